@@ -267,7 +267,7 @@ FOLDERS = {
 BESIDE = {
     "readers/trials": {"journal_redis", "optuna_server", "study_object"},
     "measures": {"base"},
-    "plots": {"comparison", "fleet", "fleet_heat", "forecast", "history", "memory_capacity", "replay"},
+    "plots": {"comparison", "fleet", "fleet_heat", "fleet_owners", "forecast", "history", "memory_capacity", "replay"},
 }
 """Files that are asked for by name: storages behind a URL, a study in memory, pictures of other results."""
 

@@ -130,7 +130,8 @@ def _say(table: FleetTable, *, named: bool) -> None:
     """The headline, and what was left out, the first runs by name."""
     from gpudiag.report.fleet.sections import passed_over
 
-    for sentence in table.document.headline.sentences:
+    head = table.document.headline
+    for sentence in dict.fromkeys((head.verdict, *head.sentences)):
         if sentence:
             say(sentence)
     left = [row for row in table.rows if row.status == "not diagnosed"]

@@ -44,7 +44,7 @@ def webhook(table: FleetTable) -> str:
 def mail(table: FleetTable) -> bytes:
     """A mail without sender and recipient: who sends it knows them (``sendmail -t`` wants a To line added)."""
     message = EmailMessage()
-    message["Subject"] = safe(f"{table.name}: {table.document.headline.sentences[0]}")[:200]
+    message["Subject"] = safe(f"{table.name}: {table.document.headline.verdict}")[:200]
     message["X-Unsent"] = "1"  # mail programs open it as a draft
     message.set_content("\n".join(_lines(table)) + "\n")
     return message.as_bytes()
@@ -70,7 +70,8 @@ def metrics(table: FleetTable) -> str:
 
 
 def _lines(table: FleetTable) -> list[str]:
-    said = [one for one in table.document.headline.sentences if one]
+    head = table.document.headline
+    said = [one for one in dict.fromkeys((head.verdict, *head.sentences)) if one]
     return [safe(line) for line in (*said, *map(_cause, table.causes[:MOST_CAUSES]))]
 
 

@@ -4,37 +4,68 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import starmap
 
 from gpudiag.fleets.groups import GROUPS, UNKNOWN
-from gpudiag.report.fleet.document import CauseTotal, FailedTrials, FailureTotal, RunRow
+from gpudiag.fleets.touched import touched_gpu_h, what_is_touched
+from gpudiag.report.fleet.document import Cause, CauseTotal, FailedTrials, FailureTotal, RunRow
+
+WORTH_SAYING = 0.01
+"""A cause that lost, or is about, a smaller share of all GPU time comes after all others."""
+SEVERITIES = ("critical", "warning", "note")
 
 
 def causes_of(rows: Iterable[RunRow]) -> list[CauseTotal]:
-    """What was found, by the GPU-hours it lost in runs where it was the costliest, then by runs."""
-    titles: dict[str, str] = {}
-    runs: Counter[str] = Counter()
-    unpriced: Counter[str] = Counter()
-    top: dict[str, list[RunRow]] = {}
-    users: dict[str, Counter[str]] = {}
+    """What was found, in the order of :func:`_ranked`."""
+    rows = list(rows)
+    found: dict[str, list[tuple[RunRow, Cause]]] = {}
     for row in rows:
         for cause in row.causes:
-            titles[cause.rule] = cause.title
-            runs[cause.rule] += 1
-            unpriced[cause.rule] += cause.lost_gpu_h is None
-            users.setdefault(cause.rule, Counter())[row.user or UNKNOWN] += 1
-        if row.top_cause:
-            top.setdefault(row.top_cause, []).append(row)
-    out = []
-    for rule, n in runs.items():
-        mine = sorted(top.get(rule, []), key=lambda row: -(row.recoverable_gpu_h or 0.0))
-        lost = math.fsum(row.recoverable_gpu_h or 0.0 for row in mine)
-        worst = mine[0].run if mine else ""
-        repeated = tuple((who, k) for who, k in users[rule].most_common(3) if k > 1)
-        paid = _paid(mine)
-        n_top = sum(bool(row.recoverable_gpu_h) for row in mine)
-        out.append(CauseTotal(rule, titles[rule], n, n_top, lost, unpriced[rule], worst, repeated, paid))
-    return sorted(out, key=lambda one: (-one.lost_gpu_h, -one.n_runs, one.rule))
+            found.setdefault(cause.rule, []).append((row, cause))
+    gpu_h = math.fsum(row.gpu_s or 0.0 for row in rows) / 3600
+    return _ranked(starmap(_total, found.items()), gpu_h, Counter(row.top_cause for row in rows))
+
+
+def _total(rule: str, held: Sequence[tuple[RunRow, Cause]]) -> CauseTotal:
+    """One cause over the runs that had it."""
+    top = sorted((row for row, _ in held if row.top_cause == rule), key=lambda row: -(row.recoverable_gpu_h or 0.0))
+    touched = [(hours, row) for row, cause in held if (hours := touched_gpu_h(row, cause)) is not None]
+    users = Counter(row.user or UNKNOWN for row, _ in held)
+    most = max(touched, key=lambda one: one[0], default=None)
+    worst = top[0] if top and top[0].recoverable_gpu_h else most[1] if most else next(iter(top), None)
+    return CauseTotal(
+        rule=rule,
+        title=held[-1][1].title,
+        n_runs=len(held),
+        n_top=sum(bool(row.recoverable_gpu_h) for row in top),
+        lost_gpu_h=math.fsum(row.recoverable_gpu_h or 0.0 for row in top),
+        n_unpriced=sum(cause.lost_gpu_h is None for _, cause in held),
+        worst_run=worst.run if worst else "",
+        offenders=tuple((who, k) for who, k in users.most_common(3) if k > 1),
+        touched=what_is_touched(rule),
+        touched_gpu_h=math.fsum(hours for hours, _ in touched) if touched else None,
+        lost_cost=_paid(top),
+        severity=min((cause.severity for _, cause in held), key=SEVERITIES.index),
+    )
+
+
+def _ranked(held: Iterable[CauseTotal], gpu_h: float, n_first: Mapping[str, int]) -> list[CauseTotal]:
+    """First the causes with a cost, or trials that they are about, from WORTH_SAYING of all GPU time on, by the larger
+    of the two; then those of which only the GPU time of their runs is known, notes aside, by that; then the rest.
+    ``n_first``: runs that had each before all others.
+    """
+
+    def key(one: CauseTotal) -> tuple[float, ...]:
+        own = one.touched_gpu_h or 0.0
+        known = max(one.lost_gpu_h, 0.0 if one.touched == "runs" else own)
+        if known and known >= WORTH_SAYING * gpu_h:
+            return 0, -known
+        if own and own >= WORTH_SAYING * gpu_h and one.severity != SEVERITIES[-1]:
+            return 1, -own
+        return 2, -known
+
+    return sorted(held, key=lambda one: (*key(one), -n_first.get(one.rule, 0), -one.n_runs, one.rule))
 
 
 def _paid(rows: Iterable[RunRow]) -> dict[str, float]:

@@ -7,14 +7,17 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import fields
 from typing import TYPE_CHECKING
 
-from gpudiag.fleets.groups import UNKNOWN
+from gpudiag.fleets.groups import UNKNOWN, grouped
 from gpudiag.fleets.row import to_plain
+from gpudiag.fleets.totals import total_of
 from gpudiag.fleets.weeks import week_of
 from gpudiag.report.fleet.document import CELLS, ClusterDocument, RunRow, Total
 
 if TYPE_CHECKING:
     import pandas as pd
 
+MOST_OWNERS = 7
+NOBODY = {"shared": "shared nodes", "unallocated": "unallocated"}
 MOST_DAILY = 120
 """Days of a map; of more, each column is a week, since days become lines that nobody sees."""
 MOST_DAYS = 800
@@ -53,6 +56,24 @@ def weeks_frame(rows: Iterable[RunRow], totals: Iterable[Total], short: Collecti
         out = out.reindex(sorted({*weeks[: weeks.index(out.index[-1]) + 1], *out.index}))
         out[list(CELLS)] = out[list(CELLS)].fillna(0.0)
     return out
+
+
+def owners_frame(rows: Sequence[RunRow], group: str) -> pd.DataFrame:
+    """GPU-hours by category and ``util_pct``, a row a user where several are known, else a part of the fleet; the last
+    row is that of all further ones.
+    """
+    import pandas as pd
+
+    by = "user" if len({row.user for row in rows if row.gpu_s} - {""}) > 1 else group
+    named = {name: held for name, held in grouped((row for row in rows if row.gpu_s), by).items()}
+    order = sorted(named, key=lambda name: (-math.fsum(row.gpu_s or 0.0 for row in named[name]), name))
+    shown = order if len(order) <= MOST_OWNERS else order[: MOST_OWNERS - 1]
+    totals = [total_of(name, named[name]) for name in shown]
+    if rest := order[len(shown) :]:
+        totals.append(total_of(f"{len(rest):,} others", [row for name in rest for row in named[name]]))
+    held = [{cell: s / 3600 for cell, s in one.cells.items()} | {"util_pct": one.util_pct} for one in totals]
+    index = pd.Index([NOBODY.get(one.name, one.name) for one in totals], name=by.replace("gpu-model", "GPU model"))
+    return pd.DataFrame(held, index=index, columns=[*CELLS, "util_pct"], dtype=float)
 
 
 def heat_frame(cluster: ClusterDocument | None) -> pd.DataFrame | None:

@@ -15,7 +15,7 @@ from gpudiag.fleets.causes import causes_of, failures_of
 from gpudiag.fleets.changes import changes_of
 from gpudiag.fleets.cluster.anonymous import anonymous_cluster
 from gpudiag.fleets.counted import counted_once
-from gpudiag.fleets.frames import frame_of, heat_frame, hosts_frame, weeks_frame
+from gpudiag.fleets.frames import frame_of, heat_frame, hosts_frame, owners_frame, weeks_frame
 from gpudiag.fleets.totals import total_of, totals_by
 from gpudiag.fleets.weeks import week_of
 from gpudiag.plain_data import JsonObject, json_text, plain_object
@@ -105,16 +105,17 @@ class FleetTable:
     @cached_property
     def document(self) -> FleetDocument:
         """All that is said of the fleet, typed."""
+        changes = changes_of((row for row in self.counted if week_of(row.start) not in self._short), week_of)
         return FleetDocument(
             schema="gpudiag.fleet/1",
             version=__version__,
             name=self.name,
             by=self.group,
-            headline=headline(self.total, self.causes, self.rows, self.cluster),
+            headline=headline(self.total, self.causes, self.rows, self.cluster, changes),
             total=self.total,
             groups=tuple(self.by(self.group)),
             weeks=tuple(self.by("week")),
-            changes=changes_of((row for row in self.counted if week_of(row.start) not in self._short), week_of),
+            changes=changes,
             causes=tuple(self.causes),
             failures=tuple(self.failures),
             runs=self.rows,
@@ -168,7 +169,8 @@ class FleetTable:
         return "\n\n".join(getattr(self.show, name)._repr_markdown_() for name in ("masthead", "verdict", "causes"))
 
     def __repr__(self) -> str:
-        return f"<{' '.join(one for one in self.document.headline.sentences if one)}>"
+        head = self.document.headline
+        return f"<{' '.join(one for one in dict.fromkeys((head.verdict, *head.sentences)) if one)}>"
 
     def _draw(self, name: str, width_in: float = WIDTH_IN) -> Picture | None:
         try:
@@ -185,6 +187,7 @@ class FleetTable:
     def _drawn(self) -> dict[str, pd.DataFrame | None]:
         """What the figures draw."""
         return {
+            "owners": owners_frame(self.counted, self.group),
             "weeks": weeks_frame(self.counted, self.by("week"), self._short),
             "hosts": hosts_frame(self.counted),
             "heat": heat_frame(self.cluster),

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter
 
 from gpudiag.errors import NotMeasurable
 from gpudiag.plots._draw.axes import legend_above, short
@@ -14,6 +15,7 @@ from gpudiag.plots._draw.cells import DRAWN, cell_handles, edge
 from gpudiag.plots._draw.palette import CELL_COLORS, CELL_HATCHES, INK
 from gpudiag.plots._draw.picture import Plot, painter
 from gpudiag.plots.fleet_heat import HEAT
+from gpudiag.plots.fleet_owners import OWNERS, has_trials
 from gpudiag.report.format import plural, quantity, share
 
 if TYPE_CHECKING:
@@ -58,8 +60,9 @@ def plot_weeks(weeks: pd.DataFrame) -> Figure:
             ax.annotate(share(pct), (x, top), (0, 3), textcoords="offset points", ha="center", color=INK, fontsize=8)
     ax.set_xticks(place[::step], list(weeks.index[::step]))
     ax.set(ylabel="GPU time [GPU-h]", xlabel="week in which a run began (UTC)", ylim=(0, 1.12 * bottom.max()))
+    ax.yaxis.set_major_formatter(FuncFormatter(lambda hours, _: f"{hours:,g}"))
     ax.grid(visible=False, axis="x")
-    legend_above(ax, cell_handles(present), 4)
+    legend_above(ax, cell_handles(present, has_trials=has_trials(weeks)), 4)
     return figure
 
 
@@ -134,4 +137,4 @@ HOSTS = Plot(
     "A run counts with its mean utilization on each day that it touched, or in each week where there are many days.",
 )
 
-FLEET_PLOTS = {"weeks": WEEKS, "hosts": HOSTS, "heat": HEAT}
+FLEET_PLOTS = {"owners": OWNERS, "weeks": WEEKS, "hosts": HOSTS, "heat": HEAT}

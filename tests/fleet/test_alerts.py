@@ -64,7 +64,7 @@ def test_runs_with_a_cause_and_runs_of_known_cost_are_told_apart(tmp_path: Path)
 
 def test_a_mail_has_a_subject_and_no_header_of_a_name(table: FleetTable, tmp_path: Path) -> None:
     message = message_from_bytes(write_alert(table, tmp_path / "a.eml").read_bytes(), policy=policy.default)
-    assert message["Bcc"] is None and message["To"] is None and "1 run held GPUs" in message["Subject"]
+    assert message["Bcc"] is None and message["To"] is None and "The GPUs were partly used" in message["Subject"]
     assert "Training waits for the data loader" in message.get_content()
 
 

@@ -232,6 +232,8 @@ def test_half_a_sampling_period_is_no_week() -> None:
 def test_the_report_holds_the_section_and_the_document_its_numbers() -> None:
     table = FleetTable.of(fleet(15.0, driver="570.86"))
     assert "driver: 550.54 → 570.86" in str(table.show.weeks)
-    assert "% in 2026-W14. At the same time: driver: 550.54 → 570.86." in str(table.show.verdict)
+    said = str(table.show.verdict)
+    assert "used (53 % on average), and less from 2026-W14 on.**" in said
+    assert "% in 2026-W14. At the same time: driver: 550.54 → 570.86." in said
     assert table.to_dict()["changes"]["found"][0]["kinds"] == ["hardware"]  # type: ignore[index, call-overload]
     assert "No change that stands out" in str(changes_section(Changes(3, 0, 10, ())))

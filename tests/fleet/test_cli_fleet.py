@@ -18,8 +18,9 @@ def test_the_command_writes_table_and_report_and_says_where_to_start(
 ) -> None:
     assert called(monkeypatch, "fleet", samples / "idle-second-gpu", "-o", tmp_path / "out", "--by", "host") == 0
     lines = capsys.readouterr().out.splitlines()
-    assert lines[0].startswith("2 runs held GPUs for 0.24 GPU-h")
-    assert "A GPU was idle while another one worked" in lines[1] and lines[2].startswith("Start with ")
+    assert lines[0] == "The GPUs were poorly used (12 % on average)."
+    assert lines[1].startswith("2 runs held GPUs for 0.24 GPU-h")
+    assert "A GPU was idle while another one worked" in lines[2] and lines[3].startswith("Start with ")
     for name in ("fleet.html", "fleet.md", "fleet.json", "fleet.jsonl", "table"):
         assert (tmp_path / "out" / name).exists(), name
     held = json.loads((tmp_path / "out" / "fleet.json").read_text(encoding="utf-8"))

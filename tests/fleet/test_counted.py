@@ -93,8 +93,9 @@ def test_telemetry_of_a_cluster_has_the_time_and_the_run_its_findings() -> None:
 
 
 def test_copies_are_not_among_the_poorly_used() -> None:
-    held = [recorded(name, 0, 2, use="poorly") for name in "abc"] + [recorded("d", 5, 7, use="well")]
-    assert "1 of 2 runs used their GPUs poorly, with 2 of 4 GPU-h" in FleetTable.of(held).to_markdown()
+    held = [recorded(name, 0, 2, use="poorly", util_pct=20.0) for name in "abc"]
+    held.append(recorded("d", 5, 7, use="well", util_pct=80.0))
+    assert "partly used (50 % on average), and 1 of 2 runs used them poorly." in FleetTable.of(held).to_markdown()
 
 
 def logged(path: Path, start: str, n: int, seed: int, step_s: float = 3.0, uuid: str = "") -> float:

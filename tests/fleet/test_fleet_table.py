@@ -13,10 +13,12 @@ from hypothesis import strategies as st
 from gpudiag.errors import ConfigError
 from gpudiag.fleets.groups import GROUPS
 from gpudiag.fleets.table import FleetTable
+from gpudiag.fleets.touched import FAILED, PRUNED, RECORD
 from gpudiag.fleets.weeks import week_of
 from gpudiag.report._render.blocks import Number, TableBlock
 from gpudiag.report.fleet.document import CELLS, Cause, FailedTrials, RunRow
 from gpudiag.report.fleet.sections import causes
+from gpudiag.rules import RULES
 
 SECONDS = st.floats(0, 1e7, allow_nan=False)
 
@@ -292,21 +294,91 @@ def test_the_document_fits_its_schema() -> None:
 
 
 @pytest.mark.parametrize(
-    ("uses", "line"),
+    ("runs", "line"),
     [
+        ([("well", 80.0, 36.0)], "✓ The GPUs were well used (80 % on average)."),
+        ([("poorly", 10.0, 1.0), ("well", 80.0, 35.0)], "✓ The GPUs were well used (78 % on average)."),
         (
-            [("poorly", 3600.0), ("well", 35 * 3600.0), ("unknown", 0.0)],
-            "1 of 2 runs used their GPUs poorly, with 1 of 36 GPU-h.",
+            [("poorly", 10.0, 2.0), ("well", 90.0, 34.0), ("unknown", None, 0.0)],
+            "✓ The GPUs were well used (86 % on average), but 1 of 2 runs used them poorly.",
         ),
-        ([("unused", 18.0), ("well", 7200.0)], "1 of 2 runs used their GPUs poorly, with 18 GPU-s of 2 GPU-h."),
-        ([("well", 7200.0)], "0 of 1 run used their GPUs poorly."),
-        ([("unknown", 0.0)], "No run recorded its GPUs."),
+        ([("poorly", 10.0, 1.0), ("poorly", 20.0, 1.0)], "▲ The GPUs were poorly used (15 % on average)."),
+        ([("unused", 0.0, 2.0)], "■ The GPUs were not used (0 % on average)."),
+        ([("unknown", None, 0.0)], "? The run recorded no GPU."),
     ],
 )
-def test_the_title_weighs_the_poor_runs_by_their_time(uses: list[tuple[str, float]], line: str) -> None:
-    """Seven of seventeen runs may hold a thirtieth of the time."""
-    rows = [row(f"{at}", seconds={"busy": held_s}, use=use) for at, (use, held_s) in enumerate(uses)]
-    assert f"{line}**" in FleetTable.of(rows).to_markdown()
+def test_the_tone_of_the_title_is_that_of_the_evidence(runs: list[tuple[str, float, float]], line: str) -> None:
+    """Runs with less than a twentieth of the GPU time are no part of it."""
+    rows = [
+        row(f"{at}", seconds={"busy": 3600 * hours} if hours else None, use=use, util_pct=util)
+        if hours
+        else row(f"{at}", use=use, gpu_s=None)
+        for at, (use, util, hours) in enumerate(runs)
+    ]
+    assert f"**{line}**" in FleetTable.of(rows).to_markdown()
+
+
+def test_little_observed_time_is_part_of_the_title() -> None:
+    held = [row("a", seconds={"busy": 3600.0, "unobserved": 3 * 3600.0}, util_pct=80.0)]
+    said = FleetTable.of(held).document.headline.verdict
+    assert said == "The GPUs were well used in the 25 % of their time that was observed (80 % on average)."
+
+
+def test_the_first_screen_answers_whose_and_what_first() -> None:
+    """ann has 6 of 10 GPU-h and bob 3; loader faults cost 2 GPU-h; a stuck sensor is the most common finding."""
+    slow = cause("loader-slow", 2.0)
+    held = [
+        row("a", "ann", {"busy": 6 * 3600.0}, causes=(slow,), top_cause="loader-slow", recoverable_gpu_h=2.0),
+        row("b", "bob", {"idle_no_trial": 3 * 3600.0}, causes=(cause("sensor-stuck", None),)),
+        row("c", "", {"unobserved": 3600.0}, causes=(cause("sensor-stuck", None),)),
+    ]
+    text = FleetTable.of([replace(one, util_pct=70.0) for one in held]).to_markdown().partition("\n## ")[0]
+    assert "**Where it went:** Of the GPU time, 60 % was busy, 30 % was idle and 10 % was not observed." in text
+    assert "**Whose:** ann 60 % and bob 30 %." in text
+    assert "**Mend first:** LOADER-SLOW. It cost at least 2 GPU-h, 20 % of all, in 1 run. Start with a." in text
+    assert "**Most common:** SENSOR-STUCK (2 of 3 runs)." in text
+    assert "**2 GPU-h** lost at least" in text
+
+
+def test_a_cause_of_unknown_cost_ranks_by_what_it_is_about() -> None:
+    """Of 100 GPU-h: 16 in pruned trials, 40 lost, 0.1 lost, runs of 80 GPU-h concerned; a note and the record last."""
+    held = [
+        row("a", seconds={"busy": 20 * 3600.0}, pruned_gpu_s=16 * 3600.0, causes=(cause("pruning-rate-high", None),)),
+        row("b", seconds={"busy": 80 * 3600.0}, recoverable_gpu_h=40.0, top_cause="idle-without-trial"),
+        row("c", recoverable_gpu_h=0.1, top_cause="gpu-unused", causes=(cause("gpu-unused", 0.1),)),
+    ]
+    light = replace(cause("memory-headroom", None), severity="note")
+    more = (cause("idle-without-trial", 40.0), cause("launch-bound", None), cause("sensor-stuck", None), light)
+    table = FleetTable.of([held[0], replace(held[1], causes=more), held[2]])
+    assert [(one.rule, one.touched, one.touched_gpu_h) for one in table.causes] == [
+        ("idle-without-trial", "runs", None),
+        ("pruning-rate-high", "pruned trials", 16.0),
+        ("launch-bound", "runs", 80.0),
+        ("gpu-unused", "runs", None),
+        ("memory-headroom", "runs", 80.0),
+        ("sensor-stuck", "", None),
+    ]
+    (shown,) = (one for one in causes(table.document) if isinstance(one, TableBlock))
+    numbers = {str(cells[0]): cells[1:3] for cells in shown.rows}
+    assert shown.columns[1:3] == ("Lost at least", "Only touched")
+    assert numbers["IDLE-WITHOUT-TRIAL"] == (Number("40 GPU-h"), "–")
+    assert numbers["PRUNING-RATE-HIGH"] == (Number("–"), "16 GPU-h of pruned trials")
+    assert numbers["LAUNCH-BOUND"] == (Number("–"), "80 GPU-h of runs")
+    assert "no estimate of a loss" in shown.caption
+    assert table.total.recoverable_gpu_h == 40.1
+
+
+def test_a_symptom_touches_nothing_of_its_own() -> None:
+    both = (cause("foreign-load", None), cause("launch-bound", None, parent="foreign-load"))
+    found = {one.rule: one for one in FleetTable.of([row("a", seconds={"busy": 3600.0}, causes=both)]).causes}
+    assert (found["foreign-load"].touched_gpu_h, found["launch-bound"].touched_gpu_h) == (1.0, None)
+
+
+def test_what_findings_are_about_is_said_of_rules_that_exist() -> None:
+    ids = {one.id for one in RULES}
+    assert {*PRUNED, *FAILED, *RECORD} <= ids
+    assert {one for one in ids if one.startswith("prun")} == set(PRUNED)
+    assert {one for one in ids if one.startswith("failure")} == set(FAILED)
 
 
 def test_where_to_start_is_a_command_that_can_be_called() -> None:
@@ -314,9 +386,9 @@ def test_where_to_start_is_a_command_that_can_be_called() -> None:
         row("hostile/-o", causes=(cause("idle", 2.0),), top_cause="idle", recoverable_gpu_h=2.0), source="-o/my runs/x"
     )
     text = FleetTable.of([worst]).document.headline.sentences[2]
-    assert text == "Start with hostile/-o, which it cost most: gpudiag report './-o/my runs/x'"
+    assert text == "Start with hostile/-o: gpudiag report './-o/my runs/x'"
     hidden = FleetTable.of([worst]).anonymous()
-    assert hidden.document.headline.sentences[2] == "Start with run 1, which it cost most."
+    assert hidden.document.headline.sentences[2] == "Start with run 1."
     assert "my runs" not in hidden.to_markdown()
 
 

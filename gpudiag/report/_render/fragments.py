@@ -167,12 +167,12 @@ def _summary(top: Summary) -> str:
 
 def _banner(banner: Banner) -> str:
     said = "".join(f"<div><dt>{inline(head)}</dt><dd>{inline(text)}</dd></div>" for head, text in banner.sentences)
+    chips = f'<p class="gd-chips">{" ".join(map(chip, banner.chips))}</p>' if banner.chips else ""
     return (
         f'<div class="gd-banner gd-{banner.level}">'
         f'<p class="gd-verdict"><span class="gd-mark" aria-hidden="true">{MARKS[banner.level]}</span> '
         f"{inline(banner.verdict)}</p>"
-        f'<dl class="gd-said">{said}</dl>'
-        f'<p class="gd-chips">{" ".join(map(chip, banner.chips))}</p></div>'
+        f'<dl class="gd-said">{said}</dl>{chips}</div>'
     )
 
 

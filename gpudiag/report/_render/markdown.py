@@ -64,7 +64,7 @@ def _render(block: Block) -> str:
         case Banner(level, verdict, sentences, chips):
             lines = [f"**{MARKS[level]} {inline(verdict)}**", ""]
             lines += [f"- **{inline(head)}:** {inline(text)}" for head, text in sentences]
-            lines += ["", " · ".join(_cell(chip) for chip in chips)]
+            lines += ["", " · ".join(_cell(chip) for chip in chips)] if chips else []
             return "\n".join(lines)
         case Summary():
             return _summary(block)

@@ -7,7 +7,7 @@ from typing import Literal
 
 from gpudiag.plain_data import meaning
 from gpudiag.report._render.blocks import Block, Chip, Note, Number, TableBlock, TableCell
-from gpudiag.report.format import listed, number, plural, precise, safe, share
+from gpudiag.report.format import listed, number, precise, safe, share
 
 ChangeKind = Literal["hardware", "method", "mix", "regression", "improvement"]
 LEVELS = {True: "warning", False: "ok"}
@@ -87,7 +87,7 @@ class Changes:
 def changes_section(held: Changes) -> list[Block]:
     """A row a step, the whole fleet first."""
     if not held.n_series:
-        return [Note(f"Changes are looked for where {plural(held.fewest_weeks, 'week')} or more have runs.", "unknown")]
+        return []  # the top of the report says why
     looked = f"{held.n_series:,} series of weeks"
     if not held.found:
         return [Note(f"No change that stands out of the noise, in {looked}.", "ok")]
@@ -122,16 +122,11 @@ def _alike(correlation: float) -> list[Block]:
     ]
 
 
-def worst_change(held: Changes) -> str:
-    """The last step for the worse of the whole fleet, in a sentence; '' where there is none."""
-    worse = [one for one in held.found if one.worse and not one.project]
-    if not worse:
-        return ""
-    one = max(worse, key=lambda change: change.first_week)
+def step_words(one: Change) -> str:
+    """A step in a sentence, and what else changed at the same time."""
     step = f"{precise(one.before, one.unit)} to {precise(one.after, one.unit)}"
     beside = f" At the same time: {_beside(one)}." if one.factors or one.mix else ""
-    title = f"{one.title[:1].upper()}{one.title[1:]}"
-    return f"{title} went from {step} in {one.first_week}.{beside}"
+    return f"{one.title} went from {step} in {one.first_week}.{beside}"
 
 
 def _scope(one: Change) -> str:

@@ -5,12 +5,11 @@ from __future__ import annotations
 import math
 
 from gpudiag.report._render.blocks import Block, Figure, Folded, Note, Number, TableBlock, TableCell
-from gpudiag.report.fleet.document import RUNS, ClusterDocument, FleetDocument, RunRow, UnusedGpu
+from gpudiag.report.fleet.document import RUNS, ClusterDocument, FleetDocument, UnusedGpu
+from gpudiag.report.fleet.states import incomplete_gpu_s, rows_by_state
 from gpudiag.report.format import UNKNOWN, count, duration, number, plural, quantity, share
 from gpudiag.schema import IDLE_PCT
 
-NOT_LOST = ("COMPLETED", "RUNNING", "PENDING", "SUSPENDED", "REQUEUED", "RESIZING", "COMPLETING")
-"""States of Slurm's sacct in which a job has done its work or still may."""
 MOST_GPUS, OPEN_GPUS = 40, 10
 
 
@@ -20,7 +19,9 @@ def cluster(document: FleetDocument) -> list[Block]:
     if about is None:
         return []
     notes = [Folded(plural(len(about.notes), "remark"), tuple(Note(one) for one in about.notes))] if about.notes else []
-    return [Figure("heat"), *_unused(about), *_states(document), *_owners(document), *notes]
+    said = "Telemetry of a cluster is added up, not checked: gpudiag diagnose checks single runs."
+    checks = [] if document.checked else [Note(said, "unknown")]
+    return [Figure("heat"), *_unused(about), *_states(document), *_owners(document), *notes, *checks]
 
 
 def _unused(about: ClusterDocument) -> list[Block]:
@@ -57,15 +58,12 @@ def _listed(gpus: tuple[UnusedGpu, ...], n_observed: int, what: str) -> list[Blo
 
 def _states(document: FleetDocument) -> list[Block]:
     """How the jobs of a scheduler ended, and the GPU time that they surely had, the most first."""
-    held: dict[str, list[RunRow]] = {}
-    for row in document.counted:
-        if row.state:
-            held.setdefault(row.state, []).append(row)
+    held = rows_by_state(document.counted)
     if not held:
         return []
     hours = {state: math.fsum(row.gpu_s or 0.0 for row in rows) / 3600 for state, rows in held.items()}
     whole = math.fsum(hours.values())
-    lost = math.fsum(hours[state] for state in held if state not in NOT_LOST)
+    lost = incomplete_gpu_s(document.counted) / 3600
     rows: list[tuple[TableCell, ...]] = [
         (
             state,

@@ -16,6 +16,8 @@ from gpudiag.plain_data import NAN_IS_NULL, meaning
 from gpudiag.report.document import Level, Use
 from gpudiag.report.fleet.changes import Changes
 
+Touched = Literal["pruned trials", "failed trials", "runs", ""]
+"""What a cause of unknown cost is about: these trials, all of the runs that had it, or only the record."""
 RowStatus = Literal["diagnosed", "not diagnosed", "counted already", "accounted", "continued", "shared", "unallocated"]
 COUNTED: tuple[RowStatus, ...] = ("diagnosed", "accounted", "continued", "shared", "unallocated")
 """Rows whose GPU time is added up. ``accounted``: of telemetry of a cluster, by a scheduler's job or a session, without
@@ -196,6 +198,12 @@ class CauseTotal:
     n_unpriced: int
     worst_run: str
     offenders: tuple[tuple[str, int], ...]
+    touched: Touched = field(default="", metadata=meaning("what ``touched_gpu_h`` is the GPU time of"))
+    touched_gpu_h: float | None = field(
+        default=None,
+        metadata=meaning("in runs where its cost is unknown: the most that it can be there, and no estimate"),
+    )
+    severity: str = field(default="", metadata=meaning("the worst over the runs"))
     lost_cost: Mapping[str, float] = field(
         default_factory=dict, metadata=meaning("the same as money by currency, of the runs whose price is known")
     )
@@ -267,9 +275,12 @@ class ClusterDocument:
 
 @dataclass(frozen=True)
 class FleetHeadline:
-    """Level of the worst that was found, and three sentences: the headline, the number that proves it, what is next."""
+    """How well the GPUs were used, as a level and in one sentence; and three sentences: how much GPU time that was,
+    what cost most, what is next.
+    """
 
     level: str
+    verdict: str
     sentences: tuple[str, str, str]
 
 

@@ -4,34 +4,43 @@ from __future__ import annotations
 
 import math
 import shlex
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
+from gpudiag.report.fleet.changes import Changes
 from gpudiag.report.fleet.document import CauseTotal, ClusterDocument, FleetHeadline, RunRow, Total
+from gpudiag.report.fleet.verdict import level_of, verdict_of
 from gpudiag.report.format import plural, quantity, share
 
 WORTH_SAYING_PCT = 1.0
 """Of all GPU time, the part that nobody observed, or that counts nowhere, from which on the headline says it."""
-WORST = ("critical", "warning", "note", "ok", "unknown")
 
 
 def headline(
-    total: Total, causes: Sequence[CauseTotal], rows: Sequence[RunRow], cluster: ClusterDocument | None = None
+    total: Total,
+    causes: Sequence[CauseTotal],
+    rows: Sequence[RunRow],
+    cluster: ClusterDocument | None = None,
+    changes: Changes | None = None,
 ) -> FleetHeadline:
     """The headline of these totals."""
     if not total.n_runs and not total.gpu_s:
         n = sum(row.status == "not diagnosed" for row in rows)
         failed = "The run could not be diagnosed." if n == 1 else f"None of the {n:,} runs could be diagnosed."
         first = failed if n else "There is no run."
-        return FleetHeadline("unknown", (first, "", ""))
+        return FleetHeadline("unknown", first, (first, "", ""))
     checked = [row for row in rows if row.status == "diagnosed"]
-    levels = {row.level for row in checked}
-    level = next((one for one in WORST if one in levels), "unknown")
-    left_out_s = 3600 * math.fsum(row.left_out_gpu_h or 0.0 for row in rows)
-    least = "at least " if 100 * left_out_s >= WORTH_SAYING_PCT * total.gpu_s > 0 else ""
+    least = "at least " if is_lower_bound(total, rows) else ""
     where = _where(total, least) if cluster is None else _watched(total)
+    level, said = level_of(total, changes), verdict_of(total, changes, rows, cluster) or where
     if not checked:
-        return FleetHeadline(level, (where, _used(cluster), ""))
-    return FleetHeadline(level, (where, _cost(total, causes, len(checked)), _next(causes, rows)))
+        return FleetHeadline(level, said, (where, _used(cluster), ""))
+    return FleetHeadline(level, said, (where, _cost(total, causes, len(checked)), _next(causes, rows)))
+
+
+def is_lower_bound(total: Total, rows: Iterable[RunRow]) -> bool:
+    """Whether much GPU time counts nowhere, because a part of it may be another recording's."""
+    left_out_s = 3600 * math.fsum(row.left_out_gpu_h or 0.0 for row in rows)
+    return 100 * left_out_s >= WORTH_SAYING_PCT * total.gpu_s > 0
 
 
 def _watched(total: Total) -> str:
@@ -71,20 +80,26 @@ def _cost(total: Total, causes: Sequence[CauseTotal], n_checked: int) -> str:
         return "No check found a fault in any run."
     first = causes[0]
     if not first.lost_gpu_h:
-        most = max(causes, key=lambda one: one.n_runs)
-        return f"The most common finding: {most.title} ({most.n_runs:,} of {plural(n_checked, 'run')})."
+        return f"{first.title}, in {first.n_runs:,} of {plural(n_checked, 'run')}.{_touched(first)}"
     part = f", {share(100 * 3600 * first.lost_gpu_h / total.gpu_s)} of all" if total.gpu_s else ""
     return (
         f"{first.title}. It cost at least {quantity(first.lost_gpu_h, 'GPU-h')}{part}, in {plural(first.n_top, 'run')}."
     )
 
 
+def _touched(one: CauseTotal) -> str:
+    if not one.touched_gpu_h:
+        return ""
+    what = "These runs" if one.touched == "runs" else f"{one.touched[:1].upper()}{one.touched[1:]}"
+    return f" {what} took {quantity(one.touched_gpu_h, 'GPU-h')}; what of it was lost is unknown."
+
+
 def _next(causes: Sequence[CauseTotal], rows: Sequence[RunRow]) -> str:
-    if not causes or not causes[0].worst_run or not causes[0].lost_gpu_h:
+    if not causes or not causes[0].worst_run:
         return ""
     worst = causes[0].worst_run
     command = next((report_command(row) for row in rows if row.run == worst), "")
-    return f"Start with {worst}, which it cost most{f': {command}' if command else '.'}"
+    return f"Start with {worst}{f': {command}' if command else '.'}"
 
 
 def report_command(row: RunRow) -> str:

@@ -2,28 +2,24 @@
 
 from __future__ import annotations
 
-import math
-from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from gpudiag.report._render.blocks import (
-    Banner,
     Block,
     Chip,
     Figure,
     Folded,
-    Masthead,
     Note,
     Number,
     TableBlock,
     TableCell,
-    Tiles,
 )
 from gpudiag.report._sections.ledger import CELLS
-from gpudiag.report.fleet.changes import changes_section, worst_change
+from gpudiag.report.fleet.changes import changes_section
 from gpudiag.report.fleet.cluster import cluster
-from gpudiag.report.fleet.document import OF_RUNS, RUNS, FleetDocument, RunRow, Total, no_run, short_weeks
+from gpudiag.report.fleet.document import OF_RUNS, RUNS, CauseTotal, FleetDocument, RunRow, Total, no_run, short_weeks
 from gpudiag.report.fleet.headline import report_command
+from gpudiag.report.fleet.top import masthead, verdict
 from gpudiag.report.format import (
     UNKNOWN,
     count,
@@ -33,12 +29,9 @@ from gpudiag.report.format import (
     quantity,
     safe,
     share,
-    span,
-    zone,
 )
 from gpudiag.report.timeline.trials import ENDED
 
-QUESTIONS = ("Where the GPU time went", "What cost most", "Where to start")
 MOST_GROUPS, MOST_RUNS, MOST_CAUSES = 10, 20, 6
 MOST_LEFT = 500
 """Rows of a table on the page; the data set has all of them."""
@@ -46,82 +39,18 @@ OPEN_LEFT = 10
 """Of the runs that do not count, those whose reasons stand open."""
 OPEN_RUNS = 6
 """Of the worst runs, those that stand open."""
-UTC = "UTC"
 IDLE_ALONE = ("idle", "less than 10 % utilization")
 """Of a fleet without trials: nobody knows what an idle GPU waits for."""
-WORTH_SAYING = 0.05
-"""Smaller parts of the GPU time are no tile."""
+TOUCHED_MEANS = (
+    "Only touched: all GPU time of these trials or runs, where the cost is unknown. It overlaps and is "
+    "no estimate of a loss. "
+)
+STUDY = (
+    "A study of 706 causes in 400 jobs of low utilization found 46 % in operations on data and 45 % in training or "
+    "evaluation of the model (ICSE 2024, doi 10.1145/3597503.3639232)."
+)
 ELSEWHERE = "counted elsewhere"
 ELSEWHERE_MEANS = f" ({ELSEWHERE}: known, and part of what another finding, or another run, counts)"
-
-
-def masthead(document: FleetDocument) -> list[Block]:
-    """Which runs these are."""
-    rows = document.counted
-    starts = sorted(row.start for row in rows if row.start)
-    ends = sorted(row.end for row in rows if row.end)
-    facts = [("Runs", _runs(document))]
-    if starts and ends:
-        facts.append((f"From the first to the last ({UTC})", span(starts[0], ends[-1], zone(UTC))))
-    for words, kind in (("Users", "user"), ("Projects", "project"), ("Hosts", "host"), ("GPU models", "gpu_model")):
-        if kind == "host" and document.cluster is not None:
-            facts.append(("Hosts with telemetry" if document.checked else words, count(document.cluster.n_hosts)))
-            continue
-        names = sorted({getattr(row, kind) for row in rows} - {""})
-        if names:
-            facts.append((words, listed(names) if len(names) <= 3 else count(len(names))))
-    return [Masthead(document.name, tuple(facts))]
-
-
-def _runs(document: FleetDocument) -> str:
-    states = Counter(row.status for row in document.runs)
-    n = states["diagnosed"] + states["accounted"]
-    parts = [plural(n, "run")]
-    if states["accounted"]:
-        which = f"{states['accounted']:,} of them " if states["accounted"] < n else ""
-        parts.append(f"{which}by telemetry alone, without checks")
-    parts += [f"{states[state]:,} {state}" for state in ("not diagnosed", "counted already") if states[state]]
-    return ", ".join(parts)
-
-
-def verdict(document: FleetDocument) -> list[Block]:
-    """The three sentences and the largest numbers."""
-    head, total = document.headline, document.total
-    levels = Counter(row.level for row in document.checked)
-    chips = tuple(
-        Chip(level, f"{levels[level]:,} {level}") for level in ("critical", "warning", "note", "ok") if levels[level]
-    )
-    line = _line(document)
-    said = tuple((q, text) for q, text in zip(QUESTIONS, head.sentences, strict=True) if text not in ("", line))
-    if changed := worst_change(document.changes):
-        said = (*said, ("What changed", changed))
-    tiles = [("GPU time", quantity(total.gpu_s / 3600, "GPU-h"))] if total.gpu_s else []
-    if total.util_pct == total.util_pct:
-        tiles.append(("mean utilization", share(total.util_pct)))
-    pruned, failed = total.pruned_gpu_s, total.failed_gpu_s
-    if total.gpu_s and pruned + failed >= WORTH_SAYING * total.gpu_s:
-        tiles.append(("in pruned and failed trials", quantity((pruned + failed) / 3600, "GPU-h")))
-    if total.n_trials:
-        tiles.append(("trials, " + share(100 * total.n_failed / total.n_trials) + " failed", count(total.n_trials)))
-    if total.energy_kwh:
-        tiles.append(("energy", quantity(total.energy_kwh, "kWh")))
-    return [Banner(head.level, line, said, chips), *([Tiles(tuple(tiles))] if tiles else [])]
-
-
-def _line(document: FleetDocument) -> str:
-    with_time = [row for row in document.checked if row.gpu_s is not None and row.use != "unknown"]
-    poor = [row for row in with_time if row.use in ("poorly", "unused")]
-    rated = len(with_time)
-    if not document.checked and document.cluster is not None:
-        about = document.cluster
-        return f"{plural(about.n_observed, 'GPU')} of {plural(about.n_hosts, 'host')}, by their telemetry."
-    if not rated:
-        return "No run recorded its GPUs." if document.counted else document.headline.sentences[0]
-    held, all_ = (quantity(s / 3600, "GPU-h") for s in (math.fsum(r.gpu_s or 0.0 for r in poor), document.total.gpu_s))
-    unit = all_.rpartition(" ")[2]
-    time = f", with {held.removesuffix(f' {unit}')} of {all_}" if poor else ""
-    runs = plural(rated, "run" if document.cluster is None else "checked run")
-    return f"{len(poor):,} of {runs} used their GPUs poorly{time}."
 
 
 def ledger(document: FleetDocument) -> list[Block]:
@@ -152,47 +81,49 @@ def _with_telemetry(total: Total) -> int:
 def causes(document: FleetDocument) -> list[Block]:
     """What was found, by what it lost."""
     if not document.checked:
-        said = "Telemetry of a cluster is added up, not checked: gpudiag diagnose checks single runs."
-        return [] if document.cluster is None else [Note(said, "unknown")]
+        return []
     if not document.causes:
         return [Note("No check found a fault in any run.", "ok")]
     n, priced = len(document.checked), any(one.lost_cost for one in document.causes)
     known = {cause.rule for row in document.checked for cause in row.causes if cause.lost_gpu_h}
     known -= {one.rule for one in document.causes if one.lost_gpu_h}
+    touched = any(one.touched_gpu_h for one in document.causes)
     rows: list[tuple[TableCell, ...]] = [
         (
             one.title,
             Number(
                 quantity(one.lost_gpu_h, "GPU-h") if one.lost_gpu_h else ELSEWHERE if one.rule in known else UNKNOWN
             ),
+            *([_touched(one)] if touched else []),
             *([Number(_money(one.lost_cost))] if priced else []),
             Number(f"{one.n_runs:,} ({share(100 * one.n_runs / n)})"),
-            *([] if priced else [Number(count(one.n_top))]),
             one.worst_run or UNKNOWN,
             ", ".join(f"{name} ({k:,})" for name, k in one.offenders) or UNKNOWN,
         )
         for one in document.causes
     ]
     caption = (
-        "At least: a run's loss counts for its costliest finding alone, since findings overlap"
-        f"{ELSEWHERE_MEANS if known else ''}. "
-        "Elsewhere, of 706 causes of low utilization in 400 jobs, 46 % were operations on data and 45 % training or "
-        "evaluation of the model; 85 % could be mended with few changes of code or scripts "
-        "(ICSE 2024, doi 10.1145/3597503.3639232)."
+        "Lost at least: a run's loss counts for its costliest finding alone, since findings overlap"
+        f"{ELSEWHERE_MEANS if known else ''}. {TOUCHED_MEANS if touched else ''}{STUDY}"
     )
-    paid = ["In money"] if priced else []
     columns = (
         "Cause",
-        "Cost at least",
-        *paid,
+        "Lost at least",
+        *(["Only touched"] if touched else []),
+        *(["In money"] if priced else []),
         "Runs with it",
-        *([] if priced else ["Costliest in"]),
         "Worst run",
         "Most often (user)",
     )
     shown = TableBlock(columns, tuple(rows[:MOST_CAUSES]), caption)
     rest = rows[MOST_CAUSES:]
     return [shown, *([Folded(plural(len(rest), "further cause"), (TableBlock(columns, tuple(rest)),))] if rest else [])]
+
+
+def _touched(one: CauseTotal) -> str:
+    if not one.touched_gpu_h:
+        return UNKNOWN
+    return f"{quantity(one.touched_gpu_h, 'GPU-h')} of {one.touched}"
 
 
 def groups(document: FleetDocument) -> list[Block]:
