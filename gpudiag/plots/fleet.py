@@ -12,7 +12,8 @@ from matplotlib.ticker import FuncFormatter
 from gpudiag.errors import NotMeasurable
 from gpudiag.plots._draw.axes import legend_above, short
 from gpudiag.plots._draw.cells import DRAWN, cell_handles, edge
-from gpudiag.plots._draw.palette import CELL_COLORS, CELL_HATCHES, INK
+from gpudiag.plots._draw.fit import label_places
+from gpudiag.plots._draw.palette import CELL_COLORS, CELL_HATCHES
 from gpudiag.plots._draw.picture import Plot, painter
 from gpudiag.plots.fleet_heat import HEAT
 from gpudiag.plots.fleet_owners import OWNERS, has_trials
@@ -29,16 +30,18 @@ LONGEST = 24
 
 @painter
 def plot_weeks(weeks: pd.DataFrame) -> Figure:
-    """GPU-hours by category in each week, and the mean utilization over the bars.
+    """The mean utilization of each week, over its GPU-hours by category.
 
     ``weeks``: a row a week in order, its name as index, a column in GPU-hours for each category, and ``util_pct``.
     Raises NotMeasurable with fewer than two weeks.
     """
     if len(weeks) < 2:
         raise NotMeasurable("There are fewer than two weeks.")
-    figure = Figure(figsize=(9, 3.4), layout="constrained")
-    ax = figure.add_subplot()
+    figure = Figure(figsize=(9, 4.2), layout="constrained")
+    use, ax = figure.subplots(2, 1, sharex=True, height_ratios=(1, 2))
     place = np.arange(len(weeks))
+    use.plot(place, weeks["util_pct"].to_numpy(float), color=CELL_COLORS["busy"], marker="o", markersize=4)
+    use.set(ylim=(0, 105), yticks=[0, 50, 100], ylabel="mean\nutilization [%]")
     bottom = np.zeros(len(weeks))
     present = [cell for cell in DRAWN if weeks[cell].sum() > 0]
     for cell in present:
@@ -54,15 +57,13 @@ def plot_weeks(weeks: pd.DataFrame) -> Figure:
             linewidth=0,
         )
         bottom += height
-    step = -(-len(weeks) // MOST_WEEKS)
-    for x, top, pct in list(zip(place, bottom, weeks["util_pct"], strict=True))[::step]:
-        if np.isfinite(pct):
-            ax.annotate(share(pct), (x, top), (0, 3), textcoords="offset points", ha="center", color=INK, fontsize=8)
-    ax.set_xticks(place[::step], list(weeks.index[::step]))
-    ax.set(ylabel="GPU time [GPU-h]", xlabel="week in which a run began (UTC)", ylim=(0, 1.12 * bottom.max()))
+    ax.set(ylabel="GPU time [GPU-h]", xlabel="week in which a run began (UTC)", ylim=(0, 1.05 * bottom.max()))
     ax.yaxis.set_major_formatter(FuncFormatter(lambda hours, _: f"{hours:,g}"))
-    ax.grid(visible=False, axis="x")
+    for one in (use, ax):
+        one.grid(visible=False, axis="x")
     legend_above(ax, cell_handles(present, has_trials=has_trials(weeks)), 4)
+    step = -(-len(weeks) // MOST_WEEKS)
+    label_places(ax, place[::step].tolist(), list(weeks.index[::step]))
     return figure
 
 
@@ -80,8 +81,8 @@ WEEKS = Plot(
     plot_weeks,
     alt_weeks,
     (
-        "The whole time of a run counts in the week it began in. Above: mean utilization. Weeks with less than 1 % of "
-        "the usual observed time are left out."
+        "The whole time of a run counts in the week it began in. Weeks with less than 1 % of the usual observed time "
+        "are left out."
     ),
 )
 
@@ -106,15 +107,14 @@ def plot_hosts(hosts: pd.DataFrame) -> Figure:
         vmax=100,
         interpolation="nearest",
     )
-    step = -(-shown.shape[1] // MOST_LABELS)
-    years = {str(day)[:4] for day in shown.columns}
-    ax.set_xticks(
-        range(0, shown.shape[1], step), [str(day)[5 if len(years) == 1 else 2 :] for day in shown.columns[::step]]
-    )
     ax.set_yticks(range(len(shown)), [short(str(name), LONGEST) for name in shown.index])
     ax.set_xlabel("day (UTC)" if _width(hosts) == "day" else "week from Monday (UTC)")
     ax.grid(visible=False)
     figure.colorbar(drawn, ax=ax, label="mean utilization [%]", shrink=0.9, aspect=12)
+    step, years = -(-shown.shape[1] // MOST_LABELS), {str(day)[:4] for day in shown.columns}
+    label_places(
+        ax, range(0, shown.shape[1], step), [str(day)[5 * (len(years) == 1) :] for day in shown.columns[::step]]
+    )
     return figure
 
 

@@ -11,6 +11,7 @@ from matplotlib.patches import Patch
 from gpudiag.errors import NotMeasurable
 from gpudiag.plots._draw.axes import short
 from gpudiag.plots._draw.cells import edge
+from gpudiag.plots._draw.fit import label_places
 from gpudiag.plots._draw.palette import CELL_COLORS, CELL_HATCHES
 from gpudiag.plots._draw.picture import Plot, painter
 from gpudiag.report.format import number, plural, share
@@ -48,15 +49,17 @@ def plot_heat(heat: pd.DataFrame) -> Figure:
         np.ma.masked_invalid(values), aspect="auto", cmap="viridis", vmin=0, vmax=100, interpolation="nearest", zorder=2
     )
     most, form = (MOST_DAYS, "%m-%d") if _hours(heat) >= 24 else (MOST_HOURS, "%m-%d %H:%M")
+    if heat.columns[0].year != heat.columns[-1].year:
+        form = f"%Y-{form}"
     step = -(-columns // most)
-    borders = [at - 0.5 for at in range(0, columns, step)]  # a column begins at the time that its label says
-    ax.set_xticks(borders, [one.strftime(form) for one in heat.columns[::step]])
     shown = -(-rows // MOST_NAMES)
     ax.set_yticks(range(0, rows, shown), [short(str(name), LONGEST) for name in heat.index[::shown]])
     ax.set(xlabel=f"time (UTC), columns of {_width(heat)}", xlim=(-0.5, columns - 0.5), ylim=(rows - 0.5, -0.5))
     ax.grid(visible=False)
     bar = figure.colorbar(drawn, ax=ax, shrink=0.9, aspect=14, label="mean utilization [%]")
     bar.outline.set_visible(False)
+    borders = [at - 0.5 for at in range(0, columns, step)]  # a column begins at the time that its label says
+    label_places(ax, borders, [one.strftime(form) for one in heat.columns[::step]])
     return figure
 
 

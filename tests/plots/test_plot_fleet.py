@@ -95,3 +95,43 @@ def test_without_trials_an_idle_gpu_waits_for_nothing_known() -> None:
 def test_the_words_of_the_picture_name_each_owner() -> None:
     said = FLEET_PLOTS["owners"].alt(held(["ann", "bob"]))
     assert said == "GPU time of 2 users: ann 9,900 GPU-h at 99 % utilization, bob 1.1 GPU-h at 1 % utilization."
+
+
+def hosts(n: int, step_days: int, start: str = "2025-10-30") -> pd.DataFrame:
+    """Two hosts with a silence of half the time."""
+    days = [f"{day:%Y-%m-%d}" for day in pd.date_range(start, periods=n, freq=f"{step_days}D")]
+    values = np.full((2, n), 50.0)
+    values[:, n // 4 : 3 * n // 4] = np.nan
+    return pd.DataFrame(values, index=["gpu01", "a host of a very long name indeed"], columns=days)
+
+
+@pytest.mark.parametrize("width", [9.0, 6.0, SMALL_IN])
+@pytest.mark.parametrize("n", [2, 14, 29, 60, 113, 120])
+@pytest.mark.parametrize("step_days", [1, 7])
+def test_days_of_hosts_have_labels_that_do_not_touch(n: int, step_days: int, width: float) -> None:
+    figure = FLEET_PLOTS["hosts"].paint(hosts(n, step_days), width_in=width)
+    assert overlaps(figure) == []
+
+
+@pytest.mark.parametrize("width", [9.0, SMALL_IN])
+@pytest.mark.parametrize("hours", [1, 6, 24, 168])
+@pytest.mark.parametrize("n", [2, 25, 60, 96])
+def test_times_of_gpus_have_labels_that_do_not_touch(n: int, hours: int, width: float) -> None:
+    columns = pd.date_range("2025-12-20", periods=n, freq=pd.Timedelta(hours=hours))
+    heat = pd.DataFrame(np.full((40, n), 30.0), index=[f"node{at:02d}/0" for at in range(40)], columns=columns)
+    heat.iloc[3, n // 2 :] = np.nan
+    assert overlaps(FLEET_PLOTS["heat"].paint(heat, width_in=width)) == []
+
+
+@pytest.mark.parametrize("width", [9.0, SMALL_IN])
+@pytest.mark.parametrize("n", [2, 9, 12, 26, 53, 105])
+def test_weeks_have_labels_that_touch_neither_each_other_nor_a_bar(n: int, width: float) -> None:
+    weeks = held([f"2025-W{at:02d}" for at in range(n)])
+    weeks["busy"] = np.random.default_rng(1).uniform(1, 40, n)
+    weeks.iloc[n // 2, :] = 0.0
+    weeks.iloc[n // 2, -1] = np.nan
+    figure = FLEET_PLOTS["weeks"].paint(weeks, width_in=width)
+    assert overlaps(figure) == []
+    bars = [bar.get_window_extent() for ax in figure.axes for bar in ax.patches if bar.get_height()]
+    for text in texts(figure):
+        assert not any(text.get_window_extent().overlaps(bar) for bar in bars), text.get_text()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 from itertools import pairwise
 from typing import TYPE_CHECKING
@@ -59,6 +60,19 @@ def fit_width(figure: Figure, width_in: float) -> None:
     for _ in range(TRIES):  # counted, they can move their axes and so themselves
         figure.draw_without_rendering()
         if not any([_wrap(ax, letters) for ax in figure.axes]):
+            break
+
+
+def label_places(ax: Axes, places: Sequence[float], labels: Sequence[str]) -> None:
+    """Labels of the x axis at these places, every second one, and so on, where they would touch."""
+    named = dict(zip(places, labels, strict=True))
+    ax.xaxis.set_major_locator(FixedLocator(list(places)))
+    ax.xaxis.set_major_formatter(FuncFormatter(lambda place, _: named.get(place, "")))
+    figure = ax.get_figure(root=True)
+    assert figure is not None
+    for _ in range(TRIES):
+        figure.draw_without_rendering()
+        if not _thin(ax.xaxis, "x"):
             break
 
 
