@@ -59,21 +59,31 @@ def weeks_frame(rows: Iterable[RunRow], totals: Iterable[Total], short: Collecti
 
 
 def owners_frame(rows: Sequence[RunRow], group: str) -> pd.DataFrame:
-    """GPU-hours by category and ``util_pct``, a row a user where several are known, else a part of the fleet; the last
-    row is that of all further ones.
+    """GPU-hours by category and ``util_pct``, a row a user where several are known and the first hold half of the time,
+    else a part of the fleet; the last row is that of all further ones.
     """
     import pandas as pd
 
-    by = "user" if len({row.user for row in rows if row.gpu_s} - {""}) > 1 else group
-    named = {name: held for name, held in grouped((row for row in rows if row.gpu_s), by).items()}
-    order = sorted(named, key=lambda name: (-math.fsum(row.gpu_s or 0.0 for row in named[name]), name))
-    shown = order if len(order) <= MOST_OWNERS else order[: MOST_OWNERS - 1]
+    timed = [row for row in rows if row.gpu_s]
+    by = "user" if len({row.user for row in timed} - {""}) > 1 else group
+    named, shown = _largest(timed, by)
+    if 2 * sum(row.gpu_s or 0.0 for name in shown for row in named[name]) < sum(row.gpu_s or 0.0 for row in timed):
+        named, shown = _largest(timed, by := group)  # so many users that none matters by itself
+    order = list(named)
     totals = [total_of(name, named[name]) for name in shown]
     if rest := order[len(shown) :]:
         totals.append(total_of(f"{len(rest):,} others", [row for name in rest for row in named[name]]))
     held = [{cell: s / 3600 for cell, s in one.cells.items()} | {"util_pct": one.util_pct} for one in totals]
     index = pd.Index([NOBODY.get(one.name, one.name) for one in totals], name=by.replace("gpu-model", "GPU model"))
     return pd.DataFrame(held, index=index, columns=[*CELLS, "util_pct"], dtype=float)
+
+
+def _largest(rows: Iterable[RunRow], by: str) -> tuple[dict[str, list[RunRow]], list[str]]:
+    """The rows by their part of the fleet, the most GPU time first, and those parts that have a row of their own."""
+    held = grouped(rows, by)
+    order = sorted(held, key=lambda name: (-math.fsum(row.gpu_s or 0.0 for row in held[name]), name))
+    shown = order if len(order) <= MOST_OWNERS else order[: MOST_OWNERS - 1]
+    return {name: held[name] for name in order}, shown
 
 
 def heat_frame(cluster: ClusterDocument | None) -> pd.DataFrame | None:

@@ -153,14 +153,14 @@ class FleetTable:
 
     def to_markdown(self) -> str:
         """The report as Markdown without its pictures."""
-        return pages.markdown_page(self._notebook(pictures=False), more=MORE).text
+        return pages.markdown_page(self._notebook(pictures=False), more=MORE, opened=0).text
 
     def save(self, path: str | Path) -> Path:
         """Write the report where ``path`` says: .html (self-contained), .md (pictures beside it) or .json.
 
         Raises ConfigError for any other suffix.
         """
-        return pages.save(Path(path), self._notebook, self.to_json, MORE)
+        return pages.save(Path(path), self._notebook, self.to_json, MORE, opened=0)
 
     def _repr_html_(self) -> str:
         return "\n".join(getattr(self.show, name)._repr_html_() for name in ("masthead", "verdict", "causes"))

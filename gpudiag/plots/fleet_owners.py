@@ -13,14 +13,14 @@ from gpudiag.plots._draw.axes import legend_above, short
 from gpudiag.plots._draw.cells import DRAWN, cell_handles, edge
 from gpudiag.plots._draw.palette import CELL_COLORS, CELL_HATCHES, INK
 from gpudiag.plots._draw.picture import Plot, painter
-from gpudiag.report.format import plural, quantity, share
+from gpudiag.report.format import quantity, share
 
 if TYPE_CHECKING:
     import pandas as pd
 
 OF_TRIALS = ("stalled", "waiting", "tail_only", "startup_only", "foreign")
 LONGEST = 18
-ROW_INCH, ROOM_INCH = 0.25, 1.05
+ROW_INCH, ROOM_INCH = 0.23, 1.05
 LEAST = 0.003
 """Categories that never fill this share of the longest bar could not be seen, and have no place in the legend."""
 BESIDE = 1.12
@@ -79,7 +79,7 @@ def alt_owners(owners: pd.DataFrame) -> str:
         f"{name} {quantity(one, 'GPU-h')}"
         for name, one, pct in zip(owners.index, hours, owners["util_pct"], strict=True)
     ]  # fmt: skip
-    return f"GPU time of {plural(len(owners), str(owners.index.name))}: {', '.join(named)}."
+    return f"GPU time by {owners.index.name}: {', '.join(named)}."
 
 
 OWNERS = Plot(

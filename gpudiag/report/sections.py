@@ -88,7 +88,7 @@ def verdict(document: Document) -> list[Block]:
         finding=first.rule if first else "",
         chips=(*_unread(document), *_chips(head.counts)),
     )
-    return [top, Figure("overview", small=True)]
+    return [top, Figure("overview", small=True, bare=True)]
 
 
 def _unread(document: Document) -> list[Chip]:

@@ -234,7 +234,7 @@ def month() -> FleetTable:
 def test_a_week_without_runs_has_its_place_in_the_figure() -> None:
     picture = month()._draw("weeks")
     assert picture is not None
-    labels = [text.get_text() for text in picture.figure.axes[0].get_xticklabels()]
+    labels = [text.get_text() for text in picture.figure.axes[1].get_xticklabels()]
     assert labels == ["2026-W10", "2026-W11", "2026-W12"]
     assert "3 GPU-h in 2026-W10, 1.5 GPU-h in 2026-W12" in picture.alt and "GPU time" in picture.svg()
 
@@ -268,13 +268,13 @@ def test_hosts_that_nobody_names_are_no_figure() -> None:
     assert named._draw("hosts") is not None and unnamed._draw("hosts") is None
 
 
-def test_many_weeks_have_few_labels_with_their_utilization_above() -> None:
+def test_many_weeks_have_few_labels_under_their_utilization() -> None:
     weeks = [f"{date(2026, 1, 5) + timedelta(weeks=k)}T10:00:00+00:00" for k in range(40)]
     rows = [row(f"w{k}", start=start, seconds={"busy": 3600.0}, util_pct=50.0) for k, start in enumerate(weeks)]
     picture = FleetTable.of(rows)._draw("weeks")
     assert picture is not None
-    axes = picture.figure.axes[0]
-    assert len(axes.get_xticks()) == 10 and [text.get_text() for text in axes.texts] == ["50 %"] * 10
+    use, bars = picture.figure.axes
+    assert len(bars.get_xticks()) == 10 and list(use.lines[0].get_ydata()) == [50.0] * 40
 
 
 def test_one_week_and_one_day_are_no_figure() -> None:
@@ -390,6 +390,19 @@ def test_where_to_start_is_a_command_that_can_be_called() -> None:
     hidden = FleetTable.of([worst]).anonymous()
     assert hidden.document.headline.sentences[2] == "Start with run 1."
     assert "my runs" not in hidden.to_markdown()
+
+
+def test_runs_of_one_reason_are_one_line() -> None:
+    failed = [RunRow(f"bad{k}", "/x", "not diagnosed", reason="It is empty.") for k in range(5)]
+    text = FleetTable.of([row("a"), *failed, RunRow("odd", "/x", "not diagnosed", reason="It is odd.")]).to_markdown()
+    assert "| bad0, bad1, bad2 and 2 more | not diagnosed | It is empty. |" in text and "| odd |" in text
+
+
+def test_markdown_is_one_screen_over_folds() -> None:
+    """In a pull request all sections are folded, and nothing but the answers and numbers stands over them."""
+    top, *folds = month().to_markdown().split("<details>")
+    assert len(top.splitlines()) <= 20 and "## " not in top and len(folds) >= 3
+    assert "**Where it went:**" in top and "| Category |" in folds[0]
 
 
 def test_markdown_names_the_runs_that_failed_and_why_as_many_as_one_reads() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -83,6 +84,13 @@ def test_further_owners_are_one_bar_and_nothing_is_lost() -> None:
     assert owners_frame([run("ann", 2)], "project").index.name == "project"
 
 
+def test_many_small_users_give_way_to_their_projects() -> None:
+    rows = [replace(run(f"u{at:02d}", 1), project="vision" if at < 20 else "speech") for at in range(30)]
+    frame = owners_frame(rows, "project")
+    assert frame.index.name == "project" and list(frame.index) == ["vision", "speech"]
+    assert list(frame["busy"]) == [20.0, 10.0]
+
+
 def test_without_trials_an_idle_gpu_waits_for_nothing_known() -> None:
     frame = held(["ann", "bob"])
     frame["idle_no_trial"] = 3000.0
@@ -94,7 +102,7 @@ def test_without_trials_an_idle_gpu_waits_for_nothing_known() -> None:
 
 def test_the_words_of_the_picture_name_each_owner() -> None:
     said = FLEET_PLOTS["owners"].alt(held(["ann", "bob"]))
-    assert said == "GPU time of 2 users: ann 9,900 GPU-h at 99 % utilization, bob 1.1 GPU-h at 1 % utilization."
+    assert said == "GPU time by user: ann 9,900 GPU-h at 99 % utilization, bob 1.1 GPU-h at 1 % utilization."
 
 
 def hosts(n: int, step_days: int, start: str = "2025-10-30") -> pd.DataFrame:

@@ -104,12 +104,12 @@ def html_page(notebook: NotebookNode) -> str:
 
 
 def markdown_page(
-    notebook: NotebookNode, folder: str = "report_files", *, full: bool = False, more: str = ""
+    notebook: NotebookNode, folder: str = "report_files", *, full: bool = False, more: str = "", opened: int = 1
 ) -> MarkdownPage:
     """Prose and outputs as Markdown without the code; pictures are referred to below ``folder``.
 
-    It is short, for a pull request: what a section folds is left out, and sections but the first are folded. With
-    ``full`` all of it is there and no section is folded. ``more``: how a short one ends, MORE unless given.
+    It is short, for a pull request: what a section folds is left out, and sections but the first ``opened`` are folded.
+    With ``full`` all of it is there and no section is folded. ``more``: how a short one ends, MORE unless given.
     """
     parts: list[str] = []
     images: dict[str, bytes] = {}
@@ -134,7 +134,7 @@ def markdown_page(
             parts.append(f"```text\n{data['text/plain'].rstrip()}\n```")
     kept = [part.strip() for part in parts if part.strip()]
     if not full:
-        kept = [*_folded(_short(kept)), more or MORE]
+        kept = [*_folded(_short(kept), opened), more or MORE]
     text = "\n\n".join(kept) + "\n"
     return MarkdownPage(text, {name: image for name, image in images.items() if f"]({folder}/{name})" in text})
 
@@ -174,21 +174,21 @@ def unfolded(text: str, *, named: bool = False) -> str:
     return re.sub(r"\n{3,}", "\n\n", "".join(out)).strip()
 
 
-def _folded(parts: list[str]) -> Iterator[str]:
-    """The parts, those from the second section on folded section by section."""
+def _folded(parts: list[str], opened: int) -> Iterator[str]:
+    """The parts, those after the first ``opened`` sections folded section by section."""
     sections = 0
     for part in parts:
         if part.startswith(SECTION):
-            if sections > 1:
+            if sections > opened:
                 yield "</details>"
             sections += 1
-            if sections > 1:
+            if sections > opened:
                 heading, _, prose = part.partition("\n")
                 yield f"<details>\n<summary><b>{escape(heading.removeprefix(SECTION))}</b></summary>"
                 part = prose.strip()
         if part:
             yield part
-    if sections > 1:
+    if sections > opened:
         yield "</details>"
 
 
@@ -212,9 +212,11 @@ def _parts(notebook: NotebookNode) -> list[str | Output]:
     return parts
 
 
-def save(path: Path, notebook: Callable[[], NotebookNode], json: Callable[[], str], more: str = "") -> Path:
-    """Write a report in the format that the name tells: .html, .md (pictures beside it, ``more`` as its end) or .json;
-    only that is made.
+def save(
+    path: Path, notebook: Callable[[], NotebookNode], json: Callable[[], str], more: str = "", *, opened: int = 1
+) -> Path:
+    """Write a report in the format that the name tells: .html, .md (pictures beside it, ``more`` as its end, the first
+    ``opened`` sections not folded) or .json; only that is made.
 
     Raises ConfigError for any other suffix.
     """
@@ -223,25 +225,25 @@ def save(path: Path, notebook: Callable[[], NotebookNode], json: Callable[[], st
     elif path.suffix == ".html":
         write(path, html_page(notebook()))
     elif path.suffix == ".md":
-        write_markdown(path, notebook(), more=more)
+        write_markdown(path, notebook(), more=more, opened=opened)
     else:
         raise ConfigError(f"{path}: cannot tell the format; expected a name that ends in .html, .md or .json.")
     return path
 
 
-def write_markdown(path: Path, notebook: NotebookNode, *, full: bool = False, more: str = "") -> None:
+def write_markdown(path: Path, notebook: NotebookNode, *, full: bool = False, more: str = "", opened: int = 1) -> None:
     """Write the Markdown at ``path`` and its pictures into the folder ``<stem>_files`` beside it."""
-    write_all(path.parent, markdown_files(path, notebook, full=full, more=more))
+    write_all(path.parent, markdown_files(path, notebook, full=full, more=more, opened=opened))
 
 
 def markdown_files(
-    path: Path, notebook: NotebookNode, *, full: bool = False, more: str = ""
+    path: Path, notebook: NotebookNode, *, full: bool = False, more: str = "", opened: int = 1
 ) -> Iterator[tuple[Path, Content]]:
     """The Markdown after its pictures, for :func:`gpudiag.files.write_all`; pictures of an earlier report go: of which
     there are some is looked up only when they are asked for, and nobody else writes there.
     """
     folder = path.with_name(f"{path.stem}_files")
-    page = markdown_page(notebook, folder.name, full=full, more=more)
+    page = markdown_page(notebook, folder.name, full=full, more=more, opened=opened)
     there = folder.iterdir() if folder.is_dir() else ()
     stale = [one for one in there if one.suffix in _IMAGES.values() and one.name not in page.images]
     yield from ((folder / name, image) for name, image in page.images.items())

@@ -161,11 +161,13 @@ class Heading:
 @dataclass(frozen=True)
 class Figure:
     """The place of the picture of that name; a renderer that has no pictures leaves it out. ``small``: on a narrow
-    screen a smaller picture stands in its place, where others scroll sideways.
+    screen a smaller picture stands in its place, where others scroll sideways. ``bare``: without its caption, at the
+    top of a page, where each line counts.
     """
 
     name: str
     small: bool = False
+    bare: bool = False
 
 
 @dataclass(frozen=True)

@@ -135,7 +135,7 @@ class Display:
         def make() -> Output | None:
             picture = self.draw(figure.name)
             small = self.draw(figure.name, SMALL_IN) if picture and figure.small else None
-            return image(picture, small) if picture else None
+            return image(picture, small, bare=figure.bare) if picture else None
 
         with strictly(self.strict):
             made = attempt(f"figure {figure.name}", make)
@@ -193,13 +193,13 @@ def _failure(fault: Fault) -> Output:
     return data, {"gpudiag": {"error": fault.to_dict()}}
 
 
-def image(picture: Picture, small: Picture | None = None) -> Output:
+def image(picture: Picture, small: Picture | None = None, *, bare: bool = False) -> Output:
     """A picture as the output of a cell; its words go along for outputs that show the image alone. ``small`` is the
     one for narrow screens.
     """
     mime, base64 = encoded(picture)
     narrow = f"data:image/png;base64,{b64encode(small.png()).decode()}" if small else ""
-    caption = "" if small else picture.caption  # what is small stands at the top, where each line counts
+    caption = "" if bare else picture.caption
     html = fragments.figure(picture.name, picture.alt, caption, f"data:{mime};base64,{base64}", narrow)
     said: Mark = {"name": picture.name, "alt": picture.alt, "caption": picture.caption}
     data = {"text/html": html, mime: picture.svg() if mime == SVG else base64, "text/plain": picture.alt}

@@ -7,10 +7,10 @@ import math
 from gpudiag.report._render.blocks import Block, Figure, Folded, Note, Number, TableBlock, TableCell
 from gpudiag.report.fleet.document import RUNS, ClusterDocument, FleetDocument, UnusedGpu
 from gpudiag.report.fleet.states import incomplete_gpu_s, rows_by_state
-from gpudiag.report.format import UNKNOWN, count, duration, number, plural, quantity, share
+from gpudiag.report.format import UNKNOWN, count, number, plural, quantity, share
 from gpudiag.schema import IDLE_PCT
 
-MOST_GPUS, OPEN_GPUS = 40, 10
+MOST_HOSTS, OPEN_HOSTS = 40, 10
 
 
 def cluster(document: FleetDocument) -> list[Block]:
@@ -21,7 +21,7 @@ def cluster(document: FleetDocument) -> list[Block]:
     notes = [Folded(plural(len(about.notes), "remark"), tuple(Note(one) for one in about.notes))] if about.notes else []
     said = "Telemetry of a cluster is added up, not checked: gpudiag diagnose checks single runs."
     checks = [] if document.checked else [Note(said, "unknown")]
-    return [Figure("heat"), *_unused(about), *_states(document), *_owners(document), *notes, *checks]
+    return [Figure("heat", small=True), *_unused(about), *_states(document), *_owners(document), *notes, *checks]
 
 
 def _unused(about: ClusterDocument) -> list[Block]:
@@ -47,13 +47,21 @@ def _listed(gpus: tuple[UnusedGpu, ...], n_observed: int, what: str) -> list[Blo
         return []
     hours = sum(gpu.observed_s for gpu in gpus) / 3600
     said = f"{len(gpus):,} of {plural(n_observed, 'GPU')} {what}, in {number(hours)} GPU-h."
+    hosts: dict[tuple[str, str], list[UnusedGpu]] = {}
+    for gpu in gpus:
+        hosts.setdefault((gpu.host, gpu.model), []).append(gpu)
     rows: list[tuple[TableCell, ...]] = [
-        (gpu.host or UNKNOWN, gpu.gpu, gpu.model or UNKNOWN, Number(duration(gpu.observed_s)))
-        for gpu in gpus[:MOST_GPUS]
+        (
+            host or UNKNOWN,
+            ", ".join(one.gpu for one in held),
+            model or UNKNOWN,
+            Number(quantity(math.fsum(one.observed_s for one in held) / 3600, "GPU-h")),
+        )
+        for (host, model), held in list(hosts.items())[:MOST_HOSTS]
     ]
-    caption = f"{len(gpus) - MOST_GPUS:,} more are in fleet.json." if len(gpus) > MOST_GPUS else ""
-    table = TableBlock(("Host", "GPU", "Model", "Observed"), tuple(rows), caption)
-    return [Note(said, "warning"), table if len(rows) <= OPEN_GPUS else Folded("Which GPUs", (table,))]
+    caption = f"{plural(len(hosts) - MOST_HOSTS, 'further host')} in fleet.json." if len(hosts) > MOST_HOSTS else ""
+    table = TableBlock(("Host", "GPUs", "Model", "Observed"), tuple(rows), caption)
+    return [Note(said, "warning"), table if len(rows) <= OPEN_HOSTS else Folded("Which GPUs", (table,))]
 
 
 def _states(document: FleetDocument) -> list[Block]:

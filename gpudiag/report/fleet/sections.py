@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
 from gpudiag.report._render.blocks import (
     Block,
@@ -38,9 +38,13 @@ MOST_LEFT = 500
 OPEN_LEFT = 10
 """Of the runs that do not count, those whose reasons stand open."""
 OPEN_RUNS = 6
+MOST_OFFENDERS = 2
+MOST_ALIKE = 3
+"""Runs of one reason that are named."""
 """Of the worst runs, those that stand open."""
 IDLE_ALONE = ("idle", "less than 10 % utilization")
 """Of a fleet without trials: nobody knows what an idle GPU waits for."""
+LOST_MEANS = "Lost at least: a run's loss counts for its costliest finding alone, since findings overlap"
 TOUCHED_MEANS = (
     "Only touched: all GPU time of these trials or runs, where the cost is unknown. It overlaps and is "
     "no estimate of a loss. "
@@ -71,7 +75,10 @@ def ledger(document: FleetDocument) -> list[Block]:
     ]
     rest = ", and of GPUs that no single run had" if any(row.status not in OF_RUNS for row in document.counted) else ""
     caption = f"The categories add up to all GPU time of {plural(_with_telemetry(total), 'run')} with telemetry{rest}."
-    return [TableBlock(("Category", "Time", "Share", "What it means"), tuple(rows), caption), Figure("hosts")]
+    return [
+        TableBlock(("Category", "Time", "Share", "What it means"), tuple(rows), caption),
+        Figure("hosts", small=True),
+    ]
 
 
 def _with_telemetry(total: Total) -> int:
@@ -84,33 +91,28 @@ def causes(document: FleetDocument) -> list[Block]:
         return []
     if not document.causes:
         return [Note("No check found a fault in any run.", "ok")]
-    n, priced = len(document.checked), any(one.lost_cost for one in document.causes)
+    n = len(document.checked)
     known = {cause.rule for row in document.checked for cause in row.causes if cause.lost_gpu_h}
     known -= {one.rule for one in document.causes if one.lost_gpu_h}
+    lost = bool(known) or any(one.lost_gpu_h for one in document.causes)
     touched = any(one.touched_gpu_h for one in document.causes)
     rows: list[tuple[TableCell, ...]] = [
         (
             one.title,
-            Number(
-                quantity(one.lost_gpu_h, "GPU-h") if one.lost_gpu_h else ELSEWHERE if one.rule in known else UNKNOWN
-            ),
+            *([_lost(one, known)] if lost else []),
             *([_touched(one)] if touched else []),
-            *([Number(_money(one.lost_cost))] if priced else []),
             Number(f"{one.n_runs:,} ({share(100 * one.n_runs / n)})"),
             one.worst_run or UNKNOWN,
-            ", ".join(f"{name} ({k:,})" for name, k in one.offenders) or UNKNOWN,
+            ", ".join(f"{name} ({k:,})" for name, k in one.offenders[:MOST_OFFENDERS]) or UNKNOWN,
         )
         for one in document.causes
     ]
-    caption = (
-        "Lost at least: a run's loss counts for its costliest finding alone, since findings overlap"
-        f"{ELSEWHERE_MEANS if known else ''}. {TOUCHED_MEANS if touched else ''}{STUDY}"
-    )
+    said = f"{LOST_MEANS}{ELSEWHERE_MEANS if known else ''}. " if lost else ""
+    caption = f"{said}{TOUCHED_MEANS if touched else ''}{STUDY}"
     columns = (
         "Cause",
-        "Lost at least",
+        *(["Lost at least"] if lost else []),
         *(["Only touched"] if touched else []),
-        *(["In money"] if priced else []),
         "Runs with it",
         "Worst run",
         "Most often (user)",
@@ -118,6 +120,14 @@ def causes(document: FleetDocument) -> list[Block]:
     shown = TableBlock(columns, tuple(rows[:MOST_CAUSES]), caption)
     rest = rows[MOST_CAUSES:]
     return [shown, *([Folded(plural(len(rest), "further cause"), (TableBlock(columns, tuple(rest)),))] if rest else [])]
+
+
+def _lost(one: CauseTotal, known: Collection[str]) -> TableCell:
+    """``known``: causes whose cost counts for another one."""
+    if one.lost_gpu_h:
+        hours = quantity(one.lost_gpu_h, "GPU-h")
+        return f"{hours}, {_money(one.lost_cost)}" if one.lost_cost else Number(hours)
+    return Number(ELSEWHERE if one.rule in known else UNKNOWN)
 
 
 def _touched(one: CauseTotal) -> str:
@@ -139,7 +149,7 @@ def weeks(document: FleetDocument) -> list[Block]:
     few = short_weeks(document.weeks)
     left = [Note(f"{listed(sorted(few))}: less than 1 % of the usual observed time; no point of the course.")]
     table = _totals(document.weeks, "week", most=len(document.weeks))
-    return [Figure("weeks"), *steps, Folded("Week by week", (table, *(left if few else [])))]
+    return [Figure("weeks", small=True), *steps, Folded("Week by week", (table, *(left if few else [])))]
 
 
 def _totals(held: Iterable[Total], by: str, most: int = MOST_GROUPS) -> TableBlock:
@@ -199,7 +209,7 @@ def runs(document: FleetDocument) -> list[Block]:
         key=lambda row: (-(row.recoverable_gpu_h or 0.0), row.run),
     )
     if not worst:
-        return [Note("No finding has a known cost.", "unknown")]
+        return []
     rows = tuple(_run(row, document) for row in worst[:MOST_RUNS])
     columns = ("Run", "Worst", "GPU time", "Utilization", "Lost at least", "To what")
     rest = rows[OPEN_RUNS:]
@@ -269,13 +279,23 @@ def _left_out(document: FleetDocument) -> list[Block]:
     """Runs with the reason why they count in part or not at all: those that failed first, a few of them open."""
     left = [row for row in document.runs if row.reason and not no_run(row) and row.status != "continued"]
     left.sort(key=lambda row: row.status != "not diagnosed")
-    cells: list[tuple[TableCell, ...]] = [(row.run, row.status, row.reason) for row in left[:MOST_LEFT]]
+    alike: dict[tuple[str, str], list[str]] = {}
+    for row in left:
+        alike.setdefault((row.status, row.reason), []).append(row.run)
+    shown = list(alike.items())[:MOST_LEFT]
+    cells: list[tuple[TableCell, ...]] = [(_some(names), status, why) for (status, why), names in shown]
     columns = ("Run", "State", "Why")
     out: list[Block] = [TableBlock(columns, tuple(cells[:OPEN_LEFT]))] if cells else []
     if rest := cells[OPEN_LEFT:]:
-        table = TableBlock(columns, tuple(rest), _more(len(left), MOST_LEFT))
-        out.append(Folded(f"{plural(len(left) - OPEN_LEFT, 'further run')} not counted, or in part", (table,)))
+        table = TableBlock(columns, tuple(rest), _more(len(alike), MOST_LEFT))
+        out.append(Folded(f"{plural(len(alike) - OPEN_LEFT, 'further reason')}", (table,)))
     return out
+
+
+def _some(names: Sequence[str]) -> str:
+    """The first names, and how many more there are."""
+    more = f" and {len(names) - MOST_ALIKE:,} more" if len(names) > MOST_ALIKE else ""
+    return f"{', '.join(names[:MOST_ALIKE])}{more}"
 
 
 def _bare(document: FleetDocument) -> list[Block]:

@@ -51,7 +51,7 @@ def _days(start: str, end: str) -> str:
 def _runs(document: FleetDocument) -> str:
     states = Counter(row.status for row in document.runs)
     n = states["diagnosed"] + states["accounted"]
-    parts = [plural(n, "run")]
+    parts = [count(n)]
     if states["accounted"]:
         which = f"{states['accounted']:,} of them " if states["accounted"] < n else ""
         parts.append(f"{which}by telemetry alone, without checks")
@@ -71,7 +71,7 @@ def verdict(document: FleetDocument) -> list[Block]:
     return [
         Banner(head.level, head.verdict, said, chips),
         *([Tiles(tuple(tiles))] if tiles else []),
-        Figure("owners", small=True),
+        Figure("owners", small=True, bare=True),
     ]
 
 
@@ -90,7 +90,7 @@ def _answers(document: FleetDocument) -> Iterator[tuple[str, str]]:
     elif document.cluster is not None:
         yield "Mend first", _unchecked(document)
     if total.gpu_s or document.changes.found:
-        yield "Getting better?", better_or_worse(document.changes)
+        yield "Trend", better_or_worse(document.changes)
 
 
 def _where(total: Total) -> str:
@@ -106,10 +106,10 @@ def _where(total: Total) -> str:
 
 
 def _whose(document: FleetDocument, total: Total) -> str:
-    """The users with most GPU time, the projects where no user is known."""
-    held, kind = _seconds_by(document, "user"), "user"
-    if len(held) < 2:
-        held, kind = _seconds_by(document, "project") or held, "project"
+    """The users with most GPU time; the projects where there is one user at most, and several of them."""
+    users, projects = (_seconds_by(document, kind) for kind in ("user", "project"))
+    by_project = len(users) < 2 and len(projects) > len(users)
+    held, kind = (projects, "project") if by_project else (users, "user")
     first = sorted(held.items(), key=lambda one: (-one[1], one[0]))[:MOST_NAMED]
     if not first:
         return ""

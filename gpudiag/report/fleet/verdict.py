@@ -98,4 +98,4 @@ def better_or_worse(changes: Changes) -> str:
         return "No change of the whole fleet stands out of the noise."
     one = trend(changes) or max(whole, key=lambda change: (change.worse, change.first_week))
     drift = " It may be a slow drift." if changes.correlation >= ALIKE else ""
-    return f"{'No' if one.worse else 'Yes'}: {step_words(one)}{drift}"
+    return f"{'Worse' if one.worse else 'Better'}: {step_words(one)}{drift}"

@@ -53,6 +53,9 @@ def test_the_report_shows_the_map_and_names_what_was_assumed(data: Path, tmp_pat
     assert "read as those of UTC" in page and "<b>bob" not in page
     assert "not checked" in page and "No check found a fault" not in page
     assert table._draw("heat") is not None
+    top = table.to_markdown().partition("<details>")[0]
+    assert "The GPUs were partly used (35 % on average), and 2 of 3 never worked." in top
+    assert "2 GPUs never worked, in 3 GPU-h." in top and "ada 33 %" in top
     held = json.loads(table.anonymous().to_json())
     text = json.dumps(held)
     assert not any(name in text for name in ("n1", "ada", "bob", "GPU-n", "sacct"))
