@@ -1,4 +1,4 @@
-"""The GPU time that a finding of unknown cost is about: the most that it can have cost, and no estimate of that."""
+"""The GPU time that a finding of unknown cost is about, which is no estimate of that cost."""
 
 from __future__ import annotations
 

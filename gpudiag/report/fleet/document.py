@@ -201,7 +201,7 @@ class CauseTotal:
     touched: Touched = field(default="", metadata=meaning("what ``touched_gpu_h`` is the GPU time of"))
     touched_gpu_h: float | None = field(
         default=None,
-        metadata=meaning("in runs where its cost is unknown: the most that it can be there, and no estimate"),
+        metadata=meaning("GPU time that it is about, in runs where its cost is unknown: no estimate of a loss"),
     )
     severity: str = field(default="", metadata=meaning("the worst over the runs"))
     lost_cost: Mapping[str, float] = field(

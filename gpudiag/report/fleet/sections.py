@@ -91,7 +91,7 @@ def causes(document: FleetDocument) -> list[Block]:
         return []
     if not document.causes:
         return [Note("No check found a fault in any run.", "ok")]
-    n = len(document.checked)
+    n, priced = len(document.checked), any(one.lost_cost for one in document.causes)
     known = {cause.rule for row in document.checked for cause in row.causes if cause.lost_gpu_h}
     known -= {one.rule for one in document.causes if one.lost_gpu_h}
     lost = bool(known) or any(one.lost_gpu_h for one in document.causes)
@@ -99,7 +99,7 @@ def causes(document: FleetDocument) -> list[Block]:
     rows: list[tuple[TableCell, ...]] = [
         (
             one.title,
-            *([_lost(one, known)] if lost else []),
+            *([_lost(one, known, priced=priced)] if lost else []),
             *([_touched(one)] if touched else []),
             Number(f"{one.n_runs:,} ({share(100 * one.n_runs / n)})"),
             one.worst_run or UNKNOWN,
@@ -122,12 +122,12 @@ def causes(document: FleetDocument) -> list[Block]:
     return [shown, *([Folded(plural(len(rest), "further cause"), (TableBlock(columns, tuple(rest)),))] if rest else [])]
 
 
-def _lost(one: CauseTotal, known: Collection[str]) -> TableCell:
-    """``known``: causes whose cost counts for another one."""
-    if one.lost_gpu_h:
-        hours = quantity(one.lost_gpu_h, "GPU-h")
-        return f"{hours}, {_money(one.lost_cost)}" if one.lost_cost else Number(hours)
-    return Number(ELSEWHERE if one.rule in known else UNKNOWN)
+def _lost(one: CauseTotal, known: Collection[str], *, priced: bool) -> TableCell:
+    """``known``: causes whose cost counts for another one; ``priced``: money stands beside the GPU-hours."""
+    hours = quantity(one.lost_gpu_h, "GPU-h") if one.lost_gpu_h else ELSEWHERE if one.rule in known else UNKNOWN
+    if not priced:
+        return Number(hours)
+    return f"{hours}, {_money(one.lost_cost)}" if one.lost_cost else hours
 
 
 def _touched(one: CauseTotal) -> str:
