@@ -77,10 +77,16 @@ def known(text: str) -> None:
     assert found is None, text[max(found.start() - 150, 0) : found.end() + 50]
 
 
+def plain(text: str) -> None:
+    """Text of a terminal, where markup is text as any other: no unknown number, and no colors that a name brought."""
+    known(text)
+    assert "\x1b[31mred" not in text
+
+
 def readable(text: str) -> None:
     """A page without an unknown number and without markup that a name brought; Markdown may hold it escaped."""
-    known(text)
-    assert not MARKUP.search(text) and "\x1b[31mred" not in text
+    plain(text)
+    assert not MARKUP.search(text)
 
 
 def diagnosed(run: Run) -> Diagnosis:
@@ -122,8 +128,9 @@ def shares_hold(document: Any) -> None:
 def rendered(made: Diagnosis) -> None:
     """Every renderer of a diagnosis, without pictures."""
     document = made.document
-    for text in (repr(made), terminal.render(whole(document)), made.to_markdown(), github_annotations(document)):
-        readable(text)
+    for text in (repr(made), terminal.render(whole(document)), github_annotations(document)):
+        plain(text)
+    readable(made.to_markdown())
     ElementTree.fromstring(junit_xml(document))
     show = replace(made.show, draw=lambda name: None)
     for name in SECTIONS:
@@ -155,13 +162,13 @@ def forecast(run: Run) -> None:
         made = answer(lambda parallel=parallel: what_if(run, parallel))
         if made is not None:
             valid(made.to_json(), "forecast-2")
-            readable(repr(made))
+            plain(repr(made))
             readable(made.to_markdown())
             for name in forecasts.FIGURES:
                 forecasts.draw(name, made)
     answer(lambda: memory_capacity(run).to_dict())
     for pruner in PRUNERS:
-        answer(lambda pruner=pruner: readable(repr(replay_pruner(run, pruner))))
+        answer(lambda pruner=pruner: plain(repr(replay_pruner(run, pruner))))
 
 
 def compared(first: Run, second: Run, *, figures: bool = True) -> None:
