@@ -28,7 +28,7 @@ def sound(run: R) -> R:
     A number outside the bounds of its column becomes unknown, a row whose key is out of bounds is left out, an
     optional column without a value is dropped, times of which none is known are in UTC, and of several rows of one GPU,
     study, trial or step one is kept.
-    Raises InputError for a state that trials do not have.
+    Raises InputError for a state that trials do not have, and for known times that do not say in which zone they are.
     """
     _check_states(run.trials)
     changed = {}
@@ -72,14 +72,18 @@ def _known(rows: pd.DataFrame, table: TableSpec) -> pd.DataFrame:
 
 def _dated(rows: pd.DataFrame, table: TableSpec) -> pd.DataFrame:
     """Times of which none is known may have come without a zone, which no other time could be compared with."""
-    undated = [
+    naive = [
         column.name
         for column in table.columns
-        if column.kind == "time" and column.name in rows
-        and not isinstance(rows[column.name].dtype, pd.DatetimeTZDtype) and rows[column.name].isna().all()
-    ]  # fmt: skip
+        if column.kind == "time" and column.name in rows and not isinstance(rows[column.name].dtype, pd.DatetimeTZDtype)
+    ]
+    if dated := [name for name in naive if rows[name].notna().any()]:
+        raise InputError(
+            f"table {table.name}, column {dated[0]}: expected times in UTC, found {rows[dated[0]].dtype}. "
+            'Say in which zone they are, as with dt.tz_localize("Europe/Berlin").dt.tz_convert("UTC").'
+        )
     unknown = pd.Series(pd.NaT, index=rows.index, dtype=dtype("time"))
-    return rows.assign(**dict.fromkeys(undated, unknown)) if undated else rows
+    return rows.assign(**dict.fromkeys(naive, unknown)) if naive else rows
 
 
 def _once(rows: pd.DataFrame, table: TableSpec) -> pd.DataFrame:

@@ -101,3 +101,14 @@ def test_a_stated_limit_of_steps_that_was_passed_is_none() -> None:
     none = replace(run, info=replace(run.info, settings=Settings()))
     assert 0 < measure_pruning(low).budget_pct <= 100
     assert measure_pruning(low).budget_pct == measure_pruning(none).budget_pct
+
+
+def test_times_that_do_not_say_their_zone_are_one_sentence() -> None:
+    run = whole(NAME)
+    naive = run.trials["start"].dt.tz_localize(None)
+    with pytest.raises(
+        InputError, match=r"table trials, column start: expected times in UTC, found datetime64.*tz_localize"
+    ):
+        sound(replace(run, trials=run.trials.assign(start=naive)))
+    with pytest.raises(InputError, match="column time"):
+        asked.diagnosed(replace(run, gpu=run.gpu.assign(time=run.gpu["time"].astype(str))))
