@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from gpudiag.errors import NotMeasurable
@@ -9,6 +10,7 @@ from gpudiag.report._render.blocks import Block, Heading, Note, Number, TableBlo
 from gpudiag.report._render.shown import shown_as
 from gpudiag.report.format import UNKNOWN, count, duration, plural, safe, share, timestamp, zone
 from gpudiag.traces.breakdown import IDLE_STATES, STATES, GpuTime, TraceBreakdown
+from gpudiag.traces.kinds import COMMUNICATES
 from gpudiag.traces.trace import Trace
 
 WORDS = {
@@ -87,11 +89,11 @@ def sentences(made: TraceBreakdown) -> list[str]:
 
 def _more(made: TraceBreakdown, cause: str) -> list[str]:
     """What else the trace says of the cause."""
-    top = {name: next((one.name for one in made.kernels if key in one.name), "") for name, key in KEYS.items()}
-    if cause == "communication_pct" and "AllReduce" in top[cause]:
+    top = next((one.name for one in made.kernels if cause in KEYS and re.search(KEYS[cause], one.name)), "")
+    if cause == "communication_pct" and "AllReduce" in top:
         return [REDUCES]
-    if cause == "copy_pct":
-        return [f"Most of it is {safe(top[cause])}.", *([PAGEABLE] if "Pageable ->" in top[cause] else [])]
+    if cause == "copy_pct" and top:
+        return [f"Most of it is {safe(top)}.", *([PAGEABLE] if "Pageable ->" in top else [])]
     waits = [one for one in made.waits if one.operator and one.share_pct >= LEAST_IDLE_PCT]
     if cause == "operator_pct" and waits:
         return [
@@ -101,7 +103,8 @@ def _more(made: TraceBreakdown, cause: str) -> list[str]:
     return []
 
 
-KEYS = {"communication_pct": "ccl", "copy_pct": "Mem"}
+KEYS = {"communication_pct": COMMUNICATES, "copy_pct": r"^Mem(?:cpy|set)\b"}
+"""By cause: how the names of its kernels are known. Kernels of memory-efficient attention are no copies."""
 
 
 def _of(gpu: GpuTime, state: str) -> float:
