@@ -60,7 +60,7 @@ def test_communication_and_copies_matter_from_a_tenth_on(tmp_path: Path, name: s
 def test_a_kernel_of_memory_efficient_attention_is_no_copy(tmp_path: Path) -> None:
     made = WrittenTrace()
     made.step(1, 0, 100)
-    made.on_gpu("fmha_cutlassF_f16_aligned_64x64_rf_sm80(PyTorchMemEffAttention)", 0, 70)
+    made.on_gpu("fmha_MemEffAttention_sm80", 0, 70)
     made.on_gpu("Memcpy HtoD (Pageable -> Device)", 70, 100, cat="gpu_memcpy")
     text = said(made, tmp_path)
     assert "Most of it is Memcpy HtoD" in text and "Most of it is fmha" not in text
