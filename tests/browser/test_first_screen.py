@@ -23,7 +23,7 @@ LIMITS = {  # screens and words before the appendix
     "hpo-aggressive-pruning": (6.0, 1200),
     "memory-exhaustion": (6.2, 1200),
     "idle-second-gpu/experiment": (4.6, 900),
-    "healthy": (2.1, 375),
+    "healthy": (2.0, 360),
     "tiny-batch-laptop": (3.6, 650),
 }
 

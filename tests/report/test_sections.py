@@ -226,8 +226,8 @@ def test_what_limited_the_run_is_a_label_or_the_shares() -> None:
         return bottleneck_sentence(with_only(measures={"bottleneck": facts}))
 
     assert said("io_wait", io_wait=80.0, undetermined=20.0) == (
-        "80 % of the trial time was waiting for storage. The rest: 20 % unknown, because CPU per core and I/O wait "
-        "were not recorded."
+        "80 % of the trial time was waiting for storage. The rest: 20 % unknown (CPU per core and I/O wait "
+        "not recorded)."
     )
     shares = {"cpu_bound": 52.0, "startup": 14.0, "compute_bound": 13.0, "undetermined": 21.0}
     every = [int(one) for one in re.findall(r"(\d+) %", said("cpu_bound", **shares))]
@@ -235,15 +235,11 @@ def test_what_limited_the_run_is_a_label_or_the_shares() -> None:
     assert said("cpu_bound", cpu_bound=100.0) == "100 % of the trial time was bound by the CPU."
     assert said("", busy=45.0, io_wait=30.0, undetermined=25.0) == (
         "No single limit explains half of the trial time: 45 % busy (the record does not show with "
-        "what), 30 % waiting for storage. For 25 % it is unknown, because CPU per core and I/O wait were not recorded."
+        "what), 30 % waiting for storage. For 25 % it is unknown (CPU per core and I/O wait not recorded)."
     )
-    assert said("", undetermined=100.0).startswith(
-        "What limited 100 % of the trial time is unknown, because CPU per core"
-    )
+    assert said("", undetermined=100.0).startswith("What limited 100 % of the trial time is unknown (CPU per core")
     limit["has_trials"] = {"value": False, "unit": ""}
-    assert said("", undetermined=100.0).startswith(
-        "What limited 100 % of the time at work is unknown, because CPU per core"
-    )
+    assert said("", undetermined=100.0).startswith("What limited 100 % of the time at work is unknown (CPU per core")
     assert bottleneck_sentence(with_only(measures={})) == ""
     assert tuple(CLASSES) == MEASURED
 
@@ -264,23 +260,25 @@ def test_the_headline_says_what_limited_the_run_only_where_there_is_an_answer() 
 
 
 def test_where_the_time_went_is_a_sentence(document: dict[str, Any]) -> None:
-    def said(cells: dict[str, float], *, has_trials: bool) -> str:
+    def said(cells: dict[str, float], *, has_trials: bool, busy_pct: float = 90.0) -> str:
         facts = {"n_gpus": 1, "has_trials": has_trials, "mean_util_pct": 84.04, "coverage_pct": 100.0}
         ledger = {"total_gpu_s": sum(cells.values()),
                   "cells": [{"gpu": "0", "cell": cell, "gpu_s": s} for cell, s in cells.items()]}  # fmt: skip
         measures = {"ledger": {name: {"value": value, "unit": "1"} for name, value in facts.items()}}
-        note, *_ = SECTIONS["ledger"](typed({**document, "measures": measures, "ledger": ledger}))
+        advice = {**document["advice"], "busy_pct": busy_pct}
+        note, *_ = SECTIONS["ledger"](typed({**document, "measures": measures, "ledger": ledger, "advice": advice}))
         assert isinstance(note, Note)
         return note.text
 
     seconds = {"busy": 9000.0, "stalled": 600.0, "startup_only": 380.0, "idle_no_trial": 20.0}
     assert said(seconds, has_trials=True) == (
-        "Of 2.8 GPU-h on the GPU, 90 % ran at 50 % utilization or more, 6 % stalled inside trials and 3.8 % was "
+        "Of 2.8 GPU-h, 90 % ran at 50 % utilization or more, 6 % stalled inside trials and 3.8 % was "
         "start-up alone. Mean utilization from the first trial to the last was 84 %."
     )
     assert said({"idle_no_trial": 3600.0}, has_trials=False) == (
-        "Of 1 GPU-h on the GPU, 100 % was idle. Mean utilization over the whole record was 84 %."
+        "Of 1 GPU-h, 100 % was idle. Mean utilization over the whole record was 84 %."
     )
+    assert "Mean utilization" not in said(seconds, has_trials=True, busy_pct=84.0), "the next section says it"
 
 
 def test_what_utilization_leaves_to_gain_is_the_runs_own_number(document: dict[str, Any]) -> None:

@@ -128,7 +128,7 @@ def _time(facts: TopicValues) -> str:
 def _why_unknown(facts: TopicValues) -> str:
     if facts[BottleneckProfile.has_host]:
         return ""
-    return ", because CPU per core and I/O wait were not recorded"
+    return " (CPU per core and I/O wait not recorded)"
 
 
 def _shares(facts: TopicValues) -> list[tuple[str, float]]:

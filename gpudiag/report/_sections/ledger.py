@@ -72,13 +72,16 @@ def went(document: Document, held: LedgerEntry) -> str:
     """The ledger's largest categories in a sentence, and the mean utilization."""
     facts = document.values(LedgerProfile)
     has_trials = facts[LedgerProfile.has_trials]
-    who = "the GPU" if facts[LedgerProfile.n_gpus] == 1 else f"{facts[LedgerProfile.n_gpus]} GPUs"
+    n_gpus = facts[LedgerProfile.n_gpus]
+    who = "" if n_gpus == 1 else f" on {n_gpus} GPUs"
     total = quantity(held.total_gpu_s / 3600, "GPU-h")
     when = "from the first trial to the last" if has_trials else "over the whole record"
     mean, covered = facts.get(LedgerProfile.mean_util_pct), facts.get(LedgerProfile.coverage_pct)
     seen = f" {share(covered)} of it was observed." if covered is not None and covered < OBSERVED_PCT else ""
-    average = f" Mean utilization {when} was {share(mean)}." if mean is not None else ""
-    return f"Of {total} on {who}, {listed(_shares(held, has_trials=has_trials))}.{average}{seen}"
+    busy = document.advice.busy_pct
+    repeats = mean is not None and bool(busy) and share(mean) == share(busy)  # the section on utilization says it
+    average = "" if repeats or mean is None else f" Mean utilization {when} was {share(mean)}."
+    return f"Of {total}{who}, {listed(_shares(held, has_trials=has_trials))}.{average}{seen}"
 
 
 def _shares(held: LedgerEntry, *, has_trials: bool) -> list[str]:
