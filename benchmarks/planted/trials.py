@@ -125,12 +125,15 @@ def duplicates(*, n: int = 6, each_s: float = 100.0) -> Run:
     edges={
         "": Edge({"longest_s": 290.0}, {"longest_s": 310.0}, Status.OK, Severity.NOTE),
         "severe_cost_pct": Edge({"longest_s": 1000.0}, {"longest_s": 1100.0}, Severity.NOTE, Severity.WARNING),
+        "min_cost_s": Edge(
+            {"usual_s": 8.0, "longest_s": 59.0}, {"usual_s": 8.0, "longest_s": 61.0}, Status.OK, Severity.NOTE
+        ),
     },
     bigger=({"longest_s": 900.0}, {"longest_s": 9000.0}),
 )
-def outlier(*, longest_s: float = 600.0) -> Run:
-    """Thirty trials of about 100 s and one of ``longest_s``."""
-    return run(trials=trials(in_workers([98.0 + i % 5 for i in range(31)] + [longest_s])))
+def outlier(*, longest_s: float = 600.0, usual_s: float = 98.0) -> Run:
+    """Thirty trials of about ``usual_s`` and one of ``longest_s``."""
+    return run(trials=trials(in_workers([usual_s + i % 5 for i in range(31)] + [longest_s])))
 
 
 @fault(

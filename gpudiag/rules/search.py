@@ -67,18 +67,20 @@ def duplicate_trials(
     "bounds them.",
     refuted_by="Not a problem if these parameters are meant to make trials long.",
 )
-def trial_duration_outliers(search: SearchProfile, *, severe_cost_pct: float = 25.0) -> Evidence | None:
+def trial_duration_outliers(
+    search: SearchProfile, *, severe_cost_pct: float = 25.0, min_cost_s: float = 60.0
+) -> Evidence | None:
     """One trial that hangs costs as much as many.
 
     Longer than the third quartile of the log durations of its state plus 3 interquartile ranges (Tukey's far out), and
     than 3 times its median (for FAIL, of all finished trials). It is also longer than 3 times the median of COMPLETE: a
-    trial that was pruned late is no outlier. A warning where such trials took a quarter of the trial time (a default
-    without a published source).
+    trial that was pruned late is no outlier. Told from a minute of such trials on; a warning where they took a quarter
+    of the trial time (defaults without a published source).
     """
     if not search.n_timed:
         raise NotMeasurable("No trial has a known duration.", "Record start and end of each trial.")
     far = search.outliers
-    if far.empty:
+    if far.empty or 3600 * search.outlier_worker_h < min_cost_s:
         return None
     cost = 100 * search.outlier_worker_h / search.trial_worker_h
     worst = far.iloc[0]

@@ -115,7 +115,11 @@ FAULTS: dict[str, tuple[type, dict[str, Any], Severity]] = {
     "failures-after-full-memory": (FailuresProfile, {"n_fail": 9, "p_memory": 0.009, "fail_before_pct": 85.0}, NOTE),
     "failures-bimodal": (FailuresProfile, {"n_fail": 6, "ashman_d": 4.0, "short_s": 2.0, "long_s": 10.0}, NOTE),
     "duplicate-trials": (SearchProfile, {"n_with_params": 100, "n_duplicates": 6, "trial_worker_h": 1.0}, NOTE),
-    "trial-duration-outliers": (SearchProfile, {"n_timed": 50, "trial_worker_h": 10.0, "outliers": FAR}, NOTE),
+    "trial-duration-outliers": (
+        SearchProfile,
+        {"n_timed": 50, "trial_worker_h": 10.0, "outlier_worker_h": 1.0, "outliers": FAR},
+        NOTE,
+    ),
     "trial-duration-drift": (
         SearchProfile,
         {"n_drift": 20, "drift_p": 0.009, "drift_rho": 0.3, "drift_ratio": 1.2},
@@ -263,6 +267,7 @@ SHORT: list[tuple[str, dict[str, Any], Status | Severity]] = [
     ("duplicate-trials", {"n_with_params": 0}, NOT_APPLICABLE),
     ("trial-duration-outliers", {"outliers": FAR.iloc[:0]}, OK),
     ("trial-duration-outliers", {"outlier_worker_h": 2.5}, WARNING),
+    ("trial-duration-outliers", {"outlier_worker_h": 59 / 3600}, OK),
     ("trial-duration-outliers", {"n_timed": 0}, NOT_ASSESSED),
     ("trial-duration-drift", {"drift_p": 0.01}, OK),
     ("trial-duration-drift", {"drift_rho": 0.29}, OK),
