@@ -19,6 +19,10 @@ BY_HAND = "() => { document.execCommand = () => { window.held = document.activeE
 SIZES = [(1280, 900), (820, 1100), (390, 844)]
 
 
+FITS = """[...document.querySelectorAll('.gd-figure:not(.gd-tl-still) .gd-pan')]
+    .map(box => box.scrollWidth <= box.clientWidth)"""
+
+
 @pytest.fixture(params=SIZES, ids=lambda size: str(size[0]))
 def page(browser, report: Path, request: pytest.FixtureRequest) -> Iterator[object]:
     """The report opened; on leaving, the console must have been silent and every request a file."""
@@ -57,20 +61,19 @@ def test_figures_stay_large_enough_to_read_and_say_where_they_scroll(page) -> No
 def test_no_table_scrolls_sideways(page) -> None:
     page.evaluate("document.querySelectorAll('details').forEach(d => d.open = true)")
     assert page.evaluate(WIDE) == []
-    fits = """[...document.querySelectorAll('.gd-figure:not(.gd-tl-still) .gd-pan')]
-        .map(box => box.scrollWidth <= box.clientWidth)"""
-    figures = page.evaluate(fits)
+    figures = page.evaluate(FITS)
     assert figures and (page.viewport_size["width"] == 390 or all(figures))
 
 
 @pytest.mark.parametrize("name", ["hpo-aggressive-pruning", "healthy", "idle-second-gpu/experiment"])
 def test_no_table_of_a_sample_scrolls_sideways_and_the_ledger_is_a_table(browser, name: str, tmp_path: Path) -> None:
     path = diagnosed(name).save(tmp_path / "report.html")
-    for width in (820, 390):
+    for width in (1280, 820, 390):
         page = browser.new_page(viewport={"width": width, "height": 900}, reduced_motion="reduce")
         page.goto(path.as_uri())
         page.evaluate("document.querySelectorAll('details').forEach(d => d.open = true)")
         assert page.evaluate(WIDE) == [], width
+        assert width < 1280 or all(page.evaluate(FITS)), "figures too, beside headings as in a healthy run"
         if name == "healthy" and width == 820:
             assert page.get_by_role("columnheader", name="What it means").is_visible(), "four columns fit"
         page.close()
