@@ -11,7 +11,7 @@ from gpudiag.errors import NotMeasurable
 from gpudiag.measures.ledger import LedgerProfile
 from gpudiag.plots._draw.axes import day_numbers, gpu_rows, legend_above, time_axis
 from gpudiag.plots._draw.cells import DRAWN, cell_handles, cell_label, draw_shares, edge
-from gpudiag.plots._draw.palette import CELL_COLORS, CELL_HATCHES, INK, MUTED
+from gpudiag.plots._draw.palette import CELL_COLORS, CELL_HATCHES, INK, MUTED, ink_on
 from gpudiag.plots._draw.picture import Plot, painter
 from gpudiag.report.format import plural, quantity, share
 
@@ -23,7 +23,6 @@ MAX_APART = 4
 LEGIBLE_PCT = 7.0
 LEAST_PCT = 0.05
 LOST = {"busy": "busy, but below 100 %"}
-DARK = {"busy", "stalled", "foreign", "idle_no_trial"}
 
 
 @painter
@@ -163,8 +162,7 @@ def _inside(ax: Axes, x: float, y: float, text: str, cell: str) -> None:
         if CELL_HATCHES[cell]
         else None
     )
-    ink = "white" if cell in DARK else INK
-    ax.text(x, y, text, ha="center", va="center", fontsize=9, color=ink, bbox=plate)
+    ax.text(x, y, text, ha="center", va="center", fontsize=9, color=ink_on(CELL_COLORS[cell]), bbox=plate)
 
 
 def _write(ax: Axes, x: float, row: int, text: str) -> None:

@@ -12,7 +12,7 @@ from matplotlib.patches import Patch
 from gpudiag.errors import NotMeasurable
 from gpudiag.measures.utilization import UtilizationProfile
 from gpudiag.plots._draw.axes import gpu_rows, legend_above, rows_inch
-from gpudiag.plots._draw.palette import CELL_COLORS, INK, MUTED
+from gpudiag.plots._draw.palette import CELL_COLORS, INK, MUTED, ink_on
 from gpudiag.plots._draw.picture import Plot, painter
 from gpudiag.plots._draw.telemetry import MAX_LINES, draw_over_time, row_colors, traces
 from gpudiag.report.format import number, plural, share
@@ -60,8 +60,10 @@ def _draw_shares(ax: Axes, rows: pd.DataFrame) -> None:
         if len(rows) > 16:
             continue
         for row in np.flatnonzero(width >= LEGIBLE_PCT).tolist():
-            ink = INK if name == "busy_low" else "white"
-            ax.text(left[row] + width[row] / 2, row, share(width[row]), ha="center", va="center", fontsize=9, color=ink)
+            ax.text(
+                left[row] + width[row] / 2, row, share(width[row]),
+                ha="center", va="center", fontsize=9, color=ink_on(CELL_COLORS[name]),
+            )  # fmt: skip
     ax.set(xlabel="share of observed time [%]", xlim=(0, 100))
     gpu_rows(ax, list(rows.index))
     names = {

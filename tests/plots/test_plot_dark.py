@@ -9,7 +9,7 @@ from handmade import Size, toy_profiles
 
 from gpudiag.plots import draw
 from gpudiag.plots._draw.dark import COLORS, LINES, PAPER, darkened
-from gpudiag.plots._draw.palette import CELL_COLORS, GPU_COLORS, INK, STATE_COLORS
+from gpudiag.plots._draw.palette import CELL_COLORS, GPU_COLORS, INK, STATE_COLORS, ink_on
 
 MEDIA = "(prefers-color-scheme: dark)"
 
@@ -40,3 +40,13 @@ def test_lines_can_be_seen_on_the_dark_paper() -> None:
     dark = [LINES.get(color, COLORS.get(color, color)) for color in GPU_COLORS]
     assert all((luminance(color) + 0.05) / (luminance(PAPER) + 0.05) >= 4 for color in dark)
     assert len(set(dark)) == len(GPU_COLORS)
+
+
+def test_numbers_on_bars_can_be_read_on_either_paper() -> None:
+    for cell, color in CELL_COLORS.items():
+        for dark in (False, True):
+            face, ink = color, ink_on(color).replace("white", "#ffffff")
+            if dark:
+                face, ink = COLORS.get(face, face), COLORS.get(ink, ink)
+            dim, bright = sorted((luminance(face), luminance(ink)))
+            assert (bright + 0.05) / (dim + 0.05) >= 4.5, (cell, dark)

@@ -15,6 +15,8 @@ from gpudiag.schema import gpu_index
 Dash = str | tuple[float, tuple[float, ...]]
 
 INK = "#1a1a1a"
+ON_LIGHT = "#111111"
+"""Letters on a light bar, which must not turn light as INK does."""
 MUTED = "#5f6368"
 RULE = "#d9dce0"
 CARD = "#ffffff"
@@ -86,6 +88,20 @@ def gpu_number(gpu: str, position: int) -> int:
     """The number that picks a GPU's colour: its index where its name is one, else its position."""
     index = gpu_index(gpu)
     return position if index is None else index
+
+
+def ink_on(color: str) -> str:
+    """Colour of letters on a bar, which keeps its colour on dark paper, but for unobserved time, which turns with INK."""
+    if color == CELL_COLORS["unobserved"]:
+        return INK
+    light = luminance(color)
+    return "white" if 1.05 / (light + 0.05) > (light + 0.05) / (luminance(ON_LIGHT) + 0.05) else ON_LIGHT
+
+
+def luminance(color: str) -> float:
+    """Relative luminance, 0 to 1 (WCAG 2.2)."""
+    linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in to_rgb(color)]
+    return sum(weight * part for weight, part in zip((0.2126, 0.7152, 0.0722), linear, strict=True))
 
 
 def darker(color: str, keep: float = 0.6) -> tuple[float, float, float]:

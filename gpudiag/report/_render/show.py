@@ -26,7 +26,7 @@ D = TypeVar("D")
 Draw = Callable[..., "Picture | None"]
 """A picture by name, of the usual width or of the one given in inches; None where its data are missing."""
 SVG = "image/svg+xml"
-SMALL_IN = 4.2
+SMALL_IN = 3.2
 """Width of a picture for narrow screens: its letters stay legible at 360 pixels."""
 
 
