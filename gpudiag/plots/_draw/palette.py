@@ -91,7 +91,7 @@ def gpu_number(gpu: str, position: int) -> int:
 
 
 def ink_on(color: str) -> str:
-    """Colour of letters on a bar, which keeps its colour on dark paper, but for unobserved time, which turns with INK."""
+    """Colour of letters on a bar, which dark paper leaves as it is; only unobserved time turns with INK."""
     if color == CELL_COLORS["unobserved"]:
         return INK
     light = luminance(color)
