@@ -21,7 +21,7 @@ DATA_SET = "the data set of the cluster"
 
 def counted_once(rows: Iterable[RunRow], of_cluster: Iterable[Recording] = ()) -> tuple[RunRow, ...]:
     """The rows, with those marked whose inputs, or whose GPU time, count with another one: the one with most trials,
-    then with most GPU time; before all of them with telemetry of a cluster (``of_cluster``).
+    then with most GPU time, then the first; before all of them with telemetry of a cluster (``of_cluster``).
     """
     held = list(rows)
     checked = [at for at, row in enumerate(held) if row.status == "diagnosed"]

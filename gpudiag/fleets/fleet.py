@@ -83,7 +83,7 @@ def fleet(
     with folder.alone(), executor_of(executor, jobs) as pool:
         held = folder.kept(place.runs, options) if resume else {}
         _diagnose(place.runs, held, folder, pool, options, limits, progress)
-        whole = _parted(place.runs, held)
+        whole = folder.in_order(_parted(place.runs, held))
         rows = [row for run in whole if (row := held[run.name].row)]
         whole_cluster = _cluster(place, rows, timezone, progress or _unheard)
         keep_cluster(folder.folder, whole_cluster)

@@ -8,7 +8,7 @@ import re
 import shutil
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -47,11 +47,12 @@ MARK = {"schema": "gpudiag.fleet-journal/1"}
 @dataclass(frozen=True)
 class AboutFleet:
     """What the last whole fleet knew beside its rows: folders in which there is nothing to read, and the price of runs
-    that state none. A line of the journal.
+    that state none. A line of the journal, before the ``n_lines`` of its runs; what a later fleet adds stands after them.
     """
 
     unread: tuple[str, ...] = ()
     price_per_gpu_h: float | None = None
+    n_lines: int = 0
 
 
 _PART = re.compile(r"runs-\d+\.parquet")
@@ -93,6 +94,12 @@ class FleetFolder:
             out[run.name] = outcome
             pending += [part_of(run, part) for part in outcome.parts]
         return out
+
+    def in_order(self, runs: Iterable[FoundRun]) -> list[FoundRun]:
+        """The runs of the last whole fleet first, in its order: of equal copies the one that counted counts on."""
+        n_lines = read_about(self.folder).n_lines if self._journal.is_file() else 0
+        before = {name: at for at, name in enumerate([*self._lines()][:n_lines])}
+        return sorted(runs, key=lambda run: before.get(run.name, n_lines))
 
     @contextmanager
     def alone(self) -> Iterator[None]:
@@ -150,6 +157,7 @@ class FleetFolder:
         """
         held = self._lines()
         lines = [held[name] for name in names if name in held]
+        about = replace(about, n_lines=len(lines))
         write(self._journal, "".join(json.dumps(line) + "\n" for line in (MARK, plain(about), *lines)))
         known = {self.document(line["name"]).parent.name for line in lines}
         for folder in (self.folder / RUNS).glob("*"):
@@ -187,7 +195,7 @@ def read_about(folder: str | Path) -> AboutFleet:
     """What the last whole fleet knew beside its rows."""
     lines = (Path(folder) / JOURNAL).read_text(encoding="utf-8", errors="replace").splitlines()
     held = json.loads(lines[1]) if len(lines) > 1 and lines[1].startswith('{"unread"') else {}
-    return AboutFleet(tuple(map(str, held.get("unread", ()))), held.get("price_per_gpu_h"))
+    return AboutFleet(tuple(map(str, held.get("unread", ()))), held.get("price_per_gpu_h"), held.get("n_lines", 0))
 
 
 def _outcome(run: FoundRun, line: Mapping[str, Any]) -> Outcome:

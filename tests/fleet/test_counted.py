@@ -148,6 +148,27 @@ def test_a_copy_with_the_study_wins_over_the_first_by_name(tmp_path: Path) -> No
 
 
 @pytest.mark.slow
+def test_the_copy_that_counted_counts_on(tmp_path: Path) -> None:
+    """A backup whose name comes first must not move a run to another project."""
+
+    def counted(**options: bool) -> list[str]:
+        table = fleet(tmp_path / "runs", tmp_path / "out", jobs=2, timezone="UTC", **options)
+        assert {one.run: one.status for one in read_fleet(tmp_path / "out").rows} == {
+            one.run: one.status for one in table.rows
+        }
+        return [one.run for one in table.rows if one.status == "diagnosed"]
+
+    logged(tmp_path / "runs" / "vision" / "a" / "gpu.csv", "2026-03-02 10:00:00", 800, seed=3)
+    assert counted() == ["vision/a"]
+    for other in ("backup", "zoo"):
+        shutil.copytree(tmp_path / "runs" / "vision", tmp_path / "runs" / other)
+        for resume in (True, False, True):
+            assert counted(resume=resume) == ["vision/a"]
+    shutil.rmtree(tmp_path / "runs" / "vision")
+    assert counted() == ["backup/a"]
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("uuid", "times"),
     [(UUID, 1), ("GPU-00000000-0000-0000-0000-000000000000", 2), ("N/A", 2)],
