@@ -47,7 +47,7 @@ MARK = {"schema": "gpudiag.fleet-journal/1"}
 @dataclass(frozen=True)
 class AboutFleet:
     """What the last whole fleet knew beside its rows: folders in which there is nothing to read, and the price of runs
-    that state none. A line of the journal, before the ``n_lines`` of its runs; what a later fleet adds stands after them.
+    that state none. A line of the journal, before the ``n_lines`` of its runs; what a later fleet adds comes after.
     """
 
     unread: tuple[str, ...] = ()
