@@ -21,7 +21,9 @@ def _installed(pin: str) -> str | None:
         found = distribution(requirement.name)
     except PackageNotFoundError:
         return None
-    return (found.metadata["Requires-Python"] or "") if requirement.specifier.contains(found.version) else None
+    if not requirement.specifier.contains(found.version):
+        return None
+    return found.metadata["Requires-Python"] if "Requires-Python" in found.metadata else ""
 
 
 def test_every_pin_takes_the_first_release_of_the_oldest_python() -> None:

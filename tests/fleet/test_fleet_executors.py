@@ -79,7 +79,8 @@ if __name__ == "__main__":
 @pytest.mark.slow
 def test_a_pool_of_mpi_will_do(runs: Path, tmp_path: Path) -> None:
     pytest.importorskip("mpi4py")
-    mpiexec = shutil.which("mpiexec")
+    beside = Path(sys.executable).parent  # where pip puts MPICH's
+    mpiexec = shutil.which("mpiexec", path=os.pathsep.join([str(beside), os.environ.get("PATH", "")]))
     if mpiexec is None:
         pytest.skip("no mpiexec")
     script = tmp_path / "over_mpi.py"
