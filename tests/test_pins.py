@@ -23,7 +23,7 @@ def _installed(pin: str) -> str | None:
         return None
     if not requirement.specifier.contains(found.version):
         return None
-    return found.metadata["Requires-Python"] if "Requires-Python" in found.metadata else ""
+    return found.metadata.get("Requires-Python", "")
 
 
 def test_every_pin_takes_the_first_release_of_the_oldest_python() -> None:
