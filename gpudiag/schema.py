@@ -120,6 +120,7 @@ GPUS = TableSpec(
         ColumnSpec("mem_total_mib", "float", "memory of the device", "MiB", 0, MOST_MIB),
         ColumnSpec("power_limit_w", "float", "enforced power limit", "W", 0, MOST_W),
         ColumnSpec("driver", "text", "driver version"),
+        ColumnSpec("host", "text", "name of the machine that it is in"),
     ),
 )
 

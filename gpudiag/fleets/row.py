@@ -151,8 +151,9 @@ def without_gpu_time(row: RunRow, name: str, *, share: float = 1.0, beside: Besi
 
 
 def owner_of(found: FoundRun, run: Run) -> dict[str, Any]:
-    """User, project and host: as run.toml says, else as the trials say, else as files and folders do."""
-    hosts = set(run.trials["host"].dropna()) if "host" in run.trials else set()
+    """User, project and host: as run.toml says, else the trials, else the telemetry, else files and folders."""
+    stated = [set(table["host"].dropna()) if "host" in table else set() for table in (run.trials, run.gpus)]
+    hosts = next((one for one in stated if one), set())
     return {
         "user": safe(run.info.user or found.user),
         "project": safe(run.info.project or found.project),

@@ -246,3 +246,30 @@ def test_folders_without_a_run_are_in_the_report_also_later(tree: Path, tmp_path
 def test_wrong_limits_are_said(tree: Path, tmp_path: Path, wrong: dict[str, Any]) -> None:
     with pytest.raises(ConfigError):
         fleet(tree, tmp_path / "out", **wrong)
+
+
+def test_the_host_is_the_one_that_the_telemetry_names(tmp_path: Path) -> None:
+    """A recording of ours and gpustat's JSON say where they were made; of two hosts in one run none is its host."""
+    runs = tmp_path / "runs"
+    for name, hour in (("ours", 10), ("both", 12)):
+        (runs / name).mkdir(parents=True)
+        rows = "".join(
+            f"2026-03-02T{hour}:{k // 60:02d}:{k % 60:02d}.000000Z,{k},0,{50 + k % 7},,,,,gpu\n" for k in range(90)
+        )
+        (runs / name / "gpu.csv").write_text(
+            '# gpudiag-record 1 {"host": "node7", "zone": "UTC"}\n# gpu {"gpu": "0", "uuid": "GPU-1"}\n'
+            f"time,mono_s,gpu,util_pct,pid,name,kind,detail,record\n{rows}",
+            encoding="utf-8",
+        )
+    for name, hour in (("theirs", 10), ("both", 11)):
+        (runs / name).mkdir(exist_ok=True)
+        said = [
+            {"hostname": "node8", "query_time": f"2026-03-02T{hour}:{k // 60:02d}:{k % 60:02d}",
+             "gpus": [{"index": 0, "uuid": f"GPU-{name}", "name": "A100", "utilization.gpu": 40 + k % 5}]}
+            for k in range(90)
+        ]  # fmt: skip
+        (runs / name / "gpustat.json").write_text("\n".join(map(json.dumps, said)), encoding="utf-8")
+    rows = fleet(runs, tmp_path / "out", jobs=1, timezone="UTC").rows
+    assert {one.run: (one.status, one.host) for one in rows} == {
+        "ours": ("diagnosed", "node7"), "theirs": ("diagnosed", "node8"), "both": ("diagnosed", ""),
+    }  # fmt: skip

@@ -234,10 +234,10 @@ def _gpus(found: Sequence[Session], names: Sequence[dict[str, str]]) -> pd.DataF
     """Table ``gpus``: for each GPU what the last session that names it tells."""
     by_name: dict[str, dict[str, Any]] = {}
     for session, own in zip(found, names, strict=True):
-        driver = session.about.get("driver")
+        about = {key: session.about[key] for key in ("driver", "host") if session.about.get(key)}
         for gpu in session.gpus:
             name = own[gpu["gpu"]]
-            by_name[name] = by_name.get(name, {}) | ({"driver": driver} if driver else {}) | gpu | {"gpu": name}
+            by_name[name] = by_name.get(name, {}) | about | gpu | {"gpu": name}
     return pd.DataFrame(list(by_name.values())) if by_name else None
 
 

@@ -32,7 +32,7 @@ class _SnapshotHead:
     """The first line of a snapshot."""
 
     host: str
-    moment: Moment
+    moment: Moment | None
     driver: str
 
 
@@ -49,17 +49,17 @@ def read(source: Source, options: ReadOptions) -> Telemetry:
     heads = {number: head for number, line in lines if line and line[0] != "[" and (head := _head(line))}
     several = len({head.host for head in heads.values()}) > 1
     snapshots = Snapshots()
-    host, driver, seen = "", "", {""}
+    above, seen = _SnapshotHead("", None, ""), {""}
     for number, line in lines:
         if head := heads.get(number):
-            host, driver, seen = f"{head.host}/" if several else "", head.driver, set()
+            above, seen = head, set()
             snapshots.begin(head.moment)
         elif match := _ROW.fullmatch(line):
             if not heads and (not snapshots.moments or match["gpu"] in seen):
                 snapshots.begin(None)
                 seen = set()
             seen.add(match["gpu"])
-            _row(match, host + match["gpu"], number, driver, snapshots, log)
+            _row(match, f"{above.host}/{match['gpu']}" if several else match["gpu"], number, above, snapshots, log)
         elif line.strip():
             torn = line.lstrip().startswith("[") and "|" in line
             log.add("torn row" if torn else "line that is no sample", line=number, example=line, lost=torn)
@@ -76,7 +76,9 @@ def _head(line: str) -> _SnapshotHead | None:
     return _SnapshotHead(words[0], moment, driver) if moment and moment.day and moment.clock else None
 
 
-def _row(match: re.Match[str], gpu: str, line: int, driver: str, snapshots: Snapshots, log: ProblemLog) -> None:
+def _row(
+    match: re.Match[str], gpu: str, line: int, above: _SnapshotHead, snapshots: Snapshots, log: ProblemLog
+) -> None:
     if not snapshots.moments:
         log.add("row before the first date line", line=line, example=match[0], lost=True)
         return
@@ -84,7 +86,7 @@ def _row(match: re.Match[str], gpu: str, line: int, driver: str, snapshots: Snap
     codec = dict(re.findall(rf"([ED]):\s*({_NUMBER})", match["middle"]))
     percents = [quantity(text) for text in _PERCENT.findall(middle)]
     power = _POWER.search(middle)
-    snapshots.describe(gpu, name=match["name"], driver=driver)
+    snapshots.describe(gpu, name=match["name"], driver=above.driver, host=above.host)
     snapshots.sample(
         gpu,
         line,

@@ -47,12 +47,14 @@ def read(source: Source, options: ReadOptions) -> Telemetry:
         for gpu in item["gpus"]:
             if isinstance(gpu, dict) and "index" in gpu:
                 label = f"{item.get('hostname')}/{gpu['index']}" if several else str(gpu["index"])
-                _gpu(gpu, label, line, item.get("driver_version"), snapshots)
+                _gpu(gpu, label, line, item, snapshots)
     return snapshots.finish(source, NAME, options, log)
 
 
-def _gpu(gpu: dict[str, Any], label: str, line: int, driver: object, snapshots: Snapshots) -> None:
-    snapshots.describe(label, uuid=_text(gpu.get("uuid")), name=_text(gpu.get("name")), driver=_text(driver))
+def _gpu(gpu: dict[str, Any], label: str, line: int, item: dict[str, Any], snapshots: Snapshots) -> None:
+    about = {"uuid": gpu.get("uuid"), "name": gpu.get("name"), "driver": item.get("driver_version")}
+    about["host"] = item.get("hostname")
+    snapshots.describe(label, **{column: _text(value) for column, value in about.items()})
     snapshots.sample(label, line, **{column: number(gpu.get(key)) for key, column in COLUMNS.items()})
     processes = gpu.get("processes")
     for process in processes if isinstance(processes, list) else []:
