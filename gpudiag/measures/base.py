@@ -124,7 +124,7 @@ def need_gpu(run: Run, *columns: str) -> None:
 
 
 RECORD_GPU = (
-    "Record it with: nvidia-smi --query-gpu=timestamp,index,name,utilization.gpu,memory.used,memory.total,"
+    "Record the GPU with: nvidia-smi --query-gpu=timestamp,index,name,utilization.gpu,memory.used,memory.total,"
     "power.draw,power.limit,temperature.gpu,clocks.sm --format=csv -l 1 > gpu.csv"
 )
 GIVE_TRIALS = "Give the study with --trials optuna.db, or a task log in the run folder."

@@ -80,8 +80,8 @@ def measure_throttle(run: Run) -> ThrottleProfile:
 
 
 RECORD_CLOCKS = (
-    "Record it with: nvidia-smi --query-gpu=timestamp,index,name,utilization.gpu,temperature.gpu,clocks.sm,power.draw,"
-    "power.limit,clocks_event_reasons.active --format=csv -l 1 > gpu.csv"
+    "Record the GPU with: nvidia-smi --query-gpu=timestamp,index,name,utilization.gpu,temperature.gpu,clocks.sm,"
+    "power.draw,power.limit,clocks_event_reasons.active --format=csv -l 1 > gpu.csv"
 )
 
 

@@ -222,7 +222,7 @@ def test_no_line_breaks_within_a_unit() -> None:
 def test_a_command_at_the_end_of_a_sentence_stands_in_a_box() -> None:
     html = fragments.render([Note(f"There is none. {RECORD_GPU}", "unknown")])
     words, _, command = html.partition("<pre")
-    assert words.endswith("Record it with:</p>") and command.count("nvidia-smi --query-gpu") == 1
+    assert words.endswith("Record the GPU with:</p>") and command.count("nvidia-smi --query-gpu") == 1
     assert "&gt; gpu.csv</span></code></pre>" in command and "gd-command" in command
     run_on = Note(f"{RECORD_GPU} So there is more.")
     assert "<pre" not in fragments.render([run_on]), "what follows it is no part of it"

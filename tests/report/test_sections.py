@@ -43,7 +43,7 @@ def test_a_section_without_data_is_one_line_that_says_what_would_fill_it(name: s
     empty = diagnose(Run(info=RunInfo(name="nothing")), rules=TOY_RULES).to_dict()
     (note,) = SECTIONS[name](typed(empty))
     assert isinstance(note, Note) and note.level == "unknown"
-    assert any(hint in note.text for hint in ("Record it with", "Give the study"))
+    assert any(hint in note.text for hint in ("Record the GPU with", "Give the study"))
 
 
 def test_that_there_are_no_trials_is_said_once() -> None:

@@ -15,8 +15,8 @@ from gpudiag.report.document import Document, VerdictEntry
 from gpudiag.report.format import plural
 from gpudiag.rules._engine.verdict import Status
 
-UNDER_FINDINGS = "under Findings"
-"""Where the step stands with its command; elsewhere it is referred to."""
+UNDER_FINDINGS, UNDER_NEXT = "under Findings", "under Do next"
+"""Where the step stands with its command, below the headline too where nothing was found; elsewhere it is named."""
 
 
 def unassessed(document: Document) -> dict[str, list[VerdictEntry]]:
@@ -30,11 +30,13 @@ def unassessed(document: Document) -> dict[str, list[VerdictEntry]]:
 def once(document: Document, blocks: Iterable[Block]) -> list[Block]:
     """The blocks of a section with a reference in place of the command that stands under Findings already."""
     step = settles_most(document)
+    *_, then = document.headline.sentences
+    place = UNDER_FINDINGS if instead(then, step, "") == then else UNDER_NEXT
 
     def referred(block: Block) -> Block:
         match block:
             case Note(text) if text != step:
-                return replace(block, text=instead(text, step, UNDER_FINDINGS))
+                return replace(block, text=instead(text, step, place))
             case TableBlock(rows=rows):
                 return replace(block, rows=tuple(tuple(map(cell, row)) for row in rows))
             case Folded(blocks=inner):
@@ -42,7 +44,7 @@ def once(document: Document, blocks: Iterable[Block]) -> list[Block]:
         return block
 
     def cell(one: TableCell) -> TableCell:
-        return instead(one, step, UNDER_FINDINGS) if isinstance(one, str) else one
+        return instead(one, step, place) if isinstance(one, str) else one
 
     return [referred(block) for block in blocks]
 
