@@ -182,6 +182,17 @@ def test_what_changed_beside_the_newest_run_and_beside_an_earlier_step(tmp_path:
     assert "Mean utilization changed from 80 % to 60.2 % with run 7 (run 8)" in text and "num_workers: 4 → 8" in text
 
 
+def test_of_a_step_without_a_known_cause_it_says_what_stayed_the_same(tmp_path: Path) -> None:
+    """A condition that one of the two runs does not state may have changed: nobody says that nothing did."""
+    late = [60.0, 61.0, 59.5, 60.2, 59.9, 60.4, 60.1]
+    write_all(tmp_path, [*STEADY, *late], [*TIMES, *TIMES])
+    assert "Why is not recorded: no condition is stated in both runs." in str(history_text(history(tmp_path)))
+    for at in range(14):
+        machine(tmp_path, at, "550.54", 4)
+    said = str(history_text(history(tmp_path)))
+    assert "with run 7 (run 8). What both runs state did not change: driver and num_workers." in said
+
+
 def test_the_report_has_a_figure_with_the_band_and_the_newest_run(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -153,10 +153,19 @@ def steps_of(held: History) -> list[str]:
     return [
         f"{one.title[:1].upper()}{one.title[1:]} changed from {scale_in(held, one).shown(step.before)} to "
         f"{scale_in(held, one).shown(step.after)} with {step.run} (run {step.at}). "
-        + (f"At the same time: {'; '.join(step.changed)}." if step.changed else "Nothing that is recorded changed.")
+        + (f"At the same time: {'; '.join(step.changed)}." if step.changed else _unchanged(held, step))
         for one in held.quantities
         for step in one.steps
     ]
+
+
+def _unchanged(held: History, step: HistoryStep) -> str:
+    """What was the same before and after, as far as both runs state it; anything else may have changed."""
+    before, after = (held.runs[at].conditions for at in (step.at - 2, step.at - 1))
+    same = [name for name in after if name in before]
+    if not same:
+        return "Why is not recorded: no condition is stated in both runs."
+    return f"What both runs state did not change: {listed(same)}."
 
 
 def runs_table(held: History, columns: Sequence[HistoryQuantity], runs: Sequence[HistoryRun]) -> TableBlock:
