@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from base64 import b64encode
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from hashlib import sha256
 from pathlib import Path
@@ -17,14 +17,16 @@ from gpudiag.errors import InputError
 from gpudiag.files import write_all
 from gpudiag.measures.ledger import IDLE, LedgerProfile
 from gpudiag.measures.utilization import UtilizationProfile
+from gpudiag.plots._draw.palette import CELL_COLORS
 from gpudiag.report._notebook.html import TEMPLATES, page_style
 from gpudiag.report._notebook.runner import COMPARISON, DOCUMENT
 from gpudiag.report._render import fragments
 from gpudiag.report._render.blocks import Block, Chip, Number, TableBlock, TableCell
 from gpudiag.report._render.markdown import inline
 from gpudiag.report._render.shown import shown_as
+from gpudiag.report._sections.ledger import ALONE, CELLS
 from gpudiag.report.document import Document, LedgerEntry, Measured
-from gpudiag.report.format import alike, plural, safe, share
+from gpudiag.report.format import alike, listed, plural, safe, share
 from gpudiag.rules._engine.verdict import Status
 from gpudiag.shown import Shown
 
@@ -34,6 +36,8 @@ if TYPE_CHECKING:
 ORDER = ("failed", "critical", "warning", "unknown", "note", "ok")
 FORMER = {"clear": "ok", "info": "note"}
 """Levels of older documents, and their names today."""
+WORDS = {**CELLS, **ALONE}
+"""Names of categories where runs without trials may be among them."""
 COLUMNS = ("Run", "Worst", "GPU use", "GPU time", "Idle (below 10 %)", "Top finding")
 
 
@@ -42,7 +46,8 @@ class IndexEntry:
     """One run. ``folder`` holds its report, relative to the index; ``error`` says why there is none.
 
     ``util_pct`` is the mean utilization, ``gpu_h`` all GPU time, ``lost_gpu_h`` the part of it in which a GPU had no
-    work; None where it is unknown.
+    work; None where it is unknown. ``cells``: percent of it in each category of the ledger that holds time, and
+    ``went`` the same in words.
     """
 
     name: str
@@ -54,6 +59,8 @@ class IndexEntry:
     lost_gpu_h: float | None = None
     finding: str = ""
     error: str = ""
+    cells: Mapping[str, float] = field(default_factory=dict)
+    went: str = ""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -105,6 +112,7 @@ class Index(Shown):
         import jinja2
 
         script = (TEMPLATES / "batch" / "sort.js").read_text(encoding="utf-8")
+        held = {cell for row in self.rows for cell in row.cells}
         environment = jinja2.Environment(loader=jinja2.FileSystemLoader(TEMPLATES / "batch"), autoescape=True)
         return environment.get_template("index.html.j2").render(
             rows=[(row, _chip(row), quote(row.folder)) for row in self.rows],
@@ -117,6 +125,8 @@ class Index(Shown):
             script=script,
             script_hash=b64encode(sha256(script.encode()).digest()).decode(),
             hours=_hours(self.rows).__getitem__,
+            colors=CELL_COLORS,
+            legend=[(CELL_COLORS[cell], words[0]) for cell, words in WORDS.items() if cell in held],
             share=share,
             chip=fragments.chip,
             inline=fragments.inline,
@@ -219,6 +229,9 @@ def row_of(document: Document | KeptDiagnosis, folder: str) -> IndexEntry:
     """The row of one diagnosis."""
     head, ledger = document.headline, document.ledger
     seconds = ledger.seconds() if ledger else {}
+    cells = {cell: 100 * seconds[cell] / ledger.total_gpu_s for cell in CELLS if seconds.get(cell)} if ledger else {}
+    has_trials = document.measures.get(LedgerProfile.topic, {}).get(LedgerProfile.has_trials.name)
+    words = CELLS if has_trials is None or has_trials.value else WORDS
     return IndexEntry(
         name=safe(document.run.name),
         folder=folder,
@@ -228,6 +241,8 @@ def row_of(document: Document | KeptDiagnosis, folder: str) -> IndexEntry:
         gpu_h=ledger.total_gpu_s / 3600 if ledger else None,
         lost_gpu_h=sum(seconds.get(cell, 0.0) for cell in IDLE) / 3600 if ledger else None,
         finding=safe(next((v.title for v in document.verdicts if v.status is Status.FOUND), "")),
+        cells=cells,
+        went=listed(f"{words[cell][0]} {share(pct)}" for cell, pct in cells.items()),
     )
 
 

@@ -11,6 +11,7 @@ import pytest
 from toyrun import typed
 
 from gpudiag.errors import InputError
+from gpudiag.plots._draw.palette import CELL_COLORS
 from gpudiag.report.index import Index, IndexEntry, failed, row_of
 
 EVIL = "<script>alert(1)</script>|x"
@@ -63,12 +64,32 @@ def test_a_row_is_read_off_the_document(document: dict[str, Any], tmp_path: Path
     lost = sum(cells[name] for name in ("idle_no_trial", "startup_only", "tail_only", "stalled"))
     assert row.lost_gpu_h == pytest.approx(lost / 3600)
     assert row.util_pct == document["measures"]["ledger"]["mean_util_pct"]["value"]
+    assert row.cells == pytest.approx({name: 100 * s / sum(cells.values()) for name, s in cells.items() if s})
+    assert row.went.startswith(f"busy {cells['busy'] / sum(cells.values()):.0%}".replace("%", " %"))
     (tmp_path / "x" / "here").mkdir(parents=True)
     (tmp_path / "x" / "here" / "diagnosis.json").write_text(json.dumps(document), encoding="utf-8")
     (found,) = Index.read(tmp_path).rows
     assert found == row_of(typed(document), "x/here")
     written = Index.read(tmp_path).write(tmp_path)
     assert [path.name for path in written] == ["index.html", "index.md"]
+
+
+def test_a_bar_shows_where_the_gpu_time_went(document: dict[str, Any]) -> None:
+    """As wide as the shares are, in the colours of the figures, in words for who cannot see it."""
+    document["ledger"] = {"total_gpu_s": 8.0, "cells": [
+        {"gpu": "0", "cell": "idle_no_trial", "gpu_s": 2.0}, {"gpu": "0", "cell": "busy", "gpu_s": 6.0},
+    ]}  # fmt: skip
+    said = {}
+    for has_trials in (True, False):
+        document["measures"]["ledger"]["has_trials"]["value"] = has_trials
+        row = row_of(typed(document), "x")
+        said[has_trials] = row.went
+        html = Index.of([row, IndexEntry("bare", "y", "ok")]).html()
+        assert html.count('class="went"') == 1 and f'aria-label="{row.went}"' in html
+        spans = re.findall(r'<span style="width: ([\d.]+)%; background: (#\w+)"></span>', html)
+        assert spans == [("75.00", CELL_COLORS["busy"]), ("25.00", CELL_COLORS["idle_no_trial"])]
+    assert said == {True: "busy 75 % and idle, no trial 25 %", False: "busy 75 % and idle 25 %"}
+    assert "Where it went" not in Index.of([IndexEntry("bare", "y", "ok")]).html()
 
 
 def test_the_words_of_older_documents_are_read(document: dict[str, Any], tmp_path: Path) -> None:
