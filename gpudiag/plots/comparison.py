@@ -63,7 +63,7 @@ def plot_durations(names: SideNames, durations: Sequence[pd.DataFrame], pairs: p
     everything = np.concatenate(parts)
     duration_scale(ax, "x", everything.min(), everything.max())
     labels = [f"{_label(name)}\nn = {len(part)}" for name, part in zip(names, parts, strict=True)]
-    ax.set(xlabel="duration of a COMPLETE trial [ms to days, log scale]", ylim=(1.6, -0.6))
+    ax.set(xlabel="duration of a COMPLETE trial [log scale]", ylim=(1.6, -0.6))
     ax.set_yticks([0, 1], labels)
     ax.tick_params(axis="y", length=0)
     ax.grid(visible=False, axis="y")

@@ -54,7 +54,7 @@ def plot_duration_ecdf(trials: TrialsProfile) -> Figure:
     everything = np.concatenate([seconds for _, seconds in states])
     duration_scale(ax, "x", everything.min(), everything.max())
     ax.axhline(50, color=MUTED, linestyle=(0, (2, 2)), linewidth=0.9)
-    ax.set(xlabel="duration [ms to days, log scale]", ylabel="trials that took at most that long [%]")
+    ax.set(xlabel="duration [log scale]", ylabel="trials that took at most that long [%]")
     ax.set(ylim=(0, 102), yticks=[0, 25, 50, 75, 100])
     legend_above(ax, handles)
     return figure

@@ -146,7 +146,7 @@ def plot_gaps(parallelism: ParallelismProfile, *, timezone: str = "UTC") -> Figu
         handles.append(Line2D([], [], color=INK, linestyle=(0, (5, 2)), label=label))
     time_axis(ax, time.min(), time.max(), timezone)
     duration_scale(ax, "y", seconds.min(), seconds.max())
-    ax.set_ylabel("gap [ms to days, log scale]")
+    ax.set_ylabel("gap [log scale]")
     legend_above(ax, handles)
     return figure
 

@@ -44,7 +44,7 @@ def plot_durations(trials: TrialsProfile) -> Figure:
         own = durations.loc[durations["state"] == state, "duration_s"]
         (_draw_points if len(own) <= MAX_DOTS else _draw_density)(ax, row, state, own)
         _draw_box(ax, row, trials.by_state.loc[state])
-    ax.set(xlabel="duration [ms to days, log scale]", ylim=(len(states) - 0.5, -0.5))
+    ax.set(xlabel="duration [log scale]", ylim=(len(states) - 0.5, -0.5))
     ax.set_yticks(range(len(states)), [_label(state, trials.by_state.loc[state]) for state in states])
     ax.tick_params(axis="y", length=0)
     ax.grid(visible=False, axis="y")
