@@ -20,8 +20,8 @@ from pathlib import Path
 from typing import Any
 
 from gpudiag.errors import GpudiagError
-from gpudiag.traces.breakdown import GpuTime
-from gpudiag.traces.trace import read_trace
+from gpudiag.readers._traces.breakdown import GpuTime
+from gpudiag.readers._traces.trace import read_trace
 
 FEWEST_KERNELS = 1000
 GPU = ("kernel", "gpu_memcpy", "gpu_memset", "memcpy", "memset")

@@ -25,7 +25,7 @@ _HOME = {
     "read_fleet": "gpudiag.fleets.fleet",
     "read_steps": "gpudiag.readers.artifacts",
     "read_telemetry": "gpudiag.readers.telemetry",
-    "read_trace": "gpudiag.traces.trace",
+    "read_trace": "gpudiag.readers._traces.trace",
     "read_trials": "gpudiag.readers.trials",
     "replay_pruner": "gpudiag.forecast.pruning.replay",
     "simulate": "gpudiag.simulation",
@@ -54,6 +54,7 @@ if TYPE_CHECKING:
     from gpudiag.forecast.parallelism.what_if import what_if as what_if
     from gpudiag.forecast.pruning.replay import replay_pruner as replay_pruner
     from gpudiag.load import load_run as load_run
+    from gpudiag.readers._traces.trace import read_trace as read_trace
     from gpudiag.readers.artifacts import read_steps as read_steps
     from gpudiag.readers.telemetry import read_telemetry as read_telemetry
     from gpudiag.readers.trials import read_trials as read_trials
@@ -62,7 +63,6 @@ if TYPE_CHECKING:
     from gpudiag.record.recorder import Recorder as Recorder
     from gpudiag.run import Run as Run
     from gpudiag.simulation import simulate as simulate
-    from gpudiag.traces.trace import read_trace as read_trace
 
 
 def __getattr__(name: str) -> Any:

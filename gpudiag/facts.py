@@ -44,6 +44,7 @@ INDEX = {
     "by_period": "period",
     "by_level": "level",
     "by_error": "error",
+    "by_cause": "cause",
 }
 """Tables with one row a name, and what their index is called: their cells are facts too."""
 KINDS = {

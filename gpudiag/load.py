@@ -245,6 +245,7 @@ def _assemble(
         if len(telemetry.events) and len(trials.events)
         else (telemetry.events if len(telemetry.events) else trials.events),
         steps=trials.steps,
+        profiled=trials.profiled,
         info=info,
     )
     run = passwords_hidden(run)

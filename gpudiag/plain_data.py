@@ -27,6 +27,8 @@ JsonObject = dict[str, Json]
 
 LEFT_OUT = {"exclude": True}
 """Metadata of a field that stays out of JSON, and of its schema."""
+TIME: JsonObject = {"json_schema_extra": {"format": "date-time"}}
+"""Metadata of a text that is a time in ISO 8601."""
 NAN_IS_NULL: JsonObject = {"json_schema_extra": {"type": ["number", "null"]}}
 """Metadata of a number that is NaN where it is unknown: null in JSON."""
 

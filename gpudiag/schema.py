@@ -234,9 +234,40 @@ STEPS = TableSpec(
         ColumnSpec("rank", "int", "rank of the process that wrote it"),
         ColumnSpec("trial", "int", "number of the trial that the line names"),
         ColumnSpec("series", "text", "kind of line; only lines of one kind count on", required=True),
-        ColumnSpec("since", "text", "what lines since the one before tell of: evaluation, checkpoint, or both"),
+        ColumnSpec("since", "text", "what lines since the one before tell of: evaluation, checkpoint, resumption"),
         ColumnSpec("path", "text", "file it was found in", required=True),
         ColumnSpec("line", "key", "line number in that file", required=True),
+    ),
+)
+
+PROFILED = TableSpec(
+    "profiled",
+    "one GPU in the profiled steps of one trace",
+    ("path", "gpu"),
+    (
+        ColumnSpec("path", "text", "file of the trace", required=True),
+        ColumnSpec("gpu", "text", "index of the GPU, as text", required=True),
+        ColumnSpec("time", "time", "when the trace began, UTC; NaT where it has no date", required=True),
+        ColumnSpec("rank", "int", "rank of the process"),
+        ColumnSpec("world_size", "int", "ranks of the training"),
+        ColumnSpec("n_steps", "int", "profiled steps; 0 where all that was recorded is one window"),
+        ColumnSpec("window_s", "float", "profiled time", "s", 0, MOST_S),
+        ColumnSpec("step_s", "float", "median time of a step", "s", 0, MOST_S),
+        ColumnSpec("step_low_s", "float", "shortest step", "s", 0, MOST_S),
+        ColumnSpec("step_high_s", "float", "longest step", "s", 0, MOST_S),
+        _pct("compute_pct", "share of the profiled time for kernels that compute"),
+        _pct("communication_pct", "for kernels of communication with none that computes beside them"),
+        _pct("copy_pct", "for copies alone"),
+        _pct("idle_pct", "for nothing; columns below divide it by what the host did, where the trace has that"),
+        _pct("data_pct", "idle while the host waited for the next batch"),
+        _pct("sync_pct", "idle while the host was blocked by a call that waits for the GPU"),
+        _pct("memory_pct", "idle while the host took or freed memory"),
+        _pct("setup_pct", "idle while the host set CUDA up"),
+        _pct("optimizer_pct", "idle while the host prepared the optimizer's kernels"),
+        _pct("operator_pct", "idle while the host prepared other kernels"),
+        _pct("other_pct", "idle while the host did what the trace does not name"),
+        _pct("communication_total_pct", "for kernels of communication, with and without computing beside them"),
+        _pct("hidden_pct", "share of that time with computing beside it"),
     ),
 )
 
@@ -256,7 +287,7 @@ STUDIES = TableSpec(
 )
 
 TABLES: dict[str, TableSpec] = {
-    table.name: table for table in (GPU, GPUS, PROCESSES, HOST, TRIALS, REPORTS, EVENTS, STEPS, STUDIES)
+    table.name: table for table in (GPU, GPUS, PROCESSES, HOST, TRIALS, REPORTS, EVENTS, STEPS, PROFILED, STUDIES)
 }
 
 STATES = ("COMPLETE", "PRUNED", "FAIL", "RUNNING", "WAITING")

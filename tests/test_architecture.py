@@ -20,7 +20,7 @@ LAYERS = (
     ("shown", "report/format", "report/sentence"),
     ("timezones", "hardware", "manifest"),
     ("readers",),
-    ("run", "_run", "traces"),
+    ("run", "_run"),
     ("alignment",),
     ("load", "_load"),
     ("memo",),

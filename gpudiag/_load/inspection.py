@@ -9,11 +9,11 @@ from pathlib import Path
 
 from gpudiag._load.folder import walk
 from gpudiag._load.intake import Unopened, try_take
-from gpudiag._run.tables import TIME, InputKind, InputRecord, StudyRecord
+from gpudiag._run.tables import InputKind, InputRecord, StudyRecord
 from gpudiag.errors import InputError
 from gpudiag.load import locate
 from gpudiag.manifest import MANIFEST, Manifest, read_manifest
-from gpudiag.plain_data import JsonObject, plain_object
+from gpudiag.plain_data import TIME, JsonObject, plain_object
 from gpudiag.readers._io.problems import Problem
 from gpudiag.readers._io.source import Source
 from gpudiag.readers._io.url import is_url, scheme_of, shown, sqlite_path

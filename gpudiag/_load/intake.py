@@ -105,8 +105,9 @@ def _describe_telemetry(data: Telemetry, path: str, sha256: str) -> InputRecord:
 
 def _describe_trials(data: Trials, path: str, kind: InputKind, sha256: str) -> InputRecord:
     trials = data.trials
-    timestamps = pd.concat([trials["start"], trials["end"]]) if len(trials) else data.steps["time"]
-    main = next((table for table in (trials, data.events, data.steps) if len(table)), trials)
+    dated = data.steps if len(data.steps) else data.profiled
+    timestamps = pd.concat([trials["start"], trials["end"]]) if len(trials) else dated["time"]
+    main = next((table for table in (trials, data.events, data.steps, data.profiled) if len(table)), trials)
     return InputRecord(
         path=path,
         kind=kind,

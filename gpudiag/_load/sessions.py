@@ -128,8 +128,8 @@ def _of_session(data: Trials, since: str, before: str) -> Trials:
     trials = within(data.trials, "start")
     keys = ["study", "trial"]
     reports = data.reports.merge(trials[keys].drop_duplicates(), on=keys) if len(data.reports) else data.reports
-    events, steps = within(data.events, "time"), within(data.steps, "time")
-    return replace(data, trials=trials, reports=reports, events=events, steps=steps)
+    logged = {name: within(getattr(data, name), "time") for name in ("events", "steps", "profiled")}
+    return replace(data, trials=trials, reports=reports, **logged)
 
 
 def _by_date(intakes: Sequence[Intake]) -> tuple[list[InputRecord], list[InputRecord]]:

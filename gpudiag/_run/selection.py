@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 R = TypeVar("R", bound=RunTables)
 """A run, whatever its class: what is selected of it is one again."""
-TIMED = ("gpu", "processes", "host", "events", "steps")
+TIMED = ("gpu", "processes", "host", "events", "steps", "profiled")
 
 
 def between(run: R, start: str | datetime | None, end: str | datetime | None) -> R:

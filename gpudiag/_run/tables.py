@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from gpudiag.manifest import DataLoader, GpuOverride, Settings
+from gpudiag.plain_data import TIME
 from gpudiag.readers._io.problems import Problem
 from gpudiag.readers._io.url import shown, without_passwords, without_secrets
 from gpudiag.readers.base import no_rows
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
 
 InputKind = Literal["telemetry", "trials", "artifacts", "unknown"]
 Confidence = Literal["strong", "weak", "assumed", "undetermined"]
-TIME = {"json_schema_extra": {"format": "date-time"}}
 
 
 @dataclass(frozen=True)
@@ -151,4 +151,5 @@ class RunTables(Shown):
     studies: pd.DataFrame = field(default_factory=no_rows("studies"))
     events: pd.DataFrame = field(default_factory=no_rows("events"))
     steps: pd.DataFrame = field(default_factory=no_rows("steps"))
+    profiled: pd.DataFrame = field(default_factory=no_rows("profiled"))
     info: RunInfo = field(default_factory=RunInfo)

@@ -19,8 +19,8 @@ def trace(
     format_: Annotated[str, choice("--format", "text", "json")] = "text",
 ) -> None:
     """Say what the GPU did in the profiled steps of a trace, and what the host did while it was idle."""
+    from gpudiag.readers._traces.trace import read_trace
     from gpudiag.report._render.shown import blocks_of
-    from gpudiag.traces.trace import read_trace
 
     with reading(console_for(stderr=True)) as progress:
         progress(shown(file))

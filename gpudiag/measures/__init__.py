@@ -31,6 +31,7 @@ TOPICS = (
     "shift",
     "feed",
     "bottleneck",
+    "causes",
     "loader",
     "steps",
     "leak",

@@ -2,53 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
-
-import numpy as np
 import pandas as pd
 
 from gpudiag.errors import NotMeasurable
 from gpudiag.facts import Column, Fact, Row, Rows, column, fact, table_of
-from gpudiag.measures._gpu.boards import gpu_boards
-from gpudiag.measures._time.weighted import weighted_mean, weighted_quantiles
-from gpudiag.measures._time.work import WorkSamples, beside_work, work_by_gpu, work_coverage_pct
+from gpudiag.measures._gpu.signatures import CLASSES, signatures
+from gpudiag.measures._time.work import work_by_gpu, work_coverage_pct
 from gpudiag.measures.base import RECORD_GPU, Profile, need_gpu
-from gpudiag.measures.feed import (
-    HOT_PCT,
-    IO_WAIT_PCT,
-    SATURATED_PCT,
-    SOFT_PCT,
-    HostTimes,
-    beside,
-    meant_to_work,
-    power_ratio,
-)
 from gpudiag.measures.sampling import RECORD_LONGER
-from gpudiag.measures.throttle import LOW_CLOCK, POWER_BITS, THERMAL_BITS
 from gpudiag.run import Run
-from gpudiag.schema import IDLE_PCT, UNUSED_PCT
 
-CLASSES = (
-    "unused", "startup", "io_wait", "cpu_bound", "launch_bound", "limited", "bandwidth_bound", "compute_bound",
-    "light", "busy", "small_work", "stalled", "undetermined",
-)  # fmt: skip
-"""In the order in which they are asked; each second is in the first whose signature it has."""
 MIN_LABEL_PCT = 50.0
 """A label needs this share of the time (SageMaker's default share) ..."""
 MIN_RATIO = 2.0
 """... and twice the next class (METHODS 9)."""
-COMPUTE_RATIO, LIGHT_RATIO, BANDWIDTH_RATIO = 0.7, 0.35, (0.4, 0.8)
-COMPUTE_SM_PCT = 80.0
-BANDWIDTH_PCT = 60.0
-SMALL_PCT = 70.0
-SMALL_CV = 0.5
-COLUMNS = ("power_w", "sm_active_pct", "mem_util_pct", "mem_used_mib", "throttle_reasons", "sm_clock_mhz")
 
 
 class BottleneckClass(Row):
-    """A class, in the order of ``CLASSES``; all add up to ``trial_gpu_s``."""
+    """A class, in the order of ``signatures.CLASSES``; all add up to ``trial_gpu_s``."""
 
     class_: Column[str] = column("what limited the GPU")
     gpu_s: Column[float] = column("time limited by it")
@@ -91,16 +62,10 @@ def measure_bottleneck(run: Run) -> BottleneckProfile:
     works = work_by_gpu(run)
     if not works:
         raise NotMeasurable("There is only one sample of each GPU.", RECORD_LONGER)
-    boards = gpu_boards(run).to_dict("index")
-    host = HostTimes.of(run.host)
-    seconds = dict.fromkeys(CLASSES, 0.0)
-    has_host = has_power = False
-    for (gpu, work), own in zip(works.items(), beside_work(run, works, COLUMNS), strict=True):
-        signs = _Signs.of(work, own, host, boards[gpu])
-        for name, flag in _first_match(signs).items():
-            seconds[name] += float(work.weight_s[flag].sum())
-        has_host |= signs.has_host
-        has_power |= bool((~np.isnan(signs.power_ratio)).any())
+    found = signatures(run)
+    seconds = {
+        name: sum(float(one.work.weight_s[one.of_class[name]].sum()) for one in found.values()) for name in CLASSES
+    }
     total = sum(seconds.values())
     if not total:
         raise NotMeasurable("No sample of a GPU lies within a trial.", RECORD_GPU)
@@ -112,8 +77,8 @@ def measure_bottleneck(run: Run) -> BottleneckProfile:
         trial_gpu_s=total,
         **{f"{name}_pct": value for name, value in shares.items()},
         has_trials=any(work.from_trials for work in works.values()),
-        has_host=has_host,
-        has_power=has_power,
+        has_host=any(one.has_host for one in found.values()),
+        has_power=any(one.has_power for one in found.values()),
         coverage_pct=work_coverage_pct(run, works),
     )
 
@@ -123,94 +88,3 @@ def _label(shares: dict[str, float]) -> str:
     top, following = sorted(shares, key=lambda name: -shares[name])[:2]
     clear = shares[top] >= MIN_LABEL_PCT and shares[top] >= MIN_RATIO * shares[following]
     return top if clear and top != "undetermined" else ""
-
-
-@dataclass(frozen=True, eq=False)
-class _Signs:
-    """What a sample of one GPU shows; NaN is unknown."""
-
-    work: WorkSamples
-    at: np.ndarray
-    core_pct: np.ndarray
-    io_wait_pct: np.ndarray
-    power_ratio: np.ndarray
-    sm_active_pct: np.ndarray
-    mem_util_pct: np.ndarray
-    throttled: np.ndarray
-    used_pct: np.ndarray
-    cpu_pct: np.ndarray
-
-    @classmethod
-    def of(cls, work: WorkSamples, own: dict[str, np.ndarray], host: HostTimes, board: Mapping[Any, Any]) -> _Signs:
-        def column(name: str) -> np.ndarray:
-            return own[name] if name in own else np.full(len(work.time_us), np.nan)
-
-        near, beside_it = beside(work, host)
-        clock, reasons = column("sm_clock_mhz"), column("throttle_reasons")
-        mask = np.nan_to_num(reasons, nan=0.0).astype(np.int64)
-        top = np.nanmax(clock) if (~np.isnan(clock)).any() else np.nan
-        power = own.get("power_w")
-        return cls(
-            work=work,
-            at=meant_to_work(work),
-            core_pct=np.where(near, beside_it["core_pct"], np.nan),
-            io_wait_pct=np.where(near, beside_it["io_wait_pct"], np.nan),
-            power_ratio=power_ratio(work, power, float(board["limit_w"])),
-            sm_active_pct=column("sm_active_pct"),
-            mem_util_pct=column("mem_util_pct"),
-            throttled=((mask & (POWER_BITS | THERMAL_BITS)) > 0) & (clock < LOW_CLOCK * top),
-            used_pct=100 * column("mem_used_mib") / float(board["total_mib"]),
-            cpu_pct=np.where(near, np.fmax(beside_it["core_pct"], beside_it["cpu_pct"]), np.nan),
-        )
-
-    @property
-    def has_host(self) -> bool:
-        return bool((~np.isnan(self.core_pct) | ~np.isnan(self.io_wait_pct)).any())
-
-    def p95(self, values: np.ndarray) -> float:
-        keep = self.at & ~np.isnan(values)
-        return weighted_quantiles(values[keep], self.work.weight_s[keep], (0.95,))[0]
-
-
-def _first_match(signs: _Signs) -> dict[str, np.ndarray]:
-    """For each class the samples that are in it: those of a trial with its signature and none before it."""
-    work, at, util, ratio = signs.work, signs.at, signs.work.util_pct, signs.power_ratio
-    idle, full = util < IDLE_PCT, util >= SATURATED_PCT
-    hot, low_power = signs.core_pct > HOT_PCT, ratio < LIGHT_RATIO
-    within = (ratio >= BANDWIDTH_RATIO[0]) & (ratio <= BANDWIDTH_RATIO[1])
-    nothing = np.zeros(len(util), bool)
-    signatures = {
-        "unused": nothing | bool(at.any() and util[at].max() <= UNUSED_PCT),
-        "startup": idle & (work.running > 0) & ~work.at_work if work.from_trials else nothing,
-        "io_wait": (util < IDLE_PCT) & (signs.io_wait_pct > IO_WAIT_PCT),
-        "cpu_bound": (util < SOFT_PCT) & hot,
-        "launch_bound": (util < SATURATED_PCT) & hot & low_power,
-        "limited": (util >= SOFT_PCT) & signs.throttled,
-        "bandwidth_bound": full & (signs.mem_util_pct >= BANDWIDTH_PCT) & within,
-        "compute_bound": full & ((ratio >= COMPUTE_RATIO) | (signs.sm_active_pct >= COMPUTE_SM_PCT)),
-        "light": full & (low_power | (signs.sm_active_pct < SOFT_PCT)),
-        "busy": full,
-        "small_work": nothing | _steadily_small(signs),
-        "stalled": idle & (signs.p95(util) >= SMALL_PCT),
-        "undetermined": ~nothing,
-    }
-    free, out = at.copy(), {}
-    for name in CLASSES:
-        out[name] = free & signatures[name]
-        free &= ~signatures[name]
-    return out
-
-
-def _steadily_small(signs: _Signs) -> bool:
-    """Neither GPU nor memory nor CPU is near its limit for 95 % of the time, and the load is steady and light.
-
-    With unknown CPU this is False: then nobody can tell small work from a slow feed.
-    """
-    at = signs.at
-    util, weight = signs.work.util_pct[at], signs.work.weight_s[at]
-    mean = weighted_mean(util, weight)
-    spread = float(np.sqrt(max(weighted_mean((util - mean) ** 2, weight), 0.0)))
-    known = at & ~np.isnan(signs.power_ratio)
-    heavy = known.any() and weighted_mean(signs.power_ratio[known], signs.work.weight_s[known]) >= LIGHT_RATIO
-    low = all(signs.p95(values) < SMALL_PCT for values in (signs.work.util_pct, signs.used_pct, signs.cpu_pct))
-    return bool(low and mean > 0 and spread / mean < SMALL_CV and not heavy)

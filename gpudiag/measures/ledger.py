@@ -9,7 +9,7 @@ from gpudiag.errors import NotMeasurable
 from gpudiag.facts import Column, Fact, Row, Rows, column, fact, table_of
 from gpudiag.measures._time.bins import bin_width_s
 from gpudiag.measures._time.gpu_time import GpuTime, gpu_time
-from gpudiag.measures._time.ledger_frames import binned, cell_seconds, compute_seconds, spans, waterfall
+from gpudiag.measures._time.ledger_frames import binned, cell_seconds, compute_seconds, spans
 from gpudiag.measures._time.microseconds import SECOND_US, utc
 from gpudiag.measures._time.timeline import Samples, Window
 from gpudiag.measures._time.weighted import weighted_quantiles
@@ -53,14 +53,6 @@ class LedgerCompute(Row):
     gpu: Column[str] = column("GPU")
     cell: Column[str] = column("cell")
     compute_gpu_s: Column[float] = column("utilization x time")
-
-
-class WaterfallStep(Row):
-    """A step from 100 % of the observed time to the mean utilization."""
-
-    step: Column[str] = column("what is taken off")
-    loss_pct: Column[float] = column("how much")
-    left_pct: Column[float] = column("what is left")
 
 
 class LedgerBin(Row):
@@ -111,7 +103,6 @@ class LedgerProfile(Profile, topic="ledger"):
     cells: Rows = table_of(LedgerCell)
     totals: Rows = table_of(LedgerTotal)
     compute: Rows = table_of(LedgerCompute)
-    waterfall: Rows = table_of(WaterfallStep)
     bins: Rows = table_of(LedgerBin)
     spans: Rows = table_of(LedgerSpan)
     windows: Rows = table_of(LedgerWindow)
@@ -170,7 +161,6 @@ def measure_ledger(run: Run) -> LedgerProfile:
         cells=cells,
         totals=totals,
         compute=compute,
-        waterfall=waterfall(cells, compute),
         bins=binned(time.timelines, time.cuts_us),
         spans=spans(time.timelines),
         windows=pd.DataFrame({name: utc(np.array(time.windows)[:, i]) for i, name in enumerate(("start", "end"))}),

@@ -9,17 +9,12 @@ import pandas as pd
 
 from gpudiag.errors import NotMeasurable
 from gpudiag.facts import Column, Fact, Row, Rows, column, fact, table_of
+from gpudiag.measures._steps.courses import MIN_LINES, courses
 from gpudiag.measures._steps.idle_beside import idle_beside
-from gpudiag.measures._steps.intervals import step_intervals
 from gpudiag.measures._time.weighted import weighted_quantiles
 from gpudiag.measures.base import Profile
 from gpudiag.run import Run
 
-MIN_LINES = 5
-"""Fewer lines show no course."""
-PAUSE_TIMES = 2.0
-PAUSE_S = 5.0
-"""An interval holds a pause where it took twice the usual time of its steps and five seconds more."""
 PARTS = 5
 MOST_STRETCHES = 400
 GIVE_LOG = (
@@ -111,13 +106,10 @@ class StepsProfile(Profile, topic="steps"):
 
 def measure_steps(run: Run) -> StepsProfile:
     """Time of steps and time outside of them. Needs log lines with a step and a time."""
-    intervals = step_intervals(run)
-    unit = "step" if (intervals["unit"] == "step").any() else "epoch"
-    intervals = intervals[intervals["unit"] == unit]
-    groups = [part for _, part in intervals.groupby(["training", "rank", "trial"], sort=False, dropna=False)]
-    told = [_course(part) for part in groups if _is_course(part)]
+    told = courses(run)
     if not told:
         raise NotMeasurable("No training log with the times of {n:step} or more was read.", GIVE_LOG, n=MIN_LINES)
+    unit = str(told[0]["unit"].iloc[0])
     whole = pd.concat(told, ignore_index=True)
     rows = pd.DataFrame([_training(part) for part in told])
     longest = max(told, key=lambda part: float(part["took_s"].sum()))
@@ -160,35 +152,6 @@ def measure_steps(run: Run) -> StepsProfile:
         steady_pct=steady,
         loader_pct=100 * float(stated["loader_s"].sum() / stated["work_s"].sum()) if len(stated) else math.nan,
         loader_steps=float(stated["n"].sum()),
-    )
-
-
-def _is_course(part: pd.DataFrame) -> bool:
-    """True for enough lines of one training: where every few lines begin again, they are those of several."""
-    attempts = int(part["attempt"].max()) + 1
-    return len(part) >= MIN_LINES * attempts and float(part["took_s"].sum()) > 0
-
-
-def _course(part: pd.DataFrame) -> pd.DataFrame:
-    """Intervals with ``each_s`` (time of a step in it), ``usual`` (at pace), ``paused_s``, ``work_s`` and ``usual_s``.
-
-    What a line states of its own steps is their time, and all else in the interval a pause; where it states none, the
-    interval holds a pause if it took far longer than its steps usually take.
-    """
-    took, stated, n = (part[name].to_numpy(float) for name in ("took_s", "stated_s", "n"))
-    steps = np.where(n > 0, n, np.nan)  # a bar that is drawn anew has none: all the time before it is a pause
-    inner = ~np.isnan(took) & ~part["first"].to_numpy()
-    timed = inner & (n > 0)
-    usual_s = weighted_quantiles((took / steps)[timed], n[timed], (0.5,))[0] if timed.any() else math.nan
-    own = np.where(np.isnan(stated), n * usual_s, np.minimum(stated, took))
-    paused = inner & (took - own >= PAUSE_S) & (took >= PAUSE_TIMES * own)
-    pause = np.where(paused, took - own, 0.0)
-    return part.assign(
-        each_s=(took - pause) / steps,
-        usual=timed & ~paused,
-        paused_s=pause,
-        work_s=np.where(np.isnan(stated), took - pause, stated),
-        usual_s=usual_s,
     )
 
 

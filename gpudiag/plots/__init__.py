@@ -28,6 +28,7 @@ from typing import Any
 
 from gpudiag.errors import NotMeasurable
 from gpudiag.plots import (
+    causes,
     clock,
     costs,
     duration_ecdf,
@@ -56,6 +57,7 @@ TOPICS = (
     overview,
     timeline,
     ledger,
+    causes,
     utilization,
     utilization_map,
     memory,

@@ -11,7 +11,7 @@ from gpudiag.errors import NotMeasurable
 from gpudiag.measures.ledger import LedgerProfile
 from gpudiag.plots._draw.axes import day_numbers, gpu_rows, legend_above, time_axis
 from gpudiag.plots._draw.cells import DRAWN, cell_handles, cell_label, draw_shares, edge
-from gpudiag.plots._draw.palette import CELL_COLORS, CELL_HATCHES, INK, MUTED, ink_on
+from gpudiag.plots._draw.palette import CELL_COLORS, CELL_HATCHES, ink_on
 from gpudiag.plots._draw.picture import Plot, painter
 from gpudiag.report.format import plural, quantity, share
 
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 MAX_APART = 4
 LEGIBLE_PCT = 7.0
 LEAST_PCT = 0.05
-LOST = {"busy": "busy, but below 100 %"}
 
 
 @painter
@@ -72,62 +71,6 @@ LEDGER = Plot(
 )
 
 
-@painter
-def plot_waterfall(ledger: LedgerProfile) -> Figure:
-    """What each cell takes away from all observed time, down to the mean utilization.
-
-    Raises NotMeasurable if nothing was observed.
-    """
-    _need_time(ledger)
-    steps = ledger.waterfall
-    if steps.empty:
-        raise NotMeasurable("No time was observed.")
-    cells = steps[(steps["loss_pct"] >= LEAST_PCT) & steps["step"].isin(DRAWN)]
-    names = [
-        "all observed time",
-        *(LOST.get(name, cell_label(name, has_trials=ledger.has_trials)) for name in cells["step"]),
-        "mean utilization",
-    ]
-    figure = Figure(figsize=(9, 1.2 + 0.36 * len(names)), layout="constrained")
-    ax = figure.add_subplot()
-    ax.barh(0, 100, height=0.7, color=MUTED)
-    ax.barh(len(names) - 1, ledger.mean_util_pct, height=0.7, color=CELL_COLORS["busy"])
-    _write(ax, 100, 0, "100 %")
-    _write(ax, ledger.mean_util_pct, len(names) - 1, share(ledger.mean_util_pct))
-    for row, (name, loss, left) in enumerate(zip(cells["step"], cells["loss_pct"], cells["left_pct"], strict=True), 1):
-        hatch = CELL_HATCHES[name]
-        ax.barh(
-            row, loss, left=left, height=0.7, color=CELL_COLORS[name], hatch=hatch, edgecolor=edge(name), linewidth=0
-        )
-        _write(ax, left + loss, row, f"− {share(loss)}")
-        ax.plot([left, left], [row - 0.35, row + 1.35], color=MUTED, linewidth=0.8)
-    ax.set(xlim=(0, 112), xticks=[0, 25, 50, 75, 100], xlabel="share of observed GPU time [%]")
-    ax.set_yticks(range(len(names)), names)
-    ax.set_ylim(len(names) - 0.4, -0.6)
-    ax.tick_params(axis="y", length=0)
-    ax.grid(visible=False, axis="y")
-    return figure
-
-
-def alt_waterfall(ledger: LedgerProfile) -> str:
-    """What :func:`plot_waterfall` shows."""
-    losses = ledger.waterfall[ledger.waterfall["loss_pct"] >= LEAST_PCT].sort_values("loss_pct", ascending=False)
-    taken = ", ".join(
-        f"{LOST.get(name, cell_label(name, has_trials=ledger.has_trials))} {share(loss)}"
-        for name, loss in zip(losses["step"], losses["loss_pct"], strict=True)
-    )
-    mean = share(ledger.mean_util_pct)
-    return f"From all observed time down to a mean utilization of {mean}: {taken or 'nothing'} taken away."
-
-
-WATERFALL = Plot(
-    plot_waterfall,
-    alt_waterfall,
-    "What stood between all observed time and the utilization that was measured. A bar is the part of its cell "
-    "in which no kernel ran.",
-)
-
-
 def _need_time(ledger: LedgerProfile) -> None:
     if ledger.windows.empty or not ledger.total_gpu_s > 0:
         raise NotMeasurable("There is no GPU time to account for.")
@@ -163,7 +106,3 @@ def _inside(ax: Axes, x: float, y: float, text: str, cell: str) -> None:
         else None
     )
     ax.text(x, y, text, ha="center", va="center", fontsize=9, color=ink_on(CELL_COLORS[cell]), bbox=plate)
-
-
-def _write(ax: Axes, x: float, row: int, text: str) -> None:
-    ax.text(x + 1, row, text, va="center", fontsize=9, color=INK)

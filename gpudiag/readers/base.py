@@ -97,11 +97,12 @@ class Trials(Shown):
     notes: tuple[str, ...] = ()
     reader: str = ""
     steps: pd.DataFrame = field(default_factory=no_rows("steps"))
+    profiled: pd.DataFrame = field(default_factory=no_rows("profiled"))
 
     @property
     def rows(self) -> int:
-        """Trials read; of a log the events and the lines on steps."""
-        return len(self.trials) or len(self.events) + len(self.steps)
+        """Trials read; of a log the events and the lines on steps, of a trace its GPUs."""
+        return len(self.trials) or len(self.events) + len(self.steps) + len(self.profiled)
 
     def to_frame(self) -> pd.DataFrame:
         """``trials``."""

@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING, Literal, Required, TypeVar, cast
 from typing_extensions import TypedDict
 
 from gpudiag import __version__
-from gpudiag._run.tables import TIME, Confidence, InputRecord
+from gpudiag._run.tables import Confidence, InputRecord
 from gpudiag.advice._engine.recommendation import Recommendation
 from gpudiag.errors import InputError
 from gpudiag.facts import Declared, Fact, Row
 from gpudiag.faults import Fault
-from gpudiag.plain_data import Json, JsonObject, Scalar, meaning
+from gpudiag.plain_data import TIME, Json, JsonObject, Scalar, meaning
 from gpudiag.rules._engine.suppression import SuppressionState
 from gpudiag.rules._engine.verdict import Severity, Status, listed_by
 

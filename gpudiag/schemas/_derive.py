@@ -12,12 +12,12 @@ from gpudiag._load.inspection import Inspected
 from gpudiag.advice._engine.plan import Plan
 from gpudiag.forecast.document import ForecastDocument
 from gpudiag.plain_data import JsonObject
+from gpudiag.readers._traces.breakdown import TraceBreakdown
 from gpudiag.report.comparison.document import ComparisonDocument
 from gpudiag.report.document import Document
 from gpudiag.report.fleet.document import FleetDocument
 from gpudiag.report.fleet.history import History
 from gpudiag.schemas._measures import measures_schema
-from gpudiag.traces.breakdown import TraceBreakdown
 
 DRAFT = "https://json-schema.org/draft/2020-12/schema"
 CLASSES: dict[str, Any] = {

@@ -9,7 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gpudiag.errors import NotMeasurable
-from gpudiag.measures.bottleneck import CLASSES, BottleneckProfile, measure_bottleneck
+from gpudiag.measures._gpu.signatures import CLASSES
+from gpudiag.measures.bottleneck import BottleneckProfile, measure_bottleneck
 from gpudiag.run import Run
 from gpudiag.schema import GPU, GPUS, HOST, conform
 

@@ -54,8 +54,6 @@ def test_the_cells_add_up_in_every_table(made: tuple[int, Pool]) -> None:
     for (name, cell), value in by_cell.items():
         assert value == pytest.approx(seconds(p).at[name, cell], abs=1e-6)
     assert p.total_gpu_s == pytest.approx(window * len(p.per_gpu), abs=1e-6)
-    assert p.waterfall["left_pct"].iloc[-1] == pytest.approx(p.mean_util_pct)
-    assert 100 - p.waterfall["loss_pct"].sum() == pytest.approx(p.mean_util_pct)
     assert p.pct(*CELLS) == pytest.approx(100)
 
 
@@ -127,9 +125,6 @@ def test_a_small_ledger_by_hand() -> None:
     assert p.mean_util_pct == pytest.approx((20 * 80 + 20 * 40) / 140)
     assert p.outside_gpu_s == 80 and p.outside_busy_gpu_s == 0 and p.coverage_pct == 100
     assert p.compute.set_index(["gpu", "cell"])["compute_gpu_s"].loc[("0", "busy")] == pytest.approx(16)
-    steps = p.waterfall.set_index("step")["loss_pct"]
-    assert steps["idle_no_trial"] == pytest.approx(50) and steps["startup_only"] == pytest.approx(100 * 15 / 140)
-    assert steps["busy_low"] == pytest.approx(100 * 12 / 140) and steps["busy"] == pytest.approx(100 * 4 / 140)
     assert p.spans[p.spans["gpu"] == "0"]["cell"].tolist() == ["startup_only", "busy", "busy_low", "tail_only"]
 
 

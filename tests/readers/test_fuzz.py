@@ -100,6 +100,10 @@ def _contents(folder: Path) -> dict[str, Content]:
     for kind, write in contract.WRITERS.items():
         write(folder / kind, contract.usual())
         out[f"{kind}:usual"] = (folder / kind).read_bytes()
+    traces = _module(HERE.parent / "traces" / "test_nsight.py")
+    trace = traces.training(2)
+    out["torch-profiler:small"] = trace.text().encode()
+    out["nsight-systems:small"] = traces.exported(trace, folder / "report.sqlite").read_bytes()
     return out | {f"{name}:small": content for name, content in ARTIFACTS.items()}
 
 

@@ -14,7 +14,7 @@ from toyrun import TOY_RULES, toy_run, typed, with_only
 
 from gpudiag.diagnosis import Diagnosis, diagnose
 from gpudiag.forecast.estimate import Estimate
-from gpudiag.measures.bottleneck import CLASSES as MEASURED
+from gpudiag.measures._gpu.signatures import CLASSES as MEASURED
 from gpudiag.plots import PLOTS
 from gpudiag.report._render import fragments, terminal
 from gpudiag.report._render.blocks import Block, Chip, Figure, FindingBlock, Folded, Note, Number, TableBlock

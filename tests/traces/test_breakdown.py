@@ -14,8 +14,8 @@ from jsonschema import Draft202012Validator
 from writtentrace import BACKWARD, BASE_US, LOADER, MAIN, SHARES, WrittenTrace, training
 
 import gpudiag as gd
+from gpudiag.readers._traces.breakdown import STATES, GpuTime
 from gpudiag.schemas import schema
-from gpudiag.traces.breakdown import STATES, GpuTime
 
 
 def shares(gpu: GpuTime) -> dict[str, float]:

@@ -10,7 +10,7 @@ import pytest
 from writtentrace import BASE_US, SHARES, WrittenTrace, training
 
 import gpudiag as gd
-from gpudiag.traces.breakdown import STATES
+from gpudiag.readers._traces.breakdown import STATES
 
 SCHEMA = """
 CREATE TABLE StringIds (id INTEGER NOT NULL PRIMARY KEY, value TEXT NOT NULL);

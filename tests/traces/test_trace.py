@@ -9,8 +9,8 @@ import pytest
 from writtentrace import BASE_US, WrittenTrace, training
 
 import gpudiag as gd
-from gpudiag.traces import json_events
-from gpudiag.traces.trace import Trace
+from gpudiag.readers._traces import json_events
+from gpudiag.readers._traces.trace import Trace
 
 
 def tables(trace: Trace) -> list[str]:

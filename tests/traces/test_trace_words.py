@@ -8,8 +8,8 @@ import pytest
 from writtentrace import WrittenTrace, training
 
 import gpudiag as gd
+from gpudiag.readers._traces.breakdown import STATES
 from gpudiag.report.kinds.traces import DO, WORDS, sentences
-from gpudiag.traces.breakdown import STATES
 
 
 def said(made: WrittenTrace, tmp_path: Path) -> str:

@@ -78,24 +78,17 @@ def _of_series(lines: pd.DataFrame) -> pd.DataFrame:
     keep = np.append((np.diff(done) != 0) | (np.diff(bar) != 0), True)  # a bar redrawn stands where it stood
     keep &= _apart(time, _floats(lines, "elapsed_s"), bar)
     since = _since(lines, keep)
-    lines, done, attempt, bar = lines[keep], done[keep], attempt[keep], bar[keep]
+    n, stated, loader, guessed = (_added_up(part, keep) for part in _stated_times(lines, done, attempt, bar))
+    lines, done, attempt, bar, time = lines[keep], done[keep], attempt[keep], bar[keep], time[keep]
     if len(lines) < 2:
         return pd.DataFrame()
-    time = time[keep]
-    elapsed, step_s, loader_s = (_floats(lines, name) for name in ("elapsed_s", "step_s", "loader_s"))
-    first = np.append(True, np.diff(attempt) > 0)
-    opens = np.append(True, np.diff(bar) > 0)
-    n = np.append(done[0], np.diff(done)).astype(float)
-    usual = np.median(n[1:][~first[1:]]) if (~first[1:]).any() else n[0]
-    n[first] = np.minimum(np.where(n[first] > 0, n[first], usual), usual)
-    stated, loader = _stated(lines, n, opens, step_s), _stated(lines, n, opens, loader_s)
-    loader = np.where(np.isnan(loader), n * loader_s, loader)  # the mean of the last steps stands for all of them
+    elapsed = _floats(lines, "elapsed_s")
+    first, opens = np.append(True, np.diff(attempt) > 0), np.append(True, np.diff(bar) > 0)
     by_time = np.append(np.nan, np.diff(time).astype("timedelta64[us]").astype(float) / 1e6)
     by_time[np.isnat(time) | np.append(True, np.isnat(time[:-1]))] = np.nan
     by_bar = np.where(opens, np.where(elapsed > 0, elapsed, np.nan), np.append(np.nan, np.diff(elapsed)))
     by_bar[first & (n != _floats(lines, "step"))] = np.nan
     took = np.where(first, by_bar, np.where(np.isnan(by_time), by_bar, by_time))
-    guessed = np.where(np.isnan(stated), n * step_s, stated)
     nothing_known = bool(np.isnan(took[~first]).all())
     took = guessed if nothing_known else took
     took[~(took >= 0)] = np.nan
@@ -119,6 +112,33 @@ def _of_series(lines: pd.DataFrame) -> pd.DataFrame:
             "repeated": np.where(first & (attempt > 0), np.maximum(before - (done - n), 0), 0.0),
         }
     )
+
+
+def _stated_times(
+    lines: pd.DataFrame, done: np.ndarray, attempt: np.ndarray, bar: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """By line, of the steps since the one before: how many, the stated time of just these, their stated wait for data,
+    and their time if a stated mean of others holds for them.
+    """
+    step_s, loader_s = _floats(lines, "step_s"), _floats(lines, "loader_s")
+    first, opens = np.append(True, np.diff(attempt) > 0), np.append(True, np.diff(bar) > 0)
+    n, spacing = np.append(done[0], np.diff(done)).astype(float), _spacing(done, attempt)
+    usual = n[0] if np.isnan(spacing) else spacing
+    n[first] = np.minimum(np.where(n[first] > 0, n[first], usual), usual)
+    stated, loader = _stated(lines, n, opens, step_s), _stated(lines, n, opens, loader_s)
+    loader = np.where(np.isnan(loader), n * loader_s, loader)  # the mean of the last steps stands for all of them
+    return n, stated, loader, np.where(np.isnan(stated), n * step_s, stated)
+
+
+def _added_up(values: np.ndarray, keep: np.ndarray) -> np.ndarray:
+    """Sums over the lines up to each that is kept, from behind the one kept before."""
+    return np.add.reduceat(values, np.flatnonzero(np.append(True, keep[:-1])))
+
+
+def _spacing(done: np.ndarray, attempt: np.ndarray) -> float:
+    """Median number of steps from one line to the next; NaN without two lines of an attempt."""
+    steps = np.diff(done)[(np.diff(attempt) == 0) & (np.diff(done) > 0)]
+    return float(np.median(steps)) if len(steps) else np.nan
 
 
 def _in_order(time: np.ndarray) -> np.ndarray:
@@ -183,7 +203,7 @@ def _places(lines: pd.DataFrame) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         if at and epoch[at] > epoch[at - 1] and step[at] <= step[at - 1]:
             base, bars = base + (total[at - 1] if total[at - 1] >= step[at - 1] else step[at - 1]), bars + 1
         elif at and (step[at] < step[at - 1] or epoch[at] < epoch[at - 1]):
-            if epoch[at] < epoch[at - 1] or not step[at - 1] >= total[at - 1]:
+            if epoch[at] <= epoch[at - 1] or not step[at - 1] >= total[at - 1]:
                 tries, bars = tries + 1, bars + 1
                 base = _base_of(lines, epoch[at], at, done, step)
             else:

@@ -1,4 +1,4 @@
-"""Timelines of GPUs as tidy tables: seconds by cell, in bins of time, as spans, and as a waterfall."""
+"""Timelines of GPUs as tidy tables: seconds by cell, in bins of time, and as spans."""
 
 from __future__ import annotations
 
@@ -32,23 +32,6 @@ def compute_seconds(timelines: dict[str, Timeline]) -> pd.DataFrame:
     active = [each.seconds(np.nan_to_num(each.util_pct) / 100) for each in timelines.values()]
     out = _tidy(timelines, {"cell": [np.arange(len(CELLS))] * len(active), "compute_gpu_s": active})
     return out[out["cell"] != "unobserved"].reset_index(drop=True)
-
-
-def waterfall(cells: pd.DataFrame, compute: pd.DataFrame) -> pd.DataFrame:
-    """step, loss_pct, left_pct: from all observed time (100 %) down to the mean utilization, cell by cell.
-
-    Each cell takes away its share of the observed time that was not active; ``left_pct`` is what is
-    left after it, so that the last row is the time-weighted mean utilization.
-    """
-    seen = cells[cells["cell"] != "unobserved"].groupby("cell", observed=True)["gpu_s"].sum()
-    total = seen.sum()
-    if not total:
-        return pd.DataFrame({"step": [], "loss_pct": [], "left_pct": []})
-    active = compute.groupby("cell", observed=True)["compute_gpu_s"].sum().reindex(seen.index).fillna(0.0)
-    loss = 100 * (seen - active) / total
-    steps = ["observed", *seen.index.astype(str), "mean_utilization"]
-    loss_pct = np.concatenate(([0.0], loss.to_numpy(), [0.0]))
-    return pd.DataFrame({"step": steps, "loss_pct": loss_pct, "left_pct": 100 - np.cumsum(loss_pct)})
 
 
 def binned(timelines: dict[str, Timeline], cuts_us: np.ndarray) -> pd.DataFrame:

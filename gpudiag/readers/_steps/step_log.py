@@ -25,13 +25,24 @@ _EPOCH_LINE = re.compile(r"(?i)^\W{0,10}epoch\s{0,2}[:#]?\s{0,2}(\d{1,6})\s?(?:/
 _OTHER_WORK = {
     "evaluation": re.compile(r"(?i)\b(?:eval|evaluat|valid|val\b|val_|test(?:ing|_|\s?loss|\s?acc))"),
     "checkpoint": re.compile(r"(?i)\bcheckpoint|\bsav(?:e|ed|ing)\b.{0,40}\b(?:model|weights|state|to)\b"),
+    "resumption": re.compile(
+        r"(?i)\b(?:auto.?)?resum(?:e|ed|ing)\b|\bcontinuing training from\b|\brestor(?:ed|ing)\b.{0,60}\bcheckpoint"
+        r"|\bload(?:ed|ing) checkpoint\b.{0,200}\b(?:iteration|epoch|step)\b"
+    ),
 }
-"""What a training does between steps, as its log tells of it."""
+"""What a training does between steps, as its log tells of it; a resumption in the words of Hugging Face, Lightning,
+mmengine, timm and Megatron."""
 _LEAP = 2000
 """Any leap year: of timestamps without a year only the differences count."""
 _LOOKED_AT = 400
 """Characters of a line in which it says what is done."""
 _RANK_NAME = re.compile(r"(?i)(?:^|[^a-z])rank[_\-]?(\d{1,5})(?!\d)")
+
+
+def _other_work(line: str) -> list[str]:
+    """What a line tells of; a resumption names the checkpoint that it begins from, and writes none."""
+    told = [work for work, words in _OTHER_WORK.items() if words.search(line)]
+    return ["resumption"] if "resumption" in told else told
 
 
 class StepLog:
@@ -64,7 +75,7 @@ class StepLog:
         elapsed_s = math.nan if stamp else self._since_first(line)
         said = said or step_of(line, stamped=bool(stamp) or not math.isnan(elapsed_s))
         if said is None:
-            self._told.update({work: None for work, words in _OTHER_WORK.items() if words.search(line[:_LOOKED_AT])})
+            self._told.update(dict.fromkeys(_other_work(line[:_LOOKED_AT])))
             return False
         if said.epoch is None and said.unit == "step" and self._epoch is not None:
             said = dataclasses.replace(said, epoch=self._epoch)

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pandas as pd
 
 from gpudiag.readers.base import Trials
-from gpudiag.schema import EVENTS, REPORTS, STEPS, STUDIES, TRIALS, TableSpec, conform, empty
+from gpudiag.schema import EVENTS, PROFILED, REPORTS, STEPS, STUDIES, TRIALS, TableSpec, conform, empty
 
 
 def merge(parts: Sequence[Trials]) -> Trials:
@@ -33,6 +33,7 @@ def merge(parts: Sequence[Trials]) -> Trials:
         studies=_joined([p.studies for p in kept], STUDIES),
         events=_joined([p.events for p in kept], EVENTS),
         steps=_joined([p.steps for p in kept], STEPS),
+        profiled=_joined([p.profiled for p in kept], PROFILED),
         problems=tuple(problem for p in parts for problem in p.problems),
         notes=(*(note for p in parts for note in p.notes), *notes),
         reader=", ".join(dict.fromkeys(p.reader for p in kept)),

@@ -14,6 +14,7 @@ from gpudiag.readers._io.source import Source
 from gpudiag.readers.artifacts import (
     hydra_multirun,
     lightning_csv,
+    nsight_systems,
     ray_tune,
     ray_tune_table,
     slurm_sacct,
@@ -38,6 +39,7 @@ _FORMATS: tuple[Reader[Trials], ...] = (
     wandb_run.READER,
     hydra_multirun.READER,
     torch_profiler.READER,
+    nsight_systems.READER,
 )
 
 

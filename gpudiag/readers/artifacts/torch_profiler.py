@@ -1,11 +1,11 @@
-"""Traces of torch.profiler, known only to say what reads them: they tell of a few steps, not of a run."""
+"""Traces of torch.profiler: where the time of each GPU went in a few profiled steps."""
 
 from __future__ import annotations
 
 import re
 
-from gpudiag.errors import InputError
 from gpudiag.readers._io.source import Source
+from gpudiag.readers._traces.profiled import profiled
 from gpudiag.readers.base import Reader, ReadOptions, Trials
 
 NAME = "torch-profiler"
@@ -24,11 +24,8 @@ def recognises(source: Source) -> bool:
 
 
 def read(source: Source, options: ReadOptions) -> Trials:
-    """Raise InputError, which names the command that reads it."""
-    raise InputError(
-        f"{source.path}: is a trace of torch.profiler, which tells of a few steps and not of the run; see it with "
-        "gpudiag trace FILE."
-    )
+    """Table ``profiled``: a row a GPU. Raises InputError for a trace that holds no work of a GPU."""
+    return profiled(source, NAME)
 
 
-READER = Reader(NAME, recognises, read, refuses=True)
+READER = Reader(NAME, recognises, read)

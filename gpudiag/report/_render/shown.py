@@ -13,7 +13,7 @@ from gpudiag.report._render.blocks import Block
 KINDS = {
     "gpudiag.run": "contents",
     "gpudiag.readers": "contents",
-    "gpudiag.traces": "traces",
+    "gpudiag.readers._traces": "traces",
     "gpudiag.measures": "profiles",
     "gpudiag.rules": "verdicts",
     "gpudiag.advice._engine.plan": "plan",

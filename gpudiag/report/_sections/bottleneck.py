@@ -7,6 +7,7 @@ from gpudiag.measures.bottleneck import BottleneckProfile
 from gpudiag.measures.loader import LoaderProfile
 from gpudiag.measures.steps import StepsProfile
 from gpudiag.report._render.blocks import Block, Heading, Note, Number, TableBlock
+from gpudiag.report._sections.causes import waited
 from gpudiag.report.document import Document, TopicValues
 from gpudiag.report.format import named, share
 
@@ -51,6 +52,8 @@ SHARES: dict[str, Fact[float]] = {name: BottleneckProfile.facts()[f"{name}_pct"]
 
 def limit(document: Document) -> str:
     """What limited the run, where there is an answer: the log's own, else the class that holds most time; else ''."""
+    if said := waited(document):
+        return said
     waits = document.values(LoaderProfile).get(LoaderProfile.of_step_pct)
     if waits is not None and waits >= MOST_OF_A_STEP_PCT:
         return (

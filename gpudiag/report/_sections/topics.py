@@ -16,6 +16,7 @@ from gpudiag.measures.utilization import UtilizationProfile
 from gpudiag.plain_data import Scalar
 from gpudiag.report._render.blocks import Block, Figure, Folded, Note, Number, TableBlock, TableCell, Tiles
 from gpudiag.report._sections.bottleneck import bottleneck, limit
+from gpudiag.report._sections.causes import causes
 from gpudiag.report._sections.failed_trials import failed_trials
 from gpudiag.report._sections.key_numbers import mean_util_pct, of_studies
 from gpudiag.report.document import Document, NotMeasured, TopicValues
@@ -235,7 +236,13 @@ def utilization(document: Document) -> list[Block]:
     if use:
         several = [Figure("utilization_map")] if len(use) > 1 else []
         said = " ".join(filter(None, (_room(document), limit(document))))
-        parts = (Figure("utilization"), *several, _gpu_table(use, USE, caption), *bottleneck(document))
+        parts = (
+            Figure("utilization"),
+            *several,
+            _gpu_table(use, USE, caption),
+            *causes(document),
+            *bottleneck(document),
+        )
         blocks = [*([Note(said)] if said else []), Folded("Utilization of each GPU, and what limited it", parts)]
     power = document.values(PowerProfile).by_row(GpuPower)
     if power:

@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-from gpudiag._run.tables import TIME
 from gpudiag.faults import Fault
+from gpudiag.plain_data import TIME
 
 ComparisonVerdict = Literal["faster", "slower", "no evidence", "equivalent", "invalid"]
 CheckId = Literal[

@@ -11,8 +11,7 @@ from dataclasses import dataclass, field, fields
 from statistics import median
 from typing import Literal
 
-from gpudiag._run.tables import TIME
-from gpudiag.plain_data import NAN_IS_NULL, meaning
+from gpudiag.plain_data import NAN_IS_NULL, TIME, meaning
 from gpudiag.report.document import Level, Use
 from gpudiag.report.fleet.changes import Changes
 

@@ -7,8 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-from gpudiag._run.tables import TIME
-from gpudiag.plain_data import NAN_IS_NULL, meaning
+from gpudiag.plain_data import NAN_IS_NULL, TIME, meaning
 from gpudiag.report._render.blocks import (
     Banner,
     Block,

@@ -6,12 +6,12 @@ import re
 from collections.abc import Sequence
 
 from gpudiag.errors import NotMeasurable
+from gpudiag.readers._traces.breakdown import IDLE_STATES, STATES, GpuTime, TraceBreakdown
+from gpudiag.readers._traces.kinds import COMMUNICATES
+from gpudiag.readers._traces.trace import Trace
 from gpudiag.report._render.blocks import Block, Heading, Note, Number, TableBlock, TableCell
 from gpudiag.report._render.shown import shown_as
 from gpudiag.report.format import UNKNOWN, count, duration, plural, safe, share, timestamp, zone
-from gpudiag.traces.breakdown import IDLE_STATES, STATES, GpuTime, TraceBreakdown
-from gpudiag.traces.kinds import COMMUNICATES
-from gpudiag.traces.trace import Trace
 
 WORDS = {
     "compute_pct": "computing",

@@ -11,15 +11,17 @@ import polars as pl
 from gpudiag.errors import InputError
 from gpudiag.readers._io.problems import ProblemLog
 from gpudiag.readers._io.source import Source
+from gpudiag.readers._traces import kinds
+from gpudiag.readers._traces.breakdown import TraceBreakdown, break_down
+from gpudiag.readers._traces.json_events import MOST_NS, EventStream
+from gpudiag.readers._traces.nsight import NsightReport
+from gpudiag.readers._traces.tables import TraceTables
 from gpudiag.shown import Shown
-from gpudiag.traces import kinds
-from gpudiag.traces.breakdown import TraceBreakdown, break_down
-from gpudiag.traces.json_events import MOST_NS, EventStream
-from gpudiag.traces.nsight import NsightReport
-from gpudiag.traces.tables import TraceTables
 
 SINCE_EPOCH_NS = 10**17
 """Timestamps below (three years) count from ``baseTimeNanoseconds``; older versions count from 1970."""
+ROUNDING_US = 2.0
+"""Times of older traces are whole microseconds, so that the end of a step may lie behind the start of the next."""
 LONGEST_US = 86_400e6
 MOST_GPUS = 64
 """No machine has more, and no profile is longer than a day."""
@@ -159,7 +161,7 @@ def _steps(events: pl.DataFrame) -> pl.DataFrame:
     number = pl.col("name").str.extract(kinds.STEP_NAME.pattern).cast(pl.Int64, strict=False)
     steps = events.filter(pl.col("dur") > 0).sort("start_us", "end_us", descending=[False, True])
     reach = pl.col("end_us").cum_max().shift(1, fill_value=float("-inf"))
-    return steps.filter(pl.col("start_us") >= reach).select("start_us", "end_us", step=number)
+    return steps.filter(pl.col("start_us") >= reach - ROUNDING_US).select("start_us", "end_us", step=number)
 
 
 def _pandas(frame: pl.DataFrame) -> pd.DataFrame:

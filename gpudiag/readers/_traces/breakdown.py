@@ -9,15 +9,14 @@ from typing import Final, Literal
 import numpy as np
 import pandas as pd
 
-from gpudiag._run.tables import TIME
 from gpudiag.errors import NotMeasurable
-from gpudiag.plain_data import NAN_IS_NULL, json_text
+from gpudiag.plain_data import NAN_IS_NULL, TIME, json_text
 from gpudiag.readers._io.paths import as_text
+from gpudiag.readers._traces import kinds
+from gpudiag.readers._traces.json_events import CUT_OFF, DAMAGED
+from gpudiag.readers._traces.spans import Spans, pieces, union
+from gpudiag.readers._traces.tables import TraceTables
 from gpudiag.shown import Shown
-from gpudiag.traces import kinds
-from gpudiag.traces.json_events import CUT_OFF, DAMAGED
-from gpudiag.traces.spans import Spans, pieces, union
-from gpudiag.traces.tables import TraceTables
 
 WORK: Final = (kinds.COMPUTE, kinds.COMMUNICATION, kinds.COPY)
 HOST: Final = (kinds.DATA, kinds.SYNC, kinds.MEMORY, kinds.SETUP, kinds.OPTIMIZER, kinds.OPERATOR)

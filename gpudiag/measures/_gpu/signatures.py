@@ -1,0 +1,153 @@
+"""What each sample of a GPU shows of what limits it: the first class whose signature it has."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from gpudiag.measures._gpu.boards import gpu_boards
+from gpudiag.measures._time.weighted import weighted_mean, weighted_quantiles
+from gpudiag.measures._time.work import WorkSamples, beside_work, work_by_gpu
+from gpudiag.measures.feed import (
+    HOT_PCT,
+    IO_WAIT_PCT,
+    SATURATED_PCT,
+    SOFT_PCT,
+    HostTimes,
+    beside,
+    meant_to_work,
+    power_ratio,
+)
+from gpudiag.measures.throttle import LOW_CLOCK, POWER_BITS, THERMAL_BITS
+from gpudiag.memo import memoized
+from gpudiag.run import Run
+from gpudiag.schema import IDLE_PCT, UNUSED_PCT
+
+CLASSES = (
+    "unused", "startup", "io_wait", "cpu_bound", "launch_bound", "limited", "bandwidth_bound", "compute_bound",
+    "light", "busy", "small_work", "stalled", "undetermined",
+)  # fmt: skip
+"""In the order in which they are asked; each second is in the first whose signature it has."""
+COMPUTE_RATIO, LIGHT_RATIO, BANDWIDTH_RATIO = 0.7, 0.35, (0.4, 0.8)
+COMPUTE_SM_PCT = 80.0
+BANDWIDTH_PCT = 60.0
+SMALL_PCT = 70.0
+SMALL_CV = 0.5
+COLUMNS = ("power_w", "sm_active_pct", "mem_util_pct", "mem_used_mib", "throttle_reasons", "sm_clock_mhz")
+
+
+@dataclass(frozen=True, eq=False)
+class Signatures:
+    """Samples of one GPU: for each class those that are in it, of which every sample of its work is in one."""
+
+    work: WorkSamples
+    of_class: dict[str, np.ndarray]
+    has_host: bool
+    has_power: bool
+
+
+@memoized
+def signatures(run: Run) -> dict[str, Signatures]:
+    """By GPU with two samples or more. Columns that were not recorded show nothing."""
+    works = work_by_gpu(run)
+    boards, host = gpu_boards(run).to_dict("index"), HostTimes.of(run.host)
+    out = {}
+    for (gpu, work), own in zip(works.items(), beside_work(run, works, COLUMNS), strict=True):
+        signs = _Signs.of(work, own, host, boards[gpu])
+        has_power = bool((~np.isnan(signs.power_ratio)).any())
+        out[gpu] = Signatures(work, _first_match(signs), signs.has_host, has_power)
+    return out
+
+
+@dataclass(frozen=True, eq=False)
+class _Signs:
+    """What a sample of one GPU shows; NaN is unknown."""
+
+    work: WorkSamples
+    at: np.ndarray
+    core_pct: np.ndarray
+    io_wait_pct: np.ndarray
+    power_ratio: np.ndarray
+    sm_active_pct: np.ndarray
+    mem_util_pct: np.ndarray
+    throttled: np.ndarray
+    used_pct: np.ndarray
+    cpu_pct: np.ndarray
+
+    @classmethod
+    def of(cls, work: WorkSamples, own: dict[str, np.ndarray], host: HostTimes, board: Mapping[Any, Any]) -> _Signs:
+        def column(name: str) -> np.ndarray:
+            return own[name] if name in own else np.full(len(work.time_us), np.nan)
+
+        near, beside_it = beside(work, host)
+        clock, reasons = column("sm_clock_mhz"), column("throttle_reasons")
+        mask = np.nan_to_num(reasons, nan=0.0).astype(np.int64)
+        top = np.nanmax(clock) if (~np.isnan(clock)).any() else np.nan
+        power = own.get("power_w")
+        return cls(
+            work=work,
+            at=meant_to_work(work),
+            core_pct=np.where(near, beside_it["core_pct"], np.nan),
+            io_wait_pct=np.where(near, beside_it["io_wait_pct"], np.nan),
+            power_ratio=power_ratio(work, power, float(board["limit_w"])),
+            sm_active_pct=column("sm_active_pct"),
+            mem_util_pct=column("mem_util_pct"),
+            throttled=((mask & (POWER_BITS | THERMAL_BITS)) > 0) & (clock < LOW_CLOCK * top),
+            used_pct=100 * column("mem_used_mib") / float(board["total_mib"]),
+            cpu_pct=np.where(near, np.fmax(beside_it["core_pct"], beside_it["cpu_pct"]), np.nan),
+        )
+
+    @property
+    def has_host(self) -> bool:
+        return bool((~np.isnan(self.core_pct) | ~np.isnan(self.io_wait_pct)).any())
+
+    def p95(self, values: np.ndarray) -> float:
+        keep = self.at & ~np.isnan(values)
+        return weighted_quantiles(values[keep], self.work.weight_s[keep], (0.95,))[0]
+
+
+def _first_match(signs: _Signs) -> dict[str, np.ndarray]:
+    """For each class the samples that are in it: those of a trial with its signature and none before it."""
+    work, at, util, ratio = signs.work, signs.at, signs.work.util_pct, signs.power_ratio
+    idle, full = util < IDLE_PCT, util >= SATURATED_PCT
+    hot, low_power = signs.core_pct > HOT_PCT, ratio < LIGHT_RATIO
+    within = (ratio >= BANDWIDTH_RATIO[0]) & (ratio <= BANDWIDTH_RATIO[1])
+    nothing = np.zeros(len(util), bool)
+    signatures = {
+        "unused": nothing | bool(at.any() and util[at].max() <= UNUSED_PCT),
+        "startup": idle & (work.running > 0) & ~work.at_work if work.from_trials else nothing,
+        "io_wait": (util < IDLE_PCT) & (signs.io_wait_pct > IO_WAIT_PCT),
+        "cpu_bound": (util < SOFT_PCT) & hot,
+        "launch_bound": (util < SATURATED_PCT) & hot & low_power,
+        "limited": (util >= SOFT_PCT) & signs.throttled,
+        "bandwidth_bound": full & (signs.mem_util_pct >= BANDWIDTH_PCT) & within,
+        "compute_bound": full & ((ratio >= COMPUTE_RATIO) | (signs.sm_active_pct >= COMPUTE_SM_PCT)),
+        "light": full & (low_power | (signs.sm_active_pct < SOFT_PCT)),
+        "busy": full,
+        "small_work": nothing | _steadily_small(signs),
+        "stalled": idle & (signs.p95(util) >= SMALL_PCT),
+        "undetermined": ~nothing,
+    }
+    free, out = at.copy(), {}
+    for name in CLASSES:
+        out[name] = free & signatures[name]
+        free &= ~signatures[name]
+    return out
+
+
+def _steadily_small(signs: _Signs) -> bool:
+    """Neither GPU nor memory nor CPU is near its limit for 95 % of the time, and the load is steady and light.
+
+    With unknown CPU this is False: then nobody can tell small work from a slow feed.
+    """
+    at = signs.at
+    util, weight = signs.work.util_pct[at], signs.work.weight_s[at]
+    mean = weighted_mean(util, weight)
+    spread = float(np.sqrt(max(weighted_mean((util - mean) ** 2, weight), 0.0)))
+    known = at & ~np.isnan(signs.power_ratio)
+    heavy = known.any() and weighted_mean(signs.power_ratio[known], signs.work.weight_s[known]) >= LIGHT_RATIO
+    low = all(signs.p95(values) < SMALL_PCT for values in (signs.work.util_pct, signs.used_pct, signs.cpu_pct))
+    return bool(low and mean > 0 and spread / mean < SMALL_CV and not heavy)

@@ -1,0 +1,74 @@
+"""The course of each training whose log was read: its intervals, and in each the time of its steps and of a pause."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pandas as pd
+
+from gpudiag.measures._steps.intervals import step_intervals
+from gpudiag.measures._time.weighted import weighted_quantiles
+from gpudiag.memo import memoized
+from gpudiag.run import Run
+
+MIN_LINES = 5
+"""Fewer lines show no course."""
+PAUSE_TIMES, STATED_TIMES = 2.0, 1.1
+PAUSE_S = 5.0
+"""An interval holds a pause where it took five seconds more than its steps, and twice their usual time, or 1.1 times
+what its line states for just these steps."""
+
+
+ENOUGH = 3
+"""Intervals in which the log tells of nothing but steps, from which on only these say what is usual."""
+
+
+@memoized
+def courses(run: Run) -> list[pd.DataFrame]:
+    """The intervals of each training (rank and trial apart) with lines enough; where lines count steps, those that
+    count epochs tell nothing more.
+
+    Columns are those of :func:`step_intervals` and ``each_s`` (time of a step in it), ``usual`` (at pace),
+    ``paused_s``, ``work_s`` and ``usual_s``.
+    """
+    intervals = step_intervals(run)
+    unit = "step" if (intervals["unit"] == "step").any() else "epoch"
+    intervals = intervals[intervals["unit"] == unit]
+    groups = [part for _, part in intervals.groupby(["training", "rank", "trial"], sort=False, dropna=False)]
+    return [_course(part) for part in groups if _is_course(part)]
+
+
+def _is_course(part: pd.DataFrame) -> bool:
+    """True for enough lines of one training: where every few lines begin again, they are those of several."""
+    attempts = int(part["attempt"].max()) + 1
+    return len(part) >= MIN_LINES * attempts and float(part["took_s"].sum()) > 0
+
+
+def _course(part: pd.DataFrame) -> pd.DataFrame:
+    """What a line states of its own steps is their time, with what such lines usually leave out, and the rest of the
+    interval a pause. Where it states none, the interval holds a pause if it took far longer than its steps usually do.
+    """
+    took, stated, n = (part[name].to_numpy(float) for name in ("took_s", "stated_s", "n"))
+    steps = np.where(n > 0, n, np.nan)  # a bar that is drawn anew has none: all the time before it is a pause
+    inner = ~np.isnan(took) & ~part["first"].to_numpy()
+    timed = inner & (n > 0)
+    alone = timed & (part["since"] == "").to_numpy()  # with nothing but steps
+    shown = alone if alone.sum() >= ENOUGH else timed
+    usual_s = weighted_quantiles((took / steps)[shown], n[shown], (0.5,))[0] if shown.any() else math.nan
+    silent = np.isnan(stated)
+    left_out_s = max(_median(((took - stated) / steps)[shown & ~silent]), 0.0)
+    own = np.where(silent, n * usual_s, np.minimum(stated + n * left_out_s, took))
+    paused = inner & (took - own >= PAUSE_S) & (took >= np.where(silent, PAUSE_TIMES, STATED_TIMES) * own)
+    pause = np.where(paused, took - own, 0.0)
+    return part.assign(
+        each_s=(took - pause) / steps,
+        usual=timed & ~paused,
+        paused_s=pause,
+        work_s=np.where(np.isnan(stated), took - pause, stated),
+        usual_s=usual_s,
+    )
+
+
+def _median(values: np.ndarray) -> float:
+    return float(np.median(values)) if len(values) else 0.0

@@ -1,0 +1,1 @@
+"""What a GPU without a kernel waited for: one source a file."""

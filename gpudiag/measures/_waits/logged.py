@@ -1,0 +1,105 @@
+"""What the log of a training says of the time between two of its lines, in bounds for the idle time of a GPU in it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from gpudiag.measures._steps.courses import courses
+from gpudiag.measures._time.microseconds import LONG_AGO, SECOND_US, microseconds
+from gpudiag.memo import memoized
+from gpudiag.run import Run
+
+PAUSES = {"evaluation": "evaluation", "checkpoint": "checkpoint", "evaluation, checkpoint": "evaluation_checkpoint"}
+"""By what the log tells of in a pause: its cause."""
+OTHER_PAUSE = "pause"
+CAUSES = (*PAUSES.values(), OTHER_PAUSE, "first_steps", "restart", "loader")
+
+
+@dataclass(frozen=True)
+class LoggedInterval:
+    """A stretch of a training, in microseconds: ``least_steps_s`` to ``steps_s`` went into steps at their pace,
+    ``paused_s`` at most into ``cause`` ('' for none), ``loader_s`` of the steps into waiting for data (NaN unknown).
+    """
+
+    start_us: int
+    end_us: int
+    least_steps_s: float
+    steps_s: float
+    paused_s: float
+    cause: str
+    loader_s: float
+
+
+@dataclass(frozen=True)
+class LoggedTraining:
+    """One training whose lines carry timestamps; rank and trial are NaN where no line names one."""
+
+    rank: float
+    trial: float
+    intervals: tuple[LoggedInterval, ...]
+
+    @property
+    def span_us(self) -> tuple[int, int]:
+        return self.intervals[0].start_us, self.intervals[-1].end_us
+
+
+def edges(intervals: Sequence[LoggedInterval]) -> tuple[np.ndarray, np.ndarray]:
+    """Starts and ends of intervals, in microseconds."""
+    both = np.array([(one.start_us, one.end_us) for one in intervals], np.int64).reshape(-1, 2)
+    return both[:, 0], both[:, 1]
+
+
+@memoized
+def logged_trainings(run: Run) -> list[LoggedTraining]:
+    """The trainings of the run's logs with their intervals in order of time, none of which overlap."""
+    found = []
+    for course in courses(run):
+        intervals = tuple(_intervals(course))
+        if intervals:
+            found.append(LoggedTraining(float(course["rank"].iloc[0]), float(course["trial"].iloc[0]), intervals))
+    return found
+
+
+def _intervals(course: pd.DataFrame) -> list[LoggedInterval]:
+    out: list[LoggedInterval] = []
+    dated = course[course["end"].notna()]
+    begins = microseconds(dated["start"].fillna(dated["end"]))
+    usual_n, reach = float(course["n"].median()), LONG_AGO
+    rows = zip(begins.tolist(), microseconds(dated["end"]).tolist(), dated.to_dict("records"), strict=True)
+    for begin_us, end_us, row in rows:
+        steps_s = _known(row["stated_s"], row["n"] * row["usual_s"])
+        usual_s = row["n"] * row["usual_s"]
+        if row["resumed"] > 0 and out:
+            # Where it resumed, and how many steps no line tells of before it stopped, is open.
+            gone_s = (end_us - reach) / SECOND_US
+            steps_s = min(usual_s + usual_n * row["usual_s"], gone_s)
+            made = LoggedInterval(reach, end_us, 0.0, steps_s, gone_s, "restart", 0.0)
+        elif row["first"] or begin_us == end_us:
+            start_us = end_us - round(steps_s * SECOND_US) if steps_s >= 0 else end_us
+            slow_s = max(steps_s - usual_s, 0.0)
+            cause = "first_steps" if slow_s > 0 else ""
+            made = LoggedInterval(max(start_us, reach), end_us, usual_s, usual_s, slow_s, cause, float(row["loader_s"]))
+        else:
+            took_s, paused_s = (end_us - begin_us) / SECOND_US, float(row["paused_s"])
+            cause = _told(row["since"]) if paused_s else ""
+            within_s = took_s - paused_s
+            made = LoggedInterval(
+                max(begin_us, reach), end_us, within_s, within_s, paused_s, cause, float(row["loader_s"])
+            )
+        if made.end_us > made.start_us:
+            out.append(made)
+            reach = made.end_us
+    return out
+
+
+def _told(since: str) -> str:
+    """The cause of a pause in which the log tells of this; of several, a resumption takes longest."""
+    return "restart" if "resumption" in since else PAUSES.get(since, OTHER_PAUSE)
+
+
+def _known(value: float, otherwise: float) -> float:
+    return otherwise if np.isnan(value) else value

@@ -1,0 +1,84 @@
+"""What the GPUs waited for: the sentence where one cause stands out, and every cause with its bounds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from gpudiag.measures.causes import CausesProfile, CauseTotal
+from gpudiag.plain_data import Scalar
+from gpudiag.plots._draw.causes import LABELS
+from gpudiag.report._render.blocks import Block, Heading, Note, Number, TableBlock
+from gpudiag.report.document import Document
+from gpudiag.report.format import interval, listed, named, share
+
+SOURCES = {
+    "record": "trials and telemetry",
+    "log": "training log",
+    "trace": "profiled steps",
+    "signature": "samples of the host, a guess",
+    "": "–",
+}
+TELLING = ("log", "trace")
+"""Sources of what lies within the work."""
+LEAST_PCT = 0.1
+TELLING_PCT = 5.0
+"""Share of the GPU time from which on one cause is worth a sentence; it must hold half of what the work loses."""
+UNLIKE = {
+    "few_steps": "Its trace holds too few steps, or not what the host did, to stand for the run.",
+    "other_time": "Its trace was taken at another time than the telemetry.",
+    "no_step_times": "No log says how long its steps took, so that the profiled ones may not be like the others.",
+    "other_steps": "The profiled steps took longer or shorter than those in the log, and do not stand for them.",
+    "other_work": "The kernels of the profiled steps took longer or shorter than in the run, and do not stand for it.",
+}
+"""By what the profile says of the trace: why the profiled steps are not taken for the others."""
+Cells = Mapping[str, Scalar]
+
+
+def waited(document: Document) -> str:
+    """The cause that took most of what was lost within the work, where a log or a trace shows one; else ''."""
+    held = document.values(CausesProfile).by_row(CauseTotal)
+    within = {cause: cells for cause, cells in held.items() if cells["source"] not in ("record", "")}
+    within |= {"unknown": held["unknown"]} if "unknown" in held else {}
+    lost = sum(_pct(cells) for cells in within.values())
+    told = {cause: cells for cause, cells in within.items() if cells["source"] in TELLING}
+    top = max(told, key=lambda cause: _pct(told[cause]), default="")
+    if not top or _pct(told[top]) < max(TELLING_PCT, lost / 2):
+        return ""
+    source = SOURCES[str(told[top]["source"])]
+    return f"{_sentence_case(LABELS[top])} took {_share(told[top])} of the GPU time, by the {source}."
+
+
+def causes(document: Document) -> list[Block]:
+    """Every cause that holds time; nothing where no source but the record of trials tells."""
+    facts = document.values(CausesProfile)
+    held = facts.by_row(CauseTotal)
+    shown = {cause: cells for cause, cells in held.items() if _pct(cells) >= LEAST_PCT}
+    if not any(cells["source"] in (*TELLING, "signature") for cells in shown.values()):
+        return []
+    rows = tuple(
+        (_sentence_case(LABELS[cause]), Number(_share(cells)), Number(named("gpu_s", cells["gpu_s"], exact=True)),
+         listed(SOURCES[source] for source in str(cells["source"]).split(", ")))
+        for cause, cells in shown.items()
+    )  # fmt: skip
+    why = UNLIKE.get(str(facts.get(CausesProfile.trace_fit)), "")
+    caption = (
+        "GPU time without a kernel, in percent of all that was observed; in brackets what it is at least and at most."
+    )
+    table = TableBlock(("What the GPU waited for", "Share", "GPU time", "Known from"), rows, caption)
+    return [Heading("What the GPU waited for"), table, *([Note(why, "unknown")] if why else [])]
+
+
+def _pct(cells: Cells) -> float:
+    return float(cells["share_pct"] or 0.0)
+
+
+def _share(cells: Cells) -> str:
+    """A share and its bounds; what is unknown has none, since others' have it."""
+    value, low, high = (float(cells[name] or 0.0) for name in ("share_pct", "low_pct", "high_pct"))
+    if not cells["source"] or high - low < max(1.0, 0.1 * value):
+        return share(value)
+    return f"{share(value)} ({interval(low, high, '%')})"
+
+
+def _sentence_case(text: str) -> str:
+    return text[:1].upper() + text[1:]
