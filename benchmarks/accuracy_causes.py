@@ -88,7 +88,8 @@ def truth_of(made: SimulatedTraining, *, stated: bool) -> dict[str, float]:
     held = idle_by_cause(rank, low, last)
     after = idle_by_cause(rank, last, high)
     held["unlogged"] = after["evaluation"] + after["checkpoint"]
-    held["outside"] += (0.0 if stated else held.pop("first_steps")) + held.pop("startup") + after["outside"] + after["host"] + after["launch"]
+    held["outside"] += held.pop("startup") + after["outside"] + after["host"] + after["launch"]
+    held["outside"] += 0.0 if stated else held.pop("first_steps")
     return held
 
 

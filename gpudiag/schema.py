@@ -221,6 +221,7 @@ STEPS = TableSpec(
         ColumnSpec("unit", "text", "what is counted: step or epoch", required=True),
         ColumnSpec("epoch", "int", "epoch that the line names"),
         ColumnSpec("elapsed_s", "float", "time since the bar or the log began, as stated", "s", 0, MOST_S),
+        ColumnSpec("begun_s", "float", "time since the first timestamp of the log", "s", 0, MOST_S),
         ColumnSpec("step_s", "float", "stated time of a step", "s", 0, MOST_S),
         ColumnSpec("loader_s", "float", "stated wait for data in a step", "s", 0, MOST_S),
         ColumnSpec("samples_s", "float", "stated samples per second", "", 0),

@@ -31,7 +31,8 @@ class TrainingSteps(Row):
     trial: Column[float] = column("trial, where its lines name one", label="trial")
     unit: Column[str] = column("what its lines count: step or epoch")
     n_steps: Column[float] = column("steps done between its lines, repeated ones included", label="steps")
-    logged_s: Column[float] = column("time from its first line to its last", label="log spans")
+    startup_s: Column[float] = column("time from the log's first timestamp to its first steps", label="start-up")
+    logged_s: Column[float] = column("time from its first steps to its last line", label="log spans")
     step_s: Column[float] = column("median time of a step", label="time of a step")
     pauses_s: Column[float] = column("time outside of steps: evaluation, checkpoints, waits", label="pauses")
     first_s: Column[float] = column("how much longer the first steps took", label="slow first steps")
@@ -70,7 +71,8 @@ class StepsProfile(Profile, topic="steps"):
     n_trainings: Fact[int] = fact("trainings, ranks apart")
     unit: Fact[str] = fact("what is counted: step or epoch")
     n_steps: Fact[float] = fact("steps between these lines", label="steps")
-    logged_s: Fact[float] = fact("time that the logs span", label="log spans")
+    startup_s: Fact[float] = fact("time from the logs' first timestamps to their first steps", label="start-up")
+    logged_s: Fact[float] = fact("time that the logs span, from their first steps on", label="log spans")
     step_s: Fact[float] = fact("median time of a step, weighted by steps", label="time of a step")
     p95_step_s: Fact[float] = fact("95th percentile likewise", label="95 % of the steps take at most")
     pauses_s: Fact[float] = fact("time outside of steps")
@@ -87,10 +89,19 @@ class StepsProfile(Profile, topic="steps"):
     )
     first_s: Fact[float] = fact("how much longer the first steps took than usual")
     n_resumed: Fact[int] = fact("times that a training was resumed", label="resumptions")
+    down_s: Fact[float] = fact("time from the last line before a resumption to the next step", label="down")
     n_repeated: Fact[float] = fact("steps that were done twice", label="steps done twice")
     resumption_s: Fact[float] = fact("time lost to resumptions: down, and steps done twice")
     resumption_pct: Fact[float] = fact("its share of the span", label="lost to resumptions")
     productive_pct: Fact[float] = fact("share of the span for steps at their usual pace", label="time in steps")
+    goodput_pct: Fact[float] = fact(
+        "share of start-up and span together for steps that were not lost (Google's ML Goodput)", label="goodput"
+    )
+    ettr_pct: Fact[float] = fact(
+        "share of it that start-up and resumptions leave (effective training time ratio, arXiv 2410.21680)",
+        label="effective training time",
+    )
+    mttf_s: Fact[float] = fact("time of start-up and span to one resumption; NaN without one", label="between failures")
     late_ratio: Fact[float] = fact(
         "median time of a step in the last fifth over that in the first, of the training that spans most",
         label="time of a step, last fifth to first",
@@ -120,7 +131,9 @@ def measure_steps(run: Run) -> StepsProfile:
     ]
     at_pace = whole[whole["usual"]]
     p50, p95 = weighted_quantiles(at_pace["each_s"].to_numpy(), at_pace["n"].to_numpy(), (0.5, 0.95))
-    span = float(rows["logged_s"].sum())
+    span, startup = float(rows["logged_s"].sum()), float(rows["startup_s"].sum(min_count=1))
+    wall = span + float(np.nan_to_num(startup))
+    n_resumed = sum(_n_resumed(part) for part in told)
     idle = idle_beside(run, longest)
     stated = whole[whole["loader_s"].notna() & whole["work_s"].notna()]
     lost = float(rows["resumption_s"].sum())
@@ -132,6 +145,7 @@ def measure_steps(run: Run) -> StepsProfile:
         n_trainings=len(rows),
         unit=unit,
         n_steps=float(rows["n_steps"].sum()),
+        startup_s=startup,
         logged_s=span,
         step_s=p50,
         p95_step_s=p95,
@@ -143,11 +157,15 @@ def measure_steps(run: Run) -> StepsProfile:
         idle_paused_gpu_h=idle.in_pauses_gpu_s / 3600,
         idle_paused_pct=100 * idle.in_pauses_gpu_s / idle.in_log_gpu_s if idle.in_log_gpu_s > 0 else math.nan,
         first_s=float(rows["first_s"].sum()),
-        n_resumed=sum(int(part["attempt"].max()) for part in told),
+        n_resumed=n_resumed,
+        down_s=float(whole["resumed"].sum()),
         n_repeated=float(whole["repeated"].sum()),
         resumption_s=lost,
         resumption_pct=100 * lost / span,
         productive_pct=float((rows["productive_pct"] * rows["logged_s"]).sum()) / span,
+        goodput_pct=float((rows["productive_pct"] * rows["logged_s"]).sum()) / wall,
+        ettr_pct=100 * (span - lost) / wall,
+        mttf_s=wall / n_resumed if n_resumed else math.nan,
         late_ratio=ratio,
         steady_pct=steady,
         loader_pct=100 * float(stated["loader_s"].sum() / stated["work_s"].sum()) if len(stated) else math.nan,
@@ -157,8 +175,8 @@ def measure_steps(run: Run) -> StepsProfile:
 
 def _training(part: pd.DataFrame) -> dict[str, object]:
     took, usual_s = part["took_s"], float(part["usual_s"].iloc[0])
-    down_s = float(part["resumed"].fillna(0).sum())
-    span = float(took.sum()) + down_s
+    down_s = float(part["resumed"].sum())
+    span = float(took.sum()) + float(part.loc[part["first"] & took.isna(), "resumed"].sum())
     first = part[part["first"] & took.notna()]
     first_s = float((first["took_s"] - first["n"] * usual_s).clip(lower=0).sum())
     lost = down_s + float(part["repeated"].sum()) * usual_s
@@ -169,6 +187,7 @@ def _training(part: pd.DataFrame) -> dict[str, object]:
         "trial": float(part["trial"].iloc[0]),
         "unit": part["unit"].iloc[0],
         "n_steps": float(part["n"][took.notna()].sum()),
+        "startup_s": _startup_s(part),
         "logged_s": span,
         "step_s": usual_s,
         "pauses_s": pauses,
@@ -176,6 +195,19 @@ def _training(part: pd.DataFrame) -> dict[str, object]:
         "resumption_s": min(lost, span),
         "productive_pct": 100 * max(span - pauses - first_s - lost, 0.0) / span,
     }
+
+
+def _startup_s(part: pd.DataFrame) -> float:
+    """Time from the log's first timestamp to the first steps; NaN where the log begins with these."""
+    first = part.iloc[0]
+    steps_s = first["took_s"] if first["took_s"] >= 0 else first["n"] * first["usual_s"]
+    startup_s = float(first["begun_s"] - steps_s)
+    return startup_s if startup_s >= 0 else math.nan
+
+
+def _n_resumed(part: pd.DataFrame) -> int:
+    """Attempts after the first, and resumptions of which only the log tells."""
+    return int(part["attempt"].max()) + int(((part["resumed"] > 0) & ~part["first"]).sum())
 
 
 def _told_s(pauses: pd.DataFrame, work: str) -> float:

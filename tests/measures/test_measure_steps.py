@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 from datetime import timedelta
 from pathlib import Path
@@ -16,6 +17,8 @@ from gpudiag.measures.steps import StepsProfile, measure_steps
 from gpudiag.report._sections.bottleneck import limit
 from gpudiag.report._sections.key_numbers import key_numbers
 from gpudiag.report.timeline.lanes import lanes_of
+from gpudiag.simulation.trainings.spec import Between, LoaderSpec, StepSpec, TrainingSpec
+from gpudiag.simulation.trainings.training import simulate_training
 from tests.readers.steps.written_logs import BEGIN, WRITERS, Training, megatron, stamped, train
 
 SECOND_S = 1.0
@@ -227,3 +230,35 @@ def test_a_damaged_timestamp_is_no_pause_of_years(tmp_path: Path) -> None:
     said = measured(tmp_path, lines)
     assert said.n_pauses == 0 and said.step_s == pytest.approx(1, rel=0.03)
     assert said.logged_s == pytest.approx(2000 - 20 - 4 * 20, rel=0.02), "four intervals have no length"
+
+
+@pytest.mark.parametrize("seed", [6101, 6102, 6103])
+def test_goodput_is_the_time_of_steps_that_were_not_lost(tmp_path: Path, seed: int) -> None:
+    """A simulated training with start-up, slow first steps, checkpoints and a crash: its own steps say what counted."""
+    spec = TrainingSpec(
+        epochs=2,
+        steps_per_epoch=400,
+        step=StepSpec(gpu_s=0.2),
+        loader=LoaderSpec(batch_s=0.1),
+        between=Between(
+            startup_s=50.0, first_step_s=20.0, checkpoint_every=150, checkpoint_s=12.0, crashes=(430,), down_s=90.0
+        ),
+        log_every=20,
+    )
+    made = simulate_training(spec, seed=seed)
+    p = measure_steps(gd.load_run(made.write(tmp_path)))
+    steps = made.history.ranks[0].steps
+    counted = {step.number: step.end_s - step.start_s for step in steps}
+    wall_s = steps[-1].end_s
+    assert p.goodput_pct == pytest.approx(100 * (sum(counted.values()) - 2 * 20.0) / wall_s, abs=2)
+    assert p.startup_s == pytest.approx(50, abs=3) and p.first_s == pytest.approx(20, abs=3)
+    assert p.n_resumed == 1 and p.mttf_s == pytest.approx(wall_s, rel=0.02)
+    assert p.down_s == pytest.approx(90 + 50 + 20, abs=12)
+    lost = p.startup_s + p.first_s + p.pauses_s + p.resumption_s
+    assert p.goodput_pct / 100 * (p.startup_s + p.logged_s) + lost == pytest.approx(p.startup_s + p.logged_s)
+    assert p.ettr_pct == pytest.approx(100 * (p.logged_s - p.resumption_s) / (p.startup_s + p.logged_s))
+
+
+def test_a_log_that_begins_with_a_step_says_nothing_of_the_start_up(tmp_path: Path) -> None:
+    p = measured(tmp_path, megatron(train(random.Random(0), 600, 1.0), 20))
+    assert math.isnan(p.startup_s) and p.goodput_pct == pytest.approx(p.productive_pct)

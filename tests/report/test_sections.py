@@ -56,10 +56,13 @@ def with_steps(document: dict[str, Any]) -> None:
     numbers = {
         "step_s": 1.0,
         "logged_s": 100.0,
-        "productive_pct": 90.0,
-        "n_pauses": 1,
+        "goodput_pct": 90.0,
         "pauses_s": 10.0,
+        "evaluations_s": 4.0,
+        "checkpoints_s": 0.0,
         "first_s": 0.0,
+        "down_s": 0.0,
+        "resumption_s": 0.0,
     }
     document["measures"]["steps"] = {
         name: {"value": value, "unit": ""} for name, value in {"unit": "step", **numbers}.items()

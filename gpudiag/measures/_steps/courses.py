@@ -30,7 +30,8 @@ def courses(run: Run) -> list[pd.DataFrame]:
     count epochs tell nothing more.
 
     Columns are those of :func:`step_intervals` and ``each_s`` (time of a step in it), ``usual`` (at pace),
-    ``paused_s``, ``work_s`` and ``usual_s``.
+    ``paused_s``, ``work_s`` and ``usual_s``. A pause in which the log tells of a resumption is in ``resumed``; the
+    steps up to the first line take what that line states.
     """
     intervals = step_intervals(run)
     unit = "step" if (intervals["unit"] == "step").any() else "epoch"
@@ -50,8 +51,10 @@ def _course(part: pd.DataFrame) -> pd.DataFrame:
     interval a pause. Where it states none, the interval holds a pause if it took far longer than its steps usually do.
     """
     took, stated, n = (part[name].to_numpy(float) for name in ("took_s", "stated_s", "n"))
+    first = part["first"].to_numpy()
+    took = np.where(first & np.isnan(took) & (part["attempt"] == 0).to_numpy(), stated, took)
     steps = np.where(n > 0, n, np.nan)  # a bar that is drawn anew has none: all the time before it is a pause
-    inner = ~np.isnan(took) & ~part["first"].to_numpy()
+    inner = ~np.isnan(took) & ~first
     timed = inner & (n > 0)
     alone = timed & (part["since"] == "").to_numpy()  # with nothing but steps
     shown = alone if alone.sum() >= ENOUGH else timed
@@ -61,10 +64,13 @@ def _course(part: pd.DataFrame) -> pd.DataFrame:
     own = np.where(silent, n * usual_s, np.minimum(stated + n * left_out_s, took))
     paused = inner & (took - own >= PAUSE_S) & (took >= np.where(silent, PAUSE_TIMES, STATED_TIMES) * own)
     pause = np.where(paused, took - own, 0.0)
+    resumed = paused & part["since"].str.contains("resumption", regex=False).to_numpy()
     return part.assign(
+        took_s=took,
         each_s=(took - pause) / steps,
         usual=timed & ~paused,
-        paused_s=pause,
+        paused_s=np.where(resumed, 0.0, pause),
+        resumed=np.where(resumed, pause, part["resumed"]),
         work_s=np.where(np.isnan(stated), took - pause, stated),
         usual_s=usual_s,
     )

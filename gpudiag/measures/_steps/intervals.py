@@ -31,6 +31,7 @@ COLUMNS = (
     "resumed",
     "repeated",
     "since",
+    "begun_s",
 )
 
 
@@ -47,7 +48,8 @@ def step_intervals(run: Run) -> pd.DataFrame:
     it), ``took_s`` (by timestamps, else by the bar's clock, else as stated; NaN unknown), ``stated_s`` (n times the
     stated mean of just these steps, NaN where none is stated), ``loader_s`` (n times the stated wait for data),
     ``first`` (with the first steps of its attempt), ``resumed`` (time from the last line of the attempt before),
-    ``repeated`` (steps done before), ``since`` (other work that the log tells of in it, '' for none).
+    ``repeated`` (steps done before), ``since`` (other work that the log tells of in it, '' for none), ``begun_s`` (time
+    since the log's first timestamp, at the end; NaN unknown).
     """
     parts = []
     for path, of_file in run.steps.sort_values(["path", "line"]).groupby("path", sort=False):
@@ -109,6 +111,7 @@ def _of_series(lines: pd.DataFrame) -> pd.DataFrame:
             "first": (first & ~origin) | np.append(False, origin[:-1]),
             "resumed": np.where(first & (attempt > 0), np.where(by_time >= 0, by_time, 0.0), 0.0),
             "since": since,
+            "begun_s": _floats(lines, "begun_s"),
             "repeated": np.where(first & (attempt > 0), np.maximum(before - (done - n), 0), 0.0),
         }
     )

@@ -73,7 +73,7 @@ def _intervals(course: pd.DataFrame) -> list[LoggedInterval]:
     for begin_us, end_us, row in rows:
         steps_s = _known(row["stated_s"], row["n"] * row["usual_s"])
         usual_s = row["n"] * row["usual_s"]
-        if row["resumed"] > 0 and out:
+        if row["resumed"] > 0 and row["first"] and out:
             # Where it resumed, and how many steps no line tells of before it stopped, is open.
             gone_s = (end_us - reach) / SECOND_US
             steps_s = min(usual_s + usual_n * row["usual_s"], gone_s)
@@ -84,8 +84,8 @@ def _intervals(course: pd.DataFrame) -> list[LoggedInterval]:
             cause = "first_steps" if slow_s > 0 else ""
             made = LoggedInterval(max(start_us, reach), end_us, usual_s, usual_s, slow_s, cause, float(row["loader_s"]))
         else:
-            took_s, paused_s = (end_us - begin_us) / SECOND_US, float(row["paused_s"])
-            cause = _told(row["since"]) if paused_s else ""
+            took_s, paused_s = (end_us - begin_us) / SECOND_US, float(row["paused_s"] + row["resumed"])
+            cause = "restart" if row["resumed"] else PAUSES.get(row["since"], OTHER_PAUSE) if paused_s else ""
             within_s = took_s - paused_s
             made = LoggedInterval(
                 max(begin_us, reach), end_us, within_s, within_s, paused_s, cause, float(row["loader_s"])
@@ -94,11 +94,6 @@ def _intervals(course: pd.DataFrame) -> list[LoggedInterval]:
             out.append(made)
             reach = made.end_us
     return out
-
-
-def _told(since: str) -> str:
-    """The cause of a pause in which the log tells of this; of several, a resumption takes longest."""
-    return "restart" if "resumption" in since else PAUSES.get(since, OTHER_PAUSE)
 
 
 def _known(value: float, otherwise: float) -> float:

@@ -60,11 +60,13 @@ class StepLog:
         self._in_table = False
         self._month_day: datetime | None = None
         self._begun: datetime | None = None
+        self._first_stamp = ""
         named = _RANK_NAME.search(path.stem)
         self._rank = int(named[1]) if named else None
 
     def take(self, number: int, line: str, stamp: str) -> bool:
         """Look at one line; True if it tells of a step."""
+        self._first_stamp = self._first_stamp or stamp
         if header := _EPOCH_LINE.match(line):
             self._epoch = int(header[1])
             return False
@@ -118,6 +120,7 @@ class StepLog:
         if not self._rows:
             return empty(STEPS), "unknown"
         times = to_utc(self._stamps, zone)
+        begun = to_utc([self._first_stamp], zone).time.iloc[0]
         names = [field.name for field in dataclasses.fields(StepLine)]
         frame = pd.DataFrame({name: [getattr(row, name) for row in self._rows] for name in names})
         for name in ("total", "epoch", "rank", "trial"):
@@ -126,6 +129,8 @@ class StepLog:
         stamped = np.array(self._elapsed)
         frame["elapsed_s"] = np.where(np.isnan(stamped), frame["elapsed_s"], stamped)
         frame["time"], frame["line"] = times.time, self._lines
+        since_begun = (frame["time"] - begun).dt.total_seconds()
+        frame["begun_s"] = since_begun.where(since_begun >= 0).fillna(pd.Series(stamped))
         frame["since"] = pd.Series(self._since, dtype=text_dtype())
         frame["path"] = pd.Series([as_text(self._path)] * len(frame), dtype=text_dtype())
         return conform(frame, STEPS), times.clock

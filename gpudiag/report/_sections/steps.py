@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from gpudiag.measures.loader import LoaderProfile
 from gpudiag.measures.steps import StepsProfile
-from gpudiag.report._render.blocks import Block, Figure, Note
-from gpudiag.report.document import Document
-from gpudiag.report.format import duration, plural, share
+from gpudiag.report._render.blocks import Block, Figure, Note, Number, TableBlock
+from gpudiag.report.document import Document, TopicValues
+from gpudiag.report.format import duration, listed, plural, share
+
+WELL_PCT = 95.0
+"""From this goodput on a sentence says enough."""
 
 
 def steps(document: Document) -> list[Block]:
@@ -14,18 +17,51 @@ def steps(document: Document) -> list[Block]:
     facts = document.values(StepsProfile)
     if not facts:
         return []
-    unit = str(facts[StepsProfile.unit])
-    step_s, logged_s = facts[StepsProfile.step_s], facts[StepsProfile.logged_s]
-    at_pace = share(facts[StepsProfile.productive_pct])
-    said = f"One {unit} took {duration(step_s)} in the median. "
-    said += f"{at_pace} of the {duration(logged_s)} in the log went into {unit}s at that pace."
-    n, first_s = facts[StepsProfile.n_pauses], facts[StepsProfile.first_s]
-    if n:
-        said += f" {plural(n, 'pause')} took {duration(facts[StepsProfile.pauses_s])}."
-    if first_s and logged_s and first_s > logged_s / 100:
-        said += f" The first {unit}s took {duration(first_s)} longer than later ones."
+    unit, wall_s = str(facts[StepsProfile.unit]), _wall_s(facts)
+    said = f"One {unit} took {duration(facts[StepsProfile.step_s])} in the median. "
+    said += (
+        f"{share(facts[StepsProfile.goodput_pct])} of the {duration(wall_s)} in the log went into {unit}s that count."
+    )
+    failures = facts.get(StepsProfile.mttf_s)
+    if failures is not None:
+        said += (
+            f" It was resumed {plural(facts[StepsProfile.n_resumed], 'time')}, every {duration(failures)} on average."
+        )
     loader = document.values(LoaderProfile)
     waits = loader.get(LoaderProfile.of_step_pct) if loader else None
     if waits is not None:
         said += f" By the log {share(min(waits, 100))} of a step is spent waiting for data."
-    return [Note(said), Figure("step_time")]
+    parts = [_parts(facts, wall_s)] if facts[StepsProfile.goodput_pct] < WELL_PCT else []
+    return [Note(said), *parts, Figure("step_time")]
+
+
+def _wall_s(facts: TopicValues) -> float:
+    """Start-up, where the log tells of it, and all from the first steps on."""
+    return (facts.get(StepsProfile.startup_s) or 0.0) + facts[StepsProfile.logged_s]
+
+
+def _parts(facts: TopicValues, wall_s: float) -> TableBlock:
+    """What the time of the log went into; the rows add up to it."""
+    unit = facts[StepsProfile.unit]
+    down_s = facts[StepsProfile.down_s]
+    held = {
+        f"{unit}s that count".capitalize(): facts[StepsProfile.goodput_pct] / 100 * wall_s,
+        "Start-up": facts.get(StepsProfile.startup_s) or 0.0,
+        f"Slow first {unit}s": facts[StepsProfile.first_s],
+        f"Pauses{_told(facts)}": facts[StepsProfile.pauses_s],
+        "Down, until the next step": down_s,
+        f"{unit}s done twice".capitalize(): facts[StepsProfile.resumption_s] - down_s,
+    }
+    rows = tuple(
+        (name, Number(share(100 * seconds / wall_s)), Number(duration(seconds)))
+        for name, seconds in held.items()
+        if seconds > wall_s / 1000
+    )
+    return TableBlock(("Time of the log", "Share", "Time"), rows)
+
+
+def _told(facts: TopicValues) -> str:
+    """'(with an evaluation 4 min, with a checkpoint 2 min)'."""
+    told = {"an evaluation": facts[StepsProfile.evaluations_s], "a checkpoint": facts[StepsProfile.checkpoints_s]}
+    named = [f"with {what} {duration(seconds)}" for what, seconds in told.items() if seconds]
+    return f" ({listed(named, 'and')})" if named else ""

@@ -136,7 +136,7 @@ class _Rank:
         self.held.kernels.append((start, self.free))
 
     def step(self, *, first: str, slows: float) -> float:
-        """One step up to its communication; returns how long it waited for its batch. ``first``: what a first one is."""
+        """One step up to its communication; returns the wait for its batch. ``first``: what a first one counts as."""
         step, waited = self.spec.step, max(self.loader.next_ready() - self.now, 0.0)
         self.spend("loader", waited)
         self.loader.take(self.now)
