@@ -7,6 +7,7 @@
     │   └── StudyNotFound     the storage is fine, the study is not in it
     ├── ConfigError           run.toml, a threshold, a notebook parameter or an option is wrong
     ├── NotMeasurable         the run lacks what a measure needs (becomes NOT_ASSESSED)
+    │   └── NotGiven          it lacks an input that few runs have, such as a trace (becomes NOT_APPLICABLE)
     └── ReportError           a notebook cell failed while a report was made
 
 Each message is one sentence or two: what was expected, what came, where, and the remedy.
@@ -79,6 +80,10 @@ class NotMeasurable(GpudiagError):
 
     def __str__(self) -> str:
         return f"{self.reason} {self.remedy}".rstrip()
+
+
+class NotGiven(NotMeasurable):
+    """The run lacks an input that few runs have, such as a trace: rules turn this into NOT_APPLICABLE."""
 
 
 class ReportError(GpudiagError, RuntimeError):

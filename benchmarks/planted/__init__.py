@@ -8,6 +8,7 @@ from planted import (
     feed,
     hardware,
     memory,
+    profiled,
     pruning,
     recording,
     steps,
@@ -16,5 +17,5 @@ from planted import (
 )  # fmt: skip
 from planted.base import FAULTS, Edge, Fault
 
-__all__ = ["FAULTS", "Edge", "Fault", "course", "failures", "feed", "hardware", "memory", "pruning", "recording",
-           "steps", "trials", "utilization"]  # fmt: skip
+__all__ = ["FAULTS", "Edge", "Fault", "course", "failures", "feed", "hardware", "memory", "profiled", "pruning",
+           "recording", "steps", "trials", "utilization"]  # fmt: skip

@@ -12,6 +12,7 @@ from gpudiag.advice import (
     input,
     memory,
     parallelism,
+    profiled,
     pruning,
     recording,
     search,
@@ -20,6 +21,6 @@ from gpudiag.advice import (
 )
 from gpudiag.advice._engine.remedy import Remedy
 
-TOPICS = (devices, input, compute, parallelism, startup, memory, trials, search, pruning, hardware, recording)
+TOPICS = (devices, input, compute, profiled, parallelism, startup, memory, trials, search, pruning, hardware, recording)
 
 REMEDIES: tuple[Remedy, ...] = tuple(r for topic in TOPICS for r in vars(topic).values() if isinstance(r, Remedy))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from gpudiag.advice._engine.capacity import FULL_PCT, growth_of_memory
-from gpudiag.advice._engine.gains import fill_gain
+from gpudiag.advice._engine.gains import fill_gain, without_causes
 from gpudiag.advice._engine.proposal import Change, Gain, Prediction, Proposal, SuccessCheck
 from gpudiag.advice._engine.remedy import remedy
 from gpudiag.advice._engine.situation import INPUT_WAITS, Situation
@@ -13,7 +13,7 @@ from gpudiag.measures.memory import MemoryProfile
 from gpudiag.report.format import times_cut
 
 LIGHT = "gpu-busy-but-light"
-SMALL = ("batch-or-kernels-small", "launch-bound", LIGHT)
+SMALL = ("batch-or-kernels-small", "launch-bound", "steps-launch", LIGHT)
 MAX_FACTOR = 8
 NOT_EXCLUDED = "Nothing shows that steps are small: a CPU that feeds the GPU slowly looks alike. Record the CPU first."
 TWO_MINUTES = "Time two batch sizes for two minutes each: samples per second that do not rise refute it."
@@ -114,7 +114,7 @@ def compile_model(now: Situation) -> Proposal | None:
     """Where steps are short, the GPU waits for kernels to be launched; CUDA graphs launch a whole step at once."""
     if not now.torch:
         return None
-    gain = fill_gain(now.bounds)
+    gain = fill_gain(now.bounds, without_causes(now.profiles, "launch"))
     high = gain.high if gain else math.nan
     code = 'model = torch.compile(model, mode="reduce-overhead")  # CUDA graphs; keep shapes fixed (drop_last=True)'
     return Proposal(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
-from gpudiag.advice._engine.gains import fill_gain
+from gpudiag.advice._engine.gains import fill_gain, without_causes
 from gpudiag.advice._engine.proposal import Change, Proposal, Value
 from gpudiag.advice._engine.remedy import remedy
 from gpudiag.advice._engine.situation import INPUT_WAITS, Situation
@@ -13,7 +13,9 @@ from gpudiag.measures.loader import LoaderProfile
 from gpudiag.measures.utilization import UtilizationProfile
 from gpudiag.report.format import quantity, share
 
-WAITS = ("gpu-low-utilization", "gpu-fluctuating", "cpu-bound-input", "loader-slow", "stalls-aperiodic")
+WAITS = (
+    "gpu-low-utilization", "gpu-fluctuating", "cpu-bound-input", "loader-slow", "stalls-aperiodic", "steps-data",
+)  # fmt: skip
 LOADER = "The GPU waits for the loader"
 TIME_IT = "Time 100 steps with one batch kept on the GPU. If that is no faster, the loader is not the cause."
 RESTORE = "Restore the present value and restart."
@@ -127,7 +129,7 @@ def prefetch_more(now: Situation) -> Proposal | None:
 
 @remedy(
     title="Copy batches from pinned memory",
-    answers=WAITS,
+    answers=(*WAITS, "steps-copies"),
     tier=1,
     effort="minutes",
     apply="next study",
@@ -139,14 +141,14 @@ def prefetch_more(now: Situation) -> Proposal | None:
 def pin_memory(now: Situation) -> Proposal | None:
     """Copies from pinned memory are faster and can run beside kernels; it matters where batches are large."""
     present = now.dataloader.pin_memory
-    if present or now.dataloader.num_workers is None:
+    if present or (now.dataloader.num_workers is None and not now.has("steps-copies")):
         return None
     copy = Change("copy to the GPU", None, "non_blocking", "batch = batch.to(device, non_blocking=True)")
-    gain = fill_gain(now.bounds)
+    gain = fill_gain(now.bounds, without_causes(now.profiles, "copy"))
     checks, predictions = now.fills(gain.high if gain else math.nan)
     assumption = "Copies to the GPU are a large part of its waiting."
     changes = (_loader("pin_memory", present, True), copy)
-    doubt = "Nothing recorded shows that copies take time worth saving."
+    doubt = "" if now.has("steps-copies") else "Nothing recorded shows that copies take time worth saving."
     return Proposal(changes, gain, now.unless_unknown(assumption), checks, predictions, doubt)
 
 
@@ -219,9 +221,12 @@ def _feeds(now: Situation) -> bool:
 
 
 def _no_wait(now: Situation) -> float:
-    """What a step without any wait for the loader brings, from the log's loader and step times; infinite unknown."""
+    """What a step without any wait for the loader brings, from the log's loader and step times, and what the run would
+    without the most that it waited; infinite unknown.
+    """
     waits = now.fact(LoaderProfile.of_step_pct)
-    return 100 / (100 - waits) if 0 <= waits < 100 else math.inf
+    of_step = 100 / (100 - waits) if 0 <= waits < 100 else math.inf
+    return min(of_step, without_causes(now.profiles, "loader"))
 
 
 def _unshown(now: Situation) -> str:

@@ -34,6 +34,7 @@ TOPICS = (
     "causes",
     "loader",
     "steps",
+    "profiled",
     "leak",
     "throttle",
     "events",

@@ -36,7 +36,7 @@ PARAMS = {
     "xgboost": ["params.colsample_bytree", "params.max_depth"],
 }
 RUNS = [(reader, framework) for reader in ("optuna-sqlite", "task-log") for framework in PARAMS]
-SERIOUS = ("loader-slow", "cpu-bound-input", "io-wait", "memory-near-limit", "failures-out-of-memory",
+SERIOUS = ("loader-slow", "cpu-bound-input", "io-wait", "steps-data", "memory-near-limit", "failures-out-of-memory",
            "failures-after-full-memory", "gpu-unused", "gpu-idle-beside-busy")  # fmt: skip
 """Findings beside which some remedies are not proposed."""
 BOUNDS = replace(HALF, startup_pct=30.0, startup_only_pct=12.0, parallel=2.0)
@@ -46,7 +46,11 @@ OWN = {"train", "objective", "args", "tasks", "task", "data", "model", "batch", 
        "settings", "devices", "url", "device", "loss", "sys", "os", "gc", "subprocess", "logging", "functools",
        "multiprocessing", "space", "load_data"}  # fmt: skip
 """What every training script has under some name, and modules of the standard library."""
-BY_FRAMEWORK = {"torch": {"torch", "DataLoader"}, "lightgbm": set[str](), "xgboost": set[str]()}
+BY_FRAMEWORK = {
+    "torch": {"torch", "DataLoader", "DistributedDataParallel"},
+    "lightgbm": set[str](),
+    "xgboost": set[str](),
+}
 OPTUNA = {"optuna", "study", "trial", "TrialState", "TPESampler"}
 TORCH_NAMES = {
     "autocast", "bfloat16", "compile", "save", "device", "cuda.OutOfMemoryError", "OutOfMemoryError",
@@ -56,7 +60,8 @@ TORCH_NAMES = {
 OF_OBJECTS = {
     "trial": [*dir(optuna.trial.Trial), "study"],
     "study": [*dir(optuna.study.Study), "pruner"],
-    "model": ["state_dict"],  # a torch.nn.Module; get_params is scikit-learn's
+    "model": ["state_dict", "no_sync"],  # a torch.nn.Module, or DistributedDataParallel; get_params is scikit-learn's
+    "loss": ["item", "backward"],
     "batch": ["to"],
     "optimizer": ["state_dict"],
 }
@@ -73,7 +78,7 @@ def everything_found(reader: str, framework: str) -> Any:
         room=SimpleNamespace(usable_mib=980.0, total_mib=1000.0),
     )  # fmt: skip
     told = Told(n_trials=20, capacity=capacity)
-    told.run.trials = table
+    told.run.trials, told.run.profiled = table, pd.DataFrame()
     loader = DataLoader(num_workers=2, prefetch_factor=2, persistent_workers=False, batch_size=8)
     loader = loader if framework == "torch" else DataLoader()
     settings = Settings(parallel=2, cpu_cores=64, pruner="median(n_warmup_steps=1)", ram_gib=64.0)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from gpudiag.advice._engine.capacity import net_gain
 from gpudiag.advice._engine.proposal import Gain
 from gpudiag.measures.base import Profile, profile_of
+from gpudiag.measures.causes import CausesProfile
 from gpudiag.measures.costs import CostsProfile
 from gpudiag.measures.ledger import LedgerProfile
 from gpudiag.rules._engine.judging import MIN_COVERAGE_PCT
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
 TRIAL_CELLS = ("startup_only", "tail_only", "waiting", "stalled", "busy_low", "busy")
 IDLE_CELLS = ("startup_only", "tail_only", "waiting", "stalled")
 LOST = {"failures": "FAIL", "abandoned": "ABANDONED"}
+TELLING = ("log", "trace")
+"""Sources of causes that a gain may rest on."""
 
 
 @dataclass(frozen=True)
@@ -102,6 +105,18 @@ def _from_ledger(ledger: LedgerProfile) -> GainBounds:
 def fill_gain(bounds: GainBounds, most: float = math.inf) -> Gain | None:
     """Between nothing and all idle time filled, and at most ``most`` times; None where utilization is unknown."""
     return Gain(1.0, max(1.0, min(most, bounds.fill))) if bounds.fill > 0 else None
+
+
+def without_causes(profiles: Mapping[str, Profile], *causes: str) -> float:
+    """What the same work would bring if the GPUs had waited for none of these: observed time over that without the most
+    they may have waited. Infinite where nothing but signs in the samples tells of them.
+    """
+    found = profile_of(profiles, CausesProfile)
+    if found is None:
+        return math.inf
+    rows = found.by_cause[found.by_cause.index.isin(causes) & found.by_cause["source"].isin(TELLING)]
+    left = found.observed_gpu_s - float(rows["high_gpu_s"].sum())
+    return found.observed_gpu_s / left if len(rows) and left > 0 else math.inf
 
 
 def saved_gain(bounds: GainBounds, source: str, part: float = 1.0) -> Gain | None:

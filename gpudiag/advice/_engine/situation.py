@@ -42,7 +42,7 @@ bounds stand in for them."""
 WIDEST_PCT = 10.0
 """Points above the share of failures: 0 of 7 fail in up to 35 % by chance, which any next run keeps (a default without
 a published source)."""
-INPUT_WAITS = ("loader-slow", "cpu-bound-input", "io-wait")
+INPUT_WAITS = ("loader-slow", "cpu-bound-input", "io-wait", "steps-data")
 """Findings that rest on waits for the input; low or uneven utilization, or what was configured, shows none."""
 NO_UTILIZATION = "No utilization was observed while trials ran, so the gain is unknown."
 
@@ -111,8 +111,11 @@ class Situation:
 
     @property
     def torch(self) -> bool:
-        """False where PyTorch's code is of no use: trees are boosted, or tasks of which nothing shows a data loader."""
-        return not is_boosting(self.analysis.run) and (self.optuna or bool(self.dataloader.model_fields_set))
+        """False where PyTorch's code is of no use: trees are boosted, or nothing shows a data loader of tasks, and
+        no step was profiled.
+        """
+        shown = self.optuna or bool(self.dataloader.model_fields_set) or len(self.analysis.run.profiled) > 0
+        return not is_boosting(self.analysis.run) and shown
 
     @property
     def keeps_processes(self) -> bool:

@@ -80,10 +80,10 @@ def logged_waits(trainings: Sequence[LoggedTraining], part: UnusedTime, *, surel
             taken[at] = waits.add(one.cause, min(high_s, idle_s - steps_s * usual.share), low_s, high_s)
     waited = np.nan_to_num([one.loader_s for one in intervals])
     lengths = (end - start) / SECOND_US
-    for at in _blocks(lengths, ENOUGH_SAMPLES * part.period_s):
-        waited_s, idle_s, left_s = (float(values[at].sum()) for values in (waited, idle, idle - taken))
+    for block in _blocks(lengths, ENOUGH_SAMPLES * part.period_s):
+        waited_s, idle_s, left_s = (float(values[block].sum()) for values in (waited, idle, idle - taken))
         if waited_s > 0:
-            low_s = surely * (waited_s - (float(lengths[at].sum()) - idle_s))
+            low_s = surely * (waited_s - (float(lengths[block].sum()) - idle_s))
             waits.add("loader", min(waited_s, left_s), low_s, min(waited_s, idle_s))
     return waits
 

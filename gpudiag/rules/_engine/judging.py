@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from gpudiag.errors import NotMeasurable, in_words
+from gpudiag.errors import NotGiven, NotMeasurable, in_words
 from gpudiag.faults import REPORT, Failed, Fault, attempt
 from gpudiag.rules._engine.evidence import NotApplicable, gpu_names
 from gpudiag.rules._engine.rule import Rule
@@ -93,6 +93,8 @@ def _concluded(r: Rule, analysis: Analysis, thresholds: Mapping[str, float], bla
         evidence = r.judge(profile, **thresholds)
     except Failed as failed:
         return _error(blank, failed.fault, r)
+    except NotGiven as absent:
+        return replace(blank, status=Status.NOT_APPLICABLE, reason=absent.reason)
     except NotMeasurable as missing:
         return replace(blank, status=Status.NOT_ASSESSED, reason=missing.reason, remedy=missing.remedy)
     except NotApplicable as why:

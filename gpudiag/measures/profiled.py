@@ -1,0 +1,132 @@
+"""Profiled steps: what each GPU did in them, which rank kept the others waiting, and whether they stand for the run."""
+
+from __future__ import annotations
+
+import math
+
+import pandas as pd
+
+from gpudiag.errors import NotGiven, NotMeasurable
+from gpudiag.facts import Column, Fact, Row, Rows, column, fact, table_of
+from gpudiag.measures.base import Profile
+from gpudiag.measures.causes import CausesProfile, measure_causes
+from gpudiag.run import Run
+
+PROFILE = (
+    "Profile ten steps: with torch.profiler.profile(schedule=torch.profiler.schedule(wait=20, warmup=2, active=10)) as "
+    "prof, call prof.step() after each step, and then prof.export_chrome_trace('trace.json.gz')."
+)
+
+
+class ProfiledGpu(Row):
+    """A GPU in one trace; shares of the profiled time. What the host did is NaN where the trace does not have it."""
+
+    path: Column[str] = column("file of the trace")
+    gpu: Column[str] = column("GPU")
+    rank: Column[float] = column("rank of the process")
+    n_steps: Column[float] = column("profiled steps, 0 where all that was recorded is one window")
+    step_s: Column[float] = column("median time of a step")
+    compute_pct: Column[float] = column("computing")
+    communication_pct: Column[float] = column("communicating with nothing computed beside it")
+    communication_total_pct: Column[float] = column("communicating, with and without computing beside it")
+    copy_pct: Column[float] = column("only copying")
+    data_pct: Column[float] = column("idle while the host waited for data")
+    launch_pct: Column[float] = column("idle while the host prepared kernels")
+    sync_pct: Column[float] = column("idle while the host was in a blocking call")
+    memory_pct: Column[float] = column("idle while the host took or freed memory, or set CUDA up")
+    other_pct: Column[float] = column("idle while the host did what the trace does not name")
+
+
+class ProfiledProfile(Profile, topic="profiled"):
+    """Profiled steps of all traces; shares are means over their GPUs. NaN is unknown."""
+
+    gpus: Rows = table_of(ProfiledGpu)
+    n_traces: Fact[int] = fact("traces")
+    n_gpus: Fact[int] = fact("GPUs in them")
+    n_profiled_steps: Fact[float] = fact("profiled steps of a trace, the fewest", label="profiled steps")
+    profiled_step_s: Fact[float] = fact("median time of a profiled step", label="time of a profiled step")
+    window_s: Fact[float] = fact("profiled time of a trace, the shortest", label="profiled time")
+    profiled_idle_pct: Fact[float] = fact("share of it in which a GPU did nothing", label="idle in the profiled steps")
+    data_pct: Fact[float] = fact("idle while the host waited for data", label="waiting for data")
+    launch_pct: Fact[float] = fact("idle while the host prepared kernels", label="launching kernels")
+    sync_pct: Fact[float] = fact("idle while the host was in a blocking call", label="blocked")
+    memory_pct: Fact[float] = fact("idle while the host took or freed memory, or set CUDA up", label="taking memory")
+    copy_pct: Fact[float] = fact("only copying", label="copying alone")
+    communication_pct: Fact[float] = fact("communicating with nothing computed beside it", label="communicating alone")
+    communication_low_pct: Fact[float] = fact(
+        "share of all communication on the rank with least of it", label="communication, least of a rank"
+    )
+    communication_high_pct: Fact[float] = fact("the same on the rank with most", label="communication, most of a rank")
+    late_rank: Fact[float] = fact("the rank with least, which the others wait for; NaN where ranks are unknown")
+    stands_for_run: Fact[bool] = fact("these steps are like all of the run's, by their length and their kernels")
+    launch_gpu_h: Fact[float] = fact("GPU time of the run that waited for launches, at least; NaN where they are not")
+    copy_gpu_h: Fact[float] = fact("the same for copies")
+    sync_gpu_h: Fact[float] = fact("the same for blocking calls")
+    memory_gpu_h: Fact[float] = fact("the same for taking memory and setting CUDA up")
+    data_gpu_h: Fact[float] = fact("the same for data")
+
+
+def measure_profiled(run: Run) -> ProfiledProfile:
+    """Means over the profiled GPUs. Needs a trace of torch.profiler or Nsight Systems."""
+    if run.profiled.empty:
+        raise NotGiven("The run has no trace of a profiler.", PROFILE)
+    rows = _rows(run.profiled)
+    causes = _causes(run)
+    stands = causes is not None and causes.trace_fit == ""
+    talks = rows["communication_total_pct"]
+    late = rows.loc[talks.idxmin(), "rank"] if len(rows) > 1 and rows["rank"].is_unique else math.nan
+    return ProfiledProfile(
+        gpus=rows,
+        n_traces=rows["path"].nunique(),
+        n_gpus=len(rows),
+        n_profiled_steps=float(rows["n_steps"].min()),
+        profiled_step_s=float(rows["step_s"].median()),
+        window_s=float(run.profiled["window_s"].min()),
+        profiled_idle_pct=float(run.profiled["idle_pct"].mean()),
+        **{f"{name}_pct": float(rows[f"{name}_pct"].mean()) for name in (
+            "data", "launch", "sync", "memory", "copy", "communication"
+        )},
+        communication_low_pct=float(talks.min()),
+        communication_high_pct=float(talks.max()),
+        late_rank=float(late),
+        stands_for_run=stands,
+        launch_gpu_h=_hours(causes, stands, "launch"),
+        copy_gpu_h=_hours(causes, stands, "copy"),
+        sync_gpu_h=_hours(causes, stands, "sync"),
+        memory_gpu_h=_hours(causes, stands, "memory", "setup"),
+        data_gpu_h=_hours(causes, stands, "loader"),
+    )  # fmt: skip
+
+
+def _rows(profiled: pd.DataFrame) -> pd.DataFrame:
+    """The columns of :class:`ProfiledGpu`; states that are one cause to a reader are one."""
+
+    def known(*names: str) -> pd.Series:
+        parts = [profiled[name] if name in profiled else pd.Series(math.nan, profiled.index) for name in names]
+        return pd.concat(parts, axis=1).sum(axis=1, min_count=len(parts)).astype(float)
+
+    out = {
+        "path": profiled["path"],
+        "gpu": profiled["gpu"],
+        **{name: known(name) for name in ("rank", "n_steps", "step_s", "compute_pct", "communication_pct")},
+        **{name: known(name) for name in ("communication_total_pct", "copy_pct", "data_pct")},
+        "launch_pct": known("operator_pct", "optimizer_pct"),
+        "sync_pct": known("sync_pct"),
+        "memory_pct": known("memory_pct", "setup_pct"),
+        "other_pct": known("other_pct"),
+    }
+    return pd.DataFrame(out).sort_values(["rank", "path", "gpu"], ignore_index=True)
+
+
+def _causes(run: Run) -> CausesProfile | None:
+    try:
+        return measure_causes(run)
+    except NotMeasurable:
+        return None
+
+
+def _hours(causes: CausesProfile | None, stands: bool, *names: str) -> float:
+    """GPU-hours of the run that waited for these at least."""
+    if causes is None or not stands:
+        return math.nan
+    return float(causes.by_cause["low_gpu_s"].reindex(list(names)).sum()) / 3600

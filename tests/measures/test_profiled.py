@@ -1,0 +1,70 @@
+"""Profiled steps as facts: means over GPUs, the rank that others wait for, and what they cost the run."""
+
+from __future__ import annotations
+
+import math
+
+import pandas as pd
+import pytest
+from smallruns import gpu, run
+from test_causes import LINES, profiled, steps_of, training
+
+from gpudiag.advice._engine.gains import without_causes
+from gpudiag.errors import NotGiven
+from gpudiag.measures.causes import measure_causes
+from gpudiag.measures.profiled import measure_profiled
+from gpudiag.run import Run
+from gpudiag.schema import PROFILED, conform
+
+
+def traces(*shares: dict[str, float], **about: list[object]) -> pd.DataFrame:
+    made = [profiled(1.0, **one).assign(path=f"{rank}.json", rank=rank) for rank, one in enumerate(shares)]
+    return conform(pd.concat(made, ignore_index=True).assign(**about), PROFILED)
+
+
+def test_a_run_without_a_trace_is_not_asked() -> None:
+    with pytest.raises(NotGiven):
+        measure_profiled(run(gpu=gpu(range(60), util_pct=50.0)))
+
+
+def test_shares_are_means_over_the_gpus_that_were_profiled() -> None:
+    p = measure_profiled(
+        Run(profiled=traces({"data_pct": 10.0, "setup_pct": 4.0}, {"data_pct": 30.0, "copy_pct": 6.0}))
+    )
+    assert (p.n_traces, p.n_gpus, p.n_profiled_steps) == (2, 2, 10)
+    assert p.data_pct == pytest.approx(20) and p.copy_pct == pytest.approx(3) and p.memory_pct == pytest.approx(2)
+    assert p.profiled_idle_pct == pytest.approx((14 + 30) / 2)
+    assert not p.stands_for_run and math.isnan(p.data_gpu_h)
+
+
+def test_the_rank_with_least_communication_is_late() -> None:
+    table = traces({"communication_pct": 30.0}, {"communication_pct": 4.0}, {"communication_pct": 28.0})
+    table["communication_total_pct"] = [40.0, 9.0, 36.0]
+    p = measure_profiled(Run(profiled=table))
+    assert (p.late_rank, p.communication_low_pct, p.communication_high_pct) == (1, 9.0, 40.0)
+
+
+@pytest.mark.parametrize("ranks", [[0, 0, 0], [pd.NA, pd.NA, pd.NA]])
+def test_without_ranks_nobody_is_late(ranks: list[object]) -> None:
+    table = traces({"communication_pct": 30.0}, {"communication_pct": 4.0}, {"communication_pct": 28.0})
+    p = measure_profiled(Run(profiled=conform(table.assign(rank=pd.array(ranks, dtype="Int64")), PROFILED)))
+    assert math.isnan(p.late_rank)
+
+
+def test_what_it_cost_the_run_is_that_of_the_causes() -> None:
+    what = run(gpu=training(50.0), steps=steps_of(LINES, step_s=1.0))
+    like = Run(**{**vars(what), "profiled": profiled(1.0, operator_pct=30.0, other_pct=20.0)})
+    p, causes = measure_profiled(like), measure_causes(like)
+    assert p.stands_for_run
+    assert p.launch_gpu_h == pytest.approx(causes.by_cause.at["launch", "low_gpu_s"] / 3600)
+    assert p.launch_gpu_h == pytest.approx(600 * 0.3 / 3600, rel=0.02) and p.sync_gpu_h == 0
+
+
+def test_a_gain_is_bounded_by_the_most_that_was_waited() -> None:
+    """Of 720 s observed, 600 are steps, a third of them at most waited for launches: without, 520 s are left."""
+    what = run(gpu=training(50.0), steps=steps_of(LINES, step_s=1.0))
+    causes = measure_causes(Run(**{**vars(what), "profiled": profiled(1.0, operator_pct=100 / 3, other_pct=100 / 6)}))
+    found = {"causes": causes}
+    assert without_causes(found, "launch") == pytest.approx(720 / 520, rel=0.02)
+    assert without_causes(found, "launch", "host") == pytest.approx(720 / 420, rel=0.02)
+    assert without_causes(found, "loader") == math.inf and without_causes({}, "launch") == math.inf
