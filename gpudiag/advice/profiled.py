@@ -58,7 +58,7 @@ def keep_buffers(now: Situation) -> Proposal | None:
     code = (
         "# no torch.cuda.empty_cache() within the loop\n"
         "DataLoader(..., drop_last=True)       # batches of one shape\n"
-        "export PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True"
+        'os.environ["PYTORCH_CUDA_ALLOC_CONF"] = "expandable_segments:True"  # before torch is imported'
     )
     return _proposal(
         now, Change("memory of a step", None, "kept", code), "Memory is asked of the driver in each step.",
