@@ -141,7 +141,7 @@ def prefetch_more(now: Situation) -> Proposal | None:
 def pin_memory(now: Situation) -> Proposal | None:
     """Copies from pinned memory are faster and can run beside kernels; it matters where batches are large."""
     present = now.dataloader.pin_memory
-    if present or (now.dataloader.num_workers is None and not now.has("steps-copies")):
+    if present or (now.dataloader.num_workers is None and not (now.torch and now.has("steps-copies"))):
         return None
     copy = Change("copy to the GPU", None, "non_blocking", "batch = batch.to(device, non_blocking=True)")
     gain = fill_gain(now.bounds, without_causes(now.profiles, "copy"))
