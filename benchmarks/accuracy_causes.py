@@ -81,13 +81,14 @@ def drawn(rng: np.random.Generator) -> TrainingSpec:
 
 def truth_of(made: SimulatedTraining, *, stated: bool) -> dict[str, float]:
     """Seconds by cause. Before the first kernel and after the last no source tells what is done, but a log that has
-    ``stated`` how long the first steps took; of what follows the last line on a step, none tells either.
+    ``stated`` how long the first steps took.
     """
     rank, (low, high) = made.history.ranks[0], made.span_s
     last = rank.steps[-1].end_s
     held = idle_by_cause(rank, low, last)
     after = idle_by_cause(rank, last, high)
-    held["unlogged"] = after["evaluation"] + after["checkpoint"]
+    for pause in ("evaluation", "checkpoint"):  # of which the log tells behind its last step
+        held[pause] += after[pause]
     held["outside"] += held.pop("startup") + after["outside"] + after["host"] + after["launch"]
     held["outside"] += 0.0 if stated else held.pop("first_steps")
     return held

@@ -236,6 +236,8 @@ STEPS = TableSpec(
         ColumnSpec("trial", "int", "number of the trial that the line names"),
         ColumnSpec("series", "text", "kind of line; only lines of one kind count on", required=True),
         ColumnSpec("since", "text", "what lines since the one before tell of: evaluation, checkpoint, resumption"),
+        ColumnSpec("then", "text", "on the last line: what those behind it tell of, likewise"),
+        ColumnSpec("then_s", "float", "time from the last line to the last of those", "s", 0, MOST_S),
         ColumnSpec("path", "text", "file it was found in", required=True),
         ColumnSpec("line", "key", "line number in that file", required=True),
     ),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from gpudiag.advice._engine.capacity import FULL_PCT, growth_of_memory
-from gpudiag.advice._engine.gains import fill_gain, without_causes
+from gpudiag.advice._engine.gains import IDLE, fill_gain, without_causes
 from gpudiag.advice._engine.proposal import Change, Gain, Prediction, Proposal, SuccessCheck
 from gpudiag.advice._engine.remedy import remedy
 from gpudiag.advice._engine.situation import INPUT_WAITS, Situation
@@ -114,7 +114,7 @@ def compile_model(now: Situation) -> Proposal | None:
     """Where steps are short, the GPU waits for kernels to be launched; CUDA graphs launch a whole step at once."""
     if not now.torch:
         return None
-    gain = fill_gain(now.bounds, without_causes(now.profiles, "launch"))
+    gain = fill_gain(now.bounds, without_causes(now.profiles, "launch"), _launching(now))
     high = gain.high if gain else math.nan
     code = 'model = torch.compile(model, mode="reduce-overhead")  # CUDA graphs; keep shapes fixed (drop_last=True)'
     return Proposal(
@@ -124,6 +124,11 @@ def compile_model(now: Situation) -> Proposal | None:
         now.busier(high),
         now.busier_by(high),
     )
+
+
+def _launching(now: Situation) -> str:
+    """What fewer launches take away: what the GPU waited for them where that is known, else some idle time."""
+    return "launch" if without_causes(now.profiles, "launch") < math.inf else IDLE
 
 
 def _growth(now: Situation) -> float:

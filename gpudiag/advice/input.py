@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
-from gpudiag.advice._engine.gains import fill_gain, without_causes
+from gpudiag.advice._engine.gains import IDLE, fill_gain, without_causes
 from gpudiag.advice._engine.proposal import Change, Proposal, Value
 from gpudiag.advice._engine.remedy import remedy
 from gpudiag.advice._engine.situation import INPUT_WAITS, Situation
@@ -52,7 +52,8 @@ def loader_workers(now: Situation) -> Proposal | None:
     proposed = _workers(present, parallel, cores, _asked_pct(now))
     if proposed == present or (proposed > present and now.fact(LoaderProfile.n_warned) > 0):
         return None
-    gain = fill_gain(now.bounds, min(_no_wait(now), proposed / present if proposed > present > 0 else math.inf))
+    ratio = proposed / present if proposed > present > 0 else math.inf
+    gain = fill_gain(now.bounds, min(_no_wait(now), ratio), _source(now))
     budget = (
         f"{proposed} x {parallel} trials at once = {proposed * parallel} of {cores or 'an unknown number of'} cores"
     )
@@ -115,7 +116,7 @@ def prefetch_more(now: Situation) -> Proposal | None:
     if present is None or not workers or present >= MAX_PREFETCH or _feeds(now):
         return None
     proposed = min(2 * present, MAX_PREFETCH)
-    gain = fill_gain(now.bounds, _no_wait(now))
+    gain = fill_gain(now.bounds, _no_wait(now), _source(now))
     checks, predictions = now.fills(gain.high if gain else math.nan)
     return Proposal(
         (_loader("prefetch_factor", present, proposed, f"queue {workers * present} -> {workers * proposed}"),),
@@ -144,7 +145,7 @@ def pin_memory(now: Situation) -> Proposal | None:
     if present or (now.dataloader.num_workers is None and not (now.torch and now.has("steps-copies"))):
         return None
     copy = Change("copy to the GPU", None, "non_blocking", "batch = batch.to(device, non_blocking=True)")
-    gain = fill_gain(now.bounds, without_causes(now.profiles, "copy"))
+    gain = fill_gain(now.bounds, without_causes(now.profiles, "copy"), "copy")
     checks, predictions = now.fills(gain.high if gain else math.nan)
     assumption = "Copies to the GPU are a large part of its waiting."
     changes = (_loader("pin_memory", present, True), copy)
@@ -169,7 +170,7 @@ def cache_input(now: Situation) -> Proposal | None:
         return None
     ram = now.settings.ram_gib
     copy = "du -sh DATA; df -h /dev/shm   # does it fit?\nmkdir -p /dev/shm/data && cp -r DATA/. /dev/shm/data/"
-    gain = fill_gain(now.bounds, _no_wait(now))
+    gain = fill_gain(now.bounds, _no_wait(now), _source(now))
     checks, predictions = now.fills(gain.high if gain else math.nan)
     proposal = Proposal(
         (Change("place of the data", None, "/dev/shm/data", copy),),
@@ -227,6 +228,11 @@ def _no_wait(now: Situation) -> float:
     waits = now.fact(LoaderProfile.of_step_pct)
     of_step = 100 / (100 - waits) if 0 <= waits < 100 else math.inf
     return min(of_step, without_causes(now.profiles, "loader"))
+
+
+def _source(now: Situation) -> str:
+    """What a faster loader takes away: the wait for it where one is known, else some idle time."""
+    return "loader" if _no_wait(now) < math.inf else IDLE
 
 
 def _unshown(now: Situation) -> str:

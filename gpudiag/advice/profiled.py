@@ -125,7 +125,7 @@ def _proposal(
     now: Situation, change: Change, assumption: str, share: Fact[float], limit_pct: float, *causes: str
 ) -> Proposal:
     """A change that rids the run of these causes at best."""
-    gain = fill_gain(now.bounds, without_causes(now.profiles, *causes))
+    gain = fill_gain(now.bounds, without_causes(now.profiles, *causes), causes[0])
     checks = (SuccessCheck.of(share, "<", limit_pct),)
     high = gain.high if gain else math.nan
     return Proposal((change,), gain, now.unless_unknown(assumption), checks, now.busier_by(high))

@@ -10,9 +10,10 @@ import pandas as pd
 from gpudiag.errors import NotMeasurable
 from gpudiag.facts import Column, Fact, Row, Rows, column, fact, table_of
 from gpudiag.measures._steps.courses import MIN_LINES, courses
-from gpudiag.measures._steps.idle_beside import idle_beside
 from gpudiag.measures._time.weighted import weighted_quantiles
+from gpudiag.measures._waits.logged import OTHER_PAUSE, PAUSES
 from gpudiag.measures.base import Profile
+from gpudiag.measures.causes import measure_causes
 from gpudiag.run import Run
 
 PARTS = 5
@@ -81,11 +82,11 @@ class StepsProfile(Profile, topic="steps"):
     evaluations_s: Fact[float] = fact("time in pauses with an evaluation in the log", label="with an evaluation")
     checkpoints_s: Fact[float] = fact("time in pauses with a checkpoint in the log", label="with a checkpoint")
     idle_paused_gpu_h: Fact[float] = fact(
-        "GPU time below 10 % utilization in these pauses, of GPUs that worked meanwhile",
-        label="GPUs idle in the pauses",
+        "GPU time without a kernel in these pauses, as measure causes divides it",
+        label="without a kernel in the pauses",
     )
     idle_paused_pct: Fact[float] = fact(
-        "its share of their time below 10 % within the log's span", label="idle GPU time that lies in the pauses"
+        "its share of the GPU time without a kernel that lies within the work", label="waits within the work, in pauses"
     )
     first_s: Fact[float] = fact("how much longer the first steps took than usual")
     n_resumed: Fact[int] = fact("times that a training was resumed", label="resumptions")
@@ -134,7 +135,7 @@ def measure_steps(run: Run) -> StepsProfile:
     span, startup = float(rows["logged_s"].sum()), float(rows["startup_s"].sum(min_count=1))
     wall = span + float(np.nan_to_num(startup))
     n_resumed = sum(_n_resumed(part) for part in told)
-    idle = idle_beside(run, longest)
+    waits = _waits(run)
     stated = whole[whole["loader_s"].notna() & whole["work_s"].notna()]
     lost = float(rows["resumption_s"].sum())
     return StepsProfile(
@@ -154,8 +155,8 @@ def measure_steps(run: Run) -> StepsProfile:
         n_pauses=len(pauses),
         evaluations_s=_told_s(pauses, "evaluation"),
         checkpoints_s=_told_s(pauses, "checkpoint"),
-        idle_paused_gpu_h=idle.in_pauses_gpu_s / 3600,
-        idle_paused_pct=100 * idle.in_pauses_gpu_s / idle.in_log_gpu_s if idle.in_log_gpu_s > 0 else math.nan,
+        idle_paused_gpu_h=waits[0],
+        idle_paused_pct=waits[1],
         first_s=float(rows["first_s"].sum()),
         n_resumed=n_resumed,
         down_s=float(whole["resumed"].sum()),
@@ -195,6 +196,20 @@ def _training(part: pd.DataFrame) -> dict[str, object]:
         "resumption_s": min(lost, span),
         "productive_pct": 100 * max(span - pauses - first_s - lost, 0.0) / span,
     }
+
+
+def _waits(run: Run) -> tuple[float, float]:
+    """GPU-hours without a kernel in pauses, and their share of those within the work; NaN without telemetry."""
+    try:
+        causes = measure_causes(run)
+    except NotMeasurable:
+        return math.nan, math.nan
+    rows = causes.by_cause
+    within = float(rows.loc[rows["source"] != "record", "gpu_s"].sum())
+    if not causes.has_log or not within > 0:
+        return math.nan, math.nan
+    held = float(rows["gpu_s"].reindex([*PAUSES.values(), OTHER_PAUSE]).sum())
+    return held / 3600, 100 * held / within
 
 
 def _startup_s(part: pd.DataFrame) -> float:

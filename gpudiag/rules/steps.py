@@ -20,7 +20,7 @@ from gpudiag.rules._engine.verdict import Severity
         "{longest_s} and ended by step {after_step}",
         Given("evaluations_s", ". The log names an evaluation in {evaluations_s} of this time"),
         Given("checkpoints_s", ". The log names a checkpoint in {checkpoints_s} of this time"),
-        Given("idle_paused_pct", ". {idle_paused_pct} of the idle GPU time lies in them"),
+        Given("idle_paused_pct", ". They hold {idle_paused_pct} of the time that the GPU waited within its work"),
         ".",
     ),
     remedy="Look at what the log says there: evaluate or save less often, save in the background (asynchronous "

@@ -198,6 +198,17 @@ def test_a_combination_is_clipped_only_beyond_the_ceiling() -> None:
     assert above is not None and above.low == 2.0
 
 
+def test_changes_that_take_one_cause_away_count_once() -> None:
+    """Two remedies for the same wait of a fifth of the time, and one for launches that take a quarter of it."""
+    loader, launch = Gain(1.0, 1 / 0.8, source="loader"), Gain(1.0, 1 / 0.75, source="launch")
+    bounds = GainBounds(busy_pct=30.0)
+    for gains, high in (((loader, loader), 1 / 0.8), ((loader, launch, loader), 1 / 0.55)):
+        together = combine(gains, bounds)
+        assert together is not None and together.high == pytest.approx(high) and not together.clipped
+    together = combine([loader, launch, Gain(1.0, 2.0)], bounds)
+    assert together is not None and together.high == pytest.approx(100 / 30) and together.clipped
+
+
 def test_only_hours_that_cost_nothing_are_saved() -> None:
     gains = [
         Gain(0.0, 0.5, "GPU-h", "failures"),

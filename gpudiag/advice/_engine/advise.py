@@ -9,7 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from gpudiag.advice import REMEDIES
-from gpudiag.advice._engine.gains import Combined, GainBounds, combine
+from gpudiag.advice._engine.gains import IDLE, Combined, GainBounds, combine
 from gpudiag.advice._engine.misreadings import corrections
 from gpudiag.advice._engine.proposal import Proposal
 from gpudiag.advice._engine.ranking import rank
@@ -20,6 +20,7 @@ from gpudiag.analysis import Analysis
 from gpudiag.errors import ConfigError, nearest
 from gpudiag.faults import Fault, attempt
 from gpudiag.measures.base import Profile
+from gpudiag.measures.causes import CAUSES
 from gpudiag.plain_data import clean
 from gpudiag.report.format import share
 from gpudiag.rules._engine.verdict import Status, Verdict, worst_of
@@ -121,7 +122,7 @@ def _recommend(item: Remedy, now: Situation) -> Recommendation | None:
     proposal, gain = _known(proposal), proposal.gain
     if not rules:
         proposal = proposal.doubted("No finding asks for it, only idle time: measure what a trial waits for.")
-    if gain is not None and gain.unit == "x" and gain.source == "idle" and not now.bounds.covered:
+    if gain is not None and gain.unit == "x" and gain.source in (IDLE, *CAUSES) and not now.bounds.covered:
         seen = f"Only {share(now.bounds.coverage_pct)} of the run was observed, so its utilization is not known well."
         proposal = proposal.doubted(seen)
     return Recommendation.of(item, proposal, rules, why)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from gpudiag.advice._engine.capacity import net_gain
 from gpudiag.advice._engine.proposal import Gain
 from gpudiag.measures.base import Profile, profile_of
-from gpudiag.measures.causes import CausesProfile
+from gpudiag.measures.causes import CAUSES, CausesProfile
 from gpudiag.measures.costs import CostsProfile
 from gpudiag.measures.ledger import LedgerProfile
 from gpudiag.rules._engine.judging import MIN_COVERAGE_PCT
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 TRIAL_CELLS = ("startup_only", "tail_only", "waiting", "stalled", "busy_low", "busy")
 IDLE_CELLS = ("startup_only", "tail_only", "waiting", "stalled")
 LOST = {"failures": "FAIL", "abandoned": "ABANDONED"}
+IDLE = "idle"
+"""What most changes take away: idle time, whatever its cause."""
 TELLING = ("log", "trace")
 """Sources of causes that a gain may rest on."""
 
@@ -102,9 +104,12 @@ def _from_ledger(ledger: LedgerProfile) -> GainBounds:
     )
 
 
-def fill_gain(bounds: GainBounds, most: float = math.inf) -> Gain | None:
-    """Between nothing and all idle time filled, and at most ``most`` times; None where utilization is unknown."""
-    return Gain(1.0, max(1.0, min(most, bounds.fill))) if bounds.fill > 0 else None
+def fill_gain(bounds: GainBounds, most: float = math.inf, source: str = IDLE) -> Gain | None:
+    """Between nothing and all idle time filled, and at most ``most`` times; None where utilization is unknown.
+
+    ``source``: the cause of idle time that is taken away, where it is known.
+    """
+    return Gain(1.0, max(1.0, min(most, bounds.fill)), source=source) if bounds.fill > 0 else None
 
 
 def without_causes(profiles: Mapping[str, Profile], *causes: str) -> float:
@@ -162,7 +167,8 @@ class Combined:
 
 
 def combine(gains: Iterable[Gain | None], bounds: GainBounds) -> Combined | None:
-    """Factors multiply up to the ceiling, 1/u; percentages are never added (METHODS 10).
+    """Factors multiply up to the ceiling, 1/u; percentages are never added (METHODS 10). Of changes that take the same
+    cause of idle time away, the largest counts, and causes add up by the time that each holds.
 
     The ceiling is 1/u_b of the GPUs that trials ran on; where a change brings another GPU to work, 1/u of all GPUs.
     Hours from one source count once. None where utilization is unknown.
@@ -173,7 +179,13 @@ def combine(gains: Iterable[Gain | None], bounds: GainBounds) -> Combined | None
     ceiling = bounds.fill_all if devices else bounds.fill
     if math.isnan(ceiling):
         return None
-    low, high = math.prod(gain.low for gain in factors), math.prod(gain.high for gain in factors)
+    most: dict[str, float] = {}
+    for gain in factors:
+        if gain.source in CAUSES:
+            most[gain.source] = max(most.get(gain.source, 1.0), gain.high)
+    left = 1 - sum(1 - 1 / high for high in most.values())
+    low = math.prod(gain.low for gain in factors)
+    high = math.prod(gain.high for gain in factors if gain.source not in CAUSES) * (1 / left if left > 0 else math.inf)
     hours: dict[str, float] = {}
     for gain in known:
         if gain.unit == "GPU-h" and gain.low >= 0:  # what may cost hours is no saving

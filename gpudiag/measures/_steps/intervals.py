@@ -49,7 +49,8 @@ def step_intervals(run: Run) -> pd.DataFrame:
     stated mean of just these steps, NaN where none is stated), ``loader_s`` (n times the stated wait for data),
     ``first`` (with the first steps of its attempt), ``resumed`` (time from the last line of the attempt before),
     ``repeated`` (steps done before), ``since`` (other work that the log tells of in it, '' for none), ``begun_s`` (time
-    since the log's first timestamp, at the end; NaN unknown).
+    since the log's first timestamp, at the end; NaN unknown). What the log tells of behind its last step is an interval
+    without steps.
     """
     parts = []
     for path, of_file in run.steps.sort_values(["path", "line"]).groupby("path", sort=False):
@@ -97,24 +98,41 @@ def _of_series(lines: pd.DataFrame) -> pd.DataFrame:
     origin = first & (lines["step"].to_numpy(np.int64) == 0)  # a bar is drawn once before the first step
     n[origin], took[origin] = 0.0, 0.0
     before = np.append(0.0, done[:-1])
-    return pd.DataFrame(
-        {
-            "unit": lines["unit"].to_numpy(),
-            "attempt": attempt,
-            "start": pd.to_datetime(np.append(np.datetime64("NaT", "us"), time[:-1]), utc=True),
-            "end": pd.to_datetime(time, utc=True),
-            "done": done,
-            "n": n,
-            "took_s": took,
-            "stated_s": np.full(len(n), np.nan) if nothing_known else stated,
-            "loader_s": loader,
-            "first": (first & ~origin) | np.append(False, origin[:-1]),
-            "resumed": np.where(first & (attempt > 0), np.where(by_time >= 0, by_time, 0.0), 0.0),
-            "since": since,
-            "begun_s": _floats(lines, "begun_s"),
-            "repeated": np.where(first & (attempt > 0), np.maximum(before - (done - n), 0), 0.0),
-        }
+    return _with_end(
+        pd.DataFrame(
+            {
+                "unit": lines["unit"].to_numpy(),
+                "attempt": attempt,
+                "start": pd.to_datetime(np.append(np.datetime64("NaT", "us"), time[:-1]), utc=True),
+                "end": pd.to_datetime(time, utc=True),
+                "done": done,
+                "n": n,
+                "took_s": took,
+                "stated_s": np.full(len(n), np.nan) if nothing_known else stated,
+                "loader_s": loader,
+                "first": (first & ~origin) | np.append(False, origin[:-1]),
+                "resumed": np.where(first & (attempt > 0), np.where(by_time >= 0, by_time, 0.0), 0.0),
+                "since": since,
+                "begun_s": _floats(lines, "begun_s"),
+                "repeated": np.where(first & (attempt > 0), np.maximum(before - (done - n), 0), 0.0),
+            }
+        ),
+        lines,
     )
+
+
+def _with_end(intervals: pd.DataFrame, lines: pd.DataFrame) -> pd.DataFrame:
+    """The intervals, and without a step the time from the last line on a step to the last that tells of other work."""
+    last = lines.iloc[-1]
+    if not ("then_s" in lines and last["then_s"] > 0):
+        return intervals
+    row = intervals.iloc[[-1]].assign(
+        start=intervals["end"].iloc[-1:],
+        end=intervals["end"].iloc[-1:] + pd.Timedelta(seconds=float(last["then_s"])),
+        n=0.0, took_s=float(last["then_s"]), stated_s=np.nan, loader_s=np.nan, first=False, resumed=0.0, repeated=0.0,
+        since=str(last["then"]), begun_s=float(last.get("begun_s", np.nan)) + float(last["then_s"]),
+    )  # fmt: skip
+    return pd.concat([intervals, row.astype(intervals.dtypes)], ignore_index=True)
 
 
 def _stated_times(

@@ -105,10 +105,12 @@ def _of_record(line: Timeline, seconds: np.ndarray, left: np.ndarray, *, joined:
 
 
 def _any(line: Timeline, spans: Sequence[Window]) -> np.ndarray:
-    """Pieces that lie in one of the spans."""
-    inside = np.zeros(len(line.start_us), bool)
+    """Pieces that lie in one of the spans, of those in which the GPU works."""
+    inside, length = np.zeros(len(line.start_us), bool), line.length_s
     for low, high in spans:
-        inside |= (line.start_us >= low) & (line.end_us <= high)
+        own = (line.start_us >= low) & (line.end_us <= high) & ~np.isnan(line.util_pct)
+        if own.any() and np.average(line.util_pct[own], weights=length[own]) >= IDLE_PCT:
+            inside |= own
     return inside
 
 

@@ -55,6 +55,7 @@ class StepLog:
         self._lines: list[int] = []
         self._since: list[str | None] = []
         self._told: dict[str, None] = {}
+        self._told_stamp = ""
         self._elapsed: list[float] = []
         self._epoch: int | None = None
         self._in_table = False
@@ -77,7 +78,9 @@ class StepLog:
         elapsed_s = math.nan if stamp else self._since_first(line)
         said = said or step_of(line, stamped=bool(stamp) or not math.isnan(elapsed_s))
         if said is None:
-            self._told.update(dict.fromkeys(_other_work(line[:_LOOKED_AT])))
+            told = _other_work(line[:_LOOKED_AT])
+            self._told.update(dict.fromkeys(told))
+            self._told_stamp = stamp if told and stamp else self._told_stamp
             return False
         if said.epoch is None and said.unit == "step" and self._epoch is not None:
             said = dataclasses.replace(said, epoch=self._epoch)
@@ -132,6 +135,10 @@ class StepLog:
         since_begun = (frame["time"] - begun).dt.total_seconds()
         frame["begun_s"] = since_begun.where(since_begun >= 0).fillna(pd.Series(stamped))
         frame["since"] = pd.Series(self._since, dtype=text_dtype())
+        if self._told:  # behind the last line on a step
+            last, then = frame.index[-1], to_utc([self._told_stamp], zone).time.iloc[0]
+            frame.loc[last, "then"] = ", ".join(sorted(self._told, reverse=True))
+            frame.loc[last, "then_s"] = max((then - frame.loc[last, "time"]).total_seconds(), 0.0)
         frame["path"] = pd.Series([as_text(self._path)] * len(frame), dtype=text_dtype())
         return conform(frame, STEPS), times.clock
 

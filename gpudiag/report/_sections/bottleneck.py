@@ -70,7 +70,9 @@ def _paused(document: Document) -> str:
     idle, paused = steps.get(StepsProfile.idle_paused_pct), steps.get(StepsProfile.pauses_pct)
     if idle is None or paused is None or idle < MOST_OF_A_STEP_PCT or paused < MANY_PAUSES_PCT:
         return ""
-    return f"Pauses between training steps: by the training log they hold {share(idle)} of the idle GPU time."
+    return (
+        f"Pauses between training steps: by the training log they hold {share(idle)} of the time that the GPU waited."
+    )
 
 
 def bottleneck_sentence(document: Document) -> str:
