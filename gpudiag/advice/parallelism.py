@@ -31,7 +31,7 @@ CONFIGURED, EFFECTIVE = ParallelismProfile.configured, ParallelismProfile.effect
 
 @remedy(
     title="Try one more trial at once",
-    answers=("startup-dominated", "gpu-low-utilization"),
+    answers=("startup-dominated", "gpu-low-utilization", "memory-headroom"),
     tier=3,
     effort="minutes",
     apply="next study",

@@ -21,7 +21,7 @@ QUERY = (
 
 @remedy(
     title="Record the whole run without gaps",
-    answers=("sampling-coverage", "sampling-gaps", "sampler-slows-down"),
+    answers=("sampling-coverage", "sampling-gaps"),
     tier=0,
     effort="minutes",
     pros=("settles every check that lacked data",),
@@ -31,20 +31,39 @@ QUERY = (
 )
 def record_run(now: Situation) -> Proposal | None:
     """What was not observed can't be judged: start the recorder before the first trial, stop it after the last."""
-    period = now.fact(SamplingProfile.median_period_s)
-    code = f"nohup {QUERY.format(period=round(min(period, 5)) if period >= 1 else 1)} 2> gpu.err &"
     sampling = now.profile(SamplingProfile)
     if sampling is not None and (sampling.gaps["share_pct"] > MOSTLY_GAP_PCT).any():
         return None  # one timestamp is wrong, or two recordings lie years apart: more recording does not mend it
-    if not now.has("sampling-coverage", "sampling-gaps"):
-        change = Change("recorder", "slows down under load", "at a higher priority", f"sudo nice -n -5 {code}")
-        return Proposal((change,), NOTHING, SHOWS)
     return Proposal(
-        (Change("recorder", None, "the whole run", code),),
+        (Change("recorder", None, "the whole run", _recorder(now)),),
         NOTHING,
         SHOWS,
         (SuccessCheck.of(SamplingProfile.coverage_pct, ">=", MIN_COVERAGE_PCT),),
     )
+
+
+@remedy(
+    title="Record at a higher priority",
+    answers=("sampler-slows-down",),
+    tier=0,
+    effort="minutes",
+    pros=("a load that is seen as often as no load",),
+    cons=("needs the right to raise a priority",),
+    refute="The rate was set by hand according to load.",
+    rollback="Record as before.",
+)
+def record_steadily(now: Situation) -> Proposal | None:
+    """A recorder that waits for the processor sees a busy machine less often than an idle one."""
+    if not now.has("sampler-slows-down"):
+        return None
+    code = f"sudo nice -n -5 {_recorder(now)}"
+    return Proposal((Change("recorder", "slows down under load", "at a higher priority", code),), NOTHING, SHOWS)
+
+
+def _recorder(now: Situation) -> str:
+    """nvidia-smi in the background, at the run's period where that is up to 5 s."""
+    period = now.fact(SamplingProfile.median_period_s)
+    return f"nohup {QUERY.format(period=round(min(period, 5)) if period >= 1 else 1)} 2> gpu.err &"
 
 
 @remedy(

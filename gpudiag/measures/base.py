@@ -125,6 +125,6 @@ def need_gpu(run: Run, *columns: str) -> None:
 
 RECORD_GPU = (
     "Record the GPU with: nvidia-smi --query-gpu=timestamp,index,name,utilization.gpu,memory.used,memory.total,"
-    "power.draw,power.limit,temperature.gpu,clocks.sm --format=csv -l 1 > gpu.csv"
+    "power.draw,power.limit,temperature.gpu,clocks.sm,clocks_event_reasons.active --format=csv -l 1 > gpu.csv"
 )
 GIVE_TRIALS = "Give the study with --trials optuna.db, or a task log in the run folder."

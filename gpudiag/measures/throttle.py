@@ -13,7 +13,7 @@ from gpudiag.facts import Column, Fact, Row, Rows, column, fact, table_of
 from gpudiag.measures._gpu.boards import gpu_boards
 from gpudiag.measures._time.weighted import weighted_mean
 from gpudiag.measures._time.work import stretches
-from gpudiag.measures.base import Profile, need_gpu
+from gpudiag.measures.base import RECORD_GPU, Profile, need_gpu
 from gpudiag.measures.power import AVERAGED_LIMIT, INSTANT_LIMIT, SW_POWER_CAP
 from gpudiag.measures.sampling import RECORD_LONGER, by_gpu, cells, coverage_pct, expected_window
 from gpudiag.run import Run
@@ -64,7 +64,7 @@ def measure_throttle(run: Run) -> ThrottleProfile:
     need_gpu(run, "util_pct")
     have = [name for name in COLUMNS if name in run.gpu]
     if not set(have) & {"throttle_reasons", "sm_clock_mhz", "temp_c"}:
-        raise NotMeasurable("The telemetry has neither clocks nor temperature nor clocks-event reasons.", RECORD_CLOCKS)
+        raise NotMeasurable("The telemetry has neither clocks nor temperature nor clocks-event reasons.", RECORD_GPU)
     samples = cells(run, "util_pct", *have)
     if not samples["weight_s"].sum() > 0:
         raise NotMeasurable("There is only one sample of each GPU.", RECORD_LONGER)
@@ -77,12 +77,6 @@ def measure_throttle(run: Run) -> ThrottleProfile:
     coverage = coverage_pct(samples, expected_window(run, samples))
     per_gpu = pd.DataFrame.from_dict(rows, orient="index").rename_axis("gpu")
     return ThrottleProfile(per_gpu, float(min(coverage.values())))
-
-
-RECORD_CLOCKS = (
-    "Record the GPU with: nvidia-smi --query-gpu=timestamp,index,name,utilization.gpu,temperature.gpu,clocks.sm,"
-    "power.draw,power.limit,clocks_event_reasons.active --format=csv -l 1 > gpu.csv"
-)
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 
 from gpudiag.errors import NotMeasurable
 from gpudiag.measures.causes import CausesProfile
-from gpudiag.plots._draw.causes import LABELS, cause_look
+from gpudiag.plots._draw.causes import cause_label, cause_look
 from gpudiag.plots._draw.palette import CELL_COLORS, INK, MUTED, darker
 from gpudiag.plots._draw.picture import Plot, painter
 from gpudiag.report.format import share
@@ -30,7 +30,11 @@ def plot_waterfall(causes: CausesProfile) -> Figure:
     Raises NotMeasurable where every GPU was busy throughout.
     """
     rows = _shown(causes)
-    names = ["all observed time", *(LABELS[str(cause)] for cause in rows.index), "mean utilization"]
+    names = [
+        "all observed time",
+        *(cause_label(str(cause), has_trials=causes.has_trials) for cause in rows.index),
+        "mean utilization",
+    ]
     mean_pct = 100 - causes.unused_pct
     figure = Figure(figsize=(9, 1.2 + 0.36 * len(names)), layout="constrained")
     ax = figure.add_subplot()
@@ -74,7 +78,10 @@ def _write(ax: Axes, x: float, row: int, text: str) -> None:
 def alt_waterfall(causes: CausesProfile) -> str:
     """What :func:`plot_waterfall` shows."""
     rows = _shown(causes).sort_values("share_pct", ascending=False)
-    taken = ", ".join(f"{LABELS[str(cause)]} {share(pct)}" for cause, pct in rows["share_pct"].items())
+    taken = ", ".join(
+        f"{cause_label(str(cause), has_trials=causes.has_trials)} {share(pct)}"
+        for cause, pct in rows["share_pct"].items()
+    )
     return f"From all observed time down to a mean utilization of {share(100 - causes.unused_pct)}: {taken} taken away."
 
 

@@ -77,7 +77,7 @@ def verdict(document: Document) -> list[Block]:
     """The top of the report: headline, key numbers, what to do next, and the run in one picture."""
     head = document.headline
     said, proof, then = head.sentences
-    first = first_finding(document.findings)
+    first = first_finding(document, document.findings)
     top = Summary(
         level=head.level,
         use=head.use,
@@ -113,7 +113,7 @@ def findings(document: Document) -> list[Block]:
         well = [] if open_ else [Note(NO_FINDINGS, "ok" if document.verdicts else "")]  # the headline has said it
         return [*(missing(document) if document.headline.level == "unknown" else well), *open_]
     found = cards(document, card)
-    shown = [one for one in found if _serious(one)][:MOST_CARDS] or found[:1]
+    shown = [one for one in found if serious(one)][:MOST_CARDS] or found[:1]
     rest = [one for one in found if one not in shown]
     blocks: list[Block] = [*shown]
     if rest:
@@ -121,9 +121,9 @@ def findings(document: Document) -> list[Block]:
     return [*blocks, *unchecked(document)]
 
 
-def _serious(one: FindingBlock) -> bool:
+def serious(one: FindingBlock) -> bool:
     """Whether it, or something that it explains, is more than a note."""
-    return one.level != "note" or any(map(_serious, one.symptoms))
+    return one.level != "note" or any(map(serious, one.symptoms))
 
 
 def missing(document: Document) -> list[Block]:

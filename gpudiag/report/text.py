@@ -6,14 +6,14 @@ from dataclasses import replace
 
 from gpudiag.report._render.blocks import Block, Chip, FindingBlock, Heading, Masthead, Note, TableBlock
 from gpudiag.report._sections.answers import answer, recommended
-from gpudiag.report._sections.headline import within
+from gpudiag.report._sections.headline import first_finding, within
 from gpudiag.report._sections.suppressed import suppression_notes
 from gpudiag.report._sections.unchecked import unassessed
 from gpudiag.report.document import Document, VerdictEntry
 from gpudiag.report.format import listed, plural
 from gpudiag.report.kinds.recommendations import gain_of
-from gpudiag.report.sections import card, cards, status, verdict
-from gpudiag.rules._engine.verdict import Status
+from gpudiag.report.sections import card, cards, serious, status, verdict
+from gpudiag.rules._engine.verdict import Severity, Status
 
 MOST = 3
 """Findings that one screen of a terminal has room for."""
@@ -34,9 +34,14 @@ def whole(document: Document) -> list[Block]:
 
 def screen(document: Document) -> list[Block]:
     """The headline, the worst findings with what to do, and how to see the rest: what fits a screen."""
-    found = [one for one in cards(document, _short) if one.level != "note"][:MOST]
-    rest = len(document.findings) - sum(map(_n_told, found))
-    notes = f"{plural(rest, 'more finding or note', 'more findings and notes')}, and " if rest > 0 else ""
+    found = [one for one in cards(document, _short) if serious(one)][:MOST]
+    told = sum(map(_n_told, found))
+    first = first_finding(document, document.findings)
+    told += first is not None and first.severity is Severity.NOTE  # the headline says it
+    rest = [one for one in document.findings if one.severity is not Severity.NOTE][len(found) :]
+    what = ("more finding or note", "more findings and notes") if rest else ("more note", "more notes")
+    n = len(document.findings) - told
+    notes = f"{plural(n, *what)}, and " if n > 0 else ""
     return [
         *headline(document),
         *(Note(f"Assumed: {note}") for note in _assumptions(document)),

@@ -28,7 +28,7 @@ def _end_says(when: str) -> Sentence:
     severity="note",
     title="The GPU was idle long before its work began",
     checks="Idle time before the work",
-    says=_end_says("before its first work"),
+    says=_end_says("before the first work"),
     remedy="Download, unpack, preprocess and compile on the CPU before the GPU is taken.",
     refuted_by="Not a problem if the recorder was started long before the job.",
 )
@@ -47,7 +47,7 @@ def idle_before_work(idle: IdlenessProfile, *, max_lead_s: float = 1200.0) -> Ev
     severity="note",
     title="The GPU was idle long after its work ended",
     checks="Idle time after the work",
-    says=_end_says("after its last work"),
+    says=_end_says("after the last work"),
     remedy="End the job and release the GPU when the last trial has ended. Look for a process that still holds memory.",
     refuted_by="Not a problem if the recorder ran on after the job.",
 )

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pandas as pd
 
 from gpudiag.errors import NotMeasurable
-from gpudiag.measures.throttle import RECORD_CLOCKS, SLOWDOWN_C, ThrottleProfile, measure_throttle
+from gpudiag.measures.base import RECORD_GPU
+from gpudiag.measures.throttle import SLOWDOWN_C, ThrottleProfile, measure_throttle
 from gpudiag.rules._engine.evidence import Evidence, NotApplicable, worst_gpu
 from gpudiag.rules._engine.rule import rule
 from gpudiag.rules._engine.templates import Given, Sentence
@@ -59,7 +60,7 @@ def power_throttling(t: ThrottleProfile, *, max_share_pct: float = 5.0) -> Evide
     time (METHODS 1 and 8).
     """
     if t.per_gpu["power_pct"].notna().any() and not t.per_gpu["capped_low_pct"].notna().any():
-        raise NotMeasurable("The SM clock was not recorded, so what the power cap costs is unknown.", RECORD_CLOCKS)
+        raise NotMeasurable("The SM clock was not recorded, so what the power cap costs is unknown.", RECORD_GPU)
     return _share(t, "capped_low_pct", None, max_share_pct)
 
 
@@ -82,7 +83,7 @@ def clocks_low(t: ThrottleProfile, *, max_clock_pct: float = 60.0, min_share_pct
     """
     table = _busy(t)
     if not table["low_pct"].notna().any():
-        raise NotMeasurable("The SM clock was not recorded while a GPU was busy.", RECORD_CLOCKS)
+        raise NotMeasurable("The SM clock was not recorded while a GPU was busy.", RECORD_GPU)
     ratio = 100 * table["busy_clock_mhz"] / table["max_clock_mhz"]
     found = table[(ratio < max_clock_pct) & (table["low_pct"] >= min_share_pct)]
     if found.empty:
@@ -114,7 +115,7 @@ def temperature_high(t: ThrottleProfile, *, max_hot_s: float = 60.0) -> Evidence
     """
     table = t.per_gpu
     if not table["hot_s"].notna().any():
-        raise NotMeasurable("Temperature was not recorded.", RECORD_CLOCKS)
+        raise NotMeasurable("Temperature was not recorded.", RECORD_GPU)
     hot = table[table["hot_s"] > max_hot_s]
     if hot.empty:
         return None
@@ -151,7 +152,7 @@ def power_fault_throttling(t: ThrottleProfile, *, max_frozen_s: float = 60.0) ->
         if len(unknown):
             raise NotMeasurable(
                 "Power, its limit, clocks and clocks-event reasons of {gpus} are not all known.",
-                RECORD_CLOCKS,
+                RECORD_GPU,
                 gpus=unknown,
             )
         return None
@@ -172,12 +173,12 @@ def _share(t: ThrottleProfile, column: str, other: str | None, limit_pct: float)
     table = _busy(t)
     share = table[column].fillna(table[other]) if other else table[column]
     if not share.notna().any():
-        raise NotMeasurable("Clocks-event reasons were not recorded while a GPU was busy.", RECORD_CLOCKS)
+        raise NotMeasurable("Clocks-event reasons were not recorded while a GPU was busy.", RECORD_GPU)
     found = share[share > limit_pct]
     if found.empty:
         silent = share.index[share.isna()]
         if len(silent):
-            raise NotMeasurable("Clocks-event reasons of {gpus} are unknown.", RECORD_CLOCKS, gpus=silent)
+            raise NotMeasurable("Clocks-event reasons of {gpus} are unknown.", RECORD_GPU, gpus=silent)
         return None
     worst = found.idxmax()
     return worst_gpu(

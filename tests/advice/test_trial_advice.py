@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from gpudiag.advice._engine.gains import GainBounds
-from gpudiag.advice.recording import log_parameters, record_host, record_run
+from gpudiag.advice.recording import log_parameters, record_host, record_run, record_steadily
 from gpudiag.advice.trials import checkpoint, heartbeat, log_failures
 from gpudiag.measures.failures import FailuresProfile
 from gpudiag.measures.feed import FeedProfile
@@ -95,11 +95,10 @@ def test_the_whole_run_is_recorded(coverage: float) -> None:
 
 
 def test_a_slow_recorder_gets_a_higher_priority() -> None:
-    made = record_run.propose(situation(recorded(1.0, 99.0), rules=("sampler-slows-down",)))
+    made = record_steadily.propose(situation(recorded(1.0, 99.0), rules=("sampler-slows-down",)))
     assert made is not None and checks(made) == [] and gain_of(made) == SHOWS
     assert made.changes[0].code.startswith("sudo nice -n -5 nohup nvidia-smi")
-    both = record_run.propose(situation(recorded(1.0, 99.0), rules=("sampler-slows-down", "sampling-gaps")))
-    assert both is not None and both.changes[0].proposed == "the whole run"
+    assert record_steadily.propose(situation(recorded(1.0, 99.0), rules=("sampling-gaps",))) is None
 
 
 @pytest.mark.parametrize(("shares", "mends"), [((), True), ((99.0,), True), ((99.1,), False), ((5.0, 99.9), False)])

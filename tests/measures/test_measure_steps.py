@@ -182,7 +182,7 @@ def test_idle_time_of_the_gpu_lies_in_the_pauses(tmp_path: Path) -> None:
     assert said.idle_paused_gpu_h == pytest.approx(truth_h, rel=0.05)
     assert said.idle_paused_pct > 95
     diagnosis = gd.diagnose(whole)
-    assert limit(diagnosis.document).startswith("Pauses between training steps")
+    assert limit(diagnosis.document).startswith("Other pauses between steps took")
     found = next(v for v in diagnosis.verdicts if v.rule == "steps-paused")
     assert found.lost_gpu_h == said.idle_paused_gpu_h
     assert "of the time that the GPU waited within its work" in found.summary

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
@@ -19,7 +18,7 @@ from gpudiag.plots import PLOTS
 from gpudiag.report._render import fragments, terminal
 from gpudiag.report._render.blocks import Block, Chip, Figure, FindingBlock, Folded, Note, Number, TableBlock
 from gpudiag.report._render.markdown import render
-from gpudiag.report._sections.bottleneck import CLASSES, bottleneck_sentence, limit
+from gpudiag.report._sections.bottleneck import CLASSES, bottleneck, limit
 from gpudiag.report.format import UNKNOWN
 from gpudiag.report.kinds.parallelism import between
 from gpudiag.report.sections import SECTIONS, card, cards, findings
@@ -219,31 +218,20 @@ def test_more_than_all_workers_is_said_in_words(document: dict[str, Any]) -> Non
     assert "**100 %** of the configured workers used" in markdown("parallelism", document)
 
 
-def test_what_limited_the_run_is_a_label_or_the_shares() -> None:
+def test_what_limited_a_busy_gpu_is_a_table_where_more_is_known_than_that_it_was_busy() -> None:
     limit = {name: {"value": 0.0, "unit": "%"} for name in (f"{one}_pct" for one in CLASSES)}
-    limit |= {"trial_gpu_s": {"value": 7200.0, "unit": "GPU-s"}, "has_host": {"value": False, "unit": ""}}
+    limit |= {"trial_gpu_s": {"value": 7200.0, "unit": "GPU-s"}, "label": {"value": "", "unit": ""}}
 
-    def said(label: str, **shares: float) -> str:
+    def table(**shares: float) -> list[Block]:
         values = {f"{name}_pct": {"value": share, "unit": "%"} for name, share in shares.items()}
-        facts = {**limit, **values, "label": {"value": label, "unit": ""}}
-        return bottleneck_sentence(with_only(measures={"bottleneck": facts}))
+        return bottleneck(with_only(measures={"bottleneck": {**limit, **values}}))
 
-    assert said("io_wait", io_wait=80.0, undetermined=20.0) == (
-        "80 % of the trial time was waiting for storage. The rest: 20 % unknown (CPU per core and I/O wait "
-        "not recorded)."
-    )
-    shares = {"cpu_bound": 52.0, "startup": 14.0, "compute_bound": 13.0, "undetermined": 21.0}
-    every = [int(one) for one in re.findall(r"(\d+) %", said("cpu_bound", **shares))]
-    assert every == sorted(shares.values(), key=lambda x: (x != 52, x == 21, -x)) and sum(every) == 100
-    assert said("cpu_bound", cpu_bound=100.0) == "100 % of the trial time was bound by the CPU."
-    assert said("", busy=45.0, io_wait=30.0, undetermined=25.0) == (
-        "No single limit explains half of the trial time: 45 % busy (the record does not show with "
-        "what), 30 % waiting for storage. For 25 % it is unknown (CPU per core and I/O wait not recorded)."
-    )
-    assert said("", undetermined=100.0).startswith("What limited 100 % of the trial time is unknown (CPU per core")
-    limit["has_trials"] = {"value": False, "unit": ""}
-    assert said("", undetermined=100.0).startswith("What limited 100 % of the time at work is unknown (CPU per core")
-    assert bottleneck_sentence(with_only(measures={})) == ""
+    assert table(busy=80.0, undetermined=20.0) == [] and table(io_wait=100.0) == []
+    _, shown = table(compute_bound=60.0, busy=25.0, cpu_bound=15.0)
+    assert isinstance(shown, TableBlock)
+    assert [row[0] for row in shown.rows] == ["bound by computing", "busy (the record does not show with what)"]
+    assert shown.rows[0][2] == Number("1.2 GPU-h")
+    assert bottleneck(with_only(measures={})) == []
     assert tuple(CLASSES) == MEASURED
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from gpudiag.plots._draw.palette import CELL_COLORS, CELL_HATCHES
 
 LABELS = {
-    "outside": "no trial or training at work",
+    "outside": "no trial at work",
     "startup": "start-up of trials",
     "tail": "end of trials",
     "restart": "down, and starting again",
@@ -33,6 +33,14 @@ _LIKE = {
     "unknown": "unobserved",
 }  # fmt: skip
 """By cause: the cell of the ledger that it looks like; all others are stalls."""
+
+
+WITHOUT_TRIALS = {"outside": "before and after the work"}
+
+
+def cause_label(cause: str, *, has_trials: bool = True) -> str:
+    """What a cause is called; without trials nobody knows when work was meant to begin."""
+    return LABELS[cause] if has_trials else WITHOUT_TRIALS.get(cause, LABELS[cause])
 
 
 def cause_look(cause: str) -> tuple[str, str]:

@@ -1,21 +1,20 @@
-"""What limited the run: one word where the data are clear, else the shares; and what would refute each."""
+"""What limited the run, in a sentence where the data are clear; and what limited a busy GPU."""
 
 from __future__ import annotations
 
 from gpudiag.facts import Fact
 from gpudiag.measures.bottleneck import BottleneckProfile
 from gpudiag.measures.loader import LoaderProfile
-from gpudiag.measures.steps import StepsProfile
-from gpudiag.report._render.blocks import Block, Heading, Note, Number, TableBlock
+from gpudiag.report._render.blocks import Block, Heading, Number, TableBlock
 from gpudiag.report._sections.causes import waited
 from gpudiag.report.document import Document, TopicValues
-from gpudiag.report.format import named, share
+from gpudiag.report.format import quantity, share
 
-QUESTION = "What limited it"
 MOST_OF_A_STEP_PCT = 50.0
 """Share of a step's time from which on what it waits for is what limits it."""
-MANY_PAUSES_PCT = 10.0
-"""Share of the log from which on pauses are worth a sentence: the limit of check steps-paused."""
+BUSY = ("limited", "bandwidth_bound", "compute_bound", "light", "busy")
+"""Classes of a GPU that works. What an idle one waits for, the table of causes says."""
+LEAST_PCT = 1.0
 CLASSES = {
     "unused": ("unused GPU", "utilization never above 1 %", "MIG, or a column that is not filled"),
     "startup": ("start-up and ends of trials", "idle before the first or after the last work of a trial",
@@ -59,44 +58,10 @@ def limit(document: Document) -> str:
         return (
             f"The data loader: by the training log a step spends {share(min(waits, 100))} of its time waiting for it."
         )
-    if document.values(BottleneckProfile).get(BottleneckProfile.label):
-        return bottleneck_sentence(document)
-    return _paused(document)
-
-
-def _paused(document: Document) -> str:
-    """That most of what was lost was lost between steps, where a training log shows it."""
-    steps = document.values(StepsProfile)
-    idle, paused = steps.get(StepsProfile.idle_paused_pct), steps.get(StepsProfile.pauses_pct)
-    if idle is None or paused is None or idle < MOST_OF_A_STEP_PCT or paused < MANY_PAUSES_PCT:
-        return ""
-    return (
-        f"Pauses between training steps: by the training log they hold {share(idle)} of the time that the GPU waited."
-    )
-
-
-def bottleneck_sentence(document: Document) -> str:
-    """What the samples' signatures come to, in one sentence; '' where it was not measured."""
-    facts = document.values(BottleneckProfile)
-    if not facts:
-        return ""
-    label = facts[BottleneckProfile.label]
+    label, said = clear_limit(document)
     if label == "unused":
         return "No GPU was at work: utilization never rose above 1 %."
-    held = sorted(_shares(facts), key=lambda pair: -pair[1])
-    known = ", ".join(
-        f"{share(value)} {CLASSES[name][0]}" for name, value in held if name not in ("undetermined", label)
-    )
-    unknown = dict(held).get("undetermined", 0.0)
-    if label:
-        rest = f"{share(unknown)} unknown{_why_unknown(facts)}" if unknown >= 0.1 else ""
-        others = "; ".join(filter(None, (known, rest)))
-        return f"{clear_limit(document)[1]}.{f' The rest: {others}.' if others else ''}"
-    if unknown >= 50:
-        rest = f" The rest was {known}." if known else ""
-        return f"What limited {share(unknown)} of {_time(facts)} is unknown{_why_unknown(facts)}.{rest}"
-    said = f"No single limit explains half of {_time(facts)}: {known}"
-    return f"{said}. For {share(unknown)} it is unknown{_why_unknown(facts)}." if unknown >= 0.5 else f"{said}."
+    return f"{said}." if said else ""
 
 
 def clear_limit(document: Document) -> tuple[str, str]:
@@ -107,35 +72,22 @@ def clear_limit(document: Document) -> tuple[str, str]:
 
 
 def bottleneck(document: Document) -> list[Block]:
-    """The sentence, and every class that holds time."""
+    """What limited a busy GPU; nothing where the record does not show more than that it was busy."""
     facts = document.values(BottleneckProfile)
-    if not facts:
+    held = {name: facts[SHARES[name]] for name in BUSY} if facts else {}
+    if not any(value >= LEAST_PCT for name, value in held.items() if name != "busy"):
         return []
     rows = tuple(
         (CLASSES[name][0], Number(share(value, exact=True)),
-         Number(named("gpu_s", value / 100 * facts[BottleneckProfile.trial_gpu_s], exact=True)),
+         Number(quantity(value / 100 * facts[BottleneckProfile.trial_gpu_s], "GPU-s")),
          CLASSES[name][1], CLASSES[name][2])
-        for name, value in _shares(facts)
+        for name, value in held.items() if value >= LEAST_PCT
     )  # fmt: skip
-    columns = ("Limit", "Share", "Time", "How it shows", "Not so if there was")
-    of_trials = facts.get(BottleneckProfile.has_trials) is not False
-    what = "Time of the trials" if of_trials else "Time from the first to the last activity"
-    caption = f"{what}, each second in the first row that it fits; rows under 0.1 % are left out."
-    said = limit(document) or bottleneck_sentence(document)
-    return [Heading("What limited the GPU"), Note(said), TableBlock(columns, rows, caption)]
+    columns = ("Limit of a busy GPU", "Share", "Time", "How it shows", "Not so if there was")
+    caption = f"Shares of {_time(facts)}, each second in the first row that it fits."
+    return [Heading("What limited it while it was busy"), TableBlock(columns, rows, caption)]
 
 
 def _time(facts: TopicValues) -> str:
     """What the shares are of; without trials it is the GPUs' time from their first to their last activity."""
     return "the trial time" if facts.get(BottleneckProfile.has_trials) is not False else "the time at work"
-
-
-def _why_unknown(facts: TopicValues) -> str:
-    if facts[BottleneckProfile.has_host]:
-        return ""
-    return " (CPU per core and I/O wait not recorded)"
-
-
-def _shares(facts: TopicValues) -> list[tuple[str, float]]:
-    """(class, percent) of those that hold a tenth of a percent or more, in the order of the classes."""
-    return [(name, facts[SHARES[name]]) for name in CLASSES if facts[SHARES[name]] >= 0.1]

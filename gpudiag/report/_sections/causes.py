@@ -6,16 +6,16 @@ from collections.abc import Mapping
 
 from gpudiag.measures.causes import CausesProfile, CauseTotal
 from gpudiag.plain_data import Scalar
-from gpudiag.plots._draw.causes import LABELS
+from gpudiag.plots._draw.causes import LABELS, cause_label
 from gpudiag.report._render.blocks import Block, Heading, Note, Number, TableBlock
 from gpudiag.report.document import Document
-from gpudiag.report.format import interval, listed, named, share
+from gpudiag.report.format import alike, interval, listed, share
 
 SOURCES = {
     "record": "trials and telemetry",
     "log": "training log",
     "trace": "profiled steps",
-    "signature": "samples of the host, a guess",
+    "signature": "samples of the host: a sign, no proof",
     "": "–",
 }
 TELLING = ("log", "trace")
@@ -55,10 +55,14 @@ def causes(document: Document) -> list[Block]:
     shown = {cause: cells for cause, cells in held.items() if _pct(cells) >= LEAST_PCT}
     if not any(cells["source"] in (*TELLING, "signature") for cells in shown.values()):
         return []
+    has_trials = bool(facts[CausesProfile.has_trials])
+    sources = SOURCES if has_trials else SOURCES | {"record": "telemetry"}
+    spent = alike("GPU-h", *(float(cells["gpu_s"] or 0.0) / 3600 for cells in shown.values()))
     rows = tuple(
-        (_sentence_case(LABELS[cause]), Number(_share(cells)), Number(named("gpu_s", cells["gpu_s"], exact=True)),
-         listed(SOURCES[source] for source in str(cells["source"]).split(", ")))
-        for cause, cells in shown.items()
+        (_sentence_case(cause_label(cause, has_trials=has_trials)), Number(_share(cells)),
+         Number(hours),
+         listed(sources[source] for source in str(cells["source"]).split(", ")))
+        for (cause, cells), hours in zip(shown.items(), spent, strict=True)
     )  # fmt: skip
     why = UNLIKE.get(str(facts.get(CausesProfile.trace_fit)), "")
     caption = (
@@ -73,9 +77,9 @@ def _pct(cells: Cells) -> float:
 
 
 def _share(cells: Cells) -> str:
-    """A share and its bounds; what is unknown has none, since others' have it."""
+    """A share and its bounds, where these are apart."""
     value, low, high = (float(cells[name] or 0.0) for name in ("share_pct", "low_pct", "high_pct"))
-    if not cells["source"] or high - low < max(1.0, 0.1 * value):
+    if high - low < max(1.0, 0.1 * value):
         return share(value)
     return f"{share(value)} ({interval(low, high, '%')})"
 

@@ -133,7 +133,7 @@ def _first_sentence(document: Document, use: Use) -> str:
     """How well the GPU was used, and the fault to tell first; without telemetry how many trials completed."""
     if apart := next((v for v in document.findings if v.rule == NOT_ONE_RUN), None):
         return _sentence(apart.title)
-    used, first = _used(document, use) or _completed(document), first_finding(document.findings)
+    used, first = _used(document, use) or _completed(document), first_finding(document, document.findings)
     serious = first is not None and first.severity is not Severity.NOTE and first.rule not in OF_USE
     fault = within(first.title) if first is not None and serious else ""
     if not used:
@@ -210,7 +210,7 @@ def within(title: str) -> str:
 
 def _proof(document: Document, counts: Counts) -> str:
     """The finding to tell first in its numbers and its cost, else what was checked."""
-    if first := first_finding(_worth_telling(document)):
+    if first := first_finding(document, _worth_telling(document)):
         cost = first.lost_gpu_h
         price = f" It cost {quantity(cost, 'GPU-h')}." if cost else ""
         return _sentence(first.summary or first.title) + price
@@ -225,11 +225,18 @@ def _worth_telling(document: Document) -> list[VerdictEntry]:
     return [one for one in document.findings if not (well and one.rule == ROOM)]
 
 
-def first_finding(findings: Sequence[VerdictEntry]) -> VerdictEntry | None:
-    """The finding to tell first; None where nothing was found."""
+def first_finding(document: Document, findings: Sequence[VerdictEntry]) -> VerdictEntry | None:
+    """The finding to tell first; None where nothing was found. Of notes it is one whose recommendation needs no test
+    before it is followed, the best ranked of these.
+    """
+    if apart := next((v for v in findings if v.rule == NOT_ONE_RUN), None):
+        return apart
     place = worst_of((v.rule, v.severity, v.caused_by) for v in findings)
-    apart = next((v for v in findings if v.rule == NOT_ONE_RUN), None)
-    return apart or (None if place is None else findings[place])
+    if place is None or findings[place].severity is not Severity.NOTE:
+        return None if place is None else findings[place]
+    ready = (rule for one in document.recommendations if not one.verify_first for rule in one.rules)
+    by_rule = {v.rule: v for v in findings}
+    return next((by_rule[rule] for rule in ready if rule in by_rule), findings[place])
 
 
 def _next(document: Document, level: Level) -> str:
@@ -237,7 +244,7 @@ def _next(document: Document, level: Level) -> str:
     that would settle most.
     """
     told = _worth_telling(document)
-    if first := first_finding([v for v in told if v.remedy]):
+    if first := first_finding(document, [v for v in told if v.remedy]):
         return _sentence(answer(document, first.rule) or first.remedy) + _price(document, first.rule)
     if level == "ok" or told != document.findings:
         return NOTHING
