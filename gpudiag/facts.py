@@ -45,6 +45,7 @@ INDEX = {
     "by_level": "level",
     "by_error": "error",
     "by_cause": "cause",
+    "by_rank": "rank",
 }
 """Tables with one row a name, and what their index is called: their cells are facts too."""
 KINDS = {

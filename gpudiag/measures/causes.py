@@ -86,11 +86,11 @@ def measure_causes(run: Run) -> CausesProfile:
     if not observed > 0:
         raise NotMeasurable("There is only one sample of each GPU.", RECORD_LONGER)
     logs = {gpu: logs_of_gpu(run, time, gpu, part) for gpu, part in parts.items()}
-    one_alone = sum(map(bool, logs.values())) == 1
+    surely = sum(map(bool, logs.values())) in (1, _world_size(run))
     step, fit = profiled_step(run)
     found = {}
     for gpu, part in parts.items():
-        found[gpu], of_gpu = _waits(run, gpu, part, logs[gpu], step, surely=one_alone)
+        found[gpu], of_gpu = _waits(run, gpu, part, logs[gpu], step, surely=surely)
         fit = of_gpu if step and logs[gpu] else fit
     causes = pd.DataFrame([
         {
@@ -112,6 +112,12 @@ def measure_causes(run: Run) -> CausesProfile:
         trace_fit=fit,
         has_trials=time.joined,
     )
+
+
+def _world_size(run: Run) -> int:
+    """Ranks of the training that was profiled, which does its steps on as many GPUs at once; 1 unknown."""
+    known = run.profiled["world_size"].dropna() if "world_size" in run.profiled else ()
+    return int(max(known)) if len(known) else 1
 
 
 def _by_cause(causes: pd.DataFrame, observed_s: float) -> pd.DataFrame:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from pathlib import Path
 
 import pandas as pd
 
@@ -11,6 +12,7 @@ from gpudiag.facts import Column, Fact, Row, Rows, column, fact, table_of
 from gpudiag.measures.base import Profile
 from gpudiag.measures.causes import CausesProfile, measure_causes
 from gpudiag.run import Run
+from gpudiag.schema import text_dtype
 
 PROFILE = (
     "Profile ten steps: with torch.profiler.profile(schedule=torch.profiler.schedule(wait=20, warmup=2, active=10)) as "
@@ -18,12 +20,11 @@ PROFILE = (
 )
 
 
-class ProfiledGpu(Row):
-    """A GPU in one trace; shares of the profiled time. What the host did is NaN where the trace does not have it."""
+class ProfiledRank(Row):
+    """A GPU in one trace: a rank, or a file and its GPU where ranks do not tell them apart. Shares of the profiled
+    time; what the host did is NaN where the trace does not have it.
+    """
 
-    path: Column[str] = column("file of the trace")
-    gpu: Column[str] = column("GPU")
-    rank: Column[float] = column("rank of the process")
     n_steps: Column[float] = column("profiled steps, 0 where all that was recorded is one window")
     step_s: Column[float] = column("median time of a step")
     compute_pct: Column[float] = column("computing")
@@ -40,7 +41,7 @@ class ProfiledGpu(Row):
 class ProfiledProfile(Profile, topic="profiled"):
     """Profiled steps of all traces; shares are means over their GPUs. NaN is unknown."""
 
-    gpus: Rows = table_of(ProfiledGpu)
+    by_rank: Rows = table_of(ProfiledRank)
     n_traces: Fact[int] = fact("traces")
     n_gpus: Fact[int] = fact("GPUs in them")
     n_profiled_steps: Fact[float] = fact("profiled steps of a trace, the fewest", label="profiled steps")
@@ -70,14 +71,15 @@ def measure_profiled(run: Run) -> ProfiledProfile:
     """Means over the profiled GPUs. Needs a trace of torch.profiler or Nsight Systems."""
     if run.profiled.empty:
         raise NotGiven("The run has no trace of a profiler.", PROFILE)
-    rows = _rows(run.profiled)
+    profiled = run.profiled.sort_values(["rank", "path", "gpu"] if "rank" in run.profiled else ["path", "gpu"])
+    rows, ranks = _rows(profiled), _ranks(profiled)
     causes = _causes(run)
     stands = causes is not None and causes.trace_fit == ""
     talks = rows["communication_total_pct"]
-    late = rows.loc[talks.idxmin(), "rank"] if len(rows) > 1 and rows["rank"].is_unique else math.nan
+    late = float(talks.idxmin()) if ranks and len(rows) > 1 else math.nan
     return ProfiledProfile(
-        gpus=rows,
-        n_traces=rows["path"].nunique(),
+        by_rank=rows,
+        n_traces=profiled["path"].nunique(),
         n_gpus=len(rows),
         n_profiled_steps=float(rows["n_steps"].min()),
         profiled_step_s=float(rows["step_s"].median()),
@@ -88,7 +90,7 @@ def measure_profiled(run: Run) -> ProfiledProfile:
         )},
         communication_low_pct=float(talks.min()),
         communication_high_pct=float(talks.max()),
-        late_rank=float(late),
+        late_rank=late,
         stands_for_run=stands,
         launch_gpu_h=_hours(causes, stands, "launch"),
         copy_gpu_h=_hours(causes, stands, "copy"),
@@ -99,23 +101,35 @@ def measure_profiled(run: Run) -> ProfiledProfile:
 
 
 def _rows(profiled: pd.DataFrame) -> pd.DataFrame:
-    """The columns of :class:`ProfiledGpu`; states that are one cause to a reader are one."""
+    """The columns of :class:`ProfiledRank`; states that are one cause to a reader are one."""
 
     def known(*names: str) -> pd.Series:
         parts = [profiled[name] if name in profiled else pd.Series(math.nan, profiled.index) for name in names]
         return pd.concat(parts, axis=1).sum(axis=1, min_count=len(parts)).astype(float)
 
     out = {
-        "path": profiled["path"],
-        "gpu": profiled["gpu"],
-        **{name: known(name) for name in ("rank", "n_steps", "step_s", "compute_pct", "communication_pct")},
+        **{name: known(name) for name in ("n_steps", "step_s", "compute_pct", "communication_pct")},
         **{name: known(name) for name in ("communication_total_pct", "copy_pct", "data_pct")},
         "launch_pct": known("operator_pct", "optimizer_pct"),
         "sync_pct": known("sync_pct"),
         "memory_pct": known("memory_pct", "setup_pct"),
         "other_pct": known("other_pct"),
     }
-    return pd.DataFrame(out).sort_values(["rank", "path", "gpu"], ignore_index=True)
+    names = [str(rank) for rank in profiled["rank"]] if _ranks(profiled) else _files(profiled)
+    return pd.DataFrame(out).set_axis(pd.Index(names, name="rank", dtype=text_dtype()))
+
+
+def _ranks(profiled: pd.DataFrame) -> bool:
+    """Whether ranks tell the GPUs apart."""
+    return "rank" in profiled and bool(profiled["rank"].notna().all()) and profiled["rank"].is_unique
+
+
+def _files(profiled: pd.DataFrame) -> list[str]:
+    """File and GPU of each; files of one name by their number."""
+    names = [f"{Path(path).name} GPU {gpu}" for path, gpu in zip(profiled["path"], profiled["gpu"], strict=True)]
+    return [
+        name if names.count(name) == 1 else f"{name} ({names[:at].count(name) + 1})" for at, name in enumerate(names)
+    ]
 
 
 def _causes(run: Run) -> CausesProfile | None:

@@ -12,8 +12,8 @@ from gpudiag.report._render.blocks import Block
 
 KINDS = {
     "gpudiag.run": "contents",
-    "gpudiag.readers": "contents",
     "gpudiag.readers._traces": "traces",
+    "gpudiag.readers": "contents",
     "gpudiag.measures": "profiles",
     "gpudiag.rules": "verdicts",
     "gpudiag.advice._engine.plan": "plan",
