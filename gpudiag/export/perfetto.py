@@ -1,6 +1,7 @@
 """A run as a trace for ui.perfetto.dev and chrome://tracing: what ran when, and what the GPUs did meanwhile.
 
-The lane of a worker holds its trials; each GPU has its counters and a lane of ledger cells; findings are instants.
+The lane of a worker holds its trials, that of a training the stretches between lines of its log; each GPU has its
+counters and a lane of ledger cells; findings are instants.
 The Trace Event Format is described in https://docs.google.com/document/d/1CvAClvFfyA5R-PhYUmn5OOQtYMH4h6I0nSsKchNAySU
 Times are microseconds since the first timestamp, which ``otherData.start`` gives in UTC.
 """
@@ -17,7 +18,9 @@ import pandas as pd
 from gpudiag.files import write as write_file
 from gpudiag.measures._time.decimate import decimate
 from gpudiag.measures._time.microseconds import microseconds
+from gpudiag.measures._waits.logged import LoggedInterval, logged_trainings
 from gpudiag.plain_data import JsonObject, clean
+from gpudiag.plots._draw.causes import cause_label
 from gpudiag.report.format import safe
 
 if TYPE_CHECKING:
@@ -26,7 +29,7 @@ if TYPE_CHECKING:
 
 TraceEvent = JsonObject
 
-TRIALS, FINDINGS, FIRST_GPU = 1001, 1002, 1010
+TRIALS, FINDINGS, TRAININGS, FIRST_GPU = 1001, 1002, 1003, 1010
 """Process ids. Lanes count from 1: one that had the id of its process would be shown as its main thread."""
 COUNTERS = {
     "util_pct": ("utilization", "%"),
@@ -36,6 +39,8 @@ COUNTERS = {
     "sm_clock_mhz": ("SM clock", "MHz"),
 }
 """Name and unit; Perfetto calls a counter by the name of the event and that of its argument."""
+LEAST_PAUSE_S = 1.0
+"""A shorter pause does not name the stretch that it lies in."""
 MAX_POINTS = 20_000
 """Points of one counter of one GPU; the extremes are kept."""
 
@@ -50,7 +55,7 @@ def trace(diagnosis: Diagnosis) -> JsonObject:
     """The trace as JSON's own types."""
     run = diagnosis.run
     zero = _first_timestamp(run)
-    events = [*_trials(diagnosis, zero), *_findings(diagnosis, zero)]
+    events = [*_trials(diagnosis, zero), *_trainings(run, zero), *_findings(diagnosis, zero)]
     for at, gpu in enumerate(_gpus(run)):
         events += _gpu(diagnosis, gpu, FIRST_GPU + at, zero)
     start = clean(pd.Timestamp(zero, unit="us", tz="UTC"))
@@ -91,6 +96,29 @@ def _plain(values: Mapping[str, object]) -> JsonObject:
     """What is known, as numbers or harmless text."""
     known = {name: value for name, raw in values.items() if (value := clean(raw)) is not None}
     return {name: value if isinstance(value, int | float) else safe(value) for name, value in known.items()}
+
+
+def _trainings(run: Run, zero: int) -> Iterator[TraceEvent]:
+    """A slice a stretch between two lines of a log, with the seconds of what it went into; a lane a training."""
+    found = logged_trainings(run)
+    if found:
+        yield _named(TRAININGS, "Trainings, by their logs", sort=2)
+    for at, training in enumerate(found):
+        known = {"rank": training.rank, "trial": training.trial}
+        names = [f"{name} {value:.0f}" for name, value in known.items() if value >= 0]
+        yield _lane(TRAININGS, at + 1, ", ".join(names) or "training")
+        for one in training.intervals:
+            paused = [cause_label(one.cause)] if one.cause and one.paused_s >= LEAST_PAUSE_S else []
+            yield {
+                "ph": "X", "pid": TRAININGS, "tid": at + 1, "ts": one.start_us - zero, "dur": one.end_us - one.start_us,
+                "name": " and ".join(["steps", *paused]), "cat": "training", "args": _stretch(one),
+            }  # fmt: skip
+
+
+def _stretch(one: LoggedInterval) -> JsonObject:
+    """Seconds of what a stretch went into; of its steps, those that waited for data."""
+    seconds = {"steps_s": one.steps_s, "paused_s": one.paused_s or None, "loader_s": one.loader_s}
+    return _plain(seconds)
 
 
 def _findings(diagnosis: Diagnosis, zero: int) -> Iterator[TraceEvent]:
@@ -154,4 +182,4 @@ def _gpus(run: Run) -> list[str]:
 def _first_timestamp(run: Run) -> int:
     columns = (run.gpu["time"], run.trials["start"])
     known = [int(microseconds(column.dropna()).min()) for column in columns if column.notna().any()]
-    return min(known, default=0)
+    return min([*known, *(training.span_us[0] for training in logged_trainings(run))], default=0)

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import math
 import sys
-from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +10,7 @@ import pandas as pd
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from smallruns import T0, gpu, run, trials
+from smallruns import SECOND, T0, gpu, run, steps_of, trials
 
 import gpudiag as gd
 from gpudiag.measures._waits.by_trace import CAUSES as TRACED
@@ -22,31 +20,6 @@ from gpudiag.schema import PROFILED, STEPS, conform
 
 sys.path.append(str(Path(__file__).resolve().parents[2] / "benchmarks"))
 import accuracy_causes
-
-SECOND = pd.Timedelta(seconds=1)
-
-
-def steps_of(
-    rows: Sequence[tuple[float, int]],
-    *,
-    step_s: float = math.nan,
-    loader_s: float = math.nan,
-    since: dict[int, str] | None = None,
-    path: str = "train.log",
-    **more: object,
-) -> pd.DataFrame:
-    """A log: (seconds since T0, steps done); each line states the mean of its steps since the one before."""
-    frame = pd.DataFrame(
-        {
-            "time": [T0 + at * SECOND for at, _ in rows],
-            "step": [step for _, step in rows],
-            "step_s": step_s,
-            "loader_s": loader_s,
-            "since": [(since or {}).get(step) for _, step in rows],
-        }
-    )
-    frame = frame.assign(unit="step", series="steps", meant="window", path=path, line=range(len(rows)), **more)
-    return conform(frame, STEPS)
 
 
 def profiled(step_s: float, **shares: float) -> pd.DataFrame:

@@ -75,7 +75,7 @@ def test_a_sample_of_ten_percent_is_low_and_of_fifty_busy() -> None:
 
 def test_whole_percents_shift_no_mass() -> None:
     """A GPU at 10 to 12 %, read in whole percents, is never idle."""
-    from measures.smallruns import gpu, run
+    from smallruns import gpu, run
 
     from gpudiag.measures.ledger import measure_ledger
     from gpudiag.measures.utilization import measure_utilization

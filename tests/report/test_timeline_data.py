@@ -196,7 +196,7 @@ def test_no_password_travels_in_the_data() -> None:
 
 def test_less_detail_is_smaller_and_keeps_every_trial(sample: Diagnosis) -> None:
     whole = lanes_of(sample.analysis)
-    less = lanes_of(sample.analysis, (), Detail(10_000, 2_000, 1))
+    less = lanes_of(sample.analysis, (), Detail(10_000, 2_000, parameters=1))
     assert len(pack(less)) < len(pack(whole)) / 3
     assert less.bars is not None and whole.bars is not None and less.bars.names == whole.bars.names
     assert less.notes == ("2 more parameters are not shown.",) and whole.notes == ()

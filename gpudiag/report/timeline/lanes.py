@@ -1,4 +1,4 @@
-"""All that a timeline shows, on one axis: trials by worker, the ledger, samples of each GPU, events and findings."""
+"""All that a timeline shows, on one axis: trials, trainings, the ledger, samples of GPUs, events and findings."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ from gpudiag.report.timeline.buckets import Raster
 from gpudiag.report.timeline.marks import Mark, event_marks, finding_marks, pause_marks
 from gpudiag.report.timeline.ribbons import Ribbon, ribbons
 from gpudiag.report.timeline.samples import Channel, channels_of, extent_us, period_us
+from gpudiag.report.timeline.trainings import Course, training_courses
 from gpudiag.report.timeline.trials import Bars, bars
 from gpudiag.rules._engine.verdict import Verdict
 
@@ -30,15 +31,19 @@ FAR = "Telemetry far from the trials is not shown."
 
 @dataclass(frozen=True)
 class Detail:
-    """How much goes along: values of samples, spans of the ledger, and parameters of each trial, at most."""
+    """How much goes along: values of samples, spans of the ledger and of a training, and parameters of each trial, at
+    most.
+    """
 
     values: int = 900_000
     spans: int = 24_000
+    stretches: int = 4_000
     parameters: int = 24
 
     def less(self) -> Detail:
         """Half of it."""
-        return Detail(max(self.values // 2, 10_000), max(self.spans // 2, 2_000), self.parameters // 2)
+        values, spans, stretches = max(self.values // 2, 10_000), max(self.spans // 2, 2_000), self.stretches // 2
+        return Detail(values, spans, max(stretches, 200), self.parameters // 2)
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,6 +55,7 @@ class Lanes:
     start_us: int
     end_us: int
     bars: Bars | None
+    courses: tuple[Course, ...]
     ribbons: tuple[Ribbon, ...]
     has_trials: bool
     channels: tuple[Channel, ...]
@@ -89,6 +95,7 @@ def lanes_of(analysis: Analysis, findings: Iterable[Verdict] = (), detail: Detai
         start_us=start_us,
         end_us=end_us,
         bars=placed,
+        courses=training_courses(run, (start_us, end_us), detail.stretches),
         ribbons=ribbons(ledger, detail.spans) if ledger else (),
         has_trials=ledger.has_trials if isinstance(ledger, LedgerProfile) else False,
         channels=channels,

@@ -10,6 +10,7 @@ import numpy as np
 
 from gpudiag.analysis import Analysis
 from gpudiag.measures._time.timeline import CELLS
+from gpudiag.plots._draw.causes import LABELS
 from gpudiag.plots._draw.cells import cell_label
 from gpudiag.plots._draw.palette import CELL_COLORS, STATE_COLORS, gpu_color, gpu_number
 from gpudiag.report.format import safe, zone
@@ -18,6 +19,7 @@ from gpudiag.report.timeline.lanes import Detail, Lanes, lanes_of
 from gpudiag.report.timeline.marks import Mark
 from gpudiag.report.timeline.samples import Channel, period_us
 from gpudiag.report.timeline.sealed import sealed
+from gpudiag.report.timeline.trainings import PARTS, part_of
 from gpudiag.report.timeline.trials import Bars
 from gpudiag.rules._engine.verdict import Verdict
 from gpudiag.schema import OUTCOMES
@@ -65,6 +67,20 @@ def _content(lanes: Lanes) -> dict[str, Any]:
         "zone": zone_offsets(lanes.timezone, lanes.start_us, lanes.end_us),
         "gpus": [{"name": safe(gpu), "color": gpu_color(gpu_number(gpu, i))} for i, gpu in enumerate(order)],
         "trials": _trials(lanes.bars, ticks) if lanes.bars else None,
+        "trainings": {
+            "parts": [{"key": key, "label": label, "color": color} for key, (label, color) in PARTS.items()],
+            "causes": [{"label": label, "part": part_of(cause)} for cause, label in LABELS.items()],
+            "rows": [
+                {
+                    "name": one.name,
+                    "start": ticks(one.start_us),
+                    "end": ticks(one.end_us),
+                    "cause": one.cause,
+                    "shares": [np.round(255 * part).clip(0, 255).astype(np.uint8) for part in one.shares.T],
+                }
+                for one in lanes.courses
+            ],
+        },
         "ledger": {
             "cells": [
                 {"key": cell, "label": cell_label(cell, has_trials=lanes.has_trials), "color": CELL_COLORS[cell]}

@@ -78,6 +78,7 @@ class TimelineView:
     def _height_px(self) -> int:
         lanes = self.lanes
         rows = [len(lanes.bars.workers) * 18] if lanes.bars else []
+        rows += [max(len(lanes.courses) * 18, 36)] if lanes.courses else []
         rows += [len(lanes.ribbons) * 14] if lanes.ribbons else []
         rows += [32] if lanes.events or lanes.findings else []
         heights = FRAME_PX["around"] + sum(FRAME_PX["lane"] + min(row, 250) for row in rows)

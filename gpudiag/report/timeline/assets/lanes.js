@@ -1,4 +1,4 @@
-// Lanes drawn on a canvas: marks, trials by worker, the ledger, and many GPUs as rows of colour.
+// Lanes drawn on a canvas: marks, trials by worker, trainings, the ledger, and many GPUs as rows of colour.
 // A lane has a name, a height, draw(pen, view) and at(t, y, reach), which says what is there as {title, color, rows}.
 
 const BAR = {most: 18, least: 2, room: 240};
@@ -127,6 +127,56 @@ class TrialLane {
     const others = near.length > 1 ? [["", `and ${near.length - 1} more so close by: zoom in`]] : [];
     return {title: `Trial ${names[i]}`, tag: states[state[i]].name, color: states[state[i]].color, rows: [
       ["", `${this.clock.span(a, b)}, ${duration(b - a)}`], ...told.filter(([, text]) => text), ...others]};
+  }
+}
+
+/** What the stretches of a training went into: parts of one stand on each other, so that its area is its time. */
+class TrainingLane {
+  constructor(trainings, tick) {
+    Object.assign(this, {trainings, tick, name: "Training, by its log", className: "trainings"});
+    this.row = trainings.rows.length > 1 ? rowHeight(trainings.rows.length) : 2 * BAR.most;
+    this.height = this.row * trainings.rows.length;
+  }
+
+  legend() {
+    return this.trainings.parts.filter((_, part) =>
+      this.trainings.rows.some(({shares}) => shares[part].some((share) => share > 0)));
+  }
+
+  draw(pen, view) {
+    const {rows, parts} = this.trainings;
+    const full = this.row - (this.row > 6 ? 1 : 0);
+    rows.forEach(({start, end, shares}, row) => {
+      for (let i = 0; i < start.length; i++) {
+        const a = start[i] * this.tick, b = end[i] * this.tick;
+        if (b < view.a || a > view.b) continue;
+        const x = Math.max(view.x(a), view.left);
+        const width = Math.max(Math.min(view.x(b), view.right) - x, 0.5);
+        let floor = row * this.row + full;
+        parts.forEach(({color}, part) => {
+          const height = full * shares[part][i] / 255;
+          pen.fillStyle = color;
+          pen.fillRect(x, floor - height, width, height);
+          floor -= height;
+        });
+      }
+    });
+    rowNames(pen, view, rows.map(({name}) => name), this.row);
+  }
+
+  at(t, y) {
+    const {rows, parts, causes} = this.trainings;
+    const row = rows[Math.floor(y / this.row)];
+    if (!row) return null;
+    const title = row.name ? `Training, ${row.name}` : "Training";
+    const i = row.start.findIndex((from, at) => from * this.tick <= t && t < row.end[at] * this.tick);
+    if (i < 0) return {title, rows: [["", "no line of the log"]]};
+    const took = (row.end[i] - row.start[i]) * this.tick;
+    const cause = causes[row.cause[i]];
+    const held = parts.map(({key, label, color}, part) => ({color, seconds: took * row.shares[part][i] / 255,
+      label: cause?.part === key ? cause.label : label}));
+    return {title, rows: [["between two lines", duration(took)],
+      ...held.filter(({seconds}) => seconds > 0).map(({label, color, seconds}) => [label, duration(seconds), color])]};
   }
 }
 

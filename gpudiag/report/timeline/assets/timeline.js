@@ -57,9 +57,10 @@ class Timeline {
   }
 
   made() {
-    const {findings, events, trials, ledger, gpus, channels, width, tick} = this.content;
+    const {findings, events, trials, trainings, ledger, gpus, channels, width, tick} = this.content;
     const lanes = findings.length || events.length ? [new MarkLane(findings, events)] : [];
     if (trials) lanes.push(this.trials = new TrialLane(trials, tick, this.clock));
+    if (trainings.rows.length) lanes.push(new TrainingLane(trainings, tick));
     if (ledger.rows.length) lanes.push(new LedgerLane(ledger, gpus, tick));
     for (const channel of channels) {
       lanes.push(new Chart(channel, gpus, width));

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -10,9 +11,10 @@ import pandas as pd
 
 from gpudiag.manifest import Settings
 from gpudiag.run import ClockRecord, Run, RunInfo
-from gpudiag.schema import GPU, GPUS, REPORTS, STUDIES, TRIALS, conform
+from gpudiag.schema import GPU, GPUS, REPORTS, STEPS, STUDIES, TRIALS, conform
 
 T0 = pd.Timestamp("2025-10-24 19:00:00", tz="UTC")
+SECOND = pd.Timedelta(seconds=1)
 
 
 def at(seconds: Any) -> Any:
@@ -56,3 +58,26 @@ def run(
         settings=Settings(**(settings or {})), clock=ClockRecord(joined=joined), gpu_overrides=overrides or {}
     )
     return Run(info=info, **tables)
+
+
+def steps_of(
+    rows: Sequence[tuple[float, int]],
+    *,
+    step_s: float = math.nan,
+    loader_s: float = math.nan,
+    since: dict[int, str] | None = None,
+    path: str = "train.log",
+    **more: object,
+) -> pd.DataFrame:
+    """A log: (seconds since T0, steps done); each line states the mean of its steps since the one before."""
+    frame = pd.DataFrame(
+        {
+            "time": [T0 + at * SECOND for at, _ in rows],
+            "step": [step for _, step in rows],
+            "step_s": step_s,
+            "loader_s": loader_s,
+            "since": [(since or {}).get(step) for _, step in rows],
+        }
+    )
+    frame = frame.assign(unit="step", series="steps", meant="window", path=path, line=range(len(rows)), **more)
+    return conform(frame, STEPS)
