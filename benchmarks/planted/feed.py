@@ -127,7 +127,7 @@ def launch(
     edges={
         "max_power_ratio": Edge({"power_ratio": 0.35}, {"power_ratio": 0.34}),
         "min_busy_s": Edge({"seconds": 295.0}, {"seconds": 300.0}),
-        "max_sm_pct": Edge({"sm_pct": 50.0}, {"sm_pct": 49.0}, Status.OK, Severity.WARNING),
+        "max_sm_pct": Edge({"sm_pct": 50.0}, {"sm_pct": 49.0}),
     },
     bigger=({"power_ratio": 0.2}, {"power_ratio": 0.1, "sm_pct": 10.0}),
 )
@@ -137,6 +137,38 @@ def light(*, power_ratio: float = 0.3, seconds: float = 600.0, sm_pct: float | N
     extra = {} if sm_pct is None else {"sm_active_pct": sm_pct}
     made = log(at, util_pct=98.0, power_w=power_ratio * LIMIT_W, **extra)
     return run(made, trials=trials([("COMPLETE", 0.0, seconds)]))
+
+
+def _active(seconds: float, **columns: float) -> Run:
+    """A GPU at 98 % whose parts are active for these shares of the cycles."""
+    return run(log(ticks(seconds), util_pct=98.0, **columns), trials=trials([("COMPLETE", 0.0, seconds)]))
+
+
+@fault(
+    "sm-activity-low",
+    edges={
+        "max_sm_pct": Edge({"sm_pct": 50.0}, {"sm_pct": 49.0}),
+        "min_busy_s": Edge({"seconds": 295.0}, {"seconds": 300.0}),
+    },
+    bigger=({"sm_pct": 20.0}, {"sm_pct": 1.0}),
+)
+def few_sms(*, sm_pct: float = 30.0, seconds: float = 600.0) -> Run:
+    """Kernels that are too small for the GPU, one after the other."""
+    return _active(seconds, sm_active_pct=sm_pct, tensor_active_pct=10.0)
+
+
+@fault(
+    "tensor-cores-unused",
+    edges={
+        "max_tensor_pct": Edge({"tensor_pct": 1.0}, {"tensor_pct": 0.9}),
+        "min_sm_pct": Edge({"sm_pct": 49.0}, {"sm_pct": 50.0}),
+        "min_busy_s": Edge({"seconds": 295.0}, {"seconds": 300.0}),
+    },
+    bigger=({"tensor_pct": 0.0}, {"tensor_pct": 0.0, "sm_pct": 99.0}),
+)
+def no_tensor(*, tensor_pct: float = 0.5, sm_pct: float = 80.0, seconds: float = 600.0) -> Run:
+    """Work in float32 that leaves the tensor cores idle."""
+    return _active(seconds, sm_active_pct=sm_pct, tensor_active_pct=tensor_pct)
 
 
 def _lines(avg_ms: float, rate: float | None) -> list[tuple[str, str]]:

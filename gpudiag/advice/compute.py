@@ -13,7 +13,8 @@ from gpudiag.measures.memory import MemoryProfile
 from gpudiag.report.format import times_cut
 
 LIGHT = "gpu-busy-but-light"
-SMALL = ("batch-or-kernels-small", "launch-bound", "steps-launch", LIGHT)
+SMALL = ("batch-or-kernels-small", "launch-bound", "steps-launch", "sm-activity-low", LIGHT)
+NO_TENSOR = "tensor-cores-unused"
 MAX_FACTOR = 8
 NOT_EXCLUDED = "Nothing shows that steps are small: a CPU that feeds the GPU slowly looks alike. Record the CPU first."
 TWO_MINUTES = "Time two batch sizes for two minutes each: samples per second that do not rise refute it."
@@ -71,7 +72,7 @@ def batch_size(now: Situation) -> Proposal | None:
 
 @remedy(
     title="Compute in mixed precision",
-    answers=("memory-near-limit", "failures-out-of-memory", LIGHT),
+    answers=("memory-near-limit", "failures-out-of-memory", NO_TENSOR, "sm-activity-low", LIGHT),
     tier=2,
     effort="an hour",
     apply="next study",
@@ -96,6 +97,35 @@ def mixed_precision(now: Situation) -> Proposal | None:
         now.unless_unknown("Only the busy time of the GPU can shrink; by how much is unknown."),
         verify,
         verify_first="Whether the model trains as well in bfloat16 must be seen on one trial.",
+    )
+
+
+@remedy(
+    title="Let matrix products use TF32",
+    answers=(NO_TENSOR,),
+    tier=2,
+    effort="minutes",
+    apply="next study",
+    pros=("one line", "range of float32, and tensor cores are used"),
+    cons=("products are rounded to 10 bits of mantissa", "no help in float16 or bfloat16"),
+    refute="Time 100 steps with and without.",
+    rollback="Remove the line.",
+)
+def tf32(now: Situation) -> Proposal | None:
+    """PyTorch computes matrix products of float32 without tensor cores unless it is told otherwise; convolutions use
+    them (https://docs.pytorch.org/docs/stable/notes/cuda.html, TF32). Only the busy time can shrink: at most 1/(1-u).
+    """
+    if not now.torch:
+        return None
+    busy = now.bounds.busy_pct
+    gain = Gain(1.0, 100 / (100 - busy), "x", "work") if busy < 100 else None
+    code = 'torch.set_float32_matmul_precision("high")  # was: "highest"; once, before the first step'
+    return Proposal(
+        (Change("float32 matrix products", None, "TF32", code),),
+        gain,
+        now.unless_unknown("Only the busy time of the GPU can shrink; by how much is unknown."),
+        now.no_new_failures(),
+        verify_first="Whether the model trains as well must be seen on one trial.",
     )
 
 

@@ -26,6 +26,8 @@ SOFT_PCT = 50.0
 IO_WAIT_PCT = 50.0
 SATURATED_PCT = 90.0
 NEAREST_S = 15.0
+ACTIVITY = {"sm_active_pct": "busy_sm_pct", "tensor_active_pct": "busy_tensor_pct", "dram_active_pct": "busy_dram_pct"}
+"""What DCGM tells of the parts of a GPU, and the column of its mean while the GPU is busy."""
 HOST = ("cpu_pct", "cpu_max_core_pct", "process_cpu_max_pct", "io_wait_pct")
 
 
@@ -46,6 +48,10 @@ class GpuFeed(Row):
     busy_s: Column[float] = column("time at 90 % or more")
     busy_power_ratio: Column[float] = column("the ratio in it", label="part of the power range while busy")
     busy_sm_pct: Column[float] = column("SM activity in it", label="SM activity while busy")
+    busy_tensor_pct: Column[float] = column(
+        "activity of the tensor cores in it", label="tensor cores active while busy"
+    )
+    busy_dram_pct: Column[float] = column("activity of device memory in it", label="device memory active while busy")
     host_s: Column[float] = column("observed work with host data", label="host observed for")
     starved_pct: Column[float] = column(
         "share of it below 10 % utilization while a core or process is above 90 %",
@@ -80,7 +86,7 @@ def measure_feed(run: Run) -> FeedProfile:
     boards = gpu_boards(run).to_dict("index")
     works = {gpu: works[gpu] for gpu in gpu_order(works)}
     host = HostTimes.of(run.host)
-    columns = beside_work(run, works, ("mem_used_mib", "power_w", "sm_active_pct"))
+    columns = beside_work(run, works, ("mem_used_mib", "power_w", *ACTIVITY))
     rows = {
         gpu: _device(work, own, boards[gpu]) | _host(work, host)
         for (gpu, work), own in zip(works.items(), columns, strict=True)
@@ -109,7 +115,7 @@ def _device(work: WorkSamples, columns: dict[str, np.ndarray], board: Mapping[An
     (p95,) = weighted_quantiles(util, weight, (0.95,))
     mean = weighted_mean(util, weight)
     spread = math.sqrt(max(weighted_mean((util - mean) ** 2, weight), 0.0)) if len(util) else math.nan
-    used, active = columns.get("mem_used_mib"), columns.get("sm_active_pct")
+    used = columns.get("mem_used_mib")
     ratio = power_ratio(work, columns.get("power_w"), board["limit_w"])
     busy = at & (work.util_pct >= SATURATED_PCT)
     return {
@@ -121,7 +127,10 @@ def _device(work: WorkSamples, columns: dict[str, np.ndarray], board: Mapping[An
         "power_ratio": _known_mean(ratio, at, work),
         "busy_s": float(work.weight_s[busy].sum()),
         "busy_power_ratio": _known_mean(ratio, busy, work),
-        "busy_sm_pct": _known_mean(active, busy, work) if active is not None else math.nan,
+        **{
+            mean: _known_mean(columns[name], busy, work) if name in columns else math.nan
+            for name, mean in ACTIVITY.items()
+        },
     }
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pandas as pd
 
-from gpudiag.errors import NotMeasurable
+from gpudiag.errors import NotGiven, NotMeasurable
 from gpudiag.measures.feed import FeedProfile, measure_feed
 from gpudiag.rules._engine.evidence import Evidence, worst_gpu
 from gpudiag.rules._engine.judging import RECORD_COMMAND
@@ -16,6 +16,7 @@ RECORD_HOST = (
     f"Record the CPU and the disks beside the GPU for ten minutes of work: {RECORD_COMMAND}. A core near 100 % means a "
     "slow feed, no busy core means small work."
 )
+RECORD_ACTIVITY = "Record it beside the work: dcgmi dmon -e 203,252,155,1002,1004,1005 -d 1000 > dcgmi.log."
 MIN_WORK_S = 60.0
 
 
@@ -218,14 +219,11 @@ def launch_bound(
     severity="note",
     title="The GPU is busy with light kernels",
     checks="Power drawn while busy",
-    says=(
-        "{gpu} drew {power_pct} of its power range",
-        Given("ineffective", " at {busy_sm_pct} SM activity"),
-        " in {busy_s} at 90 % utilization or more.",
-    ),
+    says="{gpu} drew {power_pct} of its power range in {busy_s} at 90 % utilization or more.",
     remedy="Profile one step (nsys or the framework's profiler) and look for many short kernels. Larger batches, "
     "fused kernels or lower precision use the same busy time better.",
     refuted_by="Not a problem if memory bandwidth limits this kind of work, or the power limit is not this board's.",
+    explained_by=("sm-activity-low",),
 )
 def gpu_busy_but_light(
     feed: FeedProfile, *, max_power_ratio: float = 0.35, min_busy_s: float = 300.0, max_sm_pct: float = 50.0
@@ -233,8 +231,7 @@ def gpu_busy_but_light(
     """Utilization counts time with any kernel: one small kernel after the other makes 100 %.
 
     Power fraction (power - idle) / (limit - idle) below 0.35 at utilization of 90 % or more, over 5 minutes
-    (METHODS 1). SM activity below 50 % at the same time makes it a warning ("likely ineffective", DCGM), 50 % or more
-    refutes it.
+    (METHODS 1). SM activity of 50 % or more refutes it.
     """
     table = feed.per_gpu
     busy = table[table["busy_s"] >= min_busy_s]
@@ -244,16 +241,87 @@ def gpu_busy_but_light(
             raise NotMeasurable("Power or its limit is unknown.", "Record power.draw and power.limit of every GPU.")
         return None
     worst = found["busy_power_ratio"].idxmin()
-    row = found.loc[worst]
-    ineffective = bool(row["busy_sm_pct"] < max_sm_pct)
+    ratio = float(found.at[worst, "busy_power_ratio"])
     return worst_gpu(
         worst,
         found,
         ("busy_power_ratio", "busy_sm_pct", "busy_s"),
-        margin=float(max_power_ratio - row["busy_power_ratio"]),
-        severity=Severity.WARNING if ineffective else None,
-        extra={"power_pct": 100 * float(row["busy_power_ratio"]), "ineffective": ineffective},
+        margin=max_power_ratio - ratio,
+        extra={"power_pct": 100 * ratio},
     )
+
+
+@rule(
+    measure=measure_feed,
+    severity="warning",
+    title="Kernels leave most SMs idle",
+    checks="SM activity while busy",
+    says=(*WORST_GPU, " used {busy_sm_pct} of its SMs on average in {busy_s} at 90 % utilization or more."),
+    remedy="Give each kernel more work: a larger batch, fused kernels (torch.compile), or several trials at once. "
+    "Profile one step to see which kernels are small.",
+    refuted_by="Not a problem if a neighbour shares the GPU, or its work cannot be split further.",
+)
+def sm_activity_low(feed: FeedProfile, *, max_sm_pct: float = 50.0, min_busy_s: float = 300.0) -> Evidence | None:
+    """Utilization is 100 % while one SM of a hundred computes; SM activity counts the others too.
+
+    Below 50 % "likely indicates ineffective GPU usage", 80 % and more is needed for effective use (NVIDIA DCGM,
+    feature overview, field 1002), over 5 minutes at a utilization of 90 % or more.
+    """
+    busy = _with(feed, "busy_sm_pct", min_busy_s)
+    found = busy[busy["busy_sm_pct"] < max_sm_pct]
+    if found.empty:
+        return None
+    worst = found["busy_sm_pct"].idxmin()
+    return worst_gpu(
+        worst,
+        found,
+        ("busy_sm_pct", "busy_dram_pct", "busy_s"),
+        margin=max_sm_pct - float(found.at[worst, "busy_sm_pct"]),
+    )
+
+
+@rule(
+    measure=measure_feed,
+    severity="note",
+    title="The tensor cores are not used",
+    checks="Tensor cores while busy",
+    says=(
+        *WORST_GPU,
+        " used {busy_sm_pct} of its SMs and its tensor cores for {busy_tensor_pct} of the cycles, in {busy_s} at "
+        "90 % utilization or more.",
+    ),
+    remedy="Let matrix products use them: bfloat16 (torch.autocast), or TF32 "
+    "(torch.set_float32_matmul_precision('high')). Sizes that are multiples of 8 help.",
+    refuted_by="Not a problem if the work has few matrix products or convolutions, or needs all of float32.",
+)
+def tensor_cores_unused(
+    feed: FeedProfile, *, max_tensor_pct: float = 1.0, min_sm_pct: float = 50.0, min_busy_s: float = 300.0
+) -> Evidence | None:
+    """Matrix products in float32 leave the fastest part of the GPU idle: its dense peak in TF32 is 8 times that of
+    float32 on an A100, in bfloat16 16 times (NVIDIA A100 data sheet).
+
+    Tensor cores active below 1 % of the cycles (DCGM field 1004; a default: work that uses them at all shows more)
+    while half of the SMs or more have work, over 5 minutes at a utilization of 90 % or more.
+    """
+    busy = _with(feed, "busy_tensor_pct", min_busy_s)
+    found = busy[(busy["busy_tensor_pct"] < max_tensor_pct) & (busy["busy_sm_pct"] >= min_sm_pct)]
+    if found.empty:
+        return None
+    worst = found["busy_tensor_pct"].idxmin()
+    return worst_gpu(
+        worst,
+        found,
+        ("busy_tensor_pct", "busy_sm_pct", "busy_s"),
+        margin=max_tensor_pct - float(found.at[worst, "busy_tensor_pct"]),
+    )
+
+
+def _with(feed: FeedProfile, column: str, min_busy_s: float) -> pd.DataFrame:
+    """GPUs that were busy long enough. Raises NotGiven where none was recorded with that activity."""
+    busy = feed.per_gpu[feed.per_gpu["busy_s"] >= min_busy_s]
+    if len(busy) and busy[column].isna().all():
+        raise NotGiven("The activity of SMs and tensor cores was not recorded.", RECORD_ACTIVITY)
+    return busy
 
 
 def _need_memory(table: pd.DataFrame) -> None:

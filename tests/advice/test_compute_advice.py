@@ -9,7 +9,7 @@ import pytest
 
 from gpudiag.advice._engine.gains import GainBounds
 from gpudiag.advice._engine.situation import NO_UTILIZATION
-from gpudiag.advice.compute import batch_size, compile_model, mixed_precision
+from gpudiag.advice.compute import batch_size, compile_model, mixed_precision, tf32
 from gpudiag.report.format import times_cut
 from tests.advice.situations import HALF, checks, gain_of, memory, predicted, situation, trials, use
 
@@ -77,6 +77,7 @@ def test_memory_is_predicted_only_from_what_was_used(used: float, said: bool) ->
 )
 def test_precision_shrinks_the_busy_time_only(busy: float, high: float | None) -> None:
     now = situation(trials(fail_high_pct=5.0), bounds=GainBounds(busy_pct=busy))
+    assert gain_of(tf32.propose(now)) == gain_of(mixed_precision.propose(now))
     made = mixed_precision.propose(now)
     assert gain_of(made) == (None if high is None else (1.0, pytest.approx(high), "x", "work"))
     assert checks(made) == [("trials.fail_pct", "<=", 5.0)]

@@ -51,6 +51,8 @@ FEW_IDLE = [0.0] * 8 + [95.0] * 2  # some idle samples, for the idle power
         (run([95.0] + [0.0] * 9 + BUSY, ratio=0.2), "light"),
         (run([95.0] + [0.0] * 9 + BUSY, ratio=0.5), "busy"),
         (run([95.0] + [0.0] * 9 + BUSY, ratio=0.5, mem_util_pct=70.0), "bandwidth_bound"),
+        (run([95.0] + [0.0] * 9 + BUSY, ratio=0.9, dram_active_pct=60.0), "bandwidth_bound"),
+        (run([95.0] + [0.0] * 9 + BUSY, ratio=0.5, mem_util_pct=70.0, dram_active_pct=59.0), "busy"),
         (run(BUSY, sm_active_pct=85.0), "compute_bound"),
         (run(BUSY, sm_active_pct=40.0), "light"),
         (run(BUSY), "busy"),

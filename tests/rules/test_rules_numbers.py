@@ -114,14 +114,11 @@ def test_ratios_are_said_in_percent(rule: str, worse: dict[str, Any], said: str)
     assert said in verdict(RULE[rule], three(rule, worse, {})).summary
 
 
-@pytest.mark.parametrize(
-    ("sm_pct", "severity", "said"),
-    [(20.0, Severity.WARNING, " at 20 % SM activity in"), (float("nan"), Severity.NOTE, " in")],
-)
-def test_little_sm_activity_makes_light_kernels_a_warning(sm_pct: float, severity: Severity, said: str) -> None:
-    worse = {"busy_power_ratio": 0.1, "busy_sm_pct": sm_pct}
-    found = verdict(RULE["gpu-busy-but-light"], three("gpu-busy-but-light", worse, {"busy_power_ratio": 0.9}))
-    assert found.severity is severity and f"of its power range{said} 5 min at 90 %" in found.summary
+def test_idle_sms_and_idle_tensor_cores_are_said_in_percent() -> None:
+    found = verdict(RULE["sm-activity-low"], three("sm-activity-low", {"busy_sm_pct": 20.0}, {"busy_sm_pct": 90.0}))
+    assert "used 20 % of its SMs on average in 5 min" in found.summary
+    idle = verdict(RULE["tensor-cores-unused"], three("tensor-cores-unused", {"busy_tensor_pct": 0.0}, {}))
+    assert "50 % of its SMs and its tensor cores for 0 % of the cycles" in idle.summary
 
 
 @pytest.mark.parametrize(

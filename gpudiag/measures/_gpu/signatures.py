@@ -36,7 +36,9 @@ COMPUTE_SM_PCT = 80.0
 BANDWIDTH_PCT = 60.0
 SMALL_PCT = 70.0
 SMALL_CV = 0.5
-COLUMNS = ("power_w", "sm_active_pct", "mem_util_pct", "mem_used_mib", "throttle_reasons", "sm_clock_mhz")
+COLUMNS = (
+    "power_w", "sm_active_pct", "dram_active_pct", "mem_util_pct", "mem_used_mib", "throttle_reasons", "sm_clock_mhz"
+)  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,6 +74,7 @@ class _Signs:
     io_wait_pct: np.ndarray
     power_ratio: np.ndarray
     sm_active_pct: np.ndarray
+    dram_active_pct: np.ndarray
     mem_util_pct: np.ndarray
     throttled: np.ndarray
     used_pct: np.ndarray
@@ -94,6 +97,7 @@ class _Signs:
             io_wait_pct=np.where(near, beside_it["io_wait_pct"], np.nan),
             power_ratio=power_ratio(work, power, float(board["limit_w"])),
             sm_active_pct=column("sm_active_pct"),
+            dram_active_pct=column("dram_active_pct"),
             mem_util_pct=column("mem_util_pct"),
             throttled=((mask & (POWER_BITS | THERMAL_BITS)) > 0) & (clock < LOW_CLOCK * top),
             used_pct=100 * column("mem_used_mib") / float(board["total_mib"]),
@@ -116,6 +120,8 @@ def _first_match(signs: _Signs) -> dict[str, np.ndarray]:
     hot, low_power = signs.core_pct > HOT_PCT, ratio < LIGHT_RATIO
     within = (ratio >= BANDWIDTH_RATIO[0]) & (ratio <= BANDWIDTH_RATIO[1])
     nothing = np.zeros(len(util), bool)
+    by_proxy = (signs.mem_util_pct >= BANDWIDTH_PCT) & within
+    bandwidth = np.where(np.isnan(signs.dram_active_pct), by_proxy, signs.dram_active_pct >= BANDWIDTH_PCT)
     signatures = {
         "unused": nothing | bool(at.any() and util[at].max() <= UNUSED_PCT),
         "startup": idle & (work.running > 0) & ~work.at_work if work.from_trials else nothing,
@@ -123,7 +129,7 @@ def _first_match(signs: _Signs) -> dict[str, np.ndarray]:
         "cpu_bound": (util < SOFT_PCT) & hot,
         "launch_bound": (util < SATURATED_PCT) & hot & low_power,
         "limited": (util >= SOFT_PCT) & signs.throttled,
-        "bandwidth_bound": full & (signs.mem_util_pct >= BANDWIDTH_PCT) & within,
+        "bandwidth_bound": full & bandwidth,
         "compute_bound": full & ((ratio >= COMPUTE_RATIO) | (signs.sm_active_pct >= COMPUTE_SM_PCT)),
         "light": full & (low_power | (signs.sm_active_pct < SOFT_PCT)),
         "busy": full,
