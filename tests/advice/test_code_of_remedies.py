@@ -53,8 +53,9 @@ BY_FRAMEWORK = {
 }
 OPTUNA = {"optuna", "study", "trial", "TrialState", "TPESampler"}
 TORCH_NAMES = {
-    "autocast", "bfloat16", "compile", "save", "device", "set_float32_matmul_precision", "cuda.OutOfMemoryError",
-    "OutOfMemoryError", "cuda.empty_cache", "cuda.mem_get_info", "cuda.set_per_process_memory_fraction", "cuda.device_count", "cuda",
+    "autocast", "bfloat16", "compile", "save", "device", "set_float32_matmul_precision", "OutOfMemoryError", "cuda",
+    "cuda.OutOfMemoryError", "cuda.empty_cache", "cuda.mem_get_info", "cuda.set_per_process_memory_fraction",
+    "cuda.device_count",
 }  # fmt: skip
 """What is used of PyTorch 2 (docs.pytorch.org/docs/stable): it is not installed here."""
 OF_OBJECTS = {
