@@ -28,7 +28,7 @@ RUN = {
     "utilization_map": f"{TWO}/experiment", "memory": CROWDED, "memory_by_trial": CROWDED, "concurrency": SEARCH,
     "gaps": SEARCH, "durations": SEARCH, "duration_ecdf": SEARCH, "parallel_coordinates": CROWDED,
     "prune_steps": SEARCH, "learning_curves": SEARCH, "power": LAPTOP, "power_use": SEARCH, "progress": SEARCH,
-    "clock": SEARCH, "step_time": STARVED,
+    "clock": SEARCH, "step_time": STARVED, "ranks": "slow-rank",
 }  # fmt: skip
 """By figure of one run the sample that shows most in it; the search where none is named."""
 COMPARED = ("durations", "ledger_change", "distributions", "timelines")

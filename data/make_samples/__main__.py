@@ -17,6 +17,7 @@ SAMPLES: dict[str, Callable[[], Case]] = {
     "memory-exhaustion": memory_exhaustion.make,
     "tiny-batch-laptop": tiny_batch.make,
     "healthy": CASES["healthy"],
+    "slow-rank": CASES["slow-rank"],
 }
 
 

@@ -17,10 +17,25 @@ from gpudiag.advice import (
     recording,
     search,
     startup,
+    steps,
     trials,
 )
 from gpudiag.advice._engine.remedy import Remedy
 
-TOPICS = (devices, input, compute, profiled, parallelism, startup, memory, trials, search, pruning, hardware, recording)
+TOPICS = (
+    devices,
+    input,
+    compute,
+    profiled,
+    steps,
+    parallelism,
+    startup,
+    memory,
+    trials,
+    search,
+    pruning,
+    hardware,
+    recording,
+)
 
 REMEDIES: tuple[Remedy, ...] = tuple(r for topic in TOPICS for r in vars(topic).values() if isinstance(r, Remedy))

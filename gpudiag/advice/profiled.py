@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from gpudiag.advice._engine.gains import fill_gain, without_causes
-from gpudiag.advice._engine.proposal import Change, Proposal, SuccessCheck
+from gpudiag.advice._engine.proposal import Change, Gain, Proposal, SuccessCheck
 from gpudiag.advice._engine.remedy import remedy
 from gpudiag.advice._engine.situation import Situation
 from gpudiag.facts import Fact
@@ -113,9 +113,12 @@ def compare_ranks(now: Situation) -> Proposal | None:
         "gpudiag record --host -o late-rank.csv -- sleep 60     # on its host, while it trains"
     )
     low, high = ProfiledProfile.communication_low_pct, now.fact(ProfiledProfile.communication_high_pct)
+    n, waited_gpu_h = now.fact(ProfiledProfile.n_gpus), now.fact(ProfiledProfile.behind_gpu_h)
+    # Without it a step ends as much sooner as the others wait, for the late rank too.
+    gain = Gain(0.0, waited_gpu_h * n / (n - 1), "GPU-h", "ranks") if waited_gpu_h > 0 else None
     return Proposal(
         (Change("host of the late rank", None, "looked at", code),),
-        None,
+        gain,
         "One rank is slower than the others.",
         (SuccessCheck.of(low, ">=", round(high - 10.0, 1)),),
     )

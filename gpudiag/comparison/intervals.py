@@ -237,7 +237,7 @@ def log_ratio(baseline: Mean, experiment: Mean, method: str) -> Ratio:
     """Ratio of two means whose logarithms have these standard errors; Welch-Satterthwaite degrees of freedom."""
     if not (baseline.mean > 0 and experiment.mean > 0):
         return Ratio(math.nan)
-    estimate = math.log(experiment.mean / baseline.mean)
+    estimate = math.log(experiment.mean) - math.log(baseline.mean)  # their ratio may be too small for a float
     parts = [(side.log_se**2, side.n - 1) for side in (baseline, experiment)]
     total = sum(variance for variance, _ in parts)
     if not total >= 0 or min(freedom for _, freedom in parts) <= 0:
@@ -251,7 +251,7 @@ def mean_ratio(baseline: np.ndarray, experiment: np.ndarray, *, paired: bool) ->
     if not len(baseline) or not len(experiment) or not baseline.mean() > 0:
         return Ratio(math.nan)
     ratio = float(experiment.mean() / baseline.mean())
-    if min(len(baseline), len(experiment)) < MIN_BOOTSTRAP:
+    if min(len(baseline), len(experiment)) < MIN_BOOTSTRAP or not 0 < ratio < math.inf:
         return Ratio(ratio, method="ratio of arithmetic means")
     rng = np.random.default_rng(SEED)
     first = rng.integers(0, len(baseline), (RESAMPLES, len(baseline)))

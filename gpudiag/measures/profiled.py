@@ -9,6 +9,7 @@ import pandas as pd
 
 from gpudiag.errors import NotGiven, NotMeasurable
 from gpudiag.facts import Column, Fact, Row, Rows, column, fact, table_of
+from gpudiag.measures._waits.logged import logged_trainings
 from gpudiag.measures.base import Profile
 from gpudiag.measures.causes import CausesProfile, measure_causes
 from gpudiag.run import Run
@@ -59,6 +60,11 @@ class ProfiledProfile(Profile, topic="profiled"):
     )
     communication_high_pct: Fact[float] = fact("the same on the rank with most", label="communication, most of a rank")
     late_rank: Fact[float] = fact("the rank with least, which the others wait for; NaN where ranks are unknown")
+    behind_pct: Fact[float] = fact(
+        "share that the other ranks spend more than it with communication alone: they wait for it",
+        label="waiting for the late rank",
+    )
+    behind_gpu_h: Fact[float] = fact("GPU time of the run in which profiled ranks waited for it; NaN where unknown")
     stands_for_run: Fact[bool] = fact("these steps are like all of the run's, by their length and their kernels")
     launch_gpu_h: Fact[float] = fact("GPU time of the run that waited for launches, at least; NaN where they are not")
     copy_gpu_h: Fact[float] = fact("the same for copies")
@@ -76,7 +82,8 @@ def measure_profiled(run: Run) -> ProfiledProfile:
     causes = _causes(run)
     stands = causes is not None and causes.trace_fit == ""
     talks = rows["communication_total_pct"]
-    late = float(talks.idxmin()) if ranks and len(rows) > 1 else math.nan
+    late = str(talks.idxmin()) if ranks and len(rows) > 1 and talks.notna().all() else None
+    waits = _waits_for(rows, late)
     return ProfiledProfile(
         by_rank=rows,
         n_traces=profiled["path"].nunique(),
@@ -90,7 +97,9 @@ def measure_profiled(run: Run) -> ProfiledProfile:
         )},
         communication_low_pct=float(talks.min()),
         communication_high_pct=float(talks.max()),
-        late_rank=late,
+        late_rank=float(late) if late else math.nan,
+        behind_pct=float(waits.drop(late).mean()) if late else math.nan,
+        behind_gpu_h=float(waits.sum()) / 100 * _steps_s(run) / 3600 if late and stands else math.nan,
         stands_for_run=stands,
         launch_gpu_h=_hours(causes, stands, "launch"),
         copy_gpu_h=_hours(causes, stands, "copy"),
@@ -117,6 +126,18 @@ def _rows(profiled: pd.DataFrame) -> pd.DataFrame:
     }
     names = [str(rank) for rank in profiled["rank"]] if _ranks(profiled) else _files(profiled)
     return pd.DataFrame(out).set_axis(pd.Index(names, name="rank", dtype=text_dtype()))
+
+
+def _waits_for(rows: pd.DataFrame, late: str | None) -> pd.Series:
+    """Share of the profiled time that each rank communicates alone beyond what the late one does."""
+    alone = rows["communication_pct"]
+    return (alone - alone[late]).clip(lower=0.0) if late else alone * math.nan
+
+
+def _steps_s(run: Run) -> float:
+    """Seconds that the training which spans most was in its steps, pauses and restarts left out."""
+    steps = [sum(one.least_steps_s for one in training.intervals) for training in logged_trainings(run)]
+    return max(steps, default=math.nan)
 
 
 def _ranks(profiled: pd.DataFrame) -> bool:

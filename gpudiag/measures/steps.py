@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -81,6 +83,13 @@ class StepsProfile(Profile, topic="steps"):
     n_pauses: Fact[int] = fact("pauses", label="pauses")
     evaluations_s: Fact[float] = fact("time in pauses with an evaluation in the log", label="with an evaluation")
     checkpoints_s: Fact[float] = fact("time in pauses with a checkpoint in the log", label="with a checkpoint")
+    checkpoint_s: Fact[float] = fact(
+        "median of the pauses of which the log tells nothing but a checkpoint", label="pause for a checkpoint"
+    )
+    checkpoint_every_s: Fact[float] = fact(
+        "median time between pauses with a checkpoint, resumptions apart", label="between checkpoints"
+    )
+    logged_gpus: Fact[float] = fact("GPUs on which measure causes sees the log's pauses; NaN unknown")
     idle_paused_gpu_h: Fact[float] = fact(
         "GPU time without a kernel in these pauses, as measure causes divides it",
         label="without a kernel in the pauses",
@@ -93,6 +102,10 @@ class StepsProfile(Profile, topic="steps"):
     down_s: Fact[float] = fact("time from the last line before a resumption to the next step", label="down")
     n_repeated: Fact[float] = fact("steps that were done twice", label="steps done twice")
     resumption_s: Fact[float] = fact("time lost to resumptions: down, and steps done twice")
+    resumption_gpu_h: Fact[float] = fact(
+        "GPU time of it, on the GPUs on which the log's pauses are seen; NaN unknown",
+        label="GPU time lost to resumptions",
+    )
     resumption_pct: Fact[float] = fact("its share of the span", label="lost to resumptions")
     productive_pct: Fact[float] = fact("share of the span for steps at their usual pace", label="time in steps")
     goodput_pct: Fact[float] = fact(
@@ -155,13 +168,17 @@ def measure_steps(run: Run) -> StepsProfile:
         n_pauses=len(pauses),
         evaluations_s=_told_s(pauses, "evaluation"),
         checkpoints_s=_told_s(pauses, "checkpoint"),
-        idle_paused_gpu_h=waits[0],
-        idle_paused_pct=waits[1],
+        checkpoint_s=float(paused["paused_s"][paused["since"] == "checkpoint"].median()),
+        checkpoint_every_s=_checkpoint_every_s(told),
+        logged_gpus=waits.n_gpus if _lock_step(rows) else math.nan,
+        idle_paused_gpu_h=waits.paused_gpu_h,
+        idle_paused_pct=waits.paused_pct,
         first_s=float(rows["first_s"].sum()),
         n_resumed=n_resumed,
         down_s=float(whole["resumed"].sum()),
         n_repeated=float(whole["repeated"].sum()),
         resumption_s=lost,
+        resumption_gpu_h=waits.n_gpus * lost / len(rows) / 3600 if _lock_step(rows) else math.nan,
         resumption_pct=100 * lost / span,
         productive_pct=float((rows["productive_pct"] * rows["logged_s"]).sum()) / span,
         goodput_pct=float((rows["productive_pct"] * rows["logged_s"]).sum()) / wall,
@@ -198,18 +215,33 @@ def _training(part: pd.DataFrame) -> dict[str, object]:
     }
 
 
-def _waits(run: Run) -> tuple[float, float]:
-    """GPU-hours without a kernel in pauses, and their share of those within the work; NaN without telemetry."""
+def _lock_step(rows: pd.DataFrame) -> bool:
+    """Whether there is one training, which all GPUs do together, or one log for each of its ranks."""
+    return len(rows) == 1 or (bool(rows["rank"].notna().all()) and rows["rank"].is_unique)
+
+
+class _Waits(NamedTuple):
+    """GPU-hours without a kernel in pauses, their share of those within the work, and on how many GPUs the log's pauses
+    are seen; NaN without telemetry.
+    """
+
+    paused_gpu_h: float = math.nan
+    paused_pct: float = math.nan
+    n_gpus: float = math.nan
+
+
+def _waits(run: Run) -> _Waits:
     try:
         causes = measure_causes(run)
     except NotMeasurable:
-        return math.nan, math.nan
+        return _Waits()
     rows = causes.by_cause
     within = float(rows.loc[rows["source"] != "record", "gpu_s"].sum())
     if not causes.has_log or not within > 0:
-        return math.nan, math.nan
+        return _Waits()
     held = float(rows["gpu_s"].reindex([*PAUSES.values(), OTHER_PAUSE]).sum())
-    return held / 3600, 100 * held / within
+    seen = causes.causes["gpu"][(causes.causes["source"] == "log") & (causes.causes["gpu_s"] > 0)]
+    return _Waits(held / 3600, 100 * held / within, seen.nunique() or math.nan)
 
 
 def _startup_s(part: pd.DataFrame) -> float:
@@ -223,6 +255,17 @@ def _startup_s(part: pd.DataFrame) -> float:
 def _n_resumed(part: pd.DataFrame) -> int:
     """Attempts after the first, and resumptions of which only the log tells."""
     return int(part["attempt"].max()) + int(((part["resumed"] > 0) & ~part["first"]).sum())
+
+
+def _checkpoint_every_s(told: Sequence[pd.DataFrame]) -> float:
+    """Median time from one pause with a checkpoint to the next within an attempt; NaN where there are no two."""
+    between = [math.nan]
+    for part in told:
+        saves = part[(part["paused_s"] > 0) & part["since"].str.contains("checkpoint", regex=False)]
+        for _, attempt in saves.groupby("attempt"):
+            between += attempt["end"].diff().dt.total_seconds().tolist()
+    known = [seconds for seconds in between if seconds > 0]
+    return float(np.median(known)) if known else math.nan
 
 
 def _told_s(pauses: pd.DataFrame, work: str) -> float:

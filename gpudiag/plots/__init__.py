@@ -42,6 +42,7 @@ from gpudiag.plots import (
     power,
     power_use,
     pruning,
+    ranks,
     steps,
     timeline,
     trials,
@@ -71,6 +72,7 @@ TOPICS = (
     power,
     power_use,
     steps,
+    ranks,
     costs,
     clock,
 )

@@ -259,7 +259,7 @@ def gpu_busy_but_light(
     says=(*WORST_GPU, " used {busy_sm_pct} of its SMs on average in {busy_s} at 90 % utilization or more."),
     remedy="Give each kernel more work: a larger batch, fused kernels (torch.compile), or several trials at once. "
     "Profile one step to see which kernels are small.",
-    refuted_by="Not a problem if a neighbour shares the GPU, or its work cannot be split further.",
+    refuted_by="Not a problem if a neighbor shares the GPU, or its work cannot be split further.",
 )
 def sm_activity_low(feed: FeedProfile, *, max_sm_pct: float = 50.0, min_busy_s: float = 300.0) -> Evidence | None:
     """Utilization is 100 % while one SM of a hundred computes; SM activity counts the others too.
@@ -297,8 +297,8 @@ def sm_activity_low(feed: FeedProfile, *, max_sm_pct: float = 50.0, min_busy_s: 
 def tensor_cores_unused(
     feed: FeedProfile, *, max_tensor_pct: float = 1.0, min_sm_pct: float = 50.0, min_busy_s: float = 300.0
 ) -> Evidence | None:
-    """Matrix products in float32 leave the fastest part of the GPU idle: its dense peak in TF32 is 8 times that of
-    float32 on an A100, in bfloat16 16 times (NVIDIA A100 data sheet).
+    """Matrix products in float32 leave the fastest part of the GPU idle. On an A100 the dense peak of TF32 is 8 times
+    that of float32, and 16 times in bfloat16 (NVIDIA A100 data sheet).
 
     Tensor cores active below 1 % of the cycles (DCGM field 1004; a default: work that uses them at all shows more)
     while half of the SMs or more have work, over 5 minutes at a utilization of 90 % or more.

@@ -11,7 +11,7 @@ from gpudiag.rules._engine.templates import Given
 
 MIN_STEPS = 3
 """Fewer steps may be the first ones, or an odd one."""
-RUN = Given("lost_gpu_h", ". The run's steps are like these, so that it cost {lost_gpu_h} at least")
+RUN = Given("lost_gpu_h", ". The run's steps are like these")
 
 
 def _found(
@@ -161,8 +161,12 @@ def steps_communication(profiled: ProfiledProfile, *, max_communication_pct: flo
     severity="warning",
     title="One rank keeps the others waiting",
     checks="Ranks beside each other",
-    says="Rank {late_rank:as count} spent {communication_low_pct} of its profiled steps in collectives, others up to "
-    "{communication_high_pct}: they wait for it.",
+    says=(
+        "Rank {late_rank:as count} spent {communication_low_pct} of its profiled steps in collectives, others up to "
+        "{communication_high_pct}: they wait for it",
+        RUN,
+        ".",
+    ),
     remedy="Look at that rank: its GPU's clock and temperature, its loader, its share of the data, and what else runs "
     "on its host.",
     refuted_by="Not a problem if ranks do different work, as the stages of a pipeline do.",
@@ -178,8 +182,11 @@ def rank_behind(profiled: ProfiledProfile, *, min_difference_pct: float = 10.0) 
     difference = profiled.communication_high_pct - profiled.communication_low_pct
     if not difference > min_difference_pct:
         return None
-    names = ("late_rank", "communication_low_pct", "communication_high_pct")
+    names = ("late_rank", "communication_low_pct", "communication_high_pct", "behind_pct")
+    hours = profiled.behind_gpu_h if profiled.behind_gpu_h > 0 else None
     return Evidence(
         values={name: getattr(profiled, name) for name in names},
         margin=difference - min_difference_pct,
+        lost_gpu_h=hours,
+        extra={"lost_gpu_h": hours},
     )

@@ -28,7 +28,7 @@ MAX_SAMPLING_S = 30.0
     remedy="Find out what the job does once a period: validation, checkpoints, logging, or loader workers that "
     "restart each epoch (persistent_workers=True keeps them). Move it to another thread, or do it less often.",
     refuted_by="Not a problem if the result needs that work on the CPU.",
-    explained_by=("steps-paused",),
+    explained_by=("steps-lost", "steps-paused"),
 )
 def stalls_periodic(
     stalls: StallsProfile,
@@ -80,7 +80,7 @@ def stalls_periodic(
     remedy="Look at the input first: loader workers, storage, network, a lock that workers share. Record CPU by core "
     "and I/O wait beside the GPU to see which.",
     refuted_by="Not a problem if several short jobs share one record without a list of trials: give the trials.",
-    explained_by=("cpu-bound-input", "io-wait", "loader-slow", "steps-paused"),
+    explained_by=("cpu-bound-input", "io-wait", "loader-slow", "steps-lost", "steps-paused"),
 )
 def stalls_aperiodic(
     stalls: StallsProfile,

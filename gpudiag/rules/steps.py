@@ -101,8 +101,8 @@ def steps_slower(steps: StepsProfile, *, max_late_ratio: float = 1.2, min_steady
         "The training was resumed {n_resumed:time}: {resumption_s} ({resumption_pct}) went into standing still "
         "and into doing {n_repeated:step} twice.",
     ),
-    remedy="Save more often: if a checkpoint takes C and a failure comes every M, the best interval is √(2·C·M). Find "
-    "what stopped the training, and let the scheduler resume it at once.",
+    remedy="Find what stopped the training, and let the scheduler resume it at once. If a checkpoint takes C and a "
+    "failure comes every M, the best interval between checkpoints is √(2·C·M).",
     refuted_by="Not a problem if the training was stopped on purpose, or went on with another setting.",
 )
 def steps_lost(steps: StepsProfile, *, max_lost_pct: float = 5.0) -> Evidence | None:
@@ -121,6 +121,7 @@ def steps_lost(steps: StepsProfile, *, max_lost_pct: float = 5.0) -> Evidence | 
                 "n_repeated": steps.n_repeated,
             },
             margin=steps.resumption_pct - max_lost_pct,
+            lost_gpu_h=steps.resumption_gpu_h if steps.resumption_gpu_h > 0 else None,
         )
     if not steps.resumption_pct >= 0:
         raise NotMeasurable("The log does not say how long its steps took.", GIVE_LOG)

@@ -34,6 +34,8 @@ class Told:
         self.run = SimpleNamespace(
             trials=pd.DataFrame(index=range(n_trials)),
             processes=pd.DataFrame(),
+            profiled=pd.DataFrame(),
+            steps=pd.DataFrame({"series": []}),
             info=SimpleNamespace(settings=Settings(), dataloader=DataLoader(), inputs=()),
         )
         self.told = {"capacity": capacity, "forecast": forecast, "replay": replay}

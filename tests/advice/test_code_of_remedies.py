@@ -25,6 +25,7 @@ from gpudiag.measures.failures import FailuresProfile
 from gpudiag.measures.parallelism import ParallelismProfile
 from gpudiag.measures.pruning import PruningProfile
 from gpudiag.measures.search import SearchProfile
+from gpudiag.measures.steps import StepsProfile
 from gpudiag.rules import RULES
 from tests.advice.capacities import levels
 from tests.advice.situations import HALF, Told, found, situation, trials, use
@@ -44,7 +45,7 @@ FILLED = {"DEFAULT_WATTS", "DATA"}
 """Words in capitals stand for what the reader fills in."""
 OWN = {"train", "objective", "args", "tasks", "task", "data", "model", "batch", "optimizer", "step", "path", "params",
        "settings", "devices", "url", "device", "loss", "sys", "os", "gc", "subprocess", "logging", "functools",
-       "multiprocessing", "space", "load_data"}  # fmt: skip
+       "multiprocessing", "space", "load_data", "epoch", "evaluate"}  # fmt: skip
 """What every training script has under some name, and modules of the standard library."""
 BY_FRAMEWORK = {
     "torch": {"torch", "DataLoader", "DistributedDataParallel"},
@@ -55,7 +56,8 @@ OPTUNA = {"optuna", "study", "trial", "TrialState", "TPESampler"}
 TORCH_NAMES = {
     "autocast", "bfloat16", "compile", "save", "device", "set_float32_matmul_precision", "OutOfMemoryError", "cuda",
     "cuda.OutOfMemoryError", "cuda.empty_cache", "cuda.mem_get_info", "cuda.set_per_process_memory_fraction",
-    "cuda.device_count",
+    "cuda.device_count", "distributed", "distributed.checkpoint",
+    "distributed.checkpoint.async_save",
 }  # fmt: skip
 """What is used of PyTorch 2 (docs.pytorch.org/docs/stable): it is not installed here."""
 OF_OBJECTS = {
@@ -79,7 +81,7 @@ def everything_found(reader: str, framework: str) -> Any:
         room=SimpleNamespace(usable_mib=980.0, total_mib=1000.0),
     )  # fmt: skip
     told = Told(n_trials=20, capacity=capacity)
-    told.run.trials, told.run.profiled = table, pd.DataFrame()
+    told.run.trials = table
     loader = DataLoader(num_workers=2, prefetch_factor=2, persistent_workers=False, batch_size=8)
     loader = loader if framework == "torch" else DataLoader()
     settings = Settings(parallel=2, cpu_cores=64, pruner="median(n_warmup_steps=1)", ram_gib=64.0)
@@ -96,6 +98,8 @@ def everything_found(reader: str, framework: str) -> Any:
         trials({"COMPLETE": {"median_s": 60.0, "total_worker_s": 600.0}, "FAIL": {"median_s": 90.0, "n": 5}}, n=20,
                n_running=1, fail_low_pct=5.0, fail_high_pct=9.0, fail_pct=7.0),
         profile(FailuresProfile, n_fail=5, n_told=0),
+        profile(StepsProfile, evaluations_s=60.0, checkpoints_s=60.0, checkpoint_s=5.0, checkpoint_every_s=9000.0,
+                n_resumed=2, mttf_s=4000.0),
         profile(CostsProfile, startup_share_pct=30.0, startup_only_pct=12.0),
         profile(PruningProfile, of_decided_pct=90.0, of_decided_low_pct=80.0, median_step=4.0),
         profile(SearchProfile, repeats=repeats, space=space, n_combinations=2.0, n_with_params=20, n_duplicates=9,
@@ -145,6 +149,7 @@ def test_code_compiles_and_names_only_what_the_framework_of_the_run_has(reader: 
         *dir(builtins),
     }
     assert {"isolate-trials", "log-parameters", "prepare-once", "warm-worker", "more-workers"} <= set(made)
+    assert {"evaluate-less", "save-interval"} <= set(made)
     for name, proposal in made.items():
         for change in proposal.changes:
             code = python_of(change.code)

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import math
+from pathlib import Path
 
 import pandas as pd
 import pytest
-from smallruns import gpu, run
-from test_causes import LINES, profiled, steps_of, training
+from smallruns import gpu, run, steps_of
+from test_causes import LINES, profiled, training
 
+import gpudiag as gd
 from gpudiag.advice._engine.gains import without_causes
 from gpudiag.errors import NotGiven
 from gpudiag.measures.causes import measure_causes
 from gpudiag.measures.profiled import measure_profiled
 from gpudiag.run import Run
 from gpudiag.schema import PROFILED, conform
+from gpudiag.simulation.trainings.spec import Between, LoaderSpec, ProfilerSpec, StepSpec, TrainingSpec
+from gpudiag.simulation.trainings.training import simulate_training
 
 
 def traces(*shares: dict[str, float], **about: list[object]) -> pd.DataFrame:
@@ -42,6 +46,24 @@ def test_the_rank_with_least_communication_is_late() -> None:
     table["communication_total_pct"] = [40.0, 9.0, 36.0]
     p = measure_profiled(Run(profiled=table))
     assert (p.late_rank, p.communication_low_pct, p.communication_high_pct) == (1, 9.0, 40.0)
+    assert p.behind_pct == pytest.approx(25.0) and math.isnan(p.behind_gpu_h), "no log says how long its steps took"
+
+
+@pytest.mark.parametrize(("pace", "seed"), [((1.0, 1.0, 1.3, 1.0), 91), ((1.0, 1.5), 92), ((1.0, 1.0, 1.0), 93)])
+def test_what_waiting_for_a_rank_costs_is_what_it_truly_costs(
+    pace: tuple[float, ...], seed: int, tmp_path: Path
+) -> None:
+    """The truth: how long each rank was in collectives beyond the one that comes last to them."""
+    spec = TrainingSpec(
+        epochs=2, steps_per_epoch=500, pace=pace, profiler=ProfilerSpec(), loader=LoaderSpec(batch_s=0.1),
+        step=StepSpec(communication_s=0.01), between=Between(evaluate_s=20.0),
+    )  # fmt: skip
+    made = simulate_training(spec, seed=seed)
+    talked_s = made.talked_s()
+    waited_h = sum(seconds - min(talked_s) for seconds in talked_s) / 3600
+    p = measure_profiled(gd.load_run(made.write(tmp_path)))
+    assert p.stands_for_run and p.behind_gpu_h == pytest.approx(waited_h, rel=0.06, abs=0.003)
+    assert len(set(pace)) == 1 or p.late_rank == pace.index(max(pace))
 
 
 @pytest.mark.parametrize("ranks", [[0, 0, 0], [pd.NA, pd.NA, pd.NA]])
@@ -67,4 +89,5 @@ def test_a_gain_is_bounded_by_the_most_that_was_waited() -> None:
     found = {"causes": causes}
     assert without_causes(found, "launch") == pytest.approx(720 / 520, rel=0.02)
     assert without_causes(found, "launch", "host") == pytest.approx(720 / 420, rel=0.02)
-    assert without_causes(found, "loader") == math.inf and without_causes({}, "launch") == math.inf
+    assert without_causes(found, "loader") == 1.0, "steps like the profiled ones do not wait for data"
+    assert without_causes(found, "evaluation") == math.inf and without_causes({}, "launch") == math.inf

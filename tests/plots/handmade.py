@@ -14,12 +14,14 @@ import pandas as pd
 
 from gpudiag.errors import NotMeasurable
 from gpudiag.facts import Declared
+from gpudiag.measures.causes import measure_causes
 from gpudiag.measures.clock import ClockProfile
 from gpudiag.measures.costs import CostsProfile, measure_costs
 from gpudiag.measures.ledger import measure_ledger
 from gpudiag.measures.memory import MemoryProfile
 from gpudiag.measures.parallelism import ParallelismProfile
 from gpudiag.measures.power import PowerProfile
+from gpudiag.measures.profiled import ProfiledProfile, ProfiledRank
 from gpudiag.measures.pruning import PruningProfile
 from gpudiag.measures.steps import StepsProfile
 from gpudiag.measures.trials import TrialsProfile
@@ -227,6 +229,17 @@ def toy_steps() -> StepsProfile:
     return build(StepsProfile, course=course, unit="step", **numbers)
 
 
+def toy_profiled(ranks: int, late: int = 0) -> ProfiledProfile:
+    """Traces of so many ranks: one computes 92 % of the time and communicates least, the others compute 70 %."""
+    names = [str(rank) for rank in range(ranks)]
+    by_rank = pd.DataFrame({"compute_pct": 70.0, "communication_pct": 28.0, "launch_pct": 2.0, "data_pct": 0.0},
+                           index=pd.Index(names, name="rank"))  # fmt: skip
+    by_rank.loc[names[late], ["compute_pct", "communication_pct", "launch_pct"]] = [92.0, 6.0, 2.0]
+    by_rank = by_rank.reindex(columns=[*ProfiledRank.declared()])
+    talks = {"communication_low_pct": 6.0, "communication_high_pct": 28.0}
+    return build(ProfiledProfile, by_rank=by_rank, late_rank=float(late) if ranks > 1 else NAN, **talks)
+
+
 def toy_load(gpus: list[str]) -> pd.DataFrame:
     """An hour a GPU: a quarter idle at 7.5 % of the limit, half at 97.5 % utilization and 32.5, a quarter at 82.5."""
     rows = [(gpu, *bin) for gpu in gpus for bin in ((2.5, 7.5, 900.0), (97.5, 32.5, 1800.0), (97.5, 82.5, 900.0))]
@@ -314,6 +327,7 @@ def toy_profiles(size: Size = Size()) -> dict[str, Any]:
     run = toy_run(size)
     return {
         "ledger": measured(measure_ledger, run),
+        "causes": measured(measure_causes, run),
         "costs": toy_costs(run),
         "clock": toy_clock(),
         "parallelism": toy_parallelism(size),
@@ -323,4 +337,5 @@ def toy_profiles(size: Size = Size()) -> dict[str, Any]:
         "power": toy_power(size),
         "pruning": toy_pruning(),
         "steps": toy_steps(),
+        "profiled": toy_profiled(size.gpus),
     }

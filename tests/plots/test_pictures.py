@@ -31,6 +31,7 @@ UNIT = re.compile(r"\[.+\]$|\[.+\];")
 NEVER_DRAWN = {
     ("parallel_coordinates", "two healthy GPUs"),  # three COMPLETE trials
     *((name, "one sample") for name in ("gaps", "ledger", "waterfall", "progress")),
+    *(("ranks", size) for size in ("faulty", "one sample")),  # one GPU
     *((name, "one sample") for name in ("duration_ecdf", "parallel_coordinates", "memory_by_trial")),
 }
 

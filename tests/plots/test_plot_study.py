@@ -14,6 +14,7 @@ from handmade import (
     toy_memory,
     toy_parallelism,
     toy_power,
+    toy_profiled,
     toy_pruning,
     toy_run,
     toy_steps,
@@ -29,6 +30,7 @@ from gpudiag.plots.learning_curves import MOST_CURVES, alt_learning_curves, plot
 from gpudiag.plots.memory_by_trial import alt_memory_by_trial, plot_memory_by_trial
 from gpudiag.plots.parallel_coordinates import alt_parallel_coordinates, plot_parallel_coordinates
 from gpudiag.plots.power_use import alt_power_use, plot_power_use
+from gpudiag.plots.ranks import alt_ranks, plot_ranks
 from gpudiag.plots.steps import alt_step_time, plot_step_time
 from gpudiag.schema import STATES
 
@@ -236,3 +238,17 @@ def test_step_time_holds_the_course_and_marks_the_pause() -> None:
     assert "2× as long in the last fifth" in alt_step_time(profile)
     with pytest.raises(NotMeasurable):
         plot_step_time(dataclasses.replace(profile, course=profile.course.iloc[:1]))
+
+
+def test_the_map_of_ranks_has_a_column_a_rank_and_names_the_late_one() -> None:
+    profile = toy_profiled(4, late=2)
+    ax = plot_ranks(profile).axes[0]
+    assert [text.get_text() for text in ax.get_xticklabels()] == ["0", "1", "2", "3"]
+    states = ["Computing", "Communicating alone", "Idle: launching"]
+    assert [text.get_text() for text in ax.get_yticklabels()] == states, "nobody waited for data"
+    assert ax.images[0].get_array()[:, 2].tolist() == [92.0, 6.0, 2.0]
+    assert [text.get_text() for text in ax.texts][2] == "92 %"
+    assert "Rank 2 spent 6 % of it in collectives, others up to 28 %." in alt_ranks(profile)
+    assert not plot_ranks(toy_profiled(40)).axes[0].texts, "numbers would not fit"
+    with pytest.raises(NotMeasurable):
+        plot_ranks(toy_profiled(1))

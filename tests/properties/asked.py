@@ -179,7 +179,8 @@ def compared(first: Run, second: Run, *, figures: bool = True) -> None:
         return
     assert not made.errors
     valid(made.to_json(), "comparison-1")
-    for text in (made.to_markdown(), made.summary(), repr(made)):
-        readable(text)
+    readable(made.to_markdown())
+    for text in (made.summary(), repr(made)):
+        plain(text)
     for name in COMPARISON_PLOTS if figures else ():
         answer(lambda name=name: made.picture(name))

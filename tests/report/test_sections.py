@@ -19,6 +19,7 @@ from gpudiag.report._render import fragments, terminal
 from gpudiag.report._render.blocks import Block, Chip, Figure, FindingBlock, Folded, Note, Number, TableBlock
 from gpudiag.report._render.markdown import render
 from gpudiag.report._sections.bottleneck import CLASSES, bottleneck, limit
+from gpudiag.report._sections.profiled import profiled
 from gpudiag.report.format import UNKNOWN
 from gpudiag.report.kinds.parallelism import between
 from gpudiag.report.sections import SECTIONS, card, cards, findings
@@ -68,6 +69,24 @@ def with_steps(document: dict[str, Any]) -> None:
     }
 
 
+def with_ranks(document: dict[str, Any], n: int) -> None:
+    """Traces of so many ranks."""
+    facts = {"n_profiled_steps": 8, "profiled_step_s": 0.3, "profiled_idle_pct": 5.0, "stands_for_run": False}
+    cells = {"compute_pct": 80.0, "communication_pct": 15.0, "launch_pct": 5.0}
+    facts |= {f"rank.{rank}.{name}": value for rank in range(n) for name, value in cells.items()}
+    document["measures"]["profiled"] = {name: {"value": value, "unit": ""} for name, value in facts.items()}
+
+
+@pytest.mark.parametrize(("n", "kind"), [(1, TableBlock), (8, TableBlock), (9, Figure)])
+def test_few_ranks_are_rows_and_many_a_map(document: dict[str, Any], n: int, kind: type) -> None:
+    with_ranks(document, n)
+    _, shown = profiled(typed(document))
+    assert isinstance(shown, kind)
+    if isinstance(shown, TableBlock):
+        assert shown.columns == ("Rank", "Computing", "Communicating alone", "Idle: launching")
+        assert len(shown.rows) == n
+
+
 def test_every_section_shows_something_of_the_toy(document: dict[str, Any]) -> None:
     with_steps(document)
     for name, section in SECTIONS.items():
@@ -77,6 +96,7 @@ def test_every_section_shows_something_of_the_toy(document: dict[str, Any]) -> N
 def test_every_picture_has_one_place_and_every_place_a_picture(document: dict[str, Any]) -> None:
     document["measures"]["pruning"]["n_pruned"]["value"] = 1
     with_steps(document)
+    with_ranks(document, 9)
     placed = [
         b.name for section in SECTIONS.values() for b in unfolded(section(typed(document))) if isinstance(b, Figure)
     ]

@@ -1,9 +1,11 @@
-"""The facts of the six situations, recomputed from the committed files with the standard library alone."""
+"""The facts of the situations, recomputed from the committed files with the standard library alone."""
 
 from __future__ import annotations
 
 import csv
+import gzip
 import json
+import re
 import sqlite3
 import statistics
 import subprocess
@@ -28,6 +30,7 @@ NAMES = (
     "memory-exhaustion",
     "tiny-batch-laptop",
     "healthy",
+    "slow-rank",
 )
 RUNS = (
     "hpo-aggressive-pruning",
@@ -89,7 +92,7 @@ def span_s(found: list[dict[str, Any]]) -> float:
 # --- all of them -----------------------------------------------------------------------------------------
 
 
-def test_the_six_situations_are_there_and_small(samples: Path) -> None:
+def test_the_seven_situations_are_there_and_small(samples: Path) -> None:
     """Beside them lie the runs of a real GPU (tests/test_real_gpu.py)."""
     assert tuple(SAMPLES) == NAMES
     assert sorted(path.name for path in samples.iterdir() if path.is_dir()) == sorted([*NAMES, "real-h100"])
@@ -110,6 +113,21 @@ def test_each_run_has_a_legal_manifest_and_its_files(samples: Path, run: str) ->
     for row in truth["ledger"]:
         by_gpu[row["gpu"]] += row["gpu_s"]
     assert list(by_gpu.values()) == pytest.approx([truth["window_s"]] * len(by_gpu), abs=0.01)
+
+
+def test_slow_rank(samples: Path) -> None:
+    """Rank 2 spends least time in collectives, by its trace as in truth; the log tells of a crash and what follows."""
+    truth = json.loads((samples / "slow-rank" / "truth.json").read_text(encoding="utf-8"))
+    assert sum(truth["busy_s"]) + sum(truth["idle_s"].values()) == pytest.approx(4 * truth["span_s"], abs=0.1)
+    talked_us = []
+    for rank in range(4):
+        path = samples / "slow-rank" / f"rank{rank}.pt.trace.json.gz"
+        events = json.loads(gzip.decompress(path.read_bytes()))["traceEvents"]
+        talked_us.append(sum(one["dur"] for one in events if "nccl" in one.get("name", "").lower() and "dur" in one))
+    assert talked_us.index(min(talked_us)) == truth["collectives_s"].index(min(truth["collectives_s"])) == 2
+    log = (samples / "slow-rank" / "train.log").read_text(encoding="utf-8")
+    done = [400 * (int(epoch) - 1) + int(step) for epoch, step in re.findall(r"\(train\) \[(\d+)\]\[ *(\d+)/", log)]
+    assert len(done) > 30 and sum(after <= before for before, after in pairwise(done)) == 1, "it went back once"
 
 
 @pytest.mark.slow

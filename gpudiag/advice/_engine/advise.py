@@ -9,7 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from gpudiag.advice import REMEDIES
-from gpudiag.advice._engine.gains import IDLE, Combined, GainBounds, combine
+from gpudiag.advice._engine.gains import IDLE, Combined, GainBounds, combine, is_nothing
 from gpudiag.advice._engine.misreadings import corrections
 from gpudiag.advice._engine.proposal import Proposal
 from gpudiag.advice._engine.ranking import rank
@@ -114,7 +114,7 @@ def _recommend(item: Remedy, now: Situation) -> Recommendation | None:
     if not rules and not (item.fills_idle and now.worth_filling):
         return None
     proposal = item.propose(now)
-    if proposal is None:
+    if proposal is None or is_nothing(proposal.gain):
         return None
     why = " ".join(now.found[rule].summary for rule in rules) or (
         f"Mean utilization {now.at_work} was {share(now.bounds.busy_pct, exact=True)}: the rest may be filled."

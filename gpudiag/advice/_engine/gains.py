@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from gpudiag.advice._engine.capacity import net_gain
 from gpudiag.advice._engine.proposal import Gain
+from gpudiag.measures._waits.by_trace import CAUSES as TRACED
 from gpudiag.measures.base import Profile, profile_of
 from gpudiag.measures.causes import CAUSES, CausesProfile
 from gpudiag.measures.costs import CostsProfile
@@ -23,6 +24,7 @@ IDLE_CELLS = ("startup_only", "tail_only", "waiting", "stalled")
 LOST = {"failures": "FAIL", "abandoned": "ABANDONED"}
 IDLE = "idle"
 """What most changes take away: idle time, whatever its cause."""
+LEAST = 1.005
 TELLING = ("log", "trace")
 """Sources of causes that a gain may rest on."""
 
@@ -114,14 +116,21 @@ def fill_gain(bounds: GainBounds, most: float = math.inf, source: str = IDLE) ->
 
 def without_causes(profiles: Mapping[str, Profile], *causes: str) -> float:
     """What the same work would bring if the GPUs had waited for none of these: observed time over that without the most
-    they may have waited. Infinite where nothing but signs in the samples tells of them.
+    they may have waited. Infinite where nothing but signs in the samples tells of them. Where profiled steps stand for
+    the run's, what they do not show is not there.
     """
     found = profile_of(profiles, CausesProfile)
     if found is None:
         return math.inf
     rows = found.by_cause[found.by_cause.index.isin(causes) & found.by_cause["source"].isin(TELLING)]
     left = found.observed_gpu_s - float(rows["high_gpu_s"].sum())
-    return found.observed_gpu_s / left if len(rows) and left > 0 else math.inf
+    told = len(rows) > 0 or (found.trace_fit == "" and set(causes) <= set(TRACED))
+    return found.observed_gpu_s / left if told and left > 0 else math.inf
+
+
+def is_nothing(gain: Gain | None) -> bool:
+    """Whether a change is known to bring less than half a percent, because nothing waited for what it takes away."""
+    return gain is not None and gain.source in CAUSES and gain.unit == "x" and gain.high < LEAST
 
 
 def saved_gain(bounds: GainBounds, source: str, part: float = 1.0) -> Gain | None:

@@ -6,13 +6,14 @@ from collections.abc import Callable
 from pathlib import Path
 
 from gpudiag.errors import ConfigError, nearest
-from gpudiag.simulation.cases import aggressive_pruning, healthy, second_worker
+from gpudiag.simulation.cases import aggressive_pruning, healthy, second_worker, slow_rank
 from gpudiag.simulation.cases.case import Case
 
 CASES: dict[str, Callable[..., Case]] = {
     "hpo-aggressive-pruning": aggressive_pruning.make,
     "healthy": healthy.make,
     "second-worker": second_worker.make,
+    "slow-rank": slow_rank.make,
 }
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -10,6 +10,7 @@ from pathlib import Path
 from gpudiag.simulation.files import write_text
 from gpudiag.simulation.simulator import Simulated
 from gpudiag.simulation.spec import Spec
+from gpudiag.simulation.trainings.training import SimulatedTraining
 
 LOG = "train.log"
 
@@ -26,7 +27,7 @@ class Case:
     name: str
     seed: int
     story: str
-    runs: Mapping[str, Simulated]
+    runs: Mapping[str, Simulated | SimulatedTraining]
     logs: Mapping[str, Iterable[str]] = field(default_factory=dict)
     extras: Mapping[str, Iterable[str]] = field(default_factory=dict)
     made_by: str = ""
@@ -35,7 +36,7 @@ class Case:
     def write(self, folder: Path) -> None:
         """Write every run and ORIGIN.md below ``folder``."""
         for sub, simulated in self.runs.items():
-            simulated.write(folder / sub, artifacts=(LOG,) if sub in self.logs else ())
+            simulated.write(folder / sub, **({"artifacts": (LOG,)} if sub in self.logs else {}))
             if sub in self.logs:
                 write_text(folder / sub / LOG, self.logs[sub])
         for path, lines in self.extras.items():
@@ -60,18 +61,30 @@ def later(spec: Spec, days: int | None) -> Spec:
     return replace(spec, start=(datetime.fromisoformat(spec.start) + timedelta(days=days)).isoformat())
 
 
-def _known(sub: str, simulated: Simulated) -> str:
+def _known(sub: str, simulated: Simulated | SimulatedTraining) -> str:
     """The truth of one run in a few lines; truth.json has all of it."""
+    what = _of_training(simulated) if isinstance(simulated, SimulatedTraining) else _of_search(simulated)
+    return "\n".join([f"## Known truth{f' of {sub}/' if sub else ''}", "", *(f"- {line}" for line in what)])
+
+
+def _of_search(simulated: Simulated) -> Iterator[str]:
     truth = simulated.truth
     total = truth.ledger["gpu_s"].sum()
-    lines = [f"## Known truth{f' of {sub}/' if sub else ''}", ""]
     ran = f"{truth.effective:.2f} on average, {truth.peak} at most"
-    lines.append(f"- window {truth.window_s:.1f} s; trials truly running at once: {ran}")
+    yield f"window {truth.window_s:.1f} s; trials truly running at once: {ran}"
     for row in truth.gpus.itertuples():
-        lines.append(
-            f"- GPU {row.gpu}: mean utilization {row.mean_util_pct:.1f} %, memory peak {row.mem_peak_mib:.0f} MiB"
-        )
+        yield f"GPU {row.gpu}: mean utilization {row.mean_util_pct:.1f} %, memory peak {row.mem_peak_mib:.0f} MiB"
     shares = truth.ledger.groupby("cell", sort=False)["gpu_s"].sum() / total * 100.0
-    lines.append("- ledger: " + ", ".join(f"{cell} {share:.2f} %" for cell, share in shares.items() if share > 0))
-    lines.append("- every number, trial by trial: `truth.json`")
-    return "\n".join(lines)
+    yield "ledger: " + ", ".join(f"{cell} {share:.2f} %" for cell, share in shares.items() if share > 0)
+    yield "every number, trial by trial: `truth.json`"
+
+
+def _of_training(simulated: SimulatedTraining) -> Iterator[str]:
+    low, high = simulated.span_s
+    seconds = (high - low) * len(simulated.history.ranks)
+    yield f"window {high - low:.1f} s on {len(simulated.history.ranks)} GPUs"
+    for rank, talked_s in enumerate(simulated.talked_s()):
+        yield f"rank {rank}: {talked_s:.1f} s in collectives"
+    shares = {cause: 100 * idle_s / seconds for cause, idle_s in simulated.idle_s().items() if idle_s > 0}
+    yield "time without a kernel: " + ", ".join(f"{cause} {share:.2f} %" for cause, share in shares.items())
+    yield "in seconds: `truth.json`"

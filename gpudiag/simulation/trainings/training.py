@@ -46,12 +46,18 @@ class SimulatedTraining:
         parts = [idle_by_cause(rank, *self.span_s) for rank in self.history.ranks]
         return {cause: sum(part[cause] for part in parts) for cause in parts[0]}
 
+    def talked_s(self) -> list[float]:
+        """Seconds of each rank in collectives, waiting for others included."""
+        return [sum(end - start for start, end in rank.talks) for rank in self.history.ranks]
+
     def truth(self) -> JsonObject:
         """What truth.json holds."""
         low, high = self.span_s
         waits = {cause: round(seconds, 3) for cause, seconds in self.idle_s().items()}
         busy = [round(busy_s(rank, low, high), 3) for rank in self.history.ranks]
-        return {"span_s": round(high - low, 3), "busy_s": list(busy), "idle_s": dict(waits)}
+        talked = [round(seconds, 3) for seconds in self.talked_s()]
+        span_s = round(high - low, 3)
+        return {"span_s": span_s, "busy_s": list(busy), "collectives_s": list(talked), "idle_s": dict(waits)}
 
     def write(self, folder: str | Path) -> Path:
         """Write gpu.csv, train.log, a trace a rank where steps were profiled, run.toml and truth.json."""

@@ -1,0 +1,136 @@
+"""Remedies for the time of a training outside of its steps: evaluation, checkpoints, and what resumptions cost."""
+
+from __future__ import annotations
+
+import math
+
+from gpudiag.advice._engine.proposal import Change, Gain, Proposal, SuccessCheck
+from gpudiag.advice._engine.remedy import remedy
+from gpudiag.advice._engine.situation import Situation
+from gpudiag.facts import Numeric
+from gpudiag.measures.steps import StepsProfile
+from gpudiag.report.format import duration
+
+EVALUATE = {
+    "mmengine": "train_cfg = dict(..., val_interval=2)           # was: each time; in the unit of the training loop",
+    "detectron2": "cfg.TEST.EVAL_PERIOD = 2 * cfg.TEST.EVAL_PERIOD",
+    "nanogpt": "python train.py --eval_interval=4000            # was: 2000, or half of what you state",
+}
+SAVE = {
+    "torchtitan": "python -m torchtitan.train ... --checkpoint.async_mode async",
+    "megatron": "python pretrain_gpt.py ... --ckpt-format torch_dist --async-save",
+}
+"""By the dialect of the log: how its framework says it."""
+OF_TORCH = frozenset(
+    {"mmengine", "mmcv", "detectron2", "yolox", "timm", "imagenet", "torchvision", "nanogpt", "deepspeed"}
+)
+"""Other dialects that PyTorch programs write."""
+PAUSES_PCT = 10.0
+"""The limit of the check."""
+CONFIDENCE = 0.95
+
+
+@remedy(
+    title="Evaluate half as often",
+    answers=("steps-paused",),
+    tier=1,
+    effort="minutes",
+    apply="next study",
+    pros=("the same model comes out", "nothing but a number changes"),
+    cons=("the best checkpoint and an early stop are seen later",),
+    refute="If the metric must be seen as often, evaluate on a fixed part of the data instead.",
+    rollback="Restore the interval.",
+)
+def evaluate_less(now: Situation) -> Proposal | None:
+    """At most half of the time in pauses of which the log tells an evaluation."""
+    if not now.fact(StepsProfile.evaluations_s) > 0:
+        return None
+    code = _of_log(now, EVALUATE) or "if epoch % 2 == 0:   # was: after each epoch\n    evaluate(model)"
+    return _outside(now, Change("evaluation", None, "half as often", code), 0.5, StepsProfile.evaluations_s)
+
+
+@remedy(
+    title="Save checkpoints in the background",
+    answers=("steps-paused",),
+    tier=1,
+    effort="an hour",
+    apply="next study",
+    pros=("the training goes on while the file is written", "the same checkpoints come out"),
+    cons=("host memory for one copy of the state", "a crash while it is written leaves the one before"),
+    refute="Time one save: if most of it is the copy to host memory, little is won.",
+    rollback="Save as before.",
+)
+def save_in_background(now: Situation) -> Proposal | None:
+    """At most the time in pauses of which the log tells a checkpoint; the copy to host memory remains."""
+    if not now.fact(StepsProfile.checkpoints_s) > 0:
+        return None
+    code = _of_log(now, SAVE)
+    if not code and (now.torch or OF_TORCH & set(now.analysis.run.steps["series"])):
+        code = (
+            'state = {"model": model.state_dict(), "optimizer": optimizer.state_dict()}\n'
+            "torch.distributed.checkpoint.async_save(state, checkpoint_id=path)   # was: torch.save"
+        )
+    if not code:
+        return None
+    return _outside(now, Change("checkpoints", None, "in the background", code), 1.0, StepsProfile.checkpoints_s)
+
+
+@remedy(
+    title="Save at the best interval",
+    answers=("steps-lost",),
+    tier=1,
+    effort="minutes",
+    apply="next study",
+    pros=("fewest seconds in checkpoints and repeated steps together",),
+    cons=("the time between failures is known from few of them",),
+    refute="Count the failures of the next runs: the interval follows the square root of the time between them.",
+    rollback="Restore the interval.",
+)
+def save_interval(now: Situation) -> Proposal | None:
+    """√(2·C·M) for a checkpoint of C and a failure every M (Young 1974, doi 10.1145/361147.361115). M is between the
+    ends of the 95 % interval for a Poisson rate (Garwood 1936); proposed where today's interval lies outside of it.
+    """
+    cost_s, every_s = now.fact(StepsProfile.checkpoint_s), now.fact(StepsProfile.checkpoint_every_s)
+    between_s, n = now.fact(StepsProfile.mttf_s), now.fact(StepsProfile.n_resumed)
+    if not (cost_s > 0 and every_s > 0 and n >= 1 and between_s > 0):
+        return None
+    low_s, best_s, high_s = (math.sqrt(2 * cost_s * each_s) for each_s in _between_failures(between_s, int(n)))
+    if low_s <= every_s <= high_s:
+        return None
+    likely = f"{duration(low_s)} to {duration(high_s)}"
+    code = f"save_every_s = {best_s:.0f}   # was: {every_s:.0f}"
+    change = Change("checkpoint interval", duration(every_s), duration(best_s), code)
+    lost_h = now.fact(StepsProfile.resumption_gpu_h)
+    return Proposal(
+        (change,),
+        Gain(0.0, lost_h, "GPU-h", "restart") if lost_h > 0 else None,
+        f"A checkpoint takes {duration(cost_s)}, and failures come as often as in this run: the best interval is then "
+        f"{likely}.",
+        (SuccessCheck.of(StepsProfile.resumption_pct, "<", now.fact(StepsProfile.resumption_pct)),),
+    )
+
+
+def _between_failures(between_s: float, n: int) -> tuple[float, float, float]:
+    """Ends of the interval for the mean time between n failures, and the mean between them."""
+    from scipy.special import gammaincinv  # only where a training was resumed
+
+    tail = (1 - CONFIDENCE) / 2
+    low, high = (n * between_s / float(gammaincinv(*at)) for at in ((n + 1, 1 - tail), (n, tail)))
+    return low, between_s, high
+
+
+def _outside(now: Situation, change: Change, part: float, seconds: Numeric) -> Proposal:
+    """A change that saves at most a part of some of the time outside of steps."""
+    hours = part * now.fact(seconds) * now.fact(StepsProfile.logged_gpus) / 3600
+    return Proposal(
+        (change,),
+        Gain(0.0, hours, "GPU-h", change.what) if hours > 0 else None,
+        "The pauses of which the log tells it hold nothing else.",
+        (SuccessCheck.of(StepsProfile.pauses_pct, "<", max(PAUSES_PCT, now.fact(StepsProfile.pauses_pct) / 2)),),
+    )
+
+
+def _of_log(now: Situation, code: dict[str, str]) -> str:
+    """The lines for the framework whose log was read; '' for another."""
+    seen = set(now.analysis.run.steps["series"])
+    return next((lines for dialect, lines in code.items() if dialect in seen), "")

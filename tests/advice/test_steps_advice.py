@@ -1,0 +1,73 @@
+"""Time outside of steps: what less of it saves, and the interval between checkpoints."""
+
+from __future__ import annotations
+
+import ast
+import math
+from types import SimpleNamespace
+from typing import Any
+
+import pandas as pd
+import pytest
+from scipy.stats import chi2
+
+from gpudiag.advice._engine.situation import Situation
+from gpudiag.advice.steps import EVALUATE, SAVE, evaluate_less, save_in_background, save_interval
+from gpudiag.measures.steps import StepsProfile
+from tests.advice.situations import Told, checks, gain_of, situation
+from tests.rules.small_profiles import profile
+
+
+def now(series: str = "mmengine", **facts: Any) -> Situation:
+    told = Told()
+    told.run.steps = pd.DataFrame({"series": [series]})
+    told.run.info.inputs = (SimpleNamespace(reader="training log"),)
+    return situation(profile(StepsProfile, **facts), analysis=told, rules=("steps-paused", "steps-lost"))
+
+
+def test_half_of_the_evaluations_is_saved_at_most_on_each_gpu() -> None:
+    given = now(evaluations_s=3600.0, logged_gpus=4.0, pauses_pct=30.0)
+    assert gain_of(evaluate_less.propose(given)) == (0.0, 2.0, "GPU-h", "evaluation")
+    assert checks(evaluate_less.propose(given)) == [("steps.pauses_pct", "<", 15.0)]
+    assert gain_of(evaluate_less.propose(now(evaluations_s=3600.0))) is None, "on how many GPUs is unknown"
+    assert evaluate_less.propose(now(evaluations_s=0.0)) is None
+
+
+def test_all_of_the_checkpoints_is_saved_at_most() -> None:
+    given = now(checkpoints_s=1800.0, logged_gpus=2.0, pauses_pct=12.0)
+    assert gain_of(save_in_background.propose(given)) == (0.0, 1.0, "GPU-h", "checkpoints")
+    assert checks(save_in_background.propose(given)) == [("steps.pauses_pct", "<", 10.0)]
+    assert save_in_background.propose(now("paddle", checkpoints_s=1800.0)) is None, "nothing shows PyTorch"
+
+
+@pytest.mark.parametrize("dialect", [*EVALUATE, *SAVE])
+def test_each_log_gets_the_lines_of_its_framework(dialect: str) -> None:
+    given = now(dialect, evaluations_s=60.0, checkpoints_s=60.0)
+    for code, item in ((EVALUATE, evaluate_less), (SAVE, save_in_background)):
+        made = item.propose(given)
+        if dialect in code:
+            assert made is not None and made.changes[0].code == code[dialect]
+            if not code[dialect].startswith("python "):
+                ast.parse(code[dialect])
+
+
+@pytest.mark.parametrize("n", [1, 3, 10])
+def test_the_interval_is_youngs_and_its_ends_those_of_the_rate(n: int) -> None:
+    """Garwood's interval by the chi-square distribution, and √(2·C·M)."""
+    span_s, cost_s = 100_000.0, 30.0
+    made = save_interval.propose(now(checkpoint_s=cost_s, checkpoint_every_s=50_000.0, n_resumed=n, mttf_s=span_s / n))
+    assert made is not None
+    ends = [2 * span_s / chi2.ppf(0.975, 2 * n + 2), 2 * span_s / chi2.ppf(0.025, 2 * n)]
+    low, high = (math.sqrt(2 * cost_s * end) for end in ends)
+    best = math.sqrt(2 * cost_s * span_s / n)
+    assert made.changes[0].code.startswith(f"save_every_s = {best:.0f} ")
+    inside = {"checkpoint_s": cost_s, "n_resumed": n, "mttf_s": span_s / n}
+    for every_s, proposed in ((low * 0.99, True), (low * 1.01, False), (high * 0.99, False), (high * 1.01, True)):
+        assert (save_interval.propose(now(checkpoint_every_s=every_s, **inside)) is not None) == proposed
+
+
+@pytest.mark.parametrize("unknown", ["checkpoint_s", "checkpoint_every_s", "mttf_s"])
+def test_without_its_numbers_no_interval_is_proposed(unknown: str) -> None:
+    known = {"checkpoint_s": 30.0, "checkpoint_every_s": 50_000.0, "n_resumed": 2, "mttf_s": 5_000.0}
+    assert save_interval.propose(now(**known)) is not None
+    assert save_interval.propose(now(**{**known, unknown: math.nan})) is None
