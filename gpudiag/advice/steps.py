@@ -98,7 +98,7 @@ def save_interval(now: Situation) -> Proposal | None:
     if low_s <= every_s <= high_s:
         return None
     likely = f"{duration(low_s)} to {duration(high_s)}"
-    code = f"save_every_s = {best_s:.0f}   # was: {every_s:.0f}"
+    code = f"save_every_s = {round(best_s)}   # was: {round(every_s)}"
     change = Change("checkpoint interval", duration(every_s), duration(best_s), code)
     lost_h = now.fact(StepsProfile.resumption_gpu_h)
     return Proposal(

@@ -130,7 +130,7 @@ class Comparison(Compared):
         return self.summary()
 
     def __repr__(self) -> str:
-        return f"<Comparison of {self.experiment.name} with {self.baseline.name}: {self.verdict}>"
+        return f"<Comparison of {safe(self.experiment.name)} with {safe(self.baseline.name)}: {self.verdict}>"
 
     @cached_property
     def document(self) -> ComparisonDocument:
@@ -210,7 +210,7 @@ class Comparisons(Sequence[Comparison]):
         return self.summary()
 
     def __repr__(self) -> str:
-        return f"<Comparisons: {', '.join(f'{pair.experiment.name} {pair.verdict}' for pair in self.pairs)}>"
+        return f"<Comparisons: {', '.join(f'{safe(pair.experiment.name)} {pair.verdict}' for pair in self.pairs)}>"
 
 
 def compare(

@@ -238,6 +238,8 @@ def log_ratio(baseline: Mean, experiment: Mean, method: str) -> Ratio:
     if not (baseline.mean > 0 and experiment.mean > 0):
         return Ratio(math.nan)
     estimate = math.log(experiment.mean) - math.log(baseline.mean)  # their ratio may be too small for a float
+    if abs(estimate) > MOST_LOG:
+        return Ratio(math.nan)
     parts = [(side.log_se**2, side.n - 1) for side in (baseline, experiment)]
     total = sum(variance for variance, _ in parts)
     if not total >= 0 or min(freedom for _, freedom in parts) <= 0:

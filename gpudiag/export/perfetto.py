@@ -105,7 +105,7 @@ def _trainings(run: Run, zero: int) -> Iterator[TraceEvent]:
         yield _named(TRAININGS, "Trainings, by their logs", sort=2)
     for at, training in enumerate(found):
         known = {"rank": training.rank, "trial": training.trial}
-        names = [f"{name} {value:.0f}" for name, value in known.items() if value >= 0]
+        names = [f"{name} {round(value)}" for name, value in known.items() if value >= 0]
         yield _lane(TRAININGS, at + 1, ", ".join(names) or "training")
         for one in training.intervals:
             paused = [cause_label(one.cause)] if one.cause and one.paused_s >= LEAST_PAUSE_S else []

@@ -100,7 +100,10 @@ def _median_of_others(values: np.ndarray) -> np.ndarray:
 
 
 def _jain(values: np.ndarray) -> float:
-    return float(values.sum() ** 2 / (len(values) * (values @ values))) if values.any() else math.nan
+    if not values.any():
+        return math.nan
+    parts = values / values.max()  # squares of the smallest numbers would be 0
+    return float(parts.sum() ** 2 / (len(parts) * (parts @ parts)))
 
 
 def _gini(ordered: np.ndarray) -> float:

@@ -18,6 +18,7 @@ from gpudiag.measures._waits.logged import LoggedTraining, logged_trainings
 from gpudiag.measures._waits.pieces import UnusedTime, unused_time
 from gpudiag.measures.base import Profile, need_gpu
 from gpudiag.measures.sampling import RECORD_LONGER
+from gpudiag.memo import memoized
 from gpudiag.run import Run
 
 CAUSES = (
@@ -74,6 +75,7 @@ class CausesProfile(Profile, topic="causes"):
     has_trials: Fact[bool] = fact("trials on the telemetry's clock tell when work was meant to run")
 
 
+@memoized
 def measure_causes(run: Run) -> CausesProfile:
     """Divide the time without a kernel among its causes. Needs gpu.util_pct; trials, logs, traces and the host are used
     where they are.

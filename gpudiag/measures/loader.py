@@ -11,6 +11,7 @@ from gpudiag.errors import NotMeasurable
 from gpudiag.facts import Fact, fact
 from gpudiag.measures._steps.intervals import step_intervals
 from gpudiag.measures.base import Profile
+from gpudiag.memo import memoized
 from gpudiag.run import Run
 
 _AVERAGE = r"(?i)\bdata\s?loader\b.*?\bavg\b\D{0,3}(\d+(?:\.\d+)?)\s*ms"
@@ -39,6 +40,7 @@ class LoaderProfile(Profile, topic="loader"):
     of_cores_pct: Fact[float] = fact("workers over cores, as configured and not measured", label="workers to cores")
 
 
+@memoized
 def measure_loader(run: Run) -> LoaderProfile:
     """Waits and workers of the loader. Needs log lines about the loader, or [dataloader] in run.toml."""
     waits = _waits(run)

@@ -13,7 +13,7 @@ from gpudiag.measures._waits.logged import logged_trainings
 from gpudiag.measures.base import Profile
 from gpudiag.measures.causes import CausesProfile, measure_causes
 from gpudiag.run import Run
-from gpudiag.schema import text_dtype
+from gpudiag.schema import TABLES, text_dtype
 
 PROFILE = (
     "Profile ten steps: with torch.profiler.profile(schedule=torch.profiler.schedule(wait=20, warmup=2, active=10)) as "
@@ -77,7 +77,8 @@ def measure_profiled(run: Run) -> ProfiledProfile:
     """Means over the profiled GPUs. Needs a trace of torch.profiler or Nsight Systems."""
     if run.profiled.empty:
         raise NotGiven("The run has no trace of a profiler.", PROFILE)
-    profiled = run.profiled.sort_values(["rank", "path", "gpu"] if "rank" in run.profiled else ["path", "gpu"])
+    known = run.profiled.reindex(columns=list(TABLES["profiled"].names)).drop_duplicates()
+    profiled = known.sort_values(["rank", "path", "gpu"])
     rows, ranks = _rows(profiled), _ranks(profiled)
     causes = _causes(run)
     stands = causes is not None and causes.trace_fit == ""
@@ -90,8 +91,8 @@ def measure_profiled(run: Run) -> ProfiledProfile:
         n_gpus=len(rows),
         n_profiled_steps=float(rows["n_steps"].min()),
         profiled_step_s=float(rows["step_s"].median()),
-        window_s=float(run.profiled["window_s"].min()),
-        profiled_idle_pct=float(run.profiled["idle_pct"].mean()),
+        window_s=float(profiled["window_s"].min()),
+        profiled_idle_pct=float(profiled["idle_pct"].mean()),
         **{f"{name}_pct": float(rows[f"{name}_pct"].mean()) for name in (
             "data", "launch", "sync", "memory", "copy", "communication"
         )},
@@ -113,8 +114,7 @@ def _rows(profiled: pd.DataFrame) -> pd.DataFrame:
     """The columns of :class:`ProfiledRank`; states that are one cause to a reader are one."""
 
     def known(*names: str) -> pd.Series:
-        parts = [profiled[name] if name in profiled else pd.Series(math.nan, profiled.index) for name in names]
-        return pd.concat(parts, axis=1).sum(axis=1, min_count=len(parts)).astype(float)
+        return profiled[list(names)].sum(axis=1, min_count=len(names)).astype(float)
 
     out = {
         **{name: known(name) for name in ("n_steps", "step_s", "compute_pct", "communication_pct")},
@@ -142,7 +142,7 @@ def _steps_s(run: Run) -> float:
 
 def _ranks(profiled: pd.DataFrame) -> bool:
     """Whether ranks tell the GPUs apart."""
-    return "rank" in profiled and bool(profiled["rank"].notna().all()) and profiled["rank"].is_unique
+    return bool(profiled["rank"].notna().all()) and profiled["rank"].is_unique
 
 
 def _files(profiled: pd.DataFrame) -> list[str]:

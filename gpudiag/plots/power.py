@@ -70,10 +70,11 @@ def _draw_rejected(ax: Axes, power: PowerProfile, gpus: list[str]) -> None:
 
 def alt_power(power: PowerProfile) -> str:
     """What :func:`plot_power` shows."""
-    hungriest = power.per_gpu["mean_w"].idxmax()
-    row = power.per_gpu.loc[hungriest]
+    of_mean = bool(power.per_gpu["mean_w"].notna().any())
+    drawn = power.per_gpu["mean_w" if of_mean else "max_w"]
+    row = power.per_gpu.loc[hungriest := drawn.idxmax()]
     text = f"Power of {plural(len(power.per_gpu), 'GPU')}: GPU {hungriest} drew most, "
-    text += f"{quantity(row['mean_w'], 'W')} on average"
+    text += f"{quantity(drawn[hungriest], 'W')} {'on average' if of_mean else 'at most'}"
     text += (
         f" of a limit of {quantity(row['limit_w'], 'W')}."
         if np.isfinite(row["limit_w"])

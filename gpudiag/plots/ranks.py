@@ -25,7 +25,7 @@ MOST_NUMBERS, MOST_NAMES, LONGEST = 16, 32, 10
 def plot_ranks(profiled: ProfiledProfile) -> Figure:
     """Shares of the profiled time by state, a column a rank: where one differs, the column differs.
 
-    Raises NotMeasurable where traces are of one rank only.
+    Raises NotMeasurable where traces are of one rank only, or no share of their time is known.
     """
     table = _table(profiled)
     values = table.to_numpy(float)
@@ -52,7 +52,10 @@ def _table(profiled: ProfiledProfile) -> pd.DataFrame:
     rows = profiled.by_rank
     if len(rows) < 2:
         raise NotMeasurable("There are no traces of two ranks or more.")
-    return rows[shown_states(rows.to_dict("records"))].T
+    states = shown_states(rows.to_dict("records"))
+    if not states:
+        raise NotMeasurable("The traces say nothing of where their time went.")
+    return rows[states].T
 
 
 def _write(ax: Axes, values: np.ndarray, top: float) -> None:

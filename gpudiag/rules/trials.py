@@ -143,7 +143,7 @@ def trials_abandoned(trials: TrialsProfile, *, max_abandoned: float = 0.0) -> Ev
     if not trials.n_running:
         return None
     if trials.abandoned > max_abandoned:
-        dead = trials.open_trials[trials.open_trials["abandoned"]]
+        dead = trials.open_trials[trials.open_trials["abandoned"]].sort_values(["start", "name"])
         reasons = dead["reason"].value_counts()
         return Evidence(
             values={"abandoned": trials.abandoned, "n_running": trials.n_running},

@@ -81,7 +81,7 @@ def test_all_but_the_impossible_are_drawn(kind: str, pictures: dict[str, Picture
 def test_equal_profiles_give_equal_bytes(kind: str) -> None:
     """Every figure once with each mark by itself, and once with marks so many that they are rasterised."""
     first, second = (draw_all(toy_profiles(SIZES[kind]), timezone="Europe/Berlin") for _ in range(2))
-    assert list(first) == list(second) == list(PLOTS)
+    assert list(first) == list(second) == [name for name in PLOTS if (name, kind) not in NEVER_DRAWN]
     for name, again in second.items():
         assert first[name].svg() == again.svg(), name  # what is rasterised lies in it as a PNG
     assert first["timeline"].png(60) == second["timeline"].png(60)

@@ -40,9 +40,8 @@ def test_a_column_of_a_paper(name: str, profiles: dict[str, Any]) -> None:
             labels = [tick.label1 for tick in axis.get_major_ticks() if tick.label1.get_visible()]
             if any(label.get_rotation() for label in labels):
                 continue  # slanted names pass each other
-            ticks = sorted(
-                (label.get_window_extent() for label in labels if label.get_text()), key=lambda b: b.x0 + b.y0
-            )
+            boxes = (label.get_window_extent() for label in labels if label.get_text())
+            ticks = sorted(boxes, key=lambda box, low=low: getattr(box, low))
             assert all(getattr(one, high) <= getattr(other, low) + 1 for one, other in pairwise(ticks)), name
     sizes = [text.get_fontsize() for text in figure.findobj(Text) if isinstance(text, Text) and text.get_text()]
     assert min(sizes) >= 5.5, "too small for print"

@@ -27,6 +27,7 @@ ELSEWHERE = {
     "readers/trials/optuna_sqlite.py": "the time-out of a connection, in seconds as set",
     "simulation/files.py": "rows as nvidia-smi writes them",
     "simulation/world.py": "an error message as PyTorch writes it",
+    "simulation/trainings/log.py": "lines as frameworks write them",
     "simulation/cases/case.py": "known truth, exact for tests",
 }
 _SPEC = re.compile(r"(?:\.(?:\d+|\{\})[eEfFgG]|[eEfF]|%)$")

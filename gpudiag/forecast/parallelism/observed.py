@@ -17,6 +17,7 @@ from gpudiag.measures._time.microseconds import SECOND_US
 from gpudiag.measures._time.timeline import Intervals, Samples
 from gpudiag.measures._trials.startup import startups
 from gpudiag.measures.base import GIVE_TRIALS, need_columns, need_gpu
+from gpudiag.measures.sampling import RECORD_LONGER
 from gpudiag.memo import memoized
 from gpudiag.run import Run
 from gpudiag.schema import FINISHED
@@ -136,13 +137,15 @@ def _observe(run: Run, time: GpuTime, finished: np.ndarray) -> ObservedLog:
     likeliest = time.likeliest()
     sampled = {gpu for gpu, samples in time.samples.items() if len(samples.time_us) > 1}  # a log may name others
     used = {gpu: places for gpu, places in likeliest.items() if len(places) and gpu in sampled}
+    if not used:
+        raise NotMeasurable("No trial is known to have run on a GPU that was sampled.", RECORD_LONGER)
     trials = time.trials
     n = len(trials.start_us)
     typical, own, how = _startups(run, time, used)
     length_us = trials.end_us - trials.start_us
     startup_us = np.minimum(np.where(np.isnan(own), typical, own) * SECOND_US, length_us).astype(np.int64)
     trains_us = trials.start_us + startup_us
-    top = max(_peak(trains_us[p], trials.end_us[p]) for p in used.values()) if used else 1
+    top = max(_peak(trains_us[p], trials.end_us[p]) for p in used.values())
     level_s = np.zeros((n, top + 1))
     levels = Levels.empty(N_BLOCKS, top + 1)
     gpu = np.zeros(n, np.int64)

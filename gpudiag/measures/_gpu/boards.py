@@ -64,9 +64,9 @@ def _describe(board: Board | None) -> dict[str, object]:
 
 
 def _first(candidates: dict[str, float | None]) -> tuple[float, str]:
-    """The first value that is known, and who says it. A log that says 0 does not know it."""
+    """The first value that is known, and who says it. A log that says less than 1 does not know it."""
     for source, value in candidates.items():
-        if value is not None and value > 0:
+        if value is not None and value >= 1:
             return float(value), source
     return math.nan, ""
 

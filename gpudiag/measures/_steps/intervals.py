@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from bisect import bisect_right
 from collections.abc import Iterator
 
@@ -53,7 +54,8 @@ def step_intervals(run: Run) -> pd.DataFrame:
     without steps.
     """
     parts = []
-    for path, of_file in run.steps.sort_values(["path", "line"]).groupby("path", sort=False):
+    ordered = run.steps.drop_duplicates().sort_values(["path", "line"], kind="stable")
+    for path, of_file in ordered.groupby("path", sort=False):
         for rank, trial, lines in _writers(of_file):
             found = [_of_series(group) for _, group in lines.groupby("series", sort=False)]
             found = [part for part in found if len(part)]
@@ -124,13 +126,13 @@ def _of_series(lines: pd.DataFrame) -> pd.DataFrame:
 def _with_end(intervals: pd.DataFrame, lines: pd.DataFrame) -> pd.DataFrame:
     """The intervals, and without a step the time from the last line on a step to the last that tells of other work."""
     last = lines.iloc[-1]
-    if not ("then_s" in lines and last["then_s"] > 0):
+    if not last.get("then_s", math.nan) > 0:
         return intervals
     row = intervals.iloc[[-1]].assign(
         start=intervals["end"].iloc[-1:],
         end=intervals["end"].iloc[-1:] + pd.Timedelta(seconds=float(last["then_s"])),
         n=0.0, took_s=float(last["then_s"]), stated_s=np.nan, loader_s=np.nan, first=False, resumed=0.0, repeated=0.0,
-        since=str(last["then"]), begun_s=float(last.get("begun_s", np.nan)) + float(last["then_s"]),
+        since=str(last.get("then", "")), begun_s=float(last.get("begun_s", np.nan)) + float(last["then_s"]),
     )  # fmt: skip
     return pd.concat([intervals, row.astype(intervals.dtypes)], ignore_index=True)
 

@@ -15,6 +15,7 @@ from gpudiag.measures._waits.bounds import Waits
 from gpudiag.measures._waits.logged import LoggedTraining, edges
 from gpudiag.measures._waits.pieces import UnusedTime
 from gpudiag.run import Run
+from gpudiag.schema import TABLES
 
 CAUSES = {
     "loader": ("data_pct",),
@@ -49,10 +50,11 @@ class ProfiledStep:
 
 def profiled_step(run: Run) -> tuple[ProfiledStep | None, Fit]:
     """The profiled step of the run's traces, where its length is that of the steps that the log times."""
-    rows = run.profiled
+    rows = run.profiled.reindex(columns=list(TABLES["profiled"].names)).drop_duplicates()
+    rows = rows.dropna(subset=[state for states in CAUSES.values() for state in states])
     if rows.empty:
         return None, "none"
-    rows = rows[(rows["n_steps"] >= MIN_STEPS) & rows["other_pct"].notna()]
+    rows = rows[rows["n_steps"] >= MIN_STEPS]
     if rows.empty:
         return None, "few_steps"
     if not _within(rows["time"], run):

@@ -73,7 +73,7 @@ def _rows(trainings: Sequence[LoggedTraining]) -> list[list[LoggedTraining]]:
 
 
 def _rank(training: LoggedTraining) -> str:
-    return "" if math.isnan(training.rank) else f"rank {training.rank:.0f}"
+    return "" if math.isnan(training.rank) else f"rank {round(training.rank)}"
 
 
 def _course(row: Sequence[LoggedTraining], *, several: bool) -> Course:
