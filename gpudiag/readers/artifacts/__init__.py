@@ -20,9 +20,11 @@ from gpudiag.readers.artifacts import (
     slurm_sacct,
     task_csv,
     task_jsonl,
+    torch_memory,
     torch_profiler,
     training_log,
     wandb_run,
+    xla_profiler,
 )
 from gpudiag.readers.base import Reader, ReadOptions, Trials
 
@@ -40,6 +42,8 @@ _FORMATS: tuple[Reader[Trials], ...] = (
     hydra_multirun.READER,
     torch_profiler.READER,
     nsight_systems.READER,
+    torch_memory.READER,
+    xla_profiler.READER,
 )
 
 
