@@ -14,6 +14,7 @@ from gpudiag.readers._io.source import Source
 from gpudiag.readers.artifacts import (
     hydra_multirun,
     lightning_csv,
+    nextflow_trace,
     nsight_systems,
     ray_tune,
     ray_tune_table,
@@ -35,6 +36,7 @@ _FORMATS: tuple[Reader[Trials], ...] = (
     task_jsonl.READER,
     task_csv.READER,
     slurm_sacct.READER,
+    nextflow_trace.READER,
     lightning_csv.READER,
     ray_tune.READER,
     ray_tune_table.READER,
