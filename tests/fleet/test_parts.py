@@ -39,6 +39,22 @@ def test_sessions_months_apart_have_the_settings_of_their_run_toml(tmp_path: Pat
 
 
 @pytest.mark.slow
+def test_sessions_of_a_folder_that_is_an_input_itself(tmp_path: Path) -> None:
+    """W&B's folder is read as its runs, and the files in it as telemetry, months apart."""
+    folder = tmp_path / "wandb"
+    for at, day in enumerate(("2026-01-05", "2026-04-05")):
+        run = folder / f"run-{day.replace('-', '')}_120000-abcd{at}"
+        logged(run / "gpu.csv", f"{day} 12:00:00", 400, seed=at)
+        (run / "files").mkdir()
+        (run / "files" / "wandb-metadata.json").write_text(f'{{"startedAt": "{day}T12:00:01Z", "gpu_count": 1}}')
+    table = fleet(tmp_path, tmp_path / "out", jobs=1, timezone="UTC")
+    assert [(one.status, (one.start or "")[:10]) for one in table.rows] == [
+        ("diagnosed", "2026-01-05"),
+        ("diagnosed", "2026-04-05"),
+    ]
+
+
+@pytest.mark.slow
 def test_studies_at_the_top_have_their_folder_as_project(tmp_path: Path) -> None:
     (tmp_path / "vision").mkdir()
     storage = f"sqlite:///{tmp_path}/vision/optuna.db"

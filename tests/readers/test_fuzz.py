@@ -35,6 +35,11 @@ ARTIFACTS: dict[str, Content] = {
     "slurm-sacct": b"JobID|JobName|State|ExitCode|Start|End|Elapsed|AllocTRES|MaxRSS|NodeList\n"
     + b"7|train|FAILED|0:0|2026-01-15T19:00:00|2026-01-15T20:00:00|1-01:00:00|billing=4,gres/gpu:a100=2|| gpu3\n"
     + b"7.0|python|OUT_OF_MEMORY|0:125||||cpu=1|1.5G|gpu3\n8_1|b|RUNNING|0:0|2026-01-15T19:00:00|Unknown|00:10:00|||\n",
+    "nextflow-trace": b"task_id\thash\tnative_id\tname\tstatus\texit\tsubmit\tduration\trealtime\t%cpu\tpeak_rss\t"
+    + b"rchar\n"
+    + b"1\t02/5852bd\t771\tTRAIN (a)\tCOMPLETED\t0\t2026-03-01 10:00:00.964\t1m 39s\t17.5s\t79.6%\t1.2 GB\t0\n"
+    + b"2\tc4/cfcba8\t772\tTRAIN (b)\tFAILED\t137\t2026-03-01 10:00:10.100\t325ms\t0ms\t-\t-\t-\n"
+    + b"3\tc4/cfcba9\t773\tTRAIN (c)\tCACHED\t0\t1772359210100\t99000\t17500\t79.6\t1048576\t12\n",
     "lightning-csv": b"train_loss,epoch,step,val_loss\n0.9,0,9,\n,0,9,0.8\n0.7,1,19,\n,1,19,0.6\n",
     "training-log": b"2026-03-01 10:00:00 Trial 3 using GPU 3\nEpoch 3/100 train loss 0.51 time: 91.17 s\n"
     + b"[TRAIN PROFILE] DataLoader avg: 25.3ms, max: 78.1ms\nepoch 2 took 1:31\n[trial #4] device=cuda:1\n"

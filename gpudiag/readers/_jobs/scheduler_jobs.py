@@ -13,7 +13,7 @@ from gpudiag.readers._io.lines import numbered_lines
 from gpudiag.readers._io.problems import Problem, ProblemLog
 from gpudiag.readers._io.source import Source
 from gpudiag.readers._jobs.job_times import JobTimes, job_times
-from gpudiag.readers._jobs.jobstats import gpu_use
+from gpudiag.readers._jobs.jobstats import NO_RECORD, NO_VALUE, JobstatsRecord, jobstats_record
 from gpudiag.readers._jobs.node_list import expanded
 from gpudiag.timezones import Zone, parse_zone
 
@@ -28,7 +28,7 @@ FREE_TEXT = ("JobName", "AdminComment", "Comment", "SystemComment", "Extra", "Wo
 _TIME = re.compile(r"(\d[\d:.TZ+-]*|Unknown|None)?")
 _STATE = re.compile(r"[A-Z_]+(\+| by .*)?")
 WIDTH = "row of another width"
-NO_TIME, NO_NODES, NO_RECORD = "job with times that are none", "list of nodes that is none", "record of jobstats"
+NO_TIME, NO_NODES = "job with times that are none", "list of nodes that is none"
 
 
 @dataclass(frozen=True)
@@ -155,11 +155,7 @@ def _job(row: Mapping[str, str], start: int, end: int | None, line: int, log: Pr
     except ValueError as error:
         log.add(NO_NODES, line=line, example=str(error), lost=True)
         nodes = ()
-    try:
-        use = gpu_use(row.get("AdminComment", ""))
-    except ValueError as error:
-        log.add(NO_RECORD, line=line, example=str(error))
-        use = {}
+    record = recorded(row.get("AdminComment", ""), line, log)
     n_gpus, model = _gpus(row)
     return SchedulerJob(
         id=row.get("JobID") or row["JobIDRaw"],
@@ -173,8 +169,20 @@ def _job(row: Mapping[str, str], start: int, end: int | None, line: int, log: Pr
         state=row["State"].split(" ")[0].rstrip("+"),
         node_list=row["NodeList"],
         gpu_model=model,
-        use=use or None,
+        use=record.use_pct or None,
     )
+
+
+def recorded(comment: str, line: int, log: ProblemLog) -> JobstatsRecord:
+    """What jobstats left of the job of a line; what is wrong in it costs that and not the job."""
+    try:
+        record = jobstats_record(comment)
+    except ValueError as error:
+        log.add(NO_RECORD, line=line, example=str(error))
+        return JobstatsRecord()
+    if record.odd:
+        log.add(NO_VALUE, len(record.odd), line=line, example=record.odd[0])
+    return record
 
 
 def _gpus(row: Mapping[str, str]) -> tuple[int | None, str]:

@@ -14,8 +14,10 @@ from gpudiag.readers._io.source import Source
 from gpudiag.readers._traces import kinds
 from gpudiag.readers._traces.breakdown import TraceBreakdown, break_down
 from gpudiag.readers._traces.json_events import MOST_NS, EventStream
+from gpudiag.readers._traces.memory_snapshot import is_memory_snapshot, refuse_memory_snapshot
 from gpudiag.readers._traces.nsight import NsightReport
 from gpudiag.readers._traces.tables import TraceTables
+from gpudiag.readers._traces.xla_trace import is_xplane, names_xla_processes, refuse_xla_trace
 from gpudiag.shown import Shown
 
 SINCE_EPOCH_NS = 10**17
@@ -43,11 +45,16 @@ class Trace(TraceTables, Shown):
 def read_trace(path: str | Path) -> Trace:
     """Read a Chrome trace of torch.profiler (Kineto), plain or compressed, or a report of Nsight Systems in SQLite.
 
-    Raises InputError for a file that is neither, and for traces of TensorFlow and JAX, which name no work of the host.
+    Raises InputError for a file that is neither, for traces of TensorFlow and JAX, which name no work of the host, and
+    for memory snapshots of PyTorch.
     """
     source = Source.open(path)
     if source.is_dir:
         raise InputError(f"{source.path}: is a folder; give one trace, such as the *.pt.trace.json.gz of one rank.")
+    if is_memory_snapshot(source):
+        raise refuse_memory_snapshot(source.path)
+    if is_xplane(source):
+        raise refuse_xla_trace(source.path)
     problems = ProblemLog()
     stream: EventStream | NsightReport
     if source.is_sqlite:
@@ -62,18 +69,15 @@ def read_trace(path: str | Path) -> Trace:
     parts = [_of_interest(frame) for frame in stream.frames()]
     events = pl.concat(parts) if parts else pl.DataFrame()
     if not len(events):
-        raise InputError(_nothing(source))
+        raise _nothing(source)
     return _trace(source.path, events, stream.beside, problems)
 
 
-def _nothing(source: Source) -> str:
+def _nothing(source: Source) -> InputError:
     """Why a trace without a single event of PyTorch's kinds cannot be read."""
-    if any(mark in source.head for mark in (b"/device:GPU", b"/host:CPU", b"/device:TPU")):
-        return (
-            f"{source.path}: is a trace of TensorFlow's or JAX's profiler, whose work of the host has no names that "
-            "gpudiag knows. Open it in TensorBoard or Perfetto."
-        )
-    return (
+    if names_xla_processes(source):
+        return refuse_xla_trace(source.path)
+    return InputError(
         f"{source.path}: expected a trace of torch.profiler, but no event of it is a kernel, a copy, an operator or a "
         "call of CUDA. Write it with prof.export_chrome_trace(path)."
     )

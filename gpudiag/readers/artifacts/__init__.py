@@ -14,15 +14,18 @@ from gpudiag.readers._io.source import Source
 from gpudiag.readers.artifacts import (
     hydra_multirun,
     lightning_csv,
+    nextflow_trace,
     nsight_systems,
     ray_tune,
     ray_tune_table,
     slurm_sacct,
     task_csv,
     task_jsonl,
+    torch_memory,
     torch_profiler,
     training_log,
     wandb_run,
+    xla_profiler,
 )
 from gpudiag.readers.base import Reader, ReadOptions, Trials
 
@@ -33,6 +36,7 @@ _FORMATS: tuple[Reader[Trials], ...] = (
     task_jsonl.READER,
     task_csv.READER,
     slurm_sacct.READER,
+    nextflow_trace.READER,
     lightning_csv.READER,
     ray_tune.READER,
     ray_tune_table.READER,
@@ -40,6 +44,8 @@ _FORMATS: tuple[Reader[Trials], ...] = (
     hydra_multirun.READER,
     torch_profiler.READER,
     nsight_systems.READER,
+    torch_memory.READER,
+    xla_profiler.READER,
 )
 
 

@@ -1,7 +1,11 @@
-"""``sacct --parsable2`` (or ``--parsable``): Slurm's own record of jobs. Steps are folded into their job."""
+"""``sacct --parsable2`` (or ``--parsable``): Slurm's own record of jobs. Steps are folded into their job.
+
+Where jobstats left its record in AdminComment, the job has the mean utilization of its GPUs and their fullest memory.
+"""
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -12,7 +16,10 @@ from gpudiag.readers._io.lines import numbered_lines
 from gpudiag.readers._io.paths import as_text
 from gpudiag.readers._io.problems import ProblemLog
 from gpudiag.readers._io.source import Source
+from gpudiag.readers._jobs.jobstats import JobstatsRecord
+from gpudiag.readers._jobs.scheduler_jobs import recorded
 from gpudiag.readers.base import Reader, ReadOptions, Trials
+from gpudiag.report.format import plural, share
 
 NAME = "slurm-sacct"
 
@@ -26,6 +33,8 @@ _STATES = {
 }  # fmt: skip
 _KEPT = ("Partition", "Account", "NCPUS", "ReqMem", "MaxRSS", "NNodes", "AllocTRES", "Timelimit", "Submit")
 """Columns kept as attributes; ``SubmitLine`` and ``WorkDir`` may hold secrets and are not."""
+_UTIL, _LOWEST = "user_attrs.gpu_util_pct", "user_attrs.gpu_util_lowest_pct"
+"""Mean utilization of the job's GPUs, and of the one that did least."""
 _ELAPSED = re.compile(r"(?:(\d+)-)?(?:(\d+):)?(\d+):(\d+(?:\.\d+)?)")
 _SIZE = re.compile(r"([\d.]+)([BKMGTP])?")
 _GPUS = re.compile(r"gres/gpu(?::[\w.-]+)?=(\d+)")
@@ -80,16 +89,22 @@ def read(source: Source, options: ReadOptions) -> Trials:
             problems.add("step whose job is not listed", line=line, example=whole, lost=True)
     if not jobs:
         raise InputError(f"{source.path}: holds no job; expected rows as sacct --parsable2 prints them.")
-    rows = [_trial(job, cells) for job, cells in jobs.items()]
+    records = {job: recorded(cells.get("AdminComment", ""), lines[job], problems) for job, cells in jobs.items()}
+    rows = [_trial(job, cells) | _used(records[job]) for job, cells in jobs.items()]
     events = [
         {"time": row.get("end"), "kind": "oom", "detail": f"{row['name']}: {row['detail']}", "trial": at, "line": line}
         for at, (row, line) in enumerate(zip(rows, lines.values(), strict=True))
         if row.get("detail", "").startswith("OUT_OF_MEMORY")
     ]
-    note = "OUT_OF_MEMORY of Slurm is the job's limit on host memory, not the GPU's."
+    notes = ["OUT_OF_MEMORY of Slurm is the job's limit on host memory, not the GPU's."] if events else []
+    if means := [row[_UTIL] for row in rows if _UTIL in row]:
+        notes.append(
+            f"jobstats recorded the GPU utilization of {len(means):,} of {plural(len(rows), 'job')}; "
+            f"the mean of {'these jobs' if len(means) > 1 else 'this job'} is {share(sum(means) / len(means))}."
+        )
     study = as_text(source.path.name).split(".")[0]
     return batch(
-        rows, source, options, NAME, problems, study=study, events=events, notes=[note] if events else [],
+        rows, source, options, NAME, problems, study=study, events=events, notes=notes,
         lines=list(lines.values()),
     )  # fmt: skip
 
@@ -129,6 +144,15 @@ def _trial(job: str, cells: Mapping[str, str]) -> dict[str, Any]:
         # A typed entry repeats the untyped one.
         row["user_attrs.gpus"] = max((int(n) for n in _GPUS.findall(cells["AllocTRES"])), default=0)
     return row
+
+
+def _used(record: JobstatsRecord) -> dict[str, float]:
+    """What jobstats says of the GPUs of a job; what it does not say is absent."""
+    used_mib, total_mib = record.fullest()
+    found = {"user_attrs.gpu_mem_used_mib": used_mib, "user_attrs.gpu_mem_total_mib": total_mib}
+    if known := record.known_pct():
+        found |= {_UTIL: sum(known) / len(known), _LOWEST: min(known)}
+    return {name: value for name, value in found.items() if not math.isnan(value)}
 
 
 def _known(cell: str | None) -> bool:

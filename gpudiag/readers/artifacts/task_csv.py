@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from gpudiag.errors import InputError
+from gpudiag.readers._batches.nextflow_cells import is_trace_header
 from gpudiag.readers._batches.task_words import DURATION_MS, DURATION_S, END, NOT_TASKS, START, STATUS
 from gpudiag.readers._io.csv_records import cells_of, header_and_rows
 from gpudiag.readers._io.lines import delimiter_of
@@ -42,7 +43,7 @@ def recognises(source: Source) -> bool:
     known = set(names)
     if len(names) < 2 or not known & set(STATUS) or not known & set(_SPENT) or known & set(NOT_TASKS):
         return False
-    if is_trials_header(own) or any(_TELEMETRY.search(name) for name in names):
+    if is_trials_header(own) or is_trace_header(own) or any(_TELEMETRY.search(name) for name in names):
         return False
     rows = (cells_of(line, delimiter) for line in source.lines[1:_LOOKED_AT])
     tasks = [dict(zip(names, typed_row(row), strict=False)) for row in rows if len(row) == len(names)]

@@ -10,6 +10,7 @@ from pathlib import Path
 from gpudiag.readers._io.source import Source
 from gpudiag.readers.base import Reader, ReadOptions, Telemetry, choose, refuse
 from gpudiag.readers.telemetry import (
+    alps_jobreport,
     amd_smi,
     dcgmi,
     gpudiag_csv,
@@ -76,6 +77,7 @@ _TOOLS: tuple[Reader[Telemetry], ...] = tuple(
             rocm_smi.READER,
             amd_smi.READER,
             npu_smi.READER,
+            alps_jobreport.READER,
             tegrastats.READER,
             wandb_binary.READER,
             wandb_jsonl.READER,

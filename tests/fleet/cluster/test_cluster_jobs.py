@@ -110,6 +110,12 @@ def test_a_record_of_jobstats_that_the_telemetry_contradicts_names_no_gpu(tmp_pa
     assert rows["job 1"].util_pct is None and rows["n1: job 1 and no job"].gpu_s == pytest.approx(14000)
 
 
+def test_a_job_without_telemetry_has_what_jobstats_recorded(tmp_path: Path) -> None:
+    use = {"n8": {"0": 90.0, "1": 30.0}, "n9": {"0": math.nan}}
+    row = by_name(cut(tmp_path, [steady("n1", {"0": 80.0})], job("1", 0, 7000, "n8", "n9", n=3, use=use)))["job 1"]
+    assert row.gpu_s is None and row.util_pct == pytest.approx(60) and "no telemetry of n8 and n9" in row.reason
+
+
 def test_two_jobs_that_name_one_gpu_share_it(tmp_path: Path) -> None:
     use = {"n1": {"0": 80.0}}
     rows = by_name(

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import base64
+import gzip
+import json
 from pathlib import Path
 
 import pandas as pd
@@ -88,3 +91,29 @@ def test_a_table_whose_cells_are_cut_says_how_to_print_it(tmp_path: Path) -> Non
     rows = ["------------ ---------- ---------- --------", "7            long_name+  COMPLETED      0:0"]
     with pytest.raises(InputError, match="--parsable2"):
         read(tmp_path, *rows, header=header)
+
+
+def recorded(*pcts: object) -> str:
+    node = {
+        "gpu_utilization": {str(at): pct for at, pct in enumerate(pcts)},
+        "gpu_used_memory": {"0": 2**30, "1": 3 * 2**30}, "gpu_total_memory": {"0": 2**36, "1": 2**37},
+    }  # fmt: skip
+    return "JS1:" + base64.b64encode(gzip.compress(json.dumps({"nodes": {"gpu3": node}, "gpus": 2}).encode())).decode()
+
+
+def test_what_jobstats_recorded_belongs_to_the_job(tmp_path: Path) -> None:
+    comments = [recorded(90.0, 10.0), "JS1:Short", "JS1:nonsense", recorded(400, 30)]
+    rows = [f"{job('COMPLETED', number=str(at))}|{comment}" for at, comment in enumerate(comments)]
+    out = read(
+        tmp_path, rows[0], "0.batch|batch|COMPLETED|0:0||||cpu=1||gpu3|", *rows[1:], header=f"{HEADER}|AdminComment"
+    )
+    assert out.trials["user_attrs.gpu_util_pct"].fillna(-1).tolist() == [50.0, -1, -1, 30.0]
+    assert out.trials["user_attrs.gpu_util_lowest_pct"].fillna(-1).tolist() == [10.0, -1, -1, 30.0]
+    assert out.trials["user_attrs.gpu_mem_used_mib"].fillna(-1).tolist() == [3072.0, -1, -1, 3072.0]
+    assert out.trials["user_attrs.gpu_mem_total_mib"].fillna(-1).tolist() == [2.0**17, -1, -1, 2.0**17]
+    assert not any("JS1" in str(cell) for cell in out.trials.to_numpy().ravel())
+    assert [(one.kind, one.count, one.line, one.lost) for one in out.problems] == [
+        ("record of jobstats", 1, 5, False),
+        ("value of jobstats that is none", 1, 6, False),
+    ]
+    assert out.notes[0] == "jobstats recorded the GPU utilization of 2 of 4 jobs; the mean of these jobs is 40 %."
