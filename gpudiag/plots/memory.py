@@ -53,7 +53,7 @@ def _draw_fill(ax: Axes, rows: pd.DataFrame, ceiling: float) -> None:
     ax.barh(y, gib["total_mib"], height=0.7, color=RULE, label="capacity")
     ax.barh(y, gib["max_mib"], height=0.7, color=row_colors(rows.index), alpha=0.55, label="max")
     ax.scatter(gib["mean_mib"], y, marker="o", s=22, color=INK, zorder=3, label="mean")
-    ax.set(xlabel="memory used [GiB]", xlim=(0, ceiling * 1.05))
+    ax.set(xlabel="memory used [GiB]", xlim=(0, max(1.05 * ceiling, 0.001)))
     gpu_rows(ax, list(rows.index))
     handles: list[Artist] = [Patch(facecolor=row_colors(rows.index)[0], alpha=0.55, label="max")]
     handles.append(Line2D([], [], color=INK, marker="o", markersize=5, linestyle="none", label="mean"))
