@@ -12,6 +12,8 @@ from gpudiag.errors import InputError, expected
 from gpudiag.readers import telemetry, trials
 from gpudiag.readers._io.source import Source
 from gpudiag.readers.artifacts import (
+    flight_recorder,
+    flight_recorder_pickle,
     hydra_multirun,
     lightning_csv,
     nsight_systems,
@@ -40,6 +42,8 @@ _FORMATS: tuple[Reader[Trials], ...] = (
     hydra_multirun.READER,
     torch_profiler.READER,
     nsight_systems.READER,
+    flight_recorder.READER,
+    flight_recorder_pickle.READER,
 )
 
 
