@@ -19,6 +19,7 @@ DUMP = (
     "Set TORCH_FR_BUFFER_SIZE=2000 (before PyTorch 2.9 TORCH_NCCL_TRACE_BUFFER_SIZE) and TORCH_NCCL_DUMP_ON_TIMEOUT=1 "
     "before the training, and give the dump of each rank as JSON."
 )
+OF = " of "
 SIZED = ("all_reduce", "broadcast", "reduce", "all_gather", "_all_gather_base", "_allgather_base")
 SIZED_BY_OUTPUT = ("reduce_scatter", "_reduce_scatter_base")
 """Operations to which every rank brings, or of which every rank gets, as many elements; their shapes may differ."""
@@ -163,7 +164,7 @@ def _hangs(found: list[Group]) -> Iterator[Hang]:
             seq, kind = int(beyond.min()), "missing"
         missing = tuple(sorted(rank for rank, last in known.items() if last < seq))
         others = set().union(*(ranks for name, ranks in waits.items() if name != group.name))
-        elsewhere = bool(missing) and set(missing) <= others
+        elsewhere = bool(set(missing) & others)
         yield Hang(
             group, seq, kind, missing, waiting[waiting["seq"] == seq].drop_duplicates("rank", keep="last"), elsewhere
         )
@@ -201,7 +202,10 @@ def _mismatch(group: Group) -> Mismatch | None:
     nexts = made.xs(seq + 1, level="seq") if seq + 1 in made.index.get_level_values("seq") else pd.Series(dtype=object)
     mine = {str(nexts.get(rank, "")) for rank in ranks}
     theirs = {str(nexts.get(rank, "")) for rank in here.index[here.eq(usual)]}
-    return Mismatch(_named(group), seq, usual, other, ranks, mine == {usual} and theirs == {other})
+    swapped = mine == {usual} and theirs == {other}
+    if usual.partition(OF)[0] != other.partition(OF)[0]:  # then their sizes are beside the point
+        usual, other = usual.partition(OF)[0], other.partition(OF)[0]
+    return Mismatch(_named(group), seq, usual, other, ranks, swapped)
 
 
 def _signatures(calls: pd.DataFrame) -> pd.Series:
@@ -211,9 +215,9 @@ def _signatures(calls: pd.DataFrame) -> pd.Series:
         if f"{side}_elements" not in calls:
             continue
         sized = calls["name"].isin(names) & calls[f"{side}_elements"].notna()
-        text = " of " + calls[f"{side}_elements"].astype(str) + " elements"
+        text = OF + calls[f"{side}_elements"].astype(str) + " elements"
         if f"{side}_types" in calls:
-            text = text + (" " + calls[f"{side}_types"].astype(object)).where(calls[f"{side}_types"].notna(), "")
+            text = text + (" (" + calls[f"{side}_types"].astype(object) + ")").where(calls[f"{side}_types"].notna(), "")
         out = out.where(~sized, out + text)
     return out.astype(str)
 

@@ -17,8 +17,8 @@ _SENDS = r"(?:send|recv)\b"
 class Group:
     """The collectives of one process group.
 
-    ``calls``: a row a collective of a rank, by (rank, seq). ``members``: its ranks, where no dump states them those
-    that called. ``last`` by rank: the last collective it scheduled, -1 for none; a rank of which this is not known is
+    ``calls``: a row an entry, by rank and number. ``members``: its ranks, where no dump states them those that
+    called. ``last`` by rank: the last collective it scheduled, -1 for none; a rank of which this is not known is
     in ``unknown``.
     """
 
@@ -31,8 +31,9 @@ class Group:
 
     @property
     def open(self) -> pd.DataFrame:
-        """Calls that have not ended."""
-        return self.calls[self.calls["state"].isin(OPEN)]
+        """Calls that have not ended. Of a coalesced one, which has several entries, the last holds its state."""
+        ends = self.calls.drop_duplicates(["rank", "seq"], keep="last")
+        return ends[ends["state"].isin(OPEN)]
 
 
 def newest_dumps(run: Run) -> pd.DataFrame:
@@ -65,7 +66,7 @@ def groups(rows: pd.DataFrame) -> Iterator[Group]:
 
 
 def _collectives(rows: pd.DataFrame) -> pd.DataFrame:
-    """Collectives with a number. Of a coalesced one, which has several entries, the last one holds its state."""
+    """Collectives with a number, in the order of their entries."""
     sends = rows["kind"].eq("p2p") | rows["name"].str.match(_SENDS, na=False)
     # The entry that ends a batch of sends may be counted as a collective, though not all ranks take part.
     after = sends.shift(fill_value=False) & rows["rank"].eq(rows["rank"].shift()) & rows["name"].eq("coalesced")
