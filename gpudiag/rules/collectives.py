@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from datetime import datetime
 
 from gpudiag.errors import NotMeasurable
@@ -18,7 +19,7 @@ SURE = 0.9
 
 
 def _hang(found: CollectivesProfile, kind: str, min_wait_s: float) -> Evidence | None:
-    """Evidence of such a hang. Raises NotMeasurable where a rank without a dump may be the cause."""
+    """Evidence of such a hang. Raises NotMeasurable where an unknown rank may be the cause, or times are unknown."""
     if found.hang == "open" and found.wait_s > min_wait_s:
         raise NotMeasurable(
             "The ranks {waiting} wait in {collective}, but how far the ranks {unknown} came is not known.",
@@ -26,6 +27,10 @@ def _hang(found: CollectivesProfile, kind: str, min_wait_s: float) -> Evidence |
             waiting=_each(found.waiting_ranks),
             collective=found.collective,
             unknown=_each(found.unknown_ranks),
+        )
+    if found.hang in (kind, "open") and math.isnan(found.wait_s):
+        raise NotMeasurable(
+            "Ranks wait in {collective}, but since when is not known.", DUMP, collective=found.collective
         )
     if found.hang != kind or not found.wait_s > min_wait_s:
         return None
@@ -114,8 +119,8 @@ def collective_stuck(found: CollectivesProfile, *, min_wait_s: float = 60.0) -> 
         Given("swapped", ": the two are swapped"),
         ".",
     ),
-    remedy="Make all ranks call the same collectives in the same order, with tensors of the same size: no collective "
-    "within 'if rank == 0', and none in the order of a set or of a folder's files.",
+    remedy="Make all ranks call the same collectives in the same order, with tensors of the same size. Look for one "
+    "within 'if rank == 0', or in the order of a set.",
     refuted_by="Not a problem if the dumps are of two different runs.",
 )
 def collective_mismatch(found: CollectivesProfile) -> Evidence | None:
