@@ -50,7 +50,7 @@ class Dump:
         entries = [self._entry(at, call, unknown) for at, call in enumerate(self.calls)]
         status = {"last_enqueued_collective": max((call.seq for call in self.calls), default=-1)}
         held = {
-            "version": "2.10",
+            "version": "2.4",
             "nccl_version": "2.26.2",
             "pg_config": groups,
             "pg_status": {

@@ -16,7 +16,7 @@ from gpudiag.run import Run
 from gpudiag.schema import text_dtype
 
 DUMP = (
-    "Set TORCH_FR_BUFFER_SIZE=2000 (before PyTorch 2.9 TORCH_NCCL_TRACE_BUFFER_SIZE) and TORCH_NCCL_DUMP_ON_TIMEOUT=1 "
+    "Set TORCH_NCCL_TRACE_BUFFER_SIZE=2000 (newer: TORCH_FR_BUFFER_SIZE) and TORCH_NCCL_DUMP_ON_TIMEOUT=1 "
     "before the training, and give the dump of each rank as JSON."
 )
 OF = " of "
