@@ -248,6 +248,7 @@ def _assemble(
         else (telemetry.events if len(telemetry.events) else trials.events),
         steps=trials.steps,
         profiled=trials.profiled,
+        collectives=trials.collectives,
         info=info,
     )
     run = passwords_hidden(run)

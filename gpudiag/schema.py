@@ -274,6 +274,41 @@ PROFILED = TableSpec(
     ),
 )
 
+MOST_RANK = 10**7
+ENTRY_STATES = ("scheduled", "started", "completed", "none", "unknown")
+"""How far a collective came on a rank; none: the rank has recorded no collective at all; unknown: damaged."""
+
+COLLECTIVES = TableSpec(
+    "collectives",
+    "one entry of the flight recorder of one rank",
+    ("path", "record"),
+    (
+        ColumnSpec("path", "text", "file of the dump", required=True),
+        ColumnSpec("rank", "key", "rank of the process", "", 0, MOST_RANK, required=True),
+        ColumnSpec("group", "text", "name of the process group", required=True),
+        ColumnSpec("group_title", "text", "what the group is for, as the program says"),
+        ColumnSpec("group_ranks", "text", "ranks of the group, joined by a comma"),
+        ColumnSpec("record", "key", "number of the entry in its recorder, which keeps the last ones", required=True),
+        ColumnSpec("kind", "text", "collective, which all ranks of the group call, or p2p", required=True),
+        ColumnSpec("seq", "int", "number of the collective in its group, the same on all ranks", "", 0, 2**53),
+        ColumnSpec("op", "int", "number of the operation, of which a coalesced collective has several", "", 0, 2**53),
+        ColumnSpec("name", "text", "operation, such as all_reduce", required=True),
+        ColumnSpec("state", "text", "scheduled, started, completed, none or unknown", required=True),
+        ColumnSpec("time", "time", "when the rank scheduled it, UTC", required=True),
+        ColumnSpec("started", "time", "when it was seen to have started, UTC"),
+        ColumnSpec("completed", "time", "when it was seen to have ended, UTC"),
+        ColumnSpec("input_sizes", "text", "shapes of what goes in, as 1024x8, 4"),
+        ColumnSpec("input_elements", "int", "elements of these", "", 0, 2**53),
+        ColumnSpec("input_types", "text", "their types"),
+        ColumnSpec("output_sizes", "text", "shapes of what comes out"),
+        ColumnSpec("output_elements", "int", "elements of these", "", 0, 2**53),
+        ColumnSpec("output_types", "text", "their types"),
+        ColumnSpec("timeout_s", "float", "time after which the watchdog ends the process", "s", 0, MOST_S),
+        ColumnSpec("timed_out", "int", "1 where the watchdog gave it up", "", 0, 1),
+        ColumnSpec("written", "time", "when the file was last written, UTC: the dump, or a copy of it"),
+    ),
+)
+
 STUDIES = TableSpec(
     "studies",
     "one study or batch",
@@ -290,7 +325,8 @@ STUDIES = TableSpec(
 )
 
 TABLES: dict[str, TableSpec] = {
-    table.name: table for table in (GPU, GPUS, PROCESSES, HOST, TRIALS, REPORTS, EVENTS, STEPS, PROFILED, STUDIES)
+    table.name: table
+    for table in (GPU, GPUS, PROCESSES, HOST, TRIALS, REPORTS, EVENTS, STEPS, PROFILED, COLLECTIVES, STUDIES)
 }
 
 STATES = ("COMPLETE", "PRUNED", "FAIL", "RUNNING", "WAITING")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from planted import (
+    collectives,
     course,
     failures,
     feed,
@@ -17,5 +18,5 @@ from planted import (
 )  # fmt: skip
 from planted.base import FAULTS, Edge, Fault
 
-__all__ = ["FAULTS", "Edge", "Fault", "course", "failures", "feed", "hardware", "memory", "profiled", "pruning",
-           "recording", "steps", "trials", "utilization"]  # fmt: skip
+__all__ = ["FAULTS", "Edge", "Fault", "collectives", "course", "failures", "feed", "hardware", "memory", "profiled",
+           "pruning", "recording", "steps", "trials", "utilization"]  # fmt: skip

@@ -105,9 +105,10 @@ def _describe_telemetry(data: Telemetry, path: str, sha256: str) -> InputRecord:
 
 def _describe_trials(data: Trials, path: str, kind: InputKind, sha256: str) -> InputRecord:
     trials = data.trials
-    dated = data.steps if len(data.steps) else data.profiled
+    dated = next((table for table in (data.steps, data.profiled, data.collectives) if len(table)), data.profiled)
     timestamps = pd.concat([trials["start"], trials["end"]]) if len(trials) else dated["time"]
-    main = next((table for table in (trials, data.events, data.steps, data.profiled) if len(table)), trials)
+    tables = (trials, data.events, data.steps, data.profiled, data.collectives)
+    main = next((table for table in tables if len(table)), trials)
     return InputRecord(
         path=path,
         kind=kind,

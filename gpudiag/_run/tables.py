@@ -152,4 +152,5 @@ class RunTables(Shown):
     events: pd.DataFrame = field(default_factory=no_rows("events"))
     steps: pd.DataFrame = field(default_factory=no_rows("steps"))
     profiled: pd.DataFrame = field(default_factory=no_rows("profiled"))
+    collectives: pd.DataFrame = field(default_factory=no_rows("collectives"))
     info: RunInfo = field(default_factory=RunInfo)

@@ -20,7 +20,7 @@ def worker_names(run: RunTables) -> pd.Series:
     for column in COLUMNS:
         if column in run.trials:
             names = names.fillna(run.trials[column].astype(object))
-    if names.notna().all() or run.events.empty or "worker" not in run.events:
+    if names.notna().all() or run.events.empty or not {"worker", "trial"} <= set(run.events):
         return names
     said = run.events.dropna(subset=["worker", "trial"]).groupby("trial")["worker"].agg(["nunique", "first"])
     alone = ~run.trials["trial"].duplicated(keep=False)

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from gpudiag.advice import (
+    collectives,
     compute,
     devices,
     hardware,
@@ -27,6 +28,7 @@ TOPICS = (
     input,
     compute,
     profiled,
+    collectives,
     steps,
     parallelism,
     startup,

@@ -35,6 +35,7 @@ TOPICS = (
     "loader",
     "steps",
     "profiled",
+    "collectives",
     "leak",
     "throttle",
     "events",

@@ -98,11 +98,13 @@ class Trials(Shown):
     reader: str = ""
     steps: pd.DataFrame = field(default_factory=no_rows("steps"))
     profiled: pd.DataFrame = field(default_factory=no_rows("profiled"))
+    collectives: pd.DataFrame = field(default_factory=no_rows("collectives"))
 
     @property
     def rows(self) -> int:
-        """Trials read; of a log the events and the lines on steps, of a trace its GPUs."""
-        return len(self.trials) or len(self.events) + len(self.steps) + len(self.profiled)
+        """Trials read; of a log the events and the lines on steps, of a trace its GPUs, of a dump its collectives."""
+        logged = (self.events, self.steps, self.profiled, self.collectives)
+        return len(self.trials) or sum(len(table) for table in logged)
 
     def to_frame(self) -> pd.DataFrame:
         """``trials``."""

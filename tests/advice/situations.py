@@ -35,6 +35,7 @@ class Told:
             trials=pd.DataFrame(index=range(n_trials)),
             processes=pd.DataFrame(),
             profiled=pd.DataFrame(),
+            collectives=pd.DataFrame(),
             steps=pd.DataFrame({"series": []}),
             info=SimpleNamespace(settings=Settings(), dataloader=DataLoader(), inputs=()),
         )

@@ -57,7 +57,7 @@ TORCH_NAMES = {
     "autocast", "bfloat16", "compile", "save", "device", "set_float32_matmul_precision", "OutOfMemoryError", "cuda",
     "cuda.OutOfMemoryError", "cuda.empty_cache", "cuda.mem_get_info", "cuda.set_per_process_memory_fraction",
     "cuda.device_count", "distributed", "distributed.checkpoint",
-    "distributed.checkpoint.async_save",
+    "distributed.checkpoint.async_save", "utils", "utils.data", "utils.data.DistributedSampler",
 }  # fmt: skip
 """What is used of PyTorch 2 (docs.pytorch.org/docs/stable): it is not installed here."""
 OF_OBJECTS = {
@@ -127,7 +127,7 @@ def proposals(reader: str, framework: str) -> dict[str, Proposal]:
 
 def python_of(code: str) -> str | None:
     """The lines as Python; None of a shell."""
-    if re.search(r"^(for i in \$|sudo |nvidia-smi|nohup |du -sh|gpudiag |pip |python )", code):
+    if re.search(r"^(for i in \$|sudo |nvidia-smi|nohup |du -sh|gpudiag |pip |python |py-spy |TORCH_|NCCL_)", code):
         return None
     if re.search(r"^[-+ ]", code):  # a diff: what it leaves
         code = "\n".join(line[1:] for line in code.splitlines() if not line.startswith("-"))

@@ -8,11 +8,13 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import numpy as np
 import pandas as pd
 from changes import CHANGES
 from hypothesis import strategies as st
+from writtendumps import Call, Dump, calls
 
 from gpudiag._run.sound import sound
 from gpudiag.alignment import apply_clock, establish_clock
@@ -22,7 +24,7 @@ from gpudiag.schema import TABLES
 from gpudiag.simulation import simulate
 
 SAMPLES = Path(__file__).resolve().parent.parent.parent / "data" / "samples"
-BASES = (*sorted(str(path.parent.relative_to(SAMPLES)) for path in SAMPLES.rglob("run.toml")), "simulated")
+BASES = (*sorted(str(path.parent.relative_to(SAMPLES)) for path in SAMPLES.rglob("run.toml")), "simulated", "hung")
 MOST_ROWS = 300
 """Of a table: enough for every measure, few enough for many examples."""
 LENGTHS = (MOST_ROWS, 40, 7, 2, 1, 0)
@@ -54,7 +56,20 @@ class Recipe:
 
 @cache
 def base(name: str) -> Run:
+    if name == "hung":
+        return _hung()
     return simulate(seed=3, n_trials=30, startup_s=(5.0, 9.0)).run if name == "simulated" else load_run(SAMPLES / name)
+
+
+def _hung() -> Run:
+    """Flight recorders of four ranks: one did not come in one group, and another called something else in another."""
+    with TemporaryDirectory() as folder:
+        for rank in range(4):
+            last = [] if rank == 2 else [Call(41, 41.0, None)]
+            other = Call(3, 20.0, name="broadcast" if rank == 1 else "all_reduce", group="1")
+            members = {"0": range(4), "1": range(4)}
+            Dump(rank, [*calls(40), other, *last], members).write(Path(folder), written_s=900.0)
+        return load_run(folder)
 
 
 def made(recipe: Recipe) -> Run:

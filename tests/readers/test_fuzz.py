@@ -17,6 +17,7 @@ from types import ModuleType
 import pytest
 from mutations import cell, cut, lines, noise, token
 from reading import refusal
+from writtendumps import Call, Dump
 
 from gpudiag.readers import artifacts, telemetry, trials
 
@@ -109,6 +110,9 @@ def _contents(folder: Path) -> dict[str, Content]:
     trace = traces.training(2)
     out["torch-profiler:small"] = trace.text().encode()
     out["nsight-systems:small"] = traces.exported(trace, folder / "report.sqlite").read_bytes()
+    out["torch-flight-recorder:small"] = json.dumps(
+        Dump(1, [Call(1, 1.0), Call(2, 2.0, None)]).as_json() | {"rank": 1}
+    ).encode()
     return out | {f"{name}:small": content for name, content in ARTIFACTS.items()}
 
 

@@ -19,6 +19,7 @@ from gpudiag.report._render import fragments, terminal
 from gpudiag.report._render.blocks import Block, Chip, Figure, FindingBlock, Folded, Note, Number, TableBlock
 from gpudiag.report._render.markdown import render
 from gpudiag.report._sections.bottleneck import CLASSES, bottleneck, limit
+from gpudiag.report._sections.collectives import collectives
 from gpudiag.report._sections.profiled import profiled
 from gpudiag.report.format import UNKNOWN
 from gpudiag.report.kinds.parallelism import between
@@ -85,6 +86,55 @@ def test_few_ranks_are_rows_and_many_a_map(document: dict[str, Any], n: int, kin
     if isinstance(shown, TableBlock):
         assert shown.columns == ("Rank", "Computing", "Communicating alone", "Idle: launching")
         assert len(shown.rows) == n
+
+
+def with_dumps(document: dict[str, Any], n: int, hang: str) -> None:
+    """Dumps of so many ranks, of which the second is missing, or has no dump."""
+    where = {"missing_ranks": "1" if hang == "missing" else "", "unknown_ranks": "1" if hang == "open" else ""}
+    facts = {
+        "n_dumps": n, "hang": hang, "collective": "all_reduce number 11", "group": "<b>0", **where, "n_waiting": n - 1,
+        "waiting_ranks": "0, 2, 3", "waiting_since": "2026-02-03T14:00:11+00:00", "wait_s": 600.0,
+    }  # fmt: skip
+    for rank in range(n):
+        role = (
+            ("waiting", "ended")[hang == ""]
+            if rank != 1
+            else {"missing": "missing", "open": "unknown"}.get(hang, "ended")
+        )
+        cells = {"last_seq": 1041.0, "last_name": "<i>", "last_state": "started", "scheduled": None, "role": role}
+        facts |= {f"rank.{rank}.{name}": value for name, value in cells.items()}
+    document["measures"]["collectives"] = {name: {"value": value, "unit": ""} for name, value in facts.items()}
+
+
+@pytest.mark.parametrize(("hang", "says"), [
+    ("missing", "Rank 1 never came to all_reduce number 11 of group <b>0; ranks 0, 2 and 3 have waited for it since "
+     "2026-02-03 15:00:11, for up to 10 min."),
+    ("stuck", "All ranks came to all_reduce number 11 of group <b>0, and it does not end: ranks 0, 2 and 3 have waited "
+     "for it since 2026-02-03 15:00:11, for up to 10 min."),
+    ("open", "Ranks 0, 2 and 3 have waited in all_reduce number 11 of group <b>0 since 2026-02-03 15:00:11, for up to "
+     "10 min. No dump says how far rank 1 came."),
+])  # fmt: skip
+def test_where_a_training_hangs_is_a_sentence_and_a_row_a_rank(document: dict[str, Any], hang: str, says: str) -> None:
+    document["run"]["timezone"] = "Europe/Berlin"
+    with_dumps(document, 4, hang)
+    note, table = collectives(typed(document))
+    assert note == Note(says)
+    assert isinstance(table, TableBlock) and [row[0] for row in table.rows] == (
+        ["0", "2", "3", "1"] if hang == "stuck" else ["1", "0", "2", "3"]
+    )
+
+
+def test_of_many_ranks_the_missing_ones_are_shown(document: dict[str, Any]) -> None:
+    with_dumps(document, 40, "missing")
+    _, table, more = collectives(typed(document))
+    assert isinstance(table, TableBlock) and table.rows[0][0] == "1" and len(table.rows) == 16
+    assert more == Note("And 24 ranks more.")
+
+
+def test_without_a_hang_a_sentence_is_enough(document: dict[str, Any]) -> None:
+    assert collectives(typed(document)) == []
+    with_dumps(document, 4, "")
+    assert collectives(typed(document)) == [Note("No rank waits in a collective, by the flight recorders of 4 ranks.")]
 
 
 def test_every_section_shows_something_of_the_toy(document: dict[str, Any]) -> None:

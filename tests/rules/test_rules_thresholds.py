@@ -11,6 +11,7 @@ from small_profiles import NAN, TIMES, profile, verdict
 
 from gpudiag.measures.agreement import AgreementProfile
 from gpudiag.measures.balance import BalanceProfile
+from gpudiag.measures.collectives import CollectivesProfile
 from gpudiag.measures.events import EventsProfile
 from gpudiag.measures.failures import FailuresProfile
 from gpudiag.measures.feed import FeedProfile
@@ -37,6 +38,8 @@ FAILED = pd.DataFrame({"name": ["3"], "kind": ["oom"], "follows": [False]})
 LOST = pd.DataFrame({"time": [TIMES], "gpu": ["1"], "kind": ["gpu_lost"], "xid": [79.0], "detail": ["Xid 79"]})
 FAR = pd.DataFrame({"trial": [9], "name": ["9"], "state": ["PRUNED"], "duration_s": [2000.0], "median_s": [100.0]})
 UNREAD = pd.DataFrame({"path": ["o.db"], "error": ["o.db: is locked."]})
+HUNG = {"collective": "all_reduce number 7", "group": "0", "wait_s": 60.1, "n_waiting": 2.0, "n_ranks": 3.0,
+        "waiting_ranks": "0, 2", "waiting_since": "2026-02-03T08:00:00+00:00"}  # fmt: skip
 STATED = pd.DataFrame({"what": ["COMPLETE"], "stated": [10.0], "found": [8.0]})
 
 FAULTS: dict[str, tuple[type, dict[str, Any], Severity]] = {
@@ -150,6 +153,13 @@ FAULTS: dict[str, tuple[type, dict[str, Any], Severity]] = {
         RecorderProfile,
         {"mixed": pd.DataFrame({"gpu": ["0, 1"], "kind": ["shared"], "name": ["uuid"], "n": [1]})},
         WARNING,
+    ),
+    "rank-missing": (CollectivesProfile, {**HUNG, "hang": "missing", "missing_ranks": "1", "n_missing": 1.0}, CRITICAL),
+    "collective-stuck": (CollectivesProfile, {**HUNG, "hang": "stuck"}, CRITICAL),
+    "collective-mismatch": (
+        CollectivesProfile,
+        {"mismatch": "7", "other_ranks": "1", "other_call": "reduce", "usual_call": "barrier"},
+        CRITICAL,
     ),
     "input-unread": (InputsProfile, {"n_inputs": 2, "n_unread": 1, "unread": UNREAD}, WARNING),
 }
@@ -295,6 +305,17 @@ SHORT: list[tuple[str, dict[str, Any], Status | Severity]] = [
     ("study-tail", {"peak": 1}, NOT_APPLICABLE),
     ("stated-counts-differ", {"stated": STATED.assign(found=10.0)}, OK),
     ("stated-counts-differ", {"stated": STATED.iloc[:0]}, NOT_APPLICABLE),
+    ("rank-missing", {"wait_s": 60.0}, OK),
+    ("rank-missing", {"wait_s": NAN}, NOT_ASSESSED),
+    ("rank-missing", {"hang": "stuck"}, OK),
+    ("rank-missing", {"hang": "open", "unknown_ranks": "1"}, NOT_ASSESSED),
+    ("rank-missing", {"hang": "open", "unknown_ranks": "1", "wait_s": 60.0}, OK),
+    ("collective-stuck", {"wait_s": 60.0}, OK),
+    ("collective-stuck", {"wait_s": NAN}, NOT_ASSESSED),
+    ("collective-stuck", {"hang": "missing"}, OK),
+    ("collective-stuck", {"hang": "", "wait_s": NAN}, OK),
+    ("collective-mismatch", {"mismatch": ""}, OK),
+    ("collective-mismatch", {"mismatch": "", "n_unseen": 1}, NOT_ASSESSED),
     ("input-unread", {"n_unread": 0, "unread": UNREAD.iloc[:0]}, NOT_APPLICABLE),
     ("pruned-too-early", {"rho_high": 0.3}, NOT_ASSESSED),
     ("pruned-too-early", {"rho_high": 0.95, "rho_low": 0.71}, OK),

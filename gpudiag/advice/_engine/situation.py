@@ -111,10 +111,11 @@ class Situation:
 
     @property
     def torch(self) -> bool:
-        """False where PyTorch's code is of no use: trees are boosted, or nothing shows a data loader of tasks, and
-        no step was profiled.
+        """False where PyTorch's code is of no use: trees are boosted, or nothing shows a data loader of tasks, no
+        step was profiled, and no collective recorded.
         """
         shown = self.optuna or bool(self.dataloader.model_fields_set) or len(self.analysis.run.profiled) > 0
+        shown = shown or len(self.analysis.run.collectives) > 0
         return not is_boosting(self.analysis.run) and shown
 
     @property

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pandas as pd
 
 from gpudiag.readers.base import Trials
-from gpudiag.schema import EVENTS, PROFILED, REPORTS, STEPS, STUDIES, TRIALS, TableSpec, conform, empty
+from gpudiag.schema import COLLECTIVES, EVENTS, PROFILED, REPORTS, STEPS, STUDIES, TRIALS, TableSpec, conform, empty
 
 
 def merge(parts: Sequence[Trials]) -> Trials:
@@ -34,6 +34,7 @@ def merge(parts: Sequence[Trials]) -> Trials:
         events=_joined([p.events for p in kept], EVENTS),
         steps=_joined([p.steps for p in kept], STEPS),
         profiled=_joined([p.profiled for p in kept], PROFILED),
+        collectives=_joined([p.collectives for p in kept], COLLECTIVES),
         problems=tuple(problem for p in parts for problem in p.problems),
         notes=(*(note for p in parts for note in p.notes), *notes),
         reader=", ".join(dict.fromkeys(p.reader for p in kept)),

@@ -12,6 +12,8 @@ from gpudiag.errors import InputError, expected
 from gpudiag.readers import telemetry, trials
 from gpudiag.readers._io.source import Source
 from gpudiag.readers.artifacts import (
+    flight_recorder,
+    flight_recorder_pickle,
     hydra_multirun,
     lightning_csv,
     nextflow_trace,
@@ -46,6 +48,8 @@ _FORMATS: tuple[Reader[Trials], ...] = (
     nsight_systems.READER,
     torch_memory.READER,
     xla_profiler.READER,
+    flight_recorder.READER,
+    flight_recorder_pickle.READER,
 )
 
 

@@ -1,10 +1,11 @@
-"""The section on the steps of a training, by its own log and by a profiler."""
+"""The section on the steps of a training: by its own log, by a profiler, and by the recorders of its collectives."""
 
 from __future__ import annotations
 
 from gpudiag.measures.loader import LoaderProfile
 from gpudiag.measures.steps import StepsProfile
 from gpudiag.report._render.blocks import Block, Figure, Note, Number, TableBlock
+from gpudiag.report._sections.collectives import collectives
 from gpudiag.report._sections.profiled import profiled
 from gpudiag.report.document import Document, TopicValues
 from gpudiag.report.format import duration, listed, plural, share
@@ -14,10 +15,10 @@ WELL_PCT = 95.0
 
 
 def steps(document: Document) -> list[Block]:
-    """How long a step took, what time passed outside of steps, and what the GPU did in profiled ones; nothing where
-    neither a log nor a trace says so.
+    """How long a step took, what time passed outside of steps, what the GPU did in profiled ones, and in which
+    collective the training hangs; nothing where no input says so.
     """
-    return [*_logged(document), *profiled(document)]
+    return [*collectives(document), *_logged(document), *profiled(document)]
 
 
 def _logged(document: Document) -> list[Block]:

@@ -1,0 +1,65 @@
+"""The collective at which a training hangs: who did not come, who waits, and the last collective of each rank."""
+
+from __future__ import annotations
+
+from gpudiag.measures.collectives import CollectivesProfile, CollectivesRank
+from gpudiag.report._render.blocks import Block, Note, Number, TableBlock
+from gpudiag.report.document import Document, TopicValues
+from gpudiag.report.format import count, duration, listed, plural, safe, timestamp, zone
+
+MOST_ROWS = 16
+ROLES = ("missing", "unknown", "waiting", "ended")
+"""In this order: who is to be looked at first."""
+
+
+def collectives(document: Document) -> list[Block]:
+    """A sentence and a row a rank; nothing without a dump."""
+    facts = document.values(CollectivesProfile)
+    if not facts:
+        return []
+    n = facts[CollectivesProfile.n_dumps]
+    if not facts[CollectivesProfile.hang]:
+        return [Note(f"No rank waits in a collective, by the flight recorders of {plural(n, 'rank')}.")]
+    rows = sorted(
+        facts.by_row(CollectivesRank).items(), key=lambda row: (ROLES.index(str(row[1]["role"])), int(row[0]))
+    )
+    shown = tuple(
+        (
+            safe(rank),
+            safe(cells["role"]),
+            safe(cells["last_name"]) or "none",
+            Number(count(cells["last_seq"] if isinstance(cells["last_seq"], float | int) else None)),
+            safe(cells["last_state"]),
+            timestamp(cells["scheduled"] if isinstance(cells["scheduled"], str) else None, zone(document.run.timezone)),
+        )
+        for rank, cells in rows[:MOST_ROWS]
+    )
+    table = TableBlock(("Rank", "Is", "Last collective", "Number", "State", "Scheduled"), shown)
+    more = [Note(f"And {plural(len(rows) - MOST_ROWS, 'rank')} more.")] if len(rows) > MOST_ROWS else []
+    return [Note(_said(facts, document.run.timezone)), table, *more]
+
+
+def _said(facts: TopicValues, timezone: str) -> str:
+    """The hang in one or two sentences."""
+    missing, waiting = (_ranks(facts[name]) for name in (
+        CollectivesProfile.missing_ranks, CollectivesProfile.waiting_ranks
+    ))  # fmt: skip
+    what = f"{safe(facts[CollectivesProfile.collective])} of group {safe(facts[CollectivesProfile.group])}"
+    since = timestamp(facts[CollectivesProfile.waiting_since] or None, zone(timezone))
+    several = facts[CollectivesProfile.n_waiting] > 1
+    waited = f"{waiting} {'have' if several else 'has'} waited for it since {since}"
+    wait_s = facts.get(CollectivesProfile.wait_s)
+    if wait_s is not None:
+        waited += f", for up to {duration(wait_s)}"
+    unknown = facts[CollectivesProfile.unknown_ranks]
+    doubt = f" No dump says how far {_ranks(unknown).lower()} came." if unknown else ""
+    if facts[CollectivesProfile.hang] == "missing":
+        return f"{missing} never came to {what}; {waited.lower()}.{doubt}"
+    if facts[CollectivesProfile.hang] == "stuck":
+        return f"All ranks came to {what}, and it does not end: {waited.lower()}.{doubt}"
+    return f"{waited[:1]}{waited[1:].replace('for it', f'in {what}', 1)}.{doubt}"
+
+
+def _ranks(text: str) -> str:
+    each = text.split(", ")
+    return f"Ranks {listed(each)}" if len(each) > 1 or "-" in text else f"Rank {safe(text)}"

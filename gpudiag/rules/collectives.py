@@ -1,0 +1,150 @@
+"""In which collective does the training hang, and because of which rank?"""
+
+from __future__ import annotations
+
+import math
+from datetime import datetime
+
+from gpudiag.errors import NotMeasurable
+from gpudiag.measures.collectives import DUMP, CollectivesProfile, measure_collectives
+from gpudiag.rules._engine.evidence import Evidence
+from gpudiag.rules._engine.rule import rule
+from gpudiag.rules._engine.templates import Given
+from gpudiag.values import Value
+
+SINCE = (Given("known_since", " since {known_since} UTC"), Given("is_sure", ", for {wait_s}", ", for up to {wait_s}"))
+AGAIN = "Not a problem if a second dump, a minute later, shows a higher number: then the training goes on."
+SURE = 0.9
+"""Share of the longest possible wait from which on it is known."""
+
+
+def _hang(found: CollectivesProfile, kind: str, min_wait_s: float) -> Evidence | None:
+    """Evidence of such a hang. Raises NotMeasurable where an unknown rank may be the cause, or times are unknown."""
+    if found.hang == "open" and found.wait_s > min_wait_s:
+        raise NotMeasurable(
+            "The ranks {waiting} wait in {collective}, but how far the ranks {unknown} came is not known.",
+            "Give the dumps of those ranks too.",
+            waiting=_each(found.waiting_ranks),
+            collective=found.collective,
+            unknown=_each(found.unknown_ranks),
+        )
+    if found.hang in (kind, "open") and math.isnan(found.wait_s):
+        raise NotMeasurable(
+            "Ranks wait in {collective}, but since when is not known.", DUMP, collective=found.collective
+        )
+    if found.hang != kind or not found.wait_s > min_wait_s:
+        return None
+    extra: dict[str, Value] = {
+        "missing": _each(found.missing_ranks),
+        "waiting": _each(found.waiting_ranks),
+        "several_missing": found.n_missing > 1,
+        "several_wait": found.n_waiting > 1,
+        "all_wait": found.n_waiting == found.n_ranks,
+        "known_since": datetime.fromisoformat(found.waiting_since) if found.waiting_since else None,
+        "is_sure": found.wait_low_s >= SURE * found.wait_s,
+    }
+    where = {"collective": found.collective, "group": found.group, "waiting_ranks": found.waiting_ranks}
+    if kind == "missing":
+        where |= {"missing_ranks": found.missing_ranks}
+        where |= {"last_collective": found.last_collective} if found.last_collective else {}
+    return Evidence(
+        values={"wait_s": found.wait_s, "n_waiting": found.n_waiting, "n_ranks": found.n_ranks},
+        where=where,
+        margin=found.wait_s - min_wait_s,
+        extra=extra,
+    )
+
+
+@rule(
+    measure=measure_collectives,
+    severity="critical",
+    title="A rank did not come to a collective",
+    checks="Ranks in collectives",
+    says=(
+        Given("several_missing", "Ranks {missing}", "Rank {missing}"),
+        " never came to {collective} of group {group}; ",
+        Given("several_wait", "ranks {waiting} have", "rank {waiting} has"),
+        " waited for it",
+        SINCE,
+        ".",
+    ),
+    remedy="Find out what that rank did: py-spy dump on its process, the end of its log, and whether ranks may take "
+    "different branches or have different numbers of batches.",
+    refuted_by=AGAIN,
+    explained_by=("collective-mismatch",),
+)
+def rank_missing(found: CollectivesProfile, *, min_wait_s: float = 60.0) -> Evidence | None:
+    """A collective ends when all ranks have joined it: one that does not come stops all, until the timeout ends them.
+
+    Above 60 s (a default without a published source: PyTorch ends a collective of NCCL after 10 min). A rank without
+    a dump is not known to be missing.
+    """
+    return _hang(found, "missing", min_wait_s)
+
+
+@rule(
+    measure=measure_collectives,
+    severity="critical",
+    title="A collective does not end though all ranks came",
+    checks="Collectives that end",
+    says=(
+        Given("all_wait", "All {n_ranks:rank} came", "All ranks came"),
+        " to {collective} of group {group}, and it has not ended on ",
+        Given("all_wait", "any", Given("several_wait", "ranks {waiting}", "rank {waiting}")),
+        SINCE,
+        ".",
+    ),
+    remedy="Look at the network and the GPUs: NCCL_DEBUG=INFO, nvidia-smi nvlink -s, Xid errors in dmesg, and "
+    "nccl-tests on the same hosts.",
+    refuted_by=AGAIN,
+    explained_by=("collective-mismatch",),
+)
+def collective_stuck(found: CollectivesProfile, *, min_wait_s: float = 60.0) -> Evidence | None:
+    """Once all ranks are in a collective, only the network and the GPUs are left to move the data.
+
+    Above 60 s (a default without a published source: PyTorch ends a collective of NCCL after 10 min).
+    """
+    return _hang(found, "stuck", min_wait_s)
+
+
+@rule(
+    measure=measure_collectives,
+    severity="critical",
+    title="Ranks called different collectives",
+    checks="Collectives alike on all ranks",
+    says=(
+        "At number {mismatch} of group {mismatch_group} ",
+        Given("several_others", "ranks {others}", "rank {others}"),
+        " called {other_call}, where most called {usual_call}",
+        Given("swapped", ": the two are swapped"),
+        ".",
+    ),
+    remedy="Make all ranks call the same collectives in the same order, with tensors of the same size. Look for one "
+    "within 'if rank == 0', or in the order of a set.",
+    refuted_by="Not a problem if the dumps are of two different runs.",
+)
+def collective_mismatch(found: CollectivesProfile) -> Evidence | None:
+    """NCCL matches collectives by their order alone: where ranks call different ones, it hangs or mixes up the data.
+
+    Elements and types are compared where all ranks must agree on them, as in all_reduce (a default without a published
+    source: PyTorch's fr_trace compares their shapes too).
+    """
+    if not found.mismatch:
+        if found.n_unseen > 0:
+            raise NotMeasurable("The dumps do not show what {n:rank} called.", DUMP, n=found.n_unseen)
+        return None
+    return Evidence(
+        values={"n_dumps": found.n_dumps},
+        where={"other_ranks": found.other_ranks, "usual_call": found.usual_call, "other_call": found.other_call},
+        extra={
+            "mismatch": found.mismatch,
+            "mismatch_group": found.mismatch_group,
+            "others": _each(found.other_ranks),
+            "several_others": len(_each(found.other_ranks)) > 1 or "-" in found.other_ranks,
+            "swapped": found.swapped,
+        },
+    )
+
+
+def _each(ranks: str) -> list[str]:
+    return ranks.split(", ")

@@ -1,0 +1,235 @@
+"""Which collective a training hangs in, by dumps that are written from what each rank truly did."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from smallruns import gpu, run
+from writtendumps import Call, Dump, calls
+
+import gpudiag as gd
+from gpudiag.diagnosis import diagnose
+from gpudiag.errors import NotGiven
+from gpudiag.measures.collectives import CollectivesProfile, measure_collectives
+from gpudiag.rules._engine.verdict import Status
+
+RULES = ("rank-missing", "collective-stuck", "collective-mismatch")
+AFTER_S = 900.0
+
+
+def measured(tmp_path: Path, dumps: Sequence[Dump], written_s: float | None = AFTER_S) -> CollectivesProfile:
+    for dump in dumps:
+        dump.write(tmp_path, written_s=written_s)
+    return measure_collectives(gd.load_run(tmp_path))
+
+
+def statuses(tmp_path: Path, dumps: Sequence[Dump], written_s: float = AFTER_S) -> dict[str, str]:
+    for dump in dumps:
+        dump.write(tmp_path, written_s=written_s)
+    return {one.rule: one.status.value for one in diagnose(gd.load_run(tmp_path)).verdicts if one.rule in RULES}
+
+
+def hung(rank: int, last: int = 10, **unlike: Any) -> Dump:
+    """A rank that waits in the collective after ``last``."""
+    return Dump(rank, [*calls(last), Call(last + 1, last + 1.0, None, **unlike)])
+
+
+def test_a_run_without_a_dump_is_not_asked() -> None:
+    with pytest.raises(NotGiven):
+        measure_collectives(run(gpu=gpu(range(60), util_pct=50.0)))
+    verdicts = diagnose(run(gpu=gpu(range(60), util_pct=50.0))).verdicts
+    assert {one.status for one in verdicts if one.rule in RULES} == {Status.NOT_APPLICABLE}
+
+
+def test_healthy_dumps_give_no_finding(tmp_path: Path) -> None:
+    assert set(statuses(tmp_path, [Dump(rank, calls(20)) for rank in range(4)]).values()) == {"ok"}
+
+
+def test_a_dump_from_the_middle_of_a_healthy_training_gives_no_finding(tmp_path: Path) -> None:
+    """Ranks are never at the same place: the files say that they were written seconds later."""
+    dumps = [hung(0), hung(1), Dump(2, calls(10)), hung(3, 9)]
+    assert set(statuses(tmp_path, dumps, written_s=13.0).values()) == {"ok"}
+
+
+def test_a_rank_that_did_not_come(tmp_path: Path) -> None:
+    p = measured(tmp_path, [hung(0), hung(1), Dump(2, calls(10)), hung(3)])
+    assert (p.hang, p.missing_ranks, p.waiting_ranks, p.unknown_ranks) == ("missing", "2", "0, 1, 3", "")
+    assert (p.collective, p.group, p.last_collective) == (
+        "all_reduce number 11", "0 (default_pg)", "all_reduce number 10"
+    )  # fmt: skip
+    assert p.waiting_since.startswith("2026-02-03T14:00:11") and p.wait_s == 600.0 and p.timeout_s == 600.0
+    assert p.by_rank["role"].to_dict() == {"0": "waiting", "1": "waiting", "2": "missing", "3": "waiting"}
+    assert p.by_rank.loc["2", ["last_seq", "last_state"]].tolist() == [10.0, "completed"]
+
+
+def test_how_long_they_waited_is_between_what_the_dumps_and_their_files_say(tmp_path: Path) -> None:
+    late = Dump(1, [*calls(10), Call(11, 11.0, None), Call(1, 71.0, group="1")], {"0": range(2), "1": [1]})
+    p = measured(tmp_path, [Dump(0, calls(10), {"0": range(2)}), late], written_s=131.0)
+    assert p.hang == "missing" and p.wait_low_s == pytest.approx(60.01) and p.wait_s == 120.0
+    p = measured(tmp_path / "retired", [Dump(0, calls(10)), hung(1, retired=True)], written_s=11.5)
+    assert p.wait_low_s == p.wait_s == 600.0
+
+
+def test_a_rank_without_a_dump_is_unknown_and_not_missing(tmp_path: Path) -> None:
+    dumps = [hung(0), hung(1), hung(3)]
+    p = measured(tmp_path, dumps)
+    assert (p.hang, p.missing_ranks, p.unknown_ranks) == ("open", "", "2")
+    assert set(statuses(tmp_path, dumps).values()) == {"not_assessed"}
+
+
+def test_a_missing_rank_is_proven_though_another_has_no_dump(tmp_path: Path) -> None:
+    p = measured(tmp_path, [hung(0), Dump(1, calls(9))])
+    assert (p.hang, p.missing_ranks, p.unknown_ranks) == ("missing", "1", "2, 3")
+
+
+def test_all_came_and_none_ended(tmp_path: Path) -> None:
+    dumps = [hung(rank) for rank in range(4)]
+    dumps[3] = Dump(3, [*dumps[3].calls, Call(12, 12.0, None, started=False)])  # it went ahead: not what hangs
+    p = measured(tmp_path, dumps)
+    assert (p.hang, p.collective, p.n_waiting, p.missing_ranks) == ("stuck", "all_reduce number 11", 4, "")
+    assert statuses(tmp_path, dumps)["collective-stuck"] == "found"
+
+
+def test_the_rank_that_called_nothing_is_missing_from_the_first(tmp_path: Path) -> None:
+    first = [Dump(rank, [Call(1, 1.0, None)] if rank else []) for rank in range(4)]
+    p = measured(tmp_path, first)
+    assert (p.hang, p.missing_ranks, p.collective, p.last_collective) == ("missing", "0", "all_reduce number 1", "")
+
+
+def test_what_a_full_recorder_dropped_is_no_evidence(tmp_path: Path) -> None:
+    """Rank 1 keeps only the last of another group: whether it came to this one cannot be known."""
+    both = {"0": (0, 1), "1": (1,)}
+    full = Dump(1, [Call(seq, float(seq), group="1") for seq in range(50, 60)], both, first_record=80)
+    whole = replace(full, first_record=0)
+    waits = Dump(0, [Call(1, 1.0, None)], both)
+    assert measured(tmp_path / "full", [waits, full]).hang == "open"
+    assert measured(tmp_path / "whole", [waits, whole]).missing_ranks == "1"
+    late = [Dump(0, calls(90, first=41), first_record=40), Dump(1, calls(90, first=81), first_record=80)]
+    assert measured(tmp_path / "late", [replace(one, members={"0": (0, 1)}) for one in late]).hang == ""
+
+
+def test_the_cause_is_the_rank_that_waits_nowhere_itself(tmp_path: Path) -> None:
+    """Rank 3 never came to group 1; rank 2 waits for it there, and so 0 and 1 wait for both in group 0."""
+    groups = {"0": (0, 1, 2, 3), "1": (2, 3)}
+    dumps = [
+        Dump(0, [*calls(10), Call(11, 11.0, None)], groups),
+        Dump(1, [*calls(10), Call(11, 11.0, None)], groups),
+        Dump(2, [*calls(10), Call(1, 10.2, group="1"), Call(2, 30.0, None, group="1")], groups),
+        Dump(3, [*calls(10), Call(1, 10.2, group="1")], groups),
+    ]
+    p = measured(tmp_path, dumps)
+    assert (p.hang, p.group, p.missing_ranks, p.waiting_ranks) == ("missing", "1 (default_pg)", "3", "2")
+
+
+def test_different_operations_at_one_number(tmp_path: Path) -> None:
+    p = measured(tmp_path, [hung(0), hung(1, name="broadcast"), hung(2), hung(3)])
+    assert (p.mismatch, p.other_ranks, p.other_call, p.usual_call) == ("11", "1", "broadcast", "all_reduce")
+    assert not p.swapped and p.hang == "stuck"
+
+
+def test_different_sizes_where_they_must_agree_and_where_they_need_not(tmp_path: Path) -> None:
+    p = measured(tmp_path / "a", [hung(rank, sizes=(4, 2) if rank == 1 else (9,)) for rank in range(4)])
+    assert (p.other_call, p.usual_call) == ("all_reduce of 8 elements (Float)", "all_reduce of 9 elements (Float)")
+    p = measured(tmp_path / "b", [hung(rank, types=["BFloat16"] if rank == 1 else ["Float"]) for rank in range(4)])
+    assert p.other_call == "all_reduce of 8192 elements (BFloat16)"
+    shapes = [hung(rank, sizes=(4, 2) if rank == 1 else (8,)) for rank in range(4)]
+    assert measured(tmp_path / "c", shapes).mismatch == "", "as many elements"
+    uneven = [hung(rank, name="all_to_all", sizes=(rank + 1,)) for rank in range(4)]
+    assert measured(tmp_path / "d", uneven).mismatch == ""
+
+
+def test_two_that_are_swapped(tmp_path: Path) -> None:
+    names = {0: ("reduce", "barrier"), 1: ("barrier", "reduce"), 2: ("reduce", "barrier"), 3: ("reduce", "barrier")}
+    dumps = [
+        Dump(rank, [*calls(5), Call(6, 6.0, None, one), Call(7, 7.0, None, two)]) for rank, (one, two) in names.items()
+    ]
+    p = measured(tmp_path, dumps)
+    assert p.swapped and p.mismatch == "6" and p.other_ranks == "1"
+
+
+def test_sends_between_two_ranks_are_no_collectives(tmp_path: Path) -> None:
+    send = [Call(1, 20.0, None, "send 0->1", p2p=True), Call(10, 20.1, None, "coalesced")]
+    dumps = [Dump(rank, [*calls(10), *(send if rank < 2 else [])]) for rank in range(4)]
+    p = measured(tmp_path, dumps)
+    assert p.hang == p.mismatch == ""
+
+
+def test_the_entry_that_ends_a_coalesced_collective_has_its_state(tmp_path: Path) -> None:
+    parts = [Call(11, 11.0, None, started=False), Call(11, 11.0, None, started=False), Call(11, 11.1, name="coalesced")]
+    assert measured(tmp_path, [Dump(rank, [*calls(10), *parts]) for rank in range(4)]).hang == ""
+
+
+def test_of_two_dumps_of_a_rank_the_newer_one_counts(tmp_path: Path) -> None:
+    for rank in range(4):
+        Dump(rank, calls(5)).write(tmp_path / "early", written_s=20)
+        (hung(rank) if rank else Dump(0, calls(10))).write(tmp_path / "late", written_s=AFTER_S)
+    p = measure_collectives(gd.load_run(tmp_path))
+    assert (p.n_dumps, p.missing_ranks, p.last_collective) == (4, "0", "all_reduce number 10")
+
+
+def test_a_damaged_entry_makes_its_rank_unknown(tmp_path: Path) -> None:
+    for rank in range(1, 4):
+        hung(rank).write(tmp_path, written_s=AFTER_S)
+    path = Dump(0, [*calls(10), Call(11, 11.0, None)]).write(tmp_path)
+    path.write_text(path.read_text(encoding="utf-8").replace('"collective_seq_id": 11', '"collective_seq_id": -1'))
+    p = measure_collectives(gd.load_run(tmp_path))
+    assert (p.hang, p.missing_ranks, p.unknown_ranks) == ("open", "", "0")
+
+
+def test_a_selection_keeps_dumps_whole_or_not_at_all(tmp_path: Path) -> None:
+    for rank in range(4):
+        hung(rank).write(tmp_path)
+    whole = gd.load_run(tmp_path)
+    late = replace(whole, gpu=gpu(range(60), util_pct=50.0))
+    assert len(late.between(None, late.gpu["time"].max()).collectives) in (0, len(whole.collectives))
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    n=st.integers(2, 6),
+    came=st.lists(st.integers(3, 9), min_size=6, max_size=6),
+    dropped=st.integers(0, 2),
+    order=st.randoms(use_true_random=False),
+)
+def test_who_is_missing_is_who_came_least_far(
+    n: int, came: list[int], dropped: int, order: Any, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    """Each rank scheduled as many as drawn; what all scheduled has ended. The truth is counted without the measure."""
+    came = came[:n]
+    least, most = min(came), max(came)
+    dumps = [
+        Dump(
+            rank,
+            [Call(seq, seq + rank / 10, 0.1 if seq <= least else None) for seq in range(1 + dropped, last + 1)],
+            {"0": range(n)},
+            first_record=dropped,
+        )
+        for rank, last in enumerate(came)
+    ]
+    order.shuffle(dumps)
+    p = measured(tmp_path_factory.mktemp("dumps"), dumps)
+    missing = [str(rank) for rank, last in enumerate(came) if last == least]
+    assert p.hang == ("missing" if least < most else "")
+    if least < most:
+        assert expanded(p.missing_ranks) == missing and p.collective == f"all_reduce number {least + 1}"
+        first = min(rank for rank, last in enumerate(came) if last > least)
+        since = pd.Timestamp("2026-02-03 14:00", tz="UTC") + pd.Timedelta(seconds=least + 1 + first / 10)
+        assert abs(pd.Timestamp(p.waiting_since) - since) < pd.Timedelta(microseconds=1)
+    else:
+        assert math.isnan(p.wait_s) and p.missing_ranks == ""
+
+
+def expanded(ranks: str) -> list[str]:
+    out: list[str] = []
+    for part in filter(None, ranks.split(", ")):
+        low, _, high = part.partition("-")
+        out += map(str, range(int(low), int(high or low) + 1))
+    return out
