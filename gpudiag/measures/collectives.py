@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import pandas as pd
 
 from gpudiag.errors import NotGiven
 from gpudiag.facts import Column, Fact, Row, Rows, column, fact, table_of
-from gpudiag.measures._waits.flight import Group, groups, newest_dumps
+from gpudiag.measures._waits.flight import OPEN, Group, groups, listed_ranks, newest_dumps, open_sends
 from gpudiag.measures.base import Profile
 from gpudiag.run import Run
 from gpudiag.schema import text_dtype
@@ -20,7 +21,7 @@ DUMP = (
     "before the training, and give the dump of each rank as JSON."
 )
 OF = " of "
-SIZED = ("all_reduce", "broadcast", "reduce", "all_gather", "_all_gather_base", "_allgather_base")
+SIZED = ("all_reduce", "broadcast", "reduce", "_all_gather_base", "_allgather_base")
 SIZED_BY_OUTPUT = ("reduce_scatter", "_reduce_scatter_base")
 """Operations to which every rank brings, or of which every rank gets, as many elements; their shapes may differ."""
 
@@ -59,11 +60,17 @@ class CollectivesProfile(Profile, topic="collectives"):
     )
     wait_low_s: Fact[float] = fact("how long they waited at least, by timestamps in the dumps and timeouts met")
     timeout_s: Fact[float] = fact("timeout of the collective", label="timeout")
-    mismatch: Fact[str] = fact("number of the first collective that ranks called differently, '' for none")
+    elsewhere: Fact[bool] = fact("one of the missing ranks waits itself, in another group or for another rank")
+    sends_ranks: Fact[str] = fact("ranks that wait in a send or a receive")
+    send_wait_s: Fact[float] = fact("how long at most, as for collectives; NaN where none does or it is not known")
+    mismatch: Fact[str] = fact(
+        "number of the first collective that ranks called differently and that has not ended, '' for none"
+    )
     mismatch_group: Fact[str] = fact("its process group")
     usual_call: Fact[str] = fact("what most ranks called there", label="most called")
     other_call: Fact[str] = fact("what the others called there, the smallest set of them", label="others called")
     other_ranks: Fact[str] = fact("those others", label="other ranks")
+    tied: Fact[bool] = fact("no call there was made by more ranks than another")
     swapped: Fact[bool] = fact("the others called the same ones in another order")
     n_unseen: Fact[int] = fact("ranks of any group without a dump")
 
@@ -78,6 +85,7 @@ class Hang:
     missing: tuple[int, ...]
     waiting: pd.DataFrame
     elsewhere: bool
+    """One of the missing ranks waits itself, in another group or for another rank."""
 
     @property
     def since(self) -> pd.Timestamp:
@@ -100,6 +108,7 @@ class Mismatch:
     usual: str
     other: str
     ranks: tuple[int, ...]
+    tied: bool
     swapped: bool
 
 
@@ -112,7 +121,8 @@ def measure_collectives(run: Run) -> CollectivesProfile:
         raise NotGiven("The run has no dump of a flight recorder.", DUMP)
     rows = newest_dumps(run)
     found = list(groups(rows))
-    hangs = sorted(_hangs(found), key=lambda one: one.order)
+    sends = open_sends(rows)
+    hangs = sorted(_hangs(found, {int(rank) for rank in sends["rank"]}), key=lambda one: one.order)
     hang = hangs[0] if hangs else None
     wrong = min(
         (one for group in found if (one := _mismatch(group))), key=lambda one: (one.seq, one.group), default=None
@@ -127,9 +137,9 @@ def measure_collectives(run: Run) -> CollectivesProfile:
         collective=f"{_most(hang.waiting['name'])} number {hang.seq}" if hang else "",
         group=_named(hang.group) if hang else "",
         n_ranks=float(len(hang.group.members)) if hang else math.nan,
-        missing_ranks=_listed(hang.missing if hang else ()),
-        waiting_ranks=_listed(waiting),
-        unknown_ranks=_listed(unknown),
+        missing_ranks=listed_ranks(hang.missing if hang else ()),
+        waiting_ranks=listed_ranks(waiting),
+        unknown_ranks=listed_ranks(unknown),
         n_missing=float(len(hang.missing)) if hang else 0.0,
         n_waiting=float(len(waiting)),
         last_collective=_last_of(hang.group, hang.missing[0]) if hang and hang.missing else "",
@@ -137,17 +147,21 @@ def measure_collectives(run: Run) -> CollectivesProfile:
         wait_s=high_s,
         wait_low_s=low_s,
         timeout_s=timeout_s,
+        elsewhere=bool(hang and hang.elsewhere),
+        sends_ranks=listed_ranks({int(rank) for rank in sends["rank"]}),
+        send_wait_s=_most_s(sends),
         mismatch=str(wrong.seq) if wrong else "",
         mismatch_group=wrong.group if wrong else "",
         usual_call=wrong.usual if wrong else "",
         other_call=wrong.other if wrong else "",
-        other_ranks=_listed(wrong.ranks if wrong else ()),
+        other_ranks=listed_ranks(wrong.ranks if wrong else ()),
+        tied=bool(wrong and wrong.tied),
         swapped=bool(wrong and wrong.swapped),
         n_unseen=len({rank for group in found for rank in group.unknown}),
     )
 
 
-def _hangs(found: list[Group]) -> Iterator[Hang]:
+def _hangs(found: list[Group], sending: set[int]) -> Iterator[Hang]:
     waits = {group.name: {int(rank) for rank in group.open["rank"]} for group in found}
     for group in found:
         waiting = group.open
@@ -163,7 +177,7 @@ def _hangs(found: list[Group]) -> Iterator[Hang]:
         else:
             seq, kind = int(beyond.min()), "missing"
         missing = tuple(sorted(rank for rank, last in known.items() if last < seq))
-        others = set().union(*(ranks for name, ranks in waits.items() if name != group.name))
+        others = sending.union(*(ranks for name, ranks in waits.items() if name != group.name))
         elsewhere = bool(set(missing) & others)
         yield Hang(
             group, seq, kind, missing, waiting[waiting["seq"] == seq].drop_duplicates("rank", keep="last"), elsewhere
@@ -174,18 +188,36 @@ def _waited(rows: pd.DataFrame, hang: Hang) -> tuple[float, float, float]:
     """Seconds that the first rank waited at least and at most, and the timeout; NaN where unknown."""
     waiting, since = hang.waiting, hang.since
     timeout_s = float(pd.to_numeric(waiting["timeout_s"]).max())
-    seen = [pd.to_datetime(rows[name], utc=True).max() for name in ("time", "started", "completed")]
-    low_s = max(((one - since).total_seconds() for one in seen if one == one and since == since), default=math.nan)
+    low_s = max((_least_s(rows, one) for one in waiting.itertuples()), default=math.nan)
     if timeout_s == timeout_s and pd.to_numeric(waiting["timed_out"]).eq(1).any():
-        low_s = max(low_s, timeout_s)
+        return max(low_s, timeout_s), max(low_s, timeout_s), timeout_s
     written_s = (waiting["written"].max() - since).total_seconds()
     # A file may have been copied long after, but nobody waits beyond the timeout.
     high_s = min(written_s, timeout_s) if timeout_s == timeout_s else written_s
-    return low_s, max(low_s, high_s) if high_s == high_s else low_s, timeout_s
+    return min(low_s, high_s) if high_s == high_s else low_s, high_s if high_s == high_s else low_s, timeout_s
+
+
+def _least_s(rows: pd.DataFrame, call: Any) -> float:
+    """Seconds from a call to the last timestamp of the same rank, whose clock is its own; 0 where none is later."""
+    own = rows[rows["rank"] == call.rank]
+    last = [pd.to_datetime(own[name], utc=True).max() for name in ("time", "started", "completed")]
+    seconds = [(one - call.time).total_seconds() for one in last]
+    return max((one for one in seconds if one == one), default=0.0)
+
+
+def _most_s(calls: pd.DataFrame) -> float:
+    """The longest that one of these was waited in, by when its file was written and by its timeout."""
+    seconds = (calls["written"] - calls["time"]).dt.total_seconds()
+    return float(seconds.clip(upper=pd.to_numeric(calls["timeout_s"]).astype(float)).max())
 
 
 def _mismatch(group: Group) -> Mismatch | None:
-    calls = group.calls[group.calls["name"].ne("coalesced")]
+    """The first number that ranks called differently and that has not ended on all; what ended on all was alike enough.
+    Numbers whose entries a full recorder has dropped in part are left out.
+    """
+    whole = group.calls["seq"] > group.calls["rank"].map(group.cut).fillna(-1)
+    hanging = group.calls["seq"].isin(group.calls["seq"][group.calls["state"].isin(OPEN)])
+    calls = group.calls[group.calls["name"].ne("coalesced") & whole & hanging]
     made = pd.DataFrame({"rank": calls["rank"], "seq": calls["seq"], "call": _signatures(calls)})
     made = made.groupby(["seq", "rank"], sort=True)["call"].agg(" + ".join)
     differing = made.groupby("seq").nunique()
@@ -196,6 +228,7 @@ def _mismatch(group: Group) -> Mismatch | None:
     here = made.xs(seq, level="seq")
     counts = here.value_counts()
     usual = str(sorted(counts[counts == counts.max()].index)[0])
+    tied = bool((counts == counts.max()).sum() > 1)
     counts = counts.drop(usual)
     other = str(sorted(counts[counts == counts.min()].index)[0])
     ranks = tuple(sorted(int(rank) for rank in here.index[here.eq(other)]))
@@ -205,7 +238,7 @@ def _mismatch(group: Group) -> Mismatch | None:
     swapped = mine == {usual} and theirs == {other}
     if usual.partition(OF)[0] != other.partition(OF)[0]:  # then their sizes are beside the point
         usual, other = usual.partition(OF)[0], other.partition(OF)[0]
-    return Mismatch(_named(group), seq, usual, other, ranks, swapped)
+    return Mismatch(_named(group), seq, usual, other, ranks, tied, swapped)
 
 
 def _signatures(calls: pd.DataFrame) -> pd.Series:
@@ -214,12 +247,18 @@ def _signatures(calls: pd.DataFrame) -> pd.Series:
     for names, side in ((SIZED, "input"), (SIZED_BY_OUTPUT, "output")):
         if f"{side}_elements" not in calls:
             continue
-        sized = calls["name"].isin(names) & calls[f"{side}_elements"].notna()
+        sized = calls["name"].isin(names) & _known(calls, f"{side}_elements")
         text = OF + calls[f"{side}_elements"].astype(str) + " elements"
         if f"{side}_types" in calls:
-            text = text + (" (" + calls[f"{side}_types"].astype(object) + ")").where(calls[f"{side}_types"].notna(), "")
+            typed = _known(calls, f"{side}_types")
+            text = text + (" (" + calls[f"{side}_types"].astype(object) + ")").where(typed, "")
         out = out.where(~sized, out + text)
     return out.astype(str)
+
+
+def _known(calls: pd.DataFrame, name: str) -> pd.Series:
+    """Whether all calls of that number tell: what one does not say is no difference."""
+    return calls[name].notna().groupby(calls["seq"]).transform("all")
 
 
 def _by_rank(hang: Hang | None) -> pd.DataFrame:
@@ -257,14 +296,3 @@ def _named(group: Group) -> str:
 
 def _most(names: pd.Series) -> str:
     return str(names.mode().iloc[0])
-
-
-def _listed(ranks: Iterable[int]) -> str:
-    """Ranks as ``0-3, 5``."""
-    parts: list[list[int]] = []
-    for rank in sorted(ranks):
-        if parts and rank == parts[-1][-1] + 1:
-            parts[-1].append(rank)
-        else:
-            parts.append([rank])
-    return ", ".join(f"{run[0]}-{run[-1]}" if len(run) > 3 else ", ".join(map(str, run)) for run in parts)

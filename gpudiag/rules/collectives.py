@@ -10,6 +10,7 @@ from gpudiag.measures.collectives import DUMP, CollectivesProfile, measure_colle
 from gpudiag.rules._engine.evidence import Evidence
 from gpudiag.rules._engine.rule import rule
 from gpudiag.rules._engine.templates import Given
+from gpudiag.rules._engine.verdict import Severity
 from gpudiag.values import Value
 
 SINCE = (Given("known_since", " since {known_since} UTC"), Given("is_sure", ", for {wait_s}", ", for up to {wait_s}"))
@@ -22,8 +23,8 @@ def _hang(found: CollectivesProfile, kind: str, min_wait_s: float) -> Evidence |
     """Evidence of such a hang. Raises NotMeasurable where an unknown rank may be the cause, or times are unknown."""
     if found.hang == "open" and found.wait_s > min_wait_s:
         raise NotMeasurable(
-            "The ranks {waiting} wait in {collective}, but how far the ranks {unknown} came is not known.",
-            "Give the dumps of those ranks too.",
+            "In {collective} wait, by rank, {waiting}, but no dump says how far others came: {unknown}.",
+            "Give the dumps of those too, written at the same time.",
             waiting=_each(found.waiting_ranks),
             collective=found.collective,
             unknown=_each(found.unknown_ranks),
@@ -32,6 +33,12 @@ def _hang(found: CollectivesProfile, kind: str, min_wait_s: float) -> Evidence |
         raise NotMeasurable(
             "Ranks wait in {collective}, but since when is not known.", DUMP, collective=found.collective
         )
+    if not found.hang and found.send_wait_s > min_wait_s:
+        raise NotMeasurable(
+            "In a send or a receive wait, by rank, {waiting}, which is not followed.",
+            "See where both ends of it are: py-spy dump on their processes.",
+            waiting=_each(found.sends_ranks),
+        )
     if found.hang != kind or not found.wait_s > min_wait_s:
         return None
     extra: dict[str, Value] = {
@@ -39,6 +46,7 @@ def _hang(found: CollectivesProfile, kind: str, min_wait_s: float) -> Evidence |
         "waiting": _each(found.waiting_ranks),
         "several_missing": found.n_missing > 1,
         "several_wait": found.n_waiting > 1,
+        "elsewhere": found.elsewhere,
         "all_wait": found.n_waiting == found.n_ranks,
         "known_since": datetime.fromisoformat(found.waiting_since) if found.waiting_since else None,
         "is_sure": found.wait_low_s >= SURE * found.wait_s,
@@ -51,6 +59,7 @@ def _hang(found: CollectivesProfile, kind: str, min_wait_s: float) -> Evidence |
         values={"wait_s": found.wait_s, "n_waiting": found.n_waiting, "n_ranks": found.n_ranks},
         where=where,
         margin=found.wait_s - min_wait_s,
+        severity=None if found.wait_low_s > min_wait_s else Severity.WARNING,  # the file may be copied long after
         extra=extra,
     )
 
@@ -66,6 +75,7 @@ def _hang(found: CollectivesProfile, kind: str, min_wait_s: float) -> Evidence |
         Given("several_wait", "ranks {waiting} have", "rank {waiting} has"),
         " waited for it",
         SINCE,
+        Given("elsewhere", ", though one that did not come waits itself"),
         ".",
     ),
     remedy="Find out what that rank did: py-spy dump on its process, the end of its log, and whether ranks may take "
@@ -77,7 +87,7 @@ def rank_missing(found: CollectivesProfile, *, min_wait_s: float = 60.0) -> Evid
     """A collective ends when all ranks have joined it: one that does not come stops all, until the timeout ends them.
 
     Above 60 s (a default without a published source: PyTorch ends a collective of NCCL after 10 min). A rank without
-    a dump is not known to be missing.
+    a dump is not known to be missing. Where only the time of the files tells so, it is a warning: they may be copies.
     """
     return _hang(found, "missing", min_wait_s)
 
@@ -115,7 +125,9 @@ def collective_stuck(found: CollectivesProfile, *, min_wait_s: float = 60.0) -> 
     says=(
         "At number {mismatch} of group {mismatch_group} ",
         Given("several_others", "ranks {others}", "rank {others}"),
-        " called {other_call}, where most called {usual_call}",
+        " called {other_call}, where ",
+        Given("tied", "others", "most"),
+        " called {usual_call}",
         Given("swapped", ": the two are swapped"),
         ".",
     ),
@@ -141,6 +153,7 @@ def collective_mismatch(found: CollectivesProfile) -> Evidence | None:
             "mismatch_group": found.mismatch_group,
             "others": _each(found.other_ranks),
             "several_others": len(_each(found.other_ranks)) > 1 or "-" in found.other_ranks,
+            "tied": found.tied,
             "swapped": found.swapped,
         },
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -233,3 +234,72 @@ def expanded(ranks: str) -> list[str]:
         low, _, high = part.partition("-")
         out += map(str, range(int(low), int(high or low) + 1))
     return out
+
+
+PAIRS: dict[int, dict[str, Sequence[int]]] = {
+    rank: {"0": range(4), "1": (0, 1) if rank < 2 else (2, 3)} for rank in range(4)
+}
+
+
+def test_groups_of_one_name_and_other_ranks_are_others(tmp_path: Path) -> None:
+    """As split_group makes them, each pair with sizes of its own."""
+    sizes = {rank: (1024, 8) if rank < 2 else (77,) for rank in range(4)}
+    healthy = [Dump(rank, calls(20, group="1", sizes=sizes[rank]), PAIRS[rank]) for rank in range(4)]
+    assert set(statuses(tmp_path / "healthy", healthy).values()) == {"ok"}
+    waiting = Dump(0, [*healthy[0].calls, Call(21, 21.0, None, group="1", sizes=sizes[0])], PAIRS[0])
+    p = measured(tmp_path / "hung", [waiting, *healthy[1:]])
+    assert (p.hang, p.group, p.missing_ranks) == ("missing", "1 of ranks 0, 1 (default_pg)", "1")
+
+
+def test_what_a_full_recorder_dropped_in_part_is_no_difference(tmp_path: Path) -> None:
+    batch = [Call(seq, float(seq), name=name) for seq in range(1, 11) for name in ("a", "b")]
+    hangs = [Call(11, 11.0, None)]
+    dumps = [Dump(0, [*batch, *hangs], first_record=40), Dump(1, [*batch[1:], *hangs], first_record=41)]
+    assert measured(tmp_path, dumps).mismatch == ""
+
+
+def test_a_size_that_is_not_known_is_no_difference(tmp_path: Path) -> None:
+    dumps = [hung(rank) for rank in range(4)]
+    paths = [dump.write(tmp_path, written_s=AFTER_S) for dump in dumps]
+    paths[2].write_text(re.sub(r'"input_sizes": \[\[1024, 8\]\]', '"input_sizes": null', paths[2].read_text()))
+    p = measure_collectives(gd.load_run(tmp_path))
+    assert (p.hang, p.mismatch) == ("stuck", "")
+
+
+def test_what_all_ended_was_alike_enough(tmp_path: Path) -> None:
+    uneven = [Dump(rank, [*calls(9), Call(10, 10.0, name="all_reduce", sizes=(rank,))]) for rank in range(4)]
+    assert set(statuses(tmp_path, uneven).values()) == {"ok"}
+
+
+@pytest.mark.parametrize("name", ["all_reduce", "broadcast"])
+def test_neither_of_two_is_most(tmp_path: Path, name: str) -> None:
+    dumps = [Dump(rank, [*calls(5), Call(6, 6.0, None, name="all_reduce" if rank < 2 else name)]) for rank in range(4)]
+    assert measured(tmp_path, dumps).tied == (name != "all_reduce")
+
+
+def test_a_dump_of_an_earlier_run_tells_nothing(tmp_path: Path) -> None:
+    Dump(3, [Call(seq, seq - 10_800.0) for seq in range(1, 6)]).write(tmp_path, written_s=-10_700.0)
+    p = measured(tmp_path, [hung(rank) for rank in range(3)])
+    assert (p.hang, p.missing_ranks, p.unknown_ranks) == ("open", "", "3")
+
+
+def test_who_waits_for_one_other_rank_is_not_cleared(tmp_path: Path) -> None:
+    waits = Dump(3, [*calls(10), Call(1, 10.5, None, name="recv 3<-2", p2p=True)])
+    found = statuses(tmp_path / "alone", [waits, *(Dump(rank, calls(10)) for rank in range(3))])
+    assert found["rank-missing"] == found["collective-stuck"] == "not_assessed"
+    p = measured(tmp_path / "both", [waits, hung(0), hung(1), hung(2)])
+    assert (p.missing_ranks, p.elsewhere, p.sends_ranks) == ("3", True, "3")
+
+
+def test_where_the_time_of_a_file_alone_tells_it_is_a_warning(tmp_path: Path) -> None:
+    """A copy of a healthy dump is as young as its copying."""
+    for dump in (hung(0), hung(1), Dump(2, calls(10)), hung(3)):
+        dump.write(tmp_path, written_s=AFTER_S)
+    found = {one.rule: one for one in diagnose(gd.load_run(tmp_path)).verdicts}["rank-missing"]
+    assert (found.status.value, found.severity.value) == ("found", "warning")
+
+
+def test_clocks_that_differ_make_no_wait(tmp_path: Path) -> None:
+    """A rank whose clock is 300 s ahead, in dumps from the middle of a healthy training."""
+    ahead = Dump(3, [Call(seq, seq + 300.0) for seq in range(1, 11)])
+    assert set(statuses(tmp_path, [hung(0), hung(1), hung(2), ahead], written_s=12.0).values()) == {"ok"}

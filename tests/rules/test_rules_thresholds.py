@@ -38,8 +38,8 @@ FAILED = pd.DataFrame({"name": ["3"], "kind": ["oom"], "follows": [False]})
 LOST = pd.DataFrame({"time": [TIMES], "gpu": ["1"], "kind": ["gpu_lost"], "xid": [79.0], "detail": ["Xid 79"]})
 FAR = pd.DataFrame({"trial": [9], "name": ["9"], "state": ["PRUNED"], "duration_s": [2000.0], "median_s": [100.0]})
 UNREAD = pd.DataFrame({"path": ["o.db"], "error": ["o.db: is locked."]})
-HUNG = {"collective": "all_reduce number 7", "group": "0", "wait_s": 60.1, "n_waiting": 2.0, "n_ranks": 3.0,
-        "waiting_ranks": "0, 2", "waiting_since": "2026-02-03T08:00:00+00:00"}  # fmt: skip
+HUNG = {"collective": "all_reduce number 7", "group": "0", "wait_s": 60.1, "wait_low_s": 60.1, "n_waiting": 2.0,
+        "n_ranks": 3.0, "waiting_ranks": "0, 2", "waiting_since": "2026-02-03T08:00:00+00:00"}  # fmt: skip
 STATED = pd.DataFrame({"what": ["COMPLETE"], "stated": [10.0], "found": [8.0]})
 
 FAULTS: dict[str, tuple[type, dict[str, Any], Severity]] = {

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 import pandas as pd
@@ -10,16 +10,18 @@ import pandas as pd
 from gpudiag.run import Run
 
 OPEN = ("scheduled", "started")
+LONGEST_S = 1800.0
+"""No collective is waited in for longer where its timeout is not known: PyTorch's longest default."""
 _SENDS = r"(?:send|recv)\b"
 
 
 @dataclass(frozen=True, eq=False)
 class Group:
-    """The collectives of one process group.
+    """The collectives of one process group. Groups of one name and other ranks are others, as split_group makes them.
 
     ``calls``: a row an entry, by rank and number. ``members``: its ranks, where no dump states them those that
     called. ``last`` by rank: the last collective it scheduled, -1 for none; a rank of which this is not known is
-    in ``unknown``.
+    in ``unknown``. ``cut`` by rank: the first number whose entries a full recorder may have dropped in part.
     """
 
     name: str
@@ -28,6 +30,7 @@ class Group:
     members: tuple[int, ...]
     last: dict[int, int]
     unknown: tuple[int, ...]
+    cut: dict[int, int]
 
     @property
     def open(self) -> pd.DataFrame:
@@ -51,18 +54,73 @@ def newest_dumps(run: Run) -> pd.DataFrame:
 def groups(rows: pd.DataFrame) -> Iterator[Group]:
     """The groups in the newest dumps, by name."""
     calls = _collectives(rows)
-    damaged = {int(rank) for rank in rows.loc[rows["state"].eq("unknown"), "rank"]}
+    old = outdated(rows)
+    doubtful = old | _damaged(rows, calls)
     dumped = [int(rank) for rank in rows["rank"].unique()]
     whole = {int(rank) for rank, own in rows.groupby("rank") if _is_whole(own)}
-    for name, own in calls.groupby("group"):
+    for name, own in _by_group(calls):
         members = _members(own)
+        own = own[~own["rank"].isin(old)]
+        if own.empty:
+            continue
         last = {int(rank): int(seq) for rank, seq in own.groupby("rank")["seq"].max().items()}
         # Who called nothing in a group has not come to its first collective, if the recorder still holds all it saw.
         first = own["state"].isin(OPEN).all() and int(own["seq"].min()) <= 1
         last |= {rank: -1 for rank in members if rank in dumped and rank not in last and first and rank in whole}
-        unknown = tuple(rank for rank in members if rank not in last or rank in damaged)
+        unknown = tuple(rank for rank in members if rank not in last or rank in doubtful)
         titles = own["group_title"].dropna()
-        yield Group(str(name), str(titles.iloc[0]) if len(titles) else "", own, members, last, unknown)
+        firsts = own.groupby("rank")["seq"].min().items()
+        cut = {int(rank): int(seq) for rank, seq in firsts if int(rank) not in whole}
+        yield Group(name, str(titles.iloc[0]) if len(titles) else "", own, members, last, unknown, cut)
+
+
+def open_sends(rows: pd.DataFrame) -> pd.DataFrame:
+    """Sends and receives that have not ended."""
+    sends = rows["kind"].eq("p2p") | rows["name"].str.match(_SENDS, na=False)
+    return rows[sends & rows["state"].isin(OPEN)]
+
+
+def outdated(rows: pd.DataFrame) -> set[int]:
+    """Ranks whose newest dump ends before most others begin, and was written before or is older than any wait: it is of
+    an earlier run, or of one that went on without this rank.
+    """
+    times = rows.groupby("rank").agg(
+        begin=("time", "min"), end=("time", "max"), written=("written", "max"), timeout_s=("timeout_s", "max")
+    )
+    usual = times["begin"].median()  # one clock may be ahead
+    behind_s = (usual - times["end"]).dt.total_seconds()
+    longest_s = pd.to_numeric(times["timeout_s"]).astype(float).fillna(LONGEST_S)
+    old = (behind_s > 0) & ((times["written"] < usual) | (behind_s > longest_s))
+    return {int(rank) for rank in times.index[old]}
+
+
+def listed_ranks(ranks: Iterable[int]) -> str:
+    """Ranks as ``0-3, 5``."""
+    parts: list[list[int]] = []
+    for rank in sorted(ranks):
+        if parts and rank == parts[-1][-1] + 1:
+            parts[-1].append(rank)
+        else:
+            parts.append([rank])
+    return ", ".join(f"{run[0]}-{run[-1]}" if len(run) > 3 else ", ".join(map(str, run)) for run in parts)
+
+
+def _by_group(calls: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
+    """Calls by name and stated ranks of their group; a call without ranks is of the one group of its name."""
+    for name, named in calls.groupby("group"):
+        stated = named["group_ranks"].dropna().unique()
+        if len(stated) < 2:
+            yield str(name), named
+            continue
+        for ranks, own in named.groupby(named["group_ranks"].fillna("")):
+            yield f"{name} of ranks {listed_ranks(_members(own))}" if ranks else str(name), own
+
+
+def _damaged(rows: pd.DataFrame, calls: pd.DataFrame) -> set[int]:
+    """Ranks with an entry that cannot be read behind their last known collective."""
+    broken = rows[rows["state"].eq("unknown")]
+    known = broken["rank"].map(calls.groupby("rank")["record"].max())
+    return {int(rank) for rank in broken["rank"][~(broken["record"] < known)]}
 
 
 def _collectives(rows: pd.DataFrame) -> pd.DataFrame:

@@ -11,9 +11,10 @@ from gpudiag.readers.base import Reader, ReadOptions, Trials
 
 NAME = "torch-flight-recorder-pickle"
 COMMAND = (
-    "python -c \"import json, pickle, sys; json.dump(pickle.load(open(sys.argv[1], 'rb')), "
-    "open(sys.argv[1] + '.json', 'w'))\""
+    "python -c \"import json, pickle, shutil, sys; a = sys.argv[1]; json.dump(pickle.load(open(a, 'rb')), "
+    "open(a + '.json', 'w')); shutil.copystat(a, a + '.json')\""
 )
+"""It keeps the time of the dump, by which is told how long ranks waited."""
 
 
 def recognises(source: Source) -> bool:
