@@ -85,6 +85,7 @@ accuracy: $(READY)
 	@$(BIN)/python benchmarks/accuracy_faults.py
 	@$(BIN)/python benchmarks/accuracy_parallelism.py
 	@$(BIN)/python benchmarks/accuracy_gains.py
+	@$(BIN)/python benchmarks/accuracy_causes.py
 	@$(BIN)/python benchmarks/accuracy_memory.py
 	@$(BIN)/python benchmarks/accuracy_replay.py
 	@$(BIN)/python benchmarks/accuracy_replay_hours.py

@@ -129,12 +129,10 @@ def _of_session(data: Trials, since: str, before: str) -> Trials:
     keys = ["study", "trial"]
     reports = data.reports.merge(trials[keys].drop_duplicates(), on=keys) if len(data.reports) else data.reports
     logged = {name: within(getattr(data, name), "time") for name in ("events", "steps", "profiled")}
-    last = data.collectives["time"].max() if len(data.collectives) else pd.NaT
     # A dump is one statement on its end: without its last collectives a rank would seem not to have come.
-    ended = (not since or last >= datetime.fromisoformat(since)) and (
-        not before or last < datetime.fromisoformat(before)
-    )
-    logged["collectives"] = data.collectives if ended else data.collectives.iloc[:0]
+    dumps = data.collectives
+    last = dumps.sort_values("time", na_position="first").tail(1) if "time" in dumps else dumps
+    logged["collectives"] = dumps if len(within(last, "time")) else dumps.iloc[:0]
     return replace(data, trials=trials, reports=reports, **logged)
 
 

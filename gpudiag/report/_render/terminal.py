@@ -150,7 +150,8 @@ def _summary(top: Summary) -> Iterator[RenderableType]:
     yield ""
     wide = max((len(number) for _, number in top.numbers), default=0)
     yield from (_words(f"{number:>{wide}}  {name}", 2, wide + 4) for name, number in top.numbers)
-    yield ""
+    if top.numbers:
+        yield ""
     yield _words(f"Do next: {top.then}", 0, 2)
     yield _words(" · ".join(chip.words for chip in top.chips))
 
