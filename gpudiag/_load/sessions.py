@@ -9,6 +9,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 from gpudiag._load.intake import Intake
+from gpudiag._run.selection import dumps_within
 from gpudiag._run.tables import InputRecord
 from gpudiag.errors import InputError
 from gpudiag.readers.base import Telemetry, Trials
@@ -129,10 +130,8 @@ def _of_session(data: Trials, since: str, before: str) -> Trials:
     keys = ["study", "trial"]
     reports = data.reports.merge(trials[keys].drop_duplicates(), on=keys) if len(data.reports) else data.reports
     logged = {name: within(getattr(data, name), "time") for name in ("events", "steps", "profiled")}
-    # A dump is one statement on its end: without its last collectives a rank would seem not to have come.
-    dumps = data.collectives
-    last = dumps.sort_values("time", na_position="first").tail(1) if "time" in dumps else dumps
-    logged["collectives"] = dumps if len(within(last, "time")) else dumps.iloc[:0]
+    low, high = (datetime.fromisoformat(border) if border else None for border in (since, before))
+    logged["collectives"] = dumps_within(data.collectives, low, high)
     return replace(data, trials=trials, reports=reports, **logged)
 
 

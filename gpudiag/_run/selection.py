@@ -43,7 +43,7 @@ def between(run: R, start: str | datetime | None, end: str | datetime | None) ->
         **{name: _rows(getattr(run, name), within(getattr(run, name))) for name in TIMED},
         "trials": trials.reset_index(drop=True),
         "reports": _of_trials(run.reports, trials),
-        "collectives": _dumps_within(run.collectives, low, high),
+        "collectives": dumps_within(run.collectives, low, high),
     }
     seen = any(len(chosen[name]) for name in ("gpu", "processes", "host"))
     if not seen and not trials["end"].notna().any() and not within(run.trials, "start").any():
@@ -143,7 +143,7 @@ def _changed(run: R, tables: dict[str, pd.DataFrame], note: str, **info: Any) ->
     return replace(run, **tables, info=replace(run.info, notes=notes, **info))
 
 
-def _dumps_within(collectives: pd.DataFrame, low: pd.Timestamp | None, high: pd.Timestamp | None) -> pd.DataFrame:
+def dumps_within(collectives: pd.DataFrame, low: datetime | None, high: datetime | None) -> pd.DataFrame:
     """All or none: dumps say how far each rank came, and with their ends cut off, ranks would seem not to have come."""
     last = collectives["time"].max()
     inside = last == last and not (low is not None and last < low) and not (high is not None and last >= high)

@@ -23,8 +23,6 @@ MOST_WAIT_S = 60.0
 )
 def see_missing_rank(now: Situation) -> Proposal | None:
     """Its stack says whether it loads data, saves, waits in another collective, or has died."""
-    if not now.has("rank-missing"):
-        return None
     code = "py-spy dump --pid PID                # of the process of that rank, while the others wait"
     return _proposal(Change("process of the missing rank", None, "looked at", code), "The others only wait for it.")
 
@@ -42,7 +40,7 @@ def see_missing_rank(now: Situation) -> Proposal | None:
 )
 def even_batches(now: Situation) -> Proposal | None:
     """A rank with fewer batches leaves the loop, and the others wait for it in the next exchange of gradients."""
-    if not now.torch or not now.has("rank-missing"):
+    if not now.torch:
         return None
     code = (
         "sampler = torch.utils.data.DistributedSampler(data, drop_last=True)\n"
@@ -63,7 +61,7 @@ def even_batches(now: Situation) -> Proposal | None:
 )
 def compare_collectives(now: Situation) -> Proposal | None:
     """With TORCH_DISTRIBUTED_DEBUG=DETAIL each collective is compared between ranks before it runs."""
-    if not now.torch or not now.has("collective-mismatch"):
+    if not now.torch:
         return None
     code = "TORCH_DISTRIBUTED_DEBUG=DETAIL torchrun ..."
     return _proposal(
@@ -83,8 +81,6 @@ def compare_collectives(now: Situation) -> Proposal | None:
 )
 def check_links(now: Situation) -> Proposal | None:
     """An all_reduce of nothing but NCCL hangs too where a link, a network card or a GPU is at fault."""
-    if not now.has("collective-stuck"):
-        return None
     code = (
         "NCCL_DEBUG=INFO mpirun -np RANKS ./build/all_reduce_perf -b 8 -e 1G -f 2   # nccl-tests, on the same hosts\n"
         "nvidia-smi nvlink --errorcounters; dmesg | grep -i xid"

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
 import pandas as pd
 
@@ -188,7 +187,7 @@ def _waited(rows: pd.DataFrame, hang: Hang) -> tuple[float, float, float]:
     """Seconds that the first rank waited at least and at most, and the timeout; NaN where unknown."""
     waiting, since = hang.waiting, hang.since
     timeout_s = float(pd.to_numeric(waiting["timeout_s"]).max())
-    low_s = max((_least_s(rows, one) for one in waiting.itertuples()), default=math.nan)
+    low_s = _least_s(rows, waiting)
     if timeout_s == timeout_s and pd.to_numeric(waiting["timed_out"]).eq(1).any():
         return max(low_s, timeout_s), max(low_s, timeout_s), timeout_s
     written_s = (waiting["written"].max() - since).total_seconds()
@@ -197,12 +196,14 @@ def _waited(rows: pd.DataFrame, hang: Hang) -> tuple[float, float, float]:
     return min(low_s, high_s) if high_s == high_s else low_s, high_s if high_s == high_s else low_s, timeout_s
 
 
-def _least_s(rows: pd.DataFrame, call: Any) -> float:
-    """Seconds from a call to the last timestamp of the same rank, whose clock is its own; 0 where none is later."""
-    own = rows[rows["rank"] == call.rank]
-    last = [pd.to_datetime(own[name], utc=True).max() for name in ("time", "started", "completed")]
-    seconds = [(one - call.time).total_seconds() for one in last]
-    return max((one for one in seconds if one == one), default=0.0)
+def _least_s(rows: pd.DataFrame, calls: pd.DataFrame) -> float:
+    """The most seconds from one of these calls to the last timestamp of its own rank, whose clock is its own; 0 where
+    no time is known.
+    """
+    own = rows[rows["rank"].isin(calls["rank"])]
+    seen = own[["time", "started", "completed"]].apply(pd.to_datetime, utc=True).max(axis=1)
+    last = calls["rank"].map(seen.groupby(own["rank"]).max())
+    return float((last - calls["time"]).dt.total_seconds().fillna(0.0).max())
 
 
 def _most_s(calls: pd.DataFrame) -> float:

@@ -76,8 +76,7 @@ def groups(rows: pd.DataFrame) -> Iterator[Group]:
 
 def open_sends(rows: pd.DataFrame) -> pd.DataFrame:
     """Sends and receives that have not ended."""
-    sends = rows["kind"].eq("p2p") | rows["name"].str.match(_SENDS, na=False)
-    return rows[sends & rows["state"].isin(OPEN)]
+    return rows[_are_sends(rows) & rows["state"].isin(OPEN)]
 
 
 def outdated(rows: pd.DataFrame) -> set[int]:
@@ -125,11 +124,15 @@ def _damaged(rows: pd.DataFrame, calls: pd.DataFrame) -> set[int]:
 
 def _collectives(rows: pd.DataFrame) -> pd.DataFrame:
     """Collectives with a number, in the order of their entries."""
-    sends = rows["kind"].eq("p2p") | rows["name"].str.match(_SENDS, na=False)
+    sends = _are_sends(rows)
     # The entry that ends a batch of sends may be counted as a collective, though not all ranks take part.
     after = sends.shift(fill_value=False) & rows["rank"].eq(rows["rank"].shift()) & rows["name"].eq("coalesced")
     kept = rows[~sends & ~after & rows["seq"].notna() & rows["state"].isin((*OPEN, "completed"))]
     return kept.assign(seq=kept["seq"].astype("int64")).sort_values(["rank", "seq", "record"], ignore_index=True)
+
+
+def _are_sends(rows: pd.DataFrame) -> pd.Series:
+    return rows["kind"].eq("p2p") | rows["name"].str.match(_SENDS, na=False)
 
 
 def _is_whole(own: pd.DataFrame) -> bool:

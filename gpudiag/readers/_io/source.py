@@ -38,6 +38,7 @@ _LF = 10
 _HOLE = re.compile(rb"(?:\A|(?<=\n))\0{64,}")
 """What a log that was emptied while its writer went on, or a crash of the machine, leaves within a text."""
 _TEXT_BYTES = bytes(byte for byte in range(256) if byte >= 32 or byte in (7, 8, 9, 10, 12, 13, 27))
+_PICKLES = tuple(bytes((0x80, protocol)) for protocol in range(2, 6))
 _GZIP = b"\x1f\x8b"
 _ZSTD = b"\x28\xb5\x2f\xfd"
 _BOMS = ((b"\xef\xbb\xbf", "utf-8-sig"), (b"\xff\xfe", "utf-16"), (b"\xfe\xff", "utf-16"))
@@ -213,6 +214,11 @@ class Source:
     def is_sqlite(self) -> bool:
         """True for an SQLite file, whatever its tables."""
         return self.head.startswith(SQLITE_MAGIC)
+
+    @property
+    def is_pickle(self) -> bool:
+        """True for Python's pickle in protocol 2 to 5: gpudiag opens none, since one can run code."""
+        return self.head.startswith(_PICKLES)
 
     @cached_property
     def is_binary(self) -> bool:

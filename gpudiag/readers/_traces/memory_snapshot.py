@@ -8,7 +8,6 @@ from pathlib import Path
 from gpudiag.errors import InputError
 from gpudiag.readers._io.source import Source
 
-_PICKLES = tuple(bytes((0x80, protocol)) for protocol in range(2, 6))
 _FIRST_KEYS = 256
 """``segments`` is the first key of what ``torch.cuda.memory._snapshot()`` returns."""
 _JSON = re.compile(r'\A[\ufeff\s]*\{\s*"(?:segments|device_traces)"\s*:\s*\[')
@@ -17,7 +16,7 @@ _JSON = re.compile(r'\A[\ufeff\s]*\{\s*"(?:segments|device_traces)"\s*:\s*\[')
 def is_memory_snapshot(source: Source) -> bool:
     """True for the pickle of ``torch.cuda.memory._dump_snapshot``, and for JSON made of one."""
     head = source.head
-    if head.startswith(_PICKLES):
+    if source.is_pickle:
         return b"segments" in head[:_FIRST_KEYS] and (b"device_traces" in head or b"segment_type" in head)
     if not head or source.is_binary or not _JSON.match(source.text):
         return False

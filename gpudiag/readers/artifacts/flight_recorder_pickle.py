@@ -20,9 +20,7 @@ COMMAND = (
 def recognises(source: Source) -> bool:
     """True for a pickle of protocol 2 to 5 that begins as a dump does."""
     head = source.head
-    return head[:1] == b"\x80" and head[1:2] in (b"\x02", b"\x03", b"\x04", b"\x05") and (
-        b"pg_config" in head or b"collective_seq_id" in head
-    )  # fmt: skip
+    return source.is_pickle and (b"pg_config" in head or b"collective_seq_id" in head)
 
 
 def read(source: Source, options: ReadOptions) -> Trials:
