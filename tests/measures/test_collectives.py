@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import math
+import os
 import re
 from collections.abc import Sequence
 from dataclasses import replace
@@ -14,7 +16,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from smallruns import gpu, run
-from writtendumps import Call, Dump, calls
+from writtendumps import START, Call, Dump, calls
 
 import gpudiag as gd
 from gpudiag.diagnosis import diagnose
@@ -303,3 +305,15 @@ def test_clocks_that_differ_make_no_wait(tmp_path: Path) -> None:
     """A rank whose clock is 300 s ahead, in dumps from the middle of a healthy training."""
     ahead = Dump(3, [Call(seq, seq + 300.0) for seq in range(1, 11)])
     assert set(statuses(tmp_path, [hung(0), hung(1), hung(2), ahead], written_s=12.0).values()) == {"ok"}
+
+
+def test_a_damaged_last_entry_leaves_its_rank_unknown(tmp_path: Path) -> None:
+    """It may be the collective that the others wait in; an older one may not."""
+    for dump in (hung(0), hung(1), hung(3)):
+        dump.write(tmp_path, written_s=AFTER_S)
+    path = Dump(2, calls(10)).write(tmp_path, written_s=AFTER_S)
+    whole = json.loads(path.read_text())
+    for entries, hang in (([*whole["entries"], {}], "open"), ([{}, *whole["entries"][1:]], "missing")):
+        path.write_text(json.dumps(whole | {"entries": entries}))
+        os.utime(path, (path.stat().st_atime, START.timestamp() + AFTER_S))
+        assert measure_collectives(gd.load_run(tmp_path)).hang == hang

@@ -59,7 +59,10 @@ def read(source: Source, options: ReadOptions) -> Trials:
     rank = _rank(dump, source.path)
     about = {"path": as_text(source.path), "rank": rank, "written": _written(source.path)}
     members = _members(dump.get("pg_config"))
-    rows = [{**_row(entry, members, log), **about} for entry in _entries(dump, source.path)]
+    rows: list[dict[str, Any]] = []
+    for entry in _entries(dump, source.path):
+        after = rows[-1]["record"] + 1 if rows else 0
+        rows.append({**_row(entry, members, log, after), **about})
     note = f"{as_text(source.path.name)}: {len(rows)} collectives of rank {rank}."
     if not rows:
         rows = [{**about, "group": "", "record": 0, "name": "", "kind": "collective", "state": "none"}]
@@ -115,8 +118,8 @@ def _members(config: object) -> dict[str, str]:
     return found
 
 
-def _row(entry: object, members: Mapping[str, str], log: ProblemLog) -> dict[str, Any]:
-    """One entry; of a damaged one what is sure, with the state unknown."""
+def _row(entry: object, members: Mapping[str, str], log: ProblemLog, after: int) -> dict[str, Any]:
+    """One entry; of a damaged one what is sure, with the state unknown, and its place behind the one before."""
     held: Mapping[str, Any] = entry if isinstance(entry, dict) else {}
     p2p = held.get("is_p2p") is True
     seq = _whole(held.get("p2p_seq_id" if p2p else "collective_seq_id", held.get("seq_id")), MOST_SEQ)
@@ -132,7 +135,7 @@ def _row(entry: object, members: Mapping[str, str], log: ProblemLog) -> dict[str
         "group": group,
         "group_title": title,
         "group_ranks": members.get(group) or None,
-        "record": record or 0,
+        "record": after if record is None else record,
         "kind": "p2p" if p2p else "collective",
         "seq": seq,
         "op": _whole(held.get("op_id"), MOST_SEQ),
