@@ -99,7 +99,9 @@ class StepsProfile(Profile, topic="steps"):
     )
     first_s: Fact[float] = fact("how much longer the first steps took than usual")
     n_resumed: Fact[int] = fact("times that a training was resumed", label="resumptions")
-    down_s: Fact[float] = fact("time from the last line before a resumption to the next step", label="down")
+    down_s: Fact[float] = fact(
+        "time from the last line before a resumption to the next, without the steps done in it", label="down"
+    )
     n_repeated: Fact[float] = fact("steps that were done twice", label="steps done twice")
     resumption_s: Fact[float] = fact("time lost to resumptions: down, and steps done twice")
     resumption_gpu_h: Fact[float] = fact(
@@ -175,7 +177,7 @@ def measure_steps(run: Run) -> StepsProfile:
         idle_paused_pct=waits.paused_pct,
         first_s=float(rows["first_s"].sum()),
         n_resumed=n_resumed,
-        down_s=float(whole["resumed"].sum()),
+        down_s=float(whole["down_s"].sum()),
         n_repeated=float(whole["repeated"].sum()),
         resumption_s=lost,
         resumption_gpu_h=waits.n_gpus * lost / len(rows) / 3600 if _lock_step(rows) else math.nan,
@@ -193,18 +195,18 @@ def measure_steps(run: Run) -> StepsProfile:
 
 def _training(part: pd.DataFrame) -> dict[str, object]:
     took, usual_s = part["took_s"], float(part["usual_s"].iloc[0])
-    down_s = float(part["resumed"].sum())
-    span = float(took.sum()) + float(part.loc[part["first"] & took.isna(), "resumed"].sum())
+    between = part["first"] & took.isna() & (part["resumed"] > 0)
+    span = float(took.sum()) + float(part.loc[between, "resumed"].sum())
     first = part[part["first"] & took.notna()]
     first_s = float((first["took_s"] - first["n"] * usual_s).clip(lower=0).sum())
-    lost = down_s + float(part["repeated"].sum()) * usual_s
+    lost = float(part["down_s"].sum() + part["again_s"].sum())
     pauses = float(part["paused_s"].sum())
     return {
         "training": part["training"].iloc[0],
         "rank": float(part["rank"].iloc[0]),
         "trial": float(part["trial"].iloc[0]),
         "unit": part["unit"].iloc[0],
-        "n_steps": float(part["n"][took.notna()].sum()),
+        "n_steps": float(part["n"][took.notna() | between].sum()),
         "startup_s": _startup_s(part),
         "logged_s": span,
         "step_s": usual_s,

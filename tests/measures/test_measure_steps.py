@@ -89,14 +89,32 @@ def _resumed(first: Training, second: Training, *, at: int, down_s: float, every
     ]
 
 
-def test_a_resumption_costs_the_time_down_and_the_steps_done_twice(tmp_path: Path) -> None:
+@pytest.mark.parametrize("every", [1, 20, 50])
+def test_a_resumption_costs_the_time_down_and_the_steps_done_twice(tmp_path: Path, every: int) -> None:
     rng = random.Random(5)
     first, second = train(rng, 900, 1.0), train(rng, 600, 1.0)
-    said = measured(tmp_path, _resumed(first, second, at=500, down_s=600, every=20))
+    said = measured(tmp_path, _resumed(first, second, at=500, down_s=600, every=every))
     assert (said.n_resumed, said.n_repeated) == (1, 400)
-    down_s = 600 + second.at_s[19]  # up to the first line of the second attempt, which is of its 20th step
-    assert said.resumption_s == pytest.approx(down_s + 400, rel=0.02)
-    assert said.resumption_pct == pytest.approx(100 * (down_s + 400) / (first.span_s + 600 + second.span_s), abs=1)
+    assert said.n_steps == 1500 - every  # of those up to the first line no time is known
+    assert said.down_s == pytest.approx(600, rel=0.03)
+    logged_s = first.span_s - first.at_s[every - 1] + 600 + second.span_s
+    lost_s = logged_s - sum(first.step_s[every:500]) - sum(second.step_s)
+    assert said.resumption_s == pytest.approx(lost_s, rel=0.02)
+    assert said.resumption_pct == pytest.approx(100 * lost_s / logged_s, abs=1)
+    assert said.productive_pct + said.resumption_pct == pytest.approx(100)
+
+
+def test_steps_done_twice_of_which_no_time_is_known_cost_nothing_that_is_known(tmp_path: Path) -> None:
+    """A bar's clock begins anew with each attempt: the steps up to a later attempt's first line are not in the span."""
+    lines = []
+    for begins, ends in [(0, 70), (40, 100)]:
+        for n in range(begins + 10, ends + 1, 10):
+            took_s = 2 * (n - begins)
+            lines.append(f"{n}%|##  | {n}/100 [{took_s // 60:02d}:{took_s % 60:02d}<00:10,  2.00s/it]")
+    said = measured(tmp_path, lines)
+    assert (said.n_resumed, said.n_repeated) == (1, 30)
+    assert said.logged_s == 140 + (120 - 20) and said.down_s == 0
+    assert said.resumption_s == (30 - 10) * 2
 
 
 def test_bars_of_epochs_count_on(tmp_path: Path) -> None:
@@ -254,7 +272,7 @@ def test_goodput_is_the_time_of_steps_that_were_not_lost(tmp_path: Path, seed: i
     assert p.goodput_pct == pytest.approx(100 * (sum(counted.values()) - 2 * 20.0) / wall_s, abs=2)
     assert p.startup_s == pytest.approx(50, abs=3) and p.first_s == pytest.approx(20, abs=3)
     assert p.n_resumed == 1 and p.mttf_s == pytest.approx(wall_s, rel=0.02)
-    assert p.down_s == pytest.approx(90 + 50 + 20, abs=12)
+    assert p.down_s == pytest.approx(90 + 50 + 20, abs=8)
     lost = p.startup_s + p.first_s + p.pauses_s + p.resumption_s
     assert p.goodput_pct / 100 * (p.startup_s + p.logged_s) + lost == pytest.approx(p.startup_s + p.logged_s)
     assert p.ettr_pct == pytest.approx(100 * (p.logged_s - p.resumption_s) / (p.startup_s + p.logged_s))

@@ -30,8 +30,9 @@ def courses(run: Run) -> list[pd.DataFrame]:
     count epochs tell nothing more.
 
     Columns are those of :func:`step_intervals` and ``each_s`` (time of a step in it), ``usual`` (at pace),
-    ``paused_s``, ``work_s`` and ``usual_s``. A pause in which the log tells of a resumption is in ``resumed``; the
-    steps up to the first line take what that line states.
+    ``paused_s``, ``work_s``, ``usual_s``, ``down_s`` (of ``resumed``, what the steps in it leave at their usual pace)
+    and ``again_s`` (time of the repeated steps, at that pace). A pause in which the log tells of a resumption is in
+    ``resumed``; the steps up to the first line take what that line states.
     """
     intervals = step_intervals(run)
     unit = "step" if (intervals["unit"] == "step").any() else "epoch"
@@ -52,7 +53,8 @@ def _course(part: pd.DataFrame) -> pd.DataFrame:
     """
     took, stated, n = (part[name].to_numpy(float) for name in ("took_s", "stated_s", "n"))
     first = part["first"].to_numpy()
-    took = np.where(first & np.isnan(took) & (part["attempt"] == 0).to_numpy(), stated, took)
+    attempt, between = part["attempt"].to_numpy(), part["resumed"].to_numpy()  # between the lines of two attempts
+    took = np.where(first & np.isnan(took) & (attempt == 0), stated, np.where(between > 0, np.nan, took))
     steps = np.where(n > 0, n, np.nan)  # a bar that is drawn anew has none: all the time before it is a pause
     inner = ~np.isnan(took) & ~first
     timed = inner & (n > 0)
@@ -65,12 +67,16 @@ def _course(part: pd.DataFrame) -> pd.DataFrame:
     paused = inner & (took - own >= PAUSE_S) & (took >= np.where(silent, PAUSE_TIMES, STATED_TIMES) * own)
     pause = np.where(paused, took - own, 0.0)
     resumed = paused & part["since"].str.contains("resumption", regex=False).to_numpy()
+    pace_s = np.nan_to_num(usual_s)
+    untimed = np.where(first & (attempt > 0) & np.isnan(took) & ~(between > 0), n, 0.0)  # of which no time is known
     return part.assign(
         took_s=took,
         each_s=(took - pause) / steps,
         usual=timed & ~paused,
         paused_s=np.where(resumed, 0.0, pause),
-        resumed=np.where(resumed, pause, part["resumed"]),
+        resumed=np.where(resumed, pause, between),
+        down_s=np.where(resumed, pause, np.maximum(between - n * pace_s, 0.0)),
+        again_s=np.maximum(part["repeated"].to_numpy() - untimed, 0.0) * pace_s,
         work_s=np.where(np.isnan(stated), took - pause, stated),
         usual_s=usual_s,
     )
