@@ -46,6 +46,7 @@ INDEX = {
     "by_error": "error",
     "by_cause": "cause",
     "by_rank": "rank",
+    "largest": "wait",
 }
 """Tables with one row a name, and what their index is called: their cells are facts too."""
 KINDS = {

@@ -58,12 +58,12 @@ def slower(*, levels: Sequence[float] = (1.0, 1.1, 1.2, 1.3, 1.4)) -> Run:
 
 @fault(
     "steps-lost",
-    edges={"max_lost_pct": Edge({"down_s": 31.5}, {"down_s": 31.7})},
+    edges={"max_lost_pct": Edge({"down_s": 32.0}, {"down_s": 32.2})},
     bigger=({"down_s": 100.0}, {"down_s": 1000.0}, {"down_s": 1000.0, "twice": 300}),
 )
 def lost(*, down_s: float = 80.0, twice: int = 20) -> Run:
     """A training that stood still for a while after 600 of 1,000 steps, and did the last ``twice`` of them again."""
     step = np.append(np.arange(1, 61), np.arange(61 - twice // EVERY, LINES + 1)) * EVERY
     at = np.arange(1, len(step) + 1) * float(EVERY)
-    at[60:] += down_s - EVERY
+    at[60:] += down_s
     return _run(at, step)

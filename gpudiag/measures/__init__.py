@@ -32,6 +32,7 @@ TOPICS = (
     "feed",
     "bottleneck",
     "causes",
+    "trial_waits",
     "loader",
     "steps",
     "profiled",

@@ -3,19 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 
 import pandas as pd
 
 from gpudiag.errors import NotMeasurable
 from gpudiag.facts import Column, Fact, Row, Rows, column, fact, table_of
 from gpudiag.measures._time.gpu_time import gpu_time
-from gpudiag.measures._waits.bounds import Share, Waits
-from gpudiag.measures._waits.by_log import logged_waits, logs_of_gpu, stated_waits
-from gpudiag.measures._waits.by_signature import signature_waits
-from gpudiag.measures._waits.by_trace import Fit, ProfiledStep, profiled_step, traced_waits
-from gpudiag.measures._waits.logged import LoggedTraining, logged_trainings
-from gpudiag.measures._waits.pieces import UnusedTime, unused_time
+from gpudiag.measures._waits.by_trace import profiled_step
+from gpudiag.measures._waits.divided import divided, logged_gpus
 from gpudiag.measures.base import Profile, need_gpu
 from gpudiag.measures.sampling import RECORD_LONGER
 from gpudiag.memo import memoized
@@ -81,19 +76,15 @@ def measure_causes(run: Run) -> CausesProfile:
     where they are.
     """
     need_gpu(run, "util_pct")
-    time = gpu_time(run)
-    spans = [training.span_us for training in logged_trainings(run)]
-    parts = {gpu: unused_time(time, gpu, spans) for gpu in time.timelines}
-    observed = sum(part.observed_s for part in parts.values())
+    gpus = logged_gpus(run)
+    observed = sum(of_gpu.part.observed_s for of_gpu in gpus.values())
     if not observed > 0:
         raise NotMeasurable("There is only one sample of each GPU.", RECORD_LONGER)
-    logs = {gpu: logs_of_gpu(run, time, gpu, part) for gpu, part in parts.items()}
-    surely = sum(map(bool, logs.values())) in (1, _world_size(run))
     step, fit = profiled_step(run)
     found = {}
-    for gpu, part in parts.items():
-        found[gpu], of_gpu = _waits(run, gpu, part, logs[gpu], step, surely=surely)
-        fit = of_gpu if step and logs[gpu] else fit
+    for gpu, of_gpu in gpus.items():
+        found[gpu], fits = divided(run, gpu, of_gpu, step)
+        fit = fits if step and of_gpu.logs else fit
     causes = pd.DataFrame([
         {
             "gpu": gpu, "cause": wait.cause, "source": wait.source,
@@ -101,7 +92,7 @@ def measure_causes(run: Run) -> CausesProfile:
         }
         for gpu, waits in found.items() for wait in waits
     ])  # fmt: skip
-    unused = sum(part.unused_s for part in parts.values())
+    unused = sum(of_gpu.part.unused_s for of_gpu in gpus.values())
     by_cause = _by_cause(causes, observed)
     return CausesProfile(
         by_cause=by_cause,
@@ -110,16 +101,10 @@ def measure_causes(run: Run) -> CausesProfile:
         unused_gpu_s=unused,
         unused_pct=100 * unused / observed,
         unknown_pct=100 * float(by_cause.at["unknown", "gpu_s"]) / unused if unused else math.nan,
-        has_log=any(logs.values()),
+        has_log=any(of_gpu.logs for of_gpu in gpus.values()),
         trace_fit=fit,
-        has_trials=time.joined,
+        has_trials=gpu_time(run).joined,
     )
-
-
-def _world_size(run: Run) -> int:
-    """Ranks of the training that was profiled, which does its steps on as many GPUs at once; 1 unknown."""
-    known = run.profiled["world_size"].dropna() if "world_size" in run.profiled else ()
-    return int(max(known)) if len(known) else 1
 
 
 def _by_cause(causes: pd.DataFrame, observed_s: float) -> pd.DataFrame:
@@ -130,20 +115,3 @@ def _by_cause(causes: pd.DataFrame, observed_s: float) -> pd.DataFrame:
     for seconds, share in SECONDS.items():
         out[share] = 100 * out[seconds] / observed_s
     return out.reindex([cause for cause in CAUSES if cause in out.index])
-
-
-def _waits(
-    run: Run, gpu: str, part: UnusedTime, logs: Sequence[LoggedTraining], step: ProfiledStep | None, *, surely: bool
-) -> tuple[list[Share], Fit]:
-    """All causes on one GPU, and whether the profiled steps are those of its logs.
-
-    ``surely`` is False where a log may tell of another GPU's work: then nothing of it is certain.
-    """
-    logged = logged_waits(logs, part, surely=surely)
-    stated = stated_waits(run, part, logged, surely=surely)
-    traced, fit = traced_waits(step, logs, part, logged) if step and logs else (Waits("trace"), "none")
-    known = sum(one.s for one in part.of_record) + logged.total_s + stated.total_s + traced.total_s
-    signs = signature_waits(run, gpu, part, part.unused_s - known)
-    named = [*part.of_record, *(share for waits in (logged, stated, traced, signs) for share in waits.shares())]
-    left, low, high = (part.unused_s - sum(getattr(one, end) for one in named) for end in ("s", "high_s", "low_s"))
-    return [*named, Share("unknown", "", max(left, 0.0), max(low, 0.0), max(high, 0.0))], fit

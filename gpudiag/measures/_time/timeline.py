@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import Protocol
 
@@ -101,6 +101,11 @@ class Timeline:
     def length_s(self) -> np.ndarray:
         """Seconds of each piece."""
         return (self.end_us - self.start_us) / SECOND_US
+
+    def during(self, start_us: int, end_us: int) -> Timeline:
+        """The pieces within a time that begins and ends at cuts."""
+        own = slice(*np.searchsorted(self.start_us, (start_us, end_us)).tolist())
+        return Timeline(*(getattr(self, each.name)[own] for each in fields(self)))
 
     def seconds(self, weight: np.ndarray | None = None) -> np.ndarray:
         """Seconds, or the sum of seconds times ``weight``, in each cell of CELLS."""

@@ -19,11 +19,14 @@ def signature_waits(run: Run, gpu: str, part: UnusedTime, free: float) -> Waits:
     seconds. At least nothing, for what is busy beside an idle GPU need not be what it waits for.
     """
     waits, found = Waits("signature"), signatures(run).get(gpu)
-    if found is None:
+    if found is None or not len(part.start_us):
         return waits
+    low, high = np.searchsorted(found.work.end_us, part.start_us[0], "right"), part.end_us[-1]
+    own = slice(int(low), int(np.searchsorted(found.work.start_us, high)))
+    start_us, end_us = found.work.start_us[own], found.work.end_us[own]
     for name in CLASSES:
-        first, last = stretches(found.of_class[name], found.work.start_us, found.work.end_us)
-        unused, _ = part.between(found.work.start_us[first], found.work.end_us[last])
+        first, last = stretches(found.of_class[name][own], start_us, end_us)
+        unused, _ = part.between(start_us[first], end_us[last])
         idle_s = min(float(np.sum(unused)), max(free, 0.0))
         free -= waits.add(name, idle_s, 0.0, idle_s)
     return waits

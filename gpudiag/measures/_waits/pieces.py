@@ -68,9 +68,9 @@ class UnusedTime:
         return np.column_stack([self.start_us, self.end_us]).ravel(), totals[0], totals[1]
 
 
-def unused_time(time: GpuTime, gpu: str, logged: Sequence[Window]) -> UnusedTime:
-    """The time of one GPU; ``logged``: spans of which logs of trainings tell."""
-    line, samples = time.timelines[gpu], time.samples.get(gpu, Samples.none())
+def unused_time(line: Timeline, time: GpuTime, gpu: str, logged: Sequence[Window]) -> UnusedTime:
+    """The time of one GPU, of which ``line`` is all or a part; ``logged``: spans of which logs of trainings tell."""
+    samples = time.samples.get(gpu, Samples.none())
     seconds = line.length_s * (1 - line.util_pct / 100)
     seen = ~np.isnan(line.util_pct)
     within = np.isin(line.cell, (STALLED, BUSY_LOW, BUSY))

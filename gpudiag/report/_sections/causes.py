@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from gpudiag.measures.causes import CausesProfile, CauseTotal
+from gpudiag.measures.trial_waits import LargestWait, TrialWaitsProfile
 from gpudiag.plain_data import Scalar
 from gpudiag.plots._draw.causes import LABELS, cause_label
 from gpudiag.report._render.blocks import Block, Heading, Note, Number, TableBlock
 from gpudiag.report.document import Document
-from gpudiag.report.format import alike, interval, listed, share
+from gpudiag.report.format import alike, interval, listed, plural, share
 
 SOURCES = {
     "record": "trials and telemetry",
@@ -21,6 +22,7 @@ SOURCES = {
 TELLING = ("log", "trace")
 """Sources of what lies within the work."""
 LEAST_PCT = 0.1
+SEVERAL = 2
 TELLING_PCT = 5.0
 """Share of the GPU time from which on one cause is worth a sentence; it must hold half of what the work loses."""
 UNLIKE = {
@@ -69,7 +71,27 @@ def causes(document: Document) -> list[Block]:
         "GPU time without a kernel, in percent of all that was observed; in brackets what it is at least and at most."
     )
     table = TableBlock(("What the GPU waited for", "Share", "GPU time", "Known from"), rows, caption)
-    return [Heading("What the GPU waited for"), table, *([Note(why, "unknown")] if why else [])]
+    notes = [*([Note(why, "unknown")] if why else []), *_by_trial(document)]
+    return [Heading("What the GPU waited for"), table, *notes]
+
+
+def _by_trial(document: Document) -> list[Block]:
+    """The largest wait of each trial whose log tells, where there are several."""
+    facts = document.values(TrialWaitsProfile)
+    n_told = facts.get(TrialWaitsProfile.n_told) if facts else None
+    if n_told is None or n_told < SEVERAL:
+        return []
+    named = [
+        f"{cause_label(cause, has_trials=True)} in {cells['n_trials']} ({_reach(cells)})"
+        for cause, cells in facts.by_row(LargestWait).items()
+    ]
+    said = f"Of {plural(n_told, 'trial')} with a log of their own, the largest wait was {listed(named, 'and')}"
+    return [Note(f"{said}; in brackets its share of a trial's GPU time.")]
+
+
+def _reach(cells: Cells) -> str:
+    low, high = float(cells["least_pct"] or 0.0), float(cells["most_pct"] or 0.0)
+    return share(high) if high - low < 1 else interval(low, high, "%")
 
 
 def _pct(cells: Cells) -> float:
