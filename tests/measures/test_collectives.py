@@ -6,6 +6,7 @@ import json
 import math
 import os
 import re
+import shutil
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -22,10 +23,13 @@ import gpudiag as gd
 from gpudiag.diagnosis import diagnose
 from gpudiag.errors import NotGiven
 from gpudiag.measures.collectives import CollectivesProfile, measure_collectives
-from gpudiag.rules._engine.verdict import Status
+from gpudiag.rules._engine.verdict import Severity, Status
 
 RULES = ("rank-missing", "collective-stuck", "collective-mismatch")
 AFTER_S = 900.0
+RECORDED = Path(__file__).resolve().parents[1] / "recorded" / "flight_recorder_gloo"
+REAL_END_S = 1795623320.03 + 75
+"""When the dumps of the ranks that waited were written."""
 
 
 def measured(tmp_path: Path, dumps: Sequence[Dump], written_s: float | None = AFTER_S) -> CollectivesProfile:
@@ -317,3 +321,18 @@ def test_a_damaged_last_entry_leaves_its_rank_unknown(tmp_path: Path) -> None:
         path.write_text(json.dumps(whole | {"entries": entries}))
         os.utime(path, (path.stat().st_atime, START.timestamp() + AFTER_S))
         assert measure_collectives(gd.load_run(tmp_path)).hang == hang
+
+
+def test_real_dumps_of_gloo_name_the_rank_that_did_not_come(tmp_path: Path) -> None:
+    """Recorded with PyTorch 2.13: what has ended is 'retired' there and stays 'scheduled'."""
+    folder = Path(shutil.copytree(RECORDED, tmp_path / "dumps"))
+    for path in folder.iterdir():
+        os.utime(path, (REAL_END_S, REAL_END_S))
+    run = gd.load_run(folder)
+    ended = run.collectives[(run.collectives["seq"] <= 5)]
+    assert set(ended["state"]) == {"completed"} and len(ended) == 2 * 10 + 2 * 5
+    assert not run.collectives["timed_out"].any()
+    (found,) = gd.diagnose(run).findings
+    assert (found.rule, found.severity) == ("rank-missing", Severity.WARNING)
+    assert "Rank 2 never came to all_reduce number 6" in found.summary and "ranks 0, 1 and 3" in found.summary
+    assert "up to 1 min 15 s" in found.summary

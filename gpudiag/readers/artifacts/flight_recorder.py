@@ -34,6 +34,9 @@ _ENDS = re.compile(r"(?i)(?:\.(?:json|gz|zst|pkl|pickle|txt))+$")
 _MARKS = ('"pg_config"', '"pg_status"', '"collective_seq_id"', '"time_discovered_completed_ns"', '"entries"')
 _PREFIX = re.compile(r"^(?:nccl|gloo|xccl|hccl|mccl|mpi|ucc):")
 
+_UNTIMED = "gloo:"
+"""Its recorder marks neither start nor end: what has ended is retired, and stays scheduled (seen with PyTorch 2.13)."""
+
 
 def recognises(source: Source) -> bool:
     """True if the head is a JSON object with the marks of a dump: its groups, or an entry."""
@@ -129,6 +132,9 @@ def _row(entry: object, members: Mapping[str, str], log: ProblemLog, after: int)
     if seq is None or not group or not isinstance(name, str) or state not in ENTRY_STATES[:3] or record is None:
         log.add(DAMAGED, example=", ".join(map(str, held)) or type(entry).__name__, lost=True)
         state = "unknown"
+    retired = held.get("retired") is True
+    if retired and state in ("scheduled", "started") and isinstance(name, str) and name.startswith(_UNTIMED):
+        state, retired = "completed", False
     timeout_ms = held.get("timeout_ms")
     timeout_s = timeout_ms / 1000 if isinstance(timeout_ms, int | float) and 0 < timeout_ms <= MOST_S * 1000 else None
     return {
@@ -147,7 +153,7 @@ def _row(entry: object, members: Mapping[str, str], log: ProblemLog, after: int)
         **_sizes("input", held),
         **_sizes("output", held),
         "timeout_s": timeout_s,
-        "timed_out": int(held.get("retired") is True and state in ("scheduled", "started")),
+        "timed_out": int(retired and state in ("scheduled", "started")),
     }
 
 
