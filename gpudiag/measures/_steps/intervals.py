@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from bisect import bisect_right
 from collections.abc import Iterator
+from itertools import pairwise
 
 import numpy as np
 import pandas as pd
@@ -42,7 +43,8 @@ def step_intervals(run: Run) -> pd.DataFrame:
 
     A training is one kind of line in one file (of one rank and one trial, where lines name them), and of the kinds in
     a file the one that spans most time. A step that is no further than the one before begins an epoch where an epoch
-    was complete or another is named, else the training was resumed: a new attempt.
+    was complete or another is named, else a new attempt: the training was resumed. If its steps begin at the first and
+    the log tells of no checkpoint, it is another training, named ``FILE (2)`` and so on.
 
     Columns: ``training`` (file), ``rank`` and ``trial`` (NaN without), ``unit``, ``attempt`` from 0, ``start`` and
     ``end`` (UTC; NaT without timestamps), ``done`` (steps since the first epoch began, at the end), ``n`` (steps in
@@ -58,10 +60,10 @@ def step_intervals(run: Run) -> pd.DataFrame:
     for path, of_file in ordered.groupby("path", sort=False):
         for rank, trial, lines in _writers(of_file):
             found = [_of_series(group) for _, group in lines.groupby("series", sort=False)]
-            found = [part for part in found if len(part)]
-            if found:
-                main = max(found, key=lambda part: (part["unit"].iloc[0] == "step", part["took_s"].sum(), len(part)))
-                parts.append(main.assign(training=str(path), rank=rank, trial=trial))
+            main = max((parts for parts in found if parts), key=_extent, default=[])
+            for number, part in enumerate(main, 1):
+                name = str(path) if number == 1 else f"{path} ({number})"
+                parts.append(part.assign(training=name, rank=rank, trial=trial))
     if not parts:
         return pd.DataFrame(columns=list(COLUMNS))
     out = pd.concat(parts, ignore_index=True)[list(COLUMNS)]
@@ -76,12 +78,53 @@ def _writers(lines: pd.DataFrame) -> Iterator[tuple[float, float, pd.DataFrame]]
         yield float(of_rank), float(of_trial), part
 
 
-def _of_series(lines: pd.DataFrame) -> pd.DataFrame:
-    """Intervals of one kind of line; those of one line each are no course."""
+def _extent(parts: list[pd.DataFrame]) -> tuple[bool, float, int]:
+    """Whether it counts steps, the time that it spans, and how many lines it has."""
+    took_s = sum(float(part["took_s"].sum()) for part in parts)
+    return parts[0]["unit"].iloc[0] == "step", took_s, sum(map(len, parts))
+
+
+def _of_series(lines: pd.DataFrame) -> list[pd.DataFrame]:
+    """Intervals of one kind of line, by training; those of one line each are no course."""
+    lines = lines[~_redrawn(lines)]
     done, attempt, bar = _places(lines)
+    found = []
+    for number, own in enumerate(_trainings(lines, done, attempt)):
+        part = lines[own]
+        part = part.assign(begun_s=np.nan) if number else part  # the log began with another training
+        found.append(_of_training(part, done[own], attempt[own] - attempt[own][0], bar[own]))
+    return [part for part in found if len(part)]
+
+
+def _redrawn(lines: pd.DataFrame) -> np.ndarray:
+    """Bars that are drawn empty again under the name of the epoch that they have just completed, as Lightning's are."""
+    step, total, epoch = (_floats(lines, name) for name in ("step", "total", "epoch"))
+    empty, last = (step == 0) & (epoch >= 0), 0
+    out = np.zeros(len(lines), bool)
+    for at in np.flatnonzero(empty).tolist():
+        last = at - 1 if at and not out[at - 1] else last
+        out[at] = at > 0 and epoch[last] == epoch[at] and step[last] >= total[last] > 0
+    return out
+
+
+def _trainings(lines: pd.DataFrame, done: np.ndarray, attempt: np.ndarray) -> list[slice]:
+    """The lines of each training: what begins at the first step, and not from a checkpoint by the log, is another."""
+    since = lines["since"].fillna("").astype(str).tolist() if "since" in lines else [""] * len(lines)
+    whole = done == _floats(lines, "total")  # a line for all of the first epoch
+    at_first = whole | (done <= np.nanmax([_spacing(done, attempt), done[0]]))
+    begins = [
+        at
+        for at in (np.flatnonzero(np.diff(attempt) > 0) + 1).tolist()
+        if at_first[at] and "resumption" not in since[at]
+    ]
+    return [slice(low, high) for low, high in pairwise([0, *begins, len(lines)])]
+
+
+def _of_training(lines: pd.DataFrame, done: np.ndarray, attempt: np.ndarray, bar: np.ndarray) -> pd.DataFrame:
+    """Intervals of one training by one kind of line."""
     time = _in_order(lines["time"].to_numpy("datetime64[us]"))
     keep = np.append((np.diff(done) != 0) | (np.diff(bar) != 0), True)  # a bar redrawn stands where it stood
-    keep &= _apart(time, _floats(lines, "elapsed_s"), bar)
+    keep[keep] = _apart(time[keep], _floats(lines[keep], "elapsed_s"), bar[keep])
     since = _since(lines, keep)
     n, stated, loader, guessed = (_added_up(part, keep) for part in _stated_times(lines, done, attempt, bar))
     lines, done, attempt, bar, time = lines[keep], done[keep], attempt[keep], bar[keep], time[keep]

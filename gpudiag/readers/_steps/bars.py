@@ -1,4 +1,6 @@
-"""Progress bars: tqdm's, those of Lightning and Ultralytics that are made with it, Keras's, and fastai's table."""
+"""Progress bars: tqdm's, those of Lightning and Ultralytics that are made with it, Lightning's of rich, Keras's, and
+fastai's table.
+"""
 
 from __future__ import annotations
 
@@ -20,11 +22,21 @@ _ULTRALYTICS = re.compile(
 )
 """ultralytics/utils/tqdm.py, since 8.3.190."""
 _PLACE = re.compile(r"(?<![\d/])(\d{1,12})/(\d{1,12})(?![\d/])")
+_RICH_BAR = re.compile("[━╸╺]")
+_RICH = re.compile(
+    r"[━╸╺] {1,4}(?P<step>\d{1,9})/(?P<total>\d{1,9}) (?P<elapsed>\d{1,4}:\d\d:\d\d) • {1,12}(?:[-\d:]{4,12} )?"
+    r"(?P<rate>[\d.]{1,12})it/s"
+)
+"""lightning/pytorch/callbacks/progress/rich_progress.py: steps, time since the epoch began, time left (in a narrow
+terminal on a line below), and the rate.
+"""
 _KERAS = re.compile(
-    r"(?:^|\s)(?P<step>\d{1,9})/(?P<total>\d{1,9}) (?:\[[=>.]{1,40}\] - |[━ ]{5,60})(?P<elapsed>\d{1,7})s "
+    r"(?:^|\s)(?P<step>\d{1,9})/(?P<total>\d{1,9}) (?:\[[=>.]{1,40}\] - |[━ ]{5,60}|- )(?P<shown>\d{1,7})s (?:- )?"
     r"(?P<rate>\d{1,7})(?P<unit>us|ms|s)/(?P<of>step|epoch)"
 )
-"""keras/src/utils/progbar.py. What stands before the rate is the time taken in the last line of an epoch only."""
+"""keras/src/utils/progbar.py. What stands before the rate is the time taken in the last line of an epoch, else the time
+left; the rate is the mean of the epoch so far.
+"""
 _FASTAI_HEAD = re.compile(r"^\s{0,4}epoch\s{1,20}train_loss\s.{0,400}\btime\s{0,20}$")
 _FASTAI_ROW = re.compile(
     r"^\s{0,4}(?P<step>\d{1,6})\s{1,12}[\d.#na-]{1,14}\s.{0,400}?(?P<time>\d{1,4}(?::\d\d){1,2})\s{0,20}$"
@@ -66,11 +78,19 @@ def bar_of(line: str) -> BarLine | None:
     if "━" in line and (found := _ULTRALYTICS.search(line)):
         rate, per_second = number(found["rate"]), found["per"] == "it/s"
         return _told(line[: found.start()], found, each_s(rate) if per_second else rate, clock_s(found["elapsed"]))
-    if "/step" in line and (found := _KERAS.search(line)):
-        last = found["step"] == found["total"]
-        step_s = float(found["rate"]) * _UNITS[found["unit"]]
-        return _told("keras", found, step_s, float(found["elapsed"])) if last else None
-    return None
+    if "•" in line and (found := _RICH.search(line)):
+        name = _RICH_BAR.split(line, maxsplit=1)[0]
+        return _told(name, found, each_s(number(found["rate"])), clock_s(found["elapsed"]))
+    return _keras(found) if "/step" in line and (found := _KERAS.search(line)) else None
+
+
+def _keras(found: re.Match[str]) -> BarLine | None:
+    """The time of a step before an epoch's last is told where its mean is not rounded to whole seconds."""
+    step_s = float(found["rate"]) * _UNITS[found["unit"]]
+    if found["step"] == found["total"]:
+        shown = float(found["shown"])
+        return _told("keras", found, step_s, shown) if shown > 0 or not step_s * int(found["step"]) > 1 else None
+    return _told("keras", found, step_s, int(found["step"]) * step_s) if found["unit"] != "s" else None
 
 
 def _tqdm(line: str, found: re.Match[str]) -> BarLine | None:
@@ -103,7 +123,7 @@ def _told(said: str, place: re.Match[str], step_s: float, elapsed_s: float) -> B
         step=step,
         total=total,
         step_s=step_s,
-        elapsed_s=elapsed_s,
+        elapsed_s=elapsed_s if step else 0.0,  # before its first step rich shows the time of the epoch before
         epoch=int(epoch[1] or epoch[2]) if epoch else None,
         unit="epoch" if _EPOCHS.match(said) else "step",
     )

@@ -36,6 +36,8 @@ _LEAP = 2000
 """Any leap year: of timestamps without a year only the differences count."""
 _LOOKED_AT = 400
 """Characters of a line in which it says what is done."""
+_WRAPPED = " " * 20
+"""What begins so goes on with the columns of the bar above."""
 _RANK_NAME = re.compile(r"(?i)(?:^|[^a-z])rank[_\-]?(\d{1,5})(?!\d)")
 
 
@@ -78,7 +80,7 @@ class StepLog:
         elapsed_s = math.nan if stamp else self._since_first(line)
         said = said or step_of(line, stamped=bool(stamp) or not math.isnan(elapsed_s))
         if said is None:
-            told = _other_work(line[:_LOOKED_AT])
+            told = _other_work(line[:_LOOKED_AT]) if not line.startswith(_WRAPPED) else []
             self._told.update(dict.fromkeys(told))
             self._told_stamp = stamp if told and stamp else self._told_stamp
             return False

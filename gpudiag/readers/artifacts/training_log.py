@@ -11,7 +11,7 @@ import pandas as pd
 
 from gpudiag.readers._batches.line_timestamps import line_timestamp
 from gpudiag.readers._batches.log_lines import gpu_of, is_progress, kind_of, trial_of, worker_of
-from gpudiag.readers._io.lines import numbered_lines
+from gpudiag.readers._io.lines import numbered_lines, plain
 from gpudiag.readers._io.paths import as_text
 from gpudiag.readers._io.problems import ProblemLog
 from gpudiag.readers._io.source import Source
@@ -38,7 +38,7 @@ def recognises(source: Source) -> bool:
 
 def _trains(source: Source) -> bool:
     steps = 0
-    for line in source.lines:
+    for line in map(plain, source.lines):
         stamped = bool(line_timestamp(line))
         steps += (stamped and is_progress(line)) or step_of(line, stamped=stamped) is not None
         if steps == _ENOUGH_PROGRESS:

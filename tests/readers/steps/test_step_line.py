@@ -145,6 +145,22 @@ LINES: dict[str, tuple[str, dict[str, object]]] = {
         "100/100 [==============================] - 12s 120ms/step - loss: 0.3 - accuracy: 0.9",
         {"step": 100, "total": 100, "elapsed_s": 12.0, "step_s": 0.12},
     ),
+    "keras 3 within an epoch": (
+        "45/100 ━━━━━━━━━━━━━━━━━━━━ 6s 120ms/step - loss: 0.3",
+        {"step": 45, "total": 100, "step_s": 0.12, "elapsed_s": 5.4},
+    ),
+    "keras 3 without a bar": (
+        "200/200 - 31s - 153ms/step - loss: 1.0197 - val_loss: 1.0145",
+        {"step": 200, "total": 200, "step_s": 0.153, "elapsed_s": 31.0},
+    ),
+    "lightning of rich": (
+        "Epoch 0/2  ━━━━━━━━╺━━━━━━━━ 98/200 0:00:19 • 0:00:21 4.94it/s train_loss: 0.271",
+        {"series": "Epoch #/#|200", "epoch": 0, "step": 98, "total": 200, "step_s": 1 / 4.94, "elapsed_s": 19.0},
+    ),
+    "lightning of rich in a narrow terminal": (
+        "Epoch 0/2  ━━━━━━━━╸━━━━━━━━ 100/200 0:01:20 •        4.94it/s train_loss: 0.589",
+        {"epoch": 0, "step": 100, "elapsed_s": 80.0},
+    ),
     "keras 3": (
         "100/100 ━━━━━━━━━━━━━━━━━━━━ 12s 120ms/step - accuracy: 0.9 - loss: 0.3",
         {"step": 100, "total": 100, "elapsed_s": 12.0, "step_s": 0.12},
@@ -161,6 +177,8 @@ LINES: dict[str, tuple[str, dict[str, object]]] = {
     ),
 }
 OTHERS = [
+    "45/100 ━━━━━━━━━━━━━━━━━━━━ 66s 1s/step - loss: 0.3",
+    "Validation ━━━━━━━━━━━━━━━━━ 1/50    0:00:00 •        0.00it/s",
     "Map: 100%|██████████| 1000/1000 [00:01<00:00, 900.00 examples/s]",
     "Loading checkpoint shards:  50%|█████     | 1/2 [00:03<00:03,  3.41s/it]",
     "Evaluating:  50%|█████     | 5/10 [00:03<00:03,  1.41it/s]",
@@ -169,7 +187,6 @@ OTHERS = [
     "100%|██████████| 5/5 [00:11<00:00, 5.0 files/s]",
     "2022/08/22 15:51:56 - mmengine - INFO - Epoch(val)  [2][  50/1843]    eta: 0:01:45  time: 0.0588  data_time: 0.0022",
     " 45/100 [============>.................] - ETA: 5s - loss: 0.3",
-    "45/100 ━━━━━━━━━━━━━━━━━━━━ 6s 120ms/step - loss: 0.3",
     "Batches:  40%|####      | 4/10 [00:01<00:02,  2.40it/s]",
     "step 1: download the data",
     "Trial 7 pruned at epoch 3. GPU 85%",
