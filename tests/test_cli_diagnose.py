@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import json
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
 from documents import fits
 
-SAMPLE = Path(__file__).resolve().parent.parent / "data" / "samples" / "tiny-batch-laptop"
+SAMPLES = Path(__file__).resolve().parent.parent / "data" / "samples"
+SAMPLE = SAMPLES / "tiny-batch-laptop"
 
 
 @pytest.fixture
@@ -65,3 +68,15 @@ def test_suppressions_beside_the_run_or_in_this_folder(gpudiag, folder: Path, tm
     (folder / "gpudiag.toml").write_text(text.replace("headroom", "haedroom"))
     code, _, err = gpudiag("diagnose", folder)
     assert code == 2 and err.count("\n") == 1 and "did you mean 'memory-headroom'?" in err
+
+
+def test_a_diagnosis_on_a_terminal_loads_nothing_that_draws_or_searches() -> None:
+    """Each of these takes a tenth to half a second to import."""
+    heavy = ("matplotlib", "scipy.stats", "scipy.optimize", "optuna", "IPython", "nbformat", "papermill", "jinja2")
+    program = (
+        "import sys; from gpudiag.cli import main\n"
+        f"sys.argv = ['gpudiag', 'diagnose', {str(SAMPLES / 'healthy')!r}]\n"
+        f"try: main()\nexcept SystemExit: pass\nprint('LOADED', *(n for n in {heavy!r} if n in sys.modules))"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1].split() == ["LOADED"]

@@ -138,7 +138,7 @@ PIECES = (
         {
             "gpudiag/plots/headroom.py": whole("plot"),
             "gpudiag/plots/__init__.py": lambda text: text.replace(
-                "    learning_curves,\n", "    headroom,\n    learning_curves,\n"
+                '    "learning_curves",\n', '    "headroom",\n    "learning_curves",\n'
             ),
         },
         ("make gallery",),
@@ -262,7 +262,7 @@ FOLDERS = {
     "readers/artifacts": {reader.read.__module__ for reader in artifacts.READERS},
     "measures": {f"gpudiag.measures.{topic}" for topic in measures.TOPICS},
     "rules": {topic.__name__ for topic in rules.TOPICS},
-    "plots": {topic.__name__ for topic in plots.TOPICS},
+    "plots": set(plots.TOPICS),
 }
 BESIDE = {
     "readers/trials": {"journal_redis", "optuna_server", "study_object"},

@@ -7,11 +7,14 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from gpudiag import plots
 from gpudiag.errors import nearest
-from gpudiag.plots import PLOTS, WIDTH_IN, Picture
+from gpudiag.plots import WIDTH_IN
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+    from gpudiag.plots import Picture
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,12 +28,12 @@ class Plotter:
     picture: Callable[..., Picture]
 
     def __getattr__(self, name: str) -> Callable[..., Figure]:
-        if name not in PLOTS:
-            raise AttributeError(f"there is no plot '{name}'; {nearest(name, PLOTS)}")
+        if name not in plots.PLOTS:
+            raise AttributeError(f"there is no plot '{name}'; {nearest(name, plots.PLOTS)}")
         return partial(self._figure, name)
 
     def __dir__(self) -> list[str]:
-        return [name for name, plot in PLOTS.items() if all(topic in self.profiles for topic in plot.needs)]
+        return [name for name, plot in plots.PLOTS.items() if all(topic in self.profiles for topic in plot.needs)]
 
     def _figure(self, name: str, *, width_in: float = WIDTH_IN) -> Figure:
         return self.picture(name, width_in=width_in).figure

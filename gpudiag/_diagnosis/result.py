@@ -20,7 +20,7 @@ from gpudiag.files import write
 from gpudiag.measures.base import profile_of
 from gpudiag.measures.ledger import LedgerProfile
 from gpudiag.plain_data import JsonObject, json_text, plain_object
-from gpudiag.plots import WIDTH_IN, Picture, draw
+from gpudiag.plots import WIDTH_IN, draw
 from gpudiag.report._notebook import pages
 from gpudiag.report._render.show import Show
 from gpudiag.report._sections import forecast as forecasts
@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from gpudiag.advice._engine.plan import Plan
     from gpudiag.forecast.memory.capacity import MemoryCapacity
     from gpudiag.forecast.parallelism.what_if import Forecast
+    from gpudiag.plots import Picture
 
 TIMELINE = "timeline"
 """The picture that is alive in the HTML report."""

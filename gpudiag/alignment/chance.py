@@ -7,8 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import fft
-from scipy.special import stdtr
+import scipy
 
 
 @dataclass(frozen=True)
@@ -28,7 +27,7 @@ class Noise:
             return 1.0
         t = fit * math.sqrt((self.n_free - 2) / (1 - fit**2)) if fit < 1 else math.inf
         places = offsets * (tries + 2 * within_s / self.length_s)
-        return min(1.0, places * float(stdtr(self.n_free - 2, -t)))
+        return min(1.0, places * float(scipy.special.stdtr(self.n_free - 2, -t)))
 
 
 def noise_of(
@@ -45,11 +44,11 @@ def noise_of(
     spectra, lengths = [], []
     for x, y, seen in pairs:
         own, other = (np.where(seen, z - z[seen].mean(), 0.0) for z in (x, y))
-        size = fft.next_fast_len(2 * len(x), real=True)
+        size = scipy.fft.next_fast_len(2 * len(x), real=True)
         norm = math.sqrt(float((own**2).sum() * (other**2).sum() * seen.sum()))
         if not norm > 0:
             return Noise(0.0, step_s)
-        spectra.append(fft.rfft(own, size) * fft.rfft(other, size).conj() / norm)
+        spectra.append(scipy.fft.rfft(own, size) * scipy.fft.rfft(other, size).conj() / norm)
         lengths.append(max(period_s, step_s * _total(spectra[-1], size) * seen.sum()))
     variance = _total(np.mean(spectra, axis=0), size)
     return Noise(min(1 / variance, float(n_events)), float(np.mean(lengths)))

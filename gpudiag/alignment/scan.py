@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import fft
+import scipy
 
 from gpudiag.alignment.chance import Noise, noise_of
 from gpudiag.alignment.signals import Grid, Signal, edges
@@ -82,15 +82,15 @@ def scan_offsets(
     """
     lags = int(REACH_S // grid.step_s)
     borders = grid.start_s + grid.step_s * (np.arange(grid.n + 2 * lags + 1) - lags)
-    size = fft.next_fast_len(2 * grid.n + 2 * lags, real=True)
+    size = scipy.fft.next_fast_len(2 * grid.n + 2 * lags, real=True)
     best = np.full((len(signals), 2 * lags + 1), -1.0)
-    masks = [fft.rfft(signal.seen, size).conj() for signal in signals]
-    changes = [fft.rfft(signal.edge, size).conj() for signal in signals]
+    masks = [scipy.fft.rfft(signal.seen, size).conj() for signal in signals]
+    changes = [scipy.fft.rfft(signal.edge, size).conj() for signal in signals]
     for response in responses_s:
         edge = edges(running(start_s + response, end_s, borders), grid)
-        spectrum, square = fft.rfft(edge, size), fft.rfft(edge * edge, size)
+        spectrum, square = scipy.fft.rfft(edge, size), scipy.fft.rfft(edge * edge, size)
         for row, signal in enumerate(signals):
-            sums = [fft.irfft(x, size)[: 2 * lags + 1] for x in
+            sums = [scipy.fft.irfft(x, size)[: 2 * lags + 1] for x in
                     (spectrum * masks[row], square * masks[row], spectrum * changes[row])]  # fmt: skip
             best[row] = np.maximum(best[row], _correlation(signal, *sums))
     offsets = grid.step_s * (lags - np.arange(2 * lags + 1))

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.special import bdtr
+import scipy
 
 from gpudiag._run.gpu_names import declared_gpus
 from gpudiag.alignment.apply import apply_clock
@@ -128,7 +128,7 @@ def find_skew(run: Run, samples: SampleTimes) -> Skew | None:
     if low_s + high_s < 2 * least_s:
         return None
     after, n_after = _sum(gaps, round((low_s + high_s) / 2))
-    if len(steps) * bdtr(after, n_after, (worked / np.maximum(sampled, 1)).mean()) > MAX_CHANCE:
+    if len(steps) * scipy.special.bdtr(after, n_after, (worked / np.maximum(sampled, 1)).mean()) > MAX_CHANCE:
         return None
     return Skew(low_s, high_s, before, after, n_gaps, high_s - low_s <= least_s)
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
-from scipy import optimize, special, stats
+import scipy
 
 from gpudiag.comparison.power import POWER
 
@@ -56,7 +56,7 @@ class Neighbors:
     @property
     def share_bounded(self) -> float:
         """Share of such series, with the correlation found here, that rule it out."""
-        return float(special.ndtr((self._limit - max(self.correlation, 0.0)) / self.error))
+        return float(scipy.special.ndtr((self._limit - max(self.correlation, 0.0)) / self.error))
 
     @property
     def enough(self) -> int | None:
@@ -97,7 +97,7 @@ def _most_believed(n: int) -> float:
         return BEARABLE
     if units_left(MOST_ALIKE) >= 0:
         return MOST_ALIKE
-    return float(optimize.brentq(units_left, BEARABLE, MOST_ALIKE, xtol=1e-4))
+    return float(scipy.optimize.brentq(units_left, BEARABLE, MOST_ALIKE, xtol=1e-4))
 
 
 def neighbors(*series: np.ndarray) -> Neighbors:
@@ -127,7 +127,7 @@ def neighbor_correlation(*series: np.ndarray) -> float:
         return 0.0
     n = sum(len(values) for values in known)
     of_values = sum(len(values) * _corrected(values) for values in known) / n
-    of_ranks = sum(len(values) * _corrected(stats.rankdata(values)) for values in known) / n
+    of_ranks = sum(len(values) * _corrected(scipy.stats.rankdata(values)) for values in known) / n
     return min(max(float(of_values), float(of_ranks)), MOST_ALIKE)
 
 

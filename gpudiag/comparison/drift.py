@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from scipy import fft, special
+import scipy
 
 from gpudiag.comparison.autocorrelation import Dependence
 
@@ -42,7 +42,8 @@ def drifts(*series: np.ndarray) -> bool:
     beneath = float((fast**2).sum())
     if not beneath > 0:
         return bool(slow.any())
-    return float((slow**2).mean()) / (beneath / len(fast)) > float(special.fdtri(len(slow), len(fast), 1 - CHANCE))
+    ratio = float((slow**2).mean()) / (beneath / len(fast))
+    return ratio > float(scipy.special.fdtri(len(slow), len(fast), 1 - CHANCE))
 
 
 def usual_drift(*series: np.ndarray) -> float:
@@ -51,14 +52,14 @@ def usual_drift(*series: np.ndarray) -> float:
     fast = sum(len(values) - 1 for values in series) - slow
     if not fast:
         return math.inf
-    over_fast = float(special.fdtri(slow, fast, 1 - CHANCE / 2))
+    over_fast = float(scipy.special.fdtri(slow, fast, 1 - CHANCE / 2))
     return math.sqrt(over_fast * (slow + fast) / (slow * over_fast + fast))  # the spread holds the slow waves as well
 
 
 def _waves(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """The slowest cosines of a series, and the others but the mean."""
     size = len(values)
-    waves = fft.dct(_without_outliers(values), norm="ortho")[1:] if size else values
+    waves = scipy.fft.dct(_without_outliers(values), norm="ortho")[1:] if size else values
     return waves[: _slowest(size)], waves[_slowest(size) :]
 
 

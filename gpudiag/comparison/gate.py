@@ -8,7 +8,7 @@ from functools import partial
 
 import numpy as np
 import pandas as pd
-from scipy import stats
+import scipy
 
 from gpudiag.comparison.applied import parameters_applied
 from gpudiag.comparison.autocorrelation import MIN_UNITS
@@ -222,7 +222,7 @@ def _cold_start(side: Side) -> tuple[float, float] | None:
     if len(done) < 10:
         return None
     logs = np.log(done["duration_s"].to_numpy(float))
-    p = float(stats.mannwhitneyu(logs[:first], logs[first:], alternative="greater").pvalue)
+    p = float(scipy.stats.mannwhitneyu(logs[:first], logs[first:], alternative="greater").pvalue)
     return math.exp(float(logs[:first].mean() - logs[first:].mean())), p
 
 

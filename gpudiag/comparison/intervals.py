@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy import optimize, special, stats
+import scipy
 
 from gpudiag.comparison.autocorrelation import (
     BEARABLE,
@@ -42,8 +42,8 @@ RESAMPLES = 2000
 SEED = 7
 MOST_EXACT = 25
 """Pairs up to which ranks are counted out; beyond, the normal approximation is as good."""
-Z = float(special.ndtri(0.5 + CONFIDENCE / 2))
-Z_ONE_SIDED = float(special.ndtri(CONFIDENCE))
+Z = float(scipy.special.ndtri(0.5 + CONFIDENCE / 2))
+Z_ONE_SIDED = float(scipy.special.ndtri(CONFIDENCE))
 PAIRED_MEDIAN = "Hodges-Lehmann (median of pairwise means of log ratios), paired"
 UNPAIRED_MEDIAN = "Hodges-Lehmann (median of pairwise ratios), unpaired"
 OUTLIERS = "There are outliers: the ratio is the median {way} (Hodges-Lehmann), not that of the two means."
@@ -128,10 +128,10 @@ def _by_signed_ranks(logs: np.ndarray, inflation: float, freedom: float) -> Rati
     walsh = np.sort((logs[i] + logs[j]) / 2)
     if inflation > 1 or freedom < math.inf:
         spread = math.sqrt(inflation * n * (n + 1) * (2 * n + 1) / 24)
-        away = abs(float(stats.rankdata(np.abs(logs))[logs > 0].sum()) - n * (n + 1) / 4)
+        away = abs(float(scipy.stats.rankdata(np.abs(logs))[logs > 0].sum()) - n * (n + 1) / 4)
         return _from_sorted(walsh, away, n * (n + 1) / 4, spread, freedom, PAIRED_MEDIAN)
     no_ties = n <= MOST_EXACT and bool(np.all(logs != 0)) and len(np.unique(np.abs(logs))) == n
-    p = float(stats.wilcoxon(logs, method="exact" if no_ties else "approx").pvalue) if np.any(logs) else 1.0
+    p = float(scipy.stats.wilcoxon(logs, method="exact" if no_ties else "approx").pvalue) if np.any(logs) else 1.0
     return _between(walsh, signed_rank(n), p, math.inf, PAIRED_MEDIAN)
 
 
@@ -167,7 +167,7 @@ def _by_ranks(a: np.ndarray, b: np.ndarray, inflation: float, freedom: float) ->
     steps = np.sort((b[:, None] - a[None, :]).ravel())
     spread = math.sqrt(inflation * len(a) * len(b) * (len(a) + len(b) + 1) / 12)
     half = len(a) * len(b) / 2
-    ranks = stats.rankdata(np.concatenate([b, a]))[: len(b)]
+    ranks = scipy.stats.rankdata(np.concatenate([b, a]))[: len(b)]
     away = abs(float(ranks.sum()) - len(b) * (len(b) + 1) / 2 - half)  # Mann and Whitney's U
     return _from_sorted(steps, away, half, spread, freedom, UNPAIRED_MEDIAN)
 
@@ -288,7 +288,7 @@ def share_ratio(hits_a: int, n_a: int, hits_b: int, n_b: int) -> Ratio:
     """
     if not n_a or not n_b:
         return Ratio(math.nan)
-    p = float(stats.fisher_exact([[hits_a, n_a - hits_a], [hits_b, n_b - hits_b]]).pvalue)
+    p = float(scipy.stats.fisher_exact([[hits_a, n_a - hits_a], [hits_b, n_b - hits_b]]).pvalue)
     if not hits_a and not hits_b:
         return Ratio(math.nan, p=1.0, method=SHARES)
     ratio = hits_b / n_b / (hits_a / n_a) if hits_a else math.nan
@@ -314,7 +314,7 @@ def _score_end(hits_a: int, n_a: int, hits_b: int, n_b: int) -> float:
     bottom = top
     while beyond(bottom) < 0:
         bottom -= 1.0
-    return math.exp(float(optimize.brentq(beyond, bottom, top, xtol=1e-10))) if bottom < top else math.exp(top)
+    return math.exp(float(scipy.optimize.brentq(beyond, bottom, top, xtol=1e-10))) if bottom < top else math.exp(top)
 
 
 def rate_ratio(counts: Sequence[int], exposure: Sequence[float]) -> Ratio:
@@ -325,7 +325,7 @@ def rate_ratio(counts: Sequence[int], exposure: Sequence[float]) -> Ratio:
     (a, b), (t_a, t_b) = counts, exposure
     if not a + b or not (t_a > 0 and t_b > 0):
         return Ratio(math.nan)
-    test = stats.binomtest(b, a + b, t_b / (t_a + t_b))
+    test = scipy.stats.binomtest(b, a + b, t_b / (t_a + t_b))
     low, high = (end / (1 - end) * t_a / t_b if end < 1 else math.inf for end in test.proportion_ci(CONFIDENCE))
     ratio = b / t_b / (a / t_a) if a else math.nan
     return Ratio(ratio, low, high if math.isfinite(high) else math.nan, float(test.pvalue), "conditional binomial test")
@@ -336,7 +336,7 @@ def adjusted(p_values: Sequence[float]) -> list[float]:
     p = np.array(p_values, float)
     known = ~np.isnan(p)
     if known.any():
-        p[known] = stats.false_discovery_control(p[known])
+        p[known] = scipy.stats.false_discovery_control(p[known])
     return [float(value) for value in p]
 
 
@@ -344,10 +344,10 @@ def _t_ratio(estimate: float, se: float, freedom: float, method: str) -> Ratio:
     if se == 0:
         exact = math.exp(estimate)
         return Ratio(exact, exact, exact, 1.0 if estimate == 0 else 0.0, method, 0.0, freedom)
-    half = float(special.stdtrit(freedom, 0.5 + CONFIDENCE / 2)) * se
+    half = float(scipy.special.stdtrit(freedom, 0.5 + CONFIDENCE / 2)) * se
     if not half + abs(estimate) < MOST_LOG:
         return Ratio(math.exp(estimate), method=method)
-    p = float(2 * special.stdtr(freedom, -abs(estimate) / se))
+    p = float(2 * scipy.special.stdtr(freedom, -abs(estimate) / se))
     return Ratio(math.exp(estimate), math.exp(estimate - half), math.exp(estimate + half), p, method, se, freedom)
 
 
@@ -370,8 +370,8 @@ def _from_sorted(
     steps: np.ndarray, away: float, half: float, spread: float, freedom: float, method: str
 ) -> Ratio | None:
     """Median of sorted differences, by the sum of ranks: so far ``away`` from its middle, with this spread."""
-    t = float(special.stdtrit(freedom, 0.5 + CONFIDENCE / 2))
-    p = min(float(2 * special.stdtr(freedom, -max(away - 0.5, 0.0) / spread)), 1.0) if spread > 0 else math.nan
+    t = float(scipy.special.stdtrit(freedom, 0.5 + CONFIDENCE / 2))
+    p = min(float(2 * scipy.special.stdtr(freedom, -max(away - 0.5, 0.0) / spread)), 1.0) if spread > 0 else math.nan
     return _between(steps, math.floor(half - 0.5 - t * spread), p, freedom, method)
 
 
@@ -382,5 +382,5 @@ def _between(steps: np.ndarray, place: int, p: float, freedom: float, method: st
     if place < 0:
         return None
     low, high = float(steps[place]), float(steps[len(steps) - 1 - place])
-    se = (high - low) / (2 * float(special.stdtrit(freedom, 0.5 + CONFIDENCE / 2)))
+    se = (high - low) / (2 * float(scipy.special.stdtrit(freedom, 0.5 + CONFIDENCE / 2)))
     return Ratio(math.exp(float(np.median(steps))), math.exp(low), math.exp(high), p, method, se, freedom)

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import stats
+import scipy
 
 from gpudiag.advice._engine.plan import Plan, PlannedRemedy, holds
 from gpudiag.advice._engine.proposal import Change, Prediction, SuccessCheck
@@ -213,7 +213,7 @@ def _interval(measure: Key, value: float, side: Side) -> tuple[float, float] | N
     if measure in _COURSES:
         mean = mean_over_time(side, _COURSES[measure])
         if not math.isnan(mean.log_se):
-            half = math.exp(float(stats.t.ppf(0.5 + CONFIDENCE / 2, mean.n - 1)) * mean.log_se)
+            half = math.exp(float(scipy.stats.t.ppf(0.5 + CONFIDENCE / 2, mean.n - 1)) * mean.log_se)
             return value / half, value * half
     cell = fact_named(measure)
     if isinstance(cell, Cell) and cell.column is TrialState.median_s:
@@ -232,7 +232,7 @@ def _unseen(measure: str) -> str:
 def _median_interval(side: Side, state: str) -> tuple[float, float] | None:
     """Order statistics between which the median lies with 95 %; None below six durations."""
     values = np.sort(side.items.loc[side.items["state"] == state, "duration_s"].dropna().to_numpy(float))
-    k = int(stats.binom.ppf((1 - CONFIDENCE) / 2, len(values), 0.5)) if len(values) >= 6 else 0
+    k = int(scipy.stats.binom.ppf((1 - CONFIDENCE) / 2, len(values), 0.5)) if len(values) >= 6 else 0
     return (float(values[k - 1]), float(values[len(values) - k])) if k >= 1 else None
 
 

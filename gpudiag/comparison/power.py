@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import optimize, special
+import scipy
 
 ALPHA = 0.05
 POWER = 0.8
@@ -48,7 +48,7 @@ def detectable(cases: Sequence[Case], level: float) -> float:
         top *= 2
     if missing(top) > 0:
         return math.nan
-    away = float(optimize.brentq(missing, 0.0, top, xtol=1e-6))
+    away = float(scipy.optimize.brentq(missing, 0.0, top, xtol=1e-6))
     return math.exp(away) if away < math.log(MOST) else math.nan
 
 
@@ -59,14 +59,15 @@ class _Planned:
         self.share, self.log_se, self.freedom = case.share, case.log_se, case.freedom
         if self.freedom > 0:
             known = self.freedom < LARGE
-            self._spread = np.sqrt(special.chdtri(self.freedom, 1 - NODES) / self.freedom) if known else np.ones(1)
-            self._least = float(special.stdtrit(self.freedom, 1 - level / 2)) * self._spread
+            spread = scipy.special.chdtri(self.freedom, 1 - NODES) / self.freedom if known else np.ones(1)
+            self._spread = np.sqrt(spread)
+            self._least = float(scipy.special.stdtrit(self.freedom, 1 - level / 2)) * self._spread
 
     def found(self, away: float) -> float:
         """Share of such pairs that find it."""
         if self.log_se == 0:
             return float(away > 0)
-        return float(special.ndtr(away / self.log_se * self._spread - self._least).mean())
+        return float(scipy.special.ndtr(away / self.log_se * self._spread - self._least).mean())
 
 
 def level_left(others: Sequence[float], alpha: float = ALPHA) -> float:

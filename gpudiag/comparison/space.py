@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
-from scipy import stats
+import scipy
 
 from gpudiag.comparison.autocorrelation import MIN_UNITS
 from gpudiag.comparison.side import Side
@@ -107,10 +107,10 @@ def drawn_apart(a: pd.Series, b: pd.Series, tests: int) -> bool:
     """
     x, y = _numbers(a), _numbers(b)
     if x is not None and y is not None:
-        return bool(stats.ks_2samp(x, y, method="asymp").pvalue < CHANCE / tests)
+        return bool(scipy.stats.ks_2samp(x, y, method="asymp").pvalue < CHANCE / tests)
     texts = [pd.Series(_texts(values)).value_counts() for values in (a, b)]
     table = pd.concat(texts, axis=1).fillna(0).to_numpy()
-    return len(table) > 1 and bool(stats.chi2_contingency(table).pvalue < CHANCE / tests)
+    return len(table) > 1 and bool(scipy.stats.chi2_contingency(table).pvalue < CHANCE / tests)
 
 
 def said_of(names: list[str], a: dict[str, Domain], b: dict[str, Domain]) -> Statement:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from scipy import stats
+import scipy
 
 from gpudiag.comparison.side import Side
 
@@ -48,4 +48,4 @@ def chance_of_steps(baseline: np.ndarray, experiment: np.ndarray) -> float:
     if min(map(len, sides)) < 2:
         return math.nan
     known = [part for steps in sides for part in (steps.mean(), steps.std(ddof=1), len(steps))]
-    return float(stats.ttest_ind_from_stats(*known, equal_var=False).pvalue)
+    return float(scipy.stats.ttest_ind_from_stats(*known, equal_var=False).pvalue)

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
-from scipy import stats
+import scipy
 
 from gpudiag.facts import Column, Fact, Row, Rows, column, fact, table_of
 from gpudiag.measures._time.concurrency import count_at
@@ -225,7 +225,7 @@ def _in_common(run: Run, ends: pd.DataFrame) -> InCommon:
             a, n, b, m = int(bad.sum()), len(bad), int(good.sum()), len(good)
             if min(n, m) < LEAST:
                 continue
-            p = float(stats.fisher_exact([[a, n - a], [b, m - b]], "greater").pvalue)
+            p = float(scipy.stats.fisher_exact([[a, n - a], [b, m - b]], "greater").pvalue)
             found.append((p, InCommon(said, n, a, m, b)))
     if not found:
         return InCommon()

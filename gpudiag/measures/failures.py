@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from scipy import stats
+import scipy
 
 from gpudiag.facts import Column, Fact, Row, Rows, column, fact, table_of
 from gpudiag.measures._gpu.boards import gpu_boards
@@ -104,7 +104,7 @@ def measure_failures(run: Run) -> FailuresProfile:
         n_told=int((intervals.loc[failed, "kind"] != "unknown").sum()),
         fail_before_pct=float(np.median(bad_pct)) if len(bad_pct) else math.nan,
         ok_before_pct=float(np.median(ok_pct)) if len(ok_pct) else math.nan,
-        p_memory=float(stats.mannwhitneyu(bad_pct, ok_pct, alternative="greater").pvalue)
+        p_memory=float(scipy.stats.mannwhitneyu(bad_pct, ok_pct, alternative="greater").pvalue)
         if min(len(bad_pct), len(ok_pct)) >= 5
         else math.nan,
         full_pct=100 * float((bad_pct >= FULL_PCT).mean()) if len(bad_pct) else math.nan,

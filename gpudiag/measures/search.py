@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from scipy import stats
+import scipy
 
 from gpudiag.facts import Column, Fact, Row, Rows, column, fact, table_of
 from gpudiag.measures._time.concurrency import busy_stretches, count_at
@@ -314,8 +314,11 @@ def _trend(values: np.ndarray, least: int) -> tuple[float, float, float, float]:
     first, last = float(np.median(values[:third])), float(np.median(values[-third:]))
     if values.min() == values.max():
         return 0.0, 1.0, first, last
-    found = stats.spearmanr(np.arange(n), values)
-    return float(found.statistic), float(found.pvalue), first, last
+    rho = float(np.corrcoef(np.arange(n), pd.Series(values).rank())[0, 1])
+    if abs(rho) >= 1:
+        return rho, 0.0, first, last
+    p = 2 * float(scipy.special.stdtr(n - 2, -abs(rho) * math.sqrt((n - 2) / (1 - rho * rho))))
+    return rho, p, first, last
 
 
 def _pauses(run: Run) -> dict[str, Any]:

@@ -23,64 +23,61 @@ imports).
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from gpudiag.errors import NotMeasurable
-from gpudiag.plots import (
-    causes,
-    clock,
-    costs,
-    duration_ecdf,
-    learning_curves,
-    ledger,
-    memory,
-    memory_by_trial,
-    overview,
-    parallel_coordinates,
-    parallelism,
-    power,
-    power_use,
-    pruning,
-    ranks,
-    steps,
-    timeline,
-    trials,
-    utilization,
-    utilization_map,
-)
-from gpudiag.plots._draw.fit import WIDTH_IN
-from gpudiag.plots._draw.picture import Picture, Plot
+from gpudiag.plots._draw.width import WIDTH_IN
+
+if TYPE_CHECKING:
+    from gpudiag.plots._draw.picture import Picture, Plot
+
+    PLOTS: dict[str, Plot]
+    """Kinds of picture in the order of a report."""
 
 __all__ = ["PLOTS", "WIDTH_IN", "Picture", "Plot", "draw", "draw_all"]
 
 TOPICS = (
-    overview,
-    timeline,
-    ledger,
-    causes,
-    utilization,
-    utilization_map,
-    memory,
-    memory_by_trial,
-    parallelism,
-    trials,
-    duration_ecdf,
-    parallel_coordinates,
-    pruning,
-    learning_curves,
-    power,
-    power_use,
-    steps,
-    ranks,
-    costs,
-    clock,
+    "overview",
+    "timeline",
+    "ledger",
+    "causes",
+    "utilization",
+    "utilization_map",
+    "memory",
+    "memory_by_trial",
+    "parallelism",
+    "trials",
+    "duration_ecdf",
+    "parallel_coordinates",
+    "pruning",
+    "learning_curves",
+    "power",
+    "power_use",
+    "steps",
+    "ranks",
+    "costs",
+    "clock",
 )
 
-PLOTS: dict[str, Plot] = {
-    name.lower(): plot for topic in TOPICS for name, plot in vars(topic).items() if isinstance(plot, Plot)
-}
-"""Kinds of picture in the order of a report."""
+
+def __getattr__(name: str) -> Any:
+    """Import matplotlib, and what draws with it, when it is first asked for: most of a diagnosis is text."""
+    if name not in ("PLOTS", "Picture", "Plot"):
+        raise AttributeError(f"module 'gpudiag.plots' has no attribute '{name}'")
+    picture = importlib.import_module("gpudiag.plots._draw.picture")
+    globals().update(Picture=picture.Picture, Plot=picture.Plot)
+    if name == "PLOTS":
+        modules = [importlib.import_module(f"gpudiag.plots.{topic}") for topic in TOPICS]
+        named = ((key, value) for module in modules for key, value in vars(module).items())
+        globals()["PLOTS"] = {key.lower(): value for key, value in named if isinstance(value, picture.Plot)}
+    return globals()[name]
+
+
+def _plots() -> dict[str, Plot]:
+    found: dict[str, Plot] = globals().get("PLOTS") or __getattr__("PLOTS")
+    return found
 
 
 def draw(name: str, profiles: Mapping[str, Any], *, timezone: str = "UTC", width_in: float = WIDTH_IN) -> Picture:
@@ -91,13 +88,13 @@ def draw(name: str, profiles: Mapping[str, Any], *, timezone: str = "UTC", width
     Raises KeyError for a name that PLOTS does not have, and NotMeasurable if a profile is missing or
     holds nothing to draw.
     """
-    return PLOTS[name].picture(name, profiles, timezone=timezone, width_in=width_in)
+    return _plots()[name].picture(name, profiles, timezone=timezone, width_in=width_in)
 
 
 def draw_all(profiles: Mapping[str, Any], *, timezone: str = "UTC") -> dict[str, Picture]:
     """Every picture that these profiles allow, by name, in the order of a report."""
     pictures: dict[str, Picture] = {}
-    for name in PLOTS:
+    for name in _plots():
         try:
             pictures[name] = draw(name, profiles, timezone=timezone)
         except NotMeasurable:

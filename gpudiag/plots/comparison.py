@@ -14,7 +14,8 @@ from matplotlib.patches import Patch
 from gpudiag.errors import NotMeasurable
 from gpudiag.measures.parallelism import ParallelismProfile
 from gpudiag.plots._draw.axes import count_axis, duration_scale, legend_above, short
-from gpudiag.plots._draw.cells import LABELS, edge
+from gpudiag.plots._draw.cell_names import LABELS
+from gpudiag.plots._draw.cells import edge
 from gpudiag.plots._draw.palette import CELL_COLORS, CELL_HATCHES, INK, MUTED, STATE_COLORS, darker
 from gpudiag.plots._draw.picture import Plot, painter
 from gpudiag.report.format import duration, number, plural, share

@@ -11,7 +11,8 @@ from matplotlib.ticker import FuncFormatter
 
 from gpudiag.errors import NotMeasurable
 from gpudiag.plots._draw.axes import legend_above, short
-from gpudiag.plots._draw.cells import DRAWN, cell_handles, edge
+from gpudiag.plots._draw.cell_names import DRAWN
+from gpudiag.plots._draw.cells import cell_handles, edge
 from gpudiag.plots._draw.fit import label_places
 from gpudiag.plots._draw.palette import CELL_COLORS, CELL_HATCHES
 from gpudiag.plots._draw.picture import Plot, painter

@@ -10,7 +10,8 @@ from matplotlib.figure import Figure
 from gpudiag.errors import NotMeasurable
 from gpudiag.measures.ledger import LedgerProfile
 from gpudiag.plots._draw.axes import day_numbers, gpu_rows, legend_above, time_axis
-from gpudiag.plots._draw.cells import DRAWN, cell_handles, cell_label, draw_shares, edge
+from gpudiag.plots._draw.cell_names import DRAWN, cell_label
+from gpudiag.plots._draw.cells import cell_handles, draw_shares, edge
 from gpudiag.plots._draw.palette import CELL_COLORS, CELL_HATCHES, ink_on
 from gpudiag.plots._draw.picture import Plot, painter
 from gpudiag.report.format import plural, quantity, share

@@ -8,6 +8,8 @@ from itertools import pairwise
 import numpy as np
 import pandas as pd
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from scipy import stats
 from smallruns import at, gpu, gpus, reports, run, study, trials
 
@@ -19,10 +21,10 @@ from gpudiag.measures.agreement import measure_agreement
 from gpudiag.measures.balance import measure_balance
 from gpudiag.measures.failures import measure_failures
 from gpudiag.measures.feed import measure_feed
-from gpudiag.measures.leak import measure_leak
+from gpudiag.measures.leak import _slope, measure_leak
 from gpudiag.measures.loader import measure_loader
 from gpudiag.measures.recorder import measure_recorder
-from gpudiag.measures.search import measure_search
+from gpudiag.measures.search import _trend, measure_search
 from gpudiag.measures.stalls import measure_stalls
 from gpudiag.run import Run, RunInfo
 from gpudiag.schema import EVENTS, HOST, REPORTS, conform
@@ -298,3 +300,13 @@ def test_the_loader_s_workers_and_cores_are_those_of_pytorch_s_warning() -> None
     stated = RunInfo(settings=Settings(cpu_cores=16), dataloader=DataLoader(num_workers=2))
     found = measure_loader(Run(events=events, info=stated))
     assert (found.workers_per_trial, found.cores) == (2, 16)
+
+
+@given(values=st.lists(st.integers(0, 9) | st.floats(-1e3, 1e3), min_size=6, max_size=60))
+def test_trends_are_those_of_scipy(values: list[float]) -> None:
+    x, y = np.cumsum(np.arange(1.0, len(values) + 1)), np.array(values, float)
+    assert _slope(x, y) == pytest.approx(stats.theilslopes(y, x).slope)
+    if np.ptp(y) > 0:
+        rho, p, *_ = _trend(y, 6)
+        found = stats.spearmanr(np.arange(len(y)), y)
+        assert (rho, p) == pytest.approx((found.statistic, found.pvalue), abs=1e-9)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
-from scipy import stats
+import scipy
 
 from gpudiag.measures._time.concurrency import count_at
 from gpudiag.measures._time.microseconds import SECOND_US, microseconds
@@ -150,7 +150,7 @@ def _by_level(single: pd.DataFrame) -> pd.DataFrame:
     for level, part in counts.groupby("level"):
         n, n_oom, n_other = len(part), int(part["oom"].sum()), int(part["other"].sum())
         table = [[n_oom, n - n_oom], below.tolist()]
-        p = float(stats.fisher_exact(table, "greater").pvalue) if below.sum() else math.nan
+        p = float(scipy.stats.fisher_exact(table, "greater").pvalue) if below.sum() else math.nan
         rows.append({
             "k": int(level), "n": n, "oom_events": n_oom, **_share(n_oom, n, "oom_"),
             "other_events": n_other, **_share(n_other, n, "other_"), "p_fisher": p,
@@ -179,7 +179,7 @@ def _share(hits: int, n: int, prefix: str) -> dict[str, float]:
 def _higher(bad: np.ndarray, well: np.ndarray) -> float:
     if min(len(bad), len(well)) < MIN_GROUP:
         return math.nan
-    return float(stats.mannwhitneyu(bad, well, alternative="greater").pvalue)
+    return float(scipy.stats.mannwhitneyu(bad, well, alternative="greater").pvalue)
 
 
 def _streak(single: pd.DataFrame) -> int:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import sparse, stats
+import scipy
 
 from gpudiag.forecast.memory.features import Design, choose
 from gpudiag.forecast.memory.growth import Growth
@@ -46,13 +46,13 @@ class Expectation:
             mine = used[steps.step]
             share = board.growth.share(steps.young_s[mine])
             at = (number[steps.step[mine]], board.places[steps.trial[mine]])
-            parts.append(sparse.csr_matrix((share, at), (int(used.sum()), n_trials)))
+            parts.append(scipy.sparse.csr_matrix((share, at), (int(used.sum()), n_trials)))
             levels.append(steps.above_mib[used] - board.baseline_mib)
             counts.append(np.bincount(at[0], share, int(used.sum())))
             # A trial that has not settled holds all or nothing: the variance of that, in peaks squared.
             rough.append(np.bincount(at[0], share * (1 - share), int(used.sum())))
-        empty = sparse.csr_matrix((0, n_trials))
-        self.rows = sparse.vstack(parts).tocsr() if parts else empty
+        empty = scipy.sparse.csr_matrix((0, n_trials))
+        self.rows = scipy.sparse.vstack(parts).tocsr() if parts else empty
         self.level_mib = np.concatenate(levels) if levels else np.empty(0)
         self.count, self.rough = (np.concatenate(part) if part else np.empty(0) for part in (counts, rough))
         kept = self.count > 0.5
@@ -62,13 +62,14 @@ class Expectation:
 
     def _stacked(
         self, anchors: Array, fall: Array, spread: float = USUAL_SPREAD
-    ) -> tuple[sparse.csr_matrix, Array, Array]:
+    ) -> tuple[scipy.sparse.csr_matrix, Array, Array]:
         """Rows, their targets, and weights 1/sd in shares of a peak; ``spread`` of peaks about their parameters."""
         known = np.flatnonzero(anchors)
-        picked = sparse.csr_matrix((np.ones(len(known)), (np.arange(len(known)), known)), (len(known), len(anchors)))
+        ones, shape = np.ones(len(known)), (len(known), len(anchors))
+        picked = scipy.sparse.csr_matrix((ones, (np.arange(len(known)), known)), shape)
         level = 1 / np.sqrt(4 * self.count * spread**2 + self.rough + LEAST_ERROR**2)
         weigh = np.concatenate([np.full(len(known), 1 / spread), level])
-        return sparse.vstack([picked, self.rows]).tocsr(), np.concatenate([fall[known], self.level_mib]), weigh
+        return scipy.sparse.vstack([picked, self.rows]).tocsr(), np.concatenate([fall[known], self.level_mib]), weigh
 
     def design(self, anchors: Array, fall: Array, columns: dict[str, Array]) -> Design:
         """The parameters that explain falls and levels best."""
@@ -106,7 +107,7 @@ def _predicted_sd(left: Array, free: int) -> float:
     sd = float(np.sqrt((left**2).sum() / (n - free)))
     if n >= MANY_FALLS:
         sd = min(sd, _robust_sd(left) * (n / (n - free)) ** 0.5)  # some falls are not what they seem
-    return sd * float(stats.t.ppf(0.975, n - free)) / SIGMA95 * (1 + free / n) ** 0.5
+    return sd * float(scipy.stats.t.ppf(0.975, n - free)) / SIGMA95 * (1 + free / n) ** 0.5
 
 
 def _robust_sd(values: Array) -> float:

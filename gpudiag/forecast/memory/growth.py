@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import optimize
+import scipy
 
 from gpudiag.forecast.memory.signal import Memory, Steps, ranges
 
@@ -85,7 +85,7 @@ def measured_growth(memory: Memory, steps: Steps, baseline_mib: float) -> Growth
         sides.append(above)
     design = np.vstack(system)
     scale = np.maximum(np.sqrt((design**2).sum(axis=0)), 1e-9)
-    found = optimize.nnls(design / scale, np.concatenate(sides), maxiter=100 * design.shape[1])[0] / scale
+    found = scipy.optimize.nnls(design / scale, np.concatenate(sides), maxiter=100 * design.shape[1])[0] / scale
     falls = steps.fall_mib[~np.isnan(steps.fall_mib)]
     size = float(max(found[-1], falls.mean() if len(falls) else 0.0, 1.0))
     least = LEAST_SHARE * size / max(float(np.median(memory.end_s - memory.start_s)), 1.0)

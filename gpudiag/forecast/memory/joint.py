@@ -10,8 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import sparse
-from scipy.sparse.linalg import splu
+import scipy
 
 from gpudiag.forecast.memory.expectation import LEAST_ERROR, SIGMA95, Board, Expectation
 from gpudiag.forecast.memory.features import Design
@@ -63,12 +62,12 @@ class Joint:
 class _Model:
     """``rows`` @ x = ``target`` with ``noise`` (variances), x of ``mean`` and ``var``; ``peaks`` @ x are the peaks."""
 
-    rows: sparse.csr_matrix
+    rows: scipy.sparse.csr_matrix
     target: Array
     noise: Array
     mean: Array
     var: Array
-    peaks: sparse.csr_matrix
+    peaks: scipy.sparse.csr_matrix
     clean: Array
     end_row: Array
     """(n_trials,): the row of a clean end, else -1."""
@@ -133,9 +132,9 @@ def _model(boards: Sequence[Board], n_trials: int) -> _Model:
         owners.append(board.places[steps.trial])
         n_rows, n_entries = n_rows + n, n_entries + len(entry)
     row, column, value = (np.concatenate([part[i] for part in rows]) for i in range(3))
-    matrix = sparse.csr_matrix((value, (row, column)), (n_rows, n_entries))
+    matrix = scipy.sparse.csr_matrix((value, (row, column)), (n_rows, n_entries))
     owner = np.concatenate(owners)
-    peaks = sparse.csr_matrix((np.ones(n_entries), (owner, np.arange(n_entries))), (n_trials, n_entries))
+    peaks = scipy.sparse.csr_matrix((np.ones(n_entries), (owner, np.arange(n_entries))), (n_trials, n_entries))
     seen = np.isfinite(np.concatenate(noises))
     kept_row = np.cumsum(seen) - 1
     end_row = np.where((end_row >= 0) & seen[np.maximum(end_row, 0)], kept_row[np.maximum(end_row, 0)], -1)
@@ -189,11 +188,11 @@ def _solved(
     if without is not None:
         kept[without] = False
     held = np.isfinite(spread)
-    rows = sparse.vstack([model.rows[kept], model.peaks[held]]).tocsr()
+    rows = scipy.sparse.vstack([model.rows[kept], model.peaks[held]]).tocsr()
     target = np.concatenate([model.target[kept], expected[held]])
     noise = np.concatenate([model.noise[kept], spread[held] ** 2])
     scaled = rows.multiply(model.var[None, :]).tocsr()
-    factor = splu((scaled @ rows.T + sparse.diags(noise)).tocsc())
+    factor = scipy.sparse.linalg.splu((scaled @ rows.T + scipy.sparse.diags(noise)).tocsc())
     out = np.empty((1 + N_DRAWS, len(expected)))
     block = max(1, BLOCK_SIZE // max(len(model.mean), 1))
     for first in range(0, 1 + N_DRAWS, block):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from scipy import optimize
+import scipy
 
 from gpudiag.measures._trials.proportions import CONFIDENCE, streak_probability
 
@@ -35,4 +35,8 @@ def rate_without_streak(n: int, length: int, chance: float) -> float:
     """
     if n < length or length < 1:
         return math.nan
-    return float(optimize.brentq(lambda rate: 1 - streak_probability(1 - rate, n, length) - chance, 1e-9, 1 - 1e-9))
+
+    def beyond(rate: float) -> float:
+        return 1 - streak_probability(1 - rate, n, length) - chance
+
+    return float(scipy.optimize.brentq(beyond, 1e-9, 1 - 1e-9))

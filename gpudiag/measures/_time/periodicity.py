@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import fft
+import scipy
 
 from gpudiag.measures._time.microseconds import SECOND_US
 
@@ -57,10 +57,10 @@ def _detrended(place: np.ndarray, value: np.ndarray) -> np.ndarray:
 
 def _autocorrelation(place: np.ndarray, value: np.ndarray, n: int) -> np.ndarray:
     """By lag in steps; NaN where fewer than 20 pairs are known."""
-    size = fft.next_fast_len(2 * n, real=True)
+    size = scipy.fft.next_fast_len(2 * n, real=True)
     signal, mask = np.zeros(n), np.zeros(n)
     signal[place], mask[place] = value, 1.0
-    sums, pairs = (fft.irfft(np.abs(fft.rfft(x, size)) ** 2, size)[:n] for x in (signal, mask))
+    sums, pairs = (scipy.fft.irfft(np.abs(scipy.fft.rfft(x, size)) ** 2, size)[:n] for x in (signal, mask))
     variance = sums[0] / pairs[0]
     if not variance > 1e-9:
         return np.full(n, np.nan)

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.special import ndtr
+import scipy
 
 from gpudiag.measures._time.phase_chain import Posterior, fit_of, smooth
 from gpudiag.measures._time.phase_states import Chances, Stretches
@@ -226,15 +226,15 @@ def _chances(seen: Stretches, ages: _Ages, scale: PhaseScale, group: np.ndarray,
 def _longer(age_s: np.ndarray, startup_s: np.ndarray, width: np.ndarray) -> np.ndarray:
     """Chance of a start-up longer than this."""
     age = np.log(np.maximum(age_s, 1e-3))
-    usual = ndtr((np.log(startup_s) - age) / width)
-    return (1 - BROAD) * usual + BROAD * ndtr((np.log(BROAD_S) - age) / BROAD_WIDTH) + 1e-9
+    usual = scipy.special.ndtr((np.log(startup_s) - age) / width)
+    return (1 - BROAD) * usual + BROAD * scipy.special.ndtr((np.log(BROAD_S) - age) / BROAD_WIDTH) + 1e-9
 
 
 def _within(left_s: np.ndarray, tail_s: np.ndarray) -> np.ndarray:
     """Chance of a tail that fits into what is left."""
     left = np.maximum(left_s, 1e-3)
     usual = 1 - np.exp(-left / tail_s)
-    return (1 - BROAD) * usual + BROAD * ndtr((np.log(left) - np.log(BROAD_S)) / BROAD_WIDTH) + 1e-9
+    return (1 - BROAD) * usual + BROAD * scipy.special.ndtr((np.log(left) - np.log(BROAD_S)) / BROAD_WIDTH) + 1e-9
 
 
 def _updated(

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from scipy import stats
+import math
+
+import scipy
 
 CONFIDENCE = 0.95
 """Of every interval that is given."""
@@ -17,8 +19,10 @@ def wilson_pct(hits: int, n: int) -> tuple[float, float]:
     """
     if n <= 0:
         return NAN, NAN
-    bounds = stats.binomtest(hits, n).proportion_ci(CONFIDENCE, method="wilson")
-    return 100 * float(bounds.low), 100 * float(bounds.high)
+    z2, share = float(scipy.special.ndtri((1 + CONFIDENCE) / 2)) ** 2, hits / n
+    middle, half = share + z2 / (2 * n), math.sqrt(z2 * (share * (1 - share) / n + z2 / (4 * n * n)))
+    low, high = ((middle + side * half) / (1 + z2 / n) for side in (-1, 1))
+    return 100 * (low if hits else 0.0), 100 * (high if hits < n else 1.0)
 
 
 def clopper_pearson_pct(hits: int, n: int, level: float = CONFIDENCE) -> tuple[float, float]:
@@ -30,8 +34,8 @@ def clopper_pearson_pct(hits: int, n: int, level: float = CONFIDENCE) -> tuple[f
     if n <= 0:
         return NAN, NAN
     tail = (1 - level) / 2
-    low = float(stats.beta.ppf(tail, hits, n - hits + 1)) if hits > 0 else 0.0
-    high = float(stats.beta.ppf(1 - tail, hits + 1, n - hits)) if hits < n else 1.0
+    low = float(scipy.special.betaincinv(hits, n - hits + 1, tail)) if hits > 0 else 0.0
+    high = float(scipy.special.betaincinv(hits + 1, n - hits, 1 - tail)) if hits < n else 1.0
     return 100 * low, 100 * high
 
 

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy import signal, special, stats
+import scipy
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ def best_split(failed: np.ndarray, number: np.ndarray) -> Split:
 def _at(failed: np.ndarray, more: np.ndarray, least: float, n_borders: int) -> Split:
     a, n = int(failed[more].sum()), int(more.sum())
     b, m = int(failed[~more].sum()), int((~more).sum())
-    p = float(stats.fisher_exact([[a, n - a], [b, m - b]], "greater").pvalue)
+    p = float(scipy.stats.fisher_exact([[a, n - a], [b, m - b]], "greater").pvalue)
     return Split(least, n, a, m, b, min(1.0, p * n_borders))
 
 
@@ -51,7 +51,7 @@ def _aligned(failed: np.ndarray, more: np.ndarray) -> float:
     sums = np.concatenate([[0.0], np.cumsum(held)])
     shifts = np.arange(1, 2 * n)  # of which n is none
     n_more = sums[shifts + n] - sums[shifts]
-    fail_more = np.rint(signal.fftconvolve(held, failed[::-1].astype(float), "valid"))[1 : 2 * n]
+    fail_more = np.rint(scipy.signal.fftconvolve(held, failed[::-1].astype(float), "valid"))[1 : 2 * n]
     known = (n_more > 0) & (n_more < n)
     ratios = _ratio(fail_more, n_more, failed.sum() - fail_more, n - n_more)
     return float((ratios[known] >= ratios[n - 1] - 1e-9).sum() / n)
@@ -63,4 +63,5 @@ def _ratio(a: np.ndarray, n: np.ndarray, b: np.ndarray, m: np.ndarray) -> np.nda
 
 
 def _likelihood(hits: np.ndarray, n: np.ndarray) -> np.ndarray:
-    return special.xlogy(hits, hits / np.maximum(n, 1)) + special.xlogy(n - hits, (n - hits) / np.maximum(n, 1))
+    xlogy, rest = scipy.special.xlogy, n - hits
+    return xlogy(hits, hits / np.maximum(n, 1)) + xlogy(rest, rest / np.maximum(n, 1))

@@ -1,4 +1,4 @@
-"""Cells of the GPU-time ledger: their names on a page, their legend, and a ribbon of them over time."""
+"""Cells of the GPU-time ledger: their legend, and a ribbon of them over time."""
 
 from __future__ import annotations
 
@@ -9,37 +9,17 @@ import numpy as np
 from matplotlib.collections import PolyCollection
 from matplotlib.patches import Patch
 
-from gpudiag.measures._time.timeline import CELLS
 from gpudiag.plots._draw.axes import day_numbers, gpu_rows
+from gpudiag.plots._draw.cell_names import DRAWN, cell_label
 from gpudiag.plots._draw.palette import CELL_COLORS, CELL_HATCHES, darker
-from gpudiag.report.format import number, share
-from gpudiag.schema import BUSY_PCT, IDLE_PCT
 from gpudiag.units import DAY_S
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
 
-DRAWN = tuple(reversed(CELLS))
-"""Cells in the order in which they are stacked: work first, what nobody knows last."""
-LABELS = {
-    "busy": f"busy (≥ {share(BUSY_PCT)})",
-    "busy_low": f"low ({number(IDLE_PCT)} to {share(BUSY_PCT)})",
-    "stalled": "stalled in a trial",
-    "waiting": "idle, unclear why",
-    "tail_only": "tail of trials only",
-    "startup_only": "start-up only",
-    "foreign": "foreign load",
-    "idle_no_trial": "idle, no trial",
-    "unobserved": "not observed",
-}
 MAX_VECTOR = 1500
 MAX_BARS = 60
-
-
-def cell_label(name: str, *, has_trials: bool = True) -> str:
-    """What a cell is called; without trials an idle GPU waits for nothing that anybody knows."""
-    return LABELS[name] if has_trials or name != "idle_no_trial" else "idle"
 
 
 def cell_handles(present: Iterable[str], *, has_trials: bool = True) -> list[Patch]:

@@ -12,14 +12,13 @@ from matplotlib.text import Text
 from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator
 
 from gpudiag.plots._draw.axes import legend_above
+from gpudiag.plots._draw.width import WIDTH_IN
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.axis import Axis
     from matplotlib.figure import Figure
 
-WIDTH_IN = 9.0
-"""Width that figures are painted for, in inches."""
 SMALLEST = 0.7
 """Letters are never drawn below this share of their size: 9 points become 6.3, which journals still accept."""
 TICK_POINTS = 9.0

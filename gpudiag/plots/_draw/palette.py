@@ -8,8 +8,6 @@ close in grey print, a state also has a hatch and a marker, and a ledger cell a 
 
 from __future__ import annotations
 
-from matplotlib.colors import to_rgb
-
 from gpudiag.schema import gpu_index
 
 Dash = str | tuple[float, tuple[float, ...]]
@@ -100,11 +98,15 @@ def ink_on(color: str) -> str:
 
 def luminance(color: str) -> float:
     """Relative luminance, 0 to 1 (WCAG 2.2)."""
+    from matplotlib.colors import to_rgb  # where something is drawn: pages need the colours alone
+
     linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in to_rgb(color)]
     return sum(weight * part for weight, part in zip((0.2126, 0.7152, 0.0722), linear, strict=True))
 
 
 def darker(color: str, keep: float = 0.6) -> tuple[float, float, float]:
     """The colour with ``keep`` of its light: for edges and hatches on a face of that colour."""
+    from matplotlib.colors import to_rgb
+
     red, green, blue = to_rgb(color)
     return red * keep, green * keep, blue * keep

@@ -11,8 +11,9 @@ from html import escape
 from typing import TYPE_CHECKING, Any
 
 from gpudiag.errors import NotMeasurable
-from gpudiag.plots._draw.fit import WIDTH_IN, fit_width
+from gpudiag.plots._draw.fit import fit_width
 from gpudiag.plots._draw.render import house_style, png, svg
+from gpudiag.plots._draw.width import WIDTH_IN
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

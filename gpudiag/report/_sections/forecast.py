@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from gpudiag.errors import NotMeasurable
 from gpudiag.forecast.memory.capacity import MemoryCapacity
 from gpudiag.forecast.parallelism.what_if import Forecast, what_if
 from gpudiag.measures.base import GIVE_TRIALS
-from gpudiag.plots._draw.picture import Picture
-from gpudiag.plots.forecast import THROUGHPUT
-from gpudiag.plots.memory_capacity import MEMORY_CAPACITY
-from gpudiag.plots.replay import LEARNING_CURVES
 from gpudiag.report._render.blocks import Block, Figure, Folded, Masthead, Note
 from gpudiag.report._render.show import Display
 from gpudiag.report._render.shown import blocks_of
@@ -20,6 +17,9 @@ from gpudiag.report.format import quantity
 from gpudiag.report.kinds import parallelism as kind
 from gpudiag.report.kinds.memory import by_number
 from gpudiag.run import Run
+
+if TYPE_CHECKING:
+    from gpudiag.plots import Picture
 
 NOT_ASKED = "No other pruner was asked for: give one, e.g. `patient(hyperband(min_resource=3), patience=4)`."
 
@@ -121,6 +121,10 @@ def memory_by_number(make: Callable[[], MemoryCapacity]) -> list[Block]:
 
 def draw(name: str, forecast: Forecast) -> Picture | None:
     """The figure of that name; None where the forecast has nothing to draw."""
+    from gpudiag.plots.forecast import THROUGHPUT  # with matplotlib, where something is drawn
+    from gpudiag.plots.memory_capacity import MEMORY_CAPACITY
+    from gpudiag.plots.replay import LEARNING_CURVES
+
     known = {
         "throughput": (THROUGHPUT, "forecast", forecast),
         "memory_capacity": (MEMORY_CAPACITY, "memory_capacity", forecast.capacity),

@@ -11,7 +11,7 @@ import numpy as np
 from gpudiag.analysis import Analysis
 from gpudiag.measures._time.timeline import CELLS
 from gpudiag.plots._draw.causes import LABELS
-from gpudiag.plots._draw.cells import cell_label
+from gpudiag.plots._draw.cell_names import cell_label
 from gpudiag.plots._draw.palette import CELL_COLORS, STATE_COLORS, gpu_color, gpu_number
 from gpudiag.report.format import safe, zone
 from gpudiag.report.timeline.buckets import Buckets, Raster
