@@ -21,6 +21,7 @@ import re
 from dataclasses import dataclass, fields, replace
 from functools import cache
 from importlib.resources import files
+from typing import Any
 
 MEMORY_FIT = (0.90, 1.02)
 """Total memory over nominal GiB that is accepted: ECC and reserved parts reduce the total (METHODS 1)."""
@@ -68,8 +69,8 @@ class Board:
         return self.architecture not in INSTANTANEOUS
 
     def peaks_tflops(self, dtype: str = "") -> dict[str, float]:
-        """Dense peak (TFLOP/s) by the number format in which a training in ``dtype`` may compute: of fp32 it may be tf32,
-        and of '' (unknown) any. Formats whose peak is unknown, or which the board lacks, are left out.
+        """Dense peak (TFLOP/s) by the number format in which a training in ``dtype`` may compute: in tf32 where it is
+        fp32, in any where it is '' (unknown). Formats whose peak is unknown, or which the board lacks, are left out.
         """
         half = "fp16" if self.architecture in _NO_BF16 else "bf16"
         known = {"fp32": self.fp32_tflops, "tf32": self.tf32_dense_tflops, half: self.fp16_dense_tflops}
@@ -145,7 +146,9 @@ def _common(boards: list[Board]) -> Board | None:
     if not boards:
         return None
     first = boards[0]
-    differ = {name: math.nan for name in _NUMBERS if len({getattr(board, name) for board in boards}) > 1}
+    differ: dict[str, Any] = {
+        name: math.nan for name in _NUMBERS if len({getattr(board, name) for board in boards}) > 1
+    }
     return replace(first, **differ)
 
 
@@ -158,6 +161,6 @@ def _sheet() -> tuple[tuple[tuple[frozenset[str], ...], Board], ...]:
 
 def _row(row: dict[str, str]) -> tuple[tuple[frozenset[str], ...], Board]:
     spellings = row["name"].split("|")
-    numbers = {name: float(row[name] or "nan") for name in _NUMBERS}
+    numbers: dict[str, Any] = {name: float(row[name] or "nan") for name in _NUMBERS}
     board = Board(spellings[0], row["architecture"], row["laptop"] == "yes", **numbers)
     return tuple(_words(s) for s in spellings), board

@@ -34,6 +34,7 @@ TOPICS = (
     "causes",
     "loader",
     "steps",
+    "mfu",
     "profiled",
     "collectives",
     "leak",

@@ -55,6 +55,9 @@ class StepLine:
     loader_s: float = math.nan
     samples_s: float = math.nan
     tokens_s: float = math.nan
+    tokens_of: str | None = None
+    mfu_pct: float = math.nan
+    gpu_tflops: float = math.nan
     elapsed_s: float = math.nan
     rank: int | None = None
     trial: int | None = None
@@ -95,6 +98,8 @@ def _of_dialect(dialect: Dialect, found: re.Match[str], line: str) -> StepLine:
     samples_s = values.get("samples_s", math.nan)
     if not samples_s > 0 and step_s > 0:
         samples_s = values.get("samples", math.nan) / step_s
+    of_gpu = values.get("gpu_tokens_s", math.nan)
+    tokens_s, tokens_of = (of_gpu, "gpu") if of_gpu > 0 else (values.get("tokens_s", math.nan), dialect.tokens_of)
     epoch = _group(found, "epoch")
     if epoch is None and values.get("epoch", math.nan) >= 0:
         epoch = int(values["epoch"])
@@ -108,7 +113,10 @@ def _of_dialect(dialect: Dialect, found: re.Match[str], line: str) -> StepLine:
         _possible(step_s),
         _possible(values.get("loader_s", math.nan)),
         samples_s,
-        values.get("tokens_s", math.nan),
+        tokens_s,
+        (tokens_of or None) if tokens_s > 0 else None,
+        _share(values.get("mfu_pct", math.nan)),
+        values.get("gpu_tflops", math.nan),
         values.get("elapsed_s", math.nan),
         _rank(line),
     )
@@ -169,6 +177,10 @@ def _value(pattern: re.Pattern[str], factor: float, line: str) -> float:
 
 def _possible(seconds: float) -> float:
     return seconds if 0 <= seconds <= _LONGEST_S else math.nan
+
+
+def _share(pct: float) -> float:
+    return pct if 0 < pct <= 100 else math.nan
 
 
 def _group(found: re.Match[str], name: str) -> int | None:
