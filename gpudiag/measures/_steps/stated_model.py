@@ -13,15 +13,16 @@ from gpudiag.statement import NOTHING, Statement
 SAME = 0.01
 """Numbers of parameters this close are of one model: summaries round to three digits, nanoGPT leaves out positions."""
 _POWERS = {"": 1.0, "k": 1e3, "m": 1e6, "b": 1e9, "t": 1e12}
-_N = r"(\d[\d,]*(?:\.\d+)?) ?([kmbt])?\b"
+_WHOLE = r"(\d[\d,]{0,24})()"
+_N = r"(\d[\d,]{0,24}(?:\.\d{1,12})?) ?([kmbt])?\b"
 _IS = r"(?: count)?\s{0,30}[:=|]\s{0,30}"
 _PARAMETERS = r"param(?:eter)?s?\b"
 _TOTAL = (
     rf"\bsize: {_N} total parameters\b",  # torchtitan
     rf"(?<![-\w])(?:total|all|num|number of)[ _.]{{1,2}}(?:shared |model ){{0,2}}{_PARAMETERS}{_IS}{_N}",
     rf"^\s*{_N} {{1,9}}total params\s*$",  # Lightning
-    r"\btotal number of parameters in billions: {0,4}([\d.]+)()",  # Megatron's report on memory
-    r"\btotal parameter count: dense ([\d,]+)(), sparse 0\b",  # torchtitan
+    r"\btotal number of parameters in billions: {0,4}(\d{1,9}(?:\.\d{1,12})?)()",  # Megatron's report on memory
+    rf"\btotal parameter count: dense {_WHOLE}, sparse 0\b",  # torchtitan
 )
 _TRAINED = (
     rf"(?<!non[-_ ])\btrainable[ _]{_PARAMETERS}{_IS}{_N}",  # Hugging Face, PEFT, litgpt, Keras
@@ -29,9 +30,9 @@ _TRAINED = (
     rf"\bnum\. trained: {_N}",  # fairseq
 )
 _FROZEN = (rf"\bnon[-_ ]trainable[ _]{_PARAMETERS}{_IS}{_N}",)
-_ACTIVE = (r"\btotal parameter count: dense [\d,]+, sparse [1-9][\d,]*,.{0,40} active ([\d,]+)()",)
-_EXPERTS = (r"^\W*(?:num|n)_(?:local_|routed_)?experts\W{1,60}(\d+)()",)
-_TOKENS = (r"\btokens per iteration will be: ([\d,]+)()",)
+_ACTIVE = (rf"\btotal parameter count: dense [\d,]{{1,25}}, sparse [1-9][\d,]{{0,24}},.{{0,40}} active {_WHOLE}",)
+_EXPERTS = (rf"^\W{{0,9}}(?:num|n)_(?:local_|routed_)?experts\W{{1,60}}{_WHOLE}",)
+_TOKENS = (rf"\btokens per iteration will be: {_WHOLE}",)
 _OF_RANK = "number of parameters on (tensor, pipeline)"
 _FORMAT = re.compile(r"(?i)\busing (\w+)(?: native)? automatic mixed precision|^\| precision {1,30}\| (\w+)")
 _FORMATS = {"bfloat16": "bf16", "bf16": "bf16", "16bit": "fp16", "fp16": "fp16", "fp32": "fp32"}
@@ -109,7 +110,7 @@ def _numbers(patterns: Iterable[str], lines: list[str]) -> list[float]:
     found = [match for line in lines for pattern in compiled if (match := pattern.search(line))]
     billions = ["billions" in match[0].lower() for match in found]
     values = [
-        float(match[1].replace(",", "")) * (1e9 if large else _POWERS[(match[2] or "").lower()])
+        float(round(float(match[1].replace(",", "")) * (1e9 if large else _POWERS[(match[2] or "").lower()])))
         for match, large in zip(found, billions, strict=True)
     ]
     return [value for value in values if value > 0]

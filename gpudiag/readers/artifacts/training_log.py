@@ -13,7 +13,7 @@ import pandas as pd
 
 from gpudiag.readers._batches.line_timestamps import line_timestamp
 from gpudiag.readers._batches.log_lines import gpu_of, is_progress, kind_of, trial_of, worker_of
-from gpudiag.readers._io.lines import numbered_lines
+from gpudiag.readers._io.lines import numbered_lines, plain
 from gpudiag.readers._io.paths import as_text
 from gpudiag.readers._io.problems import ProblemLog
 from gpudiag.readers._io.source import Source
@@ -37,12 +37,13 @@ def recognises(source: Source) -> bool:
     """True if the head tells of an event or of three steps of a training; other formats quote such lines."""
     if source.is_binary or not source.head or _NO_LOG.match(source.text):
         return False
-    return any(kind_of(line) not in _SAYS_LITTLE for line in source.lines) or _trains(source)
+    lines = [plain(line) for line in source.lines]
+    return any(kind_of(line) not in _SAYS_LITTLE for line in lines) or _trains(lines)
 
 
-def _trains(source: Source) -> bool:
+def _trains(lines: Sequence[str]) -> bool:
     steps = 0
-    for line in source.lines:
+    for line in lines:
         stamped = bool(line_timestamp(line))
         steps += (stamped and is_progress(line)) or step_of(line, stamped=stamped) is not None
         if steps == _ENOUGH_PROGRESS:
