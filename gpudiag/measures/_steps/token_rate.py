@@ -43,6 +43,8 @@ def token_rate(run: Run, tokens_per_step: float, used: list[str]) -> TokenRate:
     whole = pd.concat(logged)
     n_gpus = _n_gpus(run, whole, used)
     (middle,) = weighted_quantiles(whole["each_s" if by_step else "tokens_s"], whole["n"], (0.5,))
+    if not middle > 0:
+        return TokenRate(why=Statement("The log's clock is too coarse to tell how long a step takes."))
     rate = tokens_per_step / middle if by_step else middle
     tokens_of = {"all"} if by_step else _tokens_of(run, whole)
     if tokens_of == {"gpu"}:

@@ -24,8 +24,10 @@ _SPEED = re.compile(
     rf"|{NUMBER}\s?(?:it|its|iters?|steps?|batch|batches)\s?(?:/|per)\s?s(?:ec(?:ond)?)?\b)"
 )
 _A_SECOND = r"\s?(?:/|per)\s?s(?:ec(?:ond)?)?\b"
+_GROUPED = rf"((?<![\d.])\d{{1,3}}(?:,\d{{3}})+(?:\.\d{{0,12}})?|{NUMBER[1:-1]})"
+"""A number, or one whose thousands are set apart."""
 _SAMPLES, _TOKENS = (
-    re.compile(rf"(?i){NUMBER}\s?{what}{_A_SECOND}(?!\s?[:=])|\b{what}{_A_SECOND}\s?[:=]\s?{NUMBER}")
+    re.compile(rf"(?i){_GROUPED}\s?{what}{_A_SECOND}(?!\s?[:=])|\b{what}{_A_SECOND}\s?[:=]\s?{_GROUPED}")
     for what in ("(?:samples?|images?|imgs?|examples?|seqs?|sequences?)", "(?:tokens?|toks?)")
 )
 _EPOCH = re.compile(r"(?i)\bepochs?\b\s{0,3}[:=#]?\s{0,3}[\[(]?\s{0,4}(\d{1,6})(?:\s?(?:/|of)\s?(\d{1,6}))?(?![\d.])")
@@ -172,7 +174,7 @@ def _speed_s(speed: re.Match[str]) -> float:
 
 def _value(pattern: re.Pattern[str], factor: float, line: str) -> float:
     found = pattern.search(line)
-    return number(next(filter(None, found.groups()))) * factor if found else math.nan
+    return number(next(filter(None, found.groups())).replace(",", "")) * factor if found else math.nan
 
 
 def _possible(seconds: float) -> float:

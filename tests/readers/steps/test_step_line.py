@@ -178,6 +178,12 @@ LINES: dict[str, tuple[str, dict[str, object]]] = {
     "epoch in minutes": ("[EPOCH 1] time: 11.3min | 30.0 batch/s", {"step": 1, "unit": "epoch", "step_s": 678.0}),
     "plain speed": ("step 1200 | loss 2.31 | 0.45 s/step", {"step": 1200, "step_s": 0.45}),
     "plain rate": ("Step: 1200/9000, loss: 2.31, 4.0 it/s", {"step": 1200, "total": 9000, "step_s": 0.25}),
+    "plain tokens in thousands": (
+        "step 00010/21400 (0.05%) | loss: 11.09 | dt: 4301.00ms | tok/sec: 1,121,902 | mfu: 10.9",
+        {"step": 10, "tokens_s": 1_121_902.0},
+    ),
+    "plain tokens before their unit": ("step 10 loss 3.1, 121,902.5 tokens/s", {"step": 10, "tokens_s": 121_902.5}),
+    "plain tokens behind a loss": ("step 10 loss=2.1,300 tok/s", {"step": 10, "tokens_s": 300.0}),
     "plain tokens": (
         "[rank 2] step=40 loss=3.1 tokens/s: 51200",
         {"step": 40, "tokens_s": 51_200.0, "tokens_of": None, "rank": 2},
