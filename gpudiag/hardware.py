@@ -1,8 +1,16 @@
-"""What boards can do: memory, power and bandwidth by product name.
+"""What boards can do: memory, power, bandwidth and arithmetic by product name.
 
 ``data/gpus.csv`` holds METHODS 8.1: TechPowerUp-derived values checked row by row, NVIDIA's data sheets where
 those are wrong, and for laptops the greatest TGP including Dynamic Boost. Names are as NVML prints them, without
 NVIDIA, GeForce, Tesla and the like; ``|`` separates spellings; a board sold with two memories has two rows.
+
+Peaks are TFLOP/s at boost clock, of matrix products on tensor cores (``fp32`` alone without them) that add up in fp32;
+``fp16`` is bf16 too. They are dense: data sheets often print twice as much, for matrices of which half is zeros (2:4
+sparsity). Sources, all NVIDIA: white papers of Turing (TITAN RTX), GA102 (RTX 3090, RTX A6000), Ada (RTX 4090, RTX 6000
+Ada), RTX Blackwell (RTX 5090) and H100 (PCIe, SXM); data sheets of V100, T4, A2, A10, A30, A40, A100, L40S; of L4, H100
+NVL, H200, H200 NVL and B200 half of what they state with sparsity. Empty where the board has no such format, or where
+sources differ or a name does not tell: A10G, L40 (the same chip as L40S, half the number), RTX 2080 Ti (two versions),
+Quadro RTX 8000 (with and without fan), RTX PRO 6000 (workstation and server), and those with no source at hand.
 """
 
 from __future__ import annotations
@@ -10,9 +18,10 @@ from __future__ import annotations
 import csv
 import math
 import re
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import cache
 from importlib.resources import files
+from typing import Any
 
 MEMORY_FIT = (0.90, 1.02)
 """Total memory over nominal GiB that is accepted: ECC and reserved parts reduce the total (METHODS 1)."""
@@ -30,6 +39,7 @@ without a published source). A size that is missing here is asked for; one that 
 """
 INSTANTANEOUS = frozenset({"pascal", "volta", "turing", "ga100"})
 """Architectures whose power sensor reads an instant; on all later ones it is a 1 s average (arXiv 2312.02741)."""
+_NO_BF16 = frozenset({"pascal", "volta", "turing"})
 _MOBILE = frozenset({"laptop", "mobile"})
 _NOISE = frozenset({"nvidia", "geforce", "tesla", "gpu", "generation", "graphics", "edition", "workstation", "server"})
 
@@ -47,12 +57,26 @@ class Board:
     mem_gib: float
     power_w: float
     bandwidth_gb_s: float
+    fp32_tflops: float
+    tf32_dense_tflops: float
+    fp16_dense_tflops: float
+    fp8_dense_tflops: float
     laptop_assumed: bool = False
 
     @property
     def averaged_sensor(self) -> bool:
         """True if the power sensor reports a 1 s average."""
         return self.architecture not in INSTANTANEOUS
+
+    def peaks_tflops(self, dtype: str = "") -> dict[str, float]:
+        """Dense peak (TFLOP/s) by the number format in which a training in ``dtype`` may compute: in tf32 where it is
+        fp32, in any where it is '' (unknown). Formats whose peak is unknown, or which the board lacks, are left out.
+        """
+        half = "fp16" if self.architecture in _NO_BF16 else "bf16"
+        known = {"fp32": self.fp32_tflops, "tf32": self.tf32_dense_tflops, half: self.fp16_dense_tflops}
+        known |= {"fp8": self.fp8_dense_tflops} | ({"fp16": self.fp16_dense_tflops} if dtype == "fp16" else {})
+        may = {"": tuple(known), "fp32": ("fp32", "tf32")}.get(dtype, (dtype,))
+        return {name: peak for name, peak in known.items() if name in may and not math.isnan(peak)}
 
     @property
     def note(self) -> str:
@@ -63,6 +87,9 @@ class Board:
             f"Taken for the laptop part of {self.name}: the name does not say so, "
             f"but {self.mem_gib:g} GiB fits only that."
         )
+
+
+_NUMBERS = tuple(field.name for field in fields(Board) if field.type == "float")
 
 
 def find_board(name: str | None, mem_total_mib: float | None = None) -> Board | None:
@@ -119,12 +146,10 @@ def _common(boards: list[Board]) -> Board | None:
     if not boards:
         return None
     first = boards[0]
-    return replace(
-        first,
-        mem_gib=first.mem_gib if len({board.mem_gib for board in boards}) == 1 else math.nan,
-        power_w=first.power_w if len({board.power_w for board in boards}) == 1 else math.nan,
-        bandwidth_gb_s=first.bandwidth_gb_s if len({board.bandwidth_gb_s for board in boards}) == 1 else math.nan,
-    )
+    differ: dict[str, Any] = {
+        name: math.nan for name in _NUMBERS if len({getattr(board, name) for board in boards}) > 1
+    }
+    return replace(first, **differ)
 
 
 @cache
@@ -136,6 +161,6 @@ def _sheet() -> tuple[tuple[tuple[frozenset[str], ...], Board], ...]:
 
 def _row(row: dict[str, str]) -> tuple[tuple[frozenset[str], ...], Board]:
     spellings = row["name"].split("|")
-    mem, power, bandwidth = (float(row[c] or "nan") for c in ("mem_gib", "power_w", "bandwidth_gb_s"))
-    board = Board(spellings[0], row["architecture"], row["laptop"] == "yes", mem, power, bandwidth)
+    numbers: dict[str, Any] = {name: float(row[name] or "nan") for name in _NUMBERS}
+    board = Board(spellings[0], row["architecture"], row["laptop"] == "yes", **numbers)
     return tuple(_words(s) for s in spellings), board

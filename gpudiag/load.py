@@ -222,6 +222,7 @@ def _assemble(
         timezone_assumed=not manifest.timezone,
         settings=manifest.settings,
         dataloader=manifest.dataloader,
+        training=manifest.training,
         inputs=tuple(intake.record for intake in intakes),
         stated=dict(manifest.stated),
         thresholds={rule: dict(values) for rule, values in manifest.rules.items()},

@@ -16,6 +16,11 @@
     [dataloader]
     num_workers = 2
 
+    [training]                        # for model FLOPs utilization
+    parameters = 7_000_000_000
+    dtype = "bf16"
+    tokens_per_step = 4_194_304       # of all GPUs together, where the log states no tokens
+
     [rules.gpu-low-utilization]       # thresholds, by rule id
     low_pct = 30
 
@@ -27,7 +32,7 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
@@ -38,6 +43,8 @@ MOST_OFFSET_S = 366 * 86_400
 """Clocks differ by seconds or by time zones; by more than a year no pair does."""
 MOST_COUNT, MOST_SIZE = 10**9, 1e9
 """What is larger is a slip, and some sum of it would be no number."""
+MOST_PARAMETERS = 10**15
+_LONG_NAMES = {"float32": "fp32", "float16": "fp16", "half": "fp16", "bfloat16": "bf16", "float8": "fp8"}
 
 
 def _listed(value: Any) -> Any:
@@ -54,6 +61,13 @@ def _import_path(value: str) -> str:
     return value
 
 
+def _short_name(value: Any) -> Any:
+    name = value.strip().lower().removeprefix("torch.") if isinstance(value, str) else value
+    return _LONG_NAMES.get(name, name) if isinstance(name, str) else value
+
+
+NumberFormat = Annotated[Literal["fp32", "tf32", "fp16", "bf16", "fp8"], BeforeValidator(_short_name)]
+"""Format in which a training multiplies matrices; ``torch.bfloat16`` is as good as bf16."""
 ImportPaths = Annotated[tuple[Annotated[str, AfterValidator(_import_path)], ...], BeforeValidator(_listed)]
 """Modules by import path. A run.toml lies among data, perhaps of somebody else, so it cannot name a file to run."""
 
@@ -91,6 +105,24 @@ class DataLoader(_Strict):
     val_batch_size: int | None = Field(None, ge=1, le=MOST_COUNT)
 
 
+class Training(_Strict):
+    """What is trained, for model FLOPs utilization; unknown stays None."""
+
+    parameters: int | None = Field(
+        None,
+        ge=1,
+        le=MOST_PARAMETERS,
+        description="parameters of the model; of a mixture of experts those that one token uses",
+    )
+    dtype: NumberFormat | None = Field(
+        None, description="number format of its matrix products: fp32, tf32, fp16, bf16, fp8"
+    )
+    tokens_per_step: int | None = Field(
+        None, ge=1, le=MOST_PARAMETERS, description="tokens of a step, all GPUs together"
+    )
+    gpus: int | None = Field(None, ge=1, le=MOST_COUNT, description="GPUs of the training, those on other machines too")
+
+
 class GpuOverride(_Strict):
     """Data-sheet values of one GPU where the driver's name does not tell."""
 
@@ -122,6 +154,7 @@ class Manifest(_Strict):
     )
     settings: Settings = Settings()
     dataloader: DataLoader = DataLoader()
+    training: Training = Training()
     stated: Mapping[str, float] = Field(
         default_factory=dict, description="counts written down by hand, e.g. COMPLETE = 8"
     )
@@ -168,6 +201,11 @@ def _explain(item: Mapping[str, Any], where: str) -> str:
 
 def _legal_keys(parents: list[str]) -> list[str]:
     """The keys that may stand under ``parents`` in run.toml."""
-    sections: dict[str, type[BaseModel]] = {"settings": Settings, "dataloader": DataLoader, "gpus": GpuOverride}
+    sections: dict[str, type[BaseModel]] = {
+        "settings": Settings,
+        "dataloader": DataLoader,
+        "training": Training,
+        "gpus": GpuOverride,
+    }
     model = sections.get(parents[0], Manifest) if parents else Manifest
     return list(model.model_fields)

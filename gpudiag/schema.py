@@ -198,7 +198,7 @@ EVENTS = TableSpec(
         ColumnSpec(
             "kind",
             "text",
-            "oom, device_assert, illegal_access, nccl, xid, gpu_lost, killed, restart, worker, ...",
+            "oom, device_assert, illegal_access, nccl, xid, gpu_lost, killed, restart, worker, model, ...",
             required=True,
         ),
         ColumnSpec("detail", "text", "the line that says so", required=True),
@@ -226,6 +226,9 @@ STEPS = TableSpec(
         ColumnSpec("loader_s", "float", "stated wait for data in a step", "s", 0, MOST_S),
         ColumnSpec("samples_s", "float", "stated samples per second", "", 0),
         ColumnSpec("tokens_s", "float", "stated tokens per second", "", 0),
+        ColumnSpec("tokens_of", "text", "whose tokens these are: gpu (of one), all (of all together); unknown without"),
+        ColumnSpec("mfu_pct", "float", "stated model FLOPs utilization, by its own count and peak", "%", 0, 100),
+        ColumnSpec("gpu_tflops", "float", "stated model TFLOP/s of one GPU, likewise", "TFLOP/s", 0),
         ColumnSpec(
             "meant",
             "text",

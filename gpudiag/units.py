@@ -17,7 +17,7 @@ torn '026/02/15' is the year 26.
 UNITS = {
     "_pct_h": "%/h", "_pct": "%", "_mib_s": "MiB/s", "_mib": "MiB", "_gib": "GiB", "_w": "W", "_kwh": "kWh", "_c": "°C",
     "_mhz": "MHz", "_gpu_h": "GPU-h", "_gpu_s": "GPU-s", "_worker_s": "worker-s", "_worker_h": "worker-h",
-    "_h": "h", "_ms": "ms", "_s": "s", "_j": "J",
+    "_h": "h", "_ms": "ms", "_s": "s", "_j": "J", "_tflops": "TFLOP/s",
 }  # fmt: skip
 
 

@@ -112,6 +112,77 @@ def test_sensor_averages_since_ampere_but_ga100(name: str, averaged: bool) -> No
     assert board is not None and board.averaged_sensor is averaged
 
 
+@pytest.mark.parametrize(
+    ("name", "bf16_tflops", "tf32_tflops"),
+    [
+        # SMs x FLOPs of an SM a clock x boost clock in GHz, as the white papers count them
+        ("NVIDIA A100-SXM4-80GB", 108 * 2048 * 1.410e-3, 108 * 1024 * 1.410e-3),
+        ("NVIDIA A100 80GB PCIe", 108 * 2048 * 1.410e-3, 108 * 1024 * 1.410e-3),
+        ("NVIDIA A30", 56 * 2048 * 1.440e-3, 56 * 1024 * 1.440e-3),
+        ("NVIDIA H100 80GB HBM3", 132 * 4096 * 1.830e-3, 132 * 2048 * 1.830e-3),
+        ("NVIDIA H200", 132 * 4096 * 1.830e-3, 132 * 2048 * 1.830e-3),
+        ("NVIDIA H100 PCIe", 114 * 4096 * 1.620e-3, 114 * 2048 * 1.620e-3),
+        ("NVIDIA A10", 72 * 1024 * 1.695e-3, 72 * 512 * 1.695e-3),
+        ("NVIDIA A40", 84 * 1024 * 1.740e-3, 84 * 512 * 1.740e-3),
+        ("NVIDIA RTX A6000", 84 * 1024 * 1.800e-3, 84 * 512 * 1.800e-3),
+        ("NVIDIA L4", 58 * 1024 * 2.040e-3, 58 * 512 * 2.040e-3),
+        ("NVIDIA RTX 6000 Ada Generation", 142 * 1024 * 2.505e-3, 142 * 512 * 2.505e-3),
+        ("NVIDIA GeForce RTX 3090", 82 * 512 * 1.695e-3, 82 * 256 * 1.695e-3),
+        ("NVIDIA GeForce RTX 4090", 128 * 512 * 2.520e-3, 128 * 256 * 2.520e-3),
+        ("NVIDIA GeForce RTX 5090", 170 * 512 * 2.407e-3, 170 * 256 * 2.407e-3),
+    ],
+)
+def test_dense_peaks_are_what_units_and_clock_give(name: str, bf16_tflops: float, tf32_tflops: float) -> None:
+    board = find_board(name)
+    assert board is not None
+    assert board.peaks_tflops("bf16") == {"bf16": pytest.approx(bf16_tflops, rel=0.01)}
+    assert board.peaks_tflops("tf32") == {"tf32": pytest.approx(tf32_tflops, rel=0.01)}
+
+
+@pytest.mark.parametrize(
+    ("name", "fp16_tflops"),
+    [("Tesla V100-SXM2-16GB", 125), ("Tesla V100-PCIE-32GB", 112), ("Tesla T4", 65), ("NVIDIA TITAN RTX", 130.5),
+     ("NVIDIA H100 NVL", 835.5), ("NVIDIA H200 NVL", 835.5), ("NVIDIA L40S", 362.05), ("NVIDIA B200", 2250)],
+)  # fmt: skip
+def test_peaks_in_fp16_as_stated(name: str, fp16_tflops: float) -> None:
+    board = find_board(name)
+    assert board is not None and board.peaks_tflops("fp16") == {"fp16": fp16_tflops}
+
+
+@pytest.mark.parametrize("name", ["NVIDIA A10G", "NVIDIA L40", "NVIDIA GeForce RTX 2080 Ti", "NVIDIA GB10"])
+def test_a_peak_that_sources_do_not_agree_on_is_unknown(name: str) -> None:
+    board = find_board(name)
+    assert board is not None and board.peaks_tflops() == {}
+
+
+def test_a_training_in_fp32_may_use_tf32_and_older_boards_have_no_bf16() -> None:
+    a100, v100 = find_board("NVIDIA A100-SXM4-40GB"), find_board("Tesla V100-SXM2-32GB")
+    assert a100 is not None and v100 is not None
+    assert a100.peaks_tflops("fp32") == {"fp32": 19.5, "tf32": 156}
+    assert a100.peaks_tflops("fp8") == {}
+    assert (v100.peaks_tflops("bf16"), v100.peaks_tflops("fp32"), set(v100.peaks_tflops())) == (
+        {}, {"fp32": 15.7}, {"fp32", "fp16"},
+    )  # fmt: skip
+
+
+def test_formats_of_a_board_are_known_all_or_none_and_double_from_one_to_the_next() -> None:
+    rows = list(csv.DictReader(files("gpudiag").joinpath("data/gpus.csv").read_text(encoding="utf-8").splitlines()))
+    known = [row for row in rows if row["fp16_dense_tflops"]]
+    assert len(known) > 20
+    for row in rows:
+        old, new = row["architecture"] in {"pascal", "volta", "turing"}, row["architecture"] in {
+            "ada", "hopper", "blackwell",
+        }  # fmt: skip
+        held = bool(row["fp16_dense_tflops"])
+        assert bool(row["fp32_tflops"]) == held, row
+        assert bool(row["tf32_dense_tflops"]) == (held and not old), row
+        assert bool(row["fp8_dense_tflops"]) == (held and new), row
+        if held and not old:
+            half = float(row["fp16_dense_tflops"])
+            assert half / float(row["tf32_dense_tflops"]) == pytest.approx(2, rel=0.03), row
+            assert not new or float(row["fp8_dense_tflops"]) / half == pytest.approx(2, rel=0.03), row
+
+
 def test_the_sheet_is_sound() -> None:
     rows = list(csv.DictReader(files("gpudiag").joinpath("data/gpus.csv").read_text(encoding="utf-8").splitlines()))
     keys = [(row["name"], row["laptop"], row["mem_gib"]) for row in rows]

@@ -29,6 +29,7 @@ def test_the_example_in_the_docstring_is_legal(tmp_path: Path) -> None:
     read = read_manifest(path)
     assert read.settings.parallel == 4
     assert read.rules["gpu-low-utilization"] == {"low_pct": 30}
+    assert (read.training.parameters, read.training.dtype) == (7_000_000_000, "bf16")
 
 
 @pytest.mark.parametrize(
@@ -38,6 +39,13 @@ def test_the_example_in_the_docstring_is_legal(tmp_path: Path) -> None:
         ({"settings": {"paralel": 4}}, r"unknown key 'settings\.paralel'; did you mean 'parallel'\?"),
         ({"dataloader": {"workers": 4}}, r"unknown key 'dataloader\.workers'; did you mean 'num_workers'\?"),
         ({"gpus": {"0": {"power": 1}}}, r"unknown key 'gpus\.0\.power'; .*power_limit_w"),
+        ({"training": {"paramters": 1}}, r"unknown key 'training\.paramters'; did you mean 'parameters'\?"),
+        (
+            {"training": {"dtype": "int8"}},
+            r"key 'training\.dtype': .*'fp32', 'tf32', 'fp16', 'bf16' or 'fp8', but got 'int8'",
+        ),
+        ({"training": {"parameters": "7B"}}, r"key 'training\.parameters': .*but got '7B'"),
+        ({"training": {"tokens_per_step": 0}}, r"key 'training\.tokens_per_step': .*but got 0"),
         ({"settings": {"parallel": 0}}, r"key 'settings\.parallel': .*greater than or equal to 1, but got 0"),
         ({"settings": {"parallel": "four"}}, r"key 'settings\.parallel': .*but got 'four'"),
     ],
@@ -45,6 +53,11 @@ def test_the_example_in_the_docstring_is_legal(tmp_path: Path) -> None:
 def test_a_wrong_key_names_itself_and_the_nearest_legal_one(data: dict, message: str) -> None:
     with pytest.raises(ConfigError, match=message):
         check_manifest(data, "run.toml")
+
+
+@pytest.mark.parametrize(("given", "dtype"), [("bf16", "bf16"), ("torch.bfloat16", "bf16"), ("Half", "fp16")])
+def test_a_number_format_may_have_its_long_name(given: str, dtype: str) -> None:
+    assert check_manifest({"training": {"dtype": given}}, "run.toml").training.dtype == dtype
 
 
 def test_one_path_may_stand_without_brackets() -> None:

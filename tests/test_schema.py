@@ -8,7 +8,7 @@ import pytest
 
 from gpudiag.schema import GPU, REPORTS, TABLES, TRIALS, conform, empty, in_range
 
-UNIT_SUFFIX = re.compile(r"_(pct|mib|mib_s|w|j|c|mhz|s)$")
+UNIT_SUFFIX = re.compile(r"_(pct|mib|mib_s|w|j|c|mhz|tflops|s)$")
 
 
 @pytest.mark.parametrize("table", TABLES.values(), ids=TABLES)

@@ -41,6 +41,7 @@ def between(run: R, start: str | datetime | None, end: str | datetime | None) ->
     trials = run.trials[_overlaps(run.trials, low, high)]
     chosen = {
         **{name: _rows(getattr(run, name), within(getattr(run, name))) for name in TIMED},
+        "events": _rows(run.events, within(run.events) | run.events["kind"].eq("model")),  # what is trained stays so
         "trials": trials.reset_index(drop=True),
         "reports": _of_trials(run.reports, trials),
         "collectives": dumps_within(run.collectives, low, high),

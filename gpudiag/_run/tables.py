@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from gpudiag.manifest import DataLoader, GpuOverride, Settings
+from gpudiag.manifest import DataLoader, GpuOverride, Settings, Training
 from gpudiag.plain_data import TIME
 from gpudiag.readers._io.problems import Problem
 from gpudiag.readers._io.url import shown, without_passwords, without_secrets
@@ -121,6 +121,7 @@ class RunInfo:
     timezone_assumed: bool = False
     settings: Settings = field(default_factory=Settings)
     dataloader: DataLoader = field(default_factory=DataLoader)
+    training: Training = field(default_factory=Training)
     inputs: tuple[InputRecord, ...] = ()
     clock: ClockRecord = field(default_factory=ClockRecord)
     stated: Mapping[str, float] = field(default_factory=dict)

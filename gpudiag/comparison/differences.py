@@ -140,7 +140,7 @@ def boards(side: Side) -> dict[str, Scalar]:
 
 
 def _settings(side: Side) -> dict[str, Scalar]:
-    held = side.run.info.settings.model_dump()
+    held = side.run.info.settings.model_dump() | side.run.info.training.model_dump()
     if held.get("price_per_gpu_h") is None:
         held.pop("currency", None)
     return {name: value for name, value in held.items() if value is not None and name != "n_trials"}

@@ -35,6 +35,7 @@ TOPICS = (
     "trial_waits",
     "loader",
     "steps",
+    "mfu",
     "profiled",
     "collectives",
     "leak",

@@ -11,7 +11,7 @@ import pandas as pd
 
 from gpudiag.errors import NotMeasurable
 from gpudiag.facts import Column, Fact, Row, Rows, column, fact, table_of
-from gpudiag.measures._steps.courses import MIN_LINES, courses
+from gpudiag.measures._steps.courses import MIN_LINES, courses, in_lock_step
 from gpudiag.measures._time.weighted import weighted_quantiles
 from gpudiag.measures._waits.logged import OTHER_PAUSE, PAUSES
 from gpudiag.measures.base import Profile
@@ -172,7 +172,7 @@ def measure_steps(run: Run) -> StepsProfile:
         checkpoints_s=_told_s(pauses, "checkpoint"),
         checkpoint_s=float(paused["paused_s"][paused["since"] == "checkpoint"].median()),
         checkpoint_every_s=_checkpoint_every_s(told),
-        logged_gpus=waits.n_gpus if _lock_step(rows) else math.nan,
+        logged_gpus=waits.n_gpus if in_lock_step(rows["rank"]) else math.nan,
         idle_paused_gpu_h=waits.paused_gpu_h,
         idle_paused_pct=waits.paused_pct,
         first_s=float(rows["first_s"].sum()),
@@ -180,7 +180,7 @@ def measure_steps(run: Run) -> StepsProfile:
         down_s=float(whole["down_s"].sum()),
         n_repeated=float(whole["repeated"].sum()),
         resumption_s=lost,
-        resumption_gpu_h=waits.n_gpus * lost / len(rows) / 3600 if _lock_step(rows) else math.nan,
+        resumption_gpu_h=waits.n_gpus * lost / len(rows) / 3600 if in_lock_step(rows["rank"]) else math.nan,
         resumption_pct=100 * lost / span,
         productive_pct=float((rows["productive_pct"] * rows["logged_s"]).sum()) / span,
         goodput_pct=float((rows["productive_pct"] * rows["logged_s"]).sum()) / wall,
@@ -215,11 +215,6 @@ def _training(part: pd.DataFrame) -> dict[str, object]:
         "resumption_s": min(lost, span),
         "productive_pct": 100 * max(span - pauses - first_s - lost, 0.0) / span,
     }
-
-
-def _lock_step(rows: pd.DataFrame) -> bool:
-    """Whether there is one training, which all GPUs do together, or one log for each of its ranks."""
-    return len(rows) == 1 or (bool(rows["rank"].notna().all()) and rows["rank"].is_unique)
 
 
 class _Waits(NamedTuple):

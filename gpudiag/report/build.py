@@ -123,6 +123,7 @@ def _run(run: Run) -> RunEntry:
         dataloader=_given(run.info.dataloader.model_dump()),
         stated={name: clean(value) for name, value in run.info.stated.items()},
         notes=run.info.notes,
+        training=_given(run.info.training.model_dump()),
     )
 
 

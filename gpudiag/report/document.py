@@ -64,6 +64,9 @@ class RunEntry:
     dataloader: Mapping[str, Scalar] = field(metadata=meaning("[dataloader] of run.toml, only what it states"))
     stated: Mapping[str, float] = field(metadata=meaning("[stated] of run.toml: counts written down by hand"))
     notes: tuple[str, ...]
+    training: Mapping[str, Scalar] = field(
+        default_factory=dict, metadata=meaning("[training] of run.toml, only what it states")
+    )
 
 
 @dataclass(frozen=True)

@@ -113,6 +113,17 @@ def number(value: float | None) -> str:
     return _bare(value, digits) if digits <= 6 else f"{value:.2e}"
 
 
+def abbreviated(value: float | None) -> str:
+    """A number from 10,000 on in three digits: '124 M' parameters, '8.03 B', '142 k' tokens."""
+    if not _known(value) or abs(value) < 9_999.5:
+        return number(value)
+    power = next(power for power in (3, 6, 9, 12) if abs(value) < 999.5 * 10**power or power == 12)
+    return f"{number(value / 10**power)} {_POWERS[power]}"
+
+
+_POWERS = {3: "k", 6: "M", 9: "B", 12: "T"}
+
+
 def significant(value: float | None, digits: int) -> str:
     """So many significant digits at most, whole from there on: a bound of an estimate has fewer than its value."""
     if not _known(value):

@@ -8,6 +8,7 @@ from string import Formatter
 from typing import cast
 
 from gpudiag.report.format import (
+    abbreviated,
     alike,
     count,
     estimate,
@@ -31,6 +32,7 @@ EXACT = "exact"
 ESTIMATE = "estimate"
 AS = "as "
 FORMS: dict[str, Callable[[str, Value], str]] = {
+    "abbreviated": lambda name, value: abbreviated(_number(value)),
     "count": lambda name, value: count(_number(value)),
     "gain": lambda name, value: gain(_number(value), None, None),
     "minute": lambda name, value: f"{cast(datetime, value).astimezone(UTC):%Y-%m-%d %H:%M}",

@@ -16,7 +16,7 @@ from gpudiag.report import format as fmt
 NAN = float("nan")
 FORMS = (
     fmt.share, fmt.points, fmt.duration, fmt.shift, fmt.hours, fmt.energy, fmt.memory, fmt.times, fmt.ratio,
-    fmt.p_value, fmt.number, fmt.count,
+    fmt.p_value, fmt.number, fmt.count, fmt.abbreviated,
 )  # fmt: skip
 
 
@@ -149,6 +149,16 @@ def test_other_forms() -> None:
     assert fmt.count(4758.0) == "4,758"
     assert [fmt.plural(n, "trial") for n in (0, 1, 1200, NAN)] == ["0 trials", "1 trial", "1,200 trials", "– trials"]
     assert fmt.plural(2, "study", "studies") == "2 studies"
+    sizes = {
+        7700.0: "7,700",
+        9999.4: "9,999",
+        9999.6: "10 k",
+        142_300.0: "142 k",
+        999_600.0: "1 M",
+        8_030_261_248: "8.03 B",
+    }
+    assert {size: fmt.abbreviated(size) for size in sizes} == sizes and fmt.abbreviated(2.5e15) == "2,500 T"
+    assert [fmt.abbreviated(x) for x in (None, NAN, 0.5, -124e6)] == ["–", "–", "0.5", "-124 M"]
     assert [fmt.listed(x) for x in ([], "a", "ab", "abc")] == ["–", "a", "a and b", "a, b and c"]
     assert fmt.gpus([0]) == "GPU 0" and fmt.gpus(["0", "2"]) == "GPUs 0 and 2"
 

@@ -49,7 +49,7 @@ def _conditions(document: Mapping[str, Any]) -> dict[str, str]:
     for key, words in (("name", "GPU model"), ("driver", "driver")):
         held = sorted({str(gpu[key]) for gpu in run.get("gpus", ()) if gpu.get(key)})
         out |= {words: safe(", ".join(held))} if held else {}
-    stated = {**run.get("settings", {}), **run.get("dataloader", {})}
+    stated = {**run.get("settings", {}), **run.get("dataloader", {}), **run.get("training", {})}
     return out | {safe(name): safe(str(value)) for name, value in stated.items()}
 
 

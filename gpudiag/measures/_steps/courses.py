@@ -41,6 +41,11 @@ def courses(run: Run) -> list[pd.DataFrame]:
     return [_course(part) for part in groups if _is_course(part)]
 
 
+def in_lock_step(ranks: pd.Series) -> bool:
+    """Whether there is one training, which all GPUs do together, or one log for each of its ranks (one entry a log)."""
+    return len(ranks) == 1 or (bool(ranks.notna().all()) and ranks.is_unique)
+
+
 def _is_course(part: pd.DataFrame) -> bool:
     """True for enough lines of one training: where every few lines begin again, they are those of several."""
     attempts = int(part["attempt"].max()) + 1

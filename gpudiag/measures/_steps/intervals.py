@@ -29,6 +29,7 @@ COLUMNS = (
     "took_s",
     "stated_s",
     "loader_s",
+    "tokens_s",
     "first",
     "resumed",
     "repeated",
@@ -50,6 +51,7 @@ def step_intervals(run: Run) -> pd.DataFrame:
     ``end`` (UTC; NaT without timestamps), ``done`` (steps since the first epoch began, at the end), ``n`` (steps in
     it), ``took_s`` (by timestamps, else by the bar's clock, else as stated; NaN unknown), ``stated_s`` (n times the
     stated mean of just these steps, NaN where none is stated), ``loader_s`` (n times the stated wait for data),
+    ``tokens_s`` (stated tokens per second, mean over its steps; NaN where a line states none),
     ``first`` (with the first steps of its attempt), ``resumed`` (time from the last line of the attempt before),
     ``repeated`` (steps done before), ``since`` (other work that the log tells of in it, '' for none), ``begun_s`` (time
     since the log's first timestamp, at the end; NaN unknown). What the log tells of behind its last step is an interval
@@ -126,7 +128,7 @@ def _of_training(lines: pd.DataFrame, done: np.ndarray, attempt: np.ndarray, bar
     keep = np.append((np.diff(done) != 0) | (np.diff(bar) != 0), True)  # a bar redrawn stands where it stood
     keep[keep] = _apart(time[keep], _floats(lines[keep], "elapsed_s"), bar[keep])
     since = _since(lines, keep)
-    n, stated, loader, guessed = (_added_up(part, keep) for part in _stated_times(lines, done, attempt, bar))
+    n, stated, loader, guessed, per_token = (_added_up(part, keep) for part in _stated_times(lines, done, attempt, bar))
     lines, done, attempt, bar, time = lines[keep], done[keep], attempt[keep], bar[keep], time[keep]
     if len(lines) < 2:
         return pd.DataFrame()
@@ -155,6 +157,7 @@ def _of_training(lines: pd.DataFrame, done: np.ndarray, attempt: np.ndarray, bar
                 "took_s": took,
                 "stated_s": np.full(len(n), np.nan) if nothing_known else stated,
                 "loader_s": loader,
+                "tokens_s": np.divide(n, per_token, out=np.full(len(n), np.nan), where=per_token > 0),
                 "first": (first & ~origin) | np.append(False, origin[:-1]),
                 "resumed": np.where(first & (attempt > 0), np.where(by_time >= 0, by_time, 0.0), 0.0),
                 "since": since,
@@ -174,7 +177,8 @@ def _with_end(intervals: pd.DataFrame, lines: pd.DataFrame) -> pd.DataFrame:
     row = intervals.iloc[[-1]].assign(
         start=intervals["end"].iloc[-1:],
         end=intervals["end"].iloc[-1:] + pd.Timedelta(seconds=float(last["then_s"])),
-        n=0.0, took_s=float(last["then_s"]), stated_s=np.nan, loader_s=np.nan, first=False, resumed=0.0, repeated=0.0,
+        n=0.0, took_s=float(last["then_s"]), stated_s=np.nan, loader_s=np.nan, tokens_s=np.nan, first=False,
+        resumed=0.0, repeated=0.0,
         since=str(last.get("then", "")), begun_s=float(last.get("begun_s", np.nan)) + float(last["then_s"]),
     )  # fmt: skip
     return pd.concat([intervals, row.astype(intervals.dtypes)], ignore_index=True)
@@ -182,9 +186,9 @@ def _with_end(intervals: pd.DataFrame, lines: pd.DataFrame) -> pd.DataFrame:
 
 def _stated_times(
     lines: pd.DataFrame, done: np.ndarray, attempt: np.ndarray, bar: np.ndarray
-) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """By line, of the steps since the one before: how many, the stated time of just these, their stated wait for data,
-    and their time if a stated mean of others holds for them.
+    their time if a stated mean of others holds for them, and how many over the stated tokens per second.
     """
     step_s, loader_s = _floats(lines, "step_s"), _floats(lines, "loader_s")
     first, opens = np.append(True, np.diff(attempt) > 0), np.append(True, np.diff(bar) > 0)
@@ -193,7 +197,9 @@ def _stated_times(
     n[first] = np.minimum(np.where(n[first] > 0, n[first], usual), usual)
     stated, loader = _stated(lines, n, opens, step_s), _stated(lines, n, opens, loader_s)
     loader = np.where(np.isnan(loader), n * loader_s, loader)  # the mean of the last steps stands for all of them
-    return n, stated, loader, np.where(np.isnan(stated), n * step_s, stated)
+    tokens_s = _floats(lines, "tokens_s")
+    per_token = np.divide(n, tokens_s, out=np.where(n > 0, np.nan, 0.0), where=tokens_s > 0)
+    return n, stated, loader, np.where(np.isnan(stated), n * step_s, stated), per_token
 
 
 def _added_up(values: np.ndarray, keep: np.ndarray) -> np.ndarray:

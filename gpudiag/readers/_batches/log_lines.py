@@ -44,6 +44,14 @@ _PATTERNS = {
         r"(?i:\bepoch\b.{0,200}?\b(?:time|took|elapsed|duration)\b\s*[:=]?\s*"
         r"(?:\d+:\d\d(?::\d\d)?|[\d.]+\s*(?:ms|s|secs?|seconds|m|mins?|minutes|h|hours)\b))"
     ),
+    "model": (
+        r"(?i:\b(?:total|all|trainable|num|number of)[ _.]{1,2}(?:trainable |shared |model ){0,2}param(?:eter)?s?\b"
+        r"[^\d\n]{0,60}\d|\btotal number of parameters in billions: {0,4}\d|\bsize: [\d,]+ total parameters\b"
+        r"|^\s{0,9}\d[\d.,]{0,18} {1,9}(?:[KMBT] {1,9})?(?:trainable|total) params\s*$"
+        r"|\btotal parameter count: dense\b|^\W{0,9}(?:num|n)_(?:local_|routed_)?experts\W{1,60}\d"
+        r"|\btokens per iteration will be: \d|\busing \w+(?: native)? automatic mixed precision \(AMP\)"
+        r"|^\| precision {1,30}\| (?:bf16|fp16|fp32)\b)"
+    ),
 }
 KINDS = {kind: re.compile(pattern) for kind, pattern in _PATTERNS.items()}
 """The kinds in the order in which they are tried: a line is of the first that fits."""
@@ -64,6 +72,7 @@ _WORDS = {
     "worker": "trial",
     "monitor": "vram",
     "epoch": "time|took|elapsed|duration",
+    "model": "param|_experts|tokens per iteration|mixed precision|precision  ",
 }
 _TESTS = tuple((kind, tuple(words.split("|")), KINDS[kind]) for kind, words in _WORDS.items())
 """A line of a kind holds one of its words in lower case: looking for these is ten times faster than the patterns."""

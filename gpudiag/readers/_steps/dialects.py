@@ -23,7 +23,8 @@ class Dialect:
     """``head`` finds the step (groups step, total, epoch, where stated), ``values`` columns behind it with a factor.
 
     A line is looked at closely only if it holds one of ``words`` in lower case. ``first`` is the number of the first
-    step as the dialect counts.
+    step as the dialect counts. ``tokens_of``: whose tokens ``tokens_s`` counts, ``gpu``, ``all`` or '' where that is
+    unknown; ``gpu_tokens_s`` is always of one.
     """
 
     name: str
@@ -33,6 +34,7 @@ class Dialect:
     values: Mapping[str, tuple[re.Pattern[str], float]] = field(default_factory=dict)
     first: int = 1
     unit: str = "step"
+    tokens_of: str = ""
 
 
 def _dialect(
@@ -43,17 +45,19 @@ def _dialect(
     *,
     first: int = 1,
     unit: str = "step",
+    tokens_of: str = "",
     **values: str | tuple[str, float],
 ) -> Dialect:
     parts = {key: (value, 1.0) if isinstance(value, str) else value for key, value in values.items()}
     patterns = {key: (re.compile(pattern), factor) for key, (pattern, factor) in parts.items()}
-    return Dialect(name, tuple(words.split("|")), re.compile(head), meant, patterns, first, unit)
+    return Dialect(name, tuple(words.split("|")), re.compile(head), meant, patterns, first, unit, tokens_of)
 
 
 _MM_TIME, _MM_DATA = rf"\btime: {_N}", rf"\bdata_time: {_N}"
 
 DIALECTS: tuple[Dialect, ...] = (
-    # megatron/training/training.py, training_log: the mean over the log interval
+    # megatron/training/training.py, training_log: the mean over the log interval; tokens are those of
+    # Megatron-DeepSpeed (tgs), Megatron-Bridge and Primus, a plain "tokens per second" is of forks
     _dialect(
         "megatron",
         "elapsed time per iteration",
@@ -61,14 +65,18 @@ DIALECTS: tuple[Dialect, ...] = (
         "window",
         step_s=(rf"elapsed time per iteration \(ms\): ?{_N}", 0.001),
         samples=rf"global batch size: {{0,9}}{_N}",
-        tokens_s=rf"tokens per second(?: per gpu)?[^:|]{{0,12}}: ?{_N}",
+        tokens_s=rf"(?i)tokens per second(?! per gpu)[^:|]{{0,12}}: ?{_N}",
+        gpu_tokens_s=rf"(?i)tokens (?:per second per gpu|per gpu per second|per gpu)[^:|]{{0,16}}: ?{_N}",
+        gpu_tflops=rf"(?:throughput per GPU \(TFLOP/s/GPU\)|\bTFLOPs): ?{_N}",
     ),
-    # fairseq/logging/progress_bar.py: ups is updates a second since the line before, wall since the start
+    # fairseq/logging/progress_bar.py: ups is updates a second since the line before, wall since the start; wps adds up
+    # the target tokens of all workers (fairseq_task.py, reduce_metrics)
     _dialect(
         "fairseq",
         "train_inner",
         r"train_inner\W.{0,400}?\bnum_updates\"?[=:] ?\"?(?P<step>\d{1,9})",
         "window",
+        tokens_of="all",
         steps_s=rf"\bups\"?[=:] ?\"?{_N}",
         tokens_s=rf"\bwps\"?[=:] ?\"?{_N}",
         elapsed_s=rf"[ \"]wall\"?[=:] ?\"?{_N}",
@@ -152,7 +160,7 @@ DIALECTS: tuple[Dialect, ...] = (
         step_s=rf"\btime: {_N}",
         loader_s=rf"\bdata: {_N}",
     ),
-    # nanoGPT, train.py: that iteration, evaluation and checkpoint included
+    # nanoGPT, train.py: that iteration, evaluation and checkpoint included; mfu is -100 % before it is known
     _dialect(
         "nanogpt",
         "iter ",
@@ -160,14 +168,17 @@ DIALECTS: tuple[Dialect, ...] = (
         "step",
         first=0,
         step_s=(rf"\btime {_N}ms", 0.001),
+        mfu_pct=rf"\bmfu {_N}%",
     ),
-    # llm.c, train_gpt2.cu
+    # llm.c, train_gpt2.cu: tokens of all processes, smoothed
     _dialect(
         "llm.c",
         "tok/s",
         r"\bstep\s{1,9}(?P<step>\d{1,9})/(?P<total>\d{1,9}) \| ",
         "step",
+        tokens_of="all",
         step_s=(rf"\| {_N} ms \|", 0.001),
+        mfu_pct=rf"\| {_N}% (?:bf16 )?MFU",
         tokens_s=rf"\| {_N} tok/s",
     ),
     # modded-nanogpt
@@ -186,7 +197,10 @@ DIALECTS: tuple[Dialect, ...] = (
         "tps:",
         r"\bstep:\s{1,4}(?P<step>\d{1,9})\s{1,4}loss:",
         "window",
+        tokens_of="gpu",
         tokens_s=rf"\btps: {_N}",
+        mfu_pct=rf"\bmfu: {_N}%",
+        gpu_tflops=rf"\btflops: {_N}",
     ),
     # deepspeed/utils/timer.py, ThroughputTimer
     _dialect(

@@ -24,8 +24,10 @@ _SPEED = re.compile(
     rf"|{NUMBER}\s?(?:it|its|iters?|steps?|batch|batches)\s?(?:/|per)\s?s(?:ec(?:ond)?)?\b)"
 )
 _A_SECOND = r"\s?(?:/|per)\s?s(?:ec(?:ond)?)?\b"
+_GROUPED = rf"((?<![\d.])\d{{1,3}}(?:,\d{{3}})+(?:\.\d{{0,12}})?|{NUMBER[1:-1]})"
+"""A number, or one whose thousands are set apart."""
 _SAMPLES, _TOKENS = (
-    re.compile(rf"(?i){NUMBER}\s?{what}{_A_SECOND}(?!\s?[:=])|\b{what}{_A_SECOND}\s?[:=]\s?{NUMBER}")
+    re.compile(rf"(?i){_GROUPED}\s?{what}{_A_SECOND}(?!\s?[:=])|\b{what}{_A_SECOND}\s?[:=]\s?{_GROUPED}")
     for what in ("(?:samples?|images?|imgs?|examples?|seqs?|sequences?)", "(?:tokens?|toks?)")
 )
 _EPOCH = re.compile(r"(?i)\bepochs?\b\s{0,3}[:=#]?\s{0,3}[\[(]?\s{0,4}(\d{1,6})(?:\s?(?:/|of)\s?(\d{1,6}))?(?![\d.])")
@@ -55,6 +57,9 @@ class StepLine:
     loader_s: float = math.nan
     samples_s: float = math.nan
     tokens_s: float = math.nan
+    tokens_of: str | None = None
+    mfu_pct: float = math.nan
+    gpu_tflops: float = math.nan
     elapsed_s: float = math.nan
     rank: int | None = None
     trial: int | None = None
@@ -95,6 +100,8 @@ def _of_dialect(dialect: Dialect, found: re.Match[str], line: str) -> StepLine:
     samples_s = values.get("samples_s", math.nan)
     if not samples_s > 0 and step_s > 0:
         samples_s = values.get("samples", math.nan) / step_s
+    of_gpu = values.get("gpu_tokens_s", math.nan)
+    tokens_s, tokens_of = (of_gpu, "gpu") if of_gpu > 0 else (values.get("tokens_s", math.nan), dialect.tokens_of)
     epoch = _group(found, "epoch")
     if epoch is None and values.get("epoch", math.nan) >= 0:
         epoch = int(values["epoch"])
@@ -108,7 +115,10 @@ def _of_dialect(dialect: Dialect, found: re.Match[str], line: str) -> StepLine:
         _possible(step_s),
         _possible(values.get("loader_s", math.nan)),
         samples_s,
-        values.get("tokens_s", math.nan),
+        tokens_s,
+        (tokens_of or None) if tokens_s > 0 else None,
+        _share(values.get("mfu_pct", math.nan)),
+        values.get("gpu_tflops", math.nan),
         values.get("elapsed_s", math.nan),
         _rank(line),
     )
@@ -164,11 +174,15 @@ def _speed_s(speed: re.Match[str]) -> float:
 
 def _value(pattern: re.Pattern[str], factor: float, line: str) -> float:
     found = pattern.search(line)
-    return number(next(filter(None, found.groups()))) * factor if found else math.nan
+    return number(next(filter(None, found.groups())).replace(",", "")) * factor if found else math.nan
 
 
 def _possible(seconds: float) -> float:
     return seconds if 0 <= seconds <= _LONGEST_S else math.nan
+
+
+def _share(pct: float) -> float:
+    return pct if 0 < pct <= 100 else math.nan
 
 
 def _group(found: re.Match[str], name: str) -> int | None:

@@ -1,4 +1,6 @@
-"""The text log of a training or of its workers: steps, and failures, loader timing, epochs and GPUs given as events."""
+"""The text log of a training or of its workers: steps, and failures, loader timing, epochs, what the model is and GPUs
+given as events.
+"""
 
 from __future__ import annotations
 
@@ -25,6 +27,8 @@ NAME = "training-log"
 
 _DETAIL_CHARACTERS = 300
 _ENOUGH_PROGRESS = 3
+_SAYS_LITTLE = (None, "model")
+"""Many a text states how many parameters a model has; that alone makes none a log."""
 _NO_LOG = re.compile(r'\s*(?:[{<]|\[\s*[{"\]]|#!|# )|(?s:.*\n)?(?:```|(?:import|from|def|class) \w)')
 """JSON, XML, a script, Markdown, Python: they may quote an error, but nothing of it happened."""
 
@@ -33,12 +37,13 @@ def recognises(source: Source) -> bool:
     """True if the head tells of an event or of three steps of a training; other formats quote such lines."""
     if source.is_binary or not source.head or _NO_LOG.match(source.text):
         return False
-    return any(kind_of(line) for line in source.lines) or _trains(source)
+    lines = [plain(line) for line in source.lines]
+    return any(kind_of(line) not in _SAYS_LITTLE for line in lines) or _trains(lines)
 
 
-def _trains(source: Source) -> bool:
+def _trains(lines: Sequence[str]) -> bool:
     steps = 0
-    for line in map(plain, source.lines):
+    for line in lines:
         stamped = bool(line_timestamp(line))
         steps += (stamped and is_progress(line)) or step_of(line, stamped=stamped) is not None
         if steps == _ENOUGH_PROGRESS:

@@ -97,7 +97,8 @@ def provenance(document: Document) -> list[Block]:
     if document.inputs:
         rows = tuple((safe(r.path), f"`{r.sha256}`" if r.sha256 else "–") for r in document.inputs)
         blocks.append(TableBlock(("Input", "SHA-256"), rows))
-    stated = [(f"`{name}`", named(name, value)) for name, value in {**run.settings, **run.dataloader}.items()]
+    settings = {**run.settings, **run.dataloader, **run.training}
+    stated = [(f"`{name}`", named(name, value)) for name, value in settings.items()]
     stated += [(f"`{name}`, counted by hand", named(name, value)) for name, value in run.stated.items()]
     if stated:
         blocks += [Heading("Stated in run.toml"), TableBlock(("Setting", "Value"), tuple(stated))]

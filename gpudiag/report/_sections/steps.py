@@ -6,6 +6,7 @@ from gpudiag.measures.loader import LoaderProfile
 from gpudiag.measures.steps import StepsProfile
 from gpudiag.report._render.blocks import Block, Figure, Note, Number, TableBlock
 from gpudiag.report._sections.collectives import collectives
+from gpudiag.report._sections.mfu import mfu
 from gpudiag.report._sections.profiled import profiled
 from gpudiag.report.document import Document, TopicValues
 from gpudiag.report.format import duration, listed, plural, share
@@ -15,10 +16,10 @@ WELL_PCT = 95.0
 
 
 def steps(document: Document) -> list[Block]:
-    """How long a step took, what time passed outside of steps, what the GPU did in profiled ones, and in which
-    collective the training hangs; nothing where no input says so.
+    """How long a step took, what time passed outside of steps, which part of the GPU's FLOPs the model did, what the
+    GPU did in profiled steps, and in which collective the training hangs; nothing where no input says so.
     """
-    return [*collectives(document), *_logged(document), *profiled(document)]
+    return [*collectives(document), *_logged(document), *mfu(document), *profiled(document)]
 
 
 def _logged(document: Document) -> list[Block]:

@@ -51,6 +51,15 @@ LINES = {
     ],
     "gpu_assigned": ["Trial 3 using GPU 3", "[trial #3] device=cuda:3", "[Trial 3] Using GPU 3"],
     "worker": ["w3 trial 12 started, model=base", "[worker-2] Trial #7 begins", "slot 0: starting trial 3 (running)"],
+    "model": [
+        "[INFO|trainer.py:2137] >>   Number of trainable parameters = 7,840,794",
+        "trainable params: 10,485,760 || all params: 8,030,261,248 || trainable%: 0.1306",
+        "[rank0]:[titan] - root - INFO - Model llama3 8B size: 8,030,261,248 total parameters",
+        " > number of parameters on (tensor, pipeline) model parallel rank (0, 0): 354871296",
+        "number of parameters: 123.59M",
+        "tokens per iteration will be: 491,520",
+        "Using bfloat16 Automatic Mixed Precision (AMP)",
+    ],
     "monitor": ["GPU: 85% | VRAM:12.3/24.0GB(51.2%) | CPU: 45.2% | RAM:18.4/64.0GB(28.8%)"],
 }
 ORDINARY = [
@@ -78,6 +87,38 @@ def test_each_kind_of_line(kind: str, line: str) -> None:
 @pytest.mark.parametrize("line", ORDINARY)
 def test_ordinary_lines_are_no_events(line: str) -> None:
     assert kind_of(line) is None
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "124 M     Trainable params",
+        "124 M     Total params",
+        "| precision             | BF16                                               |",
+        "  num_experts ..................................... 8",
+        '    "num_local_experts": 8,',
+    ],
+)
+def test_lines_that_begin_with_what_they_state(line: str) -> None:
+    assert kind_of(line) == "model" and kind_of(f"so {line}") is None
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "497.759   Total estimated model params size (MB)",
+        "num decayed parameter tensors: 50, with 124,354,560 parameters",
+        "  num_experts ..................................... None",
+        "the total of all parameters",
+    ],
+)
+def test_lines_near_a_statement_of_the_model(line: str) -> None:
+    assert kind_of(line) is None
+
+
+def test_parameters_alone_make_no_log(tmp_path: Path) -> None:
+    card = write(tmp_path, "A small model.", "Total parameters: 1,234,567", "Trained for three days.")
+    assert not training_log.recognises(Source.open(card))
 
 
 def test_every_kind_is_tested() -> None:

@@ -26,7 +26,7 @@ RECORD = {
 
 
 def packed(text: bytes) -> str:
-    return "JS1:" + base64.b64encode(gzip.compress(text)).decode()
+    return "JS1:" + base64.b64encode(gzip.compress(text, mtime=0)).decode()
 
 
 def of_gpu(**values: object) -> str:

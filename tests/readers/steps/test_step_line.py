@@ -18,6 +18,20 @@ LINES: dict[str, tuple[str, dict[str, object]]] = {
         "(ms): 820.7 | learning rate: 4.000000E-05 | global batch size:    16 | lm loss: 1.072453E+01 |",
         {"step": 20, "total": 1000, "step_s": 0.8207, "samples_s": 16 / 0.8207, "meant": "window"},
     ),
+    "megatron with throughput": (
+        " iteration       80/     100 | elapsed time per iteration (ms): 1548.1 | mem usages: 0.8131 | throughput per GPU "
+        "(TFLOP/s/GPU): 57.6 | Tokens per second per GPU (Tok/s/GPU): 2645.8 | global batch size:    16 |",
+        {"step": 80, "tokens_s": 2645.8, "tokens_of": "gpu", "gpu_tflops": 57.6},
+    ),
+    "megatron-deepspeed": (
+        " iteration        6/      10 | consumed samples:         9216 | elapsed time per iteration (ms): 347319.2 | global "
+        "batch size:  1536 | samples per second: 4.457 | tokens per gpu per second (tgs): 142.612 | TFLOPs: 153.38 |",
+        {"step": 6, "tokens_s": 142.612, "tokens_of": "gpu", "gpu_tflops": 153.38},
+    ),
+    "megatron of somebody": (
+        " iteration        6/      10 | elapsed time per iteration (ms): 2000.0 | tokens per second: 8192.0 |",
+        {"step": 6, "tokens_s": 8192.0, "tokens_of": None},
+    ),
     "megatron of 2021": (
         " iteration      200/    1000 | consumed samples:          800 | elapsed time per iteration (ms): 430.0 |",
         {"step": 200, "total": 1000, "step_s": 0.43},
@@ -25,7 +39,7 @@ LINES: dict[str, tuple[str, dict[str, object]]] = {
     "fairseq": (
         "2021-02-03 10:11:12 | INFO | train_inner | epoch 002:    100 / 2436 loss=5.1, ppl=34.3, wps=12345.6, ups=2.5, "
         "wpb=4938, bsz=128, num_updates=2536, lr=0.0005, gnorm=1.2, train_wall=40, wall=1033",
-        {"step": 2536, "epoch": 2, "step_s": 0.4, "tokens_s": 12345.6, "elapsed_s": 1033.0},
+        {"step": 2536, "epoch": 2, "step_s": 0.4, "tokens_s": 12345.6, "tokens_of": "all", "elapsed_s": 1033.0},
     ),
     "fairseq json": (
         '[2021-02-03 10:11:12,123][train_inner][INFO] - {"epoch": 3, "update": 2.5, "loss": "4.1", "wps": "9000", "ups": '
@@ -90,10 +104,13 @@ LINES: dict[str, tuple[str, dict[str, object]]] = {
         "Epoch: [3]  [  10/5005]  eta: 1:23:45  lr: 0.1  img/s: 123.4  loss: 6.9 (6.9)  time: 0.9966  data: 0.0023  max mem: 1",
         {"step": 11, "total": 5005, "epoch": 3, "step_s": 0.9966, "loader_s": 0.0023},
     ),
-    "nanogpt": ("iter 100: loss 3.2712, time 250.10ms, mfu 12.10%", {"step": 101, "step_s": 0.2501, "meant": "step"}),
+    "nanogpt": (
+        "iter 100: loss 3.2712, time 250.10ms, mfu 12.10%",
+        {"step": 101, "step_s": 0.2501, "meant": "step", "mfu_pct": 12.1},
+    ),
     "llm.c": (
         "step    7/18865 | loss 11.0 (+nanz)| norm 15.0 (+nanz)| lr 1.0e-07 | 3201.40 ms | 48.7% bf16 MFU | 163772 tok/s",
-        {"step": 7, "total": 18865, "step_s": 3.2014, "tokens_s": 163_772.0},
+        {"step": 7, "total": 18865, "step_s": 3.2014, "tokens_s": 163_772.0, "tokens_of": "all", "mfu_pct": 48.7},
     ),
     "modded-nanogpt": (
         "step:100/1750 train_loss:4.1 train_time:12340ms step_avg:123.40ms",
@@ -102,7 +119,14 @@ LINES: dict[str, tuple[str, dict[str, object]]] = {
     "torchtitan": (
         "[rank3]:[titan] 2025-01-01 10:00:00,123 - root - INFO - step: 10  loss:  7.9  memory: 40.00GiB(50.0%)  tps: 2,345  "
         "tflops: 123.4  mfu: 33.3%",
-        {"step": 10, "tokens_s": 2345.0, "rank": 3},
+        {
+            "step": 10,
+            "tokens_s": 2345.0,
+            "tokens_of": "gpu",
+            "mfu_pct": 33.3,
+            "gpu_tflops": 123.4,
+            "rank": 3,
+        },
     ),
     "deepspeed": (
         "[2023-05-01 10:00:00,000] [INFO] [timer.py:215:stop] epoch=0/micro_step=80/global_step=10, RunningAvgSamplesPerSec"
@@ -170,7 +194,16 @@ LINES: dict[str, tuple[str, dict[str, object]]] = {
     "epoch in minutes": ("[EPOCH 1] time: 11.3min | 30.0 batch/s", {"step": 1, "unit": "epoch", "step_s": 678.0}),
     "plain speed": ("step 1200 | loss 2.31 | 0.45 s/step", {"step": 1200, "step_s": 0.45}),
     "plain rate": ("Step: 1200/9000, loss: 2.31, 4.0 it/s", {"step": 1200, "total": 9000, "step_s": 0.25}),
-    "plain tokens": ("[rank 2] step=40 loss=3.1 tokens/s: 51200", {"step": 40, "tokens_s": 51_200.0, "rank": 2}),
+    "plain tokens in thousands": (
+        "step 00010/21400 (0.05%) | loss: 11.09 | dt: 4301.00ms | tok/sec: 1,121,902 | mfu: 10.9",
+        {"step": 10, "tokens_s": 1_121_902.0},
+    ),
+    "plain tokens before their unit": ("step 10 loss 3.1, 121,902.5 tokens/s", {"step": 10, "tokens_s": 121_902.5}),
+    "plain tokens behind a loss": ("step 10 loss=2.1,300 tok/s", {"step": 10, "tokens_s": 300.0}),
+    "plain tokens": (
+        "[rank 2] step=40 loss=3.1 tokens/s: 51200",
+        {"step": 40, "tokens_s": 51_200.0, "tokens_of": None, "rank": 2},
+    ),
     "accelerate": (
         "06/26/2025 10:00:00 - INFO - __main__ - Epoch: 1, Step: 20/100, Loss: 0.5, 32.5 samples/sec",
         {"step": 20, "total": 100, "epoch": 1, "samples_s": 32.5},
