@@ -54,16 +54,8 @@ def draw_ribbon(ax: Axes, spans: pd.DataFrame, gpus: Sequence[str]) -> list[Patc
         mine = names == name
         if not mine.any():
             continue
-        x0, x1, y = low[mine], high[mine], row[mine]
-        corners = [(x0, y - 0.4), (x1, y - 0.4), (x1, y + 0.4), (x0, y + 0.4)]
-        bands = np.stack([np.stack(corner, axis=1) for corner in corners], axis=1)
-        few = len(spans) <= MAX_VECTOR
-        ax.add_collection(
-            PolyCollection(
-                list(bands), facecolor=CELL_COLORS[name], edgecolor="none", linewidth=0, rasterized=not few, label=name
-            ),
-            autolim=False,
-        )
+        y = row[mine]
+        _rectangles(ax, name, low[mine], high[mine], y - 0.4, y + 0.4, rasterized=len(spans) > MAX_VECTOR)
     gpu_rows(ax, gpus)
     return cell_handles(names)
 
@@ -78,8 +70,20 @@ def draw_shares(ax: Axes, bins: pd.DataFrame, bin_s: float, n_gpus: int) -> None
         if name not in table:
             continue
         height = 100 * table[name].to_numpy(float) / total
-        width = np.minimum(total / n_gpus, bin_s) / DAY_S
-        bars = ax.bar(x, height, bottom=bottom, width=width, align="edge", color=CELL_COLORS[name], linewidth=0)
-        for bar in bars if len(x) > MAX_BARS else ():
-            bar.set_rasterized(True)
+        right = x + np.minimum(total / n_gpus, bin_s) / DAY_S
+        _rectangles(ax, name, x, right, bottom, bottom + height, rasterized=len(x) > MAX_BARS)
         bottom = bottom + height
+    ax.autoscale_view()
+
+
+def _rectangles(
+    ax: Axes, cell: str, x0: np.ndarray, x1: np.ndarray, y0: np.ndarray, y1: np.ndarray, *, rasterized: bool
+) -> None:
+    """Bars of one cell as one collection, which is drawn much faster than as many patches."""
+    corners = np.stack([np.stack(corner, axis=1) for corner in ((x0, y0), (x1, y0), (x1, y1), (x0, y1))], axis=1)
+    bars = PolyCollection(
+        list(corners), facecolor=CELL_COLORS[cell], edgecolor="none", linewidth=0, rasterized=rasterized, label=cell
+    )
+    ax.add_collection(bars, autolim=False)
+    if len(x0):
+        ax.update_datalim([(x0.min(), y0.min()), (x1.max(), y1.max())])
