@@ -16,6 +16,8 @@ from gpudiag.schema import text_dtype
 
 WHOLE_SECONDS_S = 10.0
 """A clock that shows whole seconds tells shorter times to no better than a tenth."""
+AT_ONCE = 10
+"""Times the usual steps between two lines that no training does within the first second of a bar."""
 COLUMNS = (
     "training",
     "rank",
@@ -89,6 +91,7 @@ def _extent(parts: list[pd.DataFrame]) -> tuple[bool, float, int]:
 def _of_series(lines: pd.DataFrame) -> list[pd.DataFrame]:
     """Intervals of one kind of line, by training; those of one line each are no course."""
     lines = lines[~_redrawn(lines)]
+    lines = lines[~_advanced(lines)]
     done, attempt, bar = _places(lines)
     found = []
     for number, own in enumerate(_trainings(lines, done, attempt)):
@@ -107,6 +110,14 @@ def _redrawn(lines: pd.DataFrame) -> np.ndarray:
         last = at - 1 if at and not out[at - 1] else last
         out[at] = at > 0 and epoch[last] == epoch[at] and step[last] >= total[last] > 0
     return out
+
+
+def _advanced(lines: pd.DataFrame) -> np.ndarray:
+    """Bars that are drawn empty before they are advanced at once to where a training goes on, as Hugging Face's are."""
+    step, elapsed = _floats(lines, "step"), _floats(lines, "elapsed_s")
+    ahead, took_s = np.diff(step, append=np.nan), np.diff(elapsed, append=np.nan)
+    usual = np.median(ahead[ahead > 0]) if (ahead > 0).any() else np.nan
+    return (step == 0) & (ahead > AT_ONCE * usual) & (took_s <= 1)
 
 
 def _trainings(lines: pd.DataFrame, done: np.ndarray, attempt: np.ndarray) -> list[slice]:

@@ -44,6 +44,13 @@ def test_a_second_training_in_a_log_is_no_resumption(tmp_path: Path) -> None:
     assert (said.n_trainings, said.n_resumed, said.resumption_s) == (1, 0, 0.0)
 
 
+def test_a_bar_that_is_advanced_to_its_checkpoint_is_a_resumption(tmp_path: Path) -> None:
+    """Step 180 ended before the bar showed it, and the first line of the second attempt is of step 151."""
+    said = measure_steps(loaded("transformers_resumed", tmp_path))
+    assert (said.n_trainings, said.n_resumed, said.n_repeated) == (1, 1, 179 - 150)
+    assert said.n_steps == 179 + (600 - 151) and said.step_s == pytest.approx(0.26, rel=0.03)
+
+
 def test_evaluations_are_told_where_they_are(tmp_path: Path) -> None:
     steps = loaded("lightning_rich", tmp_path).steps
     told = steps[steps["since"].notna()]
