@@ -16,12 +16,17 @@ _TQDM = re.compile(
     r"(?:s/(?P<each>[a-zA-Z]{1,12})|(?P<many>[a-zA-Z]{1,12})/s)"
 )
 """tqdm/std.py, format_meter: ``n/total [elapsed<remaining, rate]``; the rate is smoothed."""
+_NO_TOTAL = re.compile(
+    rf"(?P<step>\d{{1,12}})(?:it|steps?|batch(?:es)?) \[(?P<elapsed>{_CLOCK}),\s{{0,6}}(?P<rate>[\d.]{{1,15}}|\?)\s?"
+    r"(?:s/(?P<each>it|step|batch)|(?:it|steps?|batch(?:es)?)/s).{0,200}\bloss"
+)
+"""tqdm's bar of a loop of unknown length. Only a loss behind it tells that it is one of steps."""
 _ULTRALYTICS = re.compile(
     r"\d{1,3}% [━─╸╺ ]{1,60} (?P<step>\d{1,9})/(?P<total>\d{1,9}) (?P<rate>[\d.]{1,12})(?P<per>it/s|s/it) "
     r"(?P<elapsed>[\d.:]{1,12})s?(?:<|$|\s)"
 )
 """ultralytics/utils/tqdm.py, since 8.3.190."""
-_PLACE = re.compile(r"(?<![\d/])(\d{1,12})/(\d{1,12})(?![\d/])")
+_PLACE = re.compile(r"(?<![\d/])(\d{1,12})/(\d{1,12}|\?)(?![\d/])")
 _RICH_BAR = re.compile("[━╸╺]")
 _RICH = re.compile(
     r"[━╸╺] {1,4}(?P<step>\d{1,9})/(?P<total>\d{1,9}) (?P<elapsed>\d{1,4}:\d\d:\d\d) • {1,12}(?:[-\d:]{4,12} )?"
@@ -60,7 +65,7 @@ _UNITS = {"us": 1e-6, "ms": 1e-3, "s": 1.0}
 
 @dataclass(frozen=True)
 class BarLine:
-    """How far a bar is; ``name`` is what it calls itself, without numbers. NaN is unknown."""
+    """How far a bar is; ``name`` is what it calls itself, without numbers. NaN is unknown, and so is a total of 0."""
 
     name: str
     step: int
@@ -75,6 +80,8 @@ def bar_of(line: str) -> BarLine | None:
     """The bar in a line; None for none, and for one of other work than training steps."""
     if "<" in line and (found := _TQDM.search(line)):
         return _tqdm(line, found)
+    if " [" in line and "loss" in line and (found := _NO_TOTAL.search(line)):
+        return _told(line[: found.start()], found, _each(found), clock_s(found["elapsed"]))
     if "━" in line and (found := _ULTRALYTICS.search(line)):
         rate, per_second = number(found["rate"]), found["per"] == "it/s"
         return _told(line[: found.start()], found, each_s(rate) if per_second else rate, clock_s(found["elapsed"]))
@@ -99,23 +106,28 @@ def _tqdm(line: str, found: re.Match[str]) -> BarLine | None:
     unit = (found["each"] or found["many"]).lower()
     if not places or unit not in _STEPS:
         return None
-    rate = math.nan if found["rate"] == "?" else number(found["rate"])
     bar = _BAR.search(line)
     return _told(
-        line[: bar.start()] if bar and bar.start() < found.start() else before[: places[-1].start()],
+        line[: bar.start()] if bar and bar.start() < found.start() else before[: places[-1].start()].split("|")[0],
         places[-1],
-        rate if found["each"] else each_s(rate),
+        _each(found),
         clock_s(found["elapsed"]),
     )
+
+
+def _each(found: re.Match[str]) -> float:
+    """Time of a step by the rate of a bar of tqdm."""
+    rate = math.nan if found["rate"] == "?" else number(found["rate"])
+    return rate if found["each"] else each_s(rate)
 
 
 def _told(said: str, place: re.Match[str], step_s: float, elapsed_s: float) -> BarLine | None:
     if _OTHER_WORK.search(said):
         return None
-    step, total = (
-        (int(place["step"]), int(place["total"])) if "step" in place.re.groupindex else map(int, place.groups())
-    )
-    if step > total:
+    named = place.groupdict()
+    count, whole = (named["step"], named.get("total")) if "step" in named else place.groups()
+    step, total = int(count), int(whole) if whole and whole != "?" else 0
+    if total and step > total:
         return None
     epoch = _EPOCH.search(said)
     return BarLine(

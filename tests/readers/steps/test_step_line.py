@@ -165,6 +165,14 @@ LINES: dict[str, tuple[str, dict[str, object]]] = {
         "Epochs:  30%|███       | 3/10 [05:10<12:00, 103.4s/it]",
         {"step": 3, "unit": "epoch", "step_s": 103.4},
     ),
+    "lightning of unknown length": (
+        "Training: |          | 65/? [00:13<00:00,  4.64it/s, train_loss=0.119]",
+        {"series": "Training:|", "step": 65, "total": None, "step_s": 1 / 4.64, "elapsed_s": 13.0},
+    ),
+    "tqdm of unknown length": (
+        "train: 1234it [10:02,  2.05it/s, loss=0.31, lr=3e-4]",
+        {"series": "train:|", "step": 1234, "total": None, "step_s": 1 / 2.05, "elapsed_s": 602.0},
+    ),
     "keras 2": (
         "100/100 [==============================] - 12s 120ms/step - loss: 0.3 - accuracy: 0.9",
         {"step": 100, "total": 100, "elapsed_s": 12.0, "step_s": 0.12},
@@ -210,6 +218,8 @@ LINES: dict[str, tuple[str, dict[str, object]]] = {
     ),
 }
 OTHERS = [
+    "1234it [10:02,  2.05it/s]",
+    "Validation DataLoader 0: |          | 65/? [00:13<00:00,  4.64it/s, val_loss=0.1]",
     "45/100 ━━━━━━━━━━━━━━━━━━━━ 66s 1s/step - loss: 0.3",
     "Validation ━━━━━━━━━━━━━━━━━ 1/50    0:00:00 •        0.00it/s",
     "Map: 100%|██████████| 1000/1000 [00:01<00:00, 900.00 examples/s]",
