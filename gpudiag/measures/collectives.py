@@ -49,6 +49,7 @@ class CollectivesProfile(Profile, topic="collectives"):
     missing_ranks: Fact[str] = fact("ranks that never scheduled it", label="ranks missing")
     waiting_ranks: Fact[str] = fact("ranks that scheduled it and have not finished it", label="ranks waiting")
     unknown_ranks: Fact[str] = fact("ranks of the group of which no dump says how far they came")
+    undumped_ranks: Fact[str] = fact("those of them without any dump")
     n_missing: Fact[float] = fact("how many did not come", label="missing")
     n_waiting: Fact[float] = fact("how many wait", label="waiting")
     last_collective: Fact[str] = fact("last one that the first missing rank scheduled, '' for none", label="its last")
@@ -139,6 +140,7 @@ def measure_collectives(run: Run) -> CollectivesProfile:
         missing_ranks=listed_ranks(hang.missing if hang else ()),
         waiting_ranks=listed_ranks(waiting),
         unknown_ranks=listed_ranks(unknown),
+        undumped_ranks=listed_ranks(hang.group.undumped if hang else ()),
         n_missing=float(len(hang.missing)) if hang else 0.0,
         n_waiting=float(len(waiting)),
         last_collective=_last_of(hang.group, hang.missing[0]) if hang and hang.missing else "",

@@ -21,7 +21,8 @@ class Group:
 
     ``calls``: a row an entry, by rank and number. ``members``: its ranks, where no dump states them those that
     called. ``last`` by rank: the last collective it scheduled, -1 for none; a rank of which this is not known is
-    in ``unknown``. ``cut`` by rank: the first number whose entries a full recorder may have dropped in part.
+    in ``unknown``, and in ``undumped`` where it has no dump at all. ``cut`` by rank: the first number whose entries a
+    full recorder may have dropped in part.
     """
 
     name: str
@@ -30,6 +31,7 @@ class Group:
     members: tuple[int, ...]
     last: dict[int, int]
     unknown: tuple[int, ...]
+    undumped: tuple[int, ...]
     cut: dict[int, int]
 
     @property
@@ -68,10 +70,11 @@ def groups(rows: pd.DataFrame) -> Iterator[Group]:
         first = own["state"].isin(OPEN).all() and int(own["seq"].min()) <= 1
         last |= {rank: -1 for rank in members if rank in dumped and rank not in last and first and rank in whole}
         unknown = tuple(rank for rank in members if rank not in last or rank in doubtful)
+        undumped = tuple(rank for rank in members if rank not in dumped)
         titles = own["group_title"].dropna()
         firsts = own.groupby("rank")["seq"].min().items()
         cut = {int(rank): int(seq) for rank, seq in firsts if int(rank) not in whole}
-        yield Group(name, str(titles.iloc[0]) if len(titles) else "", own, members, last, unknown, cut)
+        yield Group(name, str(titles.iloc[0]) if len(titles) else "", own, members, last, unknown, undumped, cut)
 
 
 def open_sends(rows: pd.DataFrame) -> pd.DataFrame:
