@@ -30,6 +30,7 @@ FETCH = (
     Given("undumped", " too"),
     ", written at the same time as the others; if it wrote none, see the end of its log.",
 )
+MIN_WAIT_S = 60.0
 SURE = 0.9
 """Share of the longest possible wait from which on it is known."""
 
@@ -115,7 +116,7 @@ def _wait(found: CollectivesProfile) -> dict[str, Value]:
     refuted_by=AGAIN,
     explained_by=("collective-mismatch",),
 )
-def rank_missing(found: CollectivesProfile, *, min_wait_s: float = 60.0) -> Evidence | None:
+def rank_missing(found: CollectivesProfile, *, min_wait_s: float = MIN_WAIT_S) -> Evidence | None:
     """A collective ends when all ranks have joined it: one that does not come stops all, until the timeout ends them.
 
     Above 60 s (a default without a published source: PyTorch ends a collective of NCCL after 10 min). A rank without
@@ -141,7 +142,7 @@ def rank_missing(found: CollectivesProfile, *, min_wait_s: float = 60.0) -> Evid
     refuted_by=AGAIN,
     explained_by=("collective-mismatch",),
 )
-def collective_stuck(found: CollectivesProfile, *, min_wait_s: float = 60.0) -> Evidence | None:
+def collective_stuck(found: CollectivesProfile, *, min_wait_s: float = MIN_WAIT_S) -> Evidence | None:
     """Once all ranks are in a collective, only the network and the GPUs are left to move the data.
 
     Above 60 s (a default without a published source: PyTorch ends a collective of NCCL after 10 min).
