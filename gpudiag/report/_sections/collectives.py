@@ -52,7 +52,7 @@ def undecided_hang(document: Document) -> tuple[str, VerdictEntry] | None:
     if open_ is None:
         return None
     n, unknown = facts[CollectivesProfile.n_waiting], facts[CollectivesProfile.unknown_ranks]
-    waiting = f"{n:,.0f} of {plural(facts[CollectivesProfile.n_ranks], 'rank')} {'wait' if n > 1 else 'waits'}"
+    waiting = f"{count(n)} of {plural(facts[CollectivesProfile.n_ranks], 'rank')} {'wait' if n > 1 else 'waits'}"
     who = _ranks(unknown).lower() if unknown.count(", ") < MOST_NAMED else "many others"
     has_none = facts[CollectivesProfile.undumped_ranks] == unknown
     lacks = f"there is no dump of {who}" if has_none else f"no dump says how far {who} came"

@@ -9,13 +9,21 @@ from typing import cast
 
 from gpudiag.faults import ERROR, Fault, attempt
 from gpudiag.measures.inputs import InputsProfile
+from gpudiag.measures.jobs import JobsProfile
 from gpudiag.measures.recorder import GpuRecorder, RecorderProfile
 from gpudiag.measures.sampling import GpuSampling, SamplingProfile
 from gpudiag.measures.trials import TrialsProfile, TrialState
 from gpudiag.report._sections.answers import answer, brings, recommended
 from gpudiag.report._sections.bottleneck import clear_limit
 from gpudiag.report._sections.collectives import undecided_hang
-from gpudiag.report._sections.key_numbers import mean_util_pct, n_gpus, of_studies, trial_time_s
+from gpudiag.report._sections.key_numbers import (
+    gpus_of_jobs,
+    jobs_alone,
+    mean_util_pct,
+    n_gpus,
+    of_studies,
+    trial_time_s,
+)
 from gpudiag.report._sections.unchecked import wanted
 from gpudiag.report.document import Counts, Document, Headline, Level, Use, VerdictEntry
 from gpudiag.report.format import duration, plural, quantity, safe, share
@@ -202,6 +210,8 @@ def _used(document: Document, use: Use) -> str:
         return ""
     n = n_gpus(document)
     who, average = ("The GPU was", "") if n == 1 else (f"The {n} GPUs were", " on average")
+    if jobs := jobs_alone(document):
+        who, average = f"The {gpus_of_jobs(jobs)} {'were' if jobs[JobsProfile.recorded_gpus] > 1 else 'was'}", ""
     return f"{who} {USE_WORDS[use]} ({share(mean)}{average})"
 
 
