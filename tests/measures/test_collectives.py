@@ -22,6 +22,8 @@ import gpudiag as gd
 from gpudiag.diagnosis import diagnose
 from gpudiag.errors import NotGiven
 from gpudiag.measures.collectives import CollectivesProfile, measure_collectives
+from gpudiag.report._render.blocks import Note
+from gpudiag.report._sections.collectives import collectives
 from gpudiag.rules._engine.verdict import Status
 
 RULES = ("rank-missing", "collective-stuck", "collective-mismatch")
@@ -118,6 +120,26 @@ def test_waits_of_a_healthy_training_are_not_said_first(tmp_path: Path) -> None:
     for dump in (hung(0), hung(1), hung(3)):
         dump.write(tmp_path, written_s=13.0)
     assert "collective" not in diagnose(gd.load_run(tmp_path)).headline
+
+
+def test_of_several_dumps_of_a_rank_the_latest_is_taken_and_both_are_said(tmp_path: Path) -> None:
+    """A dump in the middle of the training beside that of the hang: the later time counts, whatever the names."""
+    for rank in range(4):
+        hung(rank, 20 if rank != 2 else 19).write(tmp_path, written_s=AFTER_S)
+    Dump(2, calls(5)).write(tmp_path / "z", written_s=AFTER_S)
+    run = gd.load_run(tmp_path)
+    p = measure_collectives(run)
+    assert (p.latest_dumps, p.older_dumps) == ("nccl_trace_rank_2.json", "z/nccl_trace_rank_2.json")
+    assert p.n_dumps == 4 and p.by_rank.loc["2", "last_seq"] == 20.0
+    shown = [block.text for block in collectives(diagnose(run).document) if isinstance(block, Note)]
+    taken, left_out = "nccl_trace_rank_2.json", "z/nccl_trace_rank_2.json"
+    assert shown[-1] == f"Of a rank with several dumps the latest was taken ({taken}); left out: {left_out}."
+
+
+def test_one_dump_of_each_rank_needs_no_word(tmp_path: Path) -> None:
+    p = measured(tmp_path, [hung(rank) for rank in range(4)])
+    assert (p.latest_dumps, p.older_dumps) == ("", "")
+    assert not any("several dumps" in str(block) for block in collectives(diagnose(gd.load_run(tmp_path)).document))
 
 
 def test_a_call_that_differs_is_said_before_a_dump_that_is_lacking(tmp_path: Path) -> None:

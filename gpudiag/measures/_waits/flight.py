@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from pathlib import PurePath
 
 import pandas as pd
 
@@ -51,6 +53,22 @@ def newest_dumps(run: Run) -> pd.DataFrame:
     ages = rows.groupby(["rank", "path"], as_index=False)[["time", "written"]].max()
     newest = ages.sort_values(["time", "written", "path"], na_position="first").drop_duplicates("rank", keep="last")
     return rows.merge(newest[["rank", "path"]], on=["rank", "path"]).sort_values(["rank", "record"], ignore_index=True)
+
+
+def several_dumps(run: Run, rows: pd.DataFrame) -> tuple[list[str], list[str]]:
+    """Of ranks with several dumps the one that was taken into ``rows``, and the others, by path below their common
+    folder.
+    """
+    files = run.collectives[["rank", "path"]].drop_duplicates().sort_values(["rank", "path"])
+    files = files[files["rank"].duplicated(keep=False)]
+    if files.empty:
+        return [], []
+    folder = os.path.commonpath([PurePath(path).parent for path in files["path"]])
+    names = [PurePath(path).relative_to(folder).as_posix() for path in files["path"]]
+    taken = files["path"].isin(rows["path"])
+    return [name for name, it in zip(names, taken, strict=True) if it], [
+        name for name, it in zip(names, taken, strict=True) if not it
+    ]
 
 
 def groups(rows: pd.DataFrame) -> Iterator[Group]:

@@ -23,7 +23,7 @@ def collectives(document: Document) -> list[Block]:
         return []
     n = facts[CollectivesProfile.n_dumps]
     if not facts[CollectivesProfile.hang]:
-        return [Note(f"No rank waits in a collective, by the flight recorders of {plural(n, 'rank')}.")]
+        return [Note(f"No rank waits in a collective, by the flight recorders of {plural(n, 'rank')}."), *_older(facts)]
     rows = sorted(
         facts.by_row(CollectivesRank).items(), key=lambda row: (ROLES.index(str(row[1]["role"])), int(row[0]))
     )
@@ -40,7 +40,22 @@ def collectives(document: Document) -> list[Block]:
     )
     table = TableBlock(("Rank", "Is", "Last collective", "Number", "State", "Scheduled"), shown)
     more = [Note(f"And {plural(len(rows) - MOST_ROWS, 'rank')} more.")] if len(rows) > MOST_ROWS else []
-    return [Note(_said(facts, document.run.timezone)), table, *more]
+    return [Note(_said(facts, document.run.timezone)), table, *more, *_older(facts)]
+
+
+def _older(facts: TopicValues) -> list[Block]:
+    """Of ranks with several dumps, which was taken."""
+    older, latest = (facts.get(name) for name in (CollectivesProfile.older_dumps, CollectivesProfile.latest_dumps))
+    if not older or not latest:
+        return []
+    return [Note(f"Of a rank with several dumps the latest was taken ({_few(latest)}); left out: {_few(older)}.")]
+
+
+def _few(names: str) -> str:
+    each = [safe(name) for name in names.split(", ")]
+    return listed(
+        [*each[:MOST_NAMED], f"{plural(len(each) - MOST_NAMED, 'other')}"] if len(each) > MOST_NAMED else each
+    )
 
 
 def undecided_hang(document: Document) -> tuple[str, VerdictEntry] | None:
