@@ -143,9 +143,7 @@ def load_part(folder: Path, files: Sequence[str], timezone: Zone = None, *, sinc
     """The run that some files of a folder are, by themselves and with all that its run.toml says beside their names;
     of studies the trials that began from ``since`` to before ``before`` (ISO 8601).
     """
-    # An input that is the folder itself, such as W&B's, is shown by the folder's name, which nothing in it has.
-    named = tuple("." if name == folder.name and not (folder / name).exists() else name for name in files)
-    stated = {"telemetry": named, "trials": None, "artifacts": ()}
+    stated = {"telemetry": tuple(files), "trials": None, "artifacts": ()}
     return _of_folder(folder, {**stated, **({"timezone": timezone} if timezone else {})}, (since, before))
 
 

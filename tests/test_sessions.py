@@ -7,7 +7,9 @@ from pathlib import Path
 import pytest
 
 import gpudiag as gd
+from gpudiag._load.sessions import SessionsApart
 from gpudiag.errors import InputError
+from gpudiag.load import load_part
 from gpudiag.measures.inputs import measure_inputs
 
 HEAD = "timestamp, index, utilization.gpu [%]\n"
@@ -27,6 +29,22 @@ def test_recordings_months_apart_are_refused_with_what_each_holds(tmp_path: Path
     with pytest.raises(InputError, match="not one run"):
         gd.load_run(paths, timezone="UTC")
     assert len(gd.load_run(paths[0], timezone="UTC").gpu) == 5
+
+
+def test_a_session_names_each_input_by_its_path_in_the_folder(tmp_path: Path) -> None:
+    """W&B's folder is an input itself, and so are the logs in it; in the folder its name means nothing."""
+    folder = tmp_path / "wandb"
+    held = folder / "run-20250105_100000-abcd0" / "files"
+    held.mkdir(parents=True)
+    (held / "wandb-metadata.json").write_text('{"startedAt": "2025-01-05T10:00:01Z", "gpu_count": 1}')
+    for name, day in (("a.csv", "2025/01/05"), ("b.csv", "2025/06/09")):
+        log(folder, name, day)
+    with pytest.raises(SessionsApart) as caught:
+        gd.load_run(folder, timezone="UTC")
+    first, _ = caught.value.sessions
+    assert first.files == ("a.csv", ".")
+    run = load_part(folder, first.files, "UTC", since=first.since, before=first.before)
+    assert len(run.gpu) == 5 and len(run.trials) == 1
 
 
 def test_a_run_toml_that_names_them_says_that_they_are_one(tmp_path: Path) -> None:

@@ -36,7 +36,7 @@ def search(folder: Path, options: ReadOptions) -> tuple[list[Intake], list[str]]
     others: list[str] = []
     passed_over = PassedOver()
     for source, recognised in walk(folder, passed_over):
-        name = str(source.path.relative_to(folder)) if source.path != folder else folder.name
+        name = str(source.path.relative_to(folder))  # "." for a folder that is an input itself, such as W&B's
         if recognised:
             intakes.append(try_take(source, options, shown_as=name))
         else:

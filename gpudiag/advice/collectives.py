@@ -6,9 +6,7 @@ from gpudiag.advice._engine.proposal import Change, Proposal, SuccessCheck
 from gpudiag.advice._engine.remedy import remedy
 from gpudiag.advice._engine.situation import Situation
 from gpudiag.measures.collectives import CollectivesProfile
-
-MOST_WAIT_S = 60.0
-"""The limit of the checks."""
+from gpudiag.rules.collectives import MIN_WAIT_S
 
 
 @remedy(
@@ -91,4 +89,4 @@ def check_links(now: Situation) -> Proposal | None:
 
 
 def _proposal(change: Change, assumption: str) -> Proposal:
-    return Proposal((change,), None, assumption, (SuccessCheck.of(CollectivesProfile.wait_s, "<", MOST_WAIT_S),))
+    return Proposal((change,), None, assumption, (SuccessCheck.of(CollectivesProfile.wait_s, "<", MIN_WAIT_S),))

@@ -25,6 +25,7 @@ TOPICS = (
     "attribution",
     "ledger",
     "costs",
+    "jobs",
     "balance",
     "stalls",
     "idleness",

@@ -10,7 +10,7 @@ import pandas as pd
 
 from gpudiag.errors import NotGiven
 from gpudiag.facts import Column, Fact, Row, Rows, column, fact, table_of
-from gpudiag.measures._waits.flight import OPEN, Group, groups, listed_ranks, newest_dumps, open_sends
+from gpudiag.measures._waits.flight import OPEN, Group, groups, listed_ranks, newest_dumps, open_sends, several_dumps
 from gpudiag.measures.base import Profile
 from gpudiag.run import Run
 from gpudiag.schema import text_dtype
@@ -40,6 +40,8 @@ class CollectivesProfile(Profile, topic="collectives"):
 
     by_rank: Rows = table_of(CollectivesRank)
     n_dumps: Fact[int] = fact("ranks whose dump was read", label="dumps")
+    latest_dumps: Fact[str] = fact("of ranks with several dumps the one that was taken, which goes furthest")
+    older_dumps: Fact[str] = fact("the other dumps of these ranks, which were left out")
     hang: Fact[str] = fact(
         "missing (a rank did not come), stuck (all came), open (a rank without a dump may be missing), '' for none"
     )
@@ -49,6 +51,7 @@ class CollectivesProfile(Profile, topic="collectives"):
     missing_ranks: Fact[str] = fact("ranks that never scheduled it", label="ranks missing")
     waiting_ranks: Fact[str] = fact("ranks that scheduled it and have not finished it", label="ranks waiting")
     unknown_ranks: Fact[str] = fact("ranks of the group of which no dump says how far they came")
+    undumped_ranks: Fact[str] = fact("those of them without any dump")
     n_missing: Fact[float] = fact("how many did not come", label="missing")
     n_waiting: Fact[float] = fact("how many wait", label="waiting")
     last_collective: Fact[str] = fact("last one that the first missing rank scheduled, '' for none", label="its last")
@@ -119,6 +122,7 @@ def measure_collectives(run: Run) -> CollectivesProfile:
     if run.collectives.empty:
         raise NotGiven("The run has no dump of a flight recorder.", DUMP)
     rows = newest_dumps(run)
+    latest, older = several_dumps(run, rows)
     found = list(groups(rows))
     sends = open_sends(rows)
     hangs = sorted(_hangs(found, {int(rank) for rank in sends["rank"]}), key=lambda one: one.order)
@@ -132,6 +136,8 @@ def measure_collectives(run: Run) -> CollectivesProfile:
     return CollectivesProfile(
         by_rank=_by_rank(hang),
         n_dumps=int(rows["rank"].nunique()),
+        latest_dumps=", ".join(latest),
+        older_dumps=", ".join(older),
         hang=hang.kind if hang else "",
         collective=f"{_most(hang.waiting['name'])} number {hang.seq}" if hang else "",
         group=_named(hang.group) if hang else "",
@@ -139,6 +145,7 @@ def measure_collectives(run: Run) -> CollectivesProfile:
         missing_ranks=listed_ranks(hang.missing if hang else ()),
         waiting_ranks=listed_ranks(waiting),
         unknown_ranks=listed_ranks(unknown),
+        undumped_ranks=listed_ranks(hang.group.undumped if hang else ()),
         n_missing=float(len(hang.missing)) if hang else 0.0,
         n_waiting=float(len(waiting)),
         last_collective=_last_of(hang.group, hang.missing[0]) if hang and hang.missing else "",

@@ -27,7 +27,7 @@ from gpudiag.report._render.blocks import (
 from gpudiag.report._sections.advice import advice
 from gpudiag.report._sections.answers import answer, brings, recommended
 from gpudiag.report._sections.evidence import pairs
-from gpudiag.report._sections.headline import first_finding, within
+from gpudiag.report._sections.headline import first_finding, hang_told_first, within
 from gpudiag.report._sections.key_numbers import key_numbers
 from gpudiag.report._sections.ledger import ledger
 from gpudiag.report._sections.origin import data_quality, limits, provenance
@@ -85,7 +85,7 @@ def verdict(document: Document) -> list[Block]:
         proof=proof,
         numbers=key_numbers(document),
         then=then,
-        finding=first.rule if first else "",
+        finding=first.rule if first and not hang_told_first(document) else "",
         chips=(*_unread(document), *_chips(head.counts)),
     )
     return [top, Figure("overview", small=True, bare=True)]

@@ -9,12 +9,28 @@ from gpudiag.errors import NotMeasurable
 from gpudiag.measures.collectives import DUMP, CollectivesProfile, measure_collectives
 from gpudiag.rules._engine.evidence import Evidence
 from gpudiag.rules._engine.rule import rule
-from gpudiag.rules._engine.templates import Given
+from gpudiag.rules._engine.templates import Given, template
 from gpudiag.rules._engine.verdict import Severity
 from gpudiag.values import Value
 
 SINCE = (Given("known_since", " since {known_since} UTC"), Given("is_sure", ", for {wait_s}", ", for up to {wait_s}"))
 AGAIN = "Not a problem if a second dump, a minute later, shows a higher number: then the training goes on."
+DOUBT = (
+    "{n_waiting:as count} of {n_ranks:rank} ",
+    Given("several_wait", "wait", "waits"),
+    " in {collective} of group {group}",
+    SINCE,
+    ", but ",
+    Given("undumped", "there is no dump of ", "no dump says how far others came: "),
+    Given("several_unknown", "ranks {unknown}.", "rank {unknown}."),
+)
+FETCH = (
+    Given("undumped", "Fetch the dump of ", "Give a whole dump of "),
+    Given("several_unknown", "each of ranks {unknown}", "rank {unknown}"),
+    Given("undumped", " too"),
+    ", written at the same time as the others; if it wrote none, see the end of its log.",
+)
+MIN_WAIT_S = 60.0
 SURE = 0.9
 """Share of the longest possible wait from which on it is known."""
 
@@ -22,13 +38,7 @@ SURE = 0.9
 def _hang(found: CollectivesProfile, kind: str, min_wait_s: float) -> Evidence | None:
     """Evidence of such a hang. Raises NotMeasurable where an unknown rank may be the cause, or times are unknown."""
     if found.hang == "open" and found.wait_s > min_wait_s:
-        raise NotMeasurable(
-            "In {collective} wait, by rank, {waiting}, but no dump says how far others came: {unknown}.",
-            "Give the dumps of those too, written at the same time.",
-            waiting=_each(found.waiting_ranks),
-            collective=found.collective,
-            unknown=_each(found.unknown_ranks),
-        )
+        raise _undecided(found)
     if found.hang in (kind, "open") and math.isnan(found.wait_s):
         raise NotMeasurable(
             "Ranks wait in {collective}, but since when is not known.", DUMP, collective=found.collective
@@ -42,14 +52,12 @@ def _hang(found: CollectivesProfile, kind: str, min_wait_s: float) -> Evidence |
     if found.hang != kind or not found.wait_s > min_wait_s:
         return None
     extra: dict[str, Value] = {
+        **_wait(found),
         "missing": _each(found.missing_ranks),
         "waiting": _each(found.waiting_ranks),
         "several_missing": found.n_missing > 1,
-        "several_wait": found.n_waiting > 1,
         "elsewhere": found.elsewhere,
         "all_wait": found.n_waiting == found.n_ranks,
-        "known_since": datetime.fromisoformat(found.waiting_since) if found.waiting_since else None,
-        "is_sure": found.wait_low_s >= SURE * found.wait_s,
     }
     where = {"collective": found.collective, "group": found.group, "waiting_ranks": found.waiting_ranks}
     if kind == "missing":
@@ -62,6 +70,31 @@ def _hang(found: CollectivesProfile, kind: str, min_wait_s: float) -> Evidence |
         severity=None if found.wait_low_s > min_wait_s else Severity.WARNING,  # the file may be copied long after
         extra=extra,
     )
+
+
+def _undecided(found: CollectivesProfile) -> NotMeasurable:
+    """Who waits, and which ranks' dumps are needed to know for whom."""
+    values: dict[str, Value] = {
+        **_wait(found),
+        "collective": found.collective,
+        "group": found.group,
+        "n_waiting": found.n_waiting,
+        "n_ranks": found.n_ranks,
+        "wait_s": found.wait_s,
+        "unknown": _each(found.unknown_ranks),
+        "several_unknown": _are_several(found.unknown_ranks),
+        "undumped": found.undumped_ranks == found.unknown_ranks,
+    }
+    return NotMeasurable(template(DOUBT, values), template(FETCH, values), **values)
+
+
+def _wait(found: CollectivesProfile) -> dict[str, Value]:
+    """What the words on a wait depend on."""
+    return {
+        "several_wait": found.n_waiting > 1,
+        "known_since": datetime.fromisoformat(found.waiting_since) if found.waiting_since else None,
+        "is_sure": found.wait_low_s >= SURE * found.wait_s,
+    }
 
 
 @rule(
@@ -83,7 +116,7 @@ def _hang(found: CollectivesProfile, kind: str, min_wait_s: float) -> Evidence |
     refuted_by=AGAIN,
     explained_by=("collective-mismatch",),
 )
-def rank_missing(found: CollectivesProfile, *, min_wait_s: float = 60.0) -> Evidence | None:
+def rank_missing(found: CollectivesProfile, *, min_wait_s: float = MIN_WAIT_S) -> Evidence | None:
     """A collective ends when all ranks have joined it: one that does not come stops all, until the timeout ends them.
 
     Above 60 s (a default without a published source: PyTorch ends a collective of NCCL after 10 min). A rank without
@@ -109,7 +142,7 @@ def rank_missing(found: CollectivesProfile, *, min_wait_s: float = 60.0) -> Evid
     refuted_by=AGAIN,
     explained_by=("collective-mismatch",),
 )
-def collective_stuck(found: CollectivesProfile, *, min_wait_s: float = 60.0) -> Evidence | None:
+def collective_stuck(found: CollectivesProfile, *, min_wait_s: float = MIN_WAIT_S) -> Evidence | None:
     """Once all ranks are in a collective, only the network and the GPUs are left to move the data.
 
     Above 60 s (a default without a published source: PyTorch ends a collective of NCCL after 10 min).
@@ -152,7 +185,7 @@ def collective_mismatch(found: CollectivesProfile) -> Evidence | None:
             "mismatch": found.mismatch,
             "mismatch_group": found.mismatch_group,
             "others": _each(found.other_ranks),
-            "several_others": len(_each(found.other_ranks)) > 1 or "-" in found.other_ranks,
+            "several_others": _are_several(found.other_ranks),
             "tied": found.tied,
             "swapped": found.swapped,
         },
@@ -161,3 +194,7 @@ def collective_mismatch(found: CollectivesProfile) -> Evidence | None:
 
 def _each(ranks: str) -> list[str]:
     return ranks.split(", ")
+
+
+def _are_several(ranks: str) -> bool:
+    return len(_each(ranks)) > 1 or "-" in ranks

@@ -23,6 +23,8 @@ import gpudiag as gd
 from gpudiag.diagnosis import diagnose
 from gpudiag.errors import NotGiven
 from gpudiag.measures.collectives import CollectivesProfile, measure_collectives
+from gpudiag.report._render.blocks import Note
+from gpudiag.report._sections.collectives import collectives
 from gpudiag.rules._engine.verdict import Severity, Status
 
 RULES = ("rank-missing", "collective-stuck", "collective-mismatch")
@@ -88,8 +90,66 @@ def test_how_long_they_waited_is_between_what_the_dumps_and_their_files_say(tmp_
 def test_a_rank_without_a_dump_is_unknown_and_not_missing(tmp_path: Path) -> None:
     dumps = [hung(0), hung(1), hung(3)]
     p = measured(tmp_path, dumps)
-    assert (p.hang, p.missing_ranks, p.unknown_ranks) == ("open", "", "2")
+    assert (p.hang, p.missing_ranks, p.unknown_ranks, p.undumped_ranks) == ("open", "", "2", "2")
     assert set(statuses(tmp_path, dumps).values()) == {"not_assessed"}
+
+
+def test_the_first_screen_says_which_dump_is_lacking(tmp_path: Path) -> None:
+    for dump in (hung(0), hung(1), hung(3)):
+        dump.write(tmp_path, written_s=AFTER_S)
+    said, proof, then = diagnose(gd.load_run(tmp_path)).document.headline.sentences
+    assert said == "3 of 4 ranks wait in a collective, and there is no dump of rank 2."
+    assert proof == (
+        "3 of 4 ranks wait in all_reduce number 11 of group 0 (default_pg) since 2026-02-03 14:00:11 UTC, for up to "
+        "10 min, but there is no dump of rank 2."
+    )
+    assert then.startswith("Fetch the dump of rank 2 too, written at the same time as the others")
+
+
+def test_the_first_screen_says_which_dump_is_not_whole(tmp_path: Path) -> None:
+    """The last entry of rank 2 is damaged: it has a dump, which does not say how far it came."""
+    for dump in (hung(0), hung(1), hung(3)):
+        dump.write(tmp_path, written_s=AFTER_S)
+    whole = Dump(2, calls(10)).as_json()
+    (tmp_path / "nccl_trace_rank_2.json").write_text(json.dumps(whole | {"entries": [*whole["entries"], {}]}))
+    document = diagnose(gd.load_run(tmp_path)).document
+    said, proof, then = document.headline.sentences
+    assert document.values(CollectivesProfile)[CollectivesProfile.undumped_ranks] == ""
+    assert said == "3 of 4 ranks wait in a collective, and no dump says how far rank 2 came."
+    assert proof.endswith("but no dump says how far others came: rank 2.")
+    assert then.startswith("Give a whole dump of rank 2, written at the same time as the others")
+
+
+def test_waits_of_a_healthy_training_are_not_said_first(tmp_path: Path) -> None:
+    for dump in (hung(0), hung(1), hung(3)):
+        dump.write(tmp_path, written_s=13.0)
+    assert "collective" not in diagnose(gd.load_run(tmp_path)).headline
+
+
+def test_of_several_dumps_of_a_rank_the_latest_is_taken_and_both_are_said(tmp_path: Path) -> None:
+    """A dump in the middle of the training beside that of the hang: the later time counts, whatever the names."""
+    for rank in range(4):
+        hung(rank, 20 if rank != 2 else 19).write(tmp_path, written_s=AFTER_S)
+    Dump(2, calls(5)).write(tmp_path / "z", written_s=AFTER_S)
+    run = gd.load_run(tmp_path)
+    p = measure_collectives(run)
+    assert (p.latest_dumps, p.older_dumps) == ("nccl_trace_rank_2.json", "z/nccl_trace_rank_2.json")
+    assert p.n_dumps == 4 and p.by_rank.loc["2", "last_seq"] == 20.0
+    shown = [block.text for block in collectives(diagnose(run).document) if isinstance(block, Note)]
+    taken, left_out = "nccl_trace_rank_2.json", "z/nccl_trace_rank_2.json"
+    assert shown[-1] == f"Of a rank with several dumps the latest was taken ({taken}); left out: {left_out}."
+
+
+def test_one_dump_of_each_rank_needs_no_word(tmp_path: Path) -> None:
+    p = measured(tmp_path, [hung(rank) for rank in range(4)])
+    assert (p.latest_dumps, p.older_dumps) == ("", "")
+    assert not any("several dumps" in str(block) for block in collectives(diagnose(gd.load_run(tmp_path)).document))
+
+
+def test_a_call_that_differs_is_said_before_a_dump_that_is_lacking(tmp_path: Path) -> None:
+    for dump in (hung(0), hung(1, name="broadcast"), hung(3)):
+        dump.write(tmp_path, written_s=AFTER_S)
+    assert diagnose(gd.load_run(tmp_path)).headline.startswith("Ranks called different collectives.")
 
 
 def test_a_missing_rank_is_proven_though_another_has_no_dump(tmp_path: Path) -> None:

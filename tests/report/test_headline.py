@@ -194,6 +194,25 @@ def test_the_limit_of_most_time_is_named_though_its_finding_is_a_note() -> None:
     assert said(note) == "The GPU was partly used (39 %).", "the finding that comes next says it"
 
 
+@pytest.mark.parametrize(("unknown", "who"), [
+    ("2", "there is no dump of rank 2"), ("2, 5-9", "there is no dump of ranks 2 and 5-9"),
+    ("1, 3, 5, 7, 9, 11, 13", "there is no dump of many others"),
+])  # fmt: skip
+def test_a_hang_for_nobody_knows_whom_is_said_with_the_use_of_the_gpus(unknown: str, who: str) -> None:
+    """A GPU that waits in a collective of NCCL is busy: only the dumps say that nothing is done."""
+    hang = {"hang": "open", "wait_s": 600.0, "n_waiting": 3, "n_ranks": 1024, "unknown_ranks": unknown}
+    left_open = verdict("not_assessed", rule="rank-missing", reason="They wait.", remedy="Fetch it.")
+    slow = verdict("found", title="Data are slow", summary="Slow.", remedy="Cache them.")
+    said = headline(document(
+        slow, left_open, utilization={"mean_pct": 99.0, "n_gpus": 1}, collectives={**hang, "undumped_ranks": unknown},
+    ))  # fmt: skip
+    assert said.sentences == (
+        f"The GPU was well used (99 %), but 3 of 1,024 ranks wait in a collective, and {who}.", "They wait.",
+        "Fetch it.",
+    )  # fmt: skip
+    assert said.level == "warning"
+
+
 def test_a_study_alone_says_how_many_trials_completed() -> None:
     study = document(trials={"n": 1200, "state.COMPLETE.n": 1100})
     assert headline(study).sentences[0] == "1,100 of 1,200 trials completed."

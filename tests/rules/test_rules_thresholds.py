@@ -308,7 +308,7 @@ SHORT: list[tuple[str, dict[str, Any], Status | Severity]] = [
     ("rank-missing", {"wait_s": 60.0}, OK),
     ("rank-missing", {"wait_s": NAN}, NOT_ASSESSED),
     ("rank-missing", {"hang": "stuck"}, OK),
-    ("rank-missing", {"hang": "open", "unknown_ranks": "1"}, NOT_ASSESSED),
+    ("rank-missing", {"hang": "open", "unknown_ranks": "1", "undumped_ranks": "1"}, NOT_ASSESSED),
     ("rank-missing", {"hang": "open", "unknown_ranks": "1", "wait_s": 60.0}, OK),
     ("collective-stuck", {"wait_s": 60.0}, OK),
     ("collective-stuck", {"wait_s": NAN}, NOT_ASSESSED),

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from pathlib import PurePath
 
 import pandas as pd
 
@@ -21,7 +23,8 @@ class Group:
 
     ``calls``: a row an entry, by rank and number. ``members``: its ranks, where no dump states them those that
     called. ``last`` by rank: the last collective it scheduled, -1 for none; a rank of which this is not known is
-    in ``unknown``. ``cut`` by rank: the first number whose entries a full recorder may have dropped in part.
+    in ``unknown``, and in ``undumped`` where it has no dump at all. ``cut`` by rank: the first number whose entries a
+    full recorder may have dropped in part.
     """
 
     name: str
@@ -30,6 +33,7 @@ class Group:
     members: tuple[int, ...]
     last: dict[int, int]
     unknown: tuple[int, ...]
+    undumped: tuple[int, ...]
     cut: dict[int, int]
 
     @property
@@ -51,6 +55,22 @@ def newest_dumps(run: Run) -> pd.DataFrame:
     return rows.merge(newest[["rank", "path"]], on=["rank", "path"]).sort_values(["rank", "record"], ignore_index=True)
 
 
+def several_dumps(run: Run, rows: pd.DataFrame) -> tuple[list[str], list[str]]:
+    """Of ranks with several dumps the one that was taken into ``rows``, and the others, by path below their common
+    folder.
+    """
+    files = run.collectives[["rank", "path"]].drop_duplicates().sort_values(["rank", "path"])
+    files = files[files["rank"].duplicated(keep=False)]
+    if files.empty:
+        return [], []
+    folder = os.path.commonpath([PurePath(path).parent for path in files["path"]])
+    names = [PurePath(path).relative_to(folder).as_posix() for path in files["path"]]
+    taken = files["path"].isin(rows["path"])
+    return [name for name, it in zip(names, taken, strict=True) if it], [
+        name for name, it in zip(names, taken, strict=True) if not it
+    ]
+
+
 def groups(rows: pd.DataFrame) -> Iterator[Group]:
     """The groups in the newest dumps, by name."""
     calls = _collectives(rows)
@@ -68,10 +88,11 @@ def groups(rows: pd.DataFrame) -> Iterator[Group]:
         first = own["state"].isin(OPEN).all() and int(own["seq"].min()) <= 1
         last |= {rank: -1 for rank in members if rank in dumped and rank not in last and first and rank in whole}
         unknown = tuple(rank for rank in members if rank not in last or rank in doubtful)
+        undumped = tuple(rank for rank in members if rank not in dumped)
         titles = own["group_title"].dropna()
         firsts = own.groupby("rank")["seq"].min().items()
         cut = {int(rank): int(seq) for rank, seq in firsts if int(rank) not in whole}
-        yield Group(name, str(titles.iloc[0]) if len(titles) else "", own, members, last, unknown, cut)
+        yield Group(name, str(titles.iloc[0]) if len(titles) else "", own, members, last, unknown, undumped, cut)
 
 
 def open_sends(rows: pd.DataFrame) -> pd.DataFrame:

@@ -29,7 +29,7 @@ from gpudiag.report.format import plural
 NAME = "nextflow-trace"
 
 _STATES = {
-    "COMPLETED": "COMPLETE", "CACHED": "COMPLETE", "FAILED": "FAIL", "ABORTED": "FAIL", "RUNNING": "RUNNING",
+    "COMPLETED": "COMPLETE", "FAILED": "FAIL", "ABORTED": "FAIL", "RUNNING": "RUNNING",
     "SUBMITTED": "WAITING", "NEW": "WAITING",
 }  # fmt: skip
 _CACHED = "CACHED"
@@ -51,14 +51,15 @@ def _header(source: Source) -> list[str]:
 
 
 def read(source: Source, options: ReadOptions) -> Trials:
-    """One trial a task, numbered in the order of the lines. A task from the cache took no time in this run.
+    """One trial a task, numbered in the order of the lines. A task from the cache did not run, and is none.
 
     Raises InputError if there is no task.
     """
     problems = ProblemLog()
-    numbered = list(_rows(source, problems))
-    if not numbered:
+    found = list(_rows(source, problems))
+    if not found:
         raise InputError(f"{source.path}: holds no task; expected rows as nextflow run -with-trace writes them.")
+    numbered = [(line, task) for line, task in found if task["status"] != _CACHED]
     lines, tasks = [line for line, _ in numbered], [task for _, task in numbered]
     starts, ends, clock = _times(tasks, lines, options.timezone, problems)
     rows = [
@@ -66,7 +67,9 @@ def read(source: Source, options: ReadOptions) -> Trials:
         for task, line, start, end in zip(tasks, lines, starts, ends, strict=True)
     ]
     study = as_text(source.path.name).split(".")[0]
-    out = batch(rows, source, options, NAME, problems, study=study, notes=_notes(tasks), lines=lines)
+    out = batch(
+        rows, source, options, NAME, problems, study=study, notes=_notes(tasks, len(found) - len(tasks)), lines=lines
+    )
     if clock == "utc":
         return out
     read_as = f"{NAME}: timestamps without a zone read as local time of {options.timezone}."
@@ -85,7 +88,7 @@ def _rows(source: Source, problems: ProblemLog) -> Iterator[tuple[int, dict[str,
             problems.add("row of another width", line=line, example=text, lost=True)
             continue
         task = {name: cell for name, cell in zip(names, cells, strict=True) if cell not in NOTHING}
-        if task.get("status") in _STATES:
+        if task.get("status") in (*_STATES, _CACHED):
             yield line, task
         else:
             problems.add("row without a known status", line=line, example=text, lost=True)
@@ -94,16 +97,17 @@ def _rows(source: Source, problems: ProblemLog) -> Iterator[tuple[int, dict[str,
 def _times(
     tasks: Sequence[Mapping[str, str]], lines: Sequence[int], zone: tzinfo, problems: ProblemLog
 ) -> tuple[list[Any], list[Any], str]:
-    """Starts and ends, as datetimes in UTC, and the clock of what was written. Those of a cached task are of another
-    run. Durations are added in UTC, since a change of clocks may lie between.
+    """Starts and ends, as datetimes in UTC, and the clock of what was written. Durations are added in UTC, since a
+    change of clocks may lie between.
     """
-    own = [{} if task["status"] == _CACHED else task for task in tasks]
-    written = {name: to_utc([task.get(name) for task in own], zone) for name in ("submit", "start", "complete")}
+    written = {name: to_utc([task.get(name) for task in tasks], zone) for name in ("submit", "start", "complete")}
     for found in written.values():
         problems.add("timestamp that is no date", found.bad, example=found.example)
     clocks = {found.clock for found in written.values()} - {"unknown"}
     lasted, ran = (
-        pd.to_timedelta(pd.Series([_length_s(*row, name, problems) for row in zip(own, lines, strict=True)]), unit="s")
+        pd.to_timedelta(
+            pd.Series([_length_s(*row, name, problems) for row in zip(tasks, lines, strict=True)]), unit="s"
+        )
         for name in ("duration", "realtime")
     )
     submit = written["submit"].time
@@ -122,10 +126,8 @@ def _trial(task: Mapping[str, str], line: int, problems: ProblemLog) -> dict[str
     status = task["status"]
     row: dict[str, Any] = {"name": task.get("name") or task.get("process"), "state": _STATES[status]}
     counted = ProblemLog()  # what is wrong with it was counted where the times were made
-    row["duration_s"] = 0.0 if status == _CACHED else _length_s(task, line, "realtime", counted)
-    if status == _CACHED:
-        row["detail"] = "cached: the result of an earlier run"
-    elif row["state"] == "FAIL":
+    row["duration_s"] = _length_s(task, line, "realtime", counted)
+    if row["state"] == "FAIL":
         exit_code = task.get("exit", "0")
         row["detail"] = status if exit_code == "0" else f"{status}, exit code {exit_code}"
     row["host"] = task.get("hostname")
@@ -151,15 +153,15 @@ def _number(
     return number
 
 
-def _notes(tasks: Sequence[Mapping[str, str]]) -> list[str]:
+def _notes(tasks: Sequence[Mapping[str, str]], n_cached: int) -> list[str]:
     notes = []
-    if any("start" not in task and "realtime" in task and task["status"] != _CACHED for task in tasks):
+    if any("start" not in task and "realtime" in task for task in tasks):
         notes.append(
             "Nextflow wrote no start: a task ended its duration after it was submitted and began its realtime before "
             "that, to about a second. For more, set trace.fields to hold start and complete, and trace.raw to true."
         )
-    if n_cached := sum(task["status"] == _CACHED for task in tasks):
-        notes.append(f"{plural(n_cached, 'task')} came from the cache of an earlier run and took no time in this one.")
+    if n_cached:
+        notes.append(f"{plural(n_cached, 'task')} came from the cache of an earlier run and did not run in this one.")
     return notes
 
 

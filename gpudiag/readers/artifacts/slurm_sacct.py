@@ -19,7 +19,7 @@ from gpudiag.readers._io.source import Source
 from gpudiag.readers._jobs.jobstats import JobstatsRecord
 from gpudiag.readers._jobs.scheduler_jobs import recorded
 from gpudiag.readers.base import Reader, ReadOptions, Trials
-from gpudiag.report.format import plural, share
+from gpudiag.report.format import plural
 
 NAME = "slurm-sacct"
 
@@ -97,11 +97,8 @@ def read(source: Source, options: ReadOptions) -> Trials:
         if row.get("detail", "").startswith("OUT_OF_MEMORY")
     ]
     notes = ["OUT_OF_MEMORY of Slurm is the job's limit on host memory, not the GPU's."] if events else []
-    if means := [row[_UTIL] for row in rows if _UTIL in row]:
-        notes.append(
-            f"jobstats recorded the GPU utilization of {len(means):,} of {plural(len(rows), 'job')}; "
-            f"the mean of {'these jobs' if len(means) > 1 else 'this job'} is {share(sum(means) / len(means))}."
-        )
+    if n_recorded := sum(_UTIL in row for row in rows):
+        notes.append(f"jobstats recorded the GPU utilization of {n_recorded:,} of {plural(len(rows), 'job')}.")
     study = as_text(source.path.name).split(".")[0]
     return batch(
         rows, source, options, NAME, problems, study=study, events=events, notes=notes,
@@ -152,6 +149,7 @@ def _used(record: JobstatsRecord) -> dict[str, float]:
     found = {"user_attrs.gpu_mem_used_mib": used_mib, "user_attrs.gpu_mem_total_mib": total_mib}
     if known := record.known_pct():
         found |= {_UTIL: sum(known) / len(known), _LOWEST: min(known)}
+        found |= {"user_attrs.gpus_recorded": len(known), "user_attrs.gpus_unused": sum(pct == 0 for pct in known)}
     return {name: value for name, value in found.items() if not math.isnan(value)}
 
 

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from gpudiag.measures.collectives import CollectivesProfile, CollectivesRank
 from gpudiag.report._render.blocks import Block, Note, Number, TableBlock
-from gpudiag.report.document import Document, TopicValues
+from gpudiag.report.document import Document, TopicValues, VerdictEntry
 from gpudiag.report.format import count, duration, listed, plural, safe, timestamp, zone
+from gpudiag.rules._engine.verdict import Status
 
+RANK_MISSING = "rank-missing"
 MOST_ROWS = 16
+MOST_NAMED = 6
+"""Ranks, or ranges of them, that a headline names."""
 ROLES = ("missing", "unknown", "waiting", "ended")
 """In this order: who is to be looked at first."""
 
@@ -19,7 +23,7 @@ def collectives(document: Document) -> list[Block]:
         return []
     n = facts[CollectivesProfile.n_dumps]
     if not facts[CollectivesProfile.hang]:
-        return [Note(f"No rank waits in a collective, by the flight recorders of {plural(n, 'rank')}.")]
+        return [Note(f"No rank waits in a collective, by the flight recorders of {plural(n, 'rank')}."), *_older(facts)]
     rows = sorted(
         facts.by_row(CollectivesRank).items(), key=lambda row: (ROLES.index(str(row[1]["role"])), int(row[0]))
     )
@@ -36,7 +40,38 @@ def collectives(document: Document) -> list[Block]:
     )
     table = TableBlock(("Rank", "Is", "Last collective", "Number", "State", "Scheduled"), shown)
     more = [Note(f"And {plural(len(rows) - MOST_ROWS, 'rank')} more.")] if len(rows) > MOST_ROWS else []
-    return [Note(_said(facts, document.run.timezone)), table, *more]
+    return [Note(_said(facts, document.run.timezone)), table, *more, *_older(facts)]
+
+
+def _older(facts: TopicValues) -> list[Block]:
+    """Of ranks with several dumps, which was taken."""
+    older, latest = (facts.get(name) for name in (CollectivesProfile.older_dumps, CollectivesProfile.latest_dumps))
+    if not older or not latest:
+        return []
+    return [Note(f"Of a rank with several dumps the latest was taken ({_few(latest)}); left out: {_few(older)}.")]
+
+
+def _few(names: str) -> str:
+    each = [safe(name) for name in names.split(", ")]
+    return listed(
+        [*each[:MOST_NAMED], f"{plural(len(each) - MOST_NAMED, 'other')}"] if len(each) > MOST_NAMED else each
+    )
+
+
+def undecided_hang(document: Document) -> tuple[str, VerdictEntry] | None:
+    """That ranks wait in a collective while it is not known how far others came, and the check that it leaves open."""
+    facts = document.values(CollectivesProfile)
+    if not facts or facts[CollectivesProfile.hang] != "open" or facts.get(CollectivesProfile.wait_s) is None:
+        return None
+    open_ = next((v for v in document.of_status(Status.NOT_ASSESSED) if v.rule == RANK_MISSING), None)
+    if open_ is None:
+        return None
+    n, unknown = facts[CollectivesProfile.n_waiting], facts[CollectivesProfile.unknown_ranks]
+    waiting = f"{count(n)} of {plural(facts[CollectivesProfile.n_ranks], 'rank')} {'wait' if n > 1 else 'waits'}"
+    who = _ranks(unknown).lower() if unknown.count(", ") < MOST_NAMED else "many others"
+    has_none = facts[CollectivesProfile.undumped_ranks] == unknown
+    lacks = f"there is no dump of {who}" if has_none else f"no dump says how far {who} came"
+    return f"{waiting} in a collective, and {lacks}", open_
 
 
 def _said(facts: TopicValues, timezone: str) -> str:

@@ -9,12 +9,21 @@ from typing import cast
 
 from gpudiag.faults import ERROR, Fault, attempt
 from gpudiag.measures.inputs import InputsProfile
+from gpudiag.measures.jobs import JobsProfile
 from gpudiag.measures.recorder import GpuRecorder, RecorderProfile
 from gpudiag.measures.sampling import GpuSampling, SamplingProfile
 from gpudiag.measures.trials import TrialsProfile, TrialState
 from gpudiag.report._sections.answers import answer, brings, recommended
 from gpudiag.report._sections.bottleneck import clear_limit
-from gpudiag.report._sections.key_numbers import mean_util_pct, n_gpus, of_studies, trial_time_s
+from gpudiag.report._sections.collectives import undecided_hang
+from gpudiag.report._sections.key_numbers import (
+    gpus_of_jobs,
+    jobs_alone,
+    mean_util_pct,
+    n_gpus,
+    of_studies,
+    trial_time_s,
+)
 from gpudiag.report._sections.unchecked import wanted
 from gpudiag.report.document import Counts, Document, Headline, Level, Use, VerdictEntry
 from gpudiag.report.format import duration, plural, quantity, safe, share
@@ -31,6 +40,7 @@ run healthy.
 """
 NOT_ONE_RUN = "clocks-apart"
 """Where this is found, nothing that is said of trials and GPUs together holds: it comes first."""
+BEFORE_A_HANG = (NOT_ONE_RUN, "collective-mismatch")
 LIMITS = {
     "startup": ("startup-dominated",),
     "io_wait": ("io-wait",),
@@ -134,6 +144,8 @@ def _first_sentence(document: Document, use: Use) -> str:
     if apart := next((v for v in document.findings if v.rule == NOT_ONE_RUN), None):
         return _sentence(apart.title)
     used, first = _used(document, use) or _completed(document), first_finding(document, document.findings)
+    if hang := hang_told_first(document):
+        return _sentence(f"{used}, {_joins(document, use)} {hang[0]}" if used else hang[0])
     serious = first is not None and first.severity is not Severity.NOTE and first.rule not in OF_USE
     fault = within(first.title) if first is not None and serious else ""
     if not used:
@@ -142,7 +154,19 @@ def _first_sentence(document: Document, use: Use) -> str:
         used = f"{used}: {limited}"
     if not fault:
         return f"{used}."
-    return f"{used}, {'but' if use == 'well' or _some_completed(document, use) else 'and'} {fault}."
+    return f"{used}, {_joins(document, use)} {fault}."
+
+
+def _joins(document: Document, use: Use) -> str:
+    """The word between how well the GPUs were used and a fault."""
+    return "but" if use == "well" or _some_completed(document, use) else "and"
+
+
+def hang_told_first(document: Document) -> tuple[str, VerdictEntry] | None:
+    """Ranks that wait in a collective for nobody knows whom; None where a finding explains it or comes first."""
+    if any(v.rule in BEFORE_A_HANG for v in document.findings):
+        return None
+    return undecided_hang(document)
 
 
 def _limited(document: Document, first: VerdictEntry) -> str:
@@ -186,6 +210,8 @@ def _used(document: Document, use: Use) -> str:
         return ""
     n = n_gpus(document)
     who, average = ("The GPU was", "") if n == 1 else (f"The {n} GPUs were", " on average")
+    if jobs := jobs_alone(document):
+        who, average = f"The {gpus_of_jobs(jobs)} {'were' if jobs[JobsProfile.recorded_gpus] > 1 else 'was'}", ""
     return f"{who} {USE_WORDS[use]} ({share(mean)}{average})"
 
 
@@ -210,6 +236,8 @@ def within(title: str) -> str:
 
 def _proof(document: Document, counts: Counts) -> str:
     """The finding to tell first in its numbers and its cost, else what was checked."""
+    if hang := hang_told_first(document):
+        return _sentence(hang[1].reason)
     if first := first_finding(document, _worth_telling(document)):
         cost = first.lost_gpu_h
         price = f" It cost {quantity(cost, 'GPU-h')}." if cost else ""
@@ -243,6 +271,8 @@ def _next(document: Document, level: Level) -> str:
     """What is recommended for the finding named, else its remedy, else, where too little could be checked, the data
     that would settle most.
     """
+    if hang := hang_told_first(document):
+        return _sentence(hang[1].remedy)
     told = _worth_telling(document)
     if first := first_finding(document, [v for v in told if v.remedy]):
         return _sentence(answer(document, first.rule) or first.remedy) + _price(document, first.rule)

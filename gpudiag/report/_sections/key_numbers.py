@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from gpudiag.measures.costs import CostsProfile
+from gpudiag.measures.jobs import JobsProfile
 from gpudiag.measures.ledger import IDLE, LedgerProfile
 from gpudiag.measures.memory import GpuMemory, MemoryProfile
 from gpudiag.measures.steps import StepsProfile
 from gpudiag.measures.trials import TrialsProfile, TrialState
 from gpudiag.measures.utilization import UtilizationProfile
-from gpudiag.report.document import Document
-from gpudiag.report.format import alike, duration, listed, money, quantity, share
+from gpudiag.report.document import Document, TopicValues
+from gpudiag.report.format import alike, duration, listed, money, plural, quantity, share
 from gpudiag.schema import OUTCOMES
 
 LOST = {
@@ -40,10 +41,26 @@ def key_numbers(document: Document) -> tuple[KeyNumber, ...]:
 
 def mean_util_pct(document: Document) -> float | None:
     """The mean utilization of all GPUs, the one that a report speaks of: from the first trial to the last where trials
-    and telemetry share a clock, else over the whole record; None where it is unknown.
+    and telemetry share a clock, else over the whole record; without telemetry that of jobs, where a scheduler
+    recorded it; None where it is unknown.
     """
-    within = document.values(LedgerProfile).get(LedgerProfile.mean_util_pct)
-    return document.values(UtilizationProfile).get(UtilizationProfile.mean_pct) if within is None else within
+    means = (
+        document.values(LedgerProfile).get(LedgerProfile.mean_util_pct),
+        document.values(UtilizationProfile).get(UtilizationProfile.mean_pct),
+        jobs_alone(document).get(JobsProfile.mean_util_pct),
+    )
+    return next((mean for mean in means if mean is not None), None)
+
+
+def jobs_alone(document: Document) -> TopicValues:
+    """What a scheduler recorded of the GPUs of jobs, where there is no telemetry that says more."""
+    return TopicValues({}) if document.values(UtilizationProfile) else document.values(JobsProfile)
+
+
+def gpus_of_jobs(jobs: TopicValues) -> str:
+    """'8 GPUs of 4 jobs', each counted in each job."""
+    gpus, n = jobs[JobsProfile.recorded_gpus], jobs[JobsProfile.n_recorded_jobs]
+    return f"{plural(gpus, 'GPU')} of {plural(n, 'job')}"
 
 
 def n_gpus(document: Document) -> int:
@@ -56,11 +73,15 @@ def _use(document: Document) -> KeyNumber | None:
     mean = mean_util_pct(document)
     if mean is None:
         return None
+    if jobs := jobs_alone(document):
+        return (f"mean utilization of {gpus_of_jobs(jobs)}, as jobstats recorded it", share(mean))
     n = n_gpus(document)
     return ("mean GPU utilization" if n <= 1 else f"mean utilization of {n} GPUs", share(mean))
 
 
 def _time(document: Document) -> KeyNumber | None:
+    if jobs := jobs_alone(document):
+        return _time_of_jobs(jobs)
     held = document.ledger
     if held is None or not held.total_gpu_s:
         return _trial_time(document)
@@ -71,6 +92,13 @@ def _time(document: Document) -> KeyNumber | None:
     most, words = max(parts)
     of = f", {share(100 * most / held.total_gpu_s)} of it {words}" if most >= WORTH_SAYING * held.total_gpu_s else ""
     return (f"of GPU time{of}", quantity(held.total_gpu_s / 3600, "GPU-h"))
+
+
+def _time_of_jobs(jobs: TopicValues) -> KeyNumber:
+    hours, unused_h = jobs[JobsProfile.recorded_gpu_h], jobs[JobsProfile.unused_gpu_h]
+    n = jobs[JobsProfile.unused_gpus]
+    of = f", {share(100 * unused_h / hours)} of it on {plural(n, 'GPU')} at 0 % for a whole job" if n else ""
+    return (f"of GPU time{of}", quantity(hours, "GPU-h"))
 
 
 def _in_steps(document: Document) -> KeyNumber | None:

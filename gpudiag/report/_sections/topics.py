@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any, TypeVar, cast
 
 from gpudiag.facts import Column, Fact
+from gpudiag.measures.jobs import JobsProfile
 from gpudiag.measures.ledger import GpuLedger, LedgerProfile
 from gpudiag.measures.memory import GpuMemory, MemoryProfile
 from gpudiag.measures.parallelism import ParallelismProfile, WorkerCount
@@ -18,7 +19,7 @@ from gpudiag.report._render.blocks import Block, Figure, Folded, Note, Number, T
 from gpudiag.report._sections.bottleneck import bottleneck, limit
 from gpudiag.report._sections.causes import causes
 from gpudiag.report._sections.failed_trials import failed_trials
-from gpudiag.report._sections.key_numbers import mean_util_pct, of_studies
+from gpudiag.report._sections.key_numbers import gpus_of_jobs, jobs_alone, mean_util_pct, of_studies
 from gpudiag.report.document import Document, NotMeasured, TopicValues
 from gpudiag.report.format import (
     UNKNOWN,
@@ -232,7 +233,8 @@ def utilization(document: Document) -> list[Block]:
     use = accounted.by_row(GpuLedger)
     when = "From the first trial to the last" if accounted.get(LedgerProfile.has_trials) else "Over the whole record"
     caption = f"{when}, weighted by time. Idle is below {share(IDLE_PCT)} utilization, as in the table of GPU time."
-    blocks: list[Block] = [_missing(document, "utilization")]
+    jobs = jobs_alone(document)
+    blocks: list[Block] = [Note(_of_jobs(jobs)) if jobs else _missing(document, "utilization")]
     if use:
         several = [Figure("utilization_map")] if len(use) > 1 else []
         said = " ".join(filter(None, (_room(document), limit(document))))
@@ -250,6 +252,19 @@ def utilization(document: Document) -> list[Block]:
         shown = (Figure("power"), Figure("power_use"), _gpu_table(power, POWER, caption))
         blocks.append(Folded("Power and temperature", shown))
     return blocks
+
+
+def _of_jobs(jobs: TopicValues) -> str:
+    """What jobstats recorded of the GPUs of jobs: means, so that what happened within a job stays unknown."""
+    hours, unused_h = jobs[JobsProfile.recorded_gpu_h], jobs[JobsProfile.unused_gpu_h]
+    text = (
+        f"jobstats recorded {gpus_of_jobs(jobs)}, {quantity(hours, 'GPU-h')}: their mean utilization was "
+        f"{share(jobs[JobsProfile.mean_util_pct])}, weighted by time."
+    )
+    if n := jobs[JobsProfile.unused_gpus]:
+        are = "was" if n == 1 else "were"
+        text += f" {plural(n, 'GPU')} {are} at 0 % for a whole job, {quantity(unused_h, 'GPU-h')}: ask for fewer."
+    return f"{text} These are means over whole jobs; telemetry would show when the GPUs were idle."
 
 
 def _room(document: Document) -> str:

@@ -62,13 +62,22 @@ def test_states(tmp_path: Path, status: str, code: str, state: str, detail: str 
     assert (None if pd.isna(row.get("detail")) else row["detail"]) == detail
 
 
-def test_a_cached_task_took_no_time_in_this_run(tmp_path: Path) -> None:
-    out = read(tmp_path, FIRST.replace("COMPLETED", "CACHED"), FIRST)
-    row = out.trials.iloc[0]
-    assert (row["state"], row["duration_s"]) == ("COMPLETE", 0.0) and pd.isna(row["start"]) and pd.isna(row["end"])
-    assert any("1 task came from the cache" in note for note in out.notes)
+def test_a_task_from_the_cache_did_not_run(tmp_path: Path) -> None:
+    """A resumed pipeline: of three tasks that ran one failed, whatever the cache held."""
+    cached = FIRST.replace("COMPLETED", "CACHED")
+    failed = FIRST.replace("COMPLETED|0", "FAILED|1")
+    out = read(tmp_path, cached, FIRST, cached, failed, FIRST)
+    assert out.trials[["trial", "state"]].to_numpy().tolist() == [[0, "COMPLETE"], [1, "FAIL"], [2, "COMPLETE"]]
+    assert "2 tasks came from the cache of an earlier run and did not run in this one." in out.notes
     run = gd.load_run(tmp_path / "trace.txt", timezone="UTC")
-    assert gd.measures.measure_search(run).trial_worker_h == pytest.approx(17.5 / 3600)
+    assert gd.measures.measure_search(run).trial_worker_h == pytest.approx(3 * 17.5 / 3600)
+    assert gd.measures.measure_trials(run).fail_pct == pytest.approx(100 / 3)
+
+
+def test_where_all_came_from_the_cache_there_is_no_trial(tmp_path: Path) -> None:
+    out = read(tmp_path, FIRST.replace("COMPLETED", "CACHED"))
+    assert out.trials.empty and any("1 task came from the cache" in note for note in out.notes)
+    assert gd.diagnose(gd.load_run(tmp_path / "trace.txt", timezone="UTC")).findings == ()
 
 
 def test_raw_numbers_are_milliseconds_and_bytes(tmp_path: Path) -> None:

@@ -111,9 +111,11 @@ def test_what_jobstats_recorded_belongs_to_the_job(tmp_path: Path) -> None:
     assert out.trials["user_attrs.gpu_util_lowest_pct"].fillna(-1).tolist() == [10.0, -1, -1, 30.0]
     assert out.trials["user_attrs.gpu_mem_used_mib"].fillna(-1).tolist() == [3072.0, -1, -1, 3072.0]
     assert out.trials["user_attrs.gpu_mem_total_mib"].fillna(-1).tolist() == [2.0**17, -1, -1, 2.0**17]
+    assert out.trials["user_attrs.gpus_recorded"].fillna(-1).tolist() == [2, -1, -1, 1]
+    assert out.trials["user_attrs.gpus_unused"].fillna(-1).tolist() == [0, -1, -1, 0]
     assert not any("JS1" in str(cell) for cell in out.trials.to_numpy().ravel())
     assert [(one.kind, one.count, one.line, one.lost) for one in out.problems] == [
         ("record of jobstats", 1, 5, False),
         ("value of jobstats that is none", 1, 6, False),
     ]
-    assert out.notes[0] == "jobstats recorded the GPU utilization of 2 of 4 jobs; the mean of these jobs is 40 %."
+    assert out.notes[0] == "jobstats recorded the GPU utilization of 2 of 4 jobs."
