@@ -48,6 +48,7 @@ class CollectivesProfile(Profile, topic="collectives"):
     collective: Fact[str] = fact("operation and number of that collective", label="collective")
     group: Fact[str] = fact("its process group", label="process group")
     n_ranks: Fact[float] = fact("ranks of the group", label="ranks of the group")
+    ranks_stated: Fact[bool] = fact("a dump states which these are; else they are those of which something is known")
     missing_ranks: Fact[str] = fact("ranks that never scheduled it", label="ranks missing")
     waiting_ranks: Fact[str] = fact("ranks that scheduled it and have not finished it", label="ranks waiting")
     unknown_ranks: Fact[str] = fact("ranks of the group of which no dump says how far they came")
@@ -142,6 +143,7 @@ def measure_collectives(run: Run) -> CollectivesProfile:
         collective=f"{_most(hang.waiting['name'])} number {hang.seq}" if hang else "",
         group=_named(hang.group) if hang else "",
         n_ranks=float(len(hang.group.members)) if hang else math.nan,
+        ranks_stated=bool(hang and hang.group.stated),
         missing_ranks=listed_ranks(hang.missing if hang else ()),
         waiting_ranks=listed_ranks(waiting),
         unknown_ranks=listed_ranks(unknown),

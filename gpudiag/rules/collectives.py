@@ -58,6 +58,7 @@ def _hang(found: CollectivesProfile, kind: str, min_wait_s: float) -> Evidence |
         "several_missing": found.n_missing > 1,
         "elsewhere": found.elsewhere,
         "all_wait": found.n_waiting == found.n_ranks,
+        "ranks_stated": found.ranks_stated,
     }
     where = {"collective": found.collective, "group": found.group, "waiting_ranks": found.waiting_ranks}
     if kind == "missing":
@@ -131,7 +132,8 @@ def rank_missing(found: CollectivesProfile, *, min_wait_s: float = MIN_WAIT_S) -
     title="A collective does not end though all ranks came",
     checks="Collectives that end",
     says=(
-        Given("all_wait", "All {n_ranks:rank} came", "All ranks came"),
+        Given("all_wait", "All {n_ranks:rank}", "All ranks"),
+        Given("ranks_stated", " came", " with a dump came"),
         " to {collective} of group {group}, and it has not ended on ",
         Given("all_wait", "any", Given("several_wait", "ranks {waiting}", "rank {waiting}")),
         SINCE,

@@ -396,3 +396,34 @@ def test_real_dumps_of_gloo_name_the_rank_that_did_not_come(tmp_path: Path) -> N
     assert (found.rule, found.severity) == ("rank-missing", Severity.WARNING)
     assert "Rank 2 never came to all_reduce number 6" in found.summary and "ranks 0, 1 and 3" in found.summary
     assert "up to 1 min 15 s" in found.summary
+
+
+@pytest.mark.parametrize("with_ranks", [True, False])
+def test_a_real_dump_that_is_lacking_leaves_open_who_did_not_come(tmp_path: Path, with_ranks: bool) -> None:
+    """Rank 3 called in one group, whose ranks gloo states; without them, those of the group of all count from 0."""
+    folder = Path(shutil.copytree(RECORDED, tmp_path / "dumps"))
+    (folder / "nccl_trace_rank_2.json").unlink()
+    for path in folder.iterdir():
+        text = path.read_text()
+        path.write_text(text if with_ranks else text.replace('"ranks":"[0, 1, 2, 3]"', '"ranks":"[]"'))
+        os.utime(path, (REAL_END_S, REAL_END_S))
+    diagnosis = gd.diagnose(gd.load_run(folder))
+    assert not diagnosis.findings
+    said = {one.status for one in diagnosis.verdicts if one.rule in ("rank-missing", "collective-stuck")}
+    assert said == {Status.NOT_ASSESSED}
+    assert "there is no dump of rank 2" in " ".join(str(diagnosis.headline).split())
+
+
+def test_ranks_that_no_dump_states_are_not_all(tmp_path: Path) -> None:
+    """Ranks 0 and 1 hang in a group of their own; of its ranks nothing is stated."""
+    folder = tmp_path / "dumps"
+    folder.mkdir()
+    for rank in (0, 1):
+        held = json.loads((RECORDED / f"nccl_trace_rank_{rank}.json").read_text())
+        held["entries"] = [one for one in held["entries"] if one["process_group"][0] == "1"]
+        held["entries"][-1]["retired"] = False
+        path = folder / f"nccl_trace_rank_{rank}.json"
+        path.write_text(json.dumps(held))
+        os.utime(path, (REAL_END_S, REAL_END_S))
+    (found,) = gd.diagnose(gd.load_run(folder)).findings
+    assert found.rule == "collective-stuck" and found.summary.startswith("All 2 ranks with a dump came to broadcast")

@@ -12,6 +12,8 @@ import pandas as pd
 from gpudiag.run import Run
 
 OPEN = ("scheduled", "started")
+DEFAULT = "default_pg"
+"""What PyTorch calls the group of all ranks."""
 LONGEST_S = 1800.0
 """No collective is waited in for longer where its timeout is not known: PyTorch's longest default."""
 _SENDS = r"(?:send|recv)\b"
@@ -21,16 +23,17 @@ _SENDS = r"(?:send|recv)\b"
 class Group:
     """The collectives of one process group. Groups of one name and other ranks are others, as split_group makes them.
 
-    ``calls``: a row an entry, by rank and number. ``members``: its ranks, where no dump states them those that
-    called. ``last`` by rank: the last collective it scheduled, -1 for none; a rank of which this is not known is
-    in ``unknown``, and in ``undumped`` where it has no dump at all. ``cut`` by rank: the first number whose entries a
-    full recorder may have dropped in part.
+    ``calls``: a row an entry, by rank and number. ``members``: its ranks; where no dump states them (``stated``) those
+    that called, and all up to the highest in the group of all. ``last`` by rank: the last collective it scheduled, -1
+    for none; a rank of which this is not known is in ``unknown``, and in ``undumped`` where it has no dump at all.
+    ``cut`` by rank: the first number whose entries a full recorder may have dropped in part.
     """
 
     name: str
     title: str
     calls: pd.DataFrame
     members: tuple[int, ...]
+    stated: bool
     last: dict[int, int]
     unknown: tuple[int, ...]
     undumped: tuple[int, ...]
@@ -79,7 +82,9 @@ def groups(rows: pd.DataFrame) -> Iterator[Group]:
     dumped = [int(rank) for rank in rows["rank"].unique()]
     whole = {int(rank) for rank, own in rows.groupby("rank") if _is_whole(own)}
     for name, own in _by_group(calls):
-        members = _members(own)
+        members, stated = _members(own), bool(own["group_ranks"].notna().any())
+        if not stated and own["group_title"].eq(DEFAULT).any():  # all ranks, which are counted from 0
+            members = tuple(range(max(dumped) + 1))
         own = own[~own["rank"].isin(old)]
         if own.empty:
             continue
@@ -92,7 +97,9 @@ def groups(rows: pd.DataFrame) -> Iterator[Group]:
         titles = own["group_title"].dropna()
         firsts = own.groupby("rank")["seq"].min().items()
         cut = {int(rank): int(seq) for rank, seq in firsts if int(rank) not in whole}
-        yield Group(name, str(titles.iloc[0]) if len(titles) else "", own, members, last, unknown, undumped, cut)
+        yield Group(
+            name, str(titles.iloc[0]) if len(titles) else "", own, members, stated, last, unknown, undumped, cut
+        )
 
 
 def open_sends(rows: pd.DataFrame) -> pd.DataFrame:

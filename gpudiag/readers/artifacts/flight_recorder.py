@@ -61,9 +61,10 @@ def read(source: Source, options: ReadOptions) -> Trials:
     log = ProblemLog()
     rank = _rank(dump, source.path)
     about = {"path": as_text(source.path), "rank": rank, "written": _written(source.path)}
-    members = _members(dump.get("pg_config"))
+    entries = _entries(dump, source.path)
+    members = _members(dump.get("pg_config"), entries)
     rows: list[dict[str, Any]] = []
-    for entry in _entries(dump, source.path):
+    for entry in entries:
         after = rows[-1]["record"] + 1 if rows else 0
         rows.append({**_row(entry, members, log, after), **about})
     note = f"{as_text(source.path.name)}: {len(rows)} collectives of rank {rank}."
@@ -110,15 +111,18 @@ def _entries(dump: Mapping[str, Any], path: Path) -> list[Any]:
     return entries
 
 
-def _members(config: object) -> dict[str, str]:
-    """By group its ranks, as ``0,1,2``; empty where they are not stated."""
+def _members(config: object, entries: list[Any]) -> dict[str, str]:
+    """By group its ranks, as ``0,1,2``; empty where they are not stated. Gloo states those of the group that it made
+    last, under no name: they are known where the rank called in one group alone.
+    """
     found = {}
     for name, about in config.items() if isinstance(config, dict) else ():
         ranks = about.get("ranks") if isinstance(about, dict) else about
         given = re.findall(r"\d{1,7}", ranks) if isinstance(ranks, str) else ranks if isinstance(ranks, list) else []
         whole = [rank for one in given if (rank := _whole(one, MOST_RANK)) is not None]
         found[_text(name)] = ",".join(map(str, sorted(set(whole))))
-    return found
+    called = {_group(one.get("process_group"))[0] for one in entries if isinstance(one, dict)}
+    return dict.fromkeys(called, found[""]) if set(found) == {""} and len(called) == 1 else found
 
 
 def _row(entry: object, members: Mapping[str, str], log: ProblemLog, after: int) -> dict[str, Any]:
