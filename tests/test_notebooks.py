@@ -124,6 +124,38 @@ def test_execution_shows_what_the_diagnosis_shows_without_a_kernel(samples: Path
 
 
 @pytest.mark.slow
+def test_a_report_without_a_notebook_is_the_same(samples: Path, tmp_path: Path, gpudiag) -> None:
+    sample, out = str(samples / "tiny-batch-laptop"), tmp_path / "report"
+    given = (
+        "report",
+        sample,
+        "-o",
+        str(out),
+        "-p",
+        "title=<b>A</b> title",
+        "-p",
+        "theme=dark",
+        "--set",
+        "gpu-unused.max_util_pct=2",
+    )
+    assert gpudiag(*given)[0] == 0
+    names = ("report.html", "report.md", "diagnosis.json")
+    executed = {name: (out / name).read_bytes() for name in names}
+    code, _, err = gpudiag(*given, "--no-notebook")
+    assert code == 0 and "report.ipynb" not in err
+    assert {name: (out / name).read_bytes() for name in names} == executed
+    assert not (out / "report.ipynb").exists(), "it is of the report before"
+
+
+def test_a_report_without_a_notebook_asks_for_none(samples: Path, tmp_path: Path, gpudiag) -> None:
+    sample = str(samples / "tiny-batch-laptop")
+    code, _, err = gpudiag("report", sample, "--no-notebook", "--notebook", "gpu_report")
+    assert code == 2 and err == "gpudiag: got --no-notebook and --notebook gpu_report; give one or the other.\n"
+    code, _, err = gpudiag("report", sample, "--no-notebook", "-o", str(tmp_path / "r"), "-p", "titel=x")
+    assert code == 2 and "did you mean 'title'?" in err and not (tmp_path / "r").exists()
+
+
+@pytest.mark.slow
 def test_the_fleet_report_shows_what_the_table_shows_without_a_kernel(samples: Path, tmp_path: Path) -> None:
     table = gd.fleet(samples / "idle-second-gpu", tmp_path / "fleet")
     files = run_notebook("fleet_report", tmp_path / "out", {"fleet_path": tmp_path / "fleet", "by": "host"})

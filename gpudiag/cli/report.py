@@ -21,6 +21,7 @@ from gpudiag.cli._faults import telling
 from gpudiag.cli._options import LEVELS, FailOn, Inputs, Judging, OnFault, Parameters, ReadingOptions, as_typed
 from gpudiag.errors import ConfigError
 
+RUN_REPORT = "run_report"
 INPUTS = ("run_path", "telemetry", "trials", "artifacts")
 """Parameters of notebooks by which ``-p`` names inputs."""
 
@@ -37,7 +38,10 @@ def report(
     output: Annotated[Path | None, typer.Option("-o", "--output", metavar="DIR", help="default: reports/NAME")] = None,
     jobs: Annotated[int, typer.Option("--jobs", metavar="N", help="of several runs, so many at once")] = 1,
     fail_on: FailOn = "never",
-    notebook: Annotated[str, typer.Option("--notebook", help="notebook to execute, by name or path")] = "run_report",
+    notebook: Annotated[str, typer.Option("--notebook", help="notebook to execute, by name or path")] = RUN_REPORT,
+    direct: Annotated[
+        bool, typer.Option("--no-notebook", help="the same pages without a notebook and its kernel: sooner")
+    ] = False,
     full: Annotated[bool, typer.Option("--full", help="no section of the Markdown report is folded")] = False,
     parameter: Parameters = None,
     *,
@@ -49,6 +53,8 @@ def report(
     """Write an executed notebook, a self-contained HTML report and a Markdown report; of several runs, an index too."""
     parameters = assignments(parameter or [])
     check_given(runs, inputs.any, *(parameters.get(name) for name in INPUTS))
+    if direct and notebook != RUN_REPORT:
+        raise ConfigError(f"got --no-notebook and --notebook {notebook}; give one or the other.")
     from gpudiag._load.sources import as_runs, is_whole
     from gpudiag.report._notebook.told_faults import errors_of
     from gpudiag.report.batch import left_out, plan_jobs
@@ -62,7 +68,11 @@ def report(
             unread = [str(path) for run in whole for path in left_out(run)]
             if unread:
                 say(f"Left out, since no reader recognizes a file in them: {', '.join(unread)}", err=True)
-            options = [f"--notebook={notebook}", *(["--full"] if full else []), *as_typed(inputs, layout, judging)]
+            options = [
+                "--no-notebook" if direct else f"--notebook={notebook}",
+                *(["--full"] if full else []),
+                *as_typed(inputs, layout, judging),
+            ]
             options += [f"--parameter={name}={value}" for name, value in parameters.items()]
             level = _report_many(planned, output or Path("reports"), options, jobs)
             for job in planned:
@@ -72,7 +82,7 @@ def report(
             run = [str(planned[0].run)] if planned else runs or []
             given = _parameters(notebook, run, inputs, layout, judging, parameters)
             folder = output or Path("reports") / _name(given)
-            level = _report_one(folder, notebook, given, full=full)
+            level = _report_one(folder, notebook, given, full=full, direct=direct)
             faults += errors_of(folder)
         if level == "failed":
             raise typer.Exit(2)
@@ -80,7 +90,7 @@ def report(
             raise typer.Exit(1)
 
 
-def _report_one(folder: Path, notebook: str, parameters: dict[str, Any], *, full: bool) -> str:
+def _report_one(folder: Path, notebook: str, parameters: dict[str, Any], *, full: bool, direct: bool) -> str:
     """Make one report; returns the level of its verdict."""
     from gpudiag.report._notebook.locate import find_notebook
     from gpudiag.report._notebook.parameters import check_parameters
@@ -92,14 +102,19 @@ def _report_one(folder: Path, notebook: str, parameters: dict[str, Any], *, full
     check_parameters(find_notebook(notebook), parameters)
     check_output(folder)
     with spinner(console, "reading the run"):
-        files = run_notebook(notebook, folder, parameters, full=full)
+        if direct:
+            from gpudiag.report._notebook.direct import report_directly
+
+            files = report_directly(folder, parameters, full=full)
+        else:
+            files = run_notebook(notebook, folder, parameters, full=full)
     document = folder / DOCUMENT
     level = ""
     if document.is_file():
         made = read_document(document)
         level = made.headline.level
         show(headline(made))
-    for path in files:
+    for path in filter(None, files):
         say(f"  {path}")
     return level
 

@@ -32,11 +32,13 @@ DOCUMENT, COMPARISON, NOTEBOOK = "diagnosis.json", "comparison.json", "report.ip
 
 
 class ReportFiles(NamedTuple):
-    """Where a report was written; pictures of the Markdown are in ``report_files`` beside it."""
+    """Where a report was written; pictures of the Markdown are in ``report_files`` beside it. Without a notebook
+    ``ipynb`` is None.
+    """
 
     html: Path
     md: Path
-    ipynb: Path
+    ipynb: Path | None = None
 
 
 def run_notebook(
@@ -173,18 +175,24 @@ def _neutral(notebook: NotebookNode, name: str) -> NotebookNode:
 
 
 def write_report(
-    notebook: NotebookNode, output_dir: Path, beside: Mapping[Path, bytes | None], *, full: bool = False
+    notebook: NotebookNode,
+    output_dir: Path,
+    beside: Mapping[Path, bytes | None],
+    *,
+    full: bool = False,
+    executed: bool = True,
 ) -> ReportFiles:
-    """Write an executed notebook as a report, with the files ``beside`` it (None: one that is to go).
+    """Write an executed notebook as a report, with the files ``beside`` it (None: one that is to go). One that was not
+    ``executed`` is shown and not kept.
 
     All is rendered before the first file is written; report.html comes last: where it lies, the others do.
     """
     import nbformat
 
     html = pages.html_page(notebook)
-    text = nbformat.writes(notebook)
-    files = ReportFiles(output_dir / "report.html", output_dir / "report.md", output_dir / NOTEBOOK)
-    failed = output_dir / "report.failed.ipynb"
-    more: list[tuple[Path, Content]] = [*beside.items(), (files.ipynb, text), (failed, None), (files.html, html)]
+    text = nbformat.writes(notebook) if executed else None
+    kept, failed = output_dir / NOTEBOOK, output_dir / "report.failed.ipynb"
+    files = ReportFiles(output_dir / "report.html", output_dir / "report.md", kept if executed else None)
+    more: list[tuple[Path, Content]] = [*beside.items(), (kept, text), (failed, None), (files.html, html)]
     write_all(output_dir, chain(pages.markdown_files(files.md, notebook, full=full), more))
     return files

@@ -37,4 +37,4 @@ def write_files(
     other, own = folder / DOCUMENT, folder / COMPARISON
     check_own(other)
     check_own(own)
-    return (*write_report(notebook, folder, {other: None, own: document.encode()}, full=True), own)
+    return (*filter(None, write_report(notebook, folder, {other: None, own: document.encode()}, full=True)), own)
