@@ -120,8 +120,9 @@ def measure_collectives(run: Run) -> CollectivesProfile:
 
     A rank without a dump is unknown, not missing; what a full recorder has dropped is no evidence.
     """
+    gave_up = given_up(run)
     if run.collectives.empty:
-        if (gave_up := given_up(run)) is None:
+        if gave_up is None:
             raise NotGiven("The run has no dump of a flight recorder.", DUMP)
         return _by_log(gave_up)
     rows = newest_dumps(run)
@@ -136,6 +137,9 @@ def measure_collectives(run: Run) -> CollectivesProfile:
     low_s, high_s, timeout_s = _waited(rows, hang) if hang else (math.nan,) * 3
     unknown = hang.group.unknown if hang else ()
     waiting = tuple(int(rank) for rank in hang.waiting["rank"]) if hang else ()
+    if hang and gave_up and gave_up.seq == hang.seq and set(gave_up.ranks) & set(waiting):
+        low_s = max(low_s, gave_up.wait_s)  # the log says what the dumps leave open
+        high_s = max(high_s, low_s)
     return CollectivesProfile(
         by_rank=_by_rank(hang),
         n_dumps=int(rows["rank"].nunique()),

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
+from writtendumps import Call, Dump, calls
 
 import gpudiag as gd
 from gpudiag.errors import NotGiven
@@ -69,6 +70,17 @@ def test_a_message_behind_a_progress_bar_is_read(tmp_path: Path) -> None:
 def test_a_training_that_went_on_did_not_end_there(tmp_path: Path) -> None:
     with pytest.raises(NotGiven):
         measured(tmp_path, [*STEPS[:4], gave_up(0), *STEPS[4:]])
+
+
+@pytest.mark.parametrize(("seq", "least_s"), [(11, 600.06), (12, 0.0)])
+def test_the_log_says_how_long_the_dumps_leave_open(tmp_path: Path, seq: int, least_s: float) -> None:
+    """The files are copies of today: by them alone the wait is at most ten minutes. Of another collective it is not."""
+    for rank in (0, 1, 3):
+        Dump(rank, [*calls(10), Call(11, 11.0, None)]).write(tmp_path)
+    Dump(2, calls(10)).write(tmp_path)
+    p = measured(tmp_path, [gave_up(rank, seq=seq) for rank in (0, 1, 3)])
+    assert (p.n_dumps, p.hang, p.missing_ranks) == (4, "missing", "2")
+    assert p.wait_low_s == pytest.approx(least_s, abs=0.1) and p.wait_s == pytest.approx(600, abs=0.1)
 
 
 def test_the_first_screen_names_ranks_collective_and_wait(tmp_path: Path) -> None:
