@@ -206,7 +206,13 @@ def test_rules_list_and_explain(gpudiag) -> None:
 
 def test_demo_writes_a_run_that_can_be_diagnosed(gpudiag, tmp_path: Path) -> None:
     code, out, _ = gpudiag("demo", "--list")
-    assert code == 0 and out.split() == ["hpo-aggressive-pruning", "healthy", "second-worker", "slow-rank"]
+    assert code == 0 and out.split() == [
+        "hpo-aggressive-pruning",
+        "healthy",
+        "second-worker",
+        "slow-rank",
+        "hung-collective",
+    ]
     code, out, _ = gpudiag("demo", "--case", "healthy", "-o", tmp_path / "t")
     assert code == 0 and (tmp_path / "t" / "run.toml").exists()
     code, out, _ = gpudiag("diagnose", tmp_path / "t")

@@ -18,6 +18,7 @@ SAMPLES: dict[str, Callable[[], Case]] = {
     "tiny-batch-laptop": tiny_batch.make,
     "healthy": CASES["healthy"],
     "slow-rank": CASES["slow-rank"],
+    "hung-collective": CASES["hung-collective"],
 }
 
 

@@ -103,7 +103,7 @@ def _report_one(folder: Path, notebook: str, parameters: dict[str, Any], *, full
     check_output(folder)
     with spinner(console, "reading the run"):
         if direct:
-            from gpudiag.report._notebook.direct import report_directly
+            from gpudiag.cli._direct import report_directly
 
             files = report_directly(folder, parameters, full=full)
         else:

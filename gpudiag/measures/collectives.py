@@ -11,6 +11,7 @@ import pandas as pd
 from gpudiag.errors import NotGiven
 from gpudiag.facts import Column, Fact, Row, Rows, column, fact, table_of
 from gpudiag.measures._waits.flight import OPEN, Group, groups, listed_ranks, newest_dumps, open_sends, several_dumps
+from gpudiag.measures._waits.watchdog import GivenUp, given_up
 from gpudiag.measures.base import Profile
 from gpudiag.run import Run
 from gpudiag.schema import text_dtype
@@ -39,7 +40,7 @@ class CollectivesProfile(Profile, topic="collectives"):
     """The first collective that not all ranks finished, and the first that they did not call alike."""
 
     by_rank: Rows = table_of(CollectivesRank)
-    n_dumps: Fact[int] = fact("ranks whose dump was read", label="dumps")
+    n_dumps: Fact[int] = fact("ranks whose dump was read; 0 where only a log tells of the wait", label="dumps")
     latest_dumps: Fact[str] = fact("of ranks with several dumps the one that was taken, which goes furthest")
     older_dumps: Fact[str] = fact("the other dumps of these ranks, which were left out")
     hang: Fact[str] = fact(
@@ -116,12 +117,15 @@ class Mismatch:
 
 
 def measure_collectives(run: Run) -> CollectivesProfile:
-    """By the newest dump of each rank. Needs dumps of PyTorch's flight recorder.
+    """By the newest dump of each rank. Needs dumps of PyTorch's flight recorder, or a log of a timeout.
 
     A rank without a dump is unknown, not missing; what a full recorder has dropped is no evidence.
     """
+    gave_up = given_up(run)
     if run.collectives.empty:
-        raise NotGiven("The run has no dump of a flight recorder.", DUMP)
+        if gave_up is None:
+            raise NotGiven("The run has no dump of a flight recorder.", DUMP)
+        return _by_log(gave_up)
     rows = newest_dumps(run)
     latest, older = several_dumps(run, rows)
     found = list(groups(rows))
@@ -134,6 +138,9 @@ def measure_collectives(run: Run) -> CollectivesProfile:
     low_s, high_s, timeout_s = _waited(rows, hang) if hang else (math.nan,) * 3
     unknown = hang.group.unknown if hang else ()
     waiting = tuple(int(rank) for rank in hang.waiting["rank"]) if hang else ()
+    if hang and gave_up and gave_up.seq == hang.seq and set(gave_up.ranks) & set(waiting):
+        low_s = max(low_s, gave_up.wait_s)  # the log says what the dumps leave open
+        high_s = max(high_s, low_s)
     return CollectivesProfile(
         by_rank=_by_rank(hang),
         n_dumps=int(rows["rank"].nunique()),
@@ -166,6 +173,48 @@ def measure_collectives(run: Run) -> CollectivesProfile:
         tied=bool(wrong and wrong.tied),
         swapped=bool(wrong and wrong.swapped),
         n_unseen=len({rank for group in found for rank in group.unknown}),
+    )
+
+
+def _by_log(gave_up: GivenUp) -> CollectivesProfile:
+    """What a log tells of the collective that the watchdog gave up: who waited and how long, and not for whom."""
+    ranks = [str(rank) for rank in gave_up.ranks]
+    by_rank = pd.DataFrame({
+        "last_seq": float(gave_up.seq), "last_name": gave_up.op, "last_state": "", "scheduled": gave_up.since,
+        "role": "waiting",
+    }, index=pd.Index(ranks, name="rank", dtype=text_dtype()))  # fmt: skip
+    return CollectivesProfile(
+        by_rank=by_rank,
+        n_dumps=0,
+        latest_dumps="",
+        older_dumps="",
+        hang="open",
+        collective=f"{gave_up.op} number {gave_up.seq}",
+        group="",
+        n_ranks=math.nan,
+        ranks_stated=False,
+        missing_ranks="",
+        waiting_ranks=listed_ranks(gave_up.ranks),
+        unknown_ranks="",
+        undumped_ranks="",
+        n_missing=0.0,
+        n_waiting=float(len(ranks)),
+        last_collective="",
+        waiting_since=gave_up.since.isoformat() if gave_up.since == gave_up.since else "",
+        wait_s=gave_up.wait_s,
+        wait_low_s=gave_up.wait_s,
+        timeout_s=math.nan,
+        elsewhere=False,
+        sends_ranks="",
+        send_wait_s=math.nan,
+        mismatch="",
+        mismatch_group="",
+        usual_call="",
+        other_call="",
+        other_ranks="",
+        tied=False,
+        swapped=False,
+        n_unseen=0,
     )
 
 

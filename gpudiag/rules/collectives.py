@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from datetime import datetime
 
-from gpudiag.errors import NotMeasurable
+from gpudiag.errors import NotGiven, NotMeasurable
 from gpudiag.measures.collectives import DUMP, CollectivesProfile, measure_collectives
 from gpudiag.rules._engine.evidence import Evidence
 from gpudiag.rules._engine.rule import rule
@@ -30,6 +30,11 @@ FETCH = (
     Given("undumped", " too"),
     ", written at the same time as the others; if it wrote none, see the end of its log.",
 )
+GAVE_UP = (
+    "PyTorch's watchdog gave up {collective} after {wait_s} on ",
+    Given("several", "ranks {waiting}: they", "rank {waiting}: it"),
+    " waited, and the log does not say for which rank.",
+)
 MIN_WAIT_S = 60.0
 SURE = 0.9
 """Share of the longest possible wait from which on it is known."""
@@ -37,6 +42,8 @@ SURE = 0.9
 
 def _hang(found: CollectivesProfile, kind: str, min_wait_s: float) -> Evidence | None:
     """Evidence of such a hang. Raises NotMeasurable where an unknown rank may be the cause, or times are unknown."""
+    if not found.n_dumps:
+        raise _gave_up(found)
     if found.hang == "open" and found.wait_s > min_wait_s:
         raise _undecided(found)
     if found.hang in (kind, "open") and math.isnan(found.wait_s):
@@ -87,6 +94,19 @@ def _undecided(found: CollectivesProfile) -> NotMeasurable:
         "undumped": found.undumped_ranks == found.unknown_ranks,
     }
     return NotMeasurable(template(DOUBT, values), template(FETCH, values), **values)
+
+
+def _gave_up(found: CollectivesProfile) -> NotMeasurable:
+    """Who waited until the watchdog ended the training, by its log alone."""
+    values: dict[str, Value] = {
+        "collective": found.collective,
+        "waiting": _each(found.waiting_ranks),
+        "several": _are_several(found.waiting_ranks),
+        "wait_s": found.wait_s,
+    }
+    return NotMeasurable(
+        template(GAVE_UP, values), f"To name the rank that did not come: {DUMP[:1].lower()}{DUMP[1:]}", **values
+    )
 
 
 def _wait(found: CollectivesProfile) -> dict[str, Value]:
@@ -176,6 +196,8 @@ def collective_mismatch(found: CollectivesProfile) -> Evidence | None:
     Elements and types are compared where all ranks must agree on them, as in all_reduce (a default without a published
     source: PyTorch's fr_trace compares their shapes too).
     """
+    if not found.n_dumps:
+        raise NotGiven("The run has no dump of a flight recorder.", DUMP)
     if not found.mismatch:
         if found.n_unseen > 0:
             raise NotMeasurable("The dumps do not show what {n:rank} called.", DUMP, n=found.n_unseen)

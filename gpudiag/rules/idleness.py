@@ -50,6 +50,7 @@ def idle_before_work(idle: IdlenessProfile, *, max_lead_s: float = 1200.0) -> Ev
     says=_end_says("after the last work"),
     remedy="End the job and release the GPU when the last trial has ended. Look for a process that still holds memory.",
     refuted_by="Not a problem if the recorder ran on after the job.",
+    explained_by=("rank-missing",),
 )
 def idle_after_work(idle: IdlenessProfile, *, max_trail_s: float = 600.0) -> Evidence | None:
     """The end of the work is not the end of the bill.
@@ -70,7 +71,7 @@ def idle_after_work(idle: IdlenessProfile, *, max_trail_s: float = 600.0) -> Evi
     remedy="Find the process and end or move it: a notebook kernel, a child of a crashed job, or a model server "
     "without requests (nvidia-smi --query-compute-apps=pid,name,used_memory --format=csv).",
     refuted_by="Not a problem if it is a server that must answer at once.",
-    explained_by=("idle-before-work", "idle-after-work"),
+    explained_by=("rank-missing", "idle-before-work", "idle-after-work"),
 )
 def gpu_allocated_idle(idle: IdlenessProfile, *, max_idle_s: float = 600.0) -> Evidence | None:
     """Memory that an idle process holds is lost to everybody else.

@@ -200,7 +200,7 @@ def test_the_limit_of_most_time_is_named_though_its_finding_is_a_note() -> None:
 ])  # fmt: skip
 def test_a_hang_for_nobody_knows_whom_is_said_with_the_use_of_the_gpus(unknown: str, who: str) -> None:
     """A GPU that waits in a collective of NCCL is busy: only the dumps say that nothing is done."""
-    hang = {"hang": "open", "wait_s": 600.0, "n_waiting": 3, "n_ranks": 1024, "unknown_ranks": unknown}
+    hang = {"hang": "open", "n_dumps": 3, "wait_s": 600.0, "n_waiting": 3, "n_ranks": 1024, "unknown_ranks": unknown}
     left_open = verdict("not_assessed", rule="rank-missing", reason="They wait.", remedy="Fetch it.")
     slow = verdict("found", title="Data are slow", summary="Slow.", remedy="Cache them.")
     said = headline(document(

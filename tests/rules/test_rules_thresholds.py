@@ -39,7 +39,8 @@ LOST = pd.DataFrame({"time": [TIMES], "gpu": ["1"], "kind": ["gpu_lost"], "xid":
 FAR = pd.DataFrame({"trial": [9], "name": ["9"], "state": ["PRUNED"], "duration_s": [2000.0], "median_s": [100.0]})
 UNREAD = pd.DataFrame({"path": ["o.db"], "error": ["o.db: is locked."]})
 HUNG = {"collective": "all_reduce number 7", "group": "0", "wait_s": 60.1, "wait_low_s": 60.1, "n_waiting": 2.0,
-        "n_ranks": 3.0, "waiting_ranks": "0, 2", "waiting_since": "2026-02-03T08:00:00+00:00"}  # fmt: skip
+        "n_ranks": 3.0, "n_dumps": 3, "waiting_ranks": "0, 2",
+        "waiting_since": "2026-02-03T08:00:00+00:00"}  # fmt: skip
 STATED = pd.DataFrame({"what": ["COMPLETE"], "stated": [10.0], "found": [8.0]})
 
 FAULTS: dict[str, tuple[type, dict[str, Any], Severity]] = {
@@ -158,7 +159,7 @@ FAULTS: dict[str, tuple[type, dict[str, Any], Severity]] = {
     "collective-stuck": (CollectivesProfile, {**HUNG, "hang": "stuck"}, CRITICAL),
     "collective-mismatch": (
         CollectivesProfile,
-        {"mismatch": "7", "other_ranks": "1", "other_call": "reduce", "usual_call": "barrier"},
+        {"n_dumps": 3, "mismatch": "7", "other_ranks": "1", "other_call": "reduce", "usual_call": "barrier"},
         CRITICAL,
     ),
     "input-unread": (InputsProfile, {"n_inputs": 2, "n_unread": 1, "unread": UNREAD}, WARNING),
@@ -310,11 +311,13 @@ SHORT: list[tuple[str, dict[str, Any], Status | Severity]] = [
     ("rank-missing", {"hang": "stuck"}, OK),
     ("rank-missing", {"hang": "open", "unknown_ranks": "1", "undumped_ranks": "1"}, NOT_ASSESSED),
     ("rank-missing", {"hang": "open", "unknown_ranks": "1", "wait_s": 60.0}, OK),
+    ("rank-missing", {"hang": "open", "n_dumps": 0}, NOT_ASSESSED),
     ("collective-stuck", {"wait_s": 60.0}, OK),
     ("collective-stuck", {"wait_s": NAN}, NOT_ASSESSED),
     ("collective-stuck", {"hang": "missing"}, OK),
     ("collective-stuck", {"hang": "", "wait_s": NAN}, OK),
     ("collective-mismatch", {"mismatch": ""}, OK),
+    ("collective-mismatch", {"mismatch": "", "n_dumps": 0}, NOT_APPLICABLE),
     ("collective-mismatch", {"mismatch": "", "n_unseen": 1}, NOT_ASSESSED),
     ("input-unread", {"n_unread": 0, "unread": UNREAD.iloc[:0]}, NOT_APPLICABLE),
     ("pruned-too-early", {"rho_high": 0.3}, NOT_ASSESSED),

@@ -19,6 +19,7 @@ from typing import Any
 
 import pytest
 
+import gpudiag as gd
 from data.make_samples.__main__ import SAMPLES
 from gpudiag.manifest import read_manifest
 from gpudiag.simulation.cases import CASES, write_case
@@ -31,6 +32,7 @@ NAMES = (
     "tiny-batch-laptop",
     "healthy",
     "slow-rank",
+    "hung-collective",
 )
 RUNS = (
     "hpo-aggressive-pruning",
@@ -128,6 +130,37 @@ def test_slow_rank(samples: Path) -> None:
     log = (samples / "slow-rank" / "train.log").read_text(encoding="utf-8")
     done = [400 * (int(epoch) - 1) + int(step) for epoch, step in re.findall(r"\(train\) \[(\d+)\]\[ *(\d+)/", log)]
     assert len(done) > 30 and sum(after <= before for before, after in pairwise(done)) == 1, "it went back once"
+
+
+def test_hung_collective(samples: Path) -> None:
+    """All ranks but 2 have begun all-reduce 501 and not ended it; log and telemetry tell of the same ten minutes."""
+    folder = samples / "hung-collective"
+    truth = json.loads((folder / "truth.json").read_text(encoding="utf-8"))
+    assert truth["hang"] == {"rank": 2, "collective": 501, "wait_s": 600.0}
+    assert sum(truth["busy_s"]) + sum(truth["idle_s"].values()) == pytest.approx(4 * truth["span_s"], abs=0.1)
+    last, began_s = {}, {}
+    for rank in range(4):
+        entries = json.loads((folder / f"nccl_trace_rank_{rank}.json").read_text(encoding="utf-8"))["entries"]
+        assert [one["collective_seq_id"] for one in entries] == list(range(entries[-1]["record_id"] - 18, 502))[:20]
+        last[rank] = (entries[-1]["collective_seq_id"], entries[-1]["state"])
+        began_s[rank] = entries[-1]["time_created_ns"] / 1e9
+    assert last == {0: (501, "started"), 1: (501, "started"), 2: (500, "completed"), 3: (501, "started")}
+    log = (folder / "train.log").read_text(encoding="utf-8")
+    gave_up = re.findall(r"\[rank(\d)\]:\[E203 ([\d:.]+) .*SeqNum=501, .* ran for (\d+) milliseconds", log)
+    assert [rank for rank, _, _ in gave_up] == ["0", "1", "3"]
+    for rank, clock, ran_ms in gave_up:
+        ended = datetime.fromisoformat(f"2026-02-03T{clock[:15]}+01:00").timestamp()
+        assert ended - began_s[int(rank)] == pytest.approx(int(ran_ms) / 1000, abs=0.002)
+        assert int(ran_ms) >= 600_000
+
+
+def test_the_hung_rank_is_named(samples: Path) -> None:
+    made = gd.diagnose(gd.load_run(samples / "hung-collective"))
+    first = made.findings[0]
+    assert (first.rule, first.severity.value, first.where["missing_ranks"]) == ("rank-missing", "critical", "2")
+    assert first.where["collective"] == "all_reduce number 501" and first.evidence["wait_s"] == 600.0
+    symptoms = {one.rule for one in made.findings if one.caused_by == "rank-missing"}
+    assert symptoms == {"idle-after-work", "gpu-allocated-idle", "gpu-imbalance"}
 
 
 @pytest.mark.slow

@@ -29,6 +29,8 @@ _DETAIL_CHARACTERS = 300
 _ENOUGH_PROGRESS = 3
 _SAYS_LITTLE = (None, "model")
 """Many a text states how many parameters a model has; that alone makes none a log."""
+_WATCHDOG, _BEFORE_IT = "] Watchdog caught", 150
+"""Words of PyTorch's watchdog, and the most characters in which the line says before them whose it is."""
 _NO_LOG = re.compile(r'\s*(?:[{<]|\[\s*[{"\]]|#!|# )|(?s:.*\n)?(?:```|(?:import|from|def|class) \w)')
 """JSON, XML, a script, Markdown, Python: they may quote an error, but nothing of it happened."""
 
@@ -101,12 +103,19 @@ def _events(
     text = text_dtype()
     events = pd.DataFrame({"time": times.time, "kind": pd.Series(kinds, dtype=text)})
     events["line"] = [row.number for row in rows]
-    events["detail"] = pd.Series([line.strip()[:_DETAIL_CHARACTERS] for line in lines], dtype=text)
+    events["detail"] = pd.Series([_detail(line) for line in lines], dtype=text)
     events["gpu"] = pd.Series(gpus, dtype=text)
     events["trial"] = pd.Series([trial_of(line) for line in lines], dtype="Int64")
     events["worker"] = pd.Series(workers, dtype=text)
     events["path"] = as_text(source.path)
     return conform(events, EVENTS), times.clock
+
+
+def _detail(line: str) -> str:
+    """The line in short; of one that a progress bar shares with the watchdog of PyTorch, the latter's words."""
+    at = line.find(_WATCHDOG)
+    begins = [line.find(mark, max(at - _BEFORE_IT, 0), at) for mark in ("[rank", "[E") if at > _BEFORE_IT]
+    return line[next((begin for begin in begins if begin >= 0), 0) :].strip()[:_DETAIL_CHARACTERS]
 
 
 READER: Reader[Trials] = Reader(NAME, recognises, read)

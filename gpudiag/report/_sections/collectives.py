@@ -66,16 +66,31 @@ def undecided_hang(document: Document) -> tuple[str, VerdictEntry] | None:
     open_ = next((v for v in document.of_status(Status.NOT_ASSESSED) if v.rule == RANK_MISSING), None)
     if open_ is None:
         return None
+    if not facts[CollectivesProfile.n_dumps]:
+        return _gave_up(facts), open_
     n, unknown = facts[CollectivesProfile.n_waiting], facts[CollectivesProfile.unknown_ranks]
     waiting = f"{count(n)} of {plural(facts[CollectivesProfile.n_ranks], 'rank')} {'wait' if n > 1 else 'waits'}"
-    who = _ranks(unknown).lower() if unknown.count(", ") < MOST_NAMED else "many others"
+    who = _ranks(unknown).lower() if _are_few(unknown) else "many others"
     has_none = facts[CollectivesProfile.undumped_ranks] == unknown
     lacks = f"there is no dump of {who}" if has_none else f"no dump says how far {who} came"
     return f"{waiting} in a collective, and {lacks}", open_
 
 
+def _gave_up(facts: TopicValues) -> str:
+    """What a log alone tells of the collective in which the watchdog ended the training."""
+    waiting, wait_s = facts[CollectivesProfile.waiting_ranks], facts.get(CollectivesProfile.wait_s)
+    who = _ranks(waiting) if _are_few(waiting) else plural(facts[CollectivesProfile.n_waiting], "rank")
+    return f"{who} gave up {safe(facts[CollectivesProfile.collective])} after {duration(wait_s)}"
+
+
+def _are_few(ranks: str) -> bool:
+    return ranks.count(", ") < MOST_NAMED
+
+
 def _said(facts: TopicValues, timezone: str) -> str:
     """The hang in one or two sentences."""
+    if not facts[CollectivesProfile.n_dumps]:
+        return f"{_gave_up(facts)}, by the log, which does not say for which rank they waited."
     missing, waiting = (_ranks(facts[name]) for name in (
         CollectivesProfile.missing_ranks, CollectivesProfile.waiting_ranks
     ))  # fmt: skip

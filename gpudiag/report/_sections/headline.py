@@ -145,7 +145,7 @@ def _first_sentence(document: Document, use: Use) -> str:
         return _sentence(apart.title)
     used, first = _used(document, use) or _completed(document), first_finding(document, document.findings)
     if hang := hang_told_first(document):
-        return _sentence(f"{used}, {_joins(document, use)} {hang[0]}" if used else hang[0])
+        return _sentence(f"{used}, {_joins(document, use)} {within(hang[0])}" if used else hang[0])
     serious = first is not None and first.severity is not Severity.NOTE and first.rule not in OF_USE
     fault = within(first.title) if first is not None and serious else ""
     if not used:

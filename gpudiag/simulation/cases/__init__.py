@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from gpudiag.errors import ConfigError, nearest
-from gpudiag.simulation.cases import aggressive_pruning, healthy, second_worker, slow_rank
+from gpudiag.simulation.cases import aggressive_pruning, healthy, hung_collective, second_worker, slow_rank
 from gpudiag.simulation.cases.case import Case
 
 CASES: dict[str, Callable[..., Case]] = {
@@ -14,6 +14,7 @@ CASES: dict[str, Callable[..., Case]] = {
     "healthy": healthy.make,
     "second-worker": second_worker.make,
     "slow-rank": slow_rank.make,
+    "hung-collective": hung_collective.make,
 }
 
 

@@ -85,6 +85,8 @@ def _of_training(simulated: SimulatedTraining) -> Iterator[str]:
     yield f"window {high - low:.1f} s on {len(simulated.history.ranks)} GPUs"
     for rank, talked_s in enumerate(simulated.talked_s()):
         yield f"rank {rank}: {talked_s:.1f} s in collectives"
+    if hang := simulated.spec.between.hang:
+        yield f"rank {hang.rank} never came to all-reduce {hang.step + 1}"
     shares = {cause: 100 * idle_s / seconds for cause, idle_s in simulated.idle_s().items() if idle_s > 0}
     yield "time without a kernel: " + ", ".join(f"{cause} {share:.2f} %" for cause, share in shares.items())
     yield "in seconds: `truth.json`"

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 import numpy as np
+import pandas as pd
 
+from gpudiag.simulation.trainings.dumps import watchdog_lines
 from gpudiag.simulation.trainings.spec import TrainingSpec
 from gpudiag.simulation.trainings.world import RankHistory, TrainingHistory
 
@@ -13,8 +15,8 @@ Stamp = Callable[[float], str]
 """``2026-02-03 09:00:12,345`` of a time in seconds since the start."""
 
 
-def log_lines(spec: TrainingSpec, history: TrainingHistory, stamp: Stamp) -> Iterator[str]:
-    """The lines of rank 0, in order of time."""
+def log_lines(spec: TrainingSpec, history: TrainingHistory, stamp: Stamp, origin: pd.Timestamp) -> Iterator[str]:
+    """The lines of rank 0, in order of time, and those of every rank's watchdog. ``origin``: the start, local time."""
     rank, window = history.ranks[0], _Window()
     position = -1
     for moment in history.moments:
@@ -31,6 +33,8 @@ def log_lines(spec: TrainingSpec, history: TrainingHistory, stamp: Stamp) -> Ite
                 window = _Window(tuple(window.epoch) if in_epoch < spec.steps_per_epoch else ())
         elif moment.what == "checkpoint":
             yield f"{stamp(moment.at_s)} INFO Saving checkpoint at step {moment.step}"
+        elif moment.what == "timeout" and spec.between.hang:
+            yield from watchdog_lines(spec.between.hang, history, moment.at_s, origin)
         else:
             epoch = moment.step // spec.steps_per_epoch
             yield f"{stamp(moment.at_s)} INFO Epoch(val) [{epoch}][20/20] accuracy: {0.5 + 0.01 * epoch:.4f}"

@@ -46,6 +46,18 @@ class StepSpec:
 
 
 @dataclass(frozen=True)
+class Hang:
+    """After ``step`` steps one rank waits for its next batch for ever. The others wait for it in their all-reduce,
+    until after ``timeout_s`` the watchdog has every rank dump its flight recorder, of ``buffer`` entries, and ends all.
+    """
+
+    step: int
+    rank: int = 0
+    timeout_s: float = 600.0
+    buffer: int = 20
+
+
+@dataclass(frozen=True)
 class Between:
     """What lies between steps. Evaluation keeps the GPU busy for ``evaluate_share`` of its time; a checkpoint does not.
 
@@ -62,6 +74,7 @@ class Between:
     crashes: tuple[int, ...] = ()
     down_s: float = 120.0
     trail_s: float = 20.0
+    hang: Hang | None = None
 
 
 @dataclass(frozen=True)
@@ -102,7 +115,7 @@ class TrainingSpec:
 
 def check(spec: TrainingSpec) -> TrainingSpec:
     """``spec`` if it can be simulated. Raises ConfigError that names what cannot."""
-    loader = spec.loader
+    loader, hang = spec.loader, spec.between.hang
     conditions = {
         "epochs, steps_per_epoch, pieces, log_every and workers must be at least 1": min(
             spec.epochs,
@@ -115,6 +128,8 @@ def check(spec: TrainingSpec) -> TrainingSpec:
         >= 1,
         "pace must hold a positive number for each rank": bool(spec.pace) and min(spec.pace) > 0,
         "gpu_s must be above 0": spec.step.gpu_s > 0,
+        "a training hangs on one of several ranks": not hang
+        or (len(spec.pace) > 1 and 0 <= hang.rank < len(spec.pace) and hang.step > 0),
         "a training that crashes needs checkpoints": not spec.between.crashes or spec.between.checkpoint_every > 0,
     }
     for condition, holds in conditions.items():

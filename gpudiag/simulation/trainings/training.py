@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +18,7 @@ from gpudiag.simulation.files import json_lines, log_timestamp, toml_lines, writ
 from gpudiag.simulation.spec import Spec
 from gpudiag.simulation.tables import origin_of
 from gpudiag.simulation.telemetry_log import sample
+from gpudiag.simulation.trainings.dumps import dump_document
 from gpudiag.simulation.trainings.host import host_samples, memory_course
 from gpudiag.simulation.trainings.log import log_lines
 from gpudiag.simulation.trainings.spec import TrainingSpec, check
@@ -57,10 +59,15 @@ class SimulatedTraining:
         busy = [round(busy_s(rank, low, high), 3) for rank in self.history.ranks]
         talked = [round(seconds, 3) for seconds in self.talked_s()]
         span_s = round(high - low, 3)
-        return {"span_s": span_s, "busy_s": list(busy), "collectives_s": list(talked), "idle_s": dict(waits)}
+        out: JsonObject = {"span_s": span_s, "busy_s": list(busy), "collectives_s": list(talked), "idle_s": dict(waits)}
+        if hang := self.spec.between.hang:
+            out["hang"] = {"rank": hang.rank, "collective": hang.step + 1, "wait_s": hang.timeout_s}
+        return out
 
     def write(self, folder: str | Path) -> Path:
-        """Write gpu.csv, train.log, a trace a rank where steps were profiled, run.toml and truth.json."""
+        """Write gpu.csv, train.log, a trace a rank where steps were profiled, a dump a rank where it hung, run.toml
+        and truth.json.
+        """
         folder = Path(folder)
         folder.mkdir(parents=True, exist_ok=True)
         write_text(folder / "gpu.csv", self._record_lines())
@@ -74,6 +81,7 @@ class SimulatedTraining:
             text = json.dumps(document).encode()
             (folder / name).write_bytes(gzip.compress(text, mtime=0))
             names.append(name)
+        names += self._write_dumps(folder)
         toml: JsonObject = {"name": self.spec.name, "timezone": self.spec.timezone, "telemetry": ["gpu.csv"]}
         toml |= {"artifacts": names[1:]} if names[1:] else {}
         toml["settings"] = {"cpu_cores": self.spec.cores}
@@ -81,6 +89,18 @@ class SimulatedTraining:
         write_text(folder / "run.toml", toml_lines(toml))
         write_text(folder / "truth.json", json_lines(self.truth()))
         return folder
+
+    def _write_dumps(self, folder: Path) -> Iterator[str]:
+        """A dump a rank where the training hung, written when the watchdog ended it."""
+        hang = self.spec.between.hang
+        origin = origin_of(_frame(self.spec))
+        for number in range(len(self.history.ranks) if hang else 0):
+            assert hang is not None
+            path = folder / f"nccl_trace_rank_{number}.json"
+            write_text(path, [json.dumps(dump_document(hang, self.history, number, origin))])
+            written_s = origin.timestamp() + self.history.moments[-1].at_s
+            os.utime(path, (written_s, written_s))
+            yield path.name
 
     def _record_lines(self) -> Iterator[str]:
         """The telemetry as ``gpudiag record --host`` writes it."""
@@ -111,7 +131,8 @@ def simulate_training(spec: TrainingSpec | None = None, *, seed: int = 0) -> Sim
     samples = sample(frame, History([], busy, used), seed, -spec.telemetry.lead_s, history.end_s + spec.telemetry.lag_s)
     ticks = samples.loc[samples["gpu"] == "0", "true_s"].to_numpy(float)
     host = host_samples(spec, history, ticks) if spec.host_metrics else pd.DataFrame({"true_s": []})
-    lines = log_lines(spec, history, lambda at: log_timestamp(frame, at)) if spec.log != "none" else ()
+    local = origin_of(frame).tz_convert(spec.timezone)
+    lines = log_lines(spec, history, lambda at: log_timestamp(frame, at), local) if spec.log != "none" else ()
     return SimulatedTraining(spec, history, samples, host, tuple(lines))
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from gpudiag.simulation.trainings.spec import LoaderSpec, TrainingSpec
+from gpudiag.simulation.trainings.spec import Hang, LoaderSpec, TrainingSpec
 
 AHEAD = 2
 """Steps that the host may be ahead of its GPU: the launch queue is finite."""
@@ -199,6 +199,9 @@ def train(spec: TrainingSpec, seed: int) -> TrainingHistory:
         rank.spend("startup", between.startup_s)
         rank.loader.begin(rank.now)
     while number < total:
+        if between.hang and number == between.hang.step:
+            moments.append(_hang(between.hang, ranks, number))
+            break
         _one_step(spec, ranks, number, fresh)
         number, fresh = number + 1, ""
         moments.append(Moment(max(rank.now for rank in ranks), "step", number))
@@ -236,6 +239,19 @@ def _one_step(spec: TrainingSpec, ranks: list[_Rank], number: int, fresh: str) -
     for rank, start, wait in zip(ranks, began, waited, strict=True):
         rank.finish(number + 1)
         rank.held.steps.append(StepTime(number, start, rank.now, wait))
+
+
+def _hang(hang: Hang, ranks: list[_Rank], number: int) -> Moment:
+    """The step in which one rank does not come; it ends when the first of the others has waited for the timeout."""
+    waiting = [rank for at, rank in enumerate(ranks) if at != hang.rank]
+    for rank in waiting:
+        rank.step(first="", slows=1.0)
+    ends = min(rank.now for rank in waiting) + hang.timeout_s
+    for rank in waiting:
+        rank.talk(ends)
+        rank.until("sync", ends)
+    ranks[hang.rank].until("loader", ends)
+    return Moment(ends, "timeout", number + 1)
 
 
 def _together(ranks: list[_Rank], state: str, seconds: float) -> None:
