@@ -36,6 +36,7 @@ class MfuProfile(Profile, topic="mfu"):
     withheld: Fact[Statement] = fact("why there is no MFU, '' where there is")
     parameters: Fact[float] = fact("parameters that a token passes", label="parameters")
     trained_parameters: Fact[float] = fact("of these, parameters that are trained", label="trained parameters")
+    sharded: Fact[bool] = fact("the trained ones may be the share of one rank, and all be trained")
     parameters_from: Fact[str] = fact("who states them: run.toml, log, '' for nobody")
     low_tokens_s_per_gpu: Fact[float] = fact("tokens per second of one GPU in steps at their usual pace, at least")
     high_tokens_s_per_gpu: Fact[float] = fact("the same, at most", label="tokens per second of a GPU")
@@ -66,7 +67,7 @@ def measure_mfu(run: Run) -> MfuProfile:
     if math.isnan(rate.high) and math.isnan(active_pct) and not own.kind:
         raise NotMeasurable(rate.why.template, STATE, **rate.why.values)
     peaks, why = _peaks(run, used, model.dtype)
-    low_flops, high_flops = _flops_per_token(model.parameters, model.trained)
+    low_flops, high_flops = _flops_per_token(model.parameters, model.trained, sharded=model.sharded)
     least, most = rate.low * low_flops / TERA, rate.high * high_flops / TERA
     # What is above the peak of a format cannot have been done in it.
     could = {name: peak for name, peak in sorted(peaks.items(), key=lambda item: item[1]) if least <= peak}
@@ -85,6 +86,7 @@ def measure_mfu(run: Run) -> MfuProfile:
         withheld=why,
         parameters=model.parameters,
         trained_parameters=model.trained,
+        sharded=model.sharded,
         parameters_from=model.source,
         low_tokens_s_per_gpu=rate.low,
         high_tokens_s_per_gpu=rate.high,
@@ -108,16 +110,17 @@ def _used(run: Run) -> list[str]:
     return [str(gpu) for gpu in most.index[most > UNUSED_PCT]]
 
 
-def _flops_per_token(parameters: float, trained: float) -> tuple[float, float]:
+def _flops_per_token(parameters: float, trained: float, *, sharded: bool) -> tuple[float, float]:
     """FLOPs of forward and backward, the bounds. Forward takes 2 a parameter, the gradient of the weights 2 a trained
     one, that of the activations 2 for each through which it passes: the trained ones at least, all at most. So these
-    are 6 where all are trained (Kaplan et al., arXiv 2001.08361), and 2 to 4 for a frozen model with small adapters.
+    are 6 where all are trained (Kaplan et al., arXiv 2001.08361), and 2 to 4 for a frozen model with small adapters;
+    2 to 6 where the trained ones may be the share of one rank.
     """
     if math.isnan(parameters):
         return 6 * trained, math.nan
     if trained >= (1 - SAME) * parameters:
         return 6 * parameters, 6 * parameters
-    return 2 * parameters + 4 * trained, 4 * parameters + 2 * trained
+    return 2 * parameters + 4 * trained, 6 * parameters if sharded else 4 * parameters + 2 * trained
 
 
 def _capped(pct: float) -> float:

@@ -281,3 +281,19 @@ def test_goodput_is_the_time_of_steps_that_were_not_lost(tmp_path: Path, seed: i
 def test_a_log_that_begins_with_a_step_says_nothing_of_the_start_up(tmp_path: Path) -> None:
     p = measured(tmp_path, megatron(train(random.Random(0), 600, 1.0), 20))
     assert math.isnan(p.startup_s) and p.goodput_pct == pytest.approx(p.productive_pct)
+
+
+@pytest.mark.parametrize("stamped_lines", [False, True])
+def test_a_stated_time_that_holds_the_evaluation_is_no_time_of_steps(tmp_path: Path, stamped_lines: bool) -> None:
+    """nanoGPT states the time of a step with what came before it: 300 steps of 0.5 s, each 50 an evaluation of 20 s."""
+    lines, at_s = ["number of parameters: 123.59M"], 0.0
+    for step in range(300):
+        took_s = 0.5 + (20 if step and step % 50 == 0 else 0)
+        lines += [f"step {step}: train loss 3.0, val loss 3.1"] if took_s > 1 else []
+        at_s += took_s
+        stamp = f"{BEGIN + timedelta(seconds=at_s):%Y-%m-%d %H:%M:%S} " if stamped_lines else ""
+        lines.append(f"{stamp}iter {step}: loss 3.1234, time {1000 * took_s:.2f}ms, mfu 35.12%")
+    said = measured(tmp_path, lines)
+    assert said.step_s == pytest.approx(0.5, rel=0.02)
+    assert (said.n_pauses, said.evaluations_s) == (5, pytest.approx(100, abs=3))
+    assert said.productive_pct == pytest.approx(100 * 150 / 250, abs=2)

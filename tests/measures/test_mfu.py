@@ -164,6 +164,16 @@ def test_a_frozen_model_takes_two_to_four_flops_a_parameter() -> None:
     )
 
 
+def test_what_may_be_the_share_of_one_rank_leaves_open_whether_all_are_trained() -> None:
+    """With FSDP Hugging Face counts the parameters of one rank: an eighth of all on eight GPUs."""
+    n, t = 8_030_261_248, 1_003_782_656
+    line, known = f"  Number of trainable parameters = {t:,}", {"tokens_s": 7700.0, "tokens_of": "gpu", "dtype": "bf16"}
+    p = measure_mfu(made(line, n_gpus=8, parameters=n, **known))
+    by_hand = (2 * n + 4 * t) * 7700 / BF16_H100, 6 * n * 7700 / BF16_H100
+    assert p.sharded and bracket(p) == pytest.approx(tuple(100 * part for part in by_hand))
+    assert not measure_mfu(made(line.replace("1,003", "1,203"), n_gpus=8, parameters=n, **known)).sharded
+
+
 def test_trained_parameters_alone_are_a_lower_bound() -> None:
     p = measure_mfu(made("Number of trainable parameters = 124,439,808", tokens_s=1e5, tokens_of="gpu", dtype="bf16"))
     assert p.mfu_low_pct == pytest.approx(100 * 6 * 124_439_808 * 1e5 / BF16_H100) and math.isnan(p.mfu_high_pct)
@@ -295,8 +305,9 @@ def test_a_folder_with_telemetry_and_a_log_of_torchtitan(tmp_path: Path) -> None
     (note,) = mfu(d.document)
     assert note == Note(
         "The model did 37 % of the FLOPs that the GPU can do (MFU): 6 × 8.03 B parameters × 7,700 tokens/s a GPU, of "
-        "989 TFLOP/s (bf16). Attention is not in it; embeddings are, though many are only looked up. The log itself "
-        "states 40 % (with attention, and of an A100's peak where it does not know the GPU)."
+        "989 TFLOP/s (bf16). Attention is not in it; embeddings and all experts of a mixture are, though a token "
+        "passes few of them. The log itself states 40 % (with attention, and of an A100's peak where it does not know "
+        "the GPU)."
     )
 
 

@@ -14,12 +14,13 @@ from gpudiag.report._sections.mfu import mfu
 
 KNOWN: dict[str, Any] = {
     "mfu_low_pct": 38.0, "mfu_high_pct": 38.0, "withheld": "", "parameters": 124e6, "trained_parameters": 124e6,
+    "sharded": False,
     "parameters_from": "log", "low_tokens_s_per_gpu": 142_300.0, "high_tokens_s_per_gpu": 142_300.0,
     "training_gpus": 1.0, "dtype": "bf16", "formats": "bf16", "low_peak_tflops": 312.0, "high_peak_tflops": 312.0,
     "tensor_active_pct": None, "log_mfu_pct": None, "log_tflops": None, "log_kind": "",
 }  # fmt: skip
 NO_MFU = {"mfu_low_pct": None, "mfu_high_pct": None, "formats": "", "low_peak_tflops": None, "high_peak_tflops": None}
-OF_WHAT = " Attention is not in it; embeddings are, though many are only looked up."
+OF_WHAT = " Attention is not in it; embeddings and all experts of a mixture are, though a token passes few of them."
 
 
 def said(**facts: Any) -> str:
@@ -59,6 +60,11 @@ def test_a_bracket_says_what_would_narrow_it() -> None:
 )
 def test_frozen_parameters_take_less(trained: float, words: str) -> None:
     assert words in said(trained_parameters=trained)
+
+
+def test_a_count_that_may_be_of_one_rank_says_so() -> None:
+    words = "2.5 to 6 × 124 M parameters (15.5 M of them trained, or that is the share of one rank)"
+    assert words in said(trained_parameters=15.5e6, sharded=True)
 
 
 def test_trained_parameters_alone_are_a_lower_bound() -> None:

@@ -54,7 +54,8 @@ def _is_course(part: pd.DataFrame) -> bool:
 
 def _course(part: pd.DataFrame) -> pd.DataFrame:
     """What a line states of its own steps is their time, with what such lines usually leave out, and the rest of the
-    interval a pause. Where it states none, the interval holds a pause if it took far longer than its steps usually do.
+    interval a pause. Where it states none, or one far beyond the usual beside other work that the log tells of, the
+    interval holds a pause if it took far longer than its steps usually do.
     """
     took, stated, n = (part[name].to_numpy(float) for name in ("took_s", "stated_s", "n"))
     first = part["first"].to_numpy()
@@ -66,6 +67,9 @@ def _course(part: pd.DataFrame) -> pd.DataFrame:
     alone = timed & (part["since"] == "").to_numpy()  # with nothing but steps
     shown = alone if alone.sum() >= ENOUGH else timed
     usual_s = weighted_quantiles((took / steps)[shown], n[shown], (0.5,))[0] if shown.any() else math.nan
+    told = (part["since"] != "").to_numpy()
+    holds = told & (stated - n * usual_s >= PAUSE_S) & (stated >= PAUSE_TIMES * n * usual_s)  # as nanoGPT's times do
+    stated = np.where(holds, np.nan, stated)
     silent = np.isnan(stated)
     left_out_s = max(_median(((took - stated) / steps)[shown & ~silent]), 0.0)
     own = np.where(silent, n * usual_s, np.minimum(stated + n * left_out_s, took))

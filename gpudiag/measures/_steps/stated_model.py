@@ -12,6 +12,8 @@ from gpudiag.statement import NOTHING, Statement
 
 SAME = 0.01
 """Numbers of parameters this close are of one model: summaries round to three digits, nanoGPT leaves out positions."""
+MOST_RANKS = 8
+"""Of one host, where the telemetry is that of fewer GPUs."""
 _POWERS = {"": 1.0, "k": 1e3, "m": 1e6, "b": 1e9, "t": 1e12}
 _WHOLE = r"(\d[\d,]{0,24})()"
 _N = r"(\d[\d,]{0,24}(?:\.\d{1,12})?) ?([kmbt])?\b"
@@ -43,7 +45,8 @@ class StatedModel:
     """Numbers that nobody states are NaN, a format is ''.
 
     ``parameters``: all that a token passes; ``trained``: of these, or all that is known where ``parameters`` is NaN.
-    ``why``: why neither is known. ``tokens_per_step``: of all GPUs together.
+    ``sharded``: ``trained`` may be the share of one rank. ``why``: why neither is known. ``tokens_per_step``: of all
+    GPUs together.
     """
 
     parameters: float
@@ -51,6 +54,7 @@ class StatedModel:
     source: str
     dtype: str
     tokens_per_step: float
+    sharded: bool
     why: Statement = NOTHING
 
 
@@ -64,7 +68,14 @@ def stated_model(run: Run) -> StatedModel:
     parameters, trained, why = _parameters(said, toml.parameters)
     known = not math.isnan(parameters) or not math.isnan(trained)
     source = "run.toml" if toml.parameters else "log" if known else ""
-    return StatedModel(parameters, trained, source, dtype, per_step, why)
+    sharded = bool(toml.parameters) and not _numbers(_TOTAL, said) and _is_share(trained, parameters, len(run.gpus))
+    return StatedModel(parameters, trained, source, dtype, per_step, sharded, why)
+
+
+def _is_share(trained: float, parameters: float, n_gpus: int) -> bool:
+    """Whether it is all of them over a number of ranks, as Hugging Face counts a model that FSDP or ZeRO divides."""
+    ranks = parameters / trained if trained > 0 else math.nan
+    return 1.5 < ranks <= max(n_gpus, MOST_RANKS) and abs(ranks - round(ranks)) <= SAME * ranks
 
 
 def _parameters(said: list[str], stated: int | None) -> tuple[float, float, Statement]:

@@ -35,7 +35,7 @@ def _bracket(facts: TopicValues) -> str:
     part = interval(low, high, "%") if high is not None else f"at least {share(low)}"
     gpus = "GPUs" if (facts.get(MfuProfile.training_gpus) or 0) > 1 else "GPU"
     said = f"The model did {part} of the FLOPs that the {gpus} can do (MFU): {_flops(facts)}, of {_peak(facts)}."
-    said += " Attention is not in it; embeddings are, though many are only looked up."
+    said += " Attention is not in it; embeddings and all experts of a mixture are, though a token passes few of them."
     open_ = _open(facts)
     return said + (f" To narrow it, state {listed(open_)} under [training] in run.toml." if open_ else "")
 
@@ -48,9 +48,12 @@ def _flops(facts: TopicValues) -> str:
     elif trained is None or trained >= parameters:
         made = f"6 × {abbreviated(parameters)} parameters"
     else:
-        least, most = (number(round(base + (6 - base) * trained / parameters, 1)) for base in (2, 4))
+        sharded = facts[MfuProfile.sharded]
+        bounds = (2 + 4 * trained / parameters, 6 if sharded else 4 + 2 * trained / parameters)
+        least, most = (number(round(bound, 1)) for bound in bounds)
         factor = least if least == most else f"{least} to {most}"
-        made = f"{factor} × {abbreviated(parameters)} parameters ({abbreviated(trained)} of them trained)"
+        of_them = f"{abbreviated(trained)} of them trained{', or that is the share of one rank' if sharded else ''}"
+        made = f"{factor} × {abbreviated(parameters)} parameters ({of_them})"
     low, high = facts[MfuProfile.low_tokens_s_per_gpu], facts[MfuProfile.high_tokens_s_per_gpu]
     tokens = abbreviated(high) if low == high else f"{abbreviated(low)} to {abbreviated(high)}"
     n_gpus = facts.get(MfuProfile.training_gpus)
