@@ -99,9 +99,10 @@ def as_side(given: RunLike, role: str) -> Side:
     analysis = known if isinstance(known, Analysis) else Analysis(as_run(given))
     side = Side(analysis, analysis.run.info.name)
     if side.run.trials.empty and side.run.gpu.empty:
+        name = " ".join(side.name.split())  # a sentence is one line, whatever a run is called
         raise InputError(
-            f"the {role} '{side.name}' holds neither trials nor GPU telemetry, so there is nothing to compare; "
-            "check its inputs with gpudiag inspect."
+            f"the {role} '{name}' holds neither trials nor GPU telemetry, so there is nothing to compare; check its "
+            "inputs with gpudiag inspect."
         )
     return side
 

@@ -16,16 +16,18 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from smallruns import gpu, run
+from smallruns import T0, gpu, run, steps_of
 from writtendumps import START, Call, Dump, calls
 
 import gpudiag as gd
 from gpudiag.diagnosis import diagnose
 from gpudiag.errors import NotGiven
+from gpudiag.measures._waits.watchdog import given_up
 from gpudiag.measures.collectives import CollectivesProfile, measure_collectives
 from gpudiag.report._render.blocks import Note
 from gpudiag.report._sections.collectives import collectives
 from gpudiag.rules._engine.verdict import Severity, Status
+from gpudiag.schema import EVENTS, conform, text_dtype
 
 RULES = ("rank-missing", "collective-stuck", "collective-mismatch")
 AFTER_S = 900.0
@@ -427,3 +429,10 @@ def test_ranks_that_no_dump_states_are_not_all(tmp_path: Path) -> None:
         os.utime(path, (REAL_END_S, REAL_END_S))
     (found,) = gd.diagnose(gd.load_run(folder)).findings
     assert found.rule == "collective-stuck" and found.summary.startswith("All 2 ranks with a dump came to broadcast")
+
+
+def test_an_event_of_nccl_that_is_no_timeout_says_nothing() -> None:
+    """Nor where no event of the log has the number of a line."""
+    events = conform(pd.DataFrame({"time": [T0], "kind": ["nccl"], "detail": ["NCCL error"]}), EVENTS)
+    events = events.assign(line=pd.Series([None], dtype=text_dtype()))
+    assert given_up(run(steps=steps_of([(1.0, 1), (2.0, 2)]), events=events)) is None

@@ -35,6 +35,8 @@ def given_up(run: Run) -> GivenUp | None:
     events = run.events[run.events["kind"].eq("nccl")]
     found = events["detail"].astype("object").fillna("").astype(str).str.extract(_LINE)
     found = found.join(events.reindex(columns=["time", "line", "path"]))[found["seq"].notna()]
+    if found.empty:
+        return None
     if len(run.steps) and "path" in run.steps and "line" in run.steps:
         went_on = found["path"].map(run.steps.groupby("path")["line"].max())
         found = found[~(found.groupby("path")["line"].transform("max") < went_on)]
