@@ -315,3 +315,17 @@ def test_part_of_a_run_is_of_the_same_model(tmp_path: Path) -> None:
     whole = gd.load_run(write(tmp_path))
     part = whole.between("2025-10-24 19:10", None)
     assert measure_mfu(part).parameters == 8_030_261_248
+
+
+def test_a_second_training_in_a_log_counts_the_tokens_of_the_same_gpus(tmp_path: Path) -> None:
+    """An attempt of three lines, too few to count, and one that begins at the first step again."""
+    folder = write(tmp_path)
+    head, *samples = (folder / "gpu.csv").read_text().splitlines()
+    of_both = [one for line in samples for one in (line, line.replace(", 0, ", ", 1, ", 1))]
+    (folder / "gpu.csv").write_text("\n".join([head, *of_both]) + "\n")
+    log = folder / "train.log"
+    lines = log.read_text().splitlines()
+    first = [line for line in lines if "step:" in line][:3]
+    log.write_text("\n".join([lines[0], *first, *lines]))
+    p = measure_mfu(gd.load_run(folder))
+    assert p.low_tokens_s_per_gpu == p.high_tokens_s_per_gpu == 7700

@@ -19,6 +19,7 @@ WHOLE_SECONDS_S = 10.0
 AT_ONCE = 10
 """Times the usual steps between two lines that no training does within the first second of a bar."""
 COLUMNS = (
+    "path",
     "training",
     "rank",
     "trial",
@@ -49,15 +50,15 @@ def step_intervals(run: Run) -> pd.DataFrame:
     was complete or another is named, else a new attempt: the training was resumed. If its steps begin at the first and
     the log tells of no checkpoint, it is another training, named ``FILE (2)`` and so on.
 
-    Columns: ``training`` (file), ``rank`` and ``trial`` (NaN without), ``unit``, ``attempt`` from 0, ``start`` and
-    ``end`` (UTC; NaT without timestamps), ``done`` (steps since the first epoch began, at the end), ``n`` (steps in
-    it), ``took_s`` (by timestamps, else by the bar's clock, else as stated; NaN unknown), ``stated_s`` (n times the
-    stated mean of just these steps, NaN where none is stated), ``loader_s`` (n times the stated wait for data),
-    ``tokens_s`` (stated tokens per second, mean over its steps; NaN where a line states none),
-    ``first`` (with the first steps of its attempt), ``resumed`` (time from the last line of the attempt before),
-    ``repeated`` (steps done before), ``since`` (other work that the log tells of in it, '' for none), ``begun_s`` (time
-    since the log's first timestamp, at the end; NaN unknown). What the log tells of behind its last step is an interval
-    without steps.
+    Columns: ``path`` (file), ``training`` (its name), ``rank`` and ``trial`` (NaN without), ``unit``, ``attempt``
+    from 0, ``start`` and ``end`` (UTC; NaT without timestamps), ``done`` (steps since the first epoch began, at the
+    end), ``n`` (steps in it), ``took_s`` (by timestamps, else by the bar's clock, else as stated; NaN unknown),
+    ``stated_s`` (n times the stated mean of just these steps, NaN where none is stated), ``loader_s`` (n times the
+    stated wait for data), ``tokens_s`` (stated tokens per second, mean over its steps; NaN where a line states
+    none), ``first`` (with the first steps of its attempt), ``resumed`` (time from the last line of the attempt
+    before), ``repeated`` (steps done before), ``since`` (other work that the log tells of in it, '' for none),
+    ``begun_s`` (time since the log's first timestamp, at the end; NaN unknown). What the log tells of behind its
+    last step is an interval without steps.
     """
     parts = []
     ordered = run.steps.drop_duplicates().sort_values(["path", "line"], kind="stable")
@@ -67,11 +68,11 @@ def step_intervals(run: Run) -> pd.DataFrame:
             main = max((parts for parts in found if parts), key=_extent, default=[])
             for number, part in enumerate(main, 1):
                 name = str(path) if number == 1 else f"{path} ({number})"
-                parts.append(part.assign(training=name, rank=rank, trial=trial))
+                parts.append(part.assign(path=str(path), training=name, rank=rank, trial=trial))
     if not parts:
         return pd.DataFrame(columns=list(COLUMNS))
     out = pd.concat(parts, ignore_index=True)[list(COLUMNS)]
-    out["training"] = out["training"].astype(text_dtype())
+    out = out.astype(dict.fromkeys(("path", "training"), text_dtype()))
     return out
 
 

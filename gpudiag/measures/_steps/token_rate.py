@@ -56,7 +56,7 @@ def token_rate(run: Run, tokens_per_step: float, used: list[str]) -> TokenRate:
 
 def _tokens_of(run: Run, whole: pd.DataFrame) -> set[str]:
     """Whose tokens the lines of these trainings count; '' is unknown."""
-    lines = run.steps[run.steps["path"].isin(whole["training"]) & (run.steps["tokens_s"] > 0)]
+    lines = run.steps[run.steps["path"].isin(whole["path"]) & (run.steps["tokens_s"] > 0)]
     return set(lines["tokens_of"].fillna("")) if "tokens_of" in lines else {""}
 
 
