@@ -15,6 +15,7 @@ from gpudiag.readers.artifacts import (
     flight_recorder,
     flight_recorder_pickle,
     hydra_multirun,
+    jobstats_table,
     lightning_csv,
     nextflow_trace,
     nsight_systems,
@@ -50,6 +51,7 @@ _FORMATS: tuple[Reader[Trials], ...] = (
     xla_profiler.READER,
     flight_recorder.READER,
     flight_recorder_pickle.READER,
+    jobstats_table.READER,
 )
 
 
