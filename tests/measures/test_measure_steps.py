@@ -297,3 +297,35 @@ def test_a_stated_time_that_holds_the_evaluation_is_no_time_of_steps(tmp_path: P
     assert said.step_s == pytest.approx(0.5, rel=0.02)
     assert (said.n_pauses, said.evaluations_s) == (5, pytest.approx(100, abs=3))
     assert said.productive_pct == pytest.approx(100 * 150 / 250, abs=2)
+
+
+def plain_steps(begin_s: float, n: int, every: int = 10, total: str = "") -> list[str]:
+    """Lines of steps of a second each."""
+    moments = [(step, BEGIN + timedelta(seconds=begin_s + step)) for step in range(every, n + 1, every)]
+    return [f"{moment:%Y-%m-%d %H:%M:%S} step {step}{total} loss 2.1" for step, moment in moments]
+
+
+@pytest.mark.parametrize("evaluates", [True, False])
+def test_epochs_that_no_line_numbers_are_one_training(tmp_path: Path, evaluates: bool) -> None:
+    """Three epochs of 60 steps, with 40 s between them: their steps are counted anew, and always end at 60."""
+    lines = []
+    for epoch in range(3):
+        lines += plain_steps(100.0 * epoch, 60)
+        lines += [f"{BEGIN + timedelta(seconds=100 * epoch + 60):%Y-%m-%d %H:%M:%S} validating"] if evaluates else []
+    said = measured(tmp_path, lines)
+    assert (said.n_trainings, said.n_resumed, said.n_pauses) == (1, 0, 2)
+    assert said.pauses_s == pytest.approx(80, abs=1) and said.evaluations_s == (said.pauses_s if evaluates else 0)
+
+
+@pytest.mark.parametrize("ends", [50, 70])
+def test_steps_that_begin_anew_and_end_elsewhere_are_other_trainings(tmp_path: Path, ends: int) -> None:
+    said = measured(tmp_path, [*plain_steps(0, 60), *plain_steps(100, ends)])
+    assert (said.n_trainings, said.n_resumed) == (2, 0)
+
+
+def test_a_restart_from_the_first_step_is_a_resumption_where_the_log_tells_of_it(tmp_path: Path) -> None:
+    """100 steps, 100 s down, and all of them again."""
+    told = "torch.distributed.elastic: restarting worker group"
+    said = measured(tmp_path, [*plain_steps(0, 100, total="/900"), told, *plain_steps(200, 300, total="/900")])
+    assert (said.n_trainings, said.n_resumed, said.n_repeated) == (1, 1, 100)
+    assert said.down_s == pytest.approx(100) and said.resumption_s == pytest.approx(200)

@@ -15,9 +15,10 @@ from gpudiag.run import Run
 MIN_LINES = 5
 """Fewer lines show no course."""
 PAUSE_TIMES, STATED_TIMES = 2.0, 1.1
-PAUSE_S = 5.0
+PAUSE_S, TOLD_S = 5.0, 2.0
 """An interval holds a pause where it took five seconds more than its steps, and twice their usual time, or 1.1 times
-what its line states for just these steps."""
+what its line states for just these steps. Where the log tells of other work in it, 1.1 times and two seconds are
+enough, which is more than a clock of whole seconds is off."""
 
 
 ENOUGH = 3
@@ -73,7 +74,8 @@ def _course(part: pd.DataFrame) -> pd.DataFrame:
     silent = np.isnan(stated)
     left_out_s = max(_median(((took - stated) / steps)[shown & ~silent]), 0.0)
     own = np.where(silent, n * usual_s, np.minimum(stated + n * left_out_s, took))
-    paused = inner & (took - own >= PAUSE_S) & (took >= np.where(silent, PAUSE_TIMES, STATED_TIMES) * own)
+    times = np.where(silent & ~told, PAUSE_TIMES, STATED_TIMES)
+    paused = inner & (took - own >= np.where(told, TOLD_S, PAUSE_S)) & (took >= times * own)
     pause = np.where(paused, took - own, 0.0)
     resumed = paused & part["since"].str.contains("resumption", regex=False).to_numpy()
     pace_s = np.nan_to_num(usual_s)

@@ -283,6 +283,8 @@ def _places(lines: pd.DataFrame) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     total, epoch = (_floats(lines, name) for name in ("total", "epoch"))
     done, attempt, bar = np.zeros(len(step)), np.zeros(len(step), int), np.zeros(len(step), int)
     base, tries, bars = 0.0, 0, 0
+    if _are_epochs(lines, step):
+        total = np.full(len(step), float(step.max()))
     for at in range(len(step)):
         if at and epoch[at] > epoch[at - 1] and step[at] <= step[at - 1]:
             base, bars = base + (total[at - 1] if total[at - 1] >= step[at - 1] else step[at - 1]), bars + 1
@@ -294,6 +296,17 @@ def _places(lines: pd.DataFrame) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
                 base, bars = base + step[at - 1], bars + 1
         done[at], attempt[at], bar[at] = base + step[at], tries, bars
     return done, attempt, bar
+
+
+def _are_epochs(lines: pd.DataFrame, step: np.ndarray) -> bool:
+    """Whether steps that are counted anew, with no word on epochs or on how many there are, always end at the same."""
+    told = ("epoch", "total")
+    ends = np.flatnonzero(np.diff(step) < 0)
+    if not len(ends) or any(not np.isnan(_floats(lines, name)).all() for name in told):
+        return False
+    usual = np.median(np.diff(step)[np.diff(step) > 0]) if (np.diff(step) > 0).any() else 0
+    alike = bool((step[ends] == step.max()).all() and (step[ends + 1] <= usual).all())
+    return alike and (len(ends) > 1 or step[-1] == step.max())
 
 
 def _base_of(lines: pd.DataFrame, epoch: float, at: int, done: np.ndarray, step: np.ndarray) -> float:

@@ -28,10 +28,11 @@ _OTHER_WORK = {
     "resumption": re.compile(
         r"(?i)\b(?:auto.?)?resum(?:e|ed|ing)\b|\bcontinuing training from\b|\brestor(?:ed|ing)\b.{0,60}\bcheckpoint"
         r"|\bload(?:ed|ing) checkpoint\b.{0,200}\b(?:iteration|epoch|step)\b"
+        r"|\brestart(?:ed|ing)\b.{0,30}\b(?:workers?|worker group|training|job)\b"
     ),
 }
 """What a training does between steps, as its log tells of it; a resumption in the words of Hugging Face, Lightning,
-mmengine, timm and Megatron."""
+mmengine, timm, Megatron and torchrun."""
 _LEAP = 2000
 """Any leap year: of timestamps without a year only the differences count."""
 _LOOKED_AT = 400

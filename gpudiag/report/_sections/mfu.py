@@ -72,7 +72,8 @@ def _open(facts: TopicValues) -> list[str]:
     """Keys of run.toml that would narrow the bracket."""
     needed = {
         "parameters": facts.get(MfuProfile.parameters) is None,
-        "dtype": not facts[MfuProfile.dtype],
+        "dtype": not facts[MfuProfile.dtype]
+        and facts[MfuProfile.low_peak_tflops] != facts[MfuProfile.high_peak_tflops],
         "tokens_per_step": facts[MfuProfile.low_tokens_s_per_gpu] != facts[MfuProfile.high_tokens_s_per_gpu],
     }
     return [f"`{key}`" for key, open_ in needed.items() if open_]

@@ -21,19 +21,22 @@ def loaded(name: str, folder: Path) -> gd.Run:
 
 
 @pytest.mark.parametrize(
-    ("name", "n_steps", "step_s", "logged_s"),
+    ("name", "n_steps", "step_s", "logged_s", "evaluations_s"),
     [
-        ("transformers_bar", 600, 0.2525, 161),
-        ("lightning_tqdm", 600, 0.2025, 135),
-        ("lightning_rich", 600, 0.2025, 120),  # its clock stands still while it validates
-        ("keras", 800, 0.153, 124),
+        ("transformers_bar", 600, 0.2525, 161, 10),
+        ("lightning_tqdm", 600, 0.2025, 135, 15),
+        ("lightning_rich", 600, 0.2025, 120, 0),  # its clock stands still while it validates
+        ("keras", 800, 0.153, 124, 0),
     ],
 )
-def test_steps_and_their_time(name: str, n_steps: int, step_s: float, logged_s: float, tmp_path: Path) -> None:
+def test_steps_and_their_time(
+    name: str, n_steps: int, step_s: float, logged_s: float, evaluations_s: float, tmp_path: Path
+) -> None:
     said = measure_steps(loaded(name, tmp_path))
     assert said.n_steps == n_steps and said.step_s == pytest.approx(step_s, rel=0.02)
     assert said.logged_s == pytest.approx(logged_s, rel=0.01)
     assert said.n_resumed == 0 and said.n_trainings == 1
+    assert said.evaluations_s == said.pauses_s == pytest.approx(evaluations_s, abs=1)
 
 
 def test_a_second_training_in_a_log_is_no_resumption(tmp_path: Path) -> None:
