@@ -75,7 +75,7 @@ def measure_mfu(run: Run) -> MfuProfile:
     if not why and not could:
         why = Statement(
             "A GPU would have done {least:=TFLOP/s}, more than its peak of {peak:=TFLOP/s}: parameters, tokens or the "
-            "number format are not what was stated.",
+            "number format are not what was stated, or there are more GPUs (state gpus under [training]).",
             least=least,
             peak=max(peaks.values()),
         )
