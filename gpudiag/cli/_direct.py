@@ -21,19 +21,21 @@ from gpudiag.report._notebook.runner import DOCUMENT, JSON_PARAMETER, ReportFile
 if TYPE_CHECKING:
     from nbformat import NotebookNode
 
-NOTEBOOK = "run_report"
 LOADS = ("telemetry", "trials", "artifacts", "study", "timezone", "columns", "period_s")
 JUDGES = ("rules", "thresholds", "preset", "suppress")
 """Parameters of the notebook that are arguments of load_run, and those of diagnose."""
 
 
-def report_directly(output_dir: Path, parameters: Mapping[str, Given], *, full: bool = False) -> ReportFiles:
-    """Write report.html, report.md and diagnosis.json, the same as :func:`run_notebook` does; no notebook.
+def report_directly(
+    notebook: str, output_dir: Path, parameters: Mapping[str, Given], *, full: bool = False
+) -> ReportFiles:
+    """Write report.html, report.md and diagnosis.json, the same as :func:`run_notebook` does; no notebook. It takes
+    what run_report takes.
 
     Raises InputError and ConfigError as load_run and diagnose do. Nothing was written then.
     """
     check_own(output_dir / DOCUMENT)
-    given = check_parameters(find_notebook(NOTEBOOK), parameters)
+    given = check_parameters(find_notebook(notebook), parameters)
     if JSON_PARAMETER in given:
         raise ConfigError(f"'{JSON_PARAMETER}' is for notebooks; without one, {DOCUMENT} lies beside the report.")
     values: dict[str, Any] = {name: value for name, value in given.items() if value}
@@ -41,9 +43,9 @@ def report_directly(output_dir: Path, parameters: Mapping[str, Given], *, full: 
     judged = {name: values[name] for name in JUDGES if name in values}
     diagnosis = diagnose(run, name=values.get("title", ""), **judged)
     shown = diagnosis.showing(values.get("sections", ""), minimal=values.get("minimal", False))
-    notebook = _as_executed(pages.filled(NOTEBOOK, shown.show), given)
+    made = _as_executed(pages.filled(notebook, shown.show), given)
     beside: dict[Path, bytes | None] = {output_dir / DOCUMENT: diagnosis.to_json().encode()}
-    return write_report(notebook, output_dir, beside, full=full, executed=False)
+    return write_report(made, output_dir, beside, full=full, executed=False)
 
 
 def _as_executed(notebook: NotebookNode, parameters: Parameters) -> NotebookNode:

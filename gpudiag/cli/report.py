@@ -105,7 +105,7 @@ def _report_one(folder: Path, notebook: str, parameters: dict[str, Any], *, full
         if direct:
             from gpudiag.cli._direct import report_directly
 
-            files = report_directly(folder, parameters, full=full)
+            files = report_directly(notebook, folder, parameters, full=full)
         else:
             files = run_notebook(notebook, folder, parameters, full=full)
     document = folder / DOCUMENT

@@ -11,7 +11,8 @@ import pandas as pd
 
 from gpudiag.errors import NotMeasurable
 from gpudiag.facts import Column, Fact, Row, Rows, column, fact, table_of
-from gpudiag.measures._steps.courses import MIN_LINES, courses, in_lock_step
+from gpudiag.measures._steps.courses import MIN_LINES, courses
+from gpudiag.measures._steps.ranks import in_lock_step
 from gpudiag.measures._time.weighted import weighted_quantiles
 from gpudiag.measures._waits.logged import OTHER_PAUSE, PAUSES
 from gpudiag.measures.base import Profile
@@ -195,7 +196,7 @@ def measure_steps(run: Run) -> StepsProfile:
 
 def _training(part: pd.DataFrame) -> dict[str, object]:
     took, usual_s = part["took_s"], float(part["usual_s"].iloc[0])
-    between = part["first"] & took.isna() & (part["resumed"] > 0)
+    between = part["first"] & (part["resumed"] > 0)
     span = float(took.sum()) + float(part.loc[between, "resumed"].sum())
     first = part[part["first"] & took.notna()]
     first_s = float((first["took_s"] - first["n"] * usual_s).clip(lower=0).sum())

@@ -86,13 +86,13 @@ def measure_trial_waits(run: Run) -> TrialWaitsProfile:
 def _told(run: Run) -> Iterator[tuple[dict[str, object], LoggedGpu, list[Share]]]:
     """Each trial that is alone on its GPU and has a log: what it is, its time there, and the causes in it."""
     time, gpus = gpu_time(run), logged_gpus(run)
-    for gpu, places in time.places.items() if time.joined else ():
-        of_gpu, line = gpus[gpu], time.timelines[gpu]
-        for at in places.tolist() if of_gpu.logs and of_gpu.surely else ():
+    told = {gpu: of_gpu for gpu, of_gpu in gpus.items() if of_gpu.logs and of_gpu.surely and gpu in time.places}
+    for gpu, of_gpu in told.items():
+        for at in time.places[gpu].tolist():
             logs = _logs_of(time, at, of_gpu)
             if not logs:
                 continue
-            own = line.during(int(time.trials.start_us[at]), int(time.trials.end_us[at]))
+            own = time.timelines[gpu].during(int(time.trials.start_us[at]), int(time.trials.end_us[at]))
             part = unused_time(own, time, gpu, [one.span_us for one in logs])
             if part.observed_s > 0 and not bool((part.running > 1).any()):
                 row = time.trials.rows.iloc[at]

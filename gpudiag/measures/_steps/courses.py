@@ -42,11 +42,6 @@ def courses(run: Run) -> list[pd.DataFrame]:
     return [_course(part) for part in groups if _is_course(part)]
 
 
-def in_lock_step(ranks: pd.Series) -> bool:
-    """Whether there is one training, which all GPUs do together, or one log for each of its ranks (one entry a log)."""
-    return len(ranks) == 1 or (bool(ranks.notna().all()) and ranks.is_unique)
-
-
 def _is_course(part: pd.DataFrame) -> bool:
     """True for enough lines of one training: where every few lines begin again, they are those of several."""
     attempts = int(part["attempt"].max()) + 1
@@ -65,10 +60,10 @@ def _course(part: pd.DataFrame) -> pd.DataFrame:
     steps = np.where(n > 0, n, np.nan)  # a bar that is drawn anew has none: all the time before it is a pause
     inner = ~np.isnan(took) & ~first
     timed = inner & (n > 0)
-    alone = timed & (part["since"] == "").to_numpy()  # with nothing but steps
+    told = (part["since"] != "").to_numpy()
+    alone = timed & ~told  # with nothing but steps
     shown = alone if alone.sum() >= ENOUGH else timed
     usual_s = weighted_quantiles((took / steps)[shown], n[shown], (0.5,))[0] if shown.any() else math.nan
-    told = (part["since"] != "").to_numpy()
     holds = told & (stated - n * usual_s >= PAUSE_S) & (stated >= PAUSE_TIMES * n * usual_s)  # as nanoGPT's times do
     stated = np.where(holds, np.nan, stated)
     silent = np.isnan(stated)

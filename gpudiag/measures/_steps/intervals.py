@@ -117,8 +117,7 @@ def _advanced(lines: pd.DataFrame) -> np.ndarray:
     """Bars that are drawn empty before they are advanced at once to where a training goes on, as Hugging Face's are."""
     step, elapsed = _floats(lines, "step"), _floats(lines, "elapsed_s")
     ahead, took_s = np.diff(step, append=np.nan), np.diff(elapsed, append=np.nan)
-    usual = np.median(ahead[ahead > 0]) if (ahead > 0).any() else np.nan
-    return (step == 0) & (ahead > AT_ONCE * usual) & (took_s <= 1)
+    return (step == 0) & (ahead > AT_ONCE * _stride(ahead)) & (took_s <= 1)
 
 
 def _trainings(lines: pd.DataFrame, done: np.ndarray, attempt: np.ndarray) -> list[slice]:
@@ -221,7 +220,12 @@ def _added_up(values: np.ndarray, keep: np.ndarray) -> np.ndarray:
 
 def _spacing(done: np.ndarray, attempt: np.ndarray) -> float:
     """Median number of steps from one line to the next; NaN without two lines of an attempt."""
-    steps = np.diff(done)[(np.diff(attempt) == 0) & (np.diff(done) > 0)]
+    return _stride(np.diff(done)[np.diff(attempt) == 0])
+
+
+def _stride(ahead: np.ndarray) -> float:
+    """Median of the steps ahead, those back left out; NaN without any."""
+    steps = ahead[ahead > 0]
     return float(np.median(steps)) if len(steps) else np.nan
 
 
@@ -304,8 +308,7 @@ def _are_epochs(lines: pd.DataFrame, step: np.ndarray) -> bool:
     ends = np.flatnonzero(np.diff(step) < 0)
     if not len(ends) or any(not np.isnan(_floats(lines, name)).all() for name in told):
         return False
-    usual = np.median(np.diff(step)[np.diff(step) > 0]) if (np.diff(step) > 0).any() else 0
-    alike = bool((step[ends] == step.max()).all() and (step[ends + 1] <= usual).all())
+    alike = bool((step[ends] == step.max()).all() and (step[ends + 1] <= _stride(np.diff(step))).all())
     return alike and (len(ends) > 1 or step[-1] == step.max())
 
 

@@ -7,7 +7,8 @@ from typing import NamedTuple
 
 import pandas as pd
 
-from gpudiag.measures._steps.courses import courses, in_lock_step
+from gpudiag.measures._steps.courses import courses
+from gpudiag.measures._steps.ranks import in_lock_step, world_size
 from gpudiag.measures._time.weighted import weighted_quantiles
 from gpudiag.run import Run
 from gpudiag.statement import NOTHING, Statement
@@ -62,7 +63,6 @@ def _tokens_of(run: Run, whole: pd.DataFrame) -> set[str]:
 
 def _n_gpus(run: Run, whole: pd.DataFrame, used: list[str]) -> float:
     """As run.toml or a trace says, else the GPUs that worked, or more where lines name more ranks; NaN unknown."""
-    world = run.profiled["world_size"].max() if "world_size" in run.profiled else math.nan
-    known = float(run.info.training.gpus or (math.nan if pd.isna(world) else world))
+    known = float(run.info.training.gpus or world_size(run))
     ranks = float(whole["rank"].max() + 1) if whole["rank"].notna().any() else 0.0
     return known if known > 0 else max(float(len(used)), ranks) or math.nan

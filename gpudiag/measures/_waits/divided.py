@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from gpudiag.measures._steps.ranks import world_size
 from gpudiag.measures._time.gpu_time import gpu_time
 from gpudiag.measures._waits.bounds import Share, Waits
 from gpudiag.measures._waits.by_log import logged_waits, logs_of_gpu, stated_waits
@@ -34,17 +35,11 @@ def logged_gpus(run: Run) -> dict[str, LoggedGpu]:
     spans = [training.span_us for training in logged_trainings(run)]
     parts = {gpu: unused_time(line, time, gpu, spans) for gpu, line in time.timelines.items()}
     logs = {gpu: logs_of_gpu(run, time, gpu, part) for gpu, part in parts.items()}
-    of_all = sum(map(bool, logs.values())) in (1, _world_size(run))
+    of_all = sum(map(bool, logs.values())) in (1, world_size(run))
     return {
         gpu: LoggedGpu(part, logs[gpu], of_all or all(one.trial >= 0 for one in logs[gpu]))
         for gpu, part in parts.items()
     }
-
-
-def _world_size(run: Run) -> int:
-    """Ranks of the training that was profiled, which does its steps on as many GPUs at once; 1 unknown."""
-    known = run.profiled["world_size"].dropna() if "world_size" in run.profiled else ()
-    return int(max(known)) if len(known) else 1
 
 
 def divided(run: Run, gpu: str, of_gpu: LoggedGpu, step: ProfiledStep | None) -> tuple[list[Share], Fit]:

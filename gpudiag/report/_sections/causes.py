@@ -82,7 +82,7 @@ def _by_trial(document: Document) -> list[Block]:
     if n_told is None or n_told < SEVERAL:
         return []
     named = [
-        f"{cause_label(cause, has_trials=True)} in {cells['n_trials']} ({_reach(cells)})"
+        f"{cause_label(cause)} in {cells['n_trials']} ({_reach(cells)})"
         for cause, cells in facts.by_row(LargestWait).items()
     ]
     said = f"Of {plural(n_told, 'trial')} with a log of their own, the largest wait was {listed(named, 'and')}"

@@ -6,13 +6,16 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from pathlib import Path
+from typing import TypeVar
 
 from gpudiag.simulation.files import write_text
 from gpudiag.simulation.simulator import Simulated
 from gpudiag.simulation.spec import Spec
+from gpudiag.simulation.trainings.spec import TrainingSpec
 from gpudiag.simulation.trainings.training import SimulatedTraining
 
 LOG = "train.log"
+AnySpec = TypeVar("AnySpec", Spec, TrainingSpec)
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,7 +57,7 @@ class Case:
         return "\n\n".join(parts)
 
 
-def later(spec: Spec, days: int | None) -> Spec:
+def later(spec: AnySpec, days: int | None) -> AnySpec:
     """The same, that many days later; None: as it is."""
     if days is None:
         return spec

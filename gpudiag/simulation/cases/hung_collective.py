@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from datetime import datetime, timedelta
-
-from gpudiag.simulation.cases.case import Case
+from gpudiag.simulation.cases.case import Case, later
 from gpudiag.simulation.spec import Gpu, TelemetrySpec
 from gpudiag.simulation.trainings.spec import Between, Hang, LoaderSpec, StepSpec, TrainingSpec
 from gpudiag.simulation.trainings.training import simulate_training
@@ -40,6 +37,4 @@ SPEC = TrainingSpec(
 def make(seed: int | None = None) -> Case:
     """Simulate the case; with another seed it begins that many days later."""
     drawn = SEED if seed is None else seed
-    start = datetime.fromisoformat(SPEC.start) + timedelta(days=seed or 0)
-    made = simulate_training(replace(SPEC, start=start.isoformat()), seed=drawn)
-    return Case(NAME, drawn, STORY, {"": made}, seeded=seed is not None)
+    return Case(NAME, drawn, STORY, {"": simulate_training(later(SPEC, seed), seed=drawn)}, seeded=seed is not None)
