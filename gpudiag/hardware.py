@@ -8,9 +8,11 @@ Peaks are TFLOP/s at boost clock, of matrix products on tensor cores (``fp32`` a
 ``fp16`` is bf16 too. They are dense: data sheets often print twice as much, for matrices of which half is zeros (2:4
 sparsity). Sources, all NVIDIA: white papers of Turing (TITAN RTX), GA102 (RTX 3090, RTX A6000), Ada (RTX 4090, RTX 6000
 Ada), RTX Blackwell (RTX 5090) and H100 (PCIe, SXM); data sheets of V100, T4, A2, A10, A30, A40, A100, L40S; of L4, H100
-NVL, H200, H200 NVL and B200 half of what they state with sparsity. Empty where the board has no such format, or where
-sources differ or a name does not tell: A10G, L40 (the same chip as L40S, half the number), RTX 2080 Ti (two versions),
-Quadro RTX 8000 (with and without fan), RTX PRO 6000 (workstation and server), and those with no source at hand.
+NVL, H200, H200 NVL, GH200, B200 and GB200 half of what they state with sparsity. A800 and H800 compute as A100 and
+H100 do, and exchange less; for H20 and L20, which have no public data sheet, what reports agree on. Empty where the
+board has no such format, or where sources differ or a name does not tell: A10G, L40 (the same chip as L40S, half the
+number), RTX 2080 Ti (two versions), Quadro RTX 6000 and 8000 (with and without fan), RTX PRO 6000 (workstation and
+server), and those with no source at hand.
 """
 
 from __future__ import annotations
@@ -131,6 +133,9 @@ def _words(name: str) -> frozenset[str]:
 
 
 def _stated_gib(name: str) -> float | None:
+    """The memory that a name states; a Grace Hopper states that of its CPU."""
+    if "gh200" in name.lower():
+        return None
     size = re.search(r"\b(\d+) ?gi?b\b", name.lower())
     return float(size.group(1)) if size else None
 

@@ -52,6 +52,8 @@ class MfuProfile(Profile, topic="mfu"):
     )
     log_mfu_pct: Fact[float] = fact("MFU that the log states, the median, by its own count and peak")
     log_tflops: Fact[float] = fact("model TFLOP/s of a GPU that the log states, the median, by its own count")
+    log_low_pct: Fact[float] = fact("these TFLOP/s over the GPU's peak, at least")
+    log_high_pct: Fact[float] = fact("the same, at most")
     log_kind: Fact[str] = fact("what wrote these lines")
 
 
@@ -80,6 +82,7 @@ def measure_mfu(run: Run) -> MfuProfile:
             peak=max(peaks.values()),
         )
     known = could if not why else {}
+    of_log = [peak for peak in peaks.values() if own.tflops <= peak]
     return MfuProfile(
         mfu_low_pct=100 * least / max(known.values()) if known else math.nan,
         mfu_high_pct=_capped(100 * most / min(known.values())) if known else math.nan,
@@ -98,6 +101,8 @@ def measure_mfu(run: Run) -> MfuProfile:
         tensor_active_pct=active_pct,
         log_mfu_pct=own.mfu_pct,
         log_tflops=own.tflops,
+        log_low_pct=100 * own.tflops / max(of_log) if of_log else math.nan,
+        log_high_pct=100 * own.tflops / min(of_log) if of_log else math.nan,
         log_kind=own.kind,
     )
 

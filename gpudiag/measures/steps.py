@@ -11,8 +11,8 @@ import pandas as pd
 
 from gpudiag.errors import NotMeasurable
 from gpudiag.facts import Column, Fact, Row, Rows, column, fact, table_of
-from gpudiag.measures._steps.courses import MIN_LINES, courses
-from gpudiag.measures._steps.ranks import in_lock_step
+from gpudiag.measures._steps.courses import MIN_LINES, courses, left_out
+from gpudiag.measures._steps.ranks import by_log, in_lock_step
 from gpudiag.measures._time.weighted import weighted_quantiles
 from gpudiag.measures._waits.logged import OTHER_PAUSE, PAUSES
 from gpudiag.measures.base import Profile
@@ -20,6 +20,8 @@ from gpudiag.measures.causes import measure_causes
 from gpudiag.run import Run
 
 PARTS = 5
+MANY = 10
+"""So many counts in a row are the epochs of one training; fewer may be trainings of their own."""
 MOST_STRETCHES = 400
 GIVE_LOG = (
     "Put the training log into the run folder (or give it with --artifacts). Lines with the step and a "
@@ -73,6 +75,7 @@ class StepsProfile(Profile, topic="steps"):
     course: Rows = table_of(StepCourse)
     n_step_lines: Fact[int] = fact("log lines that name a step", label="log lines that name a step")
     n_trainings: Fact[int] = fact("trainings, ranks apart")
+    n_left_out: Fact[int] = fact("trainings with too few lines to tell of, of which nothing is counted")
     unit: Fact[str] = fact("what is counted: step or epoch")
     n_steps: Fact[float] = fact("steps between these lines", label="steps")
     startup_s: Fact[float] = fact("time from the logs' first timestamps to their first steps", label="start-up")
@@ -135,6 +138,12 @@ class StepsProfile(Profile, topic="steps"):
 def measure_steps(run: Run) -> StepsProfile:
     """Time of steps and time outside of them. Needs log lines with a step and a time."""
     told = courses(run)
+    few = left_out(run)
+    if not told and few:
+        raise NotMeasurable(
+            "The log holds {n:training}, none with {least:line} on its steps or more.", GIVE_LOG, n=len(few),
+            least=MIN_LINES,
+        )  # fmt: skip
     if not told:
         raise NotMeasurable("No training log with the times of {n:step} or more was read.", GIVE_LOG, n=MIN_LINES)
     unit = str(told[0]["unit"].iloc[0])
@@ -160,6 +169,7 @@ def measure_steps(run: Run) -> StepsProfile:
         course=_stretches(longest),
         n_step_lines=len(whole),
         n_trainings=len(rows),
+        n_left_out=len(few),
         unit=unit,
         n_steps=float(rows["n_steps"].sum()),
         startup_s=startup,
@@ -173,7 +183,7 @@ def measure_steps(run: Run) -> StepsProfile:
         checkpoints_s=_told_s(pauses, "checkpoint"),
         checkpoint_s=float(paused["paused_s"][paused["since"] == "checkpoint"].median()),
         checkpoint_every_s=_checkpoint_every_s(told),
-        logged_gpus=waits.n_gpus if in_lock_step(rows["rank"]) else math.nan,
+        logged_gpus=waits.n_gpus if in_lock_step(told) else math.nan,
         idle_paused_gpu_h=waits.paused_gpu_h,
         idle_paused_pct=waits.paused_pct,
         first_s=float(rows["first_s"].sum()),
@@ -181,7 +191,7 @@ def measure_steps(run: Run) -> StepsProfile:
         down_s=float(whole["down_s"].sum()),
         n_repeated=float(whole["repeated"].sum()),
         resumption_s=lost,
-        resumption_gpu_h=waits.n_gpus * lost / len(rows) / 3600 if in_lock_step(rows["rank"]) else math.nan,
+        resumption_gpu_h=waits.n_gpus * lost / len(by_log(told)) / 3600 if in_lock_step(told) else math.nan,
         resumption_pct=100 * lost / span,
         productive_pct=float((rows["productive_pct"] * rows["logged_s"]).sum()) / span,
         goodput_pct=float((rows["productive_pct"] * rows["logged_s"]).sum()) / wall,
@@ -281,7 +291,12 @@ def _stretches(part: pd.DataFrame) -> pd.DataFrame:
 
 
 def _drift(part: pd.DataFrame) -> tuple[float, float]:
-    """Time of a step at the end over that at the beginning, and whether it moved steadily from one to the other."""
+    """Time of a step at the end over that at the beginning, and whether it moved steadily from one to the other.
+
+    Where steps are counted anew a few times and no line numbers epochs, within the count with most lines.
+    """
+    if 0 < part["recounted"].max() < MANY - 1:
+        part = part[part["recounted"] == part["recounted"].mode().iloc[0]]
     at_pace = part[part["usual"]]
     if len(at_pace) < 4 * PARTS:
         return math.nan, math.nan

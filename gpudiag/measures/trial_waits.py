@@ -18,6 +18,8 @@ from gpudiag.measures._waits.pieces import unused_time
 from gpudiag.measures.base import Profile, need_gpu
 from gpudiag.run import Run
 
+LEAST_PCT = 5.0
+"""Share of a trial's GPU time below which a wait is not worth a name (a default without a published source)."""
 INSIDE = 0.9
 """Share of a log's time that lies within its trial: clocks and the printing of last lines reach a little beyond."""
 
@@ -37,7 +39,7 @@ class TrialCause(Row):
 
 
 class LargestWait(Row):
-    """A cause that is the largest wait of some trials, those of most trials first."""
+    """A cause that is the largest wait of some trials, 5 % of their time or more; those of most trials first."""
 
     n_trials: Column[int] = column("trials of which it is the largest wait", label="trials")
     least_pct: Column[float] = column("the least share of a trial's GPU time among these")
@@ -49,7 +51,7 @@ class TrialWaitsProfile(Profile, topic="trial_waits"):
 
     causes: Rows = table_of(TrialCause)
     largest: Rows = table_of(LargestWait)
-    n_told: Fact[int] = fact("trials on the GPUs they ran on whose log tells", label="trials with a log")
+    n_told: Fact[int] = fact("trials whose log tells", label="trials with a log")
     unused_pct: Fact[float] = fact("share of their GPU time without a kernel")
     unknown_pct: Fact[float] = fact("share of that which no source explains", label="not explained")
 
@@ -65,19 +67,21 @@ def measure_trial_waits(run: Run) -> TrialWaitsProfile:
         for one in shares:
             share_pct = 100 * one.s / of_trial.part.observed_s
             values = {"cause": one.cause, "source": one.source, "gpu_s": one.s, "low_gpu_s": one.low_s}
-            rows.append(about | values | {"high_gpu_s": one.high_s, "share_pct": share_pct})
+            values |= {"high_gpu_s": one.high_s, "share_pct": share_pct, "observed_s": of_trial.part.observed_s}
+            rows.append(about | values)
     if not rows:
         raise NotMeasurable(
-            "No training log tells of one trial alone.",
-            "Let each trial write its log with timestamps (a file of its own, or lines that name the trial).",
+            "No training log tells of one trial alone, on a GPU that is known to be its own.",
+            "Let each trial write a log with timestamps (a file of its own, or lines that name the trial), and record "
+            "on which GPU it runs.",
         )
     causes = pd.DataFrame(rows)
     unused_s = float(causes["gpu_s"].sum())
     unknown_s = float(causes["gpu_s"][causes["cause"] == "unknown"].sum())
     return TrialWaitsProfile(
-        causes=causes,
+        causes=causes.drop(columns="observed_s"),
         largest=_largest(causes),
-        n_told=len(causes.drop_duplicates(["study", "trial", "gpu"])),
+        n_told=len(causes.drop_duplicates(["study", "trial"])),
         unused_pct=100 * unused_s / observed_s,
         unknown_pct=100 * unknown_s / unused_s if unused_s else math.nan,
     )
@@ -115,9 +119,12 @@ def _logs_of(time: GpuTime, at: int, of_gpu: LoggedGpu) -> list[LoggedTraining]:
 
 
 def _largest(causes: pd.DataFrame) -> pd.DataFrame:
-    """By cause: the trials of which it is the largest wait. A trial that waits for nothing has none."""
-    waits = causes[causes["gpu_s"] > 0].sort_values("gpu_s", ascending=False, kind="stable")
-    top = waits.drop_duplicates(["study", "trial", "gpu"])
+    """By cause: the trials of which it is the largest wait, on all their GPUs."""
+    waits = causes.groupby(["study", "trial", "cause"], sort=False)["gpu_s"].sum().reset_index()
+    on_all = causes.drop_duplicates(["study", "trial", "gpu"]).groupby(["study", "trial"])["observed_s"].sum()
+    waits["share_pct"] = 100 * waits["gpu_s"] / on_all.loc[waits.set_index(["study", "trial"]).index].to_numpy()
+    waits = waits[waits["share_pct"] >= LEAST_PCT].sort_values("gpu_s", ascending=False, kind="stable")
+    top = waits.drop_duplicates(["study", "trial"])
     found = top.groupby("cause", sort=False)["share_pct"].agg(n_trials="size", least_pct="min", most_pct="max")
     return (
         found.sort_values("n_trials", ascending=False, kind="stable").astype({"n_trials": np.int64}).rename_axis("wait")

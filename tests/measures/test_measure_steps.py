@@ -329,3 +329,58 @@ def test_a_restart_from_the_first_step_is_a_resumption_where_the_log_tells_of_it
     said = measured(tmp_path, [*plain_steps(0, 100, total="/900"), told, *plain_steps(200, 300, total="/900")])
     assert (said.n_trainings, said.n_resumed, said.n_repeated) == (1, 1, 100)
     assert said.down_s == pytest.approx(100) and said.resumption_s == pytest.approx(200)
+
+
+def bars(spans: list[tuple[int, int, float]], total: int = 1000, name: str = "") -> list[str]:
+    """By span a bar without a name: from which step to which, and seconds of a step; drawn at once, then every 25."""
+    lines = []
+    for begins, ends, step_s in spans:
+        for n in range(begins, ends + 1, 25):
+            took_s = round((n - begins) * step_s)
+            clock = f"{took_s // 60:02d}:{took_s % 60:02d}"
+            lines.append(f"{name}{100 * n // total}%|##  | {n}/{total} [{clock}<10:00, {step_s:.2f}s/it]")
+    return lines
+
+
+def test_a_bar_that_goes_on_is_drawn_where_no_step_is_done(tmp_path: Path) -> None:
+    """A crash at step 900 of 1000, and on from the checkpoint at 500: 400 steps of a second are done twice."""
+    said = measured(tmp_path, bars([(0, 900, 1.0), (500, 1000, 1.0)]))
+    assert (said.n_resumed, said.n_repeated) == (1, 400)
+    assert said.logged_s == 900 + 500 and said.resumption_s == 400
+
+
+@pytest.mark.parametrize("n", [2, 3, 5])
+def test_bars_that_nothing_numbers_may_be_trainings_of_their_own(tmp_path: Path, n: int) -> None:
+    """Folds or models in a row, each at its own pace: none of them became slower."""
+    each = bars([(0, 1000, 1.0 + 0.5 * k) for k in range(n)])
+    assert measured(tmp_path, each).late_ratio == pytest.approx(1, abs=0.05)
+    named = [line for k in range(n) for line in bars([(0, 1000, 1.0 + 0.5 * k)], name=f"Epoch {k}: ")]
+    assert measured(tmp_path, named).late_ratio == pytest.approx(1 + 0.5 * (n - 1), abs=0.1 * n)
+
+
+def test_many_bars_that_nothing_numbers_are_epochs(tmp_path: Path) -> None:
+    said = measured(tmp_path, bars([(0, 1000, 1.0 + 0.05 * k) for k in range(20)]))
+    assert said.late_ratio == pytest.approx((1 + 0.05 * 17.5) / (1 + 0.05 * 1.5), rel=0.05)
+    assert said.steady_pct == 100
+
+
+def test_a_short_training_counts_beside_a_long_one_of_its_log(tmp_path: Path) -> None:
+    """Keras, fitted twice: 10 epochs of 30 s, then 4 of 60 s."""
+    lines = []
+    for epochs, took_s in [(10, 30), (4, 60)]:
+        for epoch in range(1, epochs + 1):
+            lines += [f"Epoch {epoch}/{epochs}", f"100/100 - {took_s}s - {10 * took_s}ms/step - loss: 0.5"]
+    said = measured(tmp_path, lines)
+    assert (said.n_trainings, said.n_left_out) == (2, 0)
+    assert said.logged_s == pytest.approx(10 * 30 + 4 * 60)
+
+
+def test_trainings_with_too_few_lines_are_counted_and_said(tmp_path: Path) -> None:
+    """Three attempts that each crash after three steps, before one that does not; and these alone."""
+    few = [line for k in range(3) for line in plain_steps(100 * k, 30, total="/900")]
+    said = measured(tmp_path, [*few, *plain_steps(400, 60, total="/900")])
+    assert (said.n_trainings, said.n_left_out, said.logged_s) == (1, 3, 50)
+    page = gd.diagnose(gd.load_run(artifacts=tmp_path / "train.log", timezone="UTC")).to_markdown()
+    assert "3 trainings with too few lines to tell are left out." in page
+    with pytest.raises(NotMeasurable, match="holds 3 trainings, none with 5 lines"):
+        measured(tmp_path, few, "few.log")

@@ -253,6 +253,7 @@ def test_what_the_log_states_itself_stands_beside() -> None:
     own = whole.steps.assign(mfu_pct=[40.0] * 29 + [1.0], gpu_tflops=400.0, series="torchtitan")
     p = measure_mfu(Run(**{**vars(whole), "steps": own}))
     assert (p.log_mfu_pct, p.log_tflops, p.log_kind) == (40.0, 400.0, "torchtitan")
+    assert p.log_low_pct == p.log_high_pct == pytest.approx(100 * 400 / 989.4)
     assert p.mfu_low_pct == pytest.approx(37.5, abs=0.01)
 
 

@@ -153,3 +153,28 @@ def test_the_page_says_the_largest_wait_of_the_trials() -> None:
         "Of 2 trials with a log of their own, the largest wait was waiting for data in 1 (59 %) and checkpoints "
         "between steps in 1 (14 %); in brackets its share of a trial's GPU time."
     ) in text
+
+
+def test_trials_that_wait_for_little_have_no_largest_wait() -> None:
+    """Two trials, one of them at work but for a hundredth of its time; the other waits for data."""
+    util = np.concatenate([np.full(620, 40.0), np.full(80, 0.0), np.full(720, 99.0)])
+    logs = [
+        steps_of(LINES, step_s=1.0, loader_s=0.6, path="a.log"),
+        steps_of(later(LINES, 710), step_s=1.0, loader_s=0.01, path="b.log"),
+    ]
+    table = trials([("COMPLETE", 0, 610), ("COMPLETE", 700, 1315)])
+    what = run(gpu=gpu(range(1420), util_pct=util), trials=table, steps=conform(pd.concat(logs), STEPS))
+    found = measure_trial_waits(what)
+    assert (found.n_told, found.largest["n_trials"].to_dict()) == (2, {"loader": 1})
+    text = gd.diagnose(what).to_markdown()
+    assert "the largest wait was waiting for data in 1 (59 %); in brackets" in text
+    assert "1 waited less than 5 % of their time for any one thing." in text
+
+
+def test_a_trial_on_two_gpus_is_one_trial() -> None:
+    both = pd.concat([gpu(range(610), name, util_pct=40.0) for name in ("0", "1")], ignore_index=True)
+    table = trials([("COMPLETE", 0, 609), ("COMPLETE", 0, 609)], trial=[0, 0], gpu=["0", "1"])
+    what = run(gpu=both, trials=table, steps=steps_of(LINES, step_s=1.0, loader_s=0.6, trial=0))
+    found = measure_trial_waits(what)
+    assert found.n_told == 1 and found.largest["n_trials"].to_dict() == {"loader": 1}
+    assert found.largest.at["loader", "most_pct"] == pytest.approx(60, abs=2)

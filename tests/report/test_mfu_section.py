@@ -18,6 +18,7 @@ KNOWN: dict[str, Any] = {
     "parameters_from": "log", "low_tokens_s_per_gpu": 142_300.0, "high_tokens_s_per_gpu": 142_300.0,
     "training_gpus": 1.0, "dtype": "bf16", "formats": "bf16", "low_peak_tflops": 312.0, "high_peak_tflops": 312.0,
     "tensor_active_pct": None, "log_mfu_pct": None, "log_tflops": None, "log_kind": "",
+    "log_low_pct": None, "log_high_pct": None,
 }  # fmt: skip
 NO_MFU = {"mfu_low_pct": None, "mfu_high_pct": None, "formats": "", "low_peak_tflops": None, "high_peak_tflops": None}
 OF_WHAT = " Attention is not in it; embeddings and all experts of a mixture are, though a token passes few of them."
@@ -100,7 +101,11 @@ def test_the_tensor_cores_alone() -> None:
             {"log_mfu_pct": 40.4, "log_kind": "torchtitan", "log_tflops": 400.0},
             "states 40 % (with attention, and of an",
         ),
-        ({"log_tflops": 153.38, "log_kind": "megatron"}, "states 153 TFLOP/s a GPU, by its own count."),
+        ({"log_tflops": 153.38, "log_kind": "megatron"}, "states 153 TFLOP/s a GPU by its own count."),
+        (
+            {"log_tflops": 153.38, "log_kind": "megatron", "log_low_pct": 49.16, "log_high_pct": 98.3},
+            "states 153 TFLOP/s a GPU by its own count, 49–98 % of what the GPU can do.",
+        ),
     ],
 )
 def test_the_log_s_own_number_stands_beside_with_what_it_is_of(facts: dict[str, Any], words: str) -> None:

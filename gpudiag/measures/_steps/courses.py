@@ -13,7 +13,7 @@ from gpudiag.memo import memoized
 from gpudiag.run import Run
 
 MIN_LINES = 5
-"""Fewer lines show no course."""
+"""Fewer lines show no course, unless others of their log do."""
 PAUSE_TIMES, STATED_TIMES = 2.0, 1.1
 PAUSE_S, TOLD_S = 5.0, 2.0
 """An interval holds a pause where it took five seconds more than its steps, and twice their usual time, or 1.1 times
@@ -35,17 +35,32 @@ def courses(run: Run) -> list[pd.DataFrame]:
     and ``again_s`` (time of the repeated steps, at that pace). A pause in which the log tells of a resumption is in
     ``resumed``; the steps up to the first line take what that line states.
     """
+    return [_course(part) for part, enough in _by_training(run) if enough]
+
+
+def left_out(run: Run) -> list[pd.DataFrame]:
+    """The intervals of each training with too few lines."""
+    return [part for part, enough in _by_training(run) if not enough]
+
+
+@memoized
+def _by_training(run: Run) -> list[tuple[pd.DataFrame, bool]]:
+    """The intervals of each training, and whether its lines are enough by themselves or beside others of its log."""
     intervals = step_intervals(run)
     unit = "step" if (intervals["unit"] == "step").any() else "epoch"
-    intervals = intervals[intervals["unit"] == unit]
-    groups = [part for _, part in intervals.groupby(["training", "rank", "trial"], sort=False, dropna=False)]
-    return [_course(part) for part in groups if _is_course(part)]
+    out = []
+    for _, log in intervals[intervals["unit"] == unit].groupby(["path", "rank", "trial"], sort=False, dropna=False):
+        parts = [part for _, part in log.groupby("training", sort=False)]
+        together = len(log) >= MIN_LINES * sum(map(_n_attempts, parts))
+        for part in parts:
+            enough = together or len(part) >= MIN_LINES * _n_attempts(part)
+            out.append((part, enough and float(part["took_s"].sum()) > 0))
+    return out
 
 
-def _is_course(part: pd.DataFrame) -> bool:
-    """True for enough lines of one training: where every few lines begin again, they are those of several."""
-    attempts = int(part["attempt"].max()) + 1
-    return len(part) >= MIN_LINES * attempts and float(part["took_s"].sum()) > 0
+def _n_attempts(part: pd.DataFrame) -> int:
+    """Where every few lines begin again, they are those of several trainings."""
+    return int(part["attempt"].max()) + 1
 
 
 def _course(part: pd.DataFrame) -> pd.DataFrame:

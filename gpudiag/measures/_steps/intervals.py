@@ -6,6 +6,7 @@ import math
 from bisect import bisect_right
 from collections.abc import Iterator
 from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -25,6 +26,7 @@ COLUMNS = (
     "trial",
     "unit",
     "attempt",
+    "recounted",
     "start",
     "end",
     "done",
@@ -51,14 +53,15 @@ def step_intervals(run: Run) -> pd.DataFrame:
     the log tells of no checkpoint, it is another training, named ``FILE (2)`` and so on.
 
     Columns: ``path`` (file), ``training`` (its name), ``rank`` and ``trial`` (NaN without), ``unit``, ``attempt``
-    from 0, ``start`` and ``end`` (UTC; NaT without timestamps), ``done`` (steps since the first epoch began, at the
-    end), ``n`` (steps in it), ``took_s`` (by timestamps, else by the bar's clock, else as stated; NaN unknown),
-    ``stated_s`` (n times the stated mean of just these steps, NaN where none is stated), ``loader_s`` (n times the
-    stated wait for data), ``tokens_s`` (stated tokens per second, mean over its steps; NaN where a line states
-    none), ``first`` (with the first steps of its attempt), ``resumed`` (time from the last line of the attempt
-    before), ``repeated`` (steps done before), ``since`` (other work that the log tells of in it, '' for none),
-    ``begun_s`` (time since the log's first timestamp, at the end; NaN unknown). What the log tells of behind its
-    last step is an interval without steps.
+    from 0, ``recounted`` (how often steps had been counted anew while no line numbered epochs), ``start`` and
+    ``end`` (UTC; NaT without timestamps), ``done`` (steps since the first epoch began, at the end), ``n`` (steps in
+    it), ``took_s`` (by timestamps, else by the bar's clock, else as stated; NaN unknown), ``stated_s`` (n times the
+    stated mean of just these steps, NaN where none is stated), ``loader_s`` (n times the stated wait for data),
+    ``tokens_s`` (stated tokens per second, mean over its steps; NaN where a line states none), ``first`` (with the
+    first steps of its attempt), ``resumed`` (time from the last line of the attempt before), ``repeated`` (steps
+    done before), ``since`` (other work that the log tells of in it, '' for none), ``begun_s`` (time since the log's
+    first timestamp, at the end; NaN unknown). What the log tells of behind its last step is an interval without
+    steps.
     """
     parts = []
     ordered = run.steps.drop_duplicates().sort_values(["path", "line"], kind="stable")
@@ -93,12 +96,12 @@ def _of_series(lines: pd.DataFrame) -> list[pd.DataFrame]:
     """Intervals of one kind of line, by training; those of one line each are no course."""
     lines = lines[~_redrawn(lines)]
     lines = lines[~_advanced(lines)]
-    done, attempt, bar = _places(lines)
+    places = _places(lines)
     found = []
-    for number, own in enumerate(_trainings(lines, done, attempt)):
+    for number, own in enumerate(_trainings(lines, places.done, places.attempt)):
         part = lines[own]
         part = part.assign(begun_s=np.nan) if number else part  # the log began with another training
-        found.append(_of_training(part, done[own], attempt[own] - attempt[own][0], bar[own]))
+        found.append(_of_training(part, places.of(own)))
     return [part for part in found if len(part)]
 
 
@@ -133,14 +136,16 @@ def _trainings(lines: pd.DataFrame, done: np.ndarray, attempt: np.ndarray) -> li
     return [slice(low, high) for low, high in pairwise([0, *begins, len(lines)])]
 
 
-def _of_training(lines: pd.DataFrame, done: np.ndarray, attempt: np.ndarray, bar: np.ndarray) -> pd.DataFrame:
+def _of_training(lines: pd.DataFrame, places: _Places) -> pd.DataFrame:
     """Intervals of one training by one kind of line."""
+    done, attempt, bar, recounted = places
     time = _in_order(lines["time"].to_numpy("datetime64[us]"))
     keep = np.append((np.diff(done) != 0) | (np.diff(bar) != 0), True)  # a bar redrawn stands where it stood
     keep[keep] = _apart(time[keep], _floats(lines[keep], "elapsed_s"), bar[keep])
     since = _since(lines, keep)
     n, stated, loader, guessed, per_token = (_added_up(part, keep) for part in _stated_times(lines, done, attempt, bar))
-    lines, done, attempt, bar, time = lines[keep], done[keep], attempt[keep], bar[keep], time[keep]
+    lines, time = lines[keep], time[keep]
+    done, attempt, bar, recounted = places.of(keep)
     if len(lines) < 2:
         return pd.DataFrame()
     elapsed = _floats(lines, "elapsed_s")
@@ -153,14 +158,15 @@ def _of_training(lines: pd.DataFrame, done: np.ndarray, attempt: np.ndarray, bar
     nothing_known = bool(np.isnan(took[~first]).all())
     took = guessed if nothing_known else took
     took[~(took >= 0)] = np.nan
-    origin = first & (lines["step"].to_numpy(np.int64) == 0)  # a bar is drawn once before the first step
-    n[origin], took[origin] = 0.0, 0.0
+    origin = first & (n == 0)
+    took[origin] = 0.0
     before = np.append(0.0, done[:-1])
     return _with_end(
         pd.DataFrame(
             {
                 "unit": lines["unit"].to_numpy(),
                 "attempt": attempt,
+                "recounted": recounted,
                 "start": pd.to_datetime(np.append(np.datetime64("NaT", "us"), time[:-1]), utc=True),
                 "end": pd.to_datetime(time, utc=True),
                 "done": done,
@@ -206,6 +212,8 @@ def _stated_times(
     n, spacing = np.append(done[0], np.diff(done)).astype(float), _spacing(done, attempt)
     usual = n[0] if np.isnan(spacing) else spacing
     n[first] = np.minimum(np.where(n[first] > 0, n[first], usual), usual)
+    goes_on = (attempt > 0) & (_floats(lines, "elapsed_s") == 0)
+    n[first & ((_floats(lines, "step") == 0) | goes_on)] = 0.0  # a bar is drawn once before its first step
     stated, loader = _stated(lines, n, opens, step_s), _stated(lines, n, opens, loader_s)
     loader = np.where(np.isnan(loader), n * loader_s, loader)  # the mean of the last steps stands for all of them
     tokens_s = _floats(lines, "tokens_s")
@@ -281,12 +289,28 @@ def _apart(time: np.ndarray, elapsed: np.ndarray, bar: np.ndarray) -> np.ndarray
     return keep
 
 
-def _places(lines: pd.DataFrame) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """By line: steps since the first epoch began, the attempt, and the epoch or bar that it belongs to."""
+class _Places(NamedTuple):
+    """By line: steps since the first epoch began, the attempt, the epoch or bar that it belongs to, and how often steps
+    were counted anew before it while no line numbered epochs.
+    """
+
+    done: np.ndarray
+    attempt: np.ndarray
+    bar: np.ndarray
+    recounted: np.ndarray
+
+    def of(self, own: slice | np.ndarray) -> _Places:
+        """Those of these lines, attempts from 0."""
+        done, attempt, bar, recounted = (values[own] for values in self)
+        return _Places(done, attempt - attempt[:1], bar, recounted)
+
+
+def _places(lines: pd.DataFrame) -> _Places:
     step = lines["step"].to_numpy(np.int64)
     total, epoch = (_floats(lines, name) for name in ("total", "epoch"))
-    done, attempt, bar = np.zeros(len(step)), np.zeros(len(step), int), np.zeros(len(step), int)
-    base, tries, bars = 0.0, 0, 0
+    done = np.zeros(len(step))
+    attempt, bar, recounted = (np.zeros(len(step), int) for _ in range(3))
+    base, tries, bars, counts = 0.0, 0, 0, 0
     if _are_epochs(lines, step):
         total = np.full(len(step), float(step.max()))
     for at in range(len(step)):
@@ -297,9 +321,9 @@ def _places(lines: pd.DataFrame) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
                 tries, bars = tries + 1, bars + 1
                 base = _base_of(lines, epoch[at], at, done, step)
             else:
-                base, bars = base + step[at - 1], bars + 1
-        done[at], attempt[at], bar[at] = base + step[at], tries, bars
-    return done, attempt, bar
+                base, bars, counts = base + step[at - 1], bars + 1, counts + 1
+        done[at], attempt[at], bar[at], recounted[at] = base + step[at], tries, bars, counts
+    return _Places(done, attempt, bar, recounted)
 
 
 def _are_epochs(lines: pd.DataFrame, step: np.ndarray) -> bool:

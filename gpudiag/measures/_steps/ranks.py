@@ -2,16 +2,37 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
+
 import pandas as pd
 
 from gpudiag.run import Run
 
+Log = tuple[str, float | None, float | None]
+"""A file, and the rank and the trial of it, where its lines name them."""
 
-def in_lock_step(ranks: pd.Series) -> bool:
-    """Whether there is one training, which all GPUs do together, or one log for each of its ranks (one entry a log)."""
-    return len(ranks) == 1 or (bool(ranks.notna().all()) and ranks.is_unique)
+
+def by_log(told: Sequence[pd.DataFrame]) -> dict[Log, list[pd.DataFrame]]:
+    """The courses of trainings by the log that tells of them: those of one log came one after the other."""
+    out: dict[Log, list[pd.DataFrame]] = {}
+    for part in told:
+        first = part.iloc[0]
+        log = str(first["path"]), _known(first["rank"]), _known(first["trial"])
+        out.setdefault(log, []).append(part)
+    return out
+
+
+def in_lock_step(told: Sequence[pd.DataFrame]) -> bool:
+    """Whether courses are those of one log, which tells of all GPUs together, or of one log for each rank."""
+    ranks = [rank for _, rank, _ in by_log(told)]
+    return len(ranks) == 1 or (None not in ranks and len(set(ranks)) == len(ranks))
 
 
 def world_size(run: Run) -> float:
     """Ranks of the training that was profiled, which does its steps on as many GPUs at once; NaN unknown."""
     return float(run.profiled.reindex(columns=["world_size"])["world_size"].astype(float).max())
+
+
+def _known(value: float) -> float | None:
+    return None if math.isnan(value) else float(value)

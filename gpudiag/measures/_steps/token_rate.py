@@ -8,7 +8,7 @@ from typing import NamedTuple
 import pandas as pd
 
 from gpudiag.measures._steps.courses import courses
-from gpudiag.measures._steps.ranks import in_lock_step, world_size
+from gpudiag.measures._steps.ranks import by_log, in_lock_step, world_size
 from gpudiag.measures._time.weighted import weighted_quantiles
 from gpudiag.run import Run
 from gpudiag.statement import NOTHING, Statement
@@ -25,7 +25,8 @@ class TokenRate(NamedTuple):
 
 def token_rate(run: Run, tokens_per_step: float, used: list[str]) -> TokenRate:
     """The median over the steps at their usual pace, weighted by steps: what their lines state, or ``tokens_per_step``
-    over the time of a step where run.toml states it or no line states tokens per second.
+    over the time of a step where run.toml states it or no line states tokens per second. Of the trainings in one log it
+    is that of the one with most steps.
 
     ``used``: the GPUs of the telemetry that worked; if nothing tells more, those of the training.
     """
@@ -39,9 +40,9 @@ def token_rate(run: Run, tokens_per_step: float, used: list[str]) -> TokenRate:
         logged = [part for part in logged if len(part)]
     if not logged:
         return TokenRate(why=Statement("No line of a log states tokens per second."))
-    if not in_lock_step(pd.Series([part["rank"].iloc[0] for part in logged])):
+    if not in_lock_step(logged):
         return TokenRate(why=Statement("There are logs of {n:training}, and MFU is that of one.", n=len(logged)))
-    whole = pd.concat(logged)
+    whole = pd.concat(max(parts, key=lambda part: part["n"].sum()) for parts in by_log(logged).values())
     n_gpus = _n_gpus(run, whole, used)
     (middle,) = weighted_quantiles(whole["each_s" if by_step else "tokens_s"], whole["n"], (0.5,))
     if not middle > 0:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import cast
 
 from gpudiag.measures.causes import CausesProfile, CauseTotal
+from gpudiag.measures.trial_waits import LEAST_PCT as LEAST_WAIT_PCT
 from gpudiag.measures.trial_waits import LargestWait, TrialWaitsProfile
 from gpudiag.plain_data import Scalar
 from gpudiag.plots._draw.causes import LABELS, cause_label
@@ -81,12 +83,15 @@ def _by_trial(document: Document) -> list[Block]:
     n_told = facts.get(TrialWaitsProfile.n_told) if facts else None
     if n_told is None or n_told < SEVERAL:
         return []
-    named = [
-        f"{cause_label(cause)} in {cells['n_trials']} ({_reach(cells)})"
-        for cause, cells in facts.by_row(LargestWait).items()
-    ]
-    said = f"Of {plural(n_told, 'trial')} with a log of their own, the largest wait was {listed(named, 'and')}"
-    return [Note(f"{said}; in brackets its share of a trial's GPU time.")]
+    largest = facts.by_row(LargestWait)
+    named = [f"{cause_label(cause)} in {cells['n_trials']} ({_reach(cells)})" for cause, cells in largest.items()]
+    few = n_told - sum(cast(int, cells["n_trials"]) for cells in largest.values())
+    own = f"{plural(n_told, 'trial')} with a log of their own"
+    none = f"waited less than {share(LEAST_WAIT_PCT)} of their time for any one thing"
+    if not named:
+        return [Note(f"All {own} {none}.")]
+    said = f"Of {own}, the largest wait was {listed(named, 'and')}; in brackets its share of a trial's GPU time."
+    return [Note(f"{said} {few} {none}." if few else said)]
 
 
 def _reach(cells: Cells) -> str:

@@ -86,7 +86,9 @@ def _own(facts: TopicValues) -> str:
     if pct is not None:
         return f"The log itself states {share(pct)} ({OWN.get(kind, 'by its own count')})."
     if tflops is not None:
-        return f"The log itself states {quantity(tflops, 'TFLOP/s')} a GPU, by its own count."
+        low, high = facts.get(MfuProfile.log_low_pct), facts.get(MfuProfile.log_high_pct)
+        part = f", {interval(low, high, '%')} of what the GPU can do" if low is not None and high is not None else ""
+        return f"The log itself states {quantity(tflops, 'TFLOP/s')} a GPU by its own count{part}."
     return ""
 
 

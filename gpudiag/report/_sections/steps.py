@@ -36,6 +36,10 @@ def _logged(document: Document) -> list[Block]:
         said += (
             f" It was resumed {plural(facts[StepsProfile.n_resumed], 'time')}, every {duration(failures)} on average."
         )
+    few = facts[StepsProfile.n_left_out]
+    said += (
+        f" {plural(few, 'training')} with too few lines to tell {'is' if few == 1 else 'are'} left out." if few else ""
+    )
     loader = document.values(LoaderProfile)
     waits = loader.get(LoaderProfile.of_step_pct) if loader else None
     if waits is not None:
