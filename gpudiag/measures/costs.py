@@ -17,6 +17,7 @@ from gpudiag.measures._time.gpu_time import GpuTime, gpu_time
 from gpudiag.measures._time.microseconds import SECOND_US, utc
 from gpudiag.measures._time.pauses import holds_pause, pauses
 from gpudiag.measures._time.timeline import CELLS, STARTUP, Samples, Timeline
+from gpudiag.measures._time.weighted import weighted_sum
 from gpudiag.measures._time.window import TimedTrials
 from gpudiag.measures._trials.constraints import infeasible
 from gpudiag.measures._trials.startup import Startups, startups
@@ -285,7 +286,7 @@ def _outcomes(
         energy = kwh[gpu]
         used = energy if energy is not None else np.full(len(timeline.cell), np.nan)
         free = np.maximum(1 - timeline.held, 0)
-        rows[NO_TRIAL] += [free @ timeline.length_s, free @ _busy_s(timeline), np.nansum(free * used)]
+        rows[NO_TRIAL] += [np.nansum(free * whole) for whole in (timeline.length_s, _busy_s(timeline), used)]
     if expected is not None:
         for name, own in expected.groupby(outcomes).sum().iterrows():
             rows[str(name)] += own.to_numpy()
@@ -335,7 +336,10 @@ def _phases(startup_share: float, worker_s: float) -> pd.DataFrame:
 
 def _parallel(time: GpuTime) -> float:
     """Mean number of trials on a GPU while there is any."""
-    running = [(float(t.length_s @ t.held), float(t.length_s @ np.minimum(t.held, 1))) for t in time.timelines.values()]
+    running = [
+        (weighted_sum(t.held, t.length_s), weighted_sum(np.minimum(t.held, 1), t.length_s))
+        for t in time.timelines.values()
+    ]
     held = sum(part[1] for part in running)
     return sum(part[0] for part in running) / held if held else float("nan")
 

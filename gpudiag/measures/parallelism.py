@@ -12,6 +12,7 @@ from gpudiag.measures._time.microseconds import SECOND_US, microseconds, utc
 from gpudiag.measures._time.pauses import holds_pause, pauses
 from gpudiag.measures._time.span import limits_us
 from gpudiag.measures._time.trial_intervals import HANDOVER_US, intervals_of
+from gpudiag.measures._time.weighted import weighted_sum
 from gpudiag.measures._trials.abandoned import OpenTrial, find_open_trials
 from gpudiag.measures._trials.effective_bounds import effective_bounds
 from gpudiag.measures._trials.placed import placed_trials, worker_counts
@@ -151,7 +152,7 @@ def measure_parallelism(run: Run) -> ParallelismProfile:
         effective=effective,
         effective_low=min(low, effective),
         effective_high=max(high, effective),
-        effective_window=float(n_all @ held_s / window_s) if window_s else float("nan"),
+        effective_window=weighted_sum(n_all, held_s) / window_s if window_s else float("nan"),
         peak_closed=int(n_closed.max()),
         peak=peak,
         efficiency_pct=100 * effective / configured,

@@ -11,9 +11,10 @@ import pandas as pd
 from gpudiag.errors import NotMeasurable
 from gpudiag.facts import Column, Fact, Row, Rows, column, fact, table_of
 from gpudiag.measures._time.microseconds import SECOND_US, utc
-from gpudiag.measures._time.periodicity import find_period
+from gpudiag.measures._time.periodicity import Period
 from gpudiag.measures._time.segments import change_points
-from gpudiag.measures._time.work import WorkSamples, work_by_gpu, work_coverage_pct
+from gpudiag.measures._time.weighted import weighted_mean
+from gpudiag.measures._time.work import WorkSamples, period_by_gpu, work_by_gpu, work_coverage_pct
 from gpudiag.measures.base import Profile, need_gpu
 from gpudiag.measures.sampling import RECORD_LONGER, gpu_order
 from gpudiag.run import Run
@@ -65,9 +66,9 @@ def measure_shift(run: Run) -> ShiftProfile:
     works = work_by_gpu(run)
     if not works:
         raise NotMeasurable("There is only one sample of each GPU.", RECORD_LONGER)
-    rows, levels = {}, []
+    rows, levels, periods = {}, [], period_by_gpu(run)
     for gpu in gpu_order(works):
-        found, block_s = _segments(works[gpu])
+        found, block_s = _segments(works[gpu], periods[gpu])
         levels += [(gpu, *level) for level in found]
         rows[gpu] = _summary(found) | {"block_s": block_s}
     per_gpu = pd.DataFrame.from_dict(rows, orient="index").rename_axis("gpu")
@@ -80,13 +81,12 @@ Level = tuple[int, int, float, float]
 """First and last microsecond of a segment, its mean and the seconds of work in it."""
 
 
-def _segments(work: WorkSamples) -> tuple[list[Level], float]:
+def _segments(work: WorkSamples, period: Period | None) -> tuple[list[Level], float]:
     """The levels, and the length of a block."""
     usual = np.median(work.running[work.at_work]) if work.at_work.any() else 0
     at = np.flatnonzero(work.at_work & (work.running >= usual))
     weight = work.weight_s[at]
     worked = float(weight.sum())
-    period = find_period(work.time_us, np.where(work.at_work, work.util_pct, np.nan))
     step = float(np.median(np.diff(work.time_us))) / SECOND_US
     block_s = max(MIN_BLOCK_S, worked / MAX_BLOCKS, MIN_BLOCK_SAMPLES * step, period.period_s if period else 0.0)
     block = (np.cumsum(weight) - weight / 2) // block_s
@@ -100,7 +100,7 @@ def _segments(work: WorkSamples) -> tuple[list[Level], float]:
     rows = []
     for low, high in itertools.pairwise(cuts):
         own = np.flatnonzero((number >= filled[low]) & (number <= filled[high - 1]))
-        value = float(weight[own] @ work.util_pct[at][own] / weight[own].sum())
+        value = weighted_mean(work.util_pct[at][own], weight[own])
         rows.append((work.time_us[at][own[0]], work.time_us[at][own[-1]], value, float(weight[own].sum())))
     return rows, block_s
 

@@ -10,9 +10,9 @@ import pandas as pd
 from gpudiag.errors import NotMeasurable
 from gpudiag.facts import Column, Fact, Row, Rows, column, fact, table_of
 from gpudiag.measures._time.microseconds import SECOND_US
-from gpudiag.measures._time.periodicity import find_period
+from gpudiag.measures._time.periodicity import Period
 from gpudiag.measures._time.weighted import weighted_mean, weighted_quantiles
-from gpudiag.measures._time.work import WorkSamples, stretches, work_by_gpu, work_coverage_pct
+from gpudiag.measures._time.work import WorkSamples, period_by_gpu, stretches, work_by_gpu, work_coverage_pct
 from gpudiag.measures.base import Profile, need_gpu
 from gpudiag.measures.sampling import RECORD_LONGER, gpu_order, longest_period_s
 from gpudiag.run import Run
@@ -59,12 +59,13 @@ def measure_stalls(run: Run) -> StallsProfile:
     works = work_by_gpu(run)
     if not works:
         raise NotMeasurable("There is only one sample of each GPU.", RECORD_LONGER)
-    rows = {gpu: _one_gpu(works[gpu]) for gpu in gpu_order(works)}
+    periods = period_by_gpu(run)
+    rows = {gpu: _one_gpu(works[gpu], periods[gpu]) for gpu in gpu_order(works)}
     per_gpu = pd.DataFrame.from_dict(rows, orient="index").rename_axis("gpu")
     return StallsProfile(per_gpu, work_coverage_pct(run, works), longest_period_s(w.time_us for w in works.values()))
 
 
-def _one_gpu(work: WorkSamples) -> dict[str, float]:
+def _one_gpu(work: WorkSamples, period: Period | None) -> dict[str, float]:
     at, weight = work.at_work, work.weight_s
     worked = float(weight[at].sum())
     (p95,) = weighted_quantiles(work.util_pct[at], weight[at], (0.95,))
@@ -72,7 +73,7 @@ def _one_gpu(work: WorkSamples) -> dict[str, float]:
         "work_s": worked,
         "p95_pct": p95,
         **_stalls(work, worked),
-        **_dips(work, worked),
+        **_dips(work, worked, period),
     }
 
 
@@ -90,10 +91,9 @@ def _stalls(work: WorkSamples, worked: float) -> dict[str, float]:
     }
 
 
-def _dips(work: WorkSamples, worked: float) -> dict[str, float]:
+def _dips(work: WorkSamples, worked: float, found: Period | None) -> dict[str, float]:
     """The period of the utilization and what the dips that repeat with it cost."""
     names = ("acf", "period_s", "n_dips", "regular_pct", "depth_pct", "width_s", "lost_pct")
-    found = find_period(work.time_us, np.where(work.at_work, work.util_pct, np.nan))
     if found is None:
         return dict.fromkeys(names, math.nan)
     low, high = weighted_quantiles(work.util_pct[work.at_work], work.weight_s[work.at_work], (0.02, 0.75))

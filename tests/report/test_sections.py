@@ -58,6 +58,7 @@ def with_steps(document: dict[str, Any]) -> None:
         "step_s": 1.0,
         "logged_s": 100.0,
         "goodput_pct": 90.0,
+        "n_left_out": 0,
         "pauses_s": 10.0,
         "evaluations_s": 4.0,
         "checkpoints_s": 0.0,

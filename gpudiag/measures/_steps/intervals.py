@@ -95,7 +95,8 @@ def _extent(parts: list[pd.DataFrame]) -> tuple[bool, float, int]:
 def _of_series(lines: pd.DataFrame) -> list[pd.DataFrame]:
     """Intervals of one kind of line, by training; those of one line each are no course."""
     lines = lines[~_redrawn(lines)]
-    lines = lines[~_advanced(lines)]
+    ahead = _advanced(lines)
+    lines = lines.assign(advanced=np.append(False, ahead[:-1]))[~ahead]
     places = _places(lines)
     found = []
     for number, own in enumerate(_trainings(lines, places.done, places.attempt)):
@@ -117,7 +118,9 @@ def _redrawn(lines: pd.DataFrame) -> np.ndarray:
 
 
 def _advanced(lines: pd.DataFrame) -> np.ndarray:
-    """Bars that are drawn empty before they are advanced at once to where a training goes on, as Hugging Face's are."""
+    """Bars that are drawn empty before their first step advances them at once to where a training goes on, as Hugging
+    Face's are.
+    """
     step, elapsed = _floats(lines, "step"), _floats(lines, "elapsed_s")
     ahead, took_s = np.diff(step, append=np.nan), np.diff(elapsed, append=np.nan)
     return (step == 0) & (ahead > AT_ONCE * _stride(ahead)) & (took_s <= 1)
@@ -212,8 +215,10 @@ def _stated_times(
     n, spacing = np.append(done[0], np.diff(done)).astype(float), _spacing(done, attempt)
     usual = n[0] if np.isnan(spacing) else spacing
     n[first] = np.minimum(np.where(n[first] > 0, n[first], usual), usual)
+    advanced = lines["advanced"].to_numpy(bool)
     goes_on = (attempt > 0) & (_floats(lines, "elapsed_s") == 0)
     n[first & ((_floats(lines, "step") == 0) | goes_on)] = 0.0  # a bar is drawn once before its first step
+    n[first & advanced] = 1.0
     stated, loader = _stated(lines, n, opens, step_s), _stated(lines, n, opens, loader_s)
     loader = np.where(np.isnan(loader), n * loader_s, loader)  # the mean of the last steps stands for all of them
     tokens_s = _floats(lines, "tokens_s")

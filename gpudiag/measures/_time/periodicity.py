@@ -8,6 +8,7 @@ import numpy as np
 import scipy
 
 from gpudiag.measures._time.microseconds import SECOND_US
+from gpudiag.measures._time.weighted import weighted_sum
 
 MIN_SAMPLES = 40
 MIN_HEIGHT = 0.2
@@ -41,30 +42,38 @@ def find_period(time_us: np.ndarray, value: np.ndarray) -> Period | None:
     n = int(place[-1]) + 1
     if n > 100 * known.sum():
         return None
-    corr = _autocorrelation(place, _detrended(place, value[known]), n)
-    low = max(MIN_PERIODS, -(-int(MIN_PERIOD_S * SECOND_US) // step))
+    low, longest = max(MIN_PERIODS, -(-int(MIN_PERIOD_S * SECOND_US) // step)), int(n * MAX_SHARE)
+    if longest - 1 <= low:
+        return None
+    corr = _autocorrelation(place, _detrended(place, value[known]), n, longest)
     height = max(MIN_HEIGHT, MIN_ERRORS / float(known.sum()) ** 0.5)
-    peak = _first_peak(corr, low, int(n * MAX_SHARE), height)
+    peak = _first_peak(corr, low, longest, height)
     return None if peak is None else Period(peak * step / SECOND_US, float(corr[peak]))
 
 
 def _detrended(place: np.ndarray, value: np.ndarray) -> np.ndarray:
     """Less its straight line."""
     x = place - place.mean()
-    slope = (x @ value) / (x @ x) if x.any() else 0.0
+    slope = weighted_sum(x, value) / weighted_sum(x, x) if x.any() else 0.0
     return np.asarray(value - value.mean() - slope * x)
 
 
-def _autocorrelation(place: np.ndarray, value: np.ndarray, n: int) -> np.ndarray:
-    """By lag in steps; NaN where fewer than 20 pairs are known."""
-    size = scipy.fft.next_fast_len(2 * n, real=True)
+def _autocorrelation(place: np.ndarray, value: np.ndarray, n: int, longest: int) -> np.ndarray:
+    """By lag in steps below ``longest``; NaN where fewer than 20 pairs are known."""
+    size = scipy.fft.next_fast_len(n + longest, real=True)  # what laps around comes at longer lags
     signal, mask = np.zeros(n), np.zeros(n)
     signal[place], mask[place] = value, 1.0
-    sums, pairs = (scipy.fft.irfft(np.abs(scipy.fft.rfft(x, size)) ** 2, size)[:n] for x in (signal, mask))
+    sums = _lagged(signal, size)[:longest]
+    pairs = _lagged(mask, size)[:longest] if len(place) < n else n - np.arange(longest, dtype=float)
     variance = sums[0] / pairs[0]
     if not variance > 1e-9:
-        return np.full(n, np.nan)
+        return np.full(longest, np.nan)
     return np.where(np.rint(pairs) >= MIN_PAIRS, sums / np.maximum(pairs, 1) / variance, np.nan)
+
+
+def _lagged(values: np.ndarray, size: int) -> np.ndarray:
+    """Sum of the products with itself, by lag."""
+    return np.asarray(scipy.fft.irfft(np.abs(scipy.fft.rfft(values, size)) ** 2, size))
 
 
 def _first_peak(corr: np.ndarray, low: int, high: int, height: float) -> int | None:
@@ -73,8 +82,6 @@ def _first_peak(corr: np.ndarray, low: int, high: int, height: float) -> int | N
     Prominent above all that came before it; ``scipy.signal.find_peaks`` measures against the lower of both sides, could
     only give the local maxima, and its import adds a tenth of a second to every diagnosis.
     """
-    if high - 1 <= low:
-        return None
     trough = np.minimum.accumulate(np.nan_to_num(corr[:high], nan=1.0))
     middle = corr[1 : high - 1]
     peaks = 1 + np.flatnonzero((middle >= corr[: high - 2]) & (middle > corr[2:high]))

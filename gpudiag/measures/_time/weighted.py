@@ -1,4 +1,4 @@
-"""Means and quantiles of samples that each stand for a stretch of time."""
+"""Sums, means and quantiles of samples that each stand for a stretch of time."""
 
 from __future__ import annotations
 
@@ -6,11 +6,18 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 
+def weighted_sum(values: ArrayLike, weights: ArrayLike) -> float:
+    """Sum of weight times value. NumPy's ``@`` would wait for threads of BLAS, a hundred times as long where others use
+    the cores, and its last digits depend on how many there are.
+    """
+    return float(np.sum(np.multiply(values, weights, dtype=float)))
+
+
 def weighted_mean(values: ArrayLike, weights: ArrayLike) -> float:
     """Sum of weight times value over sum of weights; NaN where no weight is positive."""
     value, weight = np.asarray(values, float), np.asarray(weights, float)
     total = weight.sum()
-    return float(value @ weight / total) if total > 0 else float("nan")
+    return weighted_sum(value, weight) / total if total > 0 else float("nan")
 
 
 def weighted_quantiles(values: ArrayLike, weights: ArrayLike, shares: ArrayLike) -> list[float]:

@@ -10,6 +10,7 @@ import pandas as pd
 
 from gpudiag.measures._time.gpu_time import gpu_time
 from gpudiag.measures._time.microseconds import SECOND_US, microseconds
+from gpudiag.measures._time.periodicity import Period, find_period
 from gpudiag.measures._time.timeline import FOREIGN, NO_TRIAL, STARTUP, TAIL, UNOBSERVED, WAITING, Samples, Timeline
 from gpudiag.measures.sampling import trials_window
 from gpudiag.memo import memoized
@@ -91,6 +92,13 @@ def beside_work(run: Run, works: dict[str, WorkSamples], names: Sequence[str]) -
         rows = place[gpu]
         at = np.searchsorted(time_us[rows], work.time_us, "right") - 1  # of several at one time the last
         yield {name: column[rows[at]] for name, column in columns.items()}
+
+
+@memoized
+def period_by_gpu(run: Run) -> dict[str, Period | None]:
+    """The period of the utilization of each GPU at work, as :func:`find_period`."""
+    works = work_by_gpu(run).items()
+    return {gpu: find_period(work.time_us, np.where(work.at_work, work.util_pct, np.nan)) for gpu, work in works}
 
 
 def work_coverage_pct(run: Run, works: dict[str, WorkSamples]) -> float:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from gpudiag.measures._time.concurrency import count_at
+from gpudiag.measures._time.weighted import weighted_sum
 
 ROUNDING = 1e-12
 HALVINGS = 24
@@ -24,7 +25,7 @@ def effective_bounds(
     sure = count_at(times, np.concatenate([start_us, first_us]), np.concatenate([end_us, low_us]))[:-1]
     more = count_at(times, low_us, high_us)[:-1]
     bare = sure == 0
-    lived, busy = float(sure @ held), float(held[~bare].sum())
+    lived, busy = weighted_sum(sure, held), float(held[~bare].sum())
     if not busy and not more.any():
         return float("nan"), float("nan")
     begin, stop = np.searchsorted(times, low_us), np.searchsorted(times, high_us)
