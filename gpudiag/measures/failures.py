@@ -162,6 +162,7 @@ def _before(run: Run, intervals: pd.DataFrame) -> np.ndarray:
         return out
     totals = gpu_boards(run)["total_mib"]
     own = measure_attribution(run).trials["gpu"].astype(object).to_numpy()[ended]
+    places = [None if pd.isna(names) else str(names).split(",") for names in own]
     end = microseconds(intervals["end"][ended])
     found = np.full(int(ended.sum()), math.nan)
     for gpu, part in by_gpu(cells(run, "mem_used_mib")):
@@ -169,7 +170,7 @@ def _before(run: Run, intervals: pd.DataFrame) -> np.ndarray:
         time = microseconds(part["time"])
         low, high = (np.searchsorted(time, end - lag) for lag in (int(BEFORE_S * SECOND_US), 0))
         most = np.maximum.reduceat(used, np.column_stack([low, np.maximum(high, low)]).ravel())[::2]
-        here = np.array([pd.isna(names) or gpu in str(names).split(",") for names in own])
+        here = np.array([names is None or gpu in names for names in places])
         found = np.where((high > low) & here, np.fmax(found, most), found)
     out[ended] = found
     return out

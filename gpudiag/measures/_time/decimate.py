@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import pandas as pd
 
@@ -16,12 +18,13 @@ def decimate(frame: pd.DataFrame, time: str, value: str, max_points: int = 2000)
     known = frame[frame[value].notna()]
     if len(known) <= max_points:
         return known.reset_index(drop=True)
-    bins = time_bins(known[time], max_points)
-    # Within a bin, rows come in order of their value: its ends are the extremes.
-    order = np.lexsort((known[value].to_numpy(float), bins))
-    new = np.flatnonzero(np.diff(bins[order], prepend=-1))
-    keep = np.concatenate([[0, len(known) - 1], order[new], order[np.append(new[1:], len(order)) - 1]])
-    return known.iloc[np.unique(keep)].reset_index(drop=True)
+    values = known[value].to_numpy(float)
+    edges = np.flatnonzero(np.diff(time_bins(known[time], max_points), prepend=-1, append=-1)).tolist()
+    keep = {0, len(known) - 1}
+    for low, high in pairwise(edges):
+        part = values[low:high]
+        keep |= {low + int(part.argmin()), high - 1 - int(part[::-1].argmax())}
+    return known.iloc[sorted(keep)].reset_index(drop=True)
 
 
 def time_bins(time: pd.Series, max_points: int) -> np.ndarray:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import pandas as pd
@@ -38,7 +39,7 @@ class WorkSamples:
     running: np.ndarray
     from_trials: bool
 
-    @property
+    @cached_property
     def weight_s(self) -> np.ndarray:
         """Seconds that each sample stands for."""
         return (self.end_us - self.start_us) / SECOND_US
@@ -78,9 +79,18 @@ def _work(samples: Samples, timeline: Timeline | None, *, sure: bool) -> WorkSam
 
 
 def beside_work(run: Run, works: dict[str, WorkSamples], names: Sequence[str]) -> Iterator[dict[str, np.ndarray]]:
-    """For each GPU those columns of the telemetry that the run has, at its samples; NaN where unknown."""
-    have = [name for name in names if name in run.gpu]
-    columns = {name: run.gpu[name].to_numpy(float, na_value=np.nan) for name in have}
+    """For each GPU those columns of the telemetry that the run has, at its samples; NaN where unknown. ``works``: some
+    of :func:`work_by_gpu`.
+    """
+    columns = {name: run.gpu[name].to_numpy(float, na_value=np.nan) for name in names if name in run.gpu}
+    rows = _rows_of_work(run) if columns else {}
+    for gpu in works:
+        yield {name: column[rows[gpu]] for name, column in columns.items()}
+
+
+@memoized
+def _rows_of_work(run: Run) -> dict[str, np.ndarray]:
+    """By GPU the row of the telemetry that each sample of :func:`work_by_gpu` is of."""
     dated = np.flatnonzero(run.gpu["time"].notna().to_numpy())
     time_us = np.zeros(len(run.gpu), np.int64)
     time_us[dated] = microseconds(run.gpu["time"].iloc[dated])
@@ -88,10 +98,11 @@ def beside_work(run: Run, works: dict[str, WorkSamples], names: Sequence[str]) -
     order = dated[np.lexsort((dated, time_us[dated], code))]
     edges = np.cumsum([0, *np.bincount(code[code >= 0], minlength=len(gpus))]) + np.count_nonzero(code < 0)
     place = {str(gpu): order[low:high] for gpu, low, high in zip(gpus, edges[:-1], edges[1:], strict=True)}
-    for gpu, work in works.items():
-        rows = place[gpu]
-        at = np.searchsorted(time_us[rows], work.time_us, "right") - 1  # of several at one time the last
-        yield {name: column[rows[at]] for name, column in columns.items()}
+    works = work_by_gpu(run)
+    # Of several at one time the last.
+    return {
+        gpu: place[gpu][np.searchsorted(time_us[place[gpu]], work.time_us, "right") - 1] for gpu, work in works.items()
+    }
 
 
 @memoized
