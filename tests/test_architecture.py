@@ -15,7 +15,7 @@ import pytest
 PACKAGE = Path(__file__).resolve().parent.parent / "gpudiag"
 
 LAYERS = (
-    ("values", "errors", "faults", "facts", "schema", "units", "interpreter", "statement", "plain_data"),
+    ("values", "errors", "faults", "facts", "schema", "units", "interpreter", "statement", "plain_data", "fourier"),
     ("scratch", "files"),
     ("shown", "report/format", "report/sentence"),
     ("timezones", "hardware", "manifest"),
@@ -184,3 +184,14 @@ def test_nobody_unpickles_or_evaluates() -> None:
         assert not roots & {"pickle", "cloudpickle", "dill", "joblib", "marshal", "shelve"}, path.name
         forbidden = {"eval", "exec", "pickle.load", "pickle.loads", "pd.read_pickle", "yaml.load", "os.system"}
         assert not calls & forbidden, f"{path.name}: {calls & forbidden}"
+
+
+def test_no_text_holds_both_sides_of_a_merge() -> None:
+    """A line that marks a conflict was once committed in the middle of the methods."""
+    marks = re.compile(r"^(?:<{7}|>{7}) \S", re.MULTILINE)
+    root = PACKAGE.parent
+    folders = [root / name for name in ("benchmarks", "data", "docs", "gpudiag", "notebooks", "tests")]
+    texts = [*root.glob("*.md"), *(path for folder in folders for path in folder.rglob("*"))]
+    texts = [path for path in texts if path.suffix in (".md", ".py", ".ipynb", ".json", ".csv")]
+    assert len(texts) > 1000
+    assert [path for path in texts if marks.search(path.read_text(encoding="utf-8", errors="replace"))] == []

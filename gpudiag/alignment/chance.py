@@ -9,6 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 import scipy
 
+from gpudiag.fourier import fast_length
+
 
 @dataclass(frozen=True)
 class Noise:
@@ -44,11 +46,11 @@ def noise_of(
     spectra, lengths = [], []
     for x, y, seen in pairs:
         own, other = (np.where(seen, z - z[seen].mean(), 0.0) for z in (x, y))
-        size = scipy.fft.next_fast_len(2 * len(x), real=True)
+        size = fast_length(2 * len(x))
         norm = math.sqrt(float((own**2).sum() * (other**2).sum() * seen.sum()))
         if not norm > 0:
             return Noise(0.0, step_s)
-        spectra.append(scipy.fft.rfft(own, size) * scipy.fft.rfft(other, size).conj() / norm)
+        spectra.append(np.fft.rfft(own, size) * np.fft.rfft(other, size).conj() / norm)
         lengths.append(max(period_s, step_s * _total(spectra[-1], size) * seen.sum()))
     variance = _total(np.mean(spectra, axis=0), size)
     return Noise(min(1 / variance, float(n_events)), float(np.mean(lengths)))

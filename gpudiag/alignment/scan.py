@@ -6,10 +6,10 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-import scipy
 
 from gpudiag.alignment.chance import Noise, noise_of
 from gpudiag.alignment.signals import Grid, Signal, edges
+from gpudiag.fourier import fast_length
 
 REACH_S = 14.25 * 3600.0
 """Offsets examined: zones lie between UTC-12 and UTC+14."""
@@ -82,15 +82,15 @@ def scan_offsets(
     """
     lags = int(REACH_S // grid.step_s)
     borders = grid.start_s + grid.step_s * (np.arange(grid.n + 2 * lags + 1) - lags)
-    size = scipy.fft.next_fast_len(2 * grid.n + 2 * lags, real=True)
+    size = fast_length(2 * grid.n + 2 * lags)
     best = np.full((len(signals), 2 * lags + 1), -1.0)
-    masks = [scipy.fft.rfft(signal.seen, size).conj() for signal in signals]
-    changes = [scipy.fft.rfft(signal.edge, size).conj() for signal in signals]
+    masks = [np.fft.rfft(signal.seen, size).conj() for signal in signals]
+    changes = [np.fft.rfft(signal.edge, size).conj() for signal in signals]
     for response in responses_s:
         edge = edges(running(start_s + response, end_s, borders), grid)
-        spectrum, square = scipy.fft.rfft(edge, size), scipy.fft.rfft(edge * edge, size)
+        spectrum, square = np.fft.rfft(edge, size), np.fft.rfft(edge * edge, size)
         for row, signal in enumerate(signals):
-            sums = [scipy.fft.irfft(x, size)[: 2 * lags + 1] for x in
+            sums = [np.fft.irfft(x, size)[: 2 * lags + 1] for x in
                     (spectrum * masks[row], square * masks[row], spectrum * changes[row])]  # fmt: skip
             best[row] = np.maximum(best[row], _correlation(signal, *sums))
     offsets = grid.step_s * (lags - np.arange(2 * lags + 1))

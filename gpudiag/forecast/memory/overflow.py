@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
-import scipy
 
 Array = np.ndarray
 Tick = Callable[[int, int], None]
@@ -185,13 +184,13 @@ def _sums(first: Array, other: Array, levels: Sequence[int]) -> Array:
     """P(sum > free) of the first and k - 1 others, for each level k."""
     size, most = 2 * (BINS + 1), max(levels)
     fits = np.cumsum(other, axis=-1)[..., ::-1]  # chance that one of the others fits beside each sum
-    spectrum = scipy.fft.rfft(other, size) if most > 2 else np.zeros(0)
+    spectrum = np.fft.rfft(other, size) if most > 2 else np.zeros(0)
     out, total = {1: 1.0 - first.sum(axis=-1)}, first
     for k in range(2, most + 1):
         out[k] = 1.0 - (total * fits).sum(axis=-1)
         if k < most:
-            ahead = spectrum if total is other else scipy.fft.rfft(total, size)
-            total = np.maximum(scipy.fft.irfft(ahead * spectrum, size)[..., : BINS + 1], 0.0)
+            ahead = spectrum if total is other else np.fft.rfft(total, size)
+            total = np.maximum(np.fft.irfft(ahead * spectrum, size)[..., : BINS + 1], 0.0)
     missing = np.stack([out[k] for k in levels], axis=-1)
     return np.where(missing > 1e-9, missing, 0.0)  # rounding of the transform
 

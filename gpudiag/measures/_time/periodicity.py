@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import scipy
 
+from gpudiag.fourier import fast_length
 from gpudiag.measures._time.microseconds import SECOND_US
 from gpudiag.measures._time.weighted import weighted_sum
 
@@ -60,7 +60,7 @@ def _detrended(place: np.ndarray, value: np.ndarray) -> np.ndarray:
 
 def _autocorrelation(place: np.ndarray, value: np.ndarray, n: int, longest: int) -> np.ndarray:
     """By lag in steps below ``longest``; NaN where fewer than 20 pairs are known."""
-    size = scipy.fft.next_fast_len(n + longest, real=True)  # what laps around comes at longer lags
+    size = fast_length(n + longest)  # what laps around comes at longer lags
     signal, mask = np.zeros(n), np.zeros(n)
     signal[place], mask[place] = value, 1.0
     sums = _lagged(signal, size)[:longest]
@@ -73,7 +73,7 @@ def _autocorrelation(place: np.ndarray, value: np.ndarray, n: int, longest: int)
 
 def _lagged(values: np.ndarray, size: int) -> np.ndarray:
     """Sum of the products with itself, by lag."""
-    return np.asarray(scipy.fft.irfft(np.abs(scipy.fft.rfft(values, size)) ** 2, size))
+    return np.asarray(np.fft.irfft(np.abs(np.fft.rfft(values, size)) ** 2, size))
 
 
 def _first_peak(corr: np.ndarray, low: int, high: int, height: float) -> int | None:

@@ -197,12 +197,13 @@ def image(picture: Picture, small: Picture | None = None, *, bare: bool = False)
     """A picture as the output of a cell; its words go along for outputs that show the image alone. ``small`` is the
     one for narrow screens.
     """
-    mime, base64 = encoded(picture)
+    mime, source = encoded(picture)
+    base64 = b64encode(source).decode()
     narrow = f"data:image/png;base64,{b64encode(small.png()).decode()}" if small else ""
     caption = "" if bare else picture.caption
     html = fragments.figure(picture.name, picture.alt, caption, f"data:{mime};base64,{base64}", narrow)
     said: Mark = {"name": picture.name, "alt": picture.alt, "caption": picture.caption}
-    data = {"text/html": html, mime: picture.svg() if mime == SVG else base64, "text/plain": picture.alt}
+    data = {"text/html": html, mime: source.decode() if mime == SVG else base64, "text/plain": picture.alt}
     if picture.lanes:
         data[LANES] = picture.lanes
     return data, {"gpudiag": said}
@@ -210,12 +211,13 @@ def image(picture: Picture, small: Picture | None = None, *, bare: bool = False)
 
 def _pictured(picture: Picture | None) -> Pictured | None:
     """A picture as a block among others."""
-    return Pictured(picture.name, picture.alt, picture.caption, *encoded(picture)) if picture else None
+    if picture is None:
+        return None
+    mime, source = encoded(picture)
+    return Pictured(picture.name, picture.alt, picture.caption, mime, b64encode(source).decode())
 
 
-def encoded(picture: Picture) -> tuple[str, str]:
-    """The type and the bytes, in base64, of a picture in a report: SVG, or PNG where that would be large."""
+def encoded(picture: Picture) -> tuple[str, bytes]:
+    """The type and the bytes of a picture in a report: SVG, or PNG where that would be large."""
     svg = picture.svg()
-    if len(svg) <= MAX_SVG_CHARS:
-        return SVG, b64encode(svg.encode()).decode()
-    return "image/png", b64encode(picture.png()).decode()
+    return (SVG, svg.encode()) if len(svg) <= MAX_SVG_CHARS else ("image/png", picture.png())
