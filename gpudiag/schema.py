@@ -238,7 +238,10 @@ STEPS = TableSpec(
         ColumnSpec("rank", "int", "rank of the process that wrote it"),
         ColumnSpec("trial", "int", "number of the trial that the line names"),
         ColumnSpec("series", "text", "kind of line; only lines of one kind count on", required=True),
-        ColumnSpec("since", "text", "what lines since the one before tell of: evaluation, checkpoint, resumption"),
+        ColumnSpec(
+            "since", "text", "what lines since the one before tell of: evaluation, checkpoint, resumption, failure"
+        ),
+        ColumnSpec("since_s", "float", "time of evaluations since the one before, by their own bars", "s", 0, MOST_S),
         ColumnSpec("then", "text", "on the last line: what those behind it tell of, likewise"),
         ColumnSpec("then_s", "float", "time from the last line to the last of those", "s", 0, MOST_S),
         ColumnSpec("path", "text", "file it was found in", required=True),

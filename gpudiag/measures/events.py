@@ -41,7 +41,7 @@ class EventsProfile(Profile, topic="events"):
 def measure_events(run: Run) -> EventsProfile:
     """Hardware events. Needs telemetry or a log."""
     if run.events.empty and run.gpu.empty:
-        raise NotMeasurable("There is neither telemetry nor a log.", RECORD_GPU)
+        raise NotMeasurable("There is no telemetry, and no log tells of a failure.", RECORD_GPU)
     wanted = _each_once(run.events)
     detail = wanted["detail"].astype("object").fillna("").astype(str)
     xid = pd.to_numeric(detail.str.extract(_XID)[0])

@@ -12,7 +12,7 @@ import pandas as pd
 from gpudiag.errors import NotMeasurable
 from gpudiag.facts import Column, Fact, Row, Rows, column, fact, table_of
 from gpudiag.measures._steps.courses import MIN_LINES, courses, left_out
-from gpudiag.measures._steps.ranks import by_log, in_lock_step
+from gpudiag.measures._steps.ranks import in_lock_step, one_of_each
 from gpudiag.measures._time.weighted import weighted_quantiles
 from gpudiag.measures._waits.logged import OTHER_PAUSE, PAUSES
 from gpudiag.measures.base import Profile
@@ -45,7 +45,9 @@ class TrainingSteps(Row):
     resumption_s: Column[float] = column(
         "time lost to resumptions: down, and steps done twice", label="lost to resumptions"
     )
-    productive_pct: Column[float] = column("share of the span for steps at their usual pace", label="time in steps")
+    productive_pct: Column[float] = column(
+        "share of the span for steps, without slow first ones and what was lost", label="time in steps"
+    )
 
 
 class StepPause(Row):
@@ -68,13 +70,16 @@ class StepCourse(Row):
 
 
 class StepsProfile(Profile, topic="steps"):
-    """Steps of the trainings whose logs were read. NaN is unknown."""
+    """Steps of the trainings whose logs were read; of ranks that do them together those of one. NaN is unknown."""
 
     trainings: Rows = table_of(TrainingSteps)
     pauses: Rows = table_of(StepPause)
     course: Rows = table_of(StepCourse)
     n_step_lines: Fact[int] = fact("log lines that name a step", label="log lines that name a step")
     n_trainings: Fact[int] = fact("trainings, ranks apart")
+    n_undated: Fact[float] = fact(
+        "of these lines those whose timestamp lies before an earlier line's and tells nothing"
+    )
     n_left_out: Fact[int] = fact("trainings with too few lines to tell of, of which nothing is counted")
     unit: Fact[str] = fact("what is counted: step or epoch")
     n_steps: Fact[float] = fact("steps between these lines", label="steps")
@@ -87,6 +92,7 @@ class StepsProfile(Profile, topic="steps"):
     n_pauses: Fact[int] = fact("pauses", label="pauses")
     evaluations_s: Fact[float] = fact("time in pauses with an evaluation in the log", label="with an evaluation")
     checkpoints_s: Fact[float] = fact("time in pauses with a checkpoint in the log", label="with a checkpoint")
+    both_s: Fact[float] = fact("time in pauses with both", label="with an evaluation and a checkpoint")
     checkpoint_s: Fact[float] = fact(
         "median of the pauses of which the log tells nothing but a checkpoint", label="pause for a checkpoint"
     )
@@ -113,7 +119,9 @@ class StepsProfile(Profile, topic="steps"):
         label="GPU time lost to resumptions",
     )
     resumption_pct: Fact[float] = fact("its share of the span", label="lost to resumptions")
-    productive_pct: Fact[float] = fact("share of the span for steps at their usual pace", label="time in steps")
+    productive_pct: Fact[float] = fact(
+        "share of the span for steps, without slow first ones and what was lost", label="time in steps"
+    )
     goodput_pct: Fact[float] = fact(
         "share of start-up and span together for steps that were not lost (Google's ML Goodput)", label="goodput"
     )
@@ -137,18 +145,19 @@ class StepsProfile(Profile, topic="steps"):
 
 def measure_steps(run: Run) -> StepsProfile:
     """Time of steps and time outside of them. Needs log lines with a step and a time."""
-    told = courses(run)
-    few = left_out(run)
+    every, few = courses(run), left_out(run)
+    told = one_of_each(every)
     if not told and few:
         raise NotMeasurable(
-            "The log holds {n:training}, none with {least:line} on its steps or more.", GIVE_LOG, n=len(few),
-            least=MIN_LINES,
+            "Too few lines on steps belong together whose times the clock tells apart: they are of {n:training}, and "
+            "{least:line} or more of one are needed.", GIVE_LOG, n=len(few), least=MIN_LINES,
         )  # fmt: skip
     if not told:
         raise NotMeasurable("No training log with the times of {n:step} or more was read.", GIVE_LOG, n=MIN_LINES)
     unit = str(told[0]["unit"].iloc[0])
     whole = pd.concat(told, ignore_index=True)
     rows = pd.DataFrame([_training(part) for part in told])
+    trainings = rows if len(told) == len(every) else pd.DataFrame([_training(part) for part in every])
     longest = max(told, key=lambda part: float(part["took_s"].sum()))
     ratio, steady = _drift(longest)
     paused = whole[whole["paused_s"] > 0].sort_values("paused_s", ascending=False, kind="stable")
@@ -156,7 +165,8 @@ def measure_steps(run: Run) -> StepsProfile:
         ["training", "start", "end", "after_step", "paused_s", "since"]
     ]
     at_pace = whole[whole["usual"]]
-    p50, p95 = weighted_quantiles(at_pace["each_s"].to_numpy(), at_pace["n"].to_numpy(), (0.5, 0.95))
+    (p50,) = weighted_quantiles(rows["step_s"], rows["n_steps"], (0.5,))
+    (p95,) = weighted_quantiles(at_pace["each_s"], at_pace["n"], (0.95,))
     span, startup = float(rows["logged_s"].sum()), float(rows["startup_s"].sum(min_count=1))
     wall = span + float(np.nan_to_num(startup))
     n_resumed = sum(_n_resumed(part) for part in told)
@@ -164,11 +174,12 @@ def measure_steps(run: Run) -> StepsProfile:
     stated = whole[whole["loader_s"].notna() & whole["work_s"].notna()]
     lost = float(rows["resumption_s"].sum())
     return StepsProfile(
-        trainings=rows,
+        trainings=trainings,
         pauses=pauses.astype({"after_step": "int64"}).reset_index(drop=True),
         course=_stretches(longest),
-        n_step_lines=len(whole),
-        n_trainings=len(rows),
+        n_step_lines=sum(map(len, every)),
+        n_undated=float(whole["undated"].sum()),
+        n_trainings=len(trainings),
         n_left_out=len(few),
         unit=unit,
         n_steps=float(rows["n_steps"].sum()),
@@ -181,9 +192,10 @@ def measure_steps(run: Run) -> StepsProfile:
         n_pauses=len(pauses),
         evaluations_s=_told_s(pauses, "evaluation"),
         checkpoints_s=_told_s(pauses, "checkpoint"),
+        both_s=_told_s(pauses[pauses["since"].str.contains("evaluation", regex=False)], "checkpoint"),
         checkpoint_s=float(paused["paused_s"][paused["since"] == "checkpoint"].median()),
         checkpoint_every_s=_checkpoint_every_s(told),
-        logged_gpus=waits.n_gpus if in_lock_step(told) else math.nan,
+        logged_gpus=waits.n_gpus if in_lock_step(every) else math.nan,
         idle_paused_gpu_h=waits.paused_gpu_h,
         idle_paused_pct=waits.paused_pct,
         first_s=float(rows["first_s"].sum()),
@@ -191,7 +203,7 @@ def measure_steps(run: Run) -> StepsProfile:
         down_s=float(whole["down_s"].sum()),
         n_repeated=float(whole["repeated"].sum()),
         resumption_s=lost,
-        resumption_gpu_h=waits.n_gpus * lost / len(by_log(told)) / 3600 if in_lock_step(told) else math.nan,
+        resumption_gpu_h=waits.n_gpus * lost / 3600 if in_lock_step(every) else math.nan,
         resumption_pct=100 * lost / span,
         productive_pct=float((rows["productive_pct"] * rows["logged_s"]).sum()) / span,
         goodput_pct=float((rows["productive_pct"] * rows["logged_s"]).sum()) / wall,

@@ -20,6 +20,7 @@ from gpudiag.rules._engine.verdict import Severity
         "{longest_s} and ended by step {after_step}",
         Given("evaluations_s", ". The log names an evaluation in {evaluations_s} of this time"),
         Given("checkpoints_s", ". The log names a checkpoint in {checkpoints_s} of this time"),
+        Given("both_s", ", and both in {both_s}"),
         Given("idle_paused_pct", ". They hold {idle_paused_pct} of the time that the GPU waited within its work"),
         ".",
     ),
@@ -46,6 +47,7 @@ def steps_paused(
                 "idle_paused_pct": steps.idle_paused_pct,
                 "evaluations_s": steps.evaluations_s,
                 "checkpoints_s": steps.checkpoints_s,
+                "both_s": steps.both_s,
                 "step_s": steps.step_s,
             },
             margin=steps.pauses_pct - max_pauses_pct,
@@ -66,11 +68,9 @@ def steps_paused(
     severity="warning",
     title="Steps became slower",
     checks="Steps that become slower",
-    says=(
-        "In the last fifth of the log a step took {late_ratio} times as long as in the first, and it grew steadily.",
-    ),
-    remedy="Look for what grows: the length of the samples, a list that is appended to at each step, memory that is "
-    "swapped, a clock that falls with heat. Time a step from the end with the settings of the beginning.",
+    says=("In the last fifth of the log a step took {late_ratio} times as long as in the first.",),
+    remedy="Look for what changed, or grows: the length of samples, a list that is appended to at each step, memory that "
+    "is swapped, a clock that falls with heat. Time a step from the end with the settings of the beginning.",
     refuted_by="Not a problem if later steps were meant to do more: longer sequences, larger batches.",
 )
 def steps_slower(steps: StepsProfile, *, max_late_ratio: float = 1.2, min_steady_pct: float = 75.0) -> Evidence | None:
@@ -98,8 +98,9 @@ def steps_slower(steps: StepsProfile, *, max_late_ratio: float = 1.2, min_steady
     title="Time was lost to resumptions",
     checks="Time lost to resumptions",
     says=(
-        "The training was resumed {n_resumed:time}: {resumption_s} ({resumption_pct}) went into standing still "
-        "and into doing {n_repeated:step} twice.",
+        "The training was resumed {n_resumed:time}: {resumption_s} ({resumption_pct}) went into standing still",
+        Given("n_repeated", " and into doing {n_repeated:step} twice"),
+        ".",
     ),
     remedy="Find what stopped the training, and let the scheduler resume it at once. If a checkpoint takes C and a "
     "failure comes every M, the best interval between checkpoints is √(2·C·M).",

@@ -240,7 +240,7 @@ def test_a_log_alone_has_key_numbers(tmp_path: Path) -> None:
     path.write_text("\n".join(stamped(train(random.Random(1), 1000, 2.0), 20)) + "\n", encoding="utf-8")
     numbers = dict(key_numbers(gd.diagnose(gd.load_run(path, timezone="UTC")).document))
     assert numbers["median time of one step"] == "2 s"
-    assert any(words.endswith("went into steps at their usual pace") for words in numbers)
+    assert any(words.endswith("went into steps") for words in numbers)
 
 
 def test_a_damaged_timestamp_is_no_pause_of_years(tmp_path: Path) -> None:
@@ -294,7 +294,7 @@ def test_a_stated_time_that_holds_the_evaluation_is_no_time_of_steps(tmp_path: P
         stamp = f"{BEGIN + timedelta(seconds=at_s):%Y-%m-%d %H:%M:%S} " if stamped_lines else ""
         lines.append(f"{stamp}iter {step}: loss 3.1234, time {1000 * took_s:.2f}ms, mfu 35.12%")
     said = measured(tmp_path, lines)
-    assert said.step_s == pytest.approx(0.5, rel=0.02)
+    assert said.step_s == pytest.approx(0.5, abs=1 / 50)  # a clock of whole seconds between evaluations 50 steps apart
     assert (said.n_pauses, said.evaluations_s) == (5, pytest.approx(100, abs=3))
     assert said.productive_pct == pytest.approx(100 * 150 / 250, abs=2)
 
@@ -382,5 +382,146 @@ def test_trainings_with_too_few_lines_are_counted_and_said(tmp_path: Path) -> No
     assert (said.n_trainings, said.n_left_out, said.logged_s) == (1, 3, 50)
     page = gd.diagnose(gd.load_run(artifacts=tmp_path / "train.log", timezone="UTC")).to_markdown()
     assert "3 trainings with too few lines to tell are left out." in page
-    with pytest.raises(NotMeasurable, match="holds 3 trainings, none with 5 lines"):
+    with pytest.raises(NotMeasurable, match="they are of 3 trainings, and 5 lines or more of one are needed"):
         measured(tmp_path, few, "few.log")
+
+
+def whole_clock(seconds: float) -> str:
+    return f"{int(seconds) // 60:02d}:{int(seconds) % 60:02d}"
+
+
+@pytest.mark.parametrize(("step_s", "every", "eval_s"), [(0.3, 30, 15.0), (0.3, 30, 6.0), (0.17, 40, 9.0)])
+def test_evaluations_closer_than_a_clock_of_whole_seconds_tells_apart(
+    tmp_path: Path, step_s: float, every: int, eval_s: float
+) -> None:
+    """Hugging Face's bar, which stands still while another bar evaluates, and is drawn again behind its result."""
+    lines, at_s, evaluated_s = ["  0%|  | 0/1200 [00:00<?, ?it/s]"], 0.0, 0.0
+    for step in range(1, 1201):
+        at_s += step_s
+        lines.append(f"{step // 12}%|##  | {step}/1200 [{whole_clock(at_s)}<10:00, 3.00it/s]")
+        if step % every == 0:
+            at_s += eval_s
+            evaluated_s += eval_s
+            lines += [f"{10 * k}%|#  | {k}/10 [00:0{k}<00:10, 1.00it/s]" for k in range(1, 10)]
+            lines.append(f"{{'eval_loss': 0.7, 'eval_runtime': {eval_s}, 'epoch': 0.1}}")
+            lines.append(f"{step // 12}%|##  | {step}/1200 [{whole_clock(at_s)}<10:00, 3.00it/s]")
+    said = measured(tmp_path, lines)
+    assert said.step_s == pytest.approx(step_s, rel=0.03)
+    assert said.evaluations_s == said.pauses_s == pytest.approx(evaluated_s, rel=0.03)
+    assert said.n_steps == 1200 and said.logged_s == pytest.approx(at_s, abs=1)
+
+
+@pytest.mark.parametrize("step_s", [0.8, 1.2, 1.5, 2.7])
+def test_timestamps_of_whole_seconds_do_not_bias_the_time_of_a_step(tmp_path: Path, step_s: float) -> None:
+    steps = [(n, BEGIN + timedelta(seconds=n * step_s)) for n in range(1, 401)]
+    said = measured(tmp_path, [f"{moment:%Y-%m-%d %H:%M:%S} step {n} loss 2.1" for n, moment in steps])
+    assert said.step_s == pytest.approx(step_s, rel=0.005)
+
+
+@pytest.mark.parametrize("every", [1, 10, 50])
+def test_the_stated_time_of_one_step_is_not_that_of_those_before(tmp_path: Path, every: int) -> None:
+    """nanoGPT logs each tenth step, with the time of that one: 0.2 s, and 20 s more each 250 for an evaluation."""
+    lines = []
+    for step in range(0, 1001, every):
+        evaluates = step > 0 and step % 250 == 0
+        lines += [f"step {step}: train loss 3.0, val loss 3.1"] if evaluates else []
+        lines.append(f"iter {step}: loss 3.1234, time {200 + 20_000 * evaluates:.2f}ms, mfu 35.12%")
+    said = measured(tmp_path, lines)
+    assert said.evaluations_s == pytest.approx(80, abs=1) and said.logged_s == pytest.approx(1000 * 0.2 + 80, abs=1)
+
+
+TOLD = [
+    "Traceback (most recent call last):",
+    "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB.",
+    "WARNING torch.distributed.elastic: Worker group FAILED. 3/3 attempts left; will restart worker group",
+]
+
+
+@pytest.mark.parametrize("told", TOLD)
+def test_a_crash_and_a_start_from_the_first_step_is_a_resumption(tmp_path: Path, told: str) -> None:
+    lines = [*plain_steps(0, 300, total="/1000"), told, *plain_steps(400, 310, total="/1000"), told]
+    said = measured(tmp_path, [*lines, *plain_steps(800, 1000, total="/1000")])
+    assert (said.n_trainings, said.n_resumed, said.n_repeated) == (1, 2, 300 + 310)
+    assert said.down_s == pytest.approx(100 + 90, abs=2)
+    assert said.resumption_s == pytest.approx(190 + 610, abs=3)
+
+
+def test_a_failure_in_a_training_that_came_to_its_end_is_no_crash_before_the_next(tmp_path: Path) -> None:
+    lines = [*plain_steps(0, 300, total="/300"), TOLD[0], *plain_steps(400, 300, total="/300")]
+    said = measured(tmp_path, lines)
+    assert (said.n_resumed, said.n_repeated) == (0, 0)
+
+
+def test_what_passes_for_all_ranks_passes_once(tmp_path: Path) -> None:
+    lines = []
+    for line in [*plain_steps(0, 130), "resuming from step 100", *plain_steps(160, 200)[10:]]:
+        lines += [line.replace(" step", f" [rank{rank}]: step") for rank in range(4)] if " step " in line else [line]
+    said = measured(tmp_path, lines)
+    one = measured(tmp_path, [line for line in lines if "rank0" in line or "resuming" in line], "one.log")
+    assert said.n_trainings == 4 and said.trainings["rank"].tolist() == [0, 1, 2, 3]
+    for name in ("n_steps", "logged_s", "n_resumed", "n_repeated", "down_s", "resumption_s", "productive_pct"):
+        assert getattr(said, name) == pytest.approx(getattr(one, name)), name
+
+
+def test_steps_whose_thousands_are_set_apart(tmp_path: Path) -> None:
+    moments = [(n, BEGIN + timedelta(seconds=n * 0.5)) for n in range(100, 3001, 100)]
+    said = measured(tmp_path, [f"{moment:%Y-%m-%d %H:%M:%S} step {n:,}/30,000 loss 2.1" for n, moment in moments])
+    assert said.n_steps == 2900 and said.step_s == pytest.approx(0.5) and said.n_trainings == 1
+
+
+@pytest.mark.parametrize("first", [0, 1])
+def test_the_example_on_imagenet_counts_from_either(tmp_path: Path, first: int) -> None:
+    """500 steps of 0.3 s of which 0.1 s is a wait, and 30 s for the first batch; a line for steps 1, 11, 21, ..."""
+    lines = []
+    for step in range(1, 500, 10):
+        mean_s, wait_s = 0.3 + 30 / step, 0.1 + 30 / step
+        lines.append(
+            f"Epoch: [0][{step - 1 + first:3d}/500]\tTime  0.300 ({mean_s:6.3f})\tData  0.100 ({wait_s:6.3f})\t"
+            "Loss 6.9e+00 (6.9e+00)"
+        )
+    said = measured(tmp_path, lines)
+    assert said.logged_s == pytest.approx(491 * 0.3 + 30, rel=0.01)
+    assert said.first_s == pytest.approx(30, rel=0.02) and said.n_pauses == 0
+    assert said.loader_pct == pytest.approx(100 * (491 * 0.1 + 30) / (491 * 0.3 + 30), abs=1)
+
+
+@pytest.mark.parametrize("begins", [500, 900])
+def test_a_stretch_of_slow_steps_is_no_pause(tmp_path: Path, begins: int) -> None:
+    lines, at_s = [], 0.0
+    for step in range(1, 1001):
+        at_s += 3.0 if begins < step <= begins + 100 else 1.0
+        lines.append(f"{BEGIN + timedelta(seconds=at_s):%Y-%m-%d %H:%M:%S} step {step} loss 2.1")
+    said = measured(tmp_path, lines)
+    assert said.n_pauses == 0 and said.step_s == pytest.approx(1.0, rel=0.01)
+
+
+@pytest.mark.parametrize("after_the_last", [True, False])
+def test_an_evaluation_with_a_bar_of_its_own_takes_the_time_that_it_shows(tmp_path: Path, after_the_last: bool) -> None:
+    """Four epochs of 120 s by one bar, and between them 25 s of validation by another; no line has a timestamp."""
+    lines = []
+    for epoch in range(4):
+        lines += [
+            f"Epoch {epoch}: {n // 3}%|##  | {n}/300 [{whole_clock(0.4 * n)}<01:00,  2.50it/s, loss=1.2]"
+            for n in range(0, 301, 5)
+        ]
+        if epoch < 3 or after_the_last:
+            lines += [f"Validation: {2 * n}%|##  | {n}/50 [00:{n // 2:02d}<00:10,  2.00it/s]" for n in range(0, 51)]
+    said = measured(tmp_path, lines)
+    n = 3 + after_the_last
+    assert (said.n_pauses, said.evaluations_s) == (n, pytest.approx(25 * n, abs=1))
+    assert said.logged_s == pytest.approx(4 * 120 + 25 * n, abs=2)
+
+
+def test_lines_of_two_trainings_at_once_tell_of_neither(tmp_path: Path) -> None:
+    one, other = plain_steps(0, 1000), plain_steps(3, 1000)
+    mixed = [line for pair in zip(one[7:], other, strict=False) for line in pair]
+    with pytest.raises(NotMeasurable, match="5 lines or more of one are needed"):
+        measured(tmp_path, mixed)
+
+
+def test_a_clock_that_is_set_back_is_said(tmp_path: Path) -> None:
+    lines = [*plain_steps(0, 3000), *(line for line in plain_steps(-3600, 6000) if int(line.split()[3]) > 3000)]
+    said = measured(tmp_path, lines)
+    assert said.n_undated == 300 and said.step_s == pytest.approx(1)
+    page = gd.diagnose(gd.load_run(artifacts=tmp_path / "train.log", timezone="UTC")).to_markdown()
+    assert "300 lines have timestamps before those of earlier lines" in page

@@ -59,6 +59,8 @@ def with_steps(document: dict[str, Any]) -> None:
         "logged_s": 100.0,
         "goodput_pct": 90.0,
         "n_left_out": 0,
+        "n_undated": 0,
+        "n_step_lines": 20,
         "pauses_s": 10.0,
         "evaluations_s": 4.0,
         "checkpoints_s": 0.0,

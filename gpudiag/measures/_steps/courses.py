@@ -14,6 +14,8 @@ from gpudiag.run import Run
 
 MIN_LINES = 5
 """Fewer lines show no course, unless others of their log do."""
+MIXED = 4
+"""Where fewer than one line in four is of a training with lines enough, they are those of several at once."""
 PAUSE_TIMES, STATED_TIMES = 2.0, 1.1
 PAUSE_S, TOLD_S = 5.0, 2.0
 """An interval holds a pause where it took five seconds more than its steps, and twice their usual time, or 1.1 times
@@ -22,7 +24,11 @@ enough, which is more than a clock of whole seconds is off."""
 
 
 ENOUGH = 3
-"""Intervals in which the log tells of nothing but steps, from which on only these say what is usual."""
+"""Intervals in which the log tells of nothing but steps, from which on only these say what is usual; and intervals in a
+row that are as slow as each other, which are slow steps and no pauses."""
+ALIKE = 1.5
+CLOCK_S = 2.0
+"""What two times by a clock of whole seconds differ by at most, beside what they truly differ by."""
 
 
 @memoized
@@ -45,16 +51,17 @@ def left_out(run: Run) -> list[pd.DataFrame]:
 
 @memoized
 def _by_training(run: Run) -> list[tuple[pd.DataFrame, bool]]:
-    """The intervals of each training, and whether its lines are enough by themselves or beside others of its log."""
+    """The intervals of each training, and whether its lines are enough, by themselves or beside others of its log."""
     intervals = step_intervals(run)
     unit = "step" if (intervals["unit"] == "step").any() else "epoch"
     out = []
     for _, log in intervals[intervals["unit"] == unit].groupby(["path", "rank", "trial"], sort=False, dropna=False):
         parts = [part for _, part in log.groupby("training", sort=False)]
         together = len(log) >= MIN_LINES * sum(map(_n_attempts, parts))
-        for part in parts:
-            enough = together or len(part) >= MIN_LINES * _n_attempts(part)
-            out.append((part, enough and float(part["took_s"].sum()) > 0))
+        long = [together or len(part) >= MIN_LINES * _n_attempts(part) for part in parts]
+        mixed = MIXED * sum(len(part) for part, enough in zip(parts, long, strict=True) if enough) < len(log)
+        for part, enough in zip(parts, long, strict=True):
+            out.append((part, enough and not mixed and float(part["took_s"].sum()) > 0))
     return out
 
 
@@ -78,7 +85,7 @@ def _course(part: pd.DataFrame) -> pd.DataFrame:
     told = (part["since"] != "").to_numpy()
     alone = timed & ~told  # with nothing but steps
     shown = alone if alone.sum() >= ENOUGH else timed
-    usual_s = weighted_quantiles((took / steps)[shown], n[shown], (0.5,))[0] if shown.any() else math.nan
+    usual_s = _usual_s(took[shown], n[shown], coarse=bool(part["coarse"].iloc[0]))
     holds = told & (stated - n * usual_s >= PAUSE_S) & (stated >= PAUSE_TIMES * n * usual_s)  # as nanoGPT's times do
     stated = np.where(holds, np.nan, stated)
     silent = np.isnan(stated)
@@ -86,6 +93,7 @@ def _course(part: pd.DataFrame) -> pd.DataFrame:
     own = np.where(silent, n * usual_s, np.minimum(stated + n * left_out_s, took))
     times = np.where(silent & ~told, PAUSE_TIMES, STATED_TIMES)
     paused = inner & (took - own >= np.where(told, TOLD_S, PAUSE_S)) & (took >= times * own)
+    paused &= ~_slow_steps(paused & silent & ~told & (n > 0), took / steps)
     pause = np.where(paused, took - own, 0.0)
     resumed = paused & part["since"].str.contains("resumption", regex=False).to_numpy()
     pace_s = np.nan_to_num(usual_s)
@@ -101,6 +109,30 @@ def _course(part: pd.DataFrame) -> pd.DataFrame:
         work_s=np.where(np.isnan(stated), took - pause, stated),
         usual_s=usual_s,
     )
+
+
+def _usual_s(took: np.ndarray, n: np.ndarray, *, coarse: bool) -> float:
+    """Median time of a step over intervals, weighted by steps; by a clock of whole seconds the mean of those that
+    differ from it by no more than the clock: what it rounds away of one interval it gives to the next.
+    """
+    if not len(n):
+        return math.nan
+    (middle,) = weighted_quantiles(took / n, n, (0.5,))
+    near = np.abs(took - n * middle) <= CLOCK_S
+    return float(took[near].sum() / n[near].sum()) if coarse and 2 * near.sum() > len(n) else middle
+
+
+def _slow_steps(slow: np.ndarray, each_s: np.ndarray) -> np.ndarray:
+    """Of intervals that took longer than usual, those in a row of three or more of which most are as slow as each
+    other, but for any that is slower still.
+    """
+    out = np.zeros(len(slow), bool)
+    edges = np.flatnonzero(np.diff(slow.astype(np.int8), prepend=0, append=0))
+    for low, high in edges.reshape(-1, 2).tolist():
+        times = each_s[low:high] / np.median(each_s[low:high])
+        n_alike = ((times <= ALIKE) & (times >= 1 / ALIKE)).sum()
+        out[low:high] = (times <= ALIKE) & (n_alike >= max(ENOUGH, 0.8 * len(times)))
+    return out
 
 
 def _median(values: np.ndarray) -> float:

@@ -27,6 +27,8 @@ COLUMNS = (
     "unit",
     "attempt",
     "recounted",
+    "coarse",
+    "undated",
     "start",
     "end",
     "done",
@@ -53,15 +55,16 @@ def step_intervals(run: Run) -> pd.DataFrame:
     the log tells of no checkpoint, it is another training, named ``FILE (2)`` and so on.
 
     Columns: ``path`` (file), ``training`` (its name), ``rank`` and ``trial`` (NaN without), ``unit``, ``attempt``
-    from 0, ``recounted`` (how often steps had been counted anew while no line numbered epochs), ``start`` and
-    ``end`` (UTC; NaT without timestamps), ``done`` (steps since the first epoch began, at the end), ``n`` (steps in
-    it), ``took_s`` (by timestamps, else by the bar's clock, else as stated; NaN unknown), ``stated_s`` (n times the
-    stated mean of just these steps, NaN where none is stated), ``loader_s`` (n times the stated wait for data),
-    ``tokens_s`` (stated tokens per second, mean over its steps; NaN where a line states none), ``first`` (with the
-    first steps of its attempt), ``resumed`` (time from the last line of the attempt before), ``repeated`` (steps
-    done before), ``since`` (other work that the log tells of in it, '' for none), ``begun_s`` (time since the log's
-    first timestamp, at the end; NaN unknown). What the log tells of behind its last step is an interval without
-    steps.
+    from 0, ``recounted`` (how often steps had been counted anew while no line numbered epochs), ``coarse`` (its
+    clock shows whole seconds), ``undated`` (lines in it whose timestamp lies before an earlier line's), ``start``
+    and ``end`` (UTC; NaT without timestamps), ``done`` (steps since the first epoch began, at the end), ``n``
+    (steps in it), ``took_s`` (by timestamps, else by the bar's clock, else as stated; NaN unknown), ``stated_s`` (n
+    times the stated mean of just these steps, NaN where none is stated), ``loader_s`` (n times the stated wait for
+    data), ``tokens_s`` (stated tokens per second, mean over its steps; NaN where a line states none), ``first``
+    (with the first steps of its attempt), ``resumed`` (time from the last line of the attempt before), ``repeated``
+    (steps done before), ``since`` (other work that the log tells of in it, '' for none), ``begun_s`` (time since
+    the log's first timestamp, at the end; NaN unknown). What the log tells of behind its last step is an interval
+    without steps.
     """
     parts = []
     ordered = run.steps.drop_duplicates().sort_values(["path", "line"], kind="stable")
@@ -127,14 +130,17 @@ def _advanced(lines: pd.DataFrame) -> np.ndarray:
 
 
 def _trainings(lines: pd.DataFrame, done: np.ndarray, attempt: np.ndarray) -> list[slice]:
-    """The lines of each training: what begins at the first step, and not from a checkpoint by the log, is another."""
-    since = lines["since"].fillna("").astype(str).tolist() if "since" in lines else [""] * len(lines)
-    whole = done == _floats(lines, "total")  # a line for all of the first epoch
+    """The lines of each training: what begins at the first step is another, unless the log tells of a resumption, or of
+    a failure before the one that it follows had come to its last step.
+    """
+    since, total = _told(lines), _floats(lines, "total")
+    whole = done == total  # a line for all of the first epoch
     at_first = whole | (done <= np.nanmax([_spacing(done, attempt), done[0]]))
+    ended = done >= total
     begins = [
         at
         for at in (np.flatnonzero(np.diff(attempt) > 0) + 1).tolist()
-        if at_first[at] and "resumption" not in since[at]
+        if at_first[at] and "resumption" not in since[at] and not ("failure" in since[at] and not ended[at - 1])
     ]
     return [slice(low, high) for low, high in pairwise([0, *begins, len(lines)])]
 
@@ -142,10 +148,16 @@ def _trainings(lines: pd.DataFrame, done: np.ndarray, attempt: np.ndarray) -> li
 def _of_training(lines: pd.DataFrame, places: _Places) -> pd.DataFrame:
     """Intervals of one training by one kind of line."""
     done, attempt, bar, recounted = places
-    time = _in_order(lines["time"].to_numpy("datetime64[us]"))
-    keep = np.append((np.diff(done) != 0) | (np.diff(bar) != 0), True)  # a bar redrawn stands where it stood
-    keep[keep] = _apart(time[keep], _floats(lines[keep], "elapsed_s"), bar[keep])
+    stamps = lines["time"].to_numpy("datetime64[us]")
+    time = _in_order(stamps)
+    told = np.array([bool(text) for text in _told(lines)])
+    # A bar redrawn stands where it stood, but for one behind other work.
+    keep = np.append((np.diff(done) != 0) | (np.diff(bar) != 0) | told[1:], True)
+    told = np.array([bool(text) for text in _since(lines, keep)])
+    coarse = _is_coarse(clock := _clock(time[keep], _floats(lines[keep], "elapsed_s")))
+    keep[keep] = _apart(clock, bar[keep], told) if coarse else True
     since = _since(lines, keep)
+    undated = _added_up((np.isnat(time) & ~np.isnat(stamps)).astype(float), keep)
     n, stated, loader, guessed, per_token = (_added_up(part, keep) for part in _stated_times(lines, done, attempt, bar))
     lines, time = lines[keep], time[keep]
     done, attempt, bar, recounted = places.of(keep)
@@ -155,7 +167,9 @@ def _of_training(lines: pd.DataFrame, places: _Places) -> pd.DataFrame:
     first, opens = np.append(True, np.diff(attempt) > 0), np.append(True, np.diff(bar) > 0)
     by_time = np.append(np.nan, np.diff(time).astype("timedelta64[us]").astype(float) / 1e6)
     by_time[np.isnat(time) | np.append(True, np.isnat(time[:-1]))] = np.nan
-    by_bar = np.where(opens, np.where(elapsed > 0, elapsed, np.nan), np.append(np.nan, np.diff(elapsed)))
+    before_s = np.nan_to_num(_floats(lines, "since_s"))  # what the bar of an evaluation took before this one opened
+    anew = np.where(elapsed + before_s > 0, elapsed + before_s, np.nan)
+    by_bar = np.where(opens, anew, np.append(np.nan, np.diff(elapsed)))
     by_bar[first & (n != _floats(lines, "step"))] = np.nan
     took = np.where(first, by_bar, np.where(np.isnan(by_time), by_bar, by_time))
     nothing_known = bool(np.isnan(took[~first]).all())
@@ -170,6 +184,8 @@ def _of_training(lines: pd.DataFrame, places: _Places) -> pd.DataFrame:
                 "unit": lines["unit"].to_numpy(),
                 "attempt": attempt,
                 "recounted": recounted,
+                "coarse": coarse,
+                "undated": undated,
                 "start": pd.to_datetime(np.append(np.datetime64("NaT", "us"), time[:-1]), utc=True),
                 "end": pd.to_datetime(time, utc=True),
                 "done": done,
@@ -223,7 +239,19 @@ def _stated_times(
     loader = np.where(np.isnan(loader), n * loader_s, loader)  # the mean of the last steps stands for all of them
     tokens_s = _floats(lines, "tokens_s")
     per_token = np.divide(n, tokens_s, out=np.where(n > 0, np.nan, 0.0), where=tokens_s > 0)
-    return n, stated, loader, np.where(np.isnan(stated), n * step_s, stated), per_token
+    return n, stated, loader, np.where(np.isnan(stated), _guessed(lines, n, step_s), stated), per_token
+
+
+def _guessed(lines: pd.DataFrame, n: np.ndarray, each_s: np.ndarray) -> np.ndarray:
+    """Time of the ``n`` steps of each interval if they took the mean of others that its line states. A line that states
+    the time of one step, with an evaluation in it perhaps, says nothing of those before: they take the usual time.
+    """
+    of_one = (_meant(lines) == "step") & (n > 1) & ~np.isnan(each_s)
+    return np.where(of_one, each_s + (n - 1) * np.median(each_s[of_one]), n * each_s) if of_one.any() else n * each_s
+
+
+def _meant(lines: pd.DataFrame) -> np.ndarray:
+    return lines["meant"].to_numpy(dtype=object) if "meant" in lines else np.full(len(lines), "")
 
 
 def _added_up(values: np.ndarray, keep: np.ndarray) -> np.ndarray:
@@ -264,31 +292,44 @@ def _in_order(time: np.ndarray) -> np.ndarray:
     return out
 
 
+def _told(lines: pd.DataFrame) -> list[str]:
+    """What lines since the one before tell of, '' for nothing."""
+    return lines["since"].fillna("").astype(str).tolist() if "since" in lines else [""] * len(lines)
+
+
 def _since(lines: pd.DataFrame, keep: np.ndarray) -> list[str]:
     """What lines since the kept line before tell of, by kept line."""
-    told = lines["since"].fillna("").tolist() if "since" in lines else [""] * len(lines)
     out, met = [], set[str]()
-    for text, kept in zip(told, keep, strict=True):
-        met |= {work for work in str(text).split(", ") if work}
+    for text, kept in zip(_told(lines), keep, strict=True):
+        met |= {work for work in text.split(", ") if work}
         if kept:
             out.append(", ".join(sorted(met, reverse=True)))
             met.clear()
     return out
 
 
-def _apart(time: np.ndarray, elapsed: np.ndarray, bar: np.ndarray) -> np.ndarray:
-    """Lines far enough apart for a clock of whole seconds, and the last of each bar: others tell of no time between."""
-    clock = elapsed if np.isnat(time).all() else np.where(np.isnat(time), np.nan, time.astype(np.int64) / 1e6)
+def _clock(time: np.ndarray, elapsed: np.ndarray) -> np.ndarray:
+    """Seconds by the timestamps, or by the bar's clock where no line has any; NaN unknown."""
+    return elapsed if np.isnat(time).all() else np.where(np.isnat(time), np.nan, time.astype(np.int64) / 1e6)
+
+
+def _is_coarse(clock: np.ndarray) -> bool:
     known = clock[~np.isnan(clock)]
-    keep = np.ones(len(time), bool)
-    if not len(known) or (known != np.round(known)).any():
-        return keep
-    last = np.append(np.diff(bar) > 0, True)
+    return len(known) > 0 and not (known != np.round(known)).any()
+
+
+def _apart(clock: np.ndarray, bar: np.ndarray, told: np.ndarray) -> np.ndarray:
+    """Lines far enough apart for a clock of whole seconds, the last of each bar, and those on both sides of other work
+    that the log tells of: others tell of no time between.
+    """
+    keep = np.append(np.diff(bar) > 0, True)
     seen, of_bar = -np.inf, -1
     for at in range(len(clock)):
         if bar[at] != of_bar:
             seen, of_bar = -np.inf, bar[at]
-        keep[at] = last[at] or not clock[at] < seen + WHOLE_SECONDS_S
+        elif told[at]:
+            keep[at - 1], seen = True, -np.inf
+        keep[at] |= not clock[at] < seen + WHOLE_SECONDS_S
         if keep[at] and not np.isnan(clock[at]):
             seen = clock[at]
     return keep
@@ -351,7 +392,7 @@ def _base_of(lines: pd.DataFrame, epoch: float, at: int, done: np.ndarray, step:
 
 def _stated(lines: pd.DataFrame, n: np.ndarray, opens: np.ndarray, each_s: np.ndarray) -> np.ndarray:
     """Stated time of just the ``n`` steps of each interval; NaN where a line states another mean."""
-    meant = lines["meant"].to_numpy(dtype=object) if "meant" in lines else np.full(len(n), "")
+    meant = _meant(lines)
     out = np.where(meant == "window", n * each_s, np.nan)
     out = np.where((meant == "step") & (n == 1), each_s, out)
     so_far = each_s * _floats(lines, "step")  # of the epoch's steps up to here

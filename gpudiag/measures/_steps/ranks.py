@@ -29,6 +29,14 @@ def in_lock_step(told: Sequence[pd.DataFrame]) -> bool:
     return len(ranks) == 1 or (None not in ranks and len(set(ranks)) == len(ranks))
 
 
+def one_of_each(told: Sequence[pd.DataFrame]) -> list[pd.DataFrame]:
+    """The courses but for those of further ranks that do the same steps: what passed for them passed once."""
+    logs = by_log(told)
+    if len(logs) < 2 or not in_lock_step(told):
+        return list(told)
+    return max(logs.values(), key=lambda parts: sum(float(part["n"].sum()) for part in parts))
+
+
 def world_size(run: Run) -> float:
     """Ranks of the training that was profiled, which does its steps on as many GPUs at once; NaN unknown."""
     return float(run.profiled.reindex(columns=["world_size"])["world_size"].astype(float).max())

@@ -57,6 +57,7 @@ _OTHER_WORK = re.compile(
     r"|^\W{0,4}batches\W{0,4}$"
 )
 """What a bar that is no training calls itself."""
+_EVALUATION = re.compile(r"(?i)\b(?:eval|valid|val\b|test)")
 _BAR = re.compile(r"\d{1,3}%\|?")
 _EPOCH = re.compile(r"(?i)\bepochs?\b\s{0,3}[:\[#]?\s{0,3}(\d{1,6})|^\s{0,10}(\d{1,6})/\d{1,6}\s{1,10}[\d.]{1,8}G\b")
 _EPOCHS = re.compile(r"(?i)^\W{0,4}(?:epochs?|training epochs?)\W{0,4}$")
@@ -89,6 +90,13 @@ def bar_of(line: str) -> BarLine | None:
         name = _RICH_BAR.split(line, maxsplit=1)[0]
         return _told(name, found, each_s(number(found["rate"])), clock_s(found["elapsed"]))
     return _keras(found) if "/step" in line and (found := _KERAS.search(line)) else None
+
+
+def evaluation_s(line: str) -> float:
+    """Time that a bar of tqdm which calls itself an evaluation has run; NaN for any other line."""
+    found = _TQDM.search(line) if "<" in line and _EVALUATION.search(line) else None
+    said = line[: found.start()].partition("|")[0] if found else ""
+    return clock_s(found["elapsed"]) if found and _EVALUATION.search(said) else math.nan
 
 
 def _keras(found: re.Match[str]) -> BarLine | None:

@@ -220,3 +220,6 @@ DIALECTS: tuple[Dialect, ...] = (
     ),
 )
 """The first that fits a line says what it is; bars, Keras and plain lines come after them."""
+
+FROM_EITHER = frozenset({"imagenet"})
+"""Dialects whose first step is 0 in some copies and 1 in others: PyTorch's example itself counts from 1 since 2022."""

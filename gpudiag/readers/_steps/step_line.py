@@ -17,7 +17,8 @@ _LONGEST_S = 1e7
 """No step takes four months; a number that says so is something else."""
 _COUNTED = re.compile(
     r"(?i)(?<![a-z])(?:global[_ ]?step|train[_ ]?step|step|iteration|iter|batch|update)s?\s?[\]:=#]{0,2}\s{0,3}"
-    r"[\[(]?\s{0,5}(?P<step>\d{1,9})(?:\s?(?:/|of)\s{0,5}(?P<total>\d{1,9}))?(?![\d.%])"
+    r"[\[(]?\s{0,5}(?P<step>\d{1,3}(?:,\d{3}){1,3}|\d{1,9})(?:\s?(?:/|of)\s{0,5}(?P<total>\d{1,3}(?:,\d{3}){1,3}|\d{1,9}))?"
+    r"(?![\d.%])"
 )
 _SPEED = re.compile(
     rf"(?i)(?:{NUMBER}\s?(?P<s>ms|s|sec|secs|seconds?)\s?(?:/|per)\s?(?:it|iter|iteration|step|batch)\b"
@@ -154,8 +155,8 @@ def _plain(line: str, lower: str, counted: re.Match[str], stamped: bool) -> Step
     epoch = _EPOCH.search(line)
     return StepLine(
         "steps",
-        int(counted["step"]),
-        int(counted["total"]) if counted["total"] else None,
+        int(counted["step"].replace(",", "")),
+        int(counted["total"].replace(",", "")) if counted["total"] else None,
         "step",
         int(epoch[1]) if epoch else None,
         "running" if speed else "",

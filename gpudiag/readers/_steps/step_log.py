@@ -14,7 +14,8 @@ import pandas as pd
 
 from gpudiag.readers._batches.log_lines import trial_of
 from gpudiag.readers._io.paths import as_text
-from gpudiag.readers._steps.bars import begins_table, table_row_of
+from gpudiag.readers._steps.bars import begins_table, evaluation_s, table_row_of
+from gpudiag.readers._steps.dialects import FROM_EITHER
 from gpudiag.readers._steps.step_line import StepLine, of_bar, step_of
 from gpudiag.readers._studies.timestamps import to_utc
 from gpudiag.schema import STEPS, conform, empty, text_dtype
@@ -28,11 +29,17 @@ _OTHER_WORK = {
     "resumption": re.compile(
         r"(?i)\b(?:auto.?)?resum(?:e|ed|ing)\b|\bcontinuing training from\b|\brestor(?:ed|ing)\b.{0,60}\bcheckpoint"
         r"|\bload(?:ed|ing) checkpoint\b.{0,200}\b(?:iteration|epoch|step)\b"
-        r"|\brestart(?:ed|ing)\b.{0,30}\b(?:workers?|worker group|training|job)\b"
+        r"|\brestart(?:ed|ing)?\b.{0,30}\b(?:workers?|worker group|training|job)\b"
+    ),
+    "failure": re.compile(
+        r"Traceback \(most recent call last\)|\bWatchdog caught\b|\bOutOfMemoryError\b"
+        r"|\bCUDA (?:out of memory|error)\b|\bNCCL error\b"
+        r"|\bChildFailedError\b|\bSegmentation fault\b|\bDUE TO (?:TIME LIMIT|PREEMPTION|NODE FAILURE)\b"
     ),
 }
 """What a training does between steps, as its log tells of it; a resumption in the words of Hugging Face, Lightning,
-mmengine, timm, Megatron and torchrun."""
+mmengine, timm, Megatron and torchrun. What was caught is a failure too: it counts only before a start from the first
+step."""
 _LEAP = 2000
 """Any leap year: of timestamps without a year only the differences count."""
 _LOOKED_AT = 400
@@ -59,6 +66,8 @@ class StepLog:
         self._since: list[str | None] = []
         self._told: dict[str, None] = {}
         self._told_stamp = ""
+        self._since_s: list[float] = []
+        self._evaluated_s, self._evaluating_s = 0.0, 0.0  # by bars that ended, and by the one that stands
         self._elapsed: list[float] = []
         self._epoch: int | None = None
         self._in_table = False
@@ -84,6 +93,9 @@ class StepLog:
             told = _other_work(line[:_LOOKED_AT]) if not line.startswith(_WRAPPED) else []
             self._told.update(dict.fromkeys(told))
             self._told_stamp = stamp if told and stamp else self._told_stamp
+            if (seconds := evaluation_s(line)) >= 0:
+                self._evaluated_s += self._evaluating_s if seconds < self._evaluating_s else 0.0
+                self._evaluating_s = seconds
             return False
         if said.epoch is None and said.unit == "step" and self._epoch is not None:
             said = dataclasses.replace(said, epoch=self._epoch)
@@ -94,11 +106,17 @@ class StepLog:
         self._lines.append(number)
         self._elapsed.append(elapsed_s)
         self._since.append(", ".join(sorted(self._told, reverse=True)) or None)
+        self._since_s.append(self._evaluation_s() or math.nan)
+        self._evaluated_s = self._evaluating_s = 0.0
         self._told.clear()
         return True
 
     def __len__(self) -> int:
         return len(self._rows)
+
+    def _evaluation_s(self) -> float:
+        """Time of evaluations since the last line on a step, by their own bars."""
+        return self._evaluated_s + self._evaluating_s
 
     def _row_of_table(self, line: str) -> StepLine | None:
         row = table_row_of(line)
@@ -129,6 +147,7 @@ class StepLog:
         begun = to_utc([self._first_stamp], zone).time.iloc[0]
         names = [field.name for field in dataclasses.fields(StepLine)]
         frame = pd.DataFrame({name: [getattr(row, name) for row in self._rows] for name in names})
+        frame["step"] -= frame["series"].map(self._too_many())
         for name in ("total", "epoch", "rank", "trial"):
             frame[name] = pd.array(frame[name].tolist(), dtype="Int64")
         frame["rank"] = frame["rank"].fillna(self._rank) if self._rank is not None else frame["rank"]
@@ -138,12 +157,21 @@ class StepLog:
         since_begun = (frame["time"] - begun).dt.total_seconds()
         frame["begun_s"] = since_begun.where(since_begun >= 0).fillna(pd.Series(stamped))
         frame["since"] = pd.Series(self._since, dtype=text_dtype())
+        frame["since_s"] = self._since_s
         if self._told:  # behind the last line on a step
             last, then = frame.index[-1], to_utc([self._told_stamp], zone).time.iloc[0]
             frame.loc[last, "then"] = ", ".join(sorted(self._told, reverse=True))
-            frame.loc[last, "then_s"] = max((then - frame.loc[last, "time"]).total_seconds(), 0.0)
+            by_time = (then - frame.loc[last, "time"]).total_seconds()
+            frame.loc[last, "then_s"] = max(by_time, 0.0) if by_time == by_time else self._evaluation_s()
         frame["path"] = pd.Series([as_text(self._path)] * len(frame), dtype=text_dtype())
         return conform(frame, STEPS), times.clock
+
+    def _too_many(self) -> dict[str, int]:
+        """By kind of line how many steps more than are done it states: one where it may begin at 0 and never does."""
+        least: dict[str, int] = {}
+        for row in self._rows:
+            least[row.series] = min(row.step, least.get(row.series, row.step))
+        return {series: int(series in FROM_EITHER and step > 1) for series, step in least.items()}
 
     def note(self) -> str:
         """Which lines these are, as a sentence without the file's name."""

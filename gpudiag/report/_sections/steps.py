@@ -13,6 +13,8 @@ from gpudiag.report.format import duration, listed, plural, share
 
 WELL_PCT = 95.0
 """From this goodput on a sentence says enough."""
+UNDATED = 0.02
+"""Share of lines; a damaged one or two are no matter."""
 
 
 def steps(document: Document) -> list[Block]:
@@ -36,7 +38,11 @@ def _logged(document: Document) -> list[Block]:
         said += (
             f" It was resumed {plural(facts[StepsProfile.n_resumed], 'time')}, every {duration(failures)} on average."
         )
-    few = facts[StepsProfile.n_left_out]
+    undated, few = facts[StepsProfile.n_undated], facts[StepsProfile.n_left_out]
+    if undated > UNDATED * facts[StepsProfile.n_step_lines]:
+        said += (
+            f" {plural(undated, 'line')} have timestamps before those of earlier lines, and tell nothing of the time."
+        )
     said += (
         f" {plural(few, 'training')} with too few lines to tell {'is' if few == 1 else 'are'} left out." if few else ""
     )
