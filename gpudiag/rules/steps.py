@@ -69,8 +69,8 @@ def steps_paused(
     title="Steps became slower",
     checks="Steps that become slower",
     says=("In the last fifth of the log a step took {late_ratio} times as long as in the first.",),
-    remedy="Look for what changed, or grows: the length of samples, a list that is appended to at each step, memory that "
-    "is swapped, a clock that falls with heat. Time a step from the end with the settings of the beginning.",
+    remedy="Look for what changed, or grows: the length of samples, a list that is appended to at each step, swapped "
+    "memory, a clock that falls with heat. Time a step from the end with the settings of the beginning.",
     refuted_by="Not a problem if later steps were meant to do more: longer sequences, larger batches.",
 )
 def steps_slower(steps: StepsProfile, *, max_late_ratio: float = 1.2, min_steady_pct: float = 75.0) -> Evidence | None:
