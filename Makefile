@@ -11,6 +11,7 @@
 # make gallery   every figure from the samples: docs/gallery.md
 # make accuracy  the tables in benchmarks/accuracy.md and rules.md
 # make bench     print timings beside those of peers, as in benchmarks/README.md
+# make bench-check  small timings as ratios to peers: fails where one is 1.5 times what benchmarks/check.csv says
 # make mutants   how many planted faults the tests notice (by hand: an hour)
 # make fuzz      changed files through every reader and the diagnosis, 10 minutes (make fuzz MINUTES=60)
 # make timeline-assets  what the timeline of a report is drawn with, from npm at a pinned version
@@ -28,7 +29,7 @@ READY := $(VENV)/ready
 
 unexport PYTHONDONTWRITEBYTECODE  # every process of the tests would compile all of gpudiag again
 
-.PHONY: report test test-slow test-oldest test-newest check ci lab samples docs schemas gallery accuracy bench mutants fuzz clean timeline-assets
+.PHONY: report test test-slow test-oldest test-newest check ci lab samples docs schemas gallery accuracy bench bench-check mutants fuzz clean timeline-assets
 .DEFAULT_GOAL := report
 
 $(READY): pyproject.toml $(CONSTRAINTS)
@@ -101,6 +102,9 @@ bench: $(READY)
 	@$(BIN)/python benchmarks/record.py
 	@$(BIN)/python benchmarks/inspect_folder.py
 	@$(BIN)/python benchmarks/ledger_speed.py
+
+bench-check: $(READY)
+	@$(BIN)/python benchmarks/check.py $(ARGS)
 
 mutants: $(READY)
 	@PIP_CONSTRAINT= $(BIN)/python -m pip install --quiet --disable-pip-version-check 'cosmic-ray>=8.7'

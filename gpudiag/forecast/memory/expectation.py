@@ -107,7 +107,7 @@ def _predicted_sd(left: Array, free: int) -> float:
     sd = float(np.sqrt((left**2).sum() / (n - free)))
     if n >= MANY_FALLS:
         sd = min(sd, _robust_sd(left) * (n / (n - free)) ** 0.5)  # some falls are not what they seem
-    return sd * float(scipy.stats.t.ppf(0.975, n - free)) / SIGMA95 * (1 + free / n) ** 0.5
+    return sd * float(scipy.special.stdtrit(n - free, 0.975)) / SIGMA95 * (1 + free / n) ** 0.5
 
 
 def _robust_sd(values: Array) -> float:
