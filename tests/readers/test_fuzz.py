@@ -49,6 +49,10 @@ ARTIFACTS: dict[str, Content] = {
     + b" 13%|#   | 310/2436 [3:55:12<27:02:11, 45.83s/it]\r 14%|#   | 320/2436 [4:05:12<26:02:11, 45.8s/it]\n"
     + b"Train: 0 [  50/312 ( 16%)]  Loss: 6.9 (6.9)  Time: 0.32s,  800.1/s  (0.33s,  768.2/s)  Data: 0.01 (0.02)\n"
     + b"epoch  train_loss  valid_loss  time\n0  0.5  0.4  00:12\n1  0.4  0.3  00:11\n",
+    "step-jsonl": b'{"timestamp": "2026-03-01 10:00:00,125", "step": 1, "loss": 2.5, "step_time_ms": 250, "rank": 0}\n'
+    + b'{"_timestamp": 1772359202.5, "global_step": 2, "train/loss": 2.4, "tokens_per_sec": 1e4, "epoch": 1}\n'
+    + b'{"iter": 3, "lr": 0.1, "loss": 2.3, "time": 0.5, "data_time": 0.1, "step": 3, "memory": 900}\n'
+    + b'{"iteration": 4, "total_loss": 2.2, "time": 0.5, "data_time": 0.1}\n{"val/acc": 0.5, "step": 4}\n',
     "ray-tune": {
         "t_0_x=1_2020-09-10_19-23-55/params.json": b'{"x": 0.5, "kind": "a"}',
         "t_0_x=1_2020-09-10_19-23-55/result.json": b"".join(

@@ -90,9 +90,8 @@ class StepLog:
         elapsed_s = math.nan if stamp else self._since_first(line)
         said = said or step_of(line, stamped=bool(stamp) or not math.isnan(elapsed_s))
         if said is None:
-            told = _other_work(line[:_LOOKED_AT]) if not line.startswith(_WRAPPED) else []
-            self._told.update(dict.fromkeys(told))
-            self._told_stamp = stamp if told and stamp else self._told_stamp
+            if not line.startswith(_WRAPPED):
+                self.tell(line, stamp)
             if (seconds := evaluation_s(line)) >= 0:
                 self._evaluated_s += self._evaluating_s if seconds < self._evaluating_s else 0.0
                 self._evaluating_s = seconds
@@ -101,6 +100,19 @@ class StepLog:
             said = dataclasses.replace(said, epoch=self._epoch)
         if (trial := trial_of(line)) is not None:
             said = dataclasses.replace(said, trial=trial)
+        self.add(number, said, stamp, elapsed_s)
+        return True
+
+    def tell(self, line: str, stamp: str) -> None:
+        """Take a line that tells of no step for what it tells of other work."""
+        self._first_stamp = self._first_stamp or stamp
+        told = _other_work(line[:_LOOKED_AT])
+        self._told.update(dict.fromkeys(told))
+        self._told_stamp = stamp if told and stamp else self._told_stamp
+
+    def add(self, number: int, said: StepLine, stamp: str, elapsed_s: float = math.nan) -> None:
+        """Take what a line says of a step; ``elapsed_s``: since the log began, where it has no timestamp."""
+        self._first_stamp = self._first_stamp or stamp
         self._rows.append(said)
         self._stamps.append(stamp)
         self._lines.append(number)
@@ -109,7 +121,6 @@ class StepLog:
         self._since_s.append(self._evaluation_s() or math.nan)
         self._evaluated_s = self._evaluating_s = 0.0
         self._told.clear()
-        return True
 
     def __len__(self) -> int:
         return len(self._rows)

@@ -22,6 +22,7 @@ from gpudiag.readers.artifacts import (
     ray_tune,
     ray_tune_table,
     slurm_sacct,
+    step_jsonl,
     task_csv,
     task_jsonl,
     torch_memory,
@@ -52,6 +53,7 @@ _FORMATS: tuple[Reader[Trials], ...] = (
     flight_recorder.READER,
     flight_recorder_pickle.READER,
     jobstats_table.READER,
+    step_jsonl.READER,
 )
 
 

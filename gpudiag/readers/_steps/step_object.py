@@ -1,0 +1,89 @@
+"""One object of a log in JSON Lines as what it says of a training step."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+from gpudiag.readers._shape.ticks import is_epoch
+from gpudiag.readers._steps.step_line import StepLine
+
+_STEP = ("step", "global_step", "trainer/global_step", "train_step", "_step", "iteration", "iter", "num_updates")
+_TOTAL = ("total_steps", "max_steps", "num_steps", "total_iters", "max_iters")
+_STAMP = ("timestamp", "@timestamp", "_timestamp", "time", "ts", "datetime", "asctime", "date", "created_at")
+_TOOK = ("step_time", "time_per_step", "sec_per_step", "iter_time", "time_per_iter", "step_time_s", "time")
+"""Seconds of a step; ``time`` holds these, a moment or a timestamp."""
+_TOOK_MS = ("step_time_ms", "iter_time_ms", "time_ms")
+_WAIT = ("data_time", "loader_time", "data_wait_s")
+_ELAPSED = ("_runtime", "elapsed", "elapsed_s", "elapsed_time")
+_TOKENS = ("tokens_per_second", "tokens_per_sec", "tokens/s", "tok/s", "throughput/tokens_per_sec")
+_SAMPLES = (
+    "samples_per_second",
+    "samples_per_sec",
+    "images_per_second",
+    "images_per_sec",
+    "throughput/samples_per_sec",
+)
+_RATE = ("lr", "learning_rate", "train/lr", "train/learning_rate")
+_EVALUATION = ("eval", "val", "test")
+
+
+def step_of_object(said: Mapping[str, Any]) -> StepLine | None:
+    """What it says of a step of the training: an object with a step and a loss or a learning rate; None for another.
+
+    mmengine's ``scalars.json`` states the mean time since the object before; detectron2's ``metrics.json`` the median
+    of the last 20 steps, and counts them from 0 as ``iteration``.
+    """
+    step = _first(said, _STEP)
+    if not math.isfinite(step) or step < 0 or step != int(step) or not _trains(said):
+        return None
+    with_wait = _first(said, _WAIT)
+    from_0 = "iteration" in said and with_wait >= 0
+    took_s = next((s for s in (_first(said, _TOOK, most=1e6), _first(said, _TOOK_MS) / 1000) if s >= 0), math.nan)
+    epoch, total, rank = (_first(said, names) for names in (("epoch",), _TOTAL, ("rank", "global_rank")))
+    return StepLine(
+        "json",
+        int(step) + from_0,
+        int(total) if total >= 1 else None,
+        "step",
+        int(epoch) if epoch >= 0 and epoch == epoch // 1 else None,
+        "window" if with_wait >= 0 and not from_0 else "running",
+        took_s,
+        with_wait,
+        _first(said, _SAMPLES),
+        _first(said, _TOKENS),
+        None,
+        elapsed_s=_first(said, _ELAPSED),
+        rank=int(rank) if rank >= 0 else None,
+    )
+
+
+def stamp_of_object(said: Mapping[str, Any]) -> str:
+    """Its timestamp as text, '' for none: a date, or seconds or milliseconds since 1970."""
+    for name in _STAMP:
+        value = said.get(name)
+        if isinstance(value, str) and value[:4].isdigit():
+            return value.replace(",", ".")
+        if isinstance(value, int | float) and not isinstance(value, bool):
+            seconds = value / 1000 if value > 1e11 else value
+            if is_epoch(seconds):
+                return datetime.fromtimestamp(seconds, UTC).isoformat()
+    return ""
+
+
+def _trains(said: Mapping[str, Any]) -> bool:
+    names = [name.lower() for name in said]
+    return any(name in _RATE for name in names) or any(
+        "loss" in name and not any(word in name for word in _EVALUATION) for name in names
+    )
+
+
+def _first(said: Mapping[str, Any], names: Iterable[str], most: float = 1e12) -> float:
+    """The first number under one of the names that is not beyond ``most``; NaN without one."""
+    for name in names:
+        value = said.get(name)
+        if isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= most:
+            return float(value)
+    return math.nan

@@ -1,0 +1,71 @@
+"""A training's log in JSON Lines, an object a step: of structured logging, mmengine's ``scalars.json``, detectron2's
+``metrics.json``.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from gpudiag.errors import InputError
+from gpudiag.readers._io.lines import numbered_lines
+from gpudiag.readers._io.paths import as_text
+from gpudiag.readers._io.problems import ProblemLog
+from gpudiag.readers._io.source import Source
+from gpudiag.readers._steps.step_log import StepLog
+from gpudiag.readers._steps.step_object import stamp_of_object, step_of_object
+from gpudiag.readers.base import Reader, ReadOptions, Trials
+
+NAME = "step-jsonl"
+_ENOUGH = 2
+
+
+def recognises(source: Source) -> bool:
+    """True if two of the first objects tell of a step, and of its time or when it was."""
+    if source.is_binary or not source.text.lstrip().startswith("{"):
+        return False
+    found = [said for line in source.lines[:50] if (said := _object(line))]
+    if any("op_code" in said or "training_iteration" in said for said in found):
+        return False  # a study's journal, results of Ray Tune
+    steps = [(step, stamp_of_object(said)) for said in found if (step := step_of_object(said))]
+    return sum(bool(stamp) or step.step_s >= 0 or step.elapsed_s >= 0 for step, stamp in steps) >= _ENOUGH
+
+
+def read(source: Source, options: ReadOptions) -> Trials:
+    """The steps that the objects tell of, in their order, as table ``steps``; what others tell of stands beside them.
+
+    Raises InputError where none tells of a step.
+    """
+    problems, steps = ProblemLog(), StepLog(source.path)
+    for number, line in numbered_lines(source, problems):
+        said = _object(line)
+        if said is None:
+            if line.strip():
+                torn = line.lstrip().startswith("{")
+                problems.add("torn line" if torn else "line that is no object", line=number, example=line, lost=torn)
+            continue
+        stamp = stamp_of_object(said)
+        if step := step_of_object(said):
+            steps.add(number, step, stamp)
+        else:
+            steps.tell(line, stamp)
+    if not len(steps):
+        raise InputError(f"{source.path}: holds no step of a training; expected objects with a step and a loss.")
+    frame, clock = steps.frame(options.timezone)
+    name = as_text(source.path.name)
+    notes = [f"{name}: {steps.note()}."]
+    if clock in ("local", "mixed"):
+        notes.append(f"{name}: timestamps without a zone read as local time of {options.timezone}.")
+    return Trials(steps=frame, problems=problems.all, notes=tuple(notes), reader=NAME)
+
+
+def _object(line: str) -> dict[str, Any] | None:
+    """The object of a line; None for a line that holds none."""
+    try:
+        found = json.loads(line)
+    except (ValueError, RecursionError):
+        return None
+    return found if isinstance(found, dict) else None
+
+
+READER: Reader[Trials] = Reader(NAME, recognises, read)

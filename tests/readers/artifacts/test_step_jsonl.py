@@ -1,0 +1,138 @@
+"""Logs of trainings in JSON Lines: steps and their times, whoever wrote them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+import gpudiag as gd
+from gpudiag.errors import InputError
+from gpudiag.measures.steps import measure_steps
+from gpudiag.readers._io.source import Source
+from gpudiag.readers._steps.step_object import stamp_of_object, step_of_object
+from gpudiag.readers.artifacts import step_jsonl
+from gpudiag.readers.base import ReadOptions
+from gpudiag.timezones import parse_zone
+
+Said = Mapping[str, Any]
+
+
+def written(folder: Path, objects: Iterable[Said | str], name: str = "log.jsonl") -> Path:
+    path = folder / name
+    path.write_text("".join((one if isinstance(one, str) else json.dumps(one)) + "\n" for one in objects))
+    return path
+
+
+def read(path: Path) -> pd.DataFrame:
+    return step_jsonl.read(Source.open(path), ReadOptions(parse_zone("UTC"))).steps
+
+
+def structured(n: int, **more: Any) -> list[Said]:
+    """A step of two seconds an object."""
+    begins = pd.Timestamp("2026-01-05 10:00")
+    moments = [begins + pd.Timedelta(seconds=2 * k) for k in range(1, n + 1)]
+    return [{"timestamp": f"{t.isoformat()}Z", "step": k, "loss": 2.5, **more} for k, t in enumerate(moments, 1)]
+
+
+def test_of_structured_logging(tmp_path: Path) -> None:
+    """100 steps, an evaluation of 30 s, and 100 more."""
+    later = [one | {"step": one["step"] + 100} for one in structured(100)]
+    for one in later:
+        one["timestamp"] = (pd.Timestamp(one["timestamp"]) + pd.Timedelta(seconds=230)).isoformat()
+    written(tmp_path, [*structured(100), {"val_loss": 2.0, "step": 100}, *later])
+    said = measure_steps(gd.load_run(tmp_path))
+    assert said.step_s == pytest.approx(2) and said.n_steps == 199
+    assert (said.n_pauses, said.evaluations_s) == (1, pytest.approx(30))
+
+
+def test_of_mmengine(tmp_path: Path) -> None:
+    """Means of the 50 steps since the object before: 0.5 s, of which 0.1 s is a wait; then a validation."""
+    objects: list[Said] = [
+        {"lr": 0.02, "data_time": 0.1, "loss": 2.5, "time": 0.5, "epoch": 1, "iter": k, "memory": 900, "step": k}
+        for k in range(50, 1001, 50)
+    ]
+    path = written(
+        tmp_path, [*objects, {"coco/bbox_mAP": 0.1, "data_time": 0.01, "time": 0.05, "step": 1}], "scalars.json"
+    )
+    steps = read(path)
+    assert steps["step"].tolist() == list(range(50, 1001, 50)) and set(steps["meant"]) == {"window"}
+    said = measure_steps(gd.load_run(tmp_path))
+    assert (said.step_s, said.logged_s) == (pytest.approx(0.5), pytest.approx(500))
+    assert said.loader_pct == pytest.approx(20)
+
+
+def test_detectron2_counts_from_0(tmp_path: Path) -> None:
+    objects = [{"data_time": 0.1, "iteration": k, "lr": 0.1, "time": 0.5, "total_loss": 1} for k in range(19, 400, 20)]
+    steps = read(written(tmp_path, objects, "metrics.json"))
+    assert steps["step"].tolist() == list(range(20, 401, 20)) and set(steps["meant"]) == {"running"}
+
+
+@pytest.mark.parametrize(
+    ("said", "stamp"),
+    [
+        ({"timestamp": "2026-01-05 10:00:02,125"}, "2026-01-05 10:00:02.125"),
+        ({"_timestamp": 1767607202.5}, "2026-01-05T10:00:02.500000+00:00"),
+        ({"ts": 1767607202500}, "2026-01-05T10:00:02.500000+00:00"),
+        ({"time": 1767607202}, "2026-01-05T10:00:02+00:00"),
+        ({"time": 0.5, "date": "2026-01-05"}, "2026-01-05"),
+        ({"time": 0.5, "timestamp": True}, ""),
+        ({"timestamp": "soon"}, ""),
+    ],
+)
+def test_timestamps(said: Said, stamp: str) -> None:
+    assert stamp_of_object(said) == stamp
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        {"step": 3, "val_loss": 1.0},
+        {"step": 3},
+        {"step": 3.5, "loss": 1.0},
+        {"step": -1, "loss": 1.0},
+        {"step": True, "loss": 1.0},
+        {"step": "3", "loss": 1.0},
+        {"loss": 1.0},
+        {"step": 10**400, "loss": 1.0},
+        {"step": float("nan"), "loss": 1.0},
+    ],
+)
+def test_what_is_no_step_of_a_training(said: Said) -> None:
+    assert step_of_object(said) is None
+
+
+def test_what_is_stated(tmp_path: Path) -> None:
+    said = step_of_object(
+        {"step": 7, "max_steps": 10, "loss": 1.0, "step_time_ms": 250, "tokens_per_sec": 4e4, "rank": 2, "epoch": 1}
+    )
+    assert said is not None
+    assert (said.step, said.total, said.step_s, said.tokens_s, said.rank, said.epoch) == (7, 10, 0.25, 4e4, 2, 1)
+
+
+def test_torn_lines_are_counted_and_others_kept(tmp_path: Path) -> None:
+    objects = [*structured(5), '{"timestamp": "2026-01-05T10:0', *structured(2)]
+    out = step_jsonl.read(Source.open(written(tmp_path, objects)), ReadOptions(parse_zone("UTC")))
+    assert len(out.steps) == 7 and [(p.kind, p.count) for p in out.problems] == [("torn line", 1)]
+
+
+@pytest.mark.parametrize(
+    "objects",
+    [
+        [{"step": k, "loss": 1.0} for k in range(9)],  # no time at all
+        [{"op_code": 4, "step": k, "loss": 1.0, "timestamp": "2026-01-05"} for k in range(9)],
+        [{"training_iteration": k, "step": k, "loss": 1.0, "timestamp": 1767607202} for k in range(9)],
+        ["plain text"] * 9,
+    ],
+)
+def test_what_is_no_such_log(tmp_path: Path, objects: list[Said | str]) -> None:
+    assert not step_jsonl.recognises(Source.open(written(tmp_path, objects)))
+
+
+def test_a_log_without_steps_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="holds no step of a training"):
+        read(written(tmp_path, [{"event": "start"}]))
