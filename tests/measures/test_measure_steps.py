@@ -525,3 +525,31 @@ def test_a_clock_that_is_set_back_is_said(tmp_path: Path) -> None:
     assert said.n_undated == 300 and said.step_s == pytest.approx(1)
     page = gd.diagnose(gd.load_run(artifacts=tmp_path / "train.log", timezone="UTC")).to_markdown()
     assert "300 lines have timestamps before those of earlier lines" in page
+
+
+@pytest.mark.parametrize("step_s", [0.5, 4.0])
+@pytest.mark.parametrize("back", [0, 100])
+def test_a_bar_that_is_drawn_empty_before_it_goes_on(tmp_path: Path, step_s: float, back: int) -> None:
+    """Hugging Face's: a crash at step 300 of 500, and on from there or from 100 before, in bars of their own."""
+    lines = []
+    for begins, ends in [(0, 300), (300 - back, 500)]:
+        lines.append("  0%|  | 0/500 [00:00<?, ?it/s]")
+        lines += [
+            f"{n // 5}%|##  | {n}/500 [{whole_clock((n - begins) * step_s)}<10:00, {step_s:.2f}s/it]"
+            for n in range(begins + 1, ends + 1)
+        ]
+    said = measured(tmp_path, lines)
+    assert (said.n_trainings, said.n_resumed, said.n_repeated) == (1, 1, back)
+    assert said.step_s == pytest.approx(step_s, rel=0.02)
+    assert said.logged_s == pytest.approx((500 + back) * step_s, abs=2 * step_s + 1)
+
+
+@pytest.mark.parametrize("said", ["eval loss 2.5 at step 200", "step 200 | val_loss: 2.5", "step 200 test/loss=2.5"])
+def test_a_line_that_tells_of_the_loss_of_an_evaluation_alone_is_no_step(tmp_path: Path, said: str) -> None:
+    """100 lines of 10 steps, and 40 s behind step 200."""
+    at = BEGIN + timedelta(seconds=240)
+    lines = [*plain_steps(0, 200), f"{at:%Y-%m-%d %H:%M:%S} {said}", *plain_steps(40, 1000)[20:]]
+    found = measured(tmp_path, lines)
+    assert (found.n_pauses, found.evaluations_s) == (1, pytest.approx(40))
+    both = [line.replace("loss 2.1", "loss 2.1 val_loss 2.5") for line in plain_steps(0, 1000)]
+    assert measured(tmp_path, both, "both.log").n_steps == 990

@@ -18,7 +18,8 @@ from gpudiag.schema import text_dtype
 WHOLE_SECONDS_S = 10.0
 """A clock that shows whole seconds tells shorter times to no better than a tenth."""
 AT_ONCE = 10
-"""Times the usual steps between two lines that no training does within the first second of a bar."""
+"""Times the usual steps between two lines that no training does within the first second of a bar, or in half the time
+that they would take."""
 COLUMNS = (
     "path",
     "training",
@@ -126,7 +127,9 @@ def _advanced(lines: pd.DataFrame) -> np.ndarray:
     """
     step, elapsed = _floats(lines, "step"), _floats(lines, "elapsed_s")
     ahead, took_s = np.diff(step, append=np.nan), np.diff(elapsed, append=np.nan)
-    return (step == 0) & (ahead > AT_ONCE * _stride(ahead)) & (took_s <= 1)
+    known = (ahead > 0) & (took_s > 0)
+    in_time = 2 * took_s <= ahead * (np.median(took_s[known] / ahead[known]) if known.any() else 0.0)
+    return (step == 0) & (ahead > AT_ONCE * _stride(ahead)) & ((took_s <= 1) | in_time)
 
 
 def _trainings(lines: pd.DataFrame, done: np.ndarray, attempt: np.ndarray) -> list[slice]:
@@ -353,7 +356,7 @@ class _Places(NamedTuple):
 
 def _places(lines: pd.DataFrame) -> _Places:
     step = lines["step"].to_numpy(np.int64)
-    total, epoch = (_floats(lines, name) for name in ("total", "epoch"))
+    total, epoch, elapsed = (_floats(lines, name) for name in ("total", "epoch", "elapsed_s"))
     done = np.zeros(len(step))
     attempt, bar, recounted = (np.zeros(len(step), int) for _ in range(3))
     base, tries, bars, counts = 0.0, 0, 0, 0
@@ -368,6 +371,8 @@ def _places(lines: pd.DataFrame) -> _Places:
                 base = _base_of(lines, epoch[at], at, done, step)
             else:
                 base, bars, counts = base + step[at - 1], bars + 1, counts + 1
+        elif elapsed[at] < elapsed[at - 1]:  # another bar goes on where the one before stood
+            tries, bars = tries + 1, bars + 1
         done[at], attempt[at], bar[at], recounted[at] = base + step[at], tries, bars, counts
     return _Places(done, attempt, bar, recounted)
 

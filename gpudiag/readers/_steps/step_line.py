@@ -40,6 +40,7 @@ _RANK = re.compile(r"(?i)\[(?:rank|default)_?(\d{1,5})\]|\brank[ =:]{1,2}(\d{1,5
 _NOT_TRAINING = re.compile(
     r"(?i)\b(?:eval|valid|validation|val|test|testing|evaluation|inference|predict)\b[^|]{0,20}?[\[:(|]"
 )
+_EVALUATED = re.compile(r"(?i)\b(?:eval(?:uation)?|valid(?:ation)?|val|test)[ _/.-]{0,2}loss")
 _UNIT_S = {"ms": 0.001, "m": 60.0, "h": 3600.0}
 _WORDS = ("step", "iter", "epoch", "train", "batch", "update", "<", "━")
 
@@ -152,6 +153,8 @@ def _plain(line: str, lower: str, counted: re.Match[str], stamped: bool) -> Step
     samples, tokens = ((_value(p, 1.0, line) if rates else math.nan) for p in (_SAMPLES, _TOKENS))
     if not (speed or samples > 0 or tokens > 0 or (stamped and "loss" in lower)) or _NOT_TRAINING.search(line):
         return None
+    if "loss" in lower and len(_EVALUATED.findall(line)) == lower.count("loss"):
+        return None  # it tells of no loss but that of an evaluation
     epoch = _EPOCH.search(line)
     return StepLine(
         "steps",

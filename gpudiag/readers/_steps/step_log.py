@@ -24,7 +24,7 @@ _MONTH_DAY = re.compile(r"^\[?(\d\d)/(\d\d) (\d\d):(\d\d):(\d\d)\b")
 """The timestamp of detectron2 and of mmengine's console, without a year."""
 _EPOCH_LINE = re.compile(r"(?i)^\W{0,10}epoch\s{0,2}[:#]?\s{0,2}(\d{1,6})\s?(?:/|of)\s?\d{1,6}\W{0,10}$")
 _OTHER_WORK = {
-    "evaluation": re.compile(r"(?i)\b(?:eval|evaluat|valid|val\b|val_|test(?:ing|_|\s?loss|\s?acc))"),
+    "evaluation": re.compile(r"(?i)\b(?:eval|evaluat|valid|val\b|val_|test(?:ing|_|[\s/.-]?(?:loss|acc)))"),
     "checkpoint": re.compile(r"(?i)\bcheckpoint|\bsav(?:e|ed|ing)\b.{0,40}\b(?:model|weights|state|to)\b"),
     "resumption": re.compile(
         r"(?i)\b(?:auto.?)?resum(?:e|ed|ing)\b|\bcontinuing training from\b|\brestor(?:ed|ing)\b.{0,60}\bcheckpoint"
