@@ -99,8 +99,6 @@ def test_labels_carry_units_and_words_carry_numbers(pictures: dict[str, Picture]
 
 
 def test_nothing_leaves_the_card_and_no_labels_touch(pictures: dict[str, Picture]) -> None:
-    for picture in pictures.values():
-        picture.figure.draw_without_rendering()  # places the texts of legends
     for name, ax in axes_of(pictures):
         card = ax.figure.bbox.padded(1.5)
         for text in [ax.xaxis.label, ax.yaxis.label, *(ax.get_legend().get_texts() if ax.get_legend() else [])]:

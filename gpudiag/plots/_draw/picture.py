@@ -112,8 +112,7 @@ def painter(paint: Callable[..., Figure]) -> Callable[..., Figure]:
             figure = paint(*args, **kwargs)
             if width_in != WIDTH_IN:
                 fit_width(figure, width_in)
-            if engine := figure.get_layout_engine():
-                engine.execute(figure)
+            figure.draw_without_rendering()
             figure.set_layout_engine(None)  # "none" would keep a stand-in, for which every rendering draws twice
             # The layout solver's last digits differ from run to run.
             for ax in figure.axes:
