@@ -13,6 +13,7 @@ import pytest
 import gpudiag as gd
 from gpudiag.analysis import Analysis
 from gpudiag.errors import NotMeasurable
+from gpudiag.measures.causes import measure_causes
 from gpudiag.measures.steps import StepsProfile, measure_steps
 from gpudiag.report._sections.bottleneck import limit
 from gpudiag.report._sections.key_numbers import key_numbers
@@ -553,3 +554,123 @@ def test_a_line_that_tells_of_the_loss_of_an_evaluation_alone_is_no_step(tmp_pat
     assert (found.n_pauses, found.evaluations_s) == (1, pytest.approx(40))
     both = [line.replace("loss 2.1", "loss 2.1 val_loss 2.5") for line in plain_steps(0, 1000)]
     assert measured(tmp_path, both, "both.log").n_steps == 990
+
+
+def dated(seconds: float, text: str) -> str:
+    return f"{BEGIN + timedelta(seconds=seconds):%Y-%m-%d %H:%M:%S} {text}"
+
+
+def test_a_crash_in_a_later_epoch_and_a_start_from_the_first_step(tmp_path: Path) -> None:
+    """Two epochs of 100 steps and 50 of the third, 60 s, and all three from the beginning."""
+    lines, at_s = [], 0.0
+    for last in (250, 300):
+        for done in range(10, last + 1, 10):
+            at_s += 10
+            lines.append(dated(at_s, f"Epoch {(done - 1) // 100 + 1} batch {(done - 1) % 100 + 1}/100 loss 2.0"))
+        lines.append(dated(at_s, "Traceback (most recent call last):"))
+        at_s += 60
+    said = measured(tmp_path, lines)
+    assert (said.n_trainings, said.n_resumed, said.n_repeated) == (1, 1, 250)
+    assert said.resumption_s == pytest.approx(60 + 250, abs=1)
+
+
+def test_a_line_of_another_kind_does_not_take_what_the_log_told(tmp_path: Path) -> None:
+    lines = []
+    for epoch in range(6):
+        lines += plain_steps(108.0 * epoch, 100)
+        lines += [
+            dated(108 * epoch + 100, "running evaluation"),
+            dated(108 * epoch + 108, f"epoch {epoch} done, train loss 0.5"),
+        ]
+    said = measured(tmp_path, lines)
+    assert (said.n_pauses, said.evaluations_s) == (5, pytest.approx(40))
+
+
+@pytest.mark.parametrize("teller", ["[rank0]: ", ""])
+def test_what_one_rank_tells_counts_for_all(tmp_path: Path, teller: str) -> None:
+    """Four ranks; the first line after the evaluation is of another rank than the one that tells of it."""
+    lines = []
+    for part in range(4):
+        steps = [line.split(" step ") for line in plain_steps(130.0 * part, 100)]
+        lines += [
+            f"{stamp} [rank{rank}]: step {int(rest.split()[0]) + 100 * part} loss 2.1"
+            for stamp, rest in steps
+            for rank in (3, 2, 1, 0)
+        ]
+        lines.append(dated(130 * part + 100, f"{teller}running evaluation"))
+    said = measured(tmp_path, lines)
+    assert said.evaluations_s == pytest.approx(90, abs=1) and said.n_pauses == 3
+
+
+def test_torchtitan_s_validation_is_no_step(tmp_path: Path) -> None:
+    lines, at_s = [], 0.0
+    for step in range(10, 401, 10):
+        at_s += 10
+        lines.append(dated(at_s, f"[titan] - root - INFO - step: {step}  loss:  3.1  memory:  9.5GiB  tps: 24,000"))
+        if step % 100 == 0:
+            at_s += 40
+            lines.append(dated(at_s, f"[titan] - root - INFO - validate step: {step}  loss:  3.2  tps: 90,000"))
+    said = measured(tmp_path, lines)
+    assert said.step_s == pytest.approx(1)
+    assert (said.n_pauses, said.evaluations_s) == (4, pytest.approx(160))
+
+
+@pytest.mark.parametrize("told", ["slurmstepd: error: *** JOB 7 CANCELLED DUE TO TIME LIMIT ***", TOLD[0]])
+def test_a_stop_at_the_checkpoint_is_a_resumption_and_no_long_checkpoint(tmp_path: Path, told: str) -> None:
+    """200 steps, a checkpoint, 1200 s in the queue, and on from step 201."""
+    lines = [*plain_steps(0, 200), dated(200, "saving checkpoint to out/200"), told, dated(1390, "Loaded out/last.pt")]
+    said = measured(tmp_path, [*lines, *plain_steps(1200, 400)[20:]])
+    assert (said.n_resumed, said.n_repeated, said.n_pauses) == (1, 0, 0)
+    assert said.down_s == pytest.approx(1200)
+
+
+def test_a_failure_that_was_caught_is_no_resumption(tmp_path: Path) -> None:
+    said = measured(tmp_path, [*plain_steps(0, 200), TOLD[0], *plain_steps(8, 400)[20:]])
+    assert (said.n_resumed, said.n_pauses, said.pauses_s) == (0, 1, pytest.approx(8))
+
+
+def test_timestamps_without_a_year_tell_of_the_time_between_attempts(tmp_path: Path) -> None:
+    """detectron2: 500 steps, 600 s down, and on from step 400."""
+
+    def line(seconds: float, step: int) -> str:
+        moment = BEGIN + timedelta(seconds=seconds)
+        return (
+            f"[{moment:%m/%d %H:%M:%S} d2.utils.events]:  eta: 0:10:00  iter: {step - 1}  total_loss: 1.2  time: 1.0  "
+        )
+
+    lines = [line(n, n) for n in range(20, 501, 20)]
+    lines += ["[01/05 10:18:00 d2.engine]: Loading checkpoint from out/model_0000399.pth at iteration 400"]
+    said = measured(tmp_path, lines + [line(1100 + n - 400, n) for n in range(420, 1001, 20)])
+    assert (said.n_trainings, said.n_resumed, said.n_repeated) == (1, 1, 100)
+    assert said.down_s == pytest.approx(600, abs=1) and said.first_s == 0
+    assert said.logged_s == pytest.approx(500 - 20 + 600 + 600, abs=1)
+
+
+def test_a_slowdown_shows_in_the_stated_time_of_single_steps(tmp_path: Path) -> None:
+    lines = [f"iter {n}: loss 3.1234, time {200 + 200 * n / 3000:.2f}ms, mfu 35.12%" for n in range(0, 3001, 10)]
+    said = measured(tmp_path, lines)
+    assert said.late_ratio == pytest.approx((200 + 180) / (200 + 20), rel=0.02)
+    assert said.logged_s == pytest.approx(3001 * 0.3, rel=0.01)
+
+
+def test_another_number_of_steps_is_another_training(tmp_path: Path) -> None:
+    lines = [*plain_steps(0, 130, every=5, total="/130"), *plain_steps(160, 150, every=5, total="/150")]
+    said = measured(tmp_path, lines)
+    assert (said.n_trainings, said.n_pauses) == (2, 0) and said.n_steps == 125 + 145
+
+
+def test_lines_that_name_trials_tell_of_waits_without_a_table_of_trials(tmp_path: Path) -> None:
+    """Two trainings on one GPU, one after the other, each with an evaluation of 40 s; only the log names them."""
+    lines, idle = [], []
+    for trial in range(2):
+        begins = 300.0 * trial
+        steps = [line.replace(" step", f" Trial {trial} step") for line in plain_steps(begins, 200)]
+        later = [line.replace(" step", f" Trial {trial} step") for line in plain_steps(begins + 40, 240)[20:]]
+        lines += [*steps, dated(begins + 240, f"Trial {trial} eval loss 2.0"), *later]
+        idle.append((begins + 200, begins + 240))
+    (tmp_path / "train.log").write_text("\n".join(lines) + "\n")
+    busy = [not any(low < second < high for low, high in idle) for second in range(581)]
+    rows = [f"{BEGIN + timedelta(seconds=n):%Y/%m/%d %H:%M:%S}.000, 0, {100 * now} %" for n, now in enumerate(busy)]
+    (tmp_path / "gpu.csv").write_text("\n".join(["timestamp, index, utilization.gpu [%]", *rows]) + "\n")
+    by_cause = measure_causes(gd.load_run(tmp_path, timezone="UTC")).by_cause
+    assert by_cause.at["evaluation", "gpu_s"] == pytest.approx(80, abs=4)

@@ -27,6 +27,9 @@ ENOUGH = 3
 """Intervals in which the log tells of nothing but steps, from which on only these say what is usual; and intervals in a
 row that are as slow as each other, which are slow steps and no pauses."""
 ALIKE = 1.5
+DOWN_S = 30.0
+"""A pause as long as this behind a failure is a restart (a default without a published source): less takes a failure
+that was caught."""
 CLOCK_S = 2.0
 """What two times by a clock of whole seconds differ by at most, beside what they truly differ by."""
 
@@ -37,9 +40,10 @@ def courses(run: Run) -> list[pd.DataFrame]:
     count epochs tell nothing more.
 
     Columns are those of :func:`step_intervals` and ``each_s`` (time of a step in it), ``usual`` (at pace),
-    ``paused_s``, ``work_s``, ``usual_s``, ``down_s`` (of ``resumed``, what the steps in it leave at their usual pace)
-    and ``again_s`` (time of the repeated steps, at that pace). A pause in which the log tells of a resumption is in
-    ``resumed``; the steps up to the first line take what that line states.
+    ``paused_s``, ``work_s``, ``usual_s``, ``down_s`` (of ``resumed``, what the steps in it leave at their usual
+    pace) and ``again_s`` (time of the repeated steps, at that pace). A pause in which the log tells of a
+    resumption, or a long one behind a failure, is in ``resumed``; the steps up to the first line take what that
+    line states.
     """
     return [_course(part) for part, enough in _by_training(run) if enough]
 
@@ -95,7 +99,9 @@ def _course(part: pd.DataFrame) -> pd.DataFrame:
     paused = inner & (took - own >= np.where(told, TOLD_S, PAUSE_S)) & (took >= times * own)
     paused &= ~_slow_steps(paused & silent & ~told & (n > 0), took / steps)
     pause = np.where(paused, took - own, 0.0)
-    resumed = paused & part["since"].str.contains("resumption", regex=False).to_numpy()
+    failed = part["since"].str.contains("failure", regex=False).to_numpy() & (took - own >= DOWN_S) & (n > 0)
+    failed &= part["recounted"].diff().fillna(0).eq(0).to_numpy()
+    resumed = paused & (part["since"].str.contains("resumption", regex=False).to_numpy() | failed)
     pace_s = np.nan_to_num(usual_s)
     untimed = np.where(first & (attempt > 0) & np.isnan(took) & ~(between > 0), n, 0.0)  # of which no time is known
     return part.assign(

@@ -29,7 +29,7 @@ def logs_of_gpu(run: Run, time: GpuTime, gpu: str, part: UnusedTime) -> list[Log
     or where nobody knows which of several it did.
     """
     found = [one for one in logged_trainings(run) if _works_beside(one, part)]
-    if any(not math.isnan(one.trial) for one in found):
+    if len(time.trials.rows) and any(not math.isnan(one.trial) for one in found):
         places = time.places.get(gpu, np.zeros(0, np.int64))
         numbers = set(time.trials.rows["trial"].to_numpy()[places].tolist())
         found = [one for one in found if one.trial in numbers]

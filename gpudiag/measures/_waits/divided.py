@@ -36,8 +36,9 @@ def logged_gpus(run: Run) -> dict[str, LoggedGpu]:
     parts = {gpu: unused_time(line, time, gpu, spans) for gpu, line in time.timelines.items()}
     logs = {gpu: logs_of_gpu(run, time, gpu, part) for gpu, part in parts.items()}
     of_all = sum(map(bool, logs.values())) in (1, world_size(run))
+    placed = len(time.trials.rows) > 0
     return {
-        gpu: LoggedGpu(part, logs[gpu], of_all or all(one.trial >= 0 for one in logs[gpu]))
+        gpu: LoggedGpu(part, logs[gpu], of_all or (placed and all(one.trial >= 0 for one in logs[gpu])))
         for gpu, part in parts.items()
     }
 

@@ -195,7 +195,7 @@ DIALECTS: tuple[Dialect, ...] = (
     _dialect(
         "torchtitan",
         "tps:",
-        r"\bstep:\s{1,4}(?P<step>\d{1,9})\s{1,4}loss:",
+        r"(?<!validate )\bstep:\s{1,4}(?P<step>\d{1,9})\s{1,4}loss:",
         "window",
         tokens_of="gpu",
         tokens_s=rf"\btps: {_N}",

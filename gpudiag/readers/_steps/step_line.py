@@ -38,7 +38,7 @@ _TOOK = re.compile(
 )
 _RANK = re.compile(r"(?i)\[(?:rank|default)_?(\d{1,5})\]|\brank[ =:]{1,2}(\d{1,5})\b")
 _NOT_TRAINING = re.compile(
-    r"(?i)\b(?:eval|valid|validation|val|test|testing|evaluation|inference|predict)\b[^|]{0,20}?[\[:(|]"
+    r"(?i)\b(?:eval|evaluate|valid|validate|validation|val|test|testing|evaluation|inference|predict)\b[^|]{0,20}?[\[:(|]"
 )
 _EVALUATED = re.compile(r"(?i)\b(?:eval(?:uation)?|valid(?:ation)?|val|test)[ _/.-]{0,2}loss")
 _UNIT_S = {"ms": 0.001, "m": 60.0, "h": 3600.0}

@@ -28,7 +28,7 @@ _OTHER_WORK = {
     "checkpoint": re.compile(r"(?i)\bcheckpoint|\bsav(?:e|ed|ing)\b.{0,40}\b(?:model|weights|state|to)\b"),
     "resumption": re.compile(
         r"(?i)\b(?:auto.?)?resum(?:e|ed|ing)\b|\bcontinuing training from\b|\brestor(?:ed|ing)\b.{0,60}\bcheckpoint"
-        r"|\bload(?:ed|ing) checkpoint\b.{0,200}\b(?:iteration|epoch|step)\b"
+        r"|\bload(?:ed|ing) (?:the )?checkpoint\b.{0,200}\b(?:iteration|epoch|step)\b"
         r"|\brestart(?:ed|ing)?\b.{0,30}\b(?:workers?|worker group|training|job)\b"
     ),
     "failure": re.compile(
@@ -64,7 +64,8 @@ class StepLog:
         self._stamps: list[str] = []
         self._lines: list[int] = []
         self._since: list[str | None] = []
-        self._told: dict[str, None] = {}
+        self._told: dict[str, None] = {}  # since the file began
+        self._told_to: dict[tuple[object, ...], dict[str, None]] = {}  # since the last line of each kind and writer
         self._told_stamp = ""
         self._since_s: list[float] = []
         self._evaluated_s, self._evaluating_s = 0.0, 0.0  # by bars that ended, and by the one that stands
@@ -107,6 +108,10 @@ class StepLog:
         """Take a line that tells of no step for what it tells of other work."""
         self._first_stamp = self._first_stamp or stamp
         told = _other_work(line[:_LOOKED_AT])
+        trial = trial_of(line) if told else None
+        for (_, _, of), before in self._told_to.items():
+            if trial is None or of in (None, trial):
+                before.update(dict.fromkeys(told))
         self._told.update(dict.fromkeys(told))
         self._told_stamp = stamp if told and stamp else self._told_stamp
 
@@ -117,10 +122,11 @@ class StepLog:
         self._stamps.append(stamp)
         self._lines.append(number)
         self._elapsed.append(elapsed_s)
-        self._since.append(", ".join(sorted(self._told, reverse=True)) or None)
+        writer = (said.series, said.rank, said.trial)
+        self._since.append(", ".join(sorted(self._told_to.get(writer, self._told), reverse=True)) or None)
+        self._told_to[writer] = {}
         self._since_s.append(self._evaluation_s() or math.nan)
         self._evaluated_s = self._evaluating_s = 0.0
-        self._told.clear()
 
     def __len__(self) -> int:
         return len(self._rows)
@@ -169,9 +175,10 @@ class StepLog:
         frame["begun_s"] = since_begun.where(since_begun >= 0).fillna(pd.Series(stamped))
         frame["since"] = pd.Series(self._since, dtype=text_dtype())
         frame["since_s"] = self._since_s
-        if self._told:  # behind the last line on a step
+        last_row = self._rows[-1]
+        if told := self._told_to[last_row.series, last_row.rank, last_row.trial]:  # behind the last line on a step
             last, then = frame.index[-1], to_utc([self._told_stamp], zone).time.iloc[0]
-            frame.loc[last, "then"] = ", ".join(sorted(self._told, reverse=True))
+            frame.loc[last, "then"] = ", ".join(sorted(told, reverse=True))
             by_time = (then - frame.loc[last, "time"]).total_seconds()
             frame.loc[last, "then_s"] = max(by_time, 0.0) if by_time == by_time else self._evaluation_s()
         frame["path"] = pd.Series([as_text(self._path)] * len(frame), dtype=text_dtype())

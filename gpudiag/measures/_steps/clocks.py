@@ -1,0 +1,59 @@
+"""The clock of a log: which of its timestamps are moments, and which of its lines it tells apart."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+
+import numpy as np
+
+WHOLE_SECONDS_S = 10.0
+"""A clock that shows whole seconds tells shorter times to no better than a tenth."""
+
+
+def in_order(time: np.ndarray) -> np.ndarray:
+    """The timestamps without those, as few as may be, that lie before an earlier line's: they are no moments."""
+    stamps = time.astype(np.int64)
+    known = np.flatnonzero(~np.isnat(time))
+    if not len(known) or (np.diff(stamps[known]) >= 0).all():
+        return time
+    ends: list[int] = []  # the last line of the best sequence of each length, and before each line the one it follows
+    values: list[int] = []
+    before = np.full(len(time), -1)
+    for at in known:
+        length = bisect_right(values, stamps[at])
+        before[at] = ends[length - 1] if length else -1
+        ends[length : length + 1] = [int(at)]
+        values[length : length + 1] = [int(stamps[at])]
+    out = np.full(len(time), np.datetime64("NaT", "us"))
+    line = ends[-1]
+    while line >= 0:
+        out[line] = time[line]
+        line = int(before[line])
+    return out
+
+
+def clock_of(time: np.ndarray, elapsed: np.ndarray) -> np.ndarray:
+    """Seconds by the timestamps, or by the bar's clock where no line has any; NaN unknown."""
+    return elapsed if np.isnat(time).all() else np.where(np.isnat(time), np.nan, time.astype(np.int64) / 1e6)
+
+
+def is_coarse(clock: np.ndarray) -> bool:
+    known = clock[~np.isnan(clock)]
+    return len(known) > 0 and not (known != np.round(known)).any()
+
+
+def apart(clock: np.ndarray, bar: np.ndarray, told: np.ndarray) -> np.ndarray:
+    """Lines far enough apart for a clock of whole seconds, the last of each bar, and those on both sides of other work
+    that the log tells of: others tell of no time between.
+    """
+    keep = np.append(np.diff(bar) > 0, True)
+    seen, of_bar = -np.inf, -1
+    for at in range(len(clock)):
+        if bar[at] != of_bar:
+            seen, of_bar = -np.inf, bar[at]
+        elif told[at]:
+            keep[at - 1], seen = True, -np.inf
+        keep[at] |= not clock[at] < seen + WHOLE_SECONDS_S
+        if keep[at] and not np.isnan(clock[at]):
+            seen = clock[at]
+    return keep

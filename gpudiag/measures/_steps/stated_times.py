@@ -1,0 +1,61 @@
+"""What lines state of the time of their steps, as the time of the steps between one line and the next."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+
+from gpudiag.measures._steps.lines import floats
+from gpudiag.measures._steps.places import spacing_of
+
+AROUND = 5
+"""Lines whose median shows the usual time of a step: up to two of them may hold an evaluation."""
+
+
+def stated_times(
+    lines: pd.DataFrame, done: np.ndarray, attempt: np.ndarray, bar: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """By line, of the steps since the one before: how many, the stated time of just these, their stated wait for data,
+    their time if a stated mean of others holds for them, and how many over the stated tokens per second.
+    """
+    step_s, loader_s = floats(lines, "step_s"), floats(lines, "loader_s")
+    first, opens = np.append(True, np.diff(attempt) > 0), np.append(True, np.diff(bar) > 0)
+    n, spacing = np.append(done[0], np.diff(done)).astype(float), spacing_of(done, attempt)
+    usual = n[0] if np.isnan(spacing) else spacing
+    step = floats(lines, "step")
+    n[first] = np.minimum(
+        np.where(n[first] > 0, n[first], usual), np.where(step > 0, np.fmin(step, usual), usual)[first]
+    )
+    advanced = lines["advanced"].to_numpy(bool)
+    goes_on = (attempt > 0) & (floats(lines, "elapsed_s") == 0)
+    n[first & ((step == 0) | goes_on)] = 0.0  # a bar is drawn once before its first step
+    n[first & advanced] = 1.0
+    stated, loader = _stated(lines, n, opens, step_s), _stated(lines, n, opens, loader_s)
+    loader = np.where(np.isnan(loader), n * loader_s, loader)  # the mean of the last steps stands for all of them
+    tokens_s = floats(lines, "tokens_s")
+    per_token = np.divide(n, tokens_s, out=np.where(n > 0, np.nan, 0.0), where=tokens_s > 0)
+    return n, stated, loader, np.where(np.isnan(stated), _guessed(lines, n, step_s), stated), per_token
+
+
+def _guessed(lines: pd.DataFrame, n: np.ndarray, each_s: np.ndarray) -> np.ndarray:
+    """Time of the ``n`` steps of each interval if they took the mean of others that its line states. A line that states
+    the time of one step, with an evaluation in it perhaps, says nothing of those before: they take the usual time of
+    lines around it.
+    """
+    of_one = (_meant(lines) == "step") & (n > 1) & ~np.isnan(each_s)
+    around = pd.Series(np.where(of_one, each_s, np.nan)).rolling(AROUND, center=True, min_periods=1).median()
+    return np.where(of_one, each_s + (n - 1) * around.to_numpy(), n * each_s)
+
+
+def _meant(lines: pd.DataFrame) -> np.ndarray:
+    return lines["meant"].to_numpy(dtype=object) if "meant" in lines else np.full(len(lines), "")
+
+
+def _stated(lines: pd.DataFrame, n: np.ndarray, opens: np.ndarray, each_s: np.ndarray) -> np.ndarray:
+    """Stated time of just the ``n`` steps of each interval; NaN where a line states another mean."""
+    meant = _meant(lines)
+    out = np.where(meant == "window", n * each_s, np.nan)
+    out = np.where((meant == "step") & (n == 1), each_s, out)
+    so_far = each_s * floats(lines, "step")  # of the epoch's steps up to here
+    since = np.where(opens, so_far, so_far - np.append(0.0, so_far[:-1]))
+    return np.where((meant == "epoch") & (since >= 0), since, out)
