@@ -674,3 +674,21 @@ def test_lines_that_name_trials_tell_of_waits_without_a_table_of_trials(tmp_path
     (tmp_path / "gpu.csv").write_text("\n".join(["timestamp, index, utilization.gpu [%]", *rows]) + "\n")
     by_cause = measure_causes(gd.load_run(tmp_path, timezone="UTC")).by_cause
     assert by_cause.at["evaluation", "gpu_s"] == pytest.approx(80, abs=4)
+
+
+def test_a_slow_first_batch_counts_once_in_means_of_the_last_20(tmp_path: Path) -> None:
+    """torchvision: three epochs of 500 steps of 0.2 s, the first batch of each 20 s longer; a line each 10 steps."""
+    lines = []
+    for epoch in range(3):
+        took = [20.2, *[0.2] * 499]
+        for k in range(0, 500, 10):
+            last = took[max(k - 19, 0) : k + 1]
+            lines.append(
+                f"Epoch: [{epoch}]  [{k:3d}/500]  eta: 0:01:40  lr: 0.1  loss: 1.2  time: {sum(last) / len(last):.4f}  "
+                "data: 0.0100  max mem: 900"
+            )
+    said = measured(tmp_path, lines)
+    assert said.step_s == pytest.approx(0.2, rel=0.01)
+    assert said.logged_s == pytest.approx(3 * (20 + 491 * 0.2) + 2 * 9 * 0.2, rel=0.02)
+    # Of the nine steps behind an epoch's last line nothing is stated: they are in the time of the next first batch.
+    assert said.first_s + said.pauses_s == pytest.approx(60, abs=2 * 9 * 0.2 + 0.5)

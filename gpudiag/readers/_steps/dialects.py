@@ -24,7 +24,8 @@ class Dialect:
 
     A line is looked at closely only if it holds one of ``words`` in lower case. ``first`` is the number of the first
     step as the dialect counts. ``tokens_of``: whose tokens ``tokens_s`` counts, ``gpu``, ``all`` or '' where that is
-    unknown; ``gpu_tokens_s`` is always of one.
+    unknown; ``gpu_tokens_s`` is always of one. ``last``: the stated times are means of so many
+    steps at most, of all of the epoch until there are as many; 0 for another mean.
     """
 
     name: str
@@ -35,6 +36,7 @@ class Dialect:
     first: int = 1
     unit: str = "step"
     tokens_of: str = ""
+    last: int = 0
 
 
 def _dialect(
@@ -46,11 +48,12 @@ def _dialect(
     first: int = 1,
     unit: str = "step",
     tokens_of: str = "",
+    last: int = 0,
     **values: str | tuple[str, float],
 ) -> Dialect:
     parts = {key: (value, 1.0) if isinstance(value, str) else value for key, value in values.items()}
     patterns = {key: (re.compile(pattern), factor) for key, (pattern, factor) in parts.items()}
-    return Dialect(name, tuple(words.split("|")), re.compile(head), meant, patterns, first, unit, tokens_of)
+    return Dialect(name, tuple(words.split("|")), re.compile(head), meant, patterns, first, unit, tokens_of, last)
 
 
 _MM_TIME, _MM_DATA = rf"\btime: {_N}", rf"\bdata_time: {_N}"
@@ -157,6 +160,7 @@ DIALECTS: tuple[Dialect, ...] = (
         rf"\bEpoch: {_EPOCH}\s{{1,4}}\[\s{{0,8}}{_OF}\]\s{{1,4}}eta:",
         "running",
         first=0,
+        last=20,
         step_s=rf"\btime: {_N}",
         loader_s=rf"\bdata: {_N}",
     ),

@@ -107,13 +107,14 @@ def _of_dialect(dialect: Dialect, found: re.Match[str], line: str) -> StepLine:
     epoch = _group(found, "epoch")
     if epoch is None and values.get("epoch", math.nan) >= 0:
         epoch = int(values["epoch"])
+    step = int(found["step"] or found["count"]) + 1 - dialect.first
     return StepLine(
         dialect.name,
-        int(found["step"] or found["count"]) + 1 - dialect.first,
+        step,
         _group(found, "total"),
         dialect.unit,
         epoch,
-        dialect.meant,
+        "epoch" if step <= dialect.last else dialect.meant,
         _possible(step_s),
         _possible(values.get("loader_s", math.nan)),
         samples_s,
