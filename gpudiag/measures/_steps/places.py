@@ -32,8 +32,10 @@ class Places(NamedTuple):
 
 
 def places_of(lines: pd.DataFrame) -> Places:
+    """The places of lines of one kind, in their order."""
     step = lines["step"].to_numpy(np.int64)
-    total, epoch, elapsed = (floats(lines, name) for name in ("total", "epoch", "elapsed_s"))
+    total, epoch = (floats(lines, name) for name in ("total", "epoch"))
+    elapsed = np.where(np.isnan(floats(lines, "log_s")), floats(lines, "elapsed_s"), np.nan)  # by the bar's own clock
     done = np.zeros(len(step))
     attempt, bar, recounted = (np.zeros(len(step), int) for _ in range(3))
     changed = np.append(False, np.diff(total) != 0) & ~np.isnan(total) & ~np.isnan(np.append(np.nan, total[:-1]))
@@ -49,7 +51,7 @@ def places_of(lines: pd.DataFrame) -> Places:
                 base = _base_of(lines, epoch[at], at, done, step)
             else:
                 base, bars, counts = base + step[at - 1], bars + 1, counts + 1
-        elif elapsed[at] < elapsed[at - 1]:  # another bar goes on where the one before stood
+        elif at and elapsed[at] < elapsed[at - 1]:  # another bar goes on where the one before stood
             tries, bars = tries + 1, bars + 1
         done[at], attempt[at], bar[at], recounted[at] = base + step[at], tries, bars, counts
     return Places(done, attempt, bar, recounted)

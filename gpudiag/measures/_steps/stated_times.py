@@ -23,9 +23,8 @@ def stated_times(
     n, spacing = np.append(done[0], np.diff(done)).astype(float), spacing_of(done, attempt)
     usual = n[0] if np.isnan(spacing) else spacing
     step = floats(lines, "step")
-    n[first] = np.minimum(
-        np.where(n[first] > 0, n[first], usual), np.where(step > 0, np.fmin(step, usual), usual)[first]
-    )
+    most = np.where(step > 0, np.fmin(step, usual), usual)
+    n[first] = np.minimum(np.where(n[first] > 0, n[first], usual), most[first])
     advanced = lines["advanced"].to_numpy(bool)
     goes_on = (attempt > 0) & (floats(lines, "elapsed_s") == 0)
     n[first & ((step == 0) | goes_on)] = 0.0  # a bar is drawn once before its first step
