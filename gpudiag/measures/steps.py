@@ -172,6 +172,7 @@ def measure_steps(run: Run) -> StepsProfile:
     n_resumed = sum(_n_resumed(part) for part in told)
     waits = _waits(run)
     stated = whole[whole["loader_s"].notna() & whole["work_s"].notna()]
+    n_gpus = waits.n_gpus if in_lock_step(every) else math.nan
     lost = float(rows["resumption_s"].sum())
     return StepsProfile(
         trainings=trainings,
@@ -195,7 +196,7 @@ def measure_steps(run: Run) -> StepsProfile:
         both_s=_told_s(pauses[pauses["since"].str.contains("evaluation", regex=False)], "checkpoint"),
         checkpoint_s=float(paused["paused_s"][paused["since"] == "checkpoint"].median()),
         checkpoint_every_s=_checkpoint_every_s(told),
-        logged_gpus=waits.n_gpus if in_lock_step(every) else math.nan,
+        logged_gpus=n_gpus,
         idle_paused_gpu_h=waits.paused_gpu_h,
         idle_paused_pct=waits.paused_pct,
         first_s=float(rows["first_s"].sum()),
@@ -203,7 +204,7 @@ def measure_steps(run: Run) -> StepsProfile:
         down_s=float(whole["down_s"].sum()),
         n_repeated=float(whole["repeated"].sum()),
         resumption_s=lost,
-        resumption_gpu_h=waits.n_gpus * lost / 3600 if in_lock_step(every) else math.nan,
+        resumption_gpu_h=n_gpus * lost / 3600,
         resumption_pct=100 * lost / span,
         productive_pct=float((rows["productive_pct"] * rows["logged_s"]).sum()) / span,
         goodput_pct=float((rows["productive_pct"] * rows["logged_s"]).sum()) / wall,

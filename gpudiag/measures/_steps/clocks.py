@@ -32,9 +32,13 @@ def in_order(time: np.ndarray) -> np.ndarray:
     return out
 
 
-def clock_of(time: np.ndarray, elapsed: np.ndarray) -> np.ndarray:
-    """Seconds by the timestamps, or by the bar's clock where no line has any; NaN unknown."""
-    return elapsed if np.isnat(time).all() else np.where(np.isnat(time), np.nan, time.astype(np.int64) / 1e6)
+def clock_of(time: np.ndarray, log_s: np.ndarray, elapsed: np.ndarray) -> np.ndarray:
+    """Seconds by the timestamps, or by those without a year and the bar's clock where no line has any; NaN unknown."""
+    return (
+        np.where(np.isnan(log_s), elapsed, log_s)
+        if np.isnat(time).all()
+        else np.where(np.isnat(time), np.nan, time.astype(np.int64) / 1e6)
+    )
 
 
 def is_coarse(clock: np.ndarray) -> bool:

@@ -95,7 +95,7 @@ def _extent(parts: list[pd.DataFrame]) -> tuple[bool, float, int]:
 def _of_series(lines: pd.DataFrame) -> list[pd.DataFrame]:
     """Intervals of one kind of line, by training; those of one line each are no course."""
     lines = lines[~redrawn(lines)]
-    lines = lines.assign(log_s=_log_s(lines))
+    lines = _with_clocks(lines)
     ahead = advanced(lines)
     lines = lines.assign(advanced=np.append(False, ahead[:-1]))[~ahead]
     places = places_of(lines)
@@ -107,10 +107,13 @@ def _of_series(lines: pd.DataFrame) -> list[pd.DataFrame]:
     return [part for part in found if len(part)]
 
 
-def _log_s(lines: pd.DataFrame) -> np.ndarray:
-    """Seconds since the log began by timestamps without a year, which are no moments; NaN for lines without one."""
+def _with_clocks(lines: pd.DataFrame) -> pd.DataFrame:
+    """The lines with ``elapsed_s`` by bars alone, and ``log_s``: seconds since the log began, by timestamps without a
+    year, which are no moments.
+    """
     elapsed, begun = floats(lines, "elapsed_s"), floats(lines, "begun_s")
-    return np.where(lines["time"].isna().to_numpy() & (elapsed == begun), elapsed, np.nan)
+    of_log = lines["time"].isna().to_numpy() & (elapsed == begun)
+    return lines.assign(elapsed_s=np.where(of_log, np.nan, elapsed), log_s=np.where(of_log, elapsed, np.nan))
 
 
 def _of_training(lines: pd.DataFrame, places: Places) -> pd.DataFrame:
@@ -118,21 +121,20 @@ def _of_training(lines: pd.DataFrame, places: Places) -> pd.DataFrame:
     done, attempt, bar, recounted = places
     stamps = lines["time"].to_numpy("datetime64[us]")
     time = in_order(stamps)
-    told = np.array([bool(text) for text in told_of(lines)])
+    told = told_of(lines)
     # A bar redrawn stands where it stood, but for one behind other work.
-    keep = np.append((np.diff(done) != 0) | (np.diff(bar) != 0) | told[1:], True)
-    told = np.array([bool(text) for text in _since(lines, keep)])
-    coarse = is_coarse(clock := clock_of(time[keep], floats(lines[keep], "elapsed_s")))
-    keep[keep] = apart(clock, bar[keep], told) if coarse else True
-    since = _since(lines, keep)
+    keep = np.append((np.diff(done) != 0) | (np.diff(bar) != 0) | np.array(told[1:], bool), True)
+    clock = clock_of(time, floats(lines, "log_s"), floats(lines, "elapsed_s"))[keep]
+    coarse = is_coarse(clock)
+    keep[keep] = apart(clock, bar[keep], np.array(_since(told, keep), bool)) if coarse else True
+    since = _since(told, keep)
     undated = _added_up((np.isnat(time) & ~np.isnat(stamps)).astype(float), keep)
     n, stated, loader, guessed, per_token = (_added_up(part, keep) for part in stated_times(lines, done, attempt, bar))
     lines, time = lines[keep], time[keep]
     done, attempt, bar, recounted = places.of(keep)
     if len(lines) < 2:
         return pd.DataFrame()
-    log_s = floats(lines, "log_s")
-    elapsed = np.where(np.isnan(log_s), floats(lines, "elapsed_s"), np.nan)
+    log_s, elapsed = floats(lines, "log_s"), floats(lines, "elapsed_s")
     first, opens = np.append(True, np.diff(attempt) > 0), np.append(True, np.diff(bar) > 0)
     by_time = np.append(np.nan, np.diff(time).astype("timedelta64[us]").astype(float) / 1e6)
     undated_here = np.isnat(time) | np.append(True, np.isnat(time[:-1]))
@@ -195,10 +197,10 @@ def _added_up(values: np.ndarray, keep: np.ndarray) -> np.ndarray:
     return np.add.reduceat(values, np.flatnonzero(np.append(True, keep[:-1])))
 
 
-def _since(lines: pd.DataFrame, keep: np.ndarray) -> list[str]:
+def _since(told: list[str], keep: np.ndarray) -> list[str]:
     """What lines since the kept line before tell of, by kept line."""
     out, met = [], set[str]()
-    for text, kept in zip(told_of(lines), keep, strict=True):
+    for text, kept in zip(told, keep, strict=True):
         met |= {work for work in text.split(", ") if work}
         if kept:
             out.append(", ".join(sorted(met, reverse=True)))

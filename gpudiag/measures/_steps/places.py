@@ -34,8 +34,7 @@ class Places(NamedTuple):
 def places_of(lines: pd.DataFrame) -> Places:
     """The places of lines of one kind, in their order."""
     step = lines["step"].to_numpy(np.int64)
-    total, epoch = (floats(lines, name) for name in ("total", "epoch"))
-    elapsed = np.where(np.isnan(floats(lines, "log_s")), floats(lines, "elapsed_s"), np.nan)  # by the bar's own clock
+    total, epoch, elapsed = (floats(lines, name) for name in ("total", "epoch", "elapsed_s"))
     done = np.zeros(len(step))
     attempt, bar, recounted = (np.zeros(len(step), int) for _ in range(3))
     changed = np.append(False, np.diff(total) != 0) & ~np.isnan(total) & ~np.isnan(np.append(np.nan, total[:-1]))

@@ -15,10 +15,11 @@ _LOOKED_AT = 4096
 """Characters of a line in which it says what it is."""
 _LONGEST_S = 1e7
 """No step takes four months; a number that says so is something else."""
+_COUNT = r"\d{1,3}(?:,\d{3}){1,3}|\d{1,9}"
+"""A whole number; its thousands may be set apart."""
 _COUNTED = re.compile(
     r"(?i)(?<![a-z])(?:global[_ ]?step|train[_ ]?step|step|iteration|iter|batch|update)s?\s?[\]:=#]{0,2}\s{0,3}"
-    r"[\[(]?\s{0,5}(?P<step>\d{1,3}(?:,\d{3}){1,3}|\d{1,9})(?:\s?(?:/|of)\s{0,5}(?P<total>\d{1,3}(?:,\d{3}){1,3}|\d{1,9}))?"
-    r"(?![\d.%])"
+    rf"[\[(]?\s{{0,5}}(?P<step>{_COUNT})(?:\s?(?:/|of)\s{{0,5}}(?P<total>{_COUNT}))?(?![\d.%])"
 )
 _SPEED = re.compile(
     rf"(?i)(?:{NUMBER}\s?(?P<s>ms|s|sec|secs|seconds?)\s?(?:/|per)\s?(?:it|iter|iteration|step|batch)\b"

@@ -4,10 +4,10 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 from gpudiag.errors import InputError
+from gpudiag.readers._io.json_documents import read_json
 from gpudiag.readers._io.lines import numbered_lines
 from gpudiag.readers._io.paths import as_text
 from gpudiag.readers._io.problems import ProblemLog
@@ -62,7 +62,7 @@ def read(source: Source, options: ReadOptions) -> Trials:
 def _object(line: str) -> dict[str, Any] | None:
     """The object of a line; None for a line that holds none."""
     try:
-        found = json.loads(line)
+        found = read_json(line)
     except (ValueError, RecursionError):
         return None
     return found if isinstance(found, dict) else None

@@ -43,9 +43,8 @@ def _logged(document: Document) -> list[Block]:
         said += (
             f" {plural(undated, 'line')} have timestamps before those of earlier lines, and tell nothing of the time."
         )
-    said += (
-        f" {plural(few, 'training')} with too few lines to tell {'is' if few == 1 else 'are'} left out." if few else ""
-    )
+    if few:
+        said += f" {plural(few, 'training')} with too few lines to tell {'is' if few == 1 else 'are'} left out."
     loader = document.values(LoaderProfile)
     waits = loader.get(LoaderProfile.of_step_pct) if loader else None
     if waits is not None:
