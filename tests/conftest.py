@@ -6,6 +6,8 @@ import gc
 import hashlib
 import os
 import pickle
+import shutil
+import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -20,6 +22,13 @@ settings.register_profile("gpudiag", deadline=None, derandomize=bool(os.environ.
 settings.load_profile("gpudiag")
 
 ROOT = Path(__file__).resolve().parent.parent
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Reports of the samples are made once for all processes of a session."""
+    if "GPUDIAG_TEST_REPORTS" not in os.environ:
+        os.environ["GPUDIAG_TEST_REPORTS"] = folder = tempfile.mkdtemp(prefix="gpudiag-reports-")
+        config.add_cleanup(lambda: (os.environ.pop("GPUDIAG_TEST_REPORTS"), shutil.rmtree(folder)))
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:

@@ -23,13 +23,10 @@ from gpudiag.plain_data import JsonObject, json_text, plain_object
 from gpudiag.plots import WIDTH_IN, draw
 from gpudiag.report._notebook import pages
 from gpudiag.report._render.show import Show
-from gpudiag.report._sections import forecast as forecasts
 from gpudiag.report._sections.unchecked import once
 from gpudiag.report.build import build
 from gpudiag.report.document import Document
 from gpudiag.report.sections import MINIMAL, SECTIONS, Section
-from gpudiag.report.timeline.view import TimelineView, timeline_view
-from gpudiag.report.trial_table.section import trial_table
 from gpudiag.rules._engine.finding_order import ranked_findings
 from gpudiag.rules._engine.rule import Rule
 from gpudiag.rules._engine.suppression import Applied
@@ -44,6 +41,7 @@ if TYPE_CHECKING:
     from gpudiag.forecast.memory.capacity import MemoryCapacity
     from gpudiag.forecast.parallelism.what_if import Forecast
     from gpudiag.plots import Picture
+    from gpudiag.report.timeline.view import TimelineView
 
 TIMELINE = "timeline"
 """The picture that is alive in the HTML report."""
@@ -182,6 +180,9 @@ class Diagnosis:
 
     @property
     def _sections(self) -> Mapping[str, Section]:
+        from gpudiag.report._sections import forecast as forecasts  # what only a page shows is loaded for a page
+        from gpudiag.report.trial_table.section import trial_table
+
         made: dict[str, Section] = {
             **SECTIONS,
             "trial_table": lambda document: trial_table(self.analysis),
@@ -218,6 +219,8 @@ class Diagnosis:
 
     def timeline(self) -> TimelineView:
         """Trials, GPUs, ledger, events and findings on one time axis, to zoom into. Raises NotMeasurable."""
+        from gpudiag.report.timeline.view import timeline_view
+
         with strictly(self.strict):
             return timeline_view(self.analysis, self.findings)
 
@@ -285,6 +288,8 @@ class Diagnosis:
             )
 
     def _draw(self, name: str, width_in: float = WIDTH_IN) -> Picture | None:
+        from gpudiag.report._sections import forecast as forecasts
+
         try:
             if name in forecasts.FIGURES:
                 return forecasts.draw(name, self.forecast)

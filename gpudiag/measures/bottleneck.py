@@ -63,9 +63,8 @@ def measure_bottleneck(run: Run) -> BottleneckProfile:
     if not works:
         raise NotMeasurable("There is only one sample of each GPU.", RECORD_LONGER)
     found = signatures(run)
-    seconds = {
-        name: sum(float(one.work.weight_s[one.of_class[name]].sum()) for one in found.values()) for name in CLASSES
-    }
+    weights = [(one, one.work.weight_s) for one in found.values()]
+    seconds = {name: sum(float(weight[one.of_class(name)].sum()) for one, weight in weights) for name in CLASSES}
     total = sum(seconds.values())
     if not total:
         raise NotMeasurable("No sample of a GPU lies within a trial.", RECORD_GPU)

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from sampleruns import diagnosed
+from sampleruns import report_of
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
@@ -29,9 +28,8 @@ LIMITS = {  # screens and words before the appendix
 
 
 @pytest.fixture(scope="module", params=LIMITS)
-def sample(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, Path]]:
-    name = request.param
-    yield name, diagnosed(name).save(tmp_path_factory.mktemp("page") / "report.html")
+def sample(request: pytest.FixtureRequest) -> tuple[str, Path]:
+    return request.param, report_of(request.param) / "report.html"
 
 
 def shown(browser, path: Path, width: int, height: int, **options: str) -> dict[str, float]:

@@ -7,7 +7,7 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
-from sampleruns import diagnosed
+from sampleruns import diagnosed, report_of
 
 from gpudiag.report.kinds.recommendations import code_of
 
@@ -66,8 +66,8 @@ def test_no_table_scrolls_sideways(page) -> None:
 
 
 @pytest.mark.parametrize("name", ["hpo-aggressive-pruning", "healthy", "idle-second-gpu/experiment"])
-def test_no_table_of_a_sample_scrolls_sideways_and_the_ledger_is_a_table(browser, name: str, tmp_path: Path) -> None:
-    path = diagnosed(name).save(tmp_path / "report.html")
+def test_no_table_of_a_sample_scrolls_sideways_and_the_ledger_is_a_table(browser, name: str) -> None:
+    path = report_of(name) / "report.html"
     for width in (1280, 820, 390):
         page = browser.new_page(viewport={"width": width, "height": 900}, reduced_motion="reduce")
         page.goto(path.as_uri())
@@ -96,8 +96,8 @@ LONG_LINE = """[...document.querySelectorAll('pre.gd-code .gd-line')].filter(one
 
 
 @pytest.mark.parametrize("name", ["hpo-aggressive-pruning", "memory-exhaustion", "tiny-batch-laptop"])
-def test_no_code_is_cut_off_and_a_wrapped_line_goes_on_further_in(browser, name: str, tmp_path: Path) -> None:
-    path = diagnosed(name).save(tmp_path / "report.html")
+def test_no_code_is_cut_off_and_a_wrapped_line_goes_on_further_in(browser, name: str) -> None:
+    path = report_of(name) / "report.html"
     for width in (1280, 390):
         page = browser.new_page(viewport={"width": width, "height": 900}, reduced_motion="reduce")
         page.goto(path.as_uri())
@@ -112,11 +112,11 @@ def test_no_code_is_cut_off_and_a_wrapped_line_goes_on_further_in(browser, name:
         page.close()
 
 
-def test_code_is_copied_as_it_stands_in_the_recommendation(browser, tmp_path: Path) -> None:
+def test_code_is_copied_as_it_stands_in_the_recommendation(browser) -> None:
     diagnosis = diagnosed("memory-exhaustion")
     code = next(code for one in diagnosis.document.recommendations if (code := code_of(one)).count("\n") > 2)
     page = browser.new_page(viewport={"width": 390, "height": 900})
-    page.goto(diagnosis.save(tmp_path / "report.html").as_uri())
+    page.goto((report_of("memory-exhaustion") / "report.html").as_uri())
     page.evaluate("() => { window.held = []; navigator.clipboard.writeText = async (text) => { held.push(text); }; }")
     page.evaluate("document.querySelectorAll('details').forEach(d => d.open = true)")
     page.evaluate("document.querySelectorAll('.gd-copied:has(> pre.gd-code) .gd-copy').forEach(one => one.click())")

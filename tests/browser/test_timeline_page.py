@@ -11,11 +11,11 @@ from typing import Any
 import pandas as pd
 import pytest
 from axe_playwright_python.sync_playwright import Axe
+from sampleruns import report_of
 from test_accessibility import TAGS
 from toyrun import toy_run
 
 from gpudiag.diagnosis import diagnose
-from gpudiag.load import load_run
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
@@ -28,9 +28,8 @@ SETTLED = "() => !document.querySelector('.gd-timeline').timeline.waiting"
 
 
 @pytest.fixture(scope="module")
-def sample_report(tmp_path_factory: pytest.TempPathFactory, samples: Path) -> Path:
-    diagnosis = diagnose(load_run(samples / "memory-exhaustion"))
-    return diagnosis.save(tmp_path_factory.mktemp("timeline") / "report.html")
+def sample_report() -> Path:
+    return report_of("memory-exhaustion") / "report.html"
 
 
 def opened(browser: Any, path: Path, said: list[str], **options: Any) -> Any:

@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from sampleruns import diagnosed
+from sampleruns import diagnosed, report_of
 from test_accessibility import TAGS
 from test_timeline_page import opened
 from toyrun import START, toy_run
@@ -33,8 +33,8 @@ COPIED = "() => { window.held = []; navigator.clipboard.writeText = async (text)
 
 
 @pytest.fixture(scope="module")
-def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return diagnosed(SAMPLE).save(tmp_path_factory.mktemp("trials") / "report.html")
+def path() -> Path:
+    return report_of(SAMPLE) / "report.html"
 
 
 @pytest.fixture(params=LOOKS, ids=lambda look: f"{look[0]}-{look[1]}")

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from gpudiag.forecast.memory.seen import SETTLE_US
 from gpudiag.measures._time.microseconds import microseconds
 from gpudiag.measures.base import Profile, profile_of
 from gpudiag.measures.costs import CostsProfile
@@ -33,6 +32,8 @@ def memory_by_level(profiles: Mapping[str, Profile]) -> pd.DataFrame:
 
     Empty without memory and trials, and with several GPUs, where the level of one GPU is not known.
     """
+    from gpudiag.forecast.memory.seen import SETTLE_US  # forecasts are loaded where one is made
+
     nothing = pd.DataFrame({"max_mib": [], "max_used_pct": [], "time_s": []})
     memory, parallelism = profile_of(profiles, MemoryProfile), profile_of(profiles, ParallelismProfile)
     if memory is None or parallelism is None or len(memory.per_gpu) != 1:

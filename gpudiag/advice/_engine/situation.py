@@ -16,7 +16,6 @@ from gpudiag.advice._engine.proposal import Prediction, SuccessCheck
 from gpudiag.analysis import Analysis
 from gpudiag.errors import ConfigError, NotMeasurable
 from gpudiag.facts import Column, Fact, Numeric
-from gpudiag.forecast.parallelism.what_if import MOST_WORKERS
 from gpudiag.manifest import DataLoader, Settings
 from gpudiag.measures.base import P, Profile, profile_of
 from gpudiag.measures.failures import FailuresProfile
@@ -87,7 +86,11 @@ class Situation:
         """What k trials at once would bring; None where nothing is known of their throughput, or k is beyond any
         forecast.
         """
-        if not self._forecast_soon or k > MOST_WORKERS:
+        if not self._forecast_soon:
+            return None
+        from gpudiag.forecast.parallelism.what_if import MOST_WORKERS  # loaded where something is to be advised
+
+        if k > MOST_WORKERS:
             return None
         try:
             made = self.analysis.forecast(k)

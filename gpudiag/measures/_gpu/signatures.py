@@ -43,12 +43,16 @@ COLUMNS = (
 
 @dataclass(frozen=True, eq=False)
 class Signatures:
-    """Samples of one GPU: for each class those that are in it, of which every sample of its work is in one."""
+    """Samples of one GPU: of each its place in CLASSES, -1 where it was not meant to work."""
 
     work: WorkSamples
-    of_class: dict[str, np.ndarray]
+    code: np.ndarray
     has_host: bool
     has_power: bool
+
+    def of_class(self, name: str) -> np.ndarray:
+        """True for each sample that is in this class."""
+        return self.code == CLASSES.index(name)
 
 
 @memoized
@@ -113,8 +117,8 @@ class _Signs:
         return weighted_quantiles(values[keep], self.work.weight_s[keep], (0.95,))[0]
 
 
-def _first_match(signs: _Signs) -> dict[str, np.ndarray]:
-    """For each class the samples that are in it: those of a trial with its signature and none before it."""
+def _first_match(signs: _Signs) -> np.ndarray:
+    """The place in CLASSES of the first whose signature each sample has; -1 where it was not meant to work."""
     work, at, util, ratio = signs.work, signs.at, signs.work.util_pct, signs.power_ratio
     idle, full = util < IDLE_PCT, util >= SATURATED_PCT
     hot, low_power = signs.core_pct > HOT_PCT, ratio < LIGHT_RATIO
@@ -137,11 +141,10 @@ def _first_match(signs: _Signs) -> dict[str, np.ndarray]:
         "stalled": idle & (signs.p95(util) >= SMALL_PCT),
         "undetermined": ~nothing,
     }
-    free, out = at.copy(), {}
-    for name in CLASSES:
-        out[name] = free & signatures[name]
-        free &= ~signatures[name]
-    return out
+    code = np.full(len(util), -1, np.int8)
+    for place in reversed(range(len(CLASSES))):
+        code[at & signatures[CLASSES[place]]] = place
+    return code
 
 
 def _steadily_small(signs: _Signs) -> bool:

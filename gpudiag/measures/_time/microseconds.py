@@ -15,8 +15,8 @@ LONG_AGO = np.iinfo(np.int64).min
 
 
 def microseconds(time: pd.Series) -> np.ndarray:
-    """UTC timestamps as whole microseconds since 1970. NaT must have been dropped."""
-    return time.to_numpy("datetime64[us]").astype(np.int64)
+    """UTC timestamps as whole microseconds since 1970, perhaps the column itself. NaT must have been dropped."""
+    return time.to_numpy("datetime64[us]").view(np.int64)
 
 
 def after(start_us: np.ndarray, seconds: pd.Series) -> np.ndarray:

@@ -82,7 +82,8 @@ class MaybeTrials:
 @dataclass(frozen=True)
 class Timeline:
     """Pieces that tile the windows: borders in microseconds, code of the cell, utilization (NaN unobserved), trials,
-    and how many more are expected of those of unknown GPU.
+    and how many more are expected of those of unknown GPU. A run keeps millions of them: columns are no wider than
+    they must be.
     """
 
     start_us: np.ndarray
@@ -193,18 +194,23 @@ def _pieces(
     cuts = cuts[np.concatenate(([True], cuts[1:] > cuts[:-1]))]
     start, end = cuts[:-1], cuts[1:]
     window = _rank(borders[:, 0], start) - 1
-    inside = (window >= 0) & (start < borders[window, 1])
+    inside = np.flatnonzero((window >= 0) & (start < borders[window, 1]))
+    if len(inside) and inside[-1] - inside[0] + 1 == len(inside):  # of one window: both are views of the cuts
+        own = slice(int(inside[0]), int(inside[-1]) + 1)
+        return start[own], end[own]
     return start[inside], end[inside]
 
 
 def _rank(timestamps: np.ndarray, when: np.ndarray) -> np.ndarray:
     """How many of the sorted timestamps lie at or before each of the sorted times: one search each, not one a time."""
     borders = np.searchsorted(when, timestamps, "left")
-    return np.repeat(np.arange(len(timestamps) + 1), np.diff(borders, prepend=0, append=len(when)))
+    return np.repeat(np.arange(len(timestamps) + 1, dtype=np.int32), np.diff(borders, prepend=0, append=len(when)))
 
 
 def _weighed(maybe: MaybeTrials, when: np.ndarray) -> np.ndarray:
     """Sum of the chances of those that may run at each of the sorted times."""
+    if not len(maybe.chance):
+        return np.broadcast_to(0.0, len(when))
     at = np.searchsorted(when, np.concatenate([maybe.start_us, maybe.end_us]))
     steps = np.bincount(at, np.concatenate([maybe.chance, -maybe.chance]), len(when) + 1)
     return np.maximum(np.cumsum(steps)[: len(when)].round(9), 0.0)

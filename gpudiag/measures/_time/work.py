@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 import pandas as pd
@@ -39,7 +38,7 @@ class WorkSamples:
     running: np.ndarray
     from_trials: bool
 
-    @cached_property
+    @property
     def weight_s(self) -> np.ndarray:
         """Seconds that each sample stands for."""
         return (self.end_us - self.start_us) / SECOND_US
@@ -58,7 +57,7 @@ def work_by_gpu(run: Run) -> dict[str, WorkSamples]:
 
 def _work(samples: Samples, timeline: Timeline | None, *, sure: bool) -> WorkSamples:
     n = len(samples.time_us)
-    running = np.zeros(n, np.int64)
+    running = np.broadcast_to(np.int32(0), n)
     if timeline is None:
         active = np.flatnonzero(samples.value >= IDLE_PCT)
         at_work = np.zeros(n, bool)
@@ -71,8 +70,8 @@ def _work(samples: Samples, timeline: Timeline | None, *, sure: bool) -> WorkSam
         at_work = ~np.isin(cell, (UNOBSERVED, NO_TRIAL, FOREIGN, STARTUP, TAIL))
         if sure:  # without phases all that is not plainly start-up or tail is WAITING, and stalls would be lost in it
             at_work &= cell != WAITING
-        expected = np.ceil(np.append(timeline.held, 0)[at] - ROUNDING).astype(np.int64)
-        running = np.where(inside, expected, 0)
+        expected = np.ceil(np.append(timeline.held, 0)[at] - ROUNDING).astype(np.int32)
+        running = np.where(inside, expected, np.int32(0))
     return WorkSamples(
         samples.time_us, samples.start_us, samples.end_us, samples.value, at_work, running, timeline is not None
     )
@@ -89,8 +88,8 @@ def beside_work(run: Run, works: dict[str, WorkSamples], names: Sequence[str]) -
 
 
 @memoized
-def _rows_of_work(run: Run) -> dict[str, np.ndarray]:
-    """By GPU the row of the telemetry that each sample of :func:`work_by_gpu` is of."""
+def _rows_of_work(run: Run) -> dict[str, slice | np.ndarray]:
+    """By GPU the row of the telemetry that each sample of :func:`work_by_gpu` is of; a slice where they follow on."""
     dated = np.flatnonzero(run.gpu["time"].notna().to_numpy())
     time_us = np.zeros(len(run.gpu), np.int64)
     time_us[dated] = microseconds(run.gpu["time"].iloc[dated])
@@ -101,8 +100,15 @@ def _rows_of_work(run: Run) -> dict[str, np.ndarray]:
     works = work_by_gpu(run)
     # Of several at one time the last.
     return {
-        gpu: place[gpu][np.searchsorted(time_us[place[gpu]], work.time_us, "right") - 1] for gpu, work in works.items()
+        gpu: _as_slice(place[gpu][np.searchsorted(time_us[place[gpu]], work.time_us, "right") - 1])
+        for gpu, work in works.items()
     }
+
+
+def _as_slice(rows: np.ndarray) -> slice | np.ndarray:
+    """The same rows; of GPUs that stand one after the other in the table they need no list."""
+    follow = len(rows) and rows[-1] - rows[0] + 1 == len(rows) and (np.diff(rows) == 1).all()
+    return slice(int(rows[0]), int(rows[-1]) + 1) if follow else rows
 
 
 @memoized

@@ -25,7 +25,7 @@ def signature_waits(run: Run, gpu: str, part: UnusedTime, free: float) -> Waits:
     own = slice(int(low), int(np.searchsorted(found.work.start_us, high)))
     start_us, end_us = found.work.start_us[own], found.work.end_us[own]
     for name in CLASSES:
-        first, last = stretches(found.of_class[name][own], start_us, end_us)
+        first, last = stretches(found.of_class(name)[own], start_us, end_us)
         unused, _ = part.between(start_us[first], end_us[last])
         idle_s = min(float(np.sum(unused)), max(free, 0.0))
         free -= waits.add(name, idle_s, 0.0, idle_s)
