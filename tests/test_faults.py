@@ -319,7 +319,7 @@ def test_faults_are_heard_once_and_travel() -> None:
     assert again.fault == made[0] and again.reason == Failed(made[0]).reason
 
 
-@pytest.mark.parametrize("format_", ["text", "json", "md", "junit", "github"])
+@pytest.mark.parametrize("format_", ["text", "json", "md", "junit", "github", "gitlab", "sarif"])
 def test_the_terminal_says_it_in_a_line_and_the_exit_code_stays(gpudiag: Any, no_power: None, format_: str) -> None:
     code, out, err = gpudiag("diagnose", SAMPLE, "--format", format_)
     lines = [line for line in err.splitlines() if "ERROR" in line]

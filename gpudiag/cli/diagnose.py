@@ -11,6 +11,7 @@ from gpudiag.cli._arguments import check_file
 from gpudiag.cli._console import console_for, show, spinner
 from gpudiag.cli._faults import telling
 from gpudiag.cli._options import FailOn, Inputs, Judging, OnFault, ReadingOptions, RunPath, choice
+from gpudiag.cli._step_summary import append_step_summary
 
 if TYPE_CHECKING:
     from gpudiag.diagnosis import Diagnosis
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 
 def diagnose(
     run: RunPath = None,
-    format_: Annotated[str, choice("--format", "text", "json", "md", "junit", "github")] = "text",
+    format_: Annotated[str, choice("--format", "text", "json", "md", "junit", "github", "gitlab", "sarif")] = "text",
     all_: Annotated[bool, typer.Option("--all", help="every finding and every check, not one screen")] = False,
     fail_on: FailOn = "never",
     plan_out: Annotated[
@@ -45,6 +46,8 @@ def diagnose(
             show(whole(diagnosis.document) if all_ else screen(diagnosis.document))
         else:
             typer.echo(_rendered(diagnosis, format_, fail_on), nl=False)
+        if format_ == "github":
+            append_step_summary(lambda: diagnosis.to_markdown(full=False))
         if plan_out is not None:
             typer.echo(f"plan: {diagnosis.save_plan(plan_out)}", err=True)
         if diagnosis.fails(fail_on):
@@ -53,13 +56,20 @@ def diagnose(
 
 def _rendered(diagnosis: Diagnosis, format_: str, fail_on: str) -> str:
     from gpudiag.report.github import github_annotations
+    from gpudiag.report.gitlab import gitlab_issues
     from gpudiag.report.junit import junit_xml
+    from gpudiag.report.location import location
+    from gpudiag.report.sarif import sarif_log
 
+    document = diagnosis.document
     match format_:
         case "json":
             return diagnosis.to_json()
         case "md":
             return diagnosis.to_markdown(full=False)
         case "junit":
-            return junit_xml(diagnosis.document, fail_on)
-    return github_annotations(diagnosis.document)
+            return junit_xml(document, fail_on)
+        case "github":
+            return github_annotations(document)
+    path = location(document.inputs, diagnosis.run.info.folder, Path.cwd())
+    return sarif_log(document, path) if format_ == "sarif" else gitlab_issues(document, path)
