@@ -86,7 +86,10 @@ def test_what_was_not_given_is_not_handed_on() -> None:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (("diagnose", "--format", "jsn"), "--format must be one of text, json, md, junit, github, gitlab, sarif, but got 'jsn'"),
+        (
+            ("diagnose", "--format", "jsn"),
+            "--format must be one of text, json, md, junit, github, gitlab, sarif, but got 'jsn'",
+        ),
         (("diagnose", "--fail-on", "warn"), "did you mean 'warning'?"),
         (("report", "--fail-on", "warn"), "did you mean 'warning'?"),
         (("compare", ".", ".", "--fail-on", "worse"), "--fail-on must be one of regression, invalid, never"),

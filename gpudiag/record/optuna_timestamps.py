@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import os
 import socket
-import sys
 from collections.abc import Callable
 from contextlib import suppress
 from datetime import UTC, datetime
@@ -22,8 +21,8 @@ from typing import Any
 from optuna.samplers import BaseSampler
 
 from gpudiag.errors import expected
-from gpudiag.record.nvml import Nvml
-from gpudiag.record.readings import Device, DriverGone, GpuLost, NoDriver
+from gpudiag.record import visible_gpu as seen
+from gpudiag.record.readings import DriverGone, GpuLost
 from gpudiag.timezones import machine_zone
 from gpudiag.units import BYTES_PER_MIB
 
@@ -130,9 +129,9 @@ class Timestamp:
 
     def __init__(self, set_attr: SetAttr, gpu: str = "") -> None:
         self._set_attr = set_attr
-        self._gpu = gpu or visible_gpu()
+        self._gpu = gpu or seen.visible_gpu()
         self._energy_j = _energy_j(self._gpu)
-        self._torch = _torch_cuda()
+        self._torch = seen.torch_cuda()
         if self._torch is not None:
             with suppress(RuntimeError):
                 self._torch.reset_peak_memory_stats()
@@ -149,13 +148,13 @@ class Timestamp:
     def end(self, error: BaseException | None = None) -> None:
         """The trial ends, by ``error`` if that is given."""
         self._set("end_utc", _now())
-        gpu = self._gpu or visible_gpu()
+        gpu = self._gpu or seen.visible_gpu()
         if gpu != self._gpu:  # torch came to use a GPU in this trial
             self._set("gpu_uuid", gpu)
         after = _energy_j(gpu) if gpu == self._gpu else None
         if after is not None and self._energy_j is not None and after >= self._energy_j:
             self._set("energy_j", round(after - self._energy_j, 3))
-        torch = self._torch or _torch_cuda()
+        torch = self._torch or seen.torch_cuda()
         if torch is not None:
             with suppress(RuntimeError):
                 self._set("peak_mem_mib", round(torch.max_memory_reserved() / BYTES_PER_MIB, 3))
@@ -169,45 +168,8 @@ class Timestamp:
             self._set_attr(PREFIX + name, value)
 
 
-def visible_gpu() -> str:
-    """Uuid of the one GPU that this process uses or may see; empty where that is none or several."""
-    torch = _torch_cuda()
-    if torch is not None:
-        with suppress(Exception):
-            uuid = str(torch.get_device_properties(torch.current_device()).uuid)
-            return uuid if uuid.startswith(("GPU-", "MIG-")) else f"GPU-{uuid}"
-    devices = {device.gpu: device for device in _devices()[1]}
-    mask = os.environ.get("CUDA_VISIBLE_DEVICES")
-    names = [part.strip() for part in mask.split(",")] if mask is not None else list(devices)
-    if len(names) != 1:
-        return ""
-    if names[0].startswith(("GPU-", "MIG-")):
-        return names[0]
-    # An index counts as CUDA orders GPUs, which is NVML's order only if it was asked to be.
-    ordered = len(devices) == 1 or os.environ.get("CUDA_DEVICE_ORDER") == "PCI_BUS_ID" or mask is None
-    return devices[names[0]].uuid if ordered and names[0] in devices else ""
-
-
-def _torch_cuda() -> Any:
-    """``torch.cuda`` if this process has imported torch and uses a GPU already; it is never imported here."""
-    torch = sys.modules.get("torch")
-    cuda = getattr(torch, "cuda", None)
-    with suppress(Exception):
-        return cuda if cuda is not None and cuda.is_initialized() else None
-    return None
-
-
-@cache
-def _devices() -> tuple[Nvml | None, tuple[Device, ...]]:
-    try:
-        adapter = Nvml()
-        return adapter, adapter.open()[1]
-    except NoDriver:
-        return None, ()
-
-
 def _energy_j(uuid: str) -> float | None:
-    adapter, devices = _devices()
+    adapter, devices = seen.known_devices()
     device = next((device for device in devices if device.uuid == uuid), None)
     if adapter is None or device is None:
         return None

@@ -19,8 +19,8 @@ import pytest
 
 import gpudiag as gd
 from gpudiag.measures.attribution import measure_attribution
-from gpudiag.record import optuna_timestamps
-from gpudiag.record.optuna_timestamps import PREFIX, StampingSampler, visible_gpu
+from gpudiag.record import visible_gpu as seen
+from gpudiag.record.optuna_timestamps import PREFIX, StampingSampler
 from gpudiag.record.readings import Device
 
 optuna.logging.set_verbosity(optuna.logging.ERROR)
@@ -118,7 +118,7 @@ def two_gpus(monkeypatch: pytest.MonkeyPatch) -> list[float]:
             return {"energy_j": energy[0] + 1000 * int(device.gpu)}
 
     devices = (Device("0", "GPU-aaaaaaaa"), Device("1", "GPU-bbbbbbbb"))
-    monkeypatch.setattr(optuna_timestamps, "_devices", lambda: (Adapter(), devices))
+    monkeypatch.setattr(seen, "known_devices", lambda: (Adapter(), devices))
     for name in ("CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER"):
         monkeypatch.delenv(name, raising=False)
     return energy
@@ -143,7 +143,7 @@ def test_the_gpu_of_a_process(
         monkeypatch.setenv("CUDA_VISIBLE_DEVICES", mask)
     if order is not None:
         monkeypatch.setenv("CUDA_DEVICE_ORDER", order)
-    assert visible_gpu() == uuid
+    assert seen.visible_gpu() == uuid
 
 
 def test_torch_in_use_tells_gpu_and_peak(two_gpus: list[float], monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,0 +1,50 @@
+"""The GPU of this process, where it is one: what CUDA shows it, as NVML names it."""
+
+from __future__ import annotations
+
+import os
+import sys
+from contextlib import suppress
+from functools import cache
+from typing import Any
+
+from gpudiag.record.nvml import Nvml
+from gpudiag.record.readings import Device, NoDriver
+
+
+def visible_gpu() -> str:
+    """Uuid of the one GPU that this process uses or may see; empty where that is none or several."""
+    torch = torch_cuda()
+    if torch is not None:
+        with suppress(Exception):
+            uuid = str(torch.get_device_properties(torch.current_device()).uuid)
+            return uuid if uuid.startswith(("GPU-", "MIG-")) else f"GPU-{uuid}"
+    devices = {device.gpu: device for device in known_devices()[1]}
+    mask = os.environ.get("CUDA_VISIBLE_DEVICES")
+    names = [part.strip() for part in mask.split(",")] if mask is not None else list(devices)
+    if len(names) != 1:
+        return ""
+    if names[0].startswith(("GPU-", "MIG-")):
+        return names[0]
+    # An index counts as CUDA orders GPUs, which is NVML's order only if it was asked to be.
+    ordered = len(devices) == 1 or os.environ.get("CUDA_DEVICE_ORDER") == "PCI_BUS_ID" or mask is None
+    return devices[names[0]].uuid if ordered and names[0] in devices else ""
+
+
+def torch_cuda() -> Any:
+    """``torch.cuda`` if this process has imported torch and uses a GPU already; it is never imported here."""
+    torch = sys.modules.get("torch")
+    cuda = getattr(torch, "cuda", None)
+    with suppress(Exception):
+        return cuda if cuda is not None and cuda.is_initialized() else None
+    return None
+
+
+@cache
+def known_devices() -> tuple[Nvml | None, tuple[Device, ...]]:
+    """NVML, opened once a process, and its GPUs; None and () without a driver."""
+    try:
+        adapter = Nvml()
+        return adapter, adapter.open()[1]
+    except NoDriver:
+        return None, ()
