@@ -1,0 +1,144 @@
+"""The action for GitHub: its steps run as a runner runs them, and no input is ever part of a script."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import sysconfig
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+ROOT = Path(__file__).resolve().parent.parent
+ACTION: dict[str, Any] = yaml.safe_load((ROOT / "action.yml").read_text(encoding="utf-8"))
+STEPS: list[dict[str, Any]] = ACTION["runs"]["steps"]
+SAMPLE = ROOT / "data" / "samples" / "tiny-batch-laptop"
+EXPRESSION = re.compile(r"\$\{\{\s*(.+?)\s*\}\}")
+
+pytestmark = pytest.mark.skipif(shutil.which("bash") is None, reason="no bash")
+
+
+class Runner:
+    """What a runner gives a step: a folder to work in, its files, and the values of expressions."""
+
+    def __init__(self, folder: Path, gpudiag: Path, **inputs: str) -> None:
+        self.folder, self.summary, self.output = folder, folder / "summary.md", folder / "output"
+        self.temp = folder / "temp"
+        self.temp.mkdir()
+        defaults = {name: str(one.get("default", "")) for name, one in ACTION["inputs"].items()}
+        assert inputs.keys() <= defaults.keys()
+        self.values = {f"inputs.{name}": value for name, value in (defaults | inputs).items()} | {
+            "github.action_path": str(ROOT),
+            "steps.install.outputs.gpudiag": str(gpudiag),
+            "steps.python.outputs.python-path || 'python3'": sys.executable,
+        }
+
+    def run(self, name: str) -> subprocess.CompletedProcess[str]:
+        """The step of that name, by the command that GitHub documents for ``shell: bash``."""
+        (step,) = [one for one in STEPS if one.get("name") == name]
+        assert step["shell"] == "bash"
+        script = self.folder / "step.sh"
+        script.write_text(step["run"], encoding="utf-8")
+        own = {key: EXPRESSION.sub(lambda one: self.values[one[1]], text) for key, text in step["env"].items()}
+        files = {"GITHUB_STEP_SUMMARY": self.summary, "GITHUB_OUTPUT": self.output, "RUNNER_TEMP": self.temp}
+        return subprocess.run(
+            ["bash", "--noprofile", "--norc", "-eo", "pipefail", str(script)],
+            cwd=self.folder,
+            env={**os.environ, "GITHUB_ACTIONS": "true", "CI": "true", **{k: str(v) for k, v in files.items()}, **own},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+
+
+@pytest.fixture
+def gpudiag_here(tmp_path: Path) -> Path:
+    """In place of the installed command: that of this tree."""
+    path = tmp_path / "gpudiag-here"
+    path.write_text(f'#!/bin/sh\nPYTHONPATH="{ROOT}" exec "{sys.executable}" -P -m gpudiag "$@"\n')
+    path.chmod(0o755)
+    return path
+
+
+def test_no_expression_stands_in_a_script_and_every_input_is_used() -> None:
+    for step in STEPS:
+        assert "${{" not in step.get("run", "")
+        assert "run" in step or re.fullmatch(r"[\w-]+/[\w-]+@[0-9a-f]{40}", step["uses"]), "pinned by commit"
+    used = EXPRESSION.findall((ROOT / "action.yml").read_text(encoding="utf-8"))
+    inputs = {name for text in used for name in re.findall(r"inputs\.([\w-]+)", text)}
+    assert inputs == set(ACTION["inputs"]) and all("description" in one for one in ACTION["inputs"].values())
+
+
+def test_the_report_is_uploaded_also_where_the_step_before_failed() -> None:
+    uploads = [number for number, step in enumerate(STEPS) if step.get("uses", "").startswith("actions/upload")]
+    assert uploads == [len(STEPS) - 1] and STEPS[-1]["if"] == "always()"
+    assert STEPS[-1]["with"]["path"] == "${{ inputs.output }}"
+    assert [step for step in STEPS if "continue-on-error" in step] == []
+
+
+@pytest.mark.slow
+def test_report_and_diagnosis_on_a_sample(tmp_path: Path, gpudiag_here: Path) -> None:
+    given = {"path": f"{SAMPLE}\n", "output": "a report", "args": "--timezone=Asia/Taipei\n--preset=jobstats\n"}
+    runner = Runner(tmp_path, gpudiag_here, **given, **{"fail-on": "note"})
+    runner.summary.write_text("# Of a step before\n", encoding="utf-8")
+    done = runner.run("Report")
+    assert done.returncode == 0, done.stderr
+    names = {path.name for path in (tmp_path / "a report").iterdir()}
+    assert {"report.html", "report.md", "diagnosis.json"} <= names
+    done = runner.run("Diagnose")
+    assert done.returncode == 1 and "::notice title=gpudiag gpu-low-utilization" in done.stdout, done.stderr
+    summary = runner.summary.read_text(encoding="utf-8")
+    assert summary.startswith("# Of a step before\n\n\n# tiny-batch-laptop\n") and "## Findings" in summary
+
+
+@pytest.mark.parametrize("name", ["path", "fail-on", "args", "output"])
+@pytest.mark.parametrize("text", ["$(touch pwned)", '"; touch pwned; "', "`touch pwned`", "x' ; touch pwned ; '"])
+def test_inputs_are_never_run(tmp_path: Path, gpudiag_here: Path, name: str, text: str) -> None:
+    """Each arrives as one argument, as it was typed."""
+    gpudiag_here.write_text('#!/bin/sh\nprintf "%s\\0" "$@"\n')
+    given = {"path": "run", "output": "out", "fail-on": "never", "args": "", name: text}
+    for step in ("Report", "Diagnose"):
+        folder = tmp_path / step
+        folder.mkdir()
+        done = Runner(folder, gpudiag_here, **given).run(step)
+        arguments = done.stdout.split("\0")[:-1]
+        assert done.returncode == 0 and not (folder / "pwned").exists(), done.stderr
+        own = {"path": text, "fail-on": f"--fail-on={text}", "args": text, "output": f"--output={text}"}[name]
+        in_both = name in ("path", "args")
+        if in_both or (name == "output") == (step == "Report"):
+            assert own in arguments
+        end = arguments.index("--")
+        assert arguments[end + 1 :] == [given["path"]]
+
+
+def test_a_path_that_looks_like_an_option_is_a_path(tmp_path: Path, gpudiag_here: Path) -> None:
+    done = Runner(tmp_path, gpudiag_here, path="--version").run("Diagnose")
+    assert done.returncode == 2 and "--version: no such file or folder" in done.stderr
+
+
+@pytest.mark.slow
+def test_gpudiag_is_installed_beside_what_is_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As in test_wheel.py, the libraries that it needs are borrowed from here: the new environment finds them."""
+    for name in ("PIP_CONSTRAINT", "PYTHONPATH"):
+        monkeypatch.delenv(name, raising=False)
+    libraries = sysconfig.get_paths()["purelib"]
+    python = tmp_path / "python"
+    borrow = f'for site in "$3"/lib/python*/site-packages; do echo "{libraries}" > "$site/all.pth"; done'
+    python.write_text(f'#!/bin/sh\n"{sys.executable}" "$@" || exit\ntest "$2" != venv || {borrow}\n')
+    python.chmod(0o755)
+    runner = Runner(tmp_path, tmp_path)
+    runner.values["steps.python.outputs.python-path || 'python3'"] = str(python)
+    done = runner.run("Install gpudiag")
+    assert done.returncode == 0, done.stderr
+    name, _, command = runner.output.read_text().strip().partition("=")
+    assert name == "gpudiag" and Path(command).is_relative_to(runner.temp)
+    where = [str(Path(command).parent / "python"), "-c", "import gpudiag; print(gpudiag.__file__)"]
+    shown = subprocess.run(where, capture_output=True, text=True, check=True, cwd=tmp_path).stdout
+    assert Path(shown).is_relative_to(runner.temp)
+    shown = subprocess.run([command, "--version"], capture_output=True, text=True, check=True, cwd=tmp_path).stdout
+    assert shown.startswith("gpudiag ")
