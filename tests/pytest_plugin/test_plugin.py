@@ -68,7 +68,7 @@ def told(result: pytest.RunResult) -> str:
     """The lines of the plugin's section."""
     text = result.stdout.str()
     assert "= GPU budgets =" in text, text
-    return text.partition("= GPU budgets =")[2].partition("\n")[2].partition("\n===")[0]
+    return text.partition("= GPU budgets =")[2].partition("\n")[2].partition("\n===")[0].strip()
 
 
 def test_a_budget_that_is_met_passes_and_is_told(machine: Machine, session: Session) -> None:
