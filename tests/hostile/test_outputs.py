@@ -73,7 +73,9 @@ def test_a_name_commands_no_ci_system(
     monkeypatch.chdir(folder)
     runs = (("inspect", f"{name}.txt"), ("inspect", "."), ("diagnose", "."), ("diagnose", f"{name}.no"))
     for command in (*runs, ("diagnose", "gpu.csv", "--name", name)):
-        for form in ("text", "json", "md", "junit") if command[0] == "diagnose" else ("text", "json"):
+        for form in (
+            ("text", "json", "md", "junit", "gitlab", "sarif") if command[0] == "diagnose" else ("text", "json")
+        ):
             called(monkeypatch, *command, "--format", form)
             held = capsys.readouterr()
             assert held.out + held.err and not obeyed(held.out) and not obeyed(held.err), (command, form)

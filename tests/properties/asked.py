@@ -28,7 +28,9 @@ from gpudiag.plots.comparison import COMPARISON_PLOTS
 from gpudiag.report._render import terminal
 from gpudiag.report._sections import forecast as forecasts
 from gpudiag.report.github import github_annotations
+from gpudiag.report.gitlab import gitlab_issues
 from gpudiag.report.junit import junit_xml
+from gpudiag.report.sarif import sarif_log
 from gpudiag.report.sections import SECTIONS
 from gpudiag.report.text import whole
 from gpudiag.run import Run
@@ -132,6 +134,8 @@ def rendered(made: Diagnosis) -> None:
         plain(text)
     readable(made.to_markdown())
     ElementTree.fromstring(junit_xml(document))
+    for text in (gitlab_issues(document, "gpu.csv"), sarif_log(document, "gpu.csv")):
+        json.loads(text)
     show = replace(made.show, draw=lambda name: None)
     for name in SECTIONS:
         shown = getattr(show, name)
