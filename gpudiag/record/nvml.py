@@ -43,7 +43,7 @@ class Nvml:
             driver = _text(self._api.nvmlSystemGetDriverVersion())
             found = [self._device(index) for index in range(self._api.nvmlDeviceGetCount())]
         except pynvml.NVMLError as error:
-            raise NoDriver(f"no NVIDIA driver on this machine: {error}.") from error
+            raise NoDriver(f"no NVIDIA driver on this machine: {str(error).rstrip('.')}.") from error
         devices = tuple(device for device in found if device is not None)
         self._plan = {device.uuid: [*READS, *PCIE] for device in devices}
         return driver, devices
@@ -57,8 +57,8 @@ class Nvml:
 
     def processes(self, device: Device) -> list[Values]:
         found: dict[int, Values] = {}
-        for read in (self._api.nvmlDeviceGetComputeRunningProcesses, self._api.nvmlDeviceGetGraphicsRunningProcesses):
-            for process in self._try(read, device.handle) or ():
+        for read in (_compute_processes, _graphics_processes):
+            for process in self._try(read, self._api, device.handle) or ():
                 values = found.setdefault(process.pid, {"pid": process.pid})
                 if process.usedGpuMemory is not None:  # the same memory in both lists
                     values["mem_used_mib"] = process.usedGpuMemory / BYTES_PER_MIB
@@ -131,7 +131,7 @@ def _raise_if_gone(error: Any) -> None:
 def _optional(read: Read, api: Any, handle: Any) -> Values:
     try:
         return read(api, handle)
-    except pynvml.NVMLError:
+    except (pynvml.NVMLError, UnicodeDecodeError):  # pynvml decodes a name, which need not be text
         return {}
 
 
@@ -151,6 +151,21 @@ def _either(new: Callable[[], Any], old: Callable[[], Any]) -> Any:
         if error.value not in LASTING:
             raise
         return old()
+
+
+def _compute_processes(api: Any, handle: Any) -> Any:
+    """By version: pynvml's call without one answers a driver that lacks it with an exception that is no NVMLError."""
+    return _either(
+        lambda: api.nvmlDeviceGetComputeRunningProcesses_v3(handle),
+        lambda: api.nvmlDeviceGetComputeRunningProcesses_v2(handle),
+    )
+
+
+def _graphics_processes(api: Any, handle: Any) -> Any:
+    return _either(
+        lambda: api.nvmlDeviceGetGraphicsRunningProcesses_v3(handle),
+        lambda: api.nvmlDeviceGetGraphicsRunningProcesses_v2(handle),
+    )
 
 
 def _utilization(api: Any, handle: Any) -> Values:

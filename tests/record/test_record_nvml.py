@@ -99,6 +99,7 @@ def memory(_: Any, version: int | None = None) -> Any:
     return SimpleNamespace(**plain, reserved=50 * 2**20) if version else SimpleNamespace(**plain)
 
 
+LISTS = ("nvmlDeviceGetComputeRunningProcesses_v3", "nvmlDeviceGetComputeRunningProcesses_v2")
 ANSWERS: dict[str, Any] = {
     "nvmlSystemGetDriverVersion": b"570.86.15",
     "nvmlDeviceGetCount": 1,
@@ -122,8 +123,8 @@ ANSWERS: dict[str, Any] = {
     "nvmlDeviceGetEncoderUtilization": [1, 100],
     "nvmlDeviceGetDecoderUtilization": [2, 100],
     "nvmlDeviceGetPcieThroughput": 2048,
-    "nvmlDeviceGetComputeRunningProcesses": [SimpleNamespace(pid=7, usedGpuMemory=3 * 2**20)],
-    "nvmlDeviceGetGraphicsRunningProcesses": [],
+    "nvmlDeviceGetComputeRunningProcesses_v3": [SimpleNamespace(pid=7, usedGpuMemory=3 * 2**20)],
+    "nvmlDeviceGetGraphicsRunningProcesses_v3": [],
     "nvmlDeviceGetProcessUtilization": [SimpleNamespace(pid=7, timeStamp=10, smUtil=33)],
 }
 
@@ -194,7 +195,7 @@ def test_lost_and_gone_are_told_apart() -> None:
         (pynvml.NVML_ERROR_UNINITIALIZED, DriverGone),
         (pynvml.NVML_ERROR_LIB_RM_VERSION_MISMATCH, DriverGone),
     ):
-        adapter = Nvml(Api(nvmlDeviceGetPowerUsage=code, nvmlDeviceGetComputeRunningProcesses=code))
+        adapter = Nvml(Api(nvmlDeviceGetPowerUsage=code, nvmlDeviceGetComputeRunningProcesses_v3=code))
         gpu = adapter.open()[1][0]
         with pytest.raises(kind):
             adapter.read(gpu, pcie=False)
@@ -233,7 +234,7 @@ def test_processes_with_and_without_what_hides_them() -> None:
     for code in (pynvml.NVML_ERROR_NOT_FOUND, pynvml.NVML_ERROR_NOT_SUPPORTED):
         adapter = Nvml(Api(nvmlDeviceGetProcessUtilization=code))
         assert adapter.processes(adapter.open()[1][0]) == [{"pid": 7, "mem_used_mib": 3}]
-    adapter = Nvml(Api(nvmlDeviceGetComputeRunningProcesses=pynvml.NVML_ERROR_NOT_SUPPORTED))
+    adapter = Nvml(Api(**dict.fromkeys(LISTS, pynvml.NVML_ERROR_NOT_SUPPORTED)))
     assert adapter.processes(adapter.open()[1][0]) == []
 
 
