@@ -6,6 +6,7 @@
     │   ├── UnknownInput      no reader recognises the content
     │   └── StudyNotFound     the storage is fine, the study is not in it
     ├── ConfigError           run.toml, a threshold, a notebook parameter or an option is wrong
+    │   └── PackageMissing    an optional package is not installed (an ImportError too)
     ├── NotMeasurable         the run lacks what a measure needs (becomes NOT_ASSESSED)
     │   └── NotGiven          it lacks an input that few runs have, such as a trace (becomes NOT_APPLICABLE)
     └── ReportError           a notebook cell failed while a report was made
@@ -53,6 +54,10 @@ class StudyNotFound(InputError, LookupError):
 
 class ConfigError(GpudiagError, ValueError):
     """run.toml, a threshold, a notebook parameter or an option is wrong."""
+
+
+class PackageMissing(ConfigError, ImportError):
+    """An optional package is not installed."""
 
 
 class NotMeasurable(GpudiagError):

@@ -29,7 +29,7 @@ LAYERS = (
     ("analysis",),
     ("rules", "plots"),
     ("advice",),
-    ("report", "record"),
+    ("report", "record", "integrations"),
     ("diagnosis", "_diagnosis"),
     ("comparison", "export", "fleets"),
     ("schemas",),

@@ -23,8 +23,8 @@ from optuna.samplers import BaseSampler
 from gpudiag.errors import expected
 from gpudiag.record import visible_gpu as seen
 from gpudiag.record.readings import DriverGone, GpuLost
+from gpudiag.record.torch_cuda import peak_reserved_mib, torch_cuda
 from gpudiag.timezones import machine_zone
-from gpudiag.units import BYTES_PER_MIB
 
 PREFIX = "gpudiag:"
 
@@ -131,10 +131,9 @@ class Timestamp:
         self._set_attr = set_attr
         self._gpu = gpu or seen.visible_gpu()
         self._energy_j = _energy_j(self._gpu)
-        self._torch = seen.torch_cuda()
-        if self._torch is not None:
+        if (cuda := torch_cuda()) is not None:
             with suppress(RuntimeError):
-                self._torch.reset_peak_memory_stats()
+                cuda.reset_peak_memory_stats()
         self._set("start_utc", _now())
         self._set("host", socket.gethostname())
         self._set("pid", os.getpid())
@@ -154,10 +153,8 @@ class Timestamp:
         after = _energy_j(gpu) if gpu == self._gpu else None
         if after is not None and self._energy_j is not None and after >= self._energy_j:
             self._set("energy_j", round(after - self._energy_j, 3))
-        torch = self._torch or seen.torch_cuda()
-        if torch is not None:
-            with suppress(RuntimeError):
-                self._set("peak_mem_mib", round(torch.max_memory_reserved() / BYTES_PER_MIB, 3))
+        if (peak_mib := peak_reserved_mib()) is not None:
+            self._set("peak_mem_mib", round(peak_mib, 3))
         if error is not None:
             self._set("exception", type(error).__name__)
 

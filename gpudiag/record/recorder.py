@@ -124,8 +124,12 @@ class Recorder:
                 item = next(items)
             except StopIteration:
                 return
-            self._board.waited(time.perf_counter() - began)
+            self.waited(time.perf_counter() - began)
             yield item
+
+    def waited(self, seconds: float) -> None:
+        """The training has waited so long for its next batch, for loops that :meth:`timed` cannot go around."""
+        self._board.waited(seconds)
 
     def status_line(self) -> str:
         """``GPU: 85% | VRAM:12.3/24.0GB(51.2%) | CPU: 45.2% | RAM:18.4/64.0GB(28.8%)``; empty before the first."""

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import os
-import sys
 from contextlib import suppress
 from functools import cache
-from typing import Any
 
 from gpudiag.record.nvml import Nvml
 from gpudiag.record.readings import Device, NoDriver
+from gpudiag.record.torch_cuda import torch_cuda
 
 
 def visible_gpu() -> str:
@@ -29,15 +28,6 @@ def visible_gpu() -> str:
     # An index counts as CUDA orders GPUs, which is NVML's order only if it was asked to be.
     ordered = len(devices) == 1 or os.environ.get("CUDA_DEVICE_ORDER") == "PCI_BUS_ID" or mask is None
     return devices[names[0]].uuid if ordered and names[0] in devices else ""
-
-
-def torch_cuda() -> Any:
-    """``torch.cuda`` if this process has imported torch and uses a GPU already; it is never imported here."""
-    torch = sys.modules.get("torch")
-    cuda = getattr(torch, "cuda", None)
-    with suppress(Exception):
-        return cuda if cuda is not None and cuda.is_initialized() else None
-    return None
 
 
 @cache

@@ -31,8 +31,10 @@ _EVALUATION = ("eval", "val", "test")
 
 
 def step_of_object(said: Mapping[str, Any]) -> StepLine | None:
-    """What it says of a step of the training: an object with a step and a loss or a learning rate; None for another.
+    """What it says of a step of the training: an object with a step and a loss, a learning rate or our phase; None
+    for another.
 
+    Our own callbacks' objects name the phase ``training``, and state the means of the steps since the object before.
     mmengine's ``scalars.json`` states the mean time since the object before; detectron2's ``metrics.json`` the median
     of the last 20 steps, and counts them from 0 as ``iteration``.
     """
@@ -49,7 +51,7 @@ def step_of_object(said: Mapping[str, Any]) -> StepLine | None:
         int(total) if total >= 1 else None,
         "step",
         int(epoch) if epoch >= 0 and epoch == epoch // 1 else None,
-        "window" if with_wait >= 0 and not from_0 else "running",
+        "window" if _is_ours(said) or (with_wait >= 0 and not from_0) else "running",
         took_s,
         with_wait,
         _first(said, _SAMPLES),
@@ -75,9 +77,16 @@ def stamp_of_object(said: Mapping[str, Any]) -> str:
 
 def _trains(said: Mapping[str, Any]) -> bool:
     names = [name.lower() for name in said]
-    return any(name in _RATE for name in names) or any(
-        "loss" in name and not any(word in name for word in _EVALUATION) for name in names
+    return (
+        _is_ours(said)
+        or any(name in _RATE for name in names)
+        or any("loss" in name and not any(word in name for word in _EVALUATION) for name in names)
     )
+
+
+def _is_ours(said: Mapping[str, Any]) -> bool:
+    """Whether it is a line of ``gpudiag.record.step_writer``."""
+    return said.get("phase") == "training"
 
 
 def _first(said: Mapping[str, Any], names: Iterable[str], most: float = 1e12) -> float:
