@@ -4,6 +4,7 @@
 # make check     formatting, types, architecture
 # make ci        everything that CI runs
 # make test-oldest, test-newest: the tests on both ends of what is supported
+# make test-frameworks  the callbacks in trainings with the real Lightning, Hugging Face, Keras and Ray Tune, in an environment of its own
 # make samples   rebuild data/samples and the example report
 # make lab       JupyterLab on the notebooks
 # make docs      regenerate docs/rules.md, docs/remedies.md and the schemas from the code
@@ -29,7 +30,7 @@ READY := $(VENV)/ready
 
 unexport PYTHONDONTWRITEBYTECODE  # every process of the tests would compile all of gpudiag again
 
-.PHONY: report test test-slow test-oldest test-newest check ci lab samples docs schemas gallery accuracy bench bench-check mutants fuzz clean timeline-assets
+.PHONY: report test test-slow test-oldest test-newest test-frameworks check ci lab samples docs schemas gallery accuracy bench bench-check mutants fuzz clean timeline-assets
 .DEFAULT_GOAL := report
 
 $(READY): pyproject.toml $(CONSTRAINTS)
@@ -79,6 +80,12 @@ test-oldest:
 test-newest:
 	@$(MAKE) --no-print-directory test VENV=.venv-newest CONSTRAINTS=
 
+FRAMEWORKS := .venv-frameworks/bin
+test-frameworks:
+	@test -x $(FRAMEWORKS)/python || $(PYTHON) -m venv .venv-frameworks
+	@PIP_CONSTRAINT= $(FRAMEWORKS)/python -m pip install --quiet --disable-pip-version-check $(CONSTRAINTS:%=-c %) -e . pytest hypothesis torch lightning transformers accelerate keras 'ray[tune]'
+	@$(FRAMEWORKS)/python -m pytest -q tests/integrations $(ARGS)
+
 accuracy: $(READY)
 	@$(BIN)/python benchmarks/accuracy_ledger.py
 	@$(BIN)/python benchmarks/accuracy_attribution.py
@@ -123,4 +130,4 @@ ci:
 	@bash .ci/run
 
 clean:
-	rm -rf .venv .venv-oldest .venv-newest build dist .pytest_cache .mypy_cache .ruff_cache
+	rm -rf .venv .venv-oldest .venv-newest .venv-frameworks build dist .pytest_cache .mypy_cache .ruff_cache

@@ -18,8 +18,9 @@ except ImportError:  # Ray without Tune's own packages
 class GpudiagCallback(Callback):  # type: ignore[misc]  # Ray may be absent
     """Records GPUs, processes and host of the machine that runs ``Tuner.fit``, and when trials begin and end there.
 
-    gpudiag reads the trials themselves from Ray's own folder of results; ``path`` lies beside it, not within. Other machines of the cluster are not seen:
-    run ``gpudiag record`` on them. For steps, use the callback of the trial's framework within the trial.
+    gpudiag reads the trials themselves from Ray's own folder of results; ``path`` lies beside it, not within. Other
+    machines of the cluster are not seen: run ``gpudiag record`` on them. For steps, use the callback of the trial's
+    framework within the trial.
 
     Args:
         path: as of :class:`gpudiag.Recorder`.

@@ -113,9 +113,11 @@ class StepWriter:
         line: dict[str, float | int] = {"step": self._step}
         if self._epoch is not None:
             line["epoch"] = self._epoch
-        line["step_time"] = round((self._wait_s + self._work_s) / self._n_steps, 6)
+        wait_s = 0.0
         if self._n_waits:  # where some are unknown, the mean of the others stands for them
-            line["data_time"] = round(self._wait_s / self._n_waits * self._n_batches / self._n_steps, 6)
+            wait_s = self._wait_s / self._n_waits * self._n_batches
+            line["data_time"] = round(wait_s / self._n_steps, 6)
+        line["step_time"] = round((wait_s + self._work_s) / self._n_steps, 6)
         self._put("training", self._ended_s, line)
         self._n_lines += 1
         self._written_s = self._mark_s

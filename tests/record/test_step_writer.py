@@ -108,6 +108,17 @@ def test_a_wait_beside_a_checkpoint_without_an_end_is_unknown_and_never_zero(loo
     assert "data_time" not in unknown and unknown["step_time"] == 1.0
 
 
+def test_known_waits_of_a_step_stand_for_the_unknown_one(loop: Loop) -> None:
+    """Of its three batches the first is behind a checkpoint, the others took 0.5 and 1 s."""
+    loop.writer.begin()
+    loop.writer.other_work("checkpoint", goes_on=True)
+    for seconds, steps in ((20.0, 0), (0.5, 0), (1.0, 1)):
+        loop.wait(seconds)
+        loop.work(2.0, steps=steps)
+    (line,) = loop.steps()
+    assert line["data_time"] == 3 * 0.75 and line["step_time"] == 3 * 0.75 + 3 * 2.0
+
+
 def test_a_long_training_has_a_line_a_second_with_the_means_of_its_steps(loop: Loop) -> None:
     loop.writer.begin()
     for _ in range(AT_FIRST):
