@@ -3,6 +3,7 @@
 # make test-slow the slow tests
 # make check     formatting, types, architecture
 # make ci        everything that CI runs
+# make test-mcp  the tests with a client of the Model Context Protocol, which needs the extra mcp
 # make test-oldest, test-newest: the tests on both ends of what is supported
 # make test-frameworks  the callbacks in trainings with the real Lightning, Hugging Face, Keras and Ray Tune, in an environment of its own
 # make samples   rebuild data/samples and the example report
@@ -30,7 +31,7 @@ READY := $(VENV)/ready
 
 unexport PYTHONDONTWRITEBYTECODE  # every process of the tests would compile all of gpudiag again
 
-.PHONY: report test test-slow test-oldest test-newest test-frameworks check ci lab samples docs schemas gallery accuracy bench bench-check mutants fuzz clean timeline-assets
+.PHONY: report test test-slow test-mcp test-oldest test-newest test-frameworks check ci lab samples docs schemas gallery accuracy bench bench-check mutants fuzz clean timeline-assets
 .DEFAULT_GOAL := report
 
 $(READY): pyproject.toml $(CONSTRAINTS)
@@ -43,7 +44,7 @@ $(READY): pyproject.toml $(CONSTRAINTS)
 report: $(READY)
 	@$(BIN)/gpudiag report data/samples/$(CASE) -o reports/$(CASE) --strict
 
-test test-slow: export OPENBLAS_NUM_THREADS = 1  # two workers on two cores: threads of theirs would wait for cores
+test test-slow test-mcp: export OPENBLAS_NUM_THREADS = 1  # two workers on two cores: threads of theirs would wait for cores
 
 test: $(READY)
 	@$(BIN)/python -m pytest -q -n 2 --dist worksteal -m "not slow" $(ARGS)
@@ -73,6 +74,10 @@ gallery: $(READY)
 
 test-slow: $(READY)
 	@$(BIN)/python -m pytest -q -n 2 --dist worksteal -m "slow" $(ARGS)
+
+test-mcp: $(READY)
+	@PIP_CONSTRAINT= $(BIN)/python -m pip install --quiet --disable-pip-version-check $(CONSTRAINTS:%=-c %) -e '.[mcp]'
+	@$(BIN)/python -m pytest -q tests/agents/test_server.py $(ARGS)
 
 test-oldest:
 	@$(MAKE) --no-print-directory test VENV=.venv-oldest CONSTRAINTS=constraints-oldest.txt PYTHON=python3.11

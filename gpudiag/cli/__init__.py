@@ -32,11 +32,13 @@ from gpudiag.cli.fleet import fleet
 from gpudiag.cli.history import history
 from gpudiag.cli.inspect import inspect
 from gpudiag.cli.lab import lab
+from gpudiag.cli.mcp import mcp
 from gpudiag.cli.notebooks import notebooks_app
 from gpudiag.cli.plans import plans
 from gpudiag.cli.record import record
 from gpudiag.cli.report import report
 from gpudiag.cli.rules import rules_app
+from gpudiag.cli.skill import skill
 from gpudiag.cli.trace import trace
 from gpudiag.cli.whatif import whatif
 from gpudiag.errors import GpudiagError
@@ -64,6 +66,8 @@ for command in (
     export,
     record,
     lab,
+    mcp,
+    skill,
     demo,
 ):
     app.command()(taking_groups(command))

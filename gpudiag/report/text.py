@@ -32,7 +32,7 @@ def whole(document: Document) -> list[Block]:
     ]
 
 
-def screen(document: Document) -> list[Block]:
+def screen(document: Document, rest_by: str = "add --all") -> list[Block]:
     """The headline, the worst findings with what to do, and how to see the rest: what fits a screen."""
     found = [one for one in cards(document, _short) if serious(one)][:MOST]
     told = sum(map(_n_told, found))
@@ -48,7 +48,7 @@ def screen(document: Document) -> list[Block]:
         *map(_with_symptoms, found),
         *map(Note, suppression_notes(document)),
         *(Note(str(one), "error") for one in document.errors),
-        Note(f"{notes}{plural(len(document.verdicts), 'check')}: add --all"),
+        Note(f"{notes}{plural(len(document.verdicts), 'check')}: {rest_by}"),
     ]
 
 
