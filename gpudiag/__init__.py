@@ -78,3 +78,8 @@ def __getattr__(name: str) -> Any:
 
 def __dir__() -> list[str]:
     return sorted(__all__)
+
+
+def load_ipython_extension(shell: Any) -> None:
+    """``%load_ext gpudiag``: from then on a cell that begins with ``%%gpu`` is recorded."""
+    importlib.import_module("gpudiag.record.cell").load(shell)
