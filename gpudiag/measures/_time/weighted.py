@@ -15,10 +15,15 @@ def weighted_sum(values: ArrayLike, weights: ArrayLike) -> float:
 
 
 def weighted_mean(values: ArrayLike, weights: ArrayLike) -> float:
-    """Sum of weight times value over sum of weights; NaN where no weight is positive."""
+    """Sum of weight times value over sum of weights; NaN where no weight is positive.
+
+    Never outside of the values, where rounding would put it: samples that are all 100 % are not "> 99 %".
+    """
     value, weight = np.asarray(values, float), np.asarray(weights, float)
     total = weight.sum()
-    return weighted_sum(value, weight) / total if total > 0 else float("nan")
+    if not total > 0:
+        return float("nan")
+    return float(np.clip(weighted_sum(value, weight) / total, value.min(), value.max()))
 
 
 def weighted_quantiles(values: ArrayLike, weights: ArrayLike, shares: ArrayLike) -> list[float]:
