@@ -63,10 +63,9 @@ def load(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Load:
         for name, stand_in in STAND_INS[framework].items():
             monkeypatch.setitem(sys.modules, name, stand_in)
         ours = f"gpudiag.integrations.{framework}"
-        monkeypatch.delitem(sys.modules, ours, raising=False)
-        callback = importlib.import_module(ours).GpudiagCallback
-        monkeypatch.setitem(sys.modules, ours, sys.modules[ours])  # taken out again at the end of the test
-        return callback(tmp_path / "metrics.csv", interval_s=0.05, **more)
+        monkeypatch.setitem(sys.modules, ours, None)  # what is there now comes back at the end of the test
+        del sys.modules[ours]
+        return importlib.import_module(ours).GpudiagCallback(tmp_path / "metrics.csv", interval_s=0.05, **more)
 
     return make
 
