@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Iterator
 from importlib.metadata import entry_points
 from pathlib import Path
 from xml.etree import ElementTree
@@ -13,7 +13,6 @@ from fakegpu import FakeGpus, install
 
 from gpudiag.pytest_plugin.judged_run import judged_run
 from gpudiag.readers.telemetry import read_telemetry
-from gpudiag.record.recorder import Recorder
 
 pytest_plugins = ("pytester",)
 
@@ -27,19 +26,25 @@ Machine = Callable[[FakeGpus], None]
 Session = Callable[..., pytest.RunResult]
 
 
-@pytest.fixture(scope="module")
-def _loaded(tmp_path_factory: pytest.TempPathFactory) -> None:
-    """All that a diagnosis imports is imported: sessions within this one unload what they imported."""
-    path = tmp_path_factory.mktemp("loaded") / "gpu.csv"
-    with Recorder(path, interval_s=0.01, adapter=FakeGpus()):
-        time.sleep(0.05)
-    assert judged_run(path).headline
+@pytest.fixture(scope="module", autouse=True)
+def _modules_stay() -> Iterator[None]:
+    """What a session within this one imports stays imported, but for its tests: pytester would unload it, and classes
+    of gpudiag and of libraries would then exist twice in the tests that come after.
+    """
+
+    def without_tests(self: object) -> None:
+        sys.modules.pop("test_it", None)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("_pytest.pytester.SysModulesSnapshot.restore", without_tests)
+        yield
 
 
 @pytest.fixture
-def machine(monkeypatch: pytest.MonkeyPatch, _loaded: None) -> Machine:
+def machine(monkeypatch: pytest.MonkeyPatch) -> Machine:
     def installed(gpus: FakeGpus) -> None:
-        monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")  # so that it is restored
+        for name in ("CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER"):
+            monkeypatch.setenv(name, "")  # so that it is restored
         install(gpus, monkeypatch.setattr)
 
     return installed
