@@ -95,13 +95,14 @@ def walk(folder: Path, passed_over: PassedOver | None = None) -> Iterator[tuple[
     """
     whole = Source.open(folder)
     found = identify(whole)
-    if found is not None:
-        yield whole, True
-        if not found[1].descends:
-            return
     top = _real(folder)
     passed_over = PassedOver() if passed_over is None else passed_over
     met = {top}
+    if found is not None:
+        yield whole, True
+        if not found[1].descends:
+            yield from _telemetry_in(folder, top, met, passed_over)
+            return
     pending = [(folder, found and found[1])]
     count = 0
     while pending:
@@ -126,6 +127,24 @@ def walk(folder: Path, passed_over: PassedOver | None = None) -> Iterator[tuple[
                 pending.append((source.path, reader or above))
             if reader is not None or not source.is_dir:
                 yield source, reader is not None
+            if source.is_dir and reader is not None and not reader.descends:
+                yield from _telemetry_in(source.path, top, met, passed_over)
+
+
+def _telemetry_in(
+    folder: Path, top: Path, met: set[Path], passed_over: PassedOver
+) -> Iterator[tuple[Source | Unopened, bool]]:
+    """Logs of GPU metrics beside the files of trials in a folder that a reader takes whole: they are no part of it."""
+    for path in _below(folder, top, met, passed_over):
+        if isinstance(path, Unopened) or not path.is_file():
+            continue
+        try:
+            source, found = _told(path)
+        except InputError as error:
+            yield Unopened(path, error), True
+            continue
+        if found is not None and found[0] == "telemetry":
+            yield source, True
 
 
 def _told(path: Path) -> tuple[Source, tuple[KnownKind, Reader] | None]:

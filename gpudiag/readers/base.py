@@ -121,7 +121,7 @@ class Reader(Generic[Result]):
     ``recognises`` must be true for exactly one reader of all registries; ``read`` keeps good rows
     beside bad ones and raises InputError with one sentence where nothing can be kept. A reader that
     ``refuses`` knows such files only to say why they cannot be read. One that ``descends`` takes a folder as a
-    whole and leaves what lies below it to the readers of other formats.
+    whole and leaves what lies below it to the readers of other formats; of others only telemetry is read as well.
     """
 
     name: str

@@ -143,3 +143,15 @@ def test_an_experiment_without_results_has_the_offset_of_those_beside_it(
     out = read(tmp_path / "killed")
     assert out.trials["start"].tolist() == [pd.Timestamp(start, tz="UTC")]
     assert any("beside it" in note for note in out.notes) is (start.endswith("11:50"))
+
+
+@pytest.mark.parametrize("given", ["exp", ""])
+def test_telemetry_within_the_folder_of_results_is_read(tmp_path: Path, given: str) -> None:
+    """A recording that somebody puts there is no file of a trial, and neither is it passed over in silence."""
+    folder = tmp_path / "exp"
+    trial(folder, 1, [result(1), result(2, done=True)])
+    rows = [f"{pd.Timestamp(BEGIN_S + s, unit='s'):%Y/%m/%d %H:%M:%S.000}, 0, {s % 100} %" for s in range(0, 200, 5)]
+    (folder / "gpu.csv").write_text("\n".join(["timestamp, index, utilization.gpu [%]", *rows]) + "\n")
+    run = load_run(tmp_path / given, timezone="UTC")
+    assert len(run.trials) == 1 and len(run.gpu) == len(rows)
+    assert sorted(one.kind for one in run.info.inputs) == ["artifacts", "telemetry"]
