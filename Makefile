@@ -38,7 +38,7 @@ $(READY): pyproject.toml $(CONSTRAINTS)
 	@test -n "$(PYTHON)" || { echo "gpudiag needs Python 3.11 or newer on PATH."; exit 1; }
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@echo "Installing into $(VENV) (once) ..."
-	@PIP_CONSTRAINT= $(BIN)/python -m pip install --quiet --disable-pip-version-check $(CONSTRAINTS:%=-c %) -e '.[lab,test]'
+	@PIP_CONSTRAINT= $(BIN)/python -m pip install --quiet --no-compile --disable-pip-version-check $(CONSTRAINTS:%=-c %) -e '.[lab,test]'
 	@touch $@
 
 report: $(READY)

@@ -95,6 +95,6 @@ def pytest_terminal_summary(terminalreporter: Any) -> None:
 
 def _told(stats: dict[str, list[Any]]) -> Iterator[str]:
     """One line a test that has a budget; reports of xdist's workers carry it as well."""
-    for report in (one for reports in stats.values() for one in reports):
-        if getattr(report, "when", "teardown") != "teardown":
+    for report in (one for reports in stats.values() for one in reports if isinstance(one, pytest.TestReport)):
+        if report.when != "teardown":
             yield from (f"{report.nodeid}: {said}" for name, said in report.user_properties if name == PROPERTY)

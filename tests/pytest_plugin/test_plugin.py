@@ -288,6 +288,20 @@ def test_a_session_that_does_not_ask_imports_nothing(pytester: pytest.Pytester) 
     assert "GPU budgets" not in result.stdout.str() and "assert 1.0 == 2.0" in result.stdout.str()
 
 
+def test_modules_that_are_skipped_or_fail_to_load_end_no_session(
+    machine: Machine, session: Session, pytester: pytest.Pytester
+) -> None:
+    """What pytest counts of them are no reports of tests."""
+    machine(FakeGpus())
+    pytester.makepyfile(
+        test_left_out="import pytest\npytest.importorskip('nothing_of_this_name')",
+        test_broken="raise RuntimeError('mine')",
+    )
+    result = session(budgeted("idle_pct=20"), "--continue-on-collection-errors")
+    result.assert_outcomes(passed=1, skipped=1, errors=1)
+    assert len(told(result).splitlines()) == 1 and "INTERNALERROR" not in result.stdout.str() + result.stderr.str()
+
+
 def test_the_entry_point_is_declared(root: Path) -> None:
     import tomllib
 
