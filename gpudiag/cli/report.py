@@ -43,6 +43,9 @@ def report(
         bool, typer.Option("--no-notebook", help="the same pages without a notebook and its kernel: sooner")
     ] = False,
     full: Annotated[bool, typer.Option("--full", help="no section of the Markdown report is folded")] = False,
+    to: Annotated[
+        str | None, typer.Option("--to", metavar="TRACKER:RUN", help="put it onto a tracker's run: mlflow:RUN_ID")
+    ] = None,
     parameter: Parameters = None,
     *,
     inputs: Inputs,
@@ -55,6 +58,10 @@ def report(
     check_given(runs, inputs.any, *(parameters.get(name) for name in INPUTS))
     if direct and notebook != RUN_REPORT:
         raise ConfigError(f"got --no-notebook and --notebook {notebook}; give one or the other.")
+    if to is not None:
+        from gpudiag.trackers import address
+
+        address(to)  # a wrong one is refused before the work
     from gpudiag._load.sources import as_runs, is_whole
     from gpudiag.report._notebook.told_faults import errors_of
     from gpudiag.report.batch import left_out, plan_jobs
@@ -65,6 +72,8 @@ def report(
         if len(planned) > 1:
             if inputs.any:
                 raise ConfigError("got several runs and single inputs as well; give one or the other.")
+            if to is not None:
+                raise ConfigError(f"--to takes the report of one run, but got {len(planned)}.")
             unread = [str(path) for run in whole for path in left_out(run)]
             if unread:
                 say(f"Left out, since no reader recognizes a file in them: {', '.join(unread)}", err=True)
@@ -82,7 +91,7 @@ def report(
             run = [str(planned[0].run)] if planned else runs or []
             given = _parameters(notebook, run, inputs, layout, judging, parameters)
             folder = output or Path("reports") / _name(given)
-            level = _report_one(folder, notebook, given, full=full, direct=direct)
+            level = _report_one(folder, notebook, given, full=full, direct=direct, to=to)
             faults += errors_of(folder)
         if level == "failed":
             raise typer.Exit(2)
@@ -90,7 +99,9 @@ def report(
             raise typer.Exit(1)
 
 
-def _report_one(folder: Path, notebook: str, parameters: dict[str, Any], *, full: bool, direct: bool) -> str:
+def _report_one(
+    folder: Path, notebook: str, parameters: dict[str, Any], *, full: bool, direct: bool, to: str | None
+) -> str:
     """Make one report; returns the level of its verdict."""
     from gpudiag.report._notebook.locate import find_notebook
     from gpudiag.report._notebook.parameters import check_parameters
@@ -109,14 +120,21 @@ def _report_one(folder: Path, notebook: str, parameters: dict[str, Any], *, full
         else:
             files = run_notebook(notebook, folder, parameters, full=full)
     document = folder / DOCUMENT
-    level = ""
-    if document.is_file():
-        made = read_document(document)
-        level = made.headline.level
+    made = read_document(document) if document.is_file() else None
+    if made is not None:
         show(headline(made))
     for path in filter(None, files):
         say(f"  {path}")
-    return level
+    if to is not None:
+        from gpudiag.trackers import publish
+
+        if made is None:
+            raise ConfigError(f"--to needs the diagnosis of a run, and notebook {notebook} leaves none.")
+        beside = folder / f"{files.md.stem}_files"
+        with spinner(console, f"handing it to {to}"):
+            where = publish(to, [*filter(None, files), document, *([beside] if beside.is_dir() else [])], made)
+        say(f"  {where}")
+    return made.headline.level if made is not None else ""
 
 
 def _parameters(
