@@ -22,8 +22,9 @@ class GpudiagCallback(Callback):  # type: ignore[misc]  # Lightning may be absen
     """Records GPUs, host, steps, waits for data, validation and checkpoints of ``Trainer.fit``.
 
     A step is one of ``trainer.global_step``. The wait for data is what passes between the end of a batch and the
-    start of the next, validation and other callbacks' work at its end left out; of a batch behind a checkpoint it is
-    unknown, since Lightning does not say when a checkpoint is written.
+    start of the next, validation left out. What callbacks behind this one, and the module's ``on_train_batch_end``, do
+    in that time counts as well: put this one last. Behind a checkpoint the wait is unknown, since Lightning does not
+    say when it is written; the one at the very end of a training is not seen.
 
     Args:
         path: as of :class:`gpudiag.Recorder`; ranks but 0 write beside it.

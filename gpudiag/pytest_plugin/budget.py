@@ -104,7 +104,7 @@ def check(budget: Budget, run: JudgedRun, seconds: float) -> BudgetCheck:
         try:
             value = limit.of(run)
         except NotMeasurable as why:
-            open_.setdefault(str(why).rstrip("."), []).append(limit.words)
+            open_.setdefault(doubt or str(why).rstrip("."), []).append(limit.words)
             continue
         said = f"{limit.words} {named(name, value)} (at {'most' if limit.most else 'least'} {named(name, amount)})"
         beyond = value > amount if limit.most else value < amount

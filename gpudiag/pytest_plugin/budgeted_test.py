@@ -20,7 +20,7 @@ from gpudiag.pytest_plugin.judged_run import JudgedRun
 from gpudiag.record import nvml
 from gpudiag.record.readings import NoDriver
 from gpudiag.record.recorder import Recorder
-from gpudiag.record.visible_gpu import visible_gpu
+from gpudiag.record.visible_gpu import visible_gpu, visible_gpus
 
 _no_gpu: pytest.StashKey[str] = pytest.StashKey()
 
@@ -36,17 +36,16 @@ class BudgetedTest:
     def begin(self) -> None:
         """Start to record the GPUs that the test sees."""
         self._folder = TemporaryDirectory(prefix="gpudiag-")
-        self._recorder = Recorder(
-            Path(self._folder.name) / "gpu.csv",
-            interval_s=self._budget.interval_s,
-            gpus=self._budget.gpus or _seen(),
-            warn=False,
-        )
         try:
-            self._recorder.start()
+            self._recorder = Recorder(
+                Path(self._folder.name) / "gpu.csv",
+                interval_s=self._budget.interval_s,
+                gpus=self._budget.gpus or _seen(),
+                warn=False,
+            ).start()
         except ConfigError as error:
             self._folder.cleanup()
-            pytest.fail(f"gpudiag: {error}", pytrace=False)
+            raise pytest.fail.Exception(f"gpudiag: {error}", pytrace=False) from None
         self._began_s = time.monotonic()
 
     def stop(self) -> None:
@@ -95,8 +94,10 @@ def prepared(item: pytest.Item, marker: str, property_: str) -> BudgetedTest:
     try:
         budget = Budget.of(_given(item, marker))
     except ConfigError as error:
-        pytest.fail(f"gpudiag: {error}", pytrace=False)
+        raise pytest.fail.Exception(f"gpudiag: {error}", pytrace=False) from None
     reason = _no_gpu_reason(item.config)
+    if not reason and not budget.gpus and visible_gpus() == ():
+        reason = "CUDA_VISIBLE_DEVICES leaves no GPU to this test."
     if reason:
         note(item, property_, f"not recorded: {reason}")
         if item.config.getini("gpudiag_no_gpu") == "fail":
@@ -130,9 +131,17 @@ def _no_gpu_reason(config: pytest.Config) -> str:
 
 
 def _seen() -> tuple[str, ...]:
-    """The one GPU that this process uses or may see, where it is one; else () for all."""
+    """The one GPU that this process uses, else those that it may see. Raises ConfigError where nobody knows which."""
     uuid = visible_gpu()
-    return (uuid,) if uuid.startswith("GPU-") else ()
+    if uuid.startswith("GPU-"):
+        return (uuid,)
+    gpus = visible_gpus()
+    if gpus is None:
+        raise ConfigError(
+            "CUDA_VISIBLE_DEVICES does not tell which GPUs these are; set CUDA_DEVICE_ORDER=PCI_BUS_ID, or name them "
+            "in the marker: gpus=('0', '1')."
+        )
+    return gpus
 
 
 def note(item: pytest.Item, name: str, said: str) -> None:

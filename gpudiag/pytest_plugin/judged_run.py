@@ -13,6 +13,7 @@ from gpudiag.load import load_run
 from gpudiag.measures.base import Profile, profile_of
 from gpudiag.measures.memory import MemoryProfile
 from gpudiag.measures.utilization import UtilizationProfile
+from gpudiag.report._sections.key_numbers import mean_util_pct
 from gpudiag.report.format import named
 from gpudiag.rules._engine.verdict import Severity, Status, Verdict
 
@@ -110,8 +111,12 @@ class GpuNumbers:
 
     @property
     def utilization_pct(self) -> FactValue:
-        """Mean utilization, weighted by time."""
-        return self._run.value("gpu.utilization_pct", UtilizationProfile, UtilizationProfile.mean_pct)
+        """Mean utilization, weighted by time: the one at the top of the report, from the first trial to the last where
+        there are any.
+        """
+        mean = mean_util_pct(self._run.diagnosis.document)
+        self._run.held(UtilizationProfile)  # without telemetry the reason why
+        return self._run.known("gpu.utilization_pct", math.nan if mean is None else mean)
 
     @property
     def idle_pct(self) -> FactValue:
@@ -143,7 +148,7 @@ class MemoryNumbers:
 
 
 class Findings(list[Verdict]):
-    """Findings of a run; ``"gpu-idle" in findings`` asks for one by its check."""
+    """Findings of a run; ``"pruning-rate" in findings`` asks for one by its check."""
 
     def __init__(self, run: JudgedRun, held: list[Verdict]) -> None:
         super().__init__(held)

@@ -101,9 +101,10 @@ def _options(text: str) -> Namespace:
     options.add_argument("-o", "--output", metavar="FILE", default="")
     options.add_argument("--interval", type=float, metavar="SECONDS", default=INTERVAL_S)
     try:
-        return options.parse_args(shlex.split(text))
+        words = shlex.split(text)
     except ValueError as error:  # a quote that nothing closes
         raise ConfigError(f"{LINE}: {error}; expected {LINE} [-o FILE] [--interval SECONDS].") from error
+    return options.parse_args(words)
 
 
 _CELLS = Cells()

@@ -51,11 +51,16 @@ class StepWriter:
         self._wait_is_known = True
         self._clear()
 
-    def begin(self, step: int = 0) -> None:
-        """The training begins behind ``step`` steps."""
+    def begin(self, step: int = 0, *, goes_on: bool = False) -> None:
+        """The training begins behind ``step`` steps; it ``goes_on`` where these ended as they were meant to."""
         self._step = step
-        self._put("resumed" if step else "start", self._wall())
+        self._put("resumed" if step and not goes_on else "start", self._wall())
         self._mark_s = self._clock()
+
+    @property
+    def step(self) -> int:
+        """So many steps are done."""
+        return self._step
 
     def batch_begins(self) -> float | None:
         """What has passed was a wait for data. Returns its seconds; None where other work may be among them."""

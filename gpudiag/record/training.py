@@ -35,13 +35,15 @@ class TrainingRecord:
         self._path, self._options = Path(path), options
         self._recorder: Recorder | None = None
         self._steps: StepWriter | None = None
+        self._ended_at: int | None = None  # the step, of a training that nothing ended before its time
 
     def begin(self, step: int = 0, *, rank: int = 0, local_rank: int = 0, world_size: int = 1) -> None:
         """The training begins behind ``step`` steps."""
-        self.end()
+        if self._steps is not None:  # nobody said that the one before had ended
+            self.end("interrupted")
         path = self._path.with_stem(f"{self._path.stem}.rank{rank}") if rank else self._path
         steps = StepWriter(path.with_suffix(".steps.jsonl"), rank if world_size > 1 else None)
-        steps.begin(step)
+        steps.begin(step, goes_on=self._ended_at == step)
         try:
             if local_rank == 0:
                 self._start(path)
@@ -104,6 +106,7 @@ class TrainingRecord:
         atexit.unregister(self.end)
         try:
             if steps is not None:
+                self._ended_at = None if why else steps.step
                 steps.close()
         finally:
             if recorder is not None:

@@ -30,6 +30,28 @@ def visible_gpu() -> str:
     return devices[names[0]].uuid if ordered and names[0] in devices else ""
 
 
+def visible_gpus() -> tuple[str, ...] | None:
+    """Uuids of the GPUs that ``CUDA_VISIBLE_DEVICES`` leaves to this process, all of them without it; None where it
+    does not tell which. An index counts as NVML's where ``CUDA_DEVICE_ORDER`` says so, and where all boards are alike.
+    """
+    devices = known_devices()[1]
+    mask = os.environ.get("CUDA_VISIBLE_DEVICES")
+    if mask is None:
+        return tuple(device.uuid for device in devices)
+    alike = len({device.name for device in devices}) == 1 or os.environ.get("CUDA_DEVICE_ORDER") == "PCI_BUS_ID"
+    found = []
+    for name in (part.strip() for part in mask.split(",")):
+        if name.startswith("MIG-"):
+            return None
+        one = next((d.uuid for d in devices if d.uuid.startswith(name) or d.gpu == name), "") if name else ""
+        if not one:
+            break  # CUDA takes those before the first that it does not know
+        if not alike and not name.startswith("GPU-"):
+            return None
+        found.append(one)
+    return tuple(found)
+
+
 @cache
 def known_devices() -> tuple[Nvml | None, tuple[Device, ...]]:
     """NVML, opened once a process, and its GPUs; None and () without a driver."""

@@ -13,6 +13,8 @@ from fakegpu import FakeGpus, install
 
 from gpudiag.pytest_plugin.judged_run import judged_run
 from gpudiag.readers.telemetry import read_telemetry
+from gpudiag.record import visible_gpu
+from gpudiag.record.readings import Device
 
 pytest_plugins = ("pytester",)
 
@@ -125,6 +127,52 @@ def test_the_gpus_that_the_test_names_or_sees_are_recorded(
     assert [path.name[:18] for path in kept] == [f"test_it.py-test_{n}-" for n in range(3)]
     seen = [set(read_telemetry(path).gpu["gpu"]) for path in kept]
     assert seen == [{"1"} if visible else {"0", "1"}, {"1"}, {"0", "1"}]
+
+
+@pytest.mark.parametrize(("mask", "seen"), [("0", {"0"}), ("1,0", {"0", "1"}), ("1,7,0", {"1"})])
+def test_others_gpus_are_not_recorded(
+    machine: Machine, session: Session, pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, mask: str,
+    seen: set[str],
+) -> None:  # fmt: skip
+    machine(FakeGpus(n=3))
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", mask)
+    session(budgeted("idle_pct=20", seconds=0.05), "--gpudiag-recordings=kept").assert_outcomes(passed=1)
+    (kept,) = (pytester.path / "kept").iterdir()
+    assert set(read_telemetry(kept).gpu["gpu"]) == seen
+
+
+@pytest.mark.parametrize("mask", ["", "-1"])
+def test_a_process_that_sees_no_gpu_is_as_one_without(
+    machine: Machine, session: Session, monkeypatch: pytest.MonkeyPatch, mask: str
+) -> None:
+    machine(FakeGpus(n=2))
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", mask)
+    result = session(budgeted("idle_pct=20"))
+    result.assert_outcomes(skipped=1)
+    assert "CUDA_VISIBLE_DEVICES leaves no GPU to this test." in result.stdout.str()
+
+
+def test_an_index_that_tells_no_board_fails_and_says_what_to_do(
+    machine: Machine, session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    machine(FakeGpus())
+    boards = [Device("0", "GPU-a", "NVIDIA A10"), Device("1", "GPU-b", "NVIDIA H100")]
+    monkeypatch.setattr(visible_gpu, "known_devices", lambda: (None, tuple(boards)))
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0")
+    result = session(budgeted("idle_pct=20"))
+    result.assert_outcomes(failed=1)
+    assert "set CUDA_DEVICE_ORDER=PCI_BUS_ID" in result.stdout.str()
+    assert visible_gpu.visible_gpus() is None
+    monkeypatch.setenv("CUDA_DEVICE_ORDER", "PCI_BUS_ID")
+    assert visible_gpu.visible_gpus() == ("GPU-a",)
+
+
+def test_an_interval_of_nothing_is_refused_in_a_sentence(machine: Machine, session: Session) -> None:
+    machine(FakeGpus())
+    said = session(
+        "import pytest\n@pytest.mark.gpu_budget(idle_pct=20, interval_s=0)\ndef test_it(): pass"
+    ).stdout.str()
+    assert "gpudiag: the interval must lie between 0.01" in said and "Traceback" not in said and "During handling" not in said
 
 
 @pytest.mark.parametrize(("ini", "outcome"), [("", "skipped"), ("skip", "skipped"), ("fail", "errors")])

@@ -9,6 +9,8 @@ from typing import Any
 
 import pytest
 
+from gpudiag.load import load_run
+from gpudiag.measures.steps import measure_steps
 from gpudiag.readers._io.source import Source
 from gpudiag.readers.artifacts import step_jsonl
 from gpudiag.readers.base import ReadOptions
@@ -171,3 +173,30 @@ def test_the_reader_finds_what_was_written(loop: Loop) -> None:
     assert (steps["then"].iloc[-1], steps["then_s"].iloc[-1]) == ("checkpoint", 8.0)
     assert [at.timestamp() for at in steps["time"]] == [NOON_S + s for s in (1, 2, 3, 34, 35, 36)]
     assert not told.problems
+
+
+def test_short_evaluations_and_pauses_are_no_steps(tmp_path: Path) -> None:
+    """80 steps of 45 ms; after every tenth an evaluation of 1.5 s, or once 3 s of which nothing tells."""
+    loop = Loop(tmp_path / "a.steps.jsonl")
+    loop.writer.begin()
+    for step in range(1, 81):
+        loop.wait(0.015)
+        loop.work(0.030)
+        if step % 10 == 0 and step < 80:
+            loop.now_s += 1.5 if step != 40 else 3.0
+            if step != 40:
+                loop.writer.other_work("evaluation")
+            else:
+                loop.writer.leave_out()
+    loop.writer.close()
+    found = measure_steps(load_run(tmp_path))
+    in_steps_s, away_s = 80 * 0.045, 6 * 1.5 + 3.0
+    assert found.productive_pct == pytest.approx(100 * in_steps_s / (in_steps_s + away_s), abs=0.5)
+
+
+@pytest.mark.parametrize(("goes_on", "word"), [(True, "start"), (False, "resumed")])
+def test_a_second_training_is_no_restart_where_the_first_ended_well(tmp_path: Path, goes_on: bool, word: str) -> None:
+    loop = Loop(tmp_path / "a.steps.jsonl")
+    loop.writer.begin(40, goes_on=goes_on)
+    loop.writer.close()
+    assert [line["phase"] for line in loop.lines()] == [word]

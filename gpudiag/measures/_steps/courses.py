@@ -21,8 +21,8 @@ PAUSE_S, TOLD_S = 5.0, 2.0
 """An interval holds a pause where it took five seconds more than its steps, and twice their usual time, or 1.1 times
 what its line states for just these steps. Where the log tells of other work in it, 1.1 times and two seconds are
 enough, which is more than a clock of whole seconds is off."""
-
-
+FINE_PAUSE_S, FINE_TOLD_S = 2.0, 0.2
+"""The same where lines state the time of just their steps and the clock has parts of a second: no guess is needed."""
 ENOUGH = 3
 """Intervals in which the log tells of nothing but steps, from which on only these say what is usual; and intervals in a
 row that are as slow as each other, which are slow steps and no pauses."""
@@ -96,7 +96,9 @@ def _course(part: pd.DataFrame) -> pd.DataFrame:
     left_out_s = max(_median(((took - stated) / steps)[shown & ~silent]), 0.0)
     own = np.where(silent, n * usual_s, np.minimum(stated + n * left_out_s, took))
     times = np.where(silent & ~told, PAUSE_TIMES, STATED_TIMES)
-    paused = inner & (took - own >= np.where(told, TOLD_S, PAUSE_S)) & (took >= times * own)
+    sure = ~silent & (not part["coarse"].iloc[0])
+    enough = np.where(told, np.where(sure, FINE_TOLD_S, TOLD_S), np.where(sure, FINE_PAUSE_S, PAUSE_S))
+    paused = inner & (took - own >= enough) & (took >= times * own)
     paused &= ~_slow_steps(paused & silent & ~told & (n > 0), took / steps)
     pause = np.where(paused, took - own, 0.0)
     failed = part["since"].str.contains("failure", regex=False).to_numpy() & (took - own >= DOWN_S) & (n > 0)
