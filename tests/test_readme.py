@@ -83,7 +83,7 @@ def test_run_toml_keys_are_legal(readme: str) -> None:
 
 
 def test_commands_named_exist(readme: str) -> None:
-    named = set(re.findall(r"(?:^|`|\$ )gpudiag ([a-z]+)", readme, flags=re.MULTILINE)) - {"reads"}
+    named = set(re.findall(r"(?:^|`|\$ )gpudiag ([a-z]+(?:-[a-z]+)*)", readme, flags=re.MULTILINE)) - {"reads"}
     for name in sorted(named):
         result = CliRunner().invoke(app, [name, "--help"])
         assert result.exit_code == 0 and "Usage:" in result.stdout, f"gpudiag {name}: {result.output}"

@@ -39,6 +39,7 @@ from gpudiag.cli.record import record
 from gpudiag.cli.report import report
 from gpudiag.cli.rules import rules_app
 from gpudiag.cli.skill import skill
+from gpudiag.cli.slurm_template import slurm_template
 from gpudiag.cli.trace import trace
 from gpudiag.cli.whatif import whatif
 from gpudiag.errors import GpudiagError
@@ -65,6 +66,7 @@ for command in (
     convert,
     export,
     record,
+    slurm_template,
     lab,
     mcp,
     skill,

@@ -85,13 +85,17 @@ class StubDriver:
         return self.python(call, "record", "-o", str(self.path), *options, "--", "sleep", str(seconds))
 
     def python(self, code: str, *arguments: str) -> subprocess.CompletedProcess[str]:
-        lines = [self._line("system", "driver", self.driver), self._line("system", "init", self.init)]
-        lines += [self._line(n, key, answers) for n, gpu in enumerate(self.gpus) for key, answers in gpu.items()]
-        (self.folder / "scenario").write_text("".join(lines), encoding="utf-8", errors="surrogateescape")
+        (self.folder / "scenario").write_text(self.scenario(), encoding="utf-8", errors="surrogateescape")
         ours = {"LD_LIBRARY_PATH": str(self.library), "NVML_STUB": str(self.folder / "scenario")}
         ours["NVML_STUB_CALLS"] = str(self.folder / "calls")
         command = [sys.executable, "-c", code, *arguments]
         return subprocess.run(command, env=os.environ | ours, capture_output=True, text=True, timeout=60)
+
+    def scenario(self) -> str:
+        """What the library is told, as the file that it reads."""
+        lines = [self._line("system", "driver", self.driver), self._line("system", "init", self.init)]
+        lines += [self._line(n, key, answers) for n, gpu in enumerate(self.gpus) for key, answers in gpu.items()]
+        return "".join(lines)
 
     def calls(self, gpu: int) -> Counter[str]:
         """How often each key of a GPU was asked for."""
