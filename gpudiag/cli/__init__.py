@@ -28,6 +28,7 @@ from gpudiag.cli.convert import convert
 from gpudiag.cli.demo import demo
 from gpudiag.cli.diagnose import diagnose
 from gpudiag.cli.export import export
+from gpudiag.cli.fetch import fetch_app
 from gpudiag.cli.fleet import fleet
 from gpudiag.cli.history import history
 from gpudiag.cli.inspect import inspect
@@ -75,6 +76,7 @@ for command in (
     app.command()(taking_groups(command))
 app.add_typer(rules_app, name="rules")
 app.add_typer(notebooks_app, name="notebooks")
+app.add_typer(fetch_app, name="fetch")
 
 NEEDLESS = ("rfc3987_syntax",)
 """jsonschema, which nbformat needs, compiles its grammars of international addresses at import, in about a second.

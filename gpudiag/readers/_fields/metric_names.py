@@ -1,6 +1,8 @@
-"""Prometheus metrics of NVIDIA GPUs: dcgm-exporter and nvidia_gpu_exporter, and which GPU a series is of.
+"""Prometheus metrics of NVIDIA GPUs: dcgm-exporter, nvidia_gpu_exporter and the exporter of Princeton's jobstats, and
+which GPU a series is of.
 
-dcgm-exporter keeps DCGM's units; nvidia_gpu_exporter writes base units: ratios of 1, bytes, hertz, watts.
+dcgm-exporter keeps DCGM's units; nvidia_gpu_exporter writes base units: ratios of 1, bytes, hertz, watts; that of
+jobstats percents, bytes and milliwatts (https://github.com/plazonic/nvidia_gpu_prometheus_exporter).
 """
 
 from __future__ import annotations
@@ -35,7 +37,15 @@ _SMI = {
     "clocks_throttle_reasons_active": Metric("throttle_reasons", rank=1),
 }
 PREFIX = "nvidia_smi_"
-METRICS: dict[str, Metric] = BY_EXPORTER_NAME | {PREFIX + name: metric for name, metric in _SMI.items()}
+JOBSTATS = {
+    "nvidia_gpu_duty_cycle": Metric("util_pct"),
+    "nvidia_gpu_memory_used_bytes": Metric("mem_used_mib", MIB_PER_BYTE),
+    "nvidia_gpu_memory_total_bytes": Metric("mem_total_mib", MIB_PER_BYTE),
+    "nvidia_gpu_power_usage_milliwatts": Metric("power_w", 1e-3),
+    "nvidia_gpu_temperature_celsius": Metric("temp_c"),
+}
+"""Metrics of the exporter of jobstats, which gives a GPU under its minor number."""
+METRICS: dict[str, Metric] = BY_EXPORTER_NAME | {PREFIX + name: metric for name, metric in _SMI.items()} | JOBSTATS
 PROCESS_MEMORY = PREFIX + "compute_app_used_memory_bytes"
 _INFO = PREFIX + "gpu_info"
 _INDEX = PREFIX + "index"
@@ -48,7 +58,7 @@ def is_of_instance(labels: Mapping[str, str], metric: Metric) -> bool:
 
 @dataclass
 class Cards:
-    """Which GPU a series is of: label ``gpu``, or the index that another series states for its uuid.
+    """Which GPU a series is of: label ``gpu`` or ``minor_number``, or the index that another series states of its uuid.
 
     The uuid label is ``UUID`` or, in old versions, ``uuid``; one exporter writes it without ``GPU-``. The host is
     ``hostname`` or, up to early 2026, ``Hostname``.
@@ -61,7 +71,7 @@ class Cards:
         """Host, index and uuid as far as the labels state them."""
         host = labels.get("Hostname") or labels.get("hostname") or labels.get("instance") or ""
         uuid = (labels.get("UUID") or labels.get("uuid") or "").removeprefix("GPU-")
-        key = (host, labels.get("gpu", ""), uuid)
+        key = (host, labels.get("gpu") or labels.get("minor_number") or "", uuid)
         about = self._about.setdefault(key, {})
         about.update({label: labels[label] for label in ("modelName", "DCGM_FI_DRIVER_VERSION") if label in labels})
         return key

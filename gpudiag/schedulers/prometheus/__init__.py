@@ -1,0 +1,1 @@
+"""Telemetry of one job from the Prometheus of a cluster, over its HTTP API."""
