@@ -72,7 +72,8 @@ def test_a_job_of_slurm_by_the_metrics_of_jobstats(
     server: Served, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     folder = tmp_path / "run"
-    assert fetch(monkeypatch, server.url, "4711", folder) == 0
+    assert fetch(monkeypatch, server.url, "trainer-0", folder) == 0
+    assert fetch(monkeypatch, server.url, "4711", folder) == 0, "what was fetched before is replaced"
     n = len(truth())
     assert f"prometheus.json: {n} samples of 3 GPUs. Next: gpudiag report" in capsys.readouterr().out.replace("\n", " ")
     run = gd.load_run(folder)
@@ -81,7 +82,6 @@ def test_a_job_of_slurm_by_the_metrics_of_jobstats(
     assert set(run.gpu.groupby("gpu", observed=True)["mem_used_mib"].first()) == {1024.0, 2048.0, 3072.0}
     assert set(run.gpu["power_w"]) == {300.5}
     assert "temp_c" not in run.gpu
-    assert fetch(monkeypatch, server.url, "4711", folder) == 0, "what was fetched before is replaced"
 
 
 def test_a_pod_by_the_metrics_of_dcgm(server: Served, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

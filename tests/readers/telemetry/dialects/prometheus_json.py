@@ -33,7 +33,32 @@ BOTH = answer(
     )
 )
 LINES = [answer(series(name, 0, 10)) for name in ("DEV_GPU_UTIL", "DEV_FB_USED", "DEV_FB_FREE", "DEV_POWER_USAGE")]
+JOBSTATS_LABELS = {"instance": "n1:9445", "minor_number": "2", "uuid": "GPU-604a-2", "name": "NVIDIA H200"}
+JOBSTATS = answer(
+    *(
+        {
+            "metric": JOBSTATS_LABELS | {"__name__": f"nvidia_gpu_{name}"},
+            "values": [[START_S + 30 * at, str(at * factor)] for at in range(10)],
+        }
+        for name, factor in (
+            ("duty_cycle", 10),
+            ("memory_used_bytes", 2**30),
+            ("power_usage_milliwatts", 50_500),
+            ("temperature_celsius", 5),
+        )
+    )
+)
 SAMPLES = (
+    Sample(
+        "Prometheus JSON",
+        "jobstats",
+        json.dumps(JOBSTATS, indent=1),
+        10,
+        ("2",),
+        by_line=False,
+        first="2025-03-01T10:00:00Z gpu=2 util_pct=0 mem_used_mib=0 power_w=0 temp_c=0",
+        last="2025-03-01T10:04:30Z gpu=2 util_pct=90 mem_used_mib=9216 power_w=454.5 temp_c=45",
+    ),
     Sample(
         "Prometheus JSON",
         "one-range",
