@@ -172,7 +172,11 @@ def test_an_interval_of_nothing_is_refused_in_a_sentence(machine: Machine, sessi
     said = session(
         "import pytest\n@pytest.mark.gpu_budget(idle_pct=20, interval_s=0)\ndef test_it(): pass"
     ).stdout.str()
-    assert "gpudiag: the interval must lie between 0.01" in said and "Traceback" not in said and "During handling" not in said
+    assert (
+        "gpudiag: the interval must lie between 0.01" in said
+        and "Traceback" not in said
+        and "During handling" not in said
+    )
 
 
 @pytest.mark.parametrize(("ini", "outcome"), [("", "skipped"), ("skip", "skipped"), ("fail", "errors")])
