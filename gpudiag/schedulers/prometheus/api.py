@@ -82,7 +82,7 @@ class Prometheus:
 
         Raises InputError, in one sentence, for everything else that may be answered.
         """
-        asked = {"query": query, "start": f"{start_s:.3f}", "end": f"{end_s:.3f}", "step": step_s}
+        asked = {"query": query, "start": str(round(start_s, 3)), "end": str(round(end_s, 3)), "step": step_s}
         answer = self._answer(asked)
         result = answer.get("data")
         series = result.get("result") if isinstance(result, dict) and result.get("resultType") == "matrix" else None
