@@ -114,10 +114,9 @@ def walk(folder: Path, passed_over: PassedOver | None = None) -> Iterator[tuple[
             if isinstance(path, Unopened):
                 yield path, True
                 continue
-            try:
-                source, found = _told(path)
-            except InputError as error:
-                yield Unopened(path, error), True
+            source, found = _told(path)
+            if isinstance(source, Unopened):
+                yield source, True
                 continue
             if found is None and is_own_output(source):
                 passed_over.own.append(path.name)
@@ -138,21 +137,20 @@ def _telemetry_in(
     for path in _below(folder, top, met, passed_over):
         if isinstance(path, Unopened) or not path.is_file():
             continue
-        try:
-            source, found = _told(path)
-        except InputError as error:
-            yield Unopened(path, error), True
-            continue
-        if found is not None and found[0] == "telemetry":
+        source, found = _told(path)
+        if isinstance(source, Unopened) or (found is not None and found[0] == "telemetry"):
             yield source, True
 
 
-def _told(path: Path) -> tuple[Source, tuple[KnownKind, Reader] | None]:
-    """A file and its reader. Raises InputError, also where a reader fails on it."""
-    source = Source.open(path)
-    found = attempt("a reader", lambda: identify(source))
+def _told(path: Path) -> tuple[Source | Unopened, tuple[KnownKind, Reader] | None]:
+    """A file and its reader; unopened where it cannot be read, or a reader fails on it."""
+    try:
+        source = Source.open(path)
+        found = attempt("a reader", lambda: identify(source))
+    except InputError as error:
+        return Unopened(path, error), None
     if isinstance(found, Fault):
-        raise InputError(f"{path}: {found}")
+        return Unopened(path, InputError(f"{path}: {found}")), None
     return source, found
 
 

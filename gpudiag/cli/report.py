@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -20,6 +20,9 @@ from gpudiag.cli._console import console_for, say, show, spinner
 from gpudiag.cli._faults import telling
 from gpudiag.cli._options import LEVELS, FailOn, Inputs, Judging, OnFault, Parameters, ReadingOptions, as_typed
 from gpudiag.errors import ConfigError
+
+if TYPE_CHECKING:
+    from gpudiag.trackers import Publish
 
 RUN_REPORT = "run_report"
 INPUTS = ("run_path", "telemetry", "trials", "artifacts")
@@ -58,10 +61,7 @@ def report(
     check_given(runs, inputs.any, *(parameters.get(name) for name in INPUTS))
     if direct and notebook != RUN_REPORT:
         raise ConfigError(f"got --no-notebook and --notebook {notebook}; give one or the other.")
-    if to is not None:
-        from gpudiag.trackers import address
-
-        address(to)  # a wrong one is refused before the work
+    publish = _publisher(to)
     from gpudiag._load.sources import as_runs, is_whole
     from gpudiag.report._notebook.told_faults import errors_of
     from gpudiag.report.batch import left_out, plan_jobs
@@ -72,7 +72,7 @@ def report(
         if len(planned) > 1:
             if inputs.any:
                 raise ConfigError("got several runs and single inputs as well; give one or the other.")
-            if to is not None:
+            if publish is not None:
                 raise ConfigError(f"--to takes the report of one run, but got {len(planned)}.")
             unread = [str(path) for run in whole for path in left_out(run)]
             if unread:
@@ -91,7 +91,7 @@ def report(
             run = [str(planned[0].run)] if planned else runs or []
             given = _parameters(notebook, run, inputs, layout, judging, parameters)
             folder = output or Path("reports") / _name(given)
-            level = _report_one(folder, notebook, given, full=full, direct=direct, to=to)
+            level = _report_one(folder, notebook, given, full=full, direct=direct, publish=publish)
             faults += errors_of(folder)
         if level == "failed":
             raise typer.Exit(2)
@@ -100,7 +100,7 @@ def report(
 
 
 def _report_one(
-    folder: Path, notebook: str, parameters: dict[str, Any], *, full: bool, direct: bool, to: str | None
+    folder: Path, notebook: str, parameters: dict[str, Any], *, full: bool, direct: bool, publish: Publish | None
 ) -> str:
     """Make one report; returns the level of its verdict."""
     from gpudiag.report._notebook.locate import find_notebook
@@ -125,16 +125,23 @@ def _report_one(
         show(headline(made))
     for path in filter(None, files):
         say(f"  {path}")
-    if to is not None:
-        from gpudiag.trackers import publish
-
+    if publish is not None:
         if made is None:
             raise ConfigError(f"--to needs the diagnosis of a run, and notebook {notebook} leaves none.")
         beside = folder / f"{files.md.stem}_files"
-        with spinner(console, f"handing it to {to}"):
-            where = publish(to, [*filter(None, files), document, *([beside] if beside.is_dir() else [])], made)
+        with spinner(console, "handing it over"):
+            where = publish([*filter(None, files), document, *([beside] if beside.is_dir() else [])], made)
         say(f"  {where}")
     return made.headline.level if made is not None else ""
+
+
+def _publisher(to: str | None) -> Publish | None:
+    """What hands a report to a tracker; a wrong address, or a package that is missing, is refused before the work."""
+    if to is None:
+        return None
+    from gpudiag.trackers import publisher
+
+    return publisher(to)
 
 
 def _parameters(

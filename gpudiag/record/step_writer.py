@@ -29,7 +29,7 @@ class StepWriter:
     """Appends to ``path``; for the thread that trains, and no other.
 
     All time is divided at the calls: what passed since the last one was a wait for data, work on a step, or neither.
-    Raises OSError where the file cannot be written.
+    ``step`` is how many are done. Raises OSError where the file cannot be written.
     """
 
     def __init__(
@@ -45,7 +45,7 @@ class StepWriter:
         self._rank = {} if rank is None else {"rank": rank}
         self._clock, self._wall = clock, wall
         self._mark_s = clock()
-        self._step = self._n_lines = 0
+        self.step = self._n_lines = 0
         self._epoch: int | None = None
         self._written_s = self._ended_s = 0.0
         self._wait_is_known = True
@@ -53,14 +53,9 @@ class StepWriter:
 
     def begin(self, step: int = 0, *, goes_on: bool = False) -> None:
         """The training begins behind ``step`` steps; it ``goes_on`` where these ended as they were meant to."""
-        self._step = step
+        self.step = step
         self._put("resumed" if step and not goes_on else "start", self._wall())
         self._mark_s = self._clock()
-
-    @property
-    def step(self) -> int:
-        """So many steps are done."""
-        return self._step
 
     def batch_begins(self) -> float | None:
         """What has passed was a wait for data. Returns its seconds; None where other work may be among them."""
@@ -76,10 +71,10 @@ class StepWriter:
     def batch_ended(self, step: int, epoch: int | None = None) -> None:
         """What has passed was work, by which ``step`` steps are done; several batches may make one step."""
         self._work_s += self._passed_s()
-        if step <= self._step:
+        if step <= self.step:
             return
-        self._n_steps += step - self._step
-        self._step, self._epoch = step, epoch
+        self._n_steps += step - self.step
+        self.step, self._epoch = step, epoch
         self._ended_s = self._wall()
         if self._n_lines < AT_FIRST or self._mark_s - self._written_s >= EVERY_S:
             self._write_steps()
@@ -115,7 +110,7 @@ class StepWriter:
     def _write_steps(self) -> None:
         if not self._n_steps:
             return
-        line: dict[str, float | int] = {"step": self._step}
+        line: dict[str, float | int] = {"step": self.step}
         if self._epoch is not None:
             line["epoch"] = self._epoch
         wait_s = 0.0

@@ -19,14 +19,14 @@ def visible_gpu() -> str:
             uuid = str(torch.get_device_properties(torch.current_device()).uuid)
             return uuid if uuid.startswith(("GPU-", "MIG-")) else f"GPU-{uuid}"
     devices = {device.gpu: device for device in known_devices()[1]}
-    mask = os.environ.get("CUDA_VISIBLE_DEVICES")
-    names = [part.strip() for part in mask.split(",")] if mask is not None else list(devices)
+    mask = _mask()
+    names = list(devices) if mask is None else mask
     if len(names) != 1:
         return ""
     if names[0].startswith(("GPU-", "MIG-")):
         return names[0]
     # An index counts as CUDA orders GPUs, which is NVML's order only if it was asked to be.
-    ordered = len(devices) == 1 or os.environ.get("CUDA_DEVICE_ORDER") == "PCI_BUS_ID" or mask is None
+    ordered = len(devices) == 1 or _in_order() or mask is None
     return devices[names[0]].uuid if ordered and names[0] in devices else ""
 
 
@@ -35,21 +35,32 @@ def visible_gpus() -> tuple[str, ...] | None:
     does not tell which. An index counts as NVML's where ``CUDA_DEVICE_ORDER`` says so, and where all boards are alike.
     """
     devices = known_devices()[1]
-    mask = os.environ.get("CUDA_VISIBLE_DEVICES")
+    mask = _mask()
     if mask is None:
         return tuple(device.uuid for device in devices)
-    alike = len({device.name for device in devices}) == 1 or os.environ.get("CUDA_DEVICE_ORDER") == "PCI_BUS_ID"
+    ordered = len({device.name for device in devices}) == 1 or _in_order()
     found = []
-    for name in (part.strip() for part in mask.split(",")):
+    for name in mask:
         if name.startswith("MIG-"):
             return None
         one = next((d.uuid for d in devices if d.uuid.startswith(name) or d.gpu == name), "") if name else ""
         if not one:
             break  # CUDA takes those before the first that it does not know
-        if not alike and not name.startswith("GPU-"):
+        if not ordered and not name.startswith("GPU-"):
             return None
         found.append(one)
     return tuple(found)
+
+
+def _mask() -> list[str] | None:
+    """What ``CUDA_VISIBLE_DEVICES`` lists; None where it is not set."""
+    given = os.environ.get("CUDA_VISIBLE_DEVICES")
+    return None if given is None else [part.strip() for part in given.split(",")]
+
+
+def _in_order() -> bool:
+    """Whether CUDA was asked to count GPUs as NVML does."""
+    return os.environ.get("CUDA_DEVICE_ORDER") == "PCI_BUS_ID"
 
 
 @cache

@@ -15,7 +15,7 @@ from urllib.parse import quote
 from gpudiag import __version__
 from gpudiag.errors import InputError
 from gpudiag.files import write_all
-from gpudiag.measures.ledger import IDLE, LedgerProfile
+from gpudiag.measures.ledger import LedgerProfile
 from gpudiag.measures.utilization import UtilizationProfile
 from gpudiag.plots._draw.palette import CELL_COLORS
 from gpudiag.report._notebook.html import TEMPLATES, page_style
@@ -24,6 +24,7 @@ from gpudiag.report._render import fragments
 from gpudiag.report._render.blocks import Block, Chip, Number, TableBlock, TableCell
 from gpudiag.report._render.markdown import inline
 from gpudiag.report._render.shown import shown_as
+from gpudiag.report._sections.key_numbers import idle_s
 from gpudiag.report._sections.ledger import ALONE, CELLS
 from gpudiag.report.document import Document, LedgerEntry, Measured
 from gpudiag.report.format import alike, listed, plural, safe, share
@@ -239,7 +240,7 @@ def row_of(document: Document | KeptDiagnosis, folder: str) -> IndexEntry:
         verdict=safe(head.verdict),
         util_pct=_util_pct(document.measures),
         gpu_h=ledger.total_gpu_s / 3600 if ledger else None,
-        lost_gpu_h=sum(seconds.get(cell, 0.0) for cell in IDLE) / 3600 if ledger else None,
+        lost_gpu_h=idle_s(ledger) / 3600 if ledger else None,
         finding=safe(next((v.title for v in document.verdicts if v.status is Status.FOUND), "")),
         cells=cells,
         went=listed(f"{words[cell][0]} {share(pct)}" for cell, pct in cells.items()),

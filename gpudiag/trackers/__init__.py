@@ -6,7 +6,8 @@ its artifacts. An earlier report of gpudiag there is replaced, and nothing else 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 
@@ -14,23 +15,19 @@ from gpudiag.errors import ConfigError, nearest
 from gpudiag.report.document import Document
 
 TRACKERS = ("mlflow",)
+Publish = Callable[[Sequence[Path], Document], str]
 
 
-def address(given: str) -> tuple[str, str]:
-    """Tracker and run of an address such as ``mlflow:RUN_ID``. Raises ConfigError."""
-    tracker, colon, run = given.partition(":")
+def publisher(to: str) -> Publish:
+    """What puts a report, files and folders of them, onto the run at an address such as ``mlflow:RUN_ID``, and says
+    where it is now.
+
+    Raises ConfigError: no such tracker, or its package is missing. So does what it returns: there is no such run, or
+    the tracker does not answer.
+    """
+    tracker, colon, run = to.partition(":")
     if not colon or not run:
-        raise ConfigError(f"--to takes TRACKER:RUN, such as mlflow:RUN_ID, but got '{given}'.")
+        raise ConfigError(f"--to takes TRACKER:RUN, such as mlflow:RUN_ID, but got '{to}'.")
     if tracker not in TRACKERS:
         raise ConfigError(f"there is no tracker '{tracker}'; {nearest(tracker, TRACKERS)}")
-    return tracker, run
-
-
-def publish(to: str, files: Sequence[Path], document: Document) -> str:
-    """Put a report, files and folders of them, onto the run at the address ``to``. Returns where it is now.
-
-    Raises ConfigError: no such tracker or run, its package is missing, or it does not answer.
-    """
-    tracker, run = address(to)
-    where: str = import_module(f"gpudiag.trackers.{tracker}").publish(run, files, document)
-    return where
+    return partial(import_module(f"gpudiag.trackers.{tracker}").publish, run)

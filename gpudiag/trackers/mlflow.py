@@ -11,6 +11,13 @@ from gpudiag.readers._io.url import without_passwords
 from gpudiag.report.document import Document
 from gpudiag.trackers.summary import labels, summary
 
+try:
+    import mlflow
+    from mlflow.entities import Metric, RunTag
+    from mlflow.exceptions import MlflowException
+except ModuleNotFoundError:
+    raise PackageMissing("--to mlflow:RUN_ID needs MLflow: pip install 'gpudiag[mlflow]'.") from None
+
 ARTIFACTS = "gpudiag"
 LOCAL = ("mlflow.db", "mlruns")
 """What MLflow takes, and would make, in the working folder where it was told of no server."""
@@ -18,12 +25,6 @@ LOCAL = ("mlflow.db", "mlruns")
 
 def publish(run: str, files: Sequence[Path], document: Document) -> str:
     """The summary as metrics, the verdict as tags, the files as artifacts below ``gpudiag/``."""
-    try:
-        import mlflow
-        from mlflow.entities import Metric, RunTag
-        from mlflow.exceptions import MlflowException
-    except ModuleNotFoundError:
-        raise PackageMissing("--to mlflow:RUN_ID needs MLflow: pip install 'gpudiag[mlflow]'.") from None
     if not mlflow.tracking.is_tracking_uri_set() and not any(Path(name).exists() for name in LOCAL):
         raise ConfigError("no server of MLflow is known; set MLFLOW_TRACKING_URI to the address that it has.")
     client = mlflow.MlflowClient()

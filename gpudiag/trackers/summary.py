@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from gpudiag.measures.ledger import IDLE
 from gpudiag.measures.memory import MemoryProfile
-from gpudiag.report._sections.key_numbers import mean_util_pct
+from gpudiag.report._sections.key_numbers import idle_s, mean_util_pct
 from gpudiag.report.document import Document
 
 PREFIX = "gpudiag."
@@ -16,10 +15,9 @@ def summary(document: Document) -> dict[str, float]:
     """
     held, counts = document.ledger, document.headline.counts
     total_s = held.total_gpu_s if held is not None else None
-    idle_s = sum(held.seconds().get(cell, 0.0) for cell in IDLE) if held is not None else 0.0
     found: dict[str, float | None] = {
         "utilization_pct": mean_util_pct(document),
-        "idle_pct": 100 * idle_s / total_s if total_s else None,
+        "idle_pct": 100 * idle_s(held) / total_s if held is not None and total_s else None,
         "gpu_h": total_s / 3600 if total_s else None,
         "memory_peak_pct": document.values(MemoryProfile).get(MemoryProfile.max_used_pct),
         "n_critical": counts.critical,

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Iterator
+from importlib.util import find_spec
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any
@@ -33,7 +35,7 @@ class Client:
 
 
 @pytest.fixture
-def mlflow(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+def mlflow(monkeypatch: pytest.MonkeyPatch) -> Iterator[ModuleType]:
     made, entities, errors = (ModuleType(name) for name in ("mlflow", "mlflow.entities", "mlflow.exceptions"))
     made.MlflowClient = Client  # type: ignore[attr-defined]
     made.tracking = SimpleNamespace(is_tracking_uri_set=lambda: True)  # type: ignore[attr-defined]
@@ -42,7 +44,9 @@ def mlflow(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     errors.MlflowException = MlflowError  # type: ignore[attr-defined]
     for module in (made, entities, errors):
         monkeypatch.setitem(sys.modules, module.__name__, module)
-    return made
+    sys.modules.pop("gpudiag.trackers.mlflow", None)  # it keeps the client that it was imported with
+    yield made
+    sys.modules.pop("gpudiag.trackers.mlflow", None)
 
 
 def options(samples: Path, run: str) -> list[object]:
@@ -90,7 +94,7 @@ def test_a_wrong_address_is_refused_before_the_work(
     assert code == 2 and said in " ".join(err.split()) and not (tmp_path / "out").exists()
 
 
-def test_several_runs_have_no_one_place(gpudiag: Any, samples: Path) -> None:
+def test_several_runs_have_no_one_place(gpudiag: Any, samples: Path, mlflow: ModuleType) -> None:
     code, _, err = gpudiag("report", samples / "idle-second-gpu", "--to", "mlflow:abc")
     assert code == 2 and "--to takes the report of one run, but got 2." in " ".join(err.split())
 
@@ -112,3 +116,9 @@ def test_mlflow_itself_shows_it(gpudiag: Any, samples: Path, tmp_path: Path, mon
     assert kept.data.tags["gpudiag.headline"] == document["headline"]["sentences"][0]
     listed = {one.path for one in mlflow.MlflowClient().list_artifacts(run.info.run_id, "gpudiag")}
     assert {"gpudiag/report.html", "gpudiag/diagnosis.json", "gpudiag/report_files"} <= listed
+
+
+@pytest.mark.skipif(find_spec("mlflow") is not None, reason="MLflow is installed")
+def test_a_missing_package_is_said_before_the_work(gpudiag: Any, samples: Path, tmp_path: Path) -> None:
+    code, _, err = gpudiag(*options(samples, "mlflow:abc"))
+    assert code == 2 and "pip install 'gpudiag[mlflow]'" in err and not (tmp_path / "out").exists()

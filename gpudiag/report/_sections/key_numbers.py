@@ -9,7 +9,7 @@ from gpudiag.measures.memory import GpuMemory, MemoryProfile
 from gpudiag.measures.steps import StepsProfile
 from gpudiag.measures.trials import TrialsProfile, TrialState
 from gpudiag.measures.utilization import UtilizationProfile
-from gpudiag.report.document import Document, TopicValues
+from gpudiag.report.document import Document, LedgerEntry, TopicValues
 from gpudiag.report.format import alike, duration, listed, money, plural, quantity, share
 from gpudiag.schema import OUTCOMES
 
@@ -69,6 +69,12 @@ def n_gpus(document: Document) -> int:
     return n or document.values(UtilizationProfile).get(UtilizationProfile.n_gpus) or 0
 
 
+def idle_s(ledger: LedgerEntry) -> float:
+    """GPU-seconds below 10 %, whatever the GPUs waited for."""
+    seconds = ledger.seconds()
+    return sum(seconds.get(cell, 0.0) for cell in IDLE)
+
+
 def _use(document: Document) -> KeyNumber | None:
     mean = mean_util_pct(document)
     if mean is None:
@@ -85,8 +91,7 @@ def _time(document: Document) -> KeyNumber | None:
     held = document.ledger
     if held is None or not held.total_gpu_s:
         return _trial_time(document)
-    seconds = held.seconds()
-    parts = [(sum(seconds.get(cell, 0.0) for cell in IDLE), "idle (below 10 %)")]
+    parts = [(idle_s(held), "idle (below 10 %)")]
     outcomes = document.costs.outcomes if document.costs else ()
     parts += [(row.gpu_s, LOST[row.outcome]) for row in outcomes if row.gpu_s and row.outcome in LOST]
     most, words = max(parts)
