@@ -100,6 +100,7 @@ def test_several_runs_have_no_one_place(gpudiag: Any, samples: Path, mlflow: Mod
 
 
 @pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # of MLflow about its own libraries
 def test_mlflow_itself_shows_it(gpudiag: Any, samples: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     mlflow = pytest.importorskip("mlflow")
     monkeypatch.chdir(tmp_path)
