@@ -18,7 +18,9 @@ from hypothesis import settings
 from gpudiag import faults
 
 # Timings belong in benchmarks: a shared machine makes any deadline fail. CI repeats the same examples each time.
-settings.register_profile("gpudiag", deadline=None, derandomize=bool(os.environ.get("CI")), print_blob=True)
+settings.register_profile(
+    "gpudiag", deadline=None, derandomize=bool(os.environ.get("CI")), print_blob=True, max_examples=60
+)
 settings.load_profile("gpudiag")
 
 ROOT = Path(__file__).resolve().parent.parent

@@ -15,14 +15,17 @@ LONGEST = 2000
 MOST = 24_000
 """Characters of an answer's text: some 6,000 tokens."""
 CUT = " … (cut)"
+SEVERAL_LINES = ("code", "why")
+"""Texts of gpudiag's own that have paragraphs or lines of code."""
 
 
-def quoted(held: Json) -> Json:
+def quoted(held: Json, *, lines: bool = False) -> Json:
     """JSON whose texts are safe to hand on; keys are texts of a run as well."""
     if isinstance(held, str):
-        return _shortened("\n".join(map(safe, without_passwords(held).splitlines())), LONGEST)
+        said = without_passwords(held)
+        return _shortened("\n".join(map(safe, said.splitlines())) if lines else safe(said), LONGEST)
     if isinstance(held, dict):
-        return {str(quoted(name)): quoted(value) for name, value in held.items()}
+        return {str(quoted(name)): quoted(value, lines=name in SEVERAL_LINES) for name, value in held.items()}
     if isinstance(held, list):
         return [quoted(one) for one in held]
     return held

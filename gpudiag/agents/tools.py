@@ -15,7 +15,7 @@ from gpudiag.comparison.compare import Comparison, compare
 from gpudiag.errors import ConfigError, nearest
 from gpudiag.forecast.parallelism.what_if import what_if
 from gpudiag.plain_data import JsonObject, plain_object
-from gpudiag.report._render.blocks import Block, Note, TableBlock
+from gpudiag.report._render.blocks import Block, Note
 from gpudiag.report._render.shown import blocks_of
 from gpudiag.report._render.terminal import render
 from gpudiag.report._sections.answers import recommended
@@ -32,6 +32,7 @@ from gpudiag.rules._engine.verdict import Status
 
 WIDTH = 100
 MOST_RUNS = 50
+LONGEST_ID = 60
 REST = "ask for the whole to see all"
 
 
@@ -55,10 +56,7 @@ class Tools:
         found = found_runs(self._folders, self._folders.find(folder) if folder else None)
         listed = tuple(self._listed(one) for one in found[:MOST_RUNS])
         result = RunList(tuple(map(str, self._folders.given)), listed, len(found) - len(listed))
-        rows = tuple((one.run, f"{timestamp(one.changed, zone('UTC'))} UTC", one.headline) for one in listed)
-        blocks: list[Block] = (
-            [TableBlock(("Run", "Changed", "Diagnosed"), rows)] if rows else [Note("There is no run.")]
-        )
+        blocks: list[Block] = [Note(_said(one)) for one in listed] or [Note("There is no run.")]
         if result.left_out:
             blocks.append(Note(f"{plural(result.left_out, 'more run')}: name a folder."))
         return _answer(blocks, result)
@@ -73,9 +71,14 @@ class Tools:
         path = self._folders.find(run)
         document = self._diagnoses.of(path).document
         blocks = whole_diagnosis(document) if whole else screen(document, REST)
-        ids = ", ".join(one.rule for one in document.findings)
+        result = citing.diagnosis(str(path), document, whole=whole)
+        ids = ", ".join(one.id for one in result.findings)
         cited = [Note(f"Ids of the findings, to cite and to explain: {ids}.")] if ids else []
-        return _answer([*blocks, *cited], citing.diagnosis(str(path), document, whole=whole))
+        # the whole says these itself
+        unknown = (
+            [] if whole else [Note(f"Not assessed ({', '.join(o.checks)}): {o.reason}") for o in result.not_assessed]
+        )
+        return _answer([*blocks, *cited, *unknown], result)
 
     def explain(self, what: str, run: str = "") -> Answer:
         """A check by its id; with a run what it concluded there, or a recommendation for the run by its id."""
@@ -120,6 +123,12 @@ class Tools:
         return _answer(blocks_of(made), citing.forecast(str(path), made.document))
 
 
+def _said(one: ListedRun) -> str:
+    """A run on a line: its path is no cell of a table, which would break it where it is long."""
+    changed = f"{one.run}, changed {timestamp(one.changed, zone('UTC'))} UTC"
+    return f"{changed}, diagnosed: {one.headline}" if one.headline else changed
+
+
 def _explained(document: Document, one: VerdictEntry) -> list[Block]:
     """A finding with its evidence, limits and what would refute it, and the recommendation that answers it."""
     if one.status is not Status.FOUND:
@@ -134,7 +143,7 @@ def _explained(document: Document, one: VerdictEntry) -> list[Block]:
 
 
 def _unknown(name: str, known: Iterable[str], what: str) -> ConfigError:
-    return ConfigError(f"there is no {what} '{name}'; {nearest(name, known)}")
+    return ConfigError(f"there is no {what} '{name[:LONGEST_ID]}'; {nearest(name, known)}")
 
 
 def _answer(blocks: Iterable[Block], result: object) -> Answer:

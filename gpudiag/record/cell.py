@@ -82,9 +82,15 @@ class Cells:
 
 
 def without_line(lines: list[str]) -> list[str]:
-    """The lines of a cell with an empty one in place of ``%%gpu``, so that tracebacks name the right line."""
+    """The lines of a cell with an empty one in place of ``%%gpu``, so that tracebacks name the right line; nothing
+    above another cell magic, which must be the first line.
+    """
     found = _line_of(lines)
-    return lines if found is None else [*lines[: found[0]], "\n", *lines[found[0] + 1 :]]
+    if found is None:
+        return lines
+    after = lines[found[0] + 1 :]
+    code = next((place for place, line in enumerate(after) if line.strip()), 0)
+    return after[code:] if after and after[code].startswith("%%") else [*lines[: found[0]], "\n", *after]
 
 
 def _line_of(lines: list[str]) -> tuple[int, str] | None:

@@ -142,6 +142,16 @@ def test_other_cells_and_cells_within_a_cell_are_left_alone(
     assert capsys.readouterr().out == "%%gpu\n"
 
 
+@pytest.mark.parametrize("between", ["", "\n\n"])
+def test_another_cell_magic_may_follow(
+    shell: InteractiveShell, capsys: pytest.CaptureFixture[str], between: str
+) -> None:
+    replay = Replay({"0": busy(*[100] * 30)})
+    run(shell, replay, f"%%gpu --interval 0.01\n{between}%%capture caught\n{wait(10)}print('caught')")
+    assert shell.user_ns["caught"].stdout == "caught\n"
+    assert "GPU 0: 100 % mean utilization" in capsys.readouterr().out
+
+
 def test_await_works_in_a_recorded_cell(shell: InteractiveShell, capsys: pytest.CaptureFixture[str]) -> None:
     result = run(shell, Replay(), "%%gpu --interval 0.01\nimport asyncio\nawait asyncio.sleep(0.2)\n6 * 7")
     assert result.result == 42

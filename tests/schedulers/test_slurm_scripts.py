@@ -31,11 +31,17 @@ pytestmark = pytest.mark.skipif(shutil.which("setsid") is None, reason="these sc
 
 UTIL_PCT = {"n1": 85, "n2": 20}
 TRAINING = r"""
-import os, signal, sys, time
+import os, pathlib, signal, sys, time
 def end(*_):
     print("saving checkpoint", flush=True)
     sys.exit(7)
 signal.signal(signal.SIGTERM, end)
+def recorded():
+    files = pathlib.Path(__file__).parent.glob("runs/*/gpu.*.csv")
+    return sum(path.read_text(encoding="utf-8").count("# gpudiag-record 1 ") for path in files)
+given_up = time.time() + 30
+while recorded() < int(sys.argv[3]) and time.time() < given_up:
+    time.sleep(0.1)
 if os.environ["SLURM_PROCID"] != "0":
     time.sleep(float(sys.argv[1]))
     sys.exit(0)
@@ -94,8 +100,10 @@ class Job:
             start_new_session=True,
         )
 
-    def training(self, seconds: float, code: int) -> tuple[str, ...]:
-        return (sys.executable, str(self.folder / "train.py"), str(seconds), str(code))
+    def training(self, seconds: float, code: int, recordings: int = 2) -> tuple[str, ...]:
+        """A training of so many seconds from where that many recordings have begun, which a slow machine takes
+        seconds for."""
+        return (sys.executable, str(self.folder / "train.py"), *map(str, (seconds, code, recordings)))
 
 
 @pytest.fixture(scope="session")
@@ -214,7 +222,7 @@ def test_a_cancelled_job_is_not_told_twice_and_a_requeued_one_goes_on_in_its_fol
     assert ended(process)[0] == 0, "the script alone was told, and the training ran to its end"
     (run / "run.toml").write_text('timezone = "UTC"\n', encoding="utf-8")
     shutil.rmtree(job.folder / "steps")
-    assert ended(job.start(script_text(), *job.training(1, 0)))[0] == 0
+    assert ended(job.start(script_text(), *job.training(1, 0, recordings=4)))[0] == 0
     assert (run / "run.toml").read_text(encoding="utf-8") == 'timezone = "UTC"\n'
     assert (run / "gpu.n1.csv").read_text(encoding="utf-8").count("# gpudiag-record 1 ") == 2
     assert (run / "train.log").read_text(encoding="utf-8").count(" step 0 ") == 2
@@ -256,7 +264,7 @@ def test_without_gpudiag_on_the_nodes_nvidia_smi_records(job: Job) -> None:
         f'#!/bin/bash\necho "$@" >>"{job.folder}/asked"\necho "{names}"\n'
         f'for n in 1 2 3 4 5; do echo "{row}"; done\nexec sleep 30\n',
     )
-    code, output = ended(job.start(script_text(), *job.training(0.5, 0)))
+    code, output = ended(job.start(script_text(), *job.training(0.5, 0, recordings=0)))
     assert (code, "gpudiag report" in output) == (0, True), output
     asked = (job.folder / "asked").read_text(encoding="utf-8").splitlines()
     assert asked == [f"--id=1 -l 1 --format=csv --query-gpu={FIELDS}"] * 2
