@@ -1,13 +1,10 @@
-"""Studies that an old Optuna wrote itself, in a venv of its own, against what that Optuna reads from them."""
+"""Studies that old Optunas wrote, recorded, against what they read from them: tests/recorded/old_optuna/record.py."""
 
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
-from collections.abc import Callable
-from functools import cache
+import sqlite3
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -17,61 +14,49 @@ import pytest
 from gpudiag.readers.trials import read_trials
 from gpudiag.timezones import parse_zone
 
-pytestmark = [pytest.mark.slow, pytest.mark.server]
-
-SCRIPT = Path(__file__).with_name("old_optuna_study.py")
+RECORDED = Path(__file__).parents[2] / "recorded" / "old_optuna"
 ZONE = "Asia/Taipei"  # no summer time
-# Schemas v2.6.0.a and v3.0.0.d. Both know SQLAlchemy 1 and numpy 1 only.
 VERSIONS = ("2.10.1", "3.1.1")
-BESIDE = ("sqlalchemy<1.5", "numpy<2", "pandas<3", "psycopg2-binary", "pymysql")
 
 
-@pytest.fixture(scope="module")
-def python_with(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
-    """The interpreter of one venv, with the version asked for installed into it."""
-    folder = tmp_path_factory.mktemp("old")
-    plain = {name: value for name, value in os.environ.items() if name != "PIP_CONSTRAINT"}
+def as_read(version: str, storage: str, url: str) -> None:
+    """Everything that this Optuna read from its storage is what we read."""
+    out = read_trials(url, study="old", timezone=ZONE)
+    assert out.problems == ()
+    assert out.studies[["directions", "clock"]].to_numpy().tolist() == [["MAXIMIZE", "local"]]
+    assert any(f"Optuna {version} created the storage" in note for note in out.notes)
+    same(out.trials, pd.read_csv(RECORDED / version / f"{storage}.csv", keep_default_na=False, dtype=str))
+    told = json.loads((RECORDED / version / f"{storage}.json").read_text())
+    assert out.reports[["trial", "step", "value"]].to_numpy().tolist() == sorted(told)
+    assert np.isinf(out.reports["value"]).sum() == (storage != "mysql")
 
-    @cache
-    def install(version: str) -> Path:
-        python = folder / "venv" / ("Scripts" if os.name == "nt" else "bin") / "python"
-        if not python.exists():
-            subprocess.run([sys.executable, "-m", "venv", str(folder / "venv")], check=True)
-        pip = [str(python), "-m", "pip", "install", "--quiet", "--retries", "1", "--prefer-binary"]
-        done = subprocess.run([*pip, f"optuna=={version}", *BESIDE], env=plain, capture_output=True, text=True)
-        if done.returncode:
-            said = f"Optuna {version} cannot be installed here: {done.stderr.strip().splitlines()[-1:]}"
-            if os.environ.get("GPUDIAG_REQUIRE_SERVERS") == "1":
-                pytest.fail(said)
-            pytest.skip(said)
-        return python
 
-    return install
+def statements(version: str, storage: str) -> Iterator[str]:
+    """One after the other: none of these has a semicolon at the end of a line within it."""
+    yield from filter(None, (RECORDED / version / f"{storage}.sql").read_text(encoding="utf-8").split(";\n"))
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_what_an_old_optuna_wrote_reads_as_it_reads_it(
-    version: str, python_with: Callable[[str], Path], fresh_server_urls: tuple[str, str], tmp_path: Path
-) -> None:
-    python = python_with(version)
-    postgres, mysql = fresh_server_urls
-    urls = {
-        "sqlite": f"sqlite:///{tmp_path / 'o.db'}",
-        "postgres": postgres.replace("psycopg:", "psycopg2:"),
-        "mysql": mysql,
-    }
-    for name, url in urls.items():
-        frame, reports = tmp_path / f"{name}.csv", tmp_path / f"{name}.json"
-        clock = os.environ | {"TZ": ZONE}
-        subprocess.run([str(python), str(SCRIPT), url, str(frame), str(reports)], env=clock, check=True)
-        out = read_trials(url.replace("psycopg2:", "psycopg:"), study="old", timezone=ZONE)
-        assert out.problems == ()
-        assert out.studies[["directions", "clock"]].to_numpy().tolist() == [["MAXIMIZE", "local"]]
-        assert any(f"Optuna {version} created the storage" in note for note in out.notes)
-        same(out.trials, pd.read_csv(frame, keep_default_na=False, dtype=str))
-        told = json.loads(reports.read_text())
-        assert out.reports[["trial", "step", "value"]].to_numpy().tolist() == sorted(told)
-        assert np.isinf(out.reports["value"]).sum() == (name != "mysql")
+def test_a_file_of_an_old_optuna_reads_as_it_reads_it(version: str, tmp_path: Path) -> None:
+    with sqlite3.connect(tmp_path / "o.db") as database:
+        database.executescript((RECORDED / version / "sqlite.sql").read_text(encoding="utf-8"))
+    database.close()
+    as_read(version, "sqlite", f"sqlite:///{tmp_path / 'o.db'}")
+
+
+@pytest.mark.server
+@pytest.mark.parametrize("version", VERSIONS)
+def test_a_server_of_an_old_optuna_reads_as_it_reads_it(version: str, fresh_server_urls: tuple[str, str]) -> None:
+    import sqlalchemy
+
+    before = {"postgres": [], "mysql": ["SET FOREIGN_KEY_CHECKS = 0"]}  # tables come in the order of their names
+    for (storage, first), url in zip(before.items(), fresh_server_urls, strict=True):
+        engine = sqlalchemy.create_engine(url)
+        with engine.begin() as connection:
+            for statement in (*first, *statements(version, storage)):
+                connection.exec_driver_sql(statement.replace("%", "%%"))
+        engine.dispose()
+        as_read(version, storage, url)
 
 
 def same(ours: pd.DataFrame, theirs: pd.DataFrame) -> None:
