@@ -1,6 +1,7 @@
 # make report    set up and write the sample report
 # make test      set up and run the tests, but for the slow ones
-# make test-slow the slow tests
+# make test-slow the slow tests, a third of the cases of those that have many
+# make test-all  every test with every case
 # make check     formatting, types, architecture
 # make ci        everything that CI runs
 # make test-mcp  the tests with a client of the Model Context Protocol, which needs the extra mcp
@@ -31,7 +32,7 @@ READY := $(VENV)/ready
 
 unexport PYTHONDONTWRITEBYTECODE  # every process of the tests would compile all of gpudiag again
 
-.PHONY: report test test-slow test-mcp test-oldest test-newest test-frameworks check ci lab samples docs schemas gallery accuracy bench bench-check mutants fuzz clean timeline-assets
+.PHONY: report test test-slow test-all test-mcp test-oldest test-newest test-frameworks check ci lab samples docs schemas gallery accuracy bench bench-check mutants fuzz clean timeline-assets
 .DEFAULT_GOAL := report
 
 $(READY): pyproject.toml $(CONSTRAINTS)
@@ -44,7 +45,7 @@ $(READY): pyproject.toml $(CONSTRAINTS)
 report: $(READY)
 	@$(BIN)/gpudiag report data/samples/$(CASE) -o reports/$(CASE) --strict
 
-test test-slow test-mcp: export OPENBLAS_NUM_THREADS = 1  # two workers on two cores: threads of theirs would wait for cores
+test test-slow test-all test-mcp: export OPENBLAS_NUM_THREADS = 1  # two workers on two cores: threads of theirs would wait for cores
 
 test: $(READY)
 	@$(BIN)/python -m pytest -q -n 2 --dist worksteal -m "not slow" $(ARGS)
@@ -74,6 +75,9 @@ gallery: $(READY)
 
 test-slow: $(READY)
 	@$(BIN)/python -m pytest -q -n 2 --dist worksteal -m "slow" $(ARGS)
+
+test-all: $(READY)
+	@$(BIN)/python -m pytest -q -n 2 --dist worksteal $(ARGS)
 
 test-mcp: $(READY)
 	@PIP_CONSTRAINT= $(BIN)/python -m pip install --quiet --disable-pip-version-check $(CONSTRAINTS:%=-c %) -e '.[mcp]'

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import hashlib
+import math
 import os
 import pickle
 import shutil
@@ -31,6 +32,22 @@ def pytest_configure(config: pytest.Config) -> None:
     if "GPUDIAG_TEST_REPORTS" not in os.environ:
         os.environ["GPUDIAG_TEST_REPORTS"] = folder = tempfile.mkdtemp(prefix="gpudiag-reports-")
         config.add_cleanup(lambda: (os.environ.pop("GPUDIAG_TEST_REPORTS"), shutil.rmtree(folder)))
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """``make test-slow`` runs a third of the cases of a test that is marked ``many``, the same ones each time."""
+    if config.getoption("markexpr") != "slow":
+        return
+    cases: dict[str, list[pytest.Item]] = {}
+    for item in items:
+        if item.get_closest_marker("many"):
+            cases.setdefault(item.nodeid.partition("[")[0], []).append(item)
+    left = set[pytest.Item]()
+    for several in cases.values():
+        several.sort(key=lambda item: hashlib.sha256(item.nodeid.encode()).digest())
+        left.update(several[math.ceil(len(several) / 3) :])
+    config.hook.pytest_deselected(items=sorted(left, key=items.index))
+    items[:] = [item for item in items if item not in left]
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:

@@ -93,6 +93,7 @@ def test_inspect_fits(printed: Callable[..., str], samples: Path, name: str, wid
     assert too_wide(printed(width, "inspect", samples / name), width) == []
 
 
+@pytest.mark.many
 @pytest.mark.slow
 @pytest.mark.parametrize("width", [60, 80])
 @pytest.mark.parametrize("name", RUNS)
@@ -113,6 +114,7 @@ def test_a_comparison_fits(printed: Callable[..., str], samples: Path, pair: tup
     assert too_wide(text, width) == [] and "…" not in text
 
 
+@pytest.mark.many
 @pytest.mark.slow
 @pytest.mark.parametrize("name", REAL)
 def test_real_files_fit(printed: Callable[..., str], corpus: Path, name: str) -> None:

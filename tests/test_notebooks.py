@@ -70,6 +70,7 @@ def test_run_report_shows_every_section_in_order() -> None:
     assert shown == list(SECTIONS)
 
 
+@pytest.mark.many
 @pytest.mark.slow
 @pytest.mark.parametrize("name", SAMPLES)
 def test_run_report_fits_every_sample(name: str) -> None:

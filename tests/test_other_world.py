@@ -60,6 +60,7 @@ def test_killed_workers(seed: int) -> None:
     assert found["held"] and found["complete"] < 15
 
 
+@pytest.mark.many
 @pytest.mark.parametrize("number", range(len(accuracy_faults.FAULTS)), ids=list(accuracy_faults.FAULTS))
 def test_planted_faults_are_found_at_their_price(number: int) -> None:
     found = accuracy_faults.faulty_result(100 * len(accuracy_faults.FAULTS) + number)
@@ -74,6 +75,7 @@ def test_one_more_at_once_brings_what_is_said(seed: int) -> None:
     assert found["same 1"] and found["others 1"]
 
 
+@pytest.mark.many
 @pytest.mark.parametrize("seed", range(BLOCK, BLOCK + 12))
 def test_memory_of_single_trials(seed: int) -> None:
     """All lengths of trials, and all ways of taking memory."""

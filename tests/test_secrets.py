@@ -171,6 +171,7 @@ def seen(folder: Path, *texts: str) -> str:
     return "\n".join([*texts, *(str(path.relative_to(folder)) for path in sorted(folder.rglob("*"))), *written])
 
 
+@pytest.mark.many
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "command",

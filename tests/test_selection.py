@@ -138,6 +138,7 @@ def test_trials_by_value_by_list_and_by_test() -> None:
         run.trials_where(state="FAILED")
 
 
+@pytest.mark.many
 @pytest.mark.parametrize(
     "case",
     [

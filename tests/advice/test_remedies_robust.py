@@ -43,6 +43,7 @@ def diagnosed(request: pytest.FixtureRequest) -> Diagnosis:
     return diagnose(replace(run, info=replace(run.info, settings=STATED, dataloader=LOADER)))
 
 
+@pytest.mark.many
 @pytest.mark.slow
 @pytest.mark.parametrize("item", REMEDIES, ids=lambda item: item.id)
 def test_a_remedy_proposes_something_sound_or_nothing(item: Remedy, diagnosed: Diagnosis) -> None:

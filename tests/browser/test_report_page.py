@@ -17,6 +17,9 @@ WIDE = """[...document.querySelectorAll('.gd-scroll')]
     .filter(box => box.scrollWidth > box.clientWidth).map(box => box.ariaLabel)"""
 BY_HAND = "() => { document.execCommand = () => { window.held = document.activeElement.value; return true; }; }"
 SIZES = [(1280, 900), (820, 1100), (390, 844)]
+WIDE_AND_NARROW = pytest.mark.parametrize("page", SIZES[::2], ids=["1280", "390"], indirect=True)
+ANY_SIZE = pytest.mark.parametrize("page", SIZES[:1], ids=["1280"], indirect=True)
+"""What does not depend on the width."""
 
 
 FITS = """[...document.querySelectorAll('.gd-figure:not(.gd-tl-still) .gd-pan')]
@@ -124,6 +127,7 @@ def test_code_is_copied_as_it_stands_in_the_recommendation(browser) -> None:
     page.close()
 
 
+@ANY_SIZE
 def test_code_is_copied_at_a_click(page) -> None:
     page.evaluate("() => { window.held = []; navigator.clipboard.writeText = async (text) => { held.push(text); }; }")
     page.evaluate("document.querySelectorAll('details').forEach(d => d.open = true)")
@@ -133,6 +137,7 @@ def test_code_is_copied_at_a_click(page) -> None:
     assert page.evaluate("held") == [code.locator("pre").inner_text().rstrip()]
 
 
+@ANY_SIZE
 def test_the_clipboard_is_reached_without_its_modern_way(page) -> None:
     page.evaluate("() => { navigator.clipboard.writeText = () => Promise.reject(new Error('no')); }")
     page.evaluate(
@@ -144,6 +149,7 @@ def test_the_clipboard_is_reached_without_its_modern_way(page) -> None:
     assert len(page.evaluate("held")) > 10 and page.locator("textarea").count() == 0
 
 
+@WIDE_AND_NARROW
 def test_the_tab_key_stops_at_what_can_be_used(page) -> None:
     page.wait_for_timeout(200)
     odd = """[...document.querySelectorAll('[tabindex="0"]')].filter(e => e.checkVisibility()
@@ -152,12 +158,14 @@ def test_the_tab_key_stops_at_what_can_be_used(page) -> None:
     assert page.locator("#figure-timeline .gd-pan[tabindex]").count() == 0, "it is out of sight"
 
 
+@ANY_SIZE
 def test_text_from_inputs_stays_text(page, evil: str) -> None:
     assert page.locator("h1").inner_text() == " ".join(evil.split())
     assert page.title() == evil
     assert page.locator("script").count() == 4  # data of the timeline and of the trials, and what shows each
 
 
+@ANY_SIZE
 def test_code_is_hidden_until_the_switch_is_used_by_keyboard(page) -> None:
     code = page.locator(".code").filter(has_text="gd.load_run")
     switch = page.get_by_role("switch", name="Show code")
@@ -169,6 +177,7 @@ def test_code_is_hidden_until_the_switch_is_used_by_keyboard(page) -> None:
     assert not code.is_visible()
 
 
+@WIDE_AND_NARROW
 def test_contents_lead_to_every_section(page) -> None:
     narrow = page.locator(".contents-narrow")
     if narrow.is_visible():
@@ -184,17 +193,20 @@ def test_contents_lead_to_every_section(page) -> None:
     assert len(ids) == len(set(ids))
 
 
+@ANY_SIZE
 def test_the_skip_link_comes_first(page) -> None:
     page.keyboard.press("Tab")
     assert page.evaluate("document.activeElement.className") == "skip"
 
 
+@ANY_SIZE
 def test_headings_do_not_skip_a_level(page) -> None:
     levels = page.evaluate("[...document.querySelectorAll('main :is(h1,h2,h3,h4)')].map(h => +h.tagName[1])")
     assert levels[0] == 1 and levels.count(1) == 1
     assert all(later - earlier <= 1 for earlier, later in pairwise(levels))
 
 
+@ANY_SIZE
 def test_figures_have_a_text_alternative_and_are_drawn(page) -> None:
     images = page.locator("main img")
     assert images.count() >= 6
@@ -203,6 +215,7 @@ def test_figures_have_a_text_alternative_and_are_drawn(page) -> None:
         assert image.evaluate("i => i.complete && i.naturalWidth > 0")
 
 
+@WIDE_AND_NARROW
 def test_text_stands_out_from_its_ground_in_light_and_dark(page, contrast: str) -> None:
     for scheme in ("light", "dark"):
         page.emulate_media(color_scheme=scheme)
@@ -210,6 +223,7 @@ def test_text_stands_out_from_its_ground_in_light_and_dark(page, contrast: str) 
         assert poor == [], scheme
 
 
+@ANY_SIZE
 def test_paper_shows_the_report_and_not_the_controls(page) -> None:
     page.emulate_media(media="print")
     assert not page.locator(".bar").is_visible() and not page.locator(".contents").is_visible()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +18,7 @@ from gpudiag.diagnosis import diagnose
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
-LOOKS = list(product((1280, 390), ("light", "dark")))
+LOOKS = [(1280, "light"), (390, "dark")]
 LINKS = """targets => { for (const target of targets) {
   const button = document.createElement("button");
   button.dataset.gdGoto = target; button.textContent = target; button.className = "test";

@@ -81,6 +81,7 @@ def test_every_study_alone(corpus: Path) -> None:
     assert told >= 80
 
 
+@pytest.mark.many
 @pytest.mark.parametrize("log", LOGS)
 def test_studies_over_the_memory_of_another_job(corpus: Path, log: str) -> None:
     """Nothing in such a log moves with the trials: that is found out, but for one study by chance; no trial is given

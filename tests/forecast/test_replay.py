@@ -35,6 +35,7 @@ def cut_by_optuna(pruner: str, n: int, epochs: int, direction: str, seed: int) -
     return told.groupby("trial").size().to_dict()
 
 
+@pytest.mark.many
 @pytest.mark.slow
 @pytest.mark.parametrize("direction", ["minimize", "maximize"])
 @pytest.mark.parametrize("pruner", SPECS)

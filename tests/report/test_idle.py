@@ -34,6 +34,7 @@ def idle_pct(name: str) -> float:
     return 100 * sum(held.seconds().get(cell, 0.0) for cell in IDLE) / held.total_gpu_s
 
 
+@pytest.mark.many
 @pytest.mark.slow
 @pytest.mark.parametrize("name", RUNS)
 def test_the_table_of_gpus_and_the_table_of_gpu_time_have_one_idle_share(name: str) -> None:
@@ -53,6 +54,7 @@ def test_the_number_at_the_top_is_that_of_the_table(name: str) -> None:
     assert all(found.group(1) == share(idle_pct(name)) for found in said if found)
 
 
+@pytest.mark.many
 @pytest.mark.slow
 @pytest.mark.parametrize("name", RUNS)
 def test_the_page_says_idle_of_no_other_share(name: str) -> None:

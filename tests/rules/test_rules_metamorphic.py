@@ -126,9 +126,10 @@ def thinned(run: Run, step: int, first: int) -> Run:
     return run.map_tables(change)
 
 
+@pytest.mark.many
 @pytest.mark.slow
 @FAULTY
-@pytest.mark.parametrize(("step", "first"), [(2, 0), (2, 1), (3, 1)])
+@pytest.mark.parametrize(("step", "first"), [(2, 1), (3, 1)])
 def test_another_sampling_period_finds_the_same_or_says_that_it_cannot_tell(
     planted: Fault, step: int, first: int
 ) -> None:
@@ -180,6 +181,7 @@ def written(run: Run, style: Mapping[str, tuple[str, Callable[[float], str]]], p
     return replace(run, gpu=read_telemetry(path, timezone="UTC").gpu)
 
 
+@pytest.mark.many
 @pytest.mark.slow
 @FAULTY
 def test_units_of_the_log_do_not_matter(planted: Fault, tmp_path: Path) -> None:
@@ -290,6 +292,7 @@ def test_deleting_data_never_clears_what_was_not_assessed_of_a_healthy_run(seed:
     assert not wrong, "\n".join(wrong)
 
 
+@pytest.mark.many
 @pytest.mark.slow
 @FAULTY
 def test_deleting_data_never_clears(planted: Fault) -> None:

@@ -196,6 +196,7 @@ def test_compression_changes_nothing(sample: Sample, pack: object, tmp_path: Pat
     read_or_refuse(sample, packed[: len(packed) * 2 // 3], tmp_path)
 
 
+@pytest.mark.many
 @pytest.mark.slow
 @over(FILES)
 def test_a_cut_anywhere_costs_at_most_the_torn_rows(sample: Sample, tmp_path: Path) -> None:

@@ -179,6 +179,7 @@ def test_names_and_texts_of_every_language(kind: str, whole: dict[str, Path]) ->
     assert set(read(kind, whole[kind]).trials["study"]) == ({"größe/学習 1"} if named else {kind})
 
 
+@pytest.mark.many
 @pytest.mark.slow
 @kinds
 def test_a_file_cut_anywhere(kind: str, whole: dict[str, Path], tmp_path: Path) -> None:
@@ -229,6 +230,7 @@ def test_garbage_behind_a_good_beginning(kind: str, whole: dict[str, Path], tmp_
                 assert "\n" not in str(error)
 
 
+@pytest.mark.many
 @pytest.mark.slow
 @kinds
 def test_bytes_changed_at_random(
