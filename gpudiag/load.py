@@ -17,7 +17,7 @@ from gpudiag._run.sound import sound
 from gpudiag.alignment import apply_clock, establish_clock
 from gpudiag.errors import ConfigError, InputError, InputNotFound, expected
 from gpudiag.manifest import MANIFEST, GpuOverride, Manifest, read_manifest
-from gpudiag.readers._io.url import is_url, shown
+from gpudiag.readers._io.url import is_address, is_url, shown
 from gpudiag.readers._shape.merge_telemetry import merge as merge_telemetry
 from gpudiag.readers._studies.merge_trials import merge as merge_trials
 from gpudiag.readers.base import ReadOptions, Telemetry, Trials, check_columns
@@ -89,8 +89,9 @@ def load_run(
     (200, ['0'])
 
     Args:
-        source: a folder, a run.toml, a file, a storage URL, a list of files and URLs, an ``optuna.Study``, or a
-            DataFrame of samples or of trials; empty where the inputs are named by kind.
+        source: a folder, a run.toml, a file, a storage URL, a tracker's run such as ``mlflow:RUN_ID``, a list of
+            files and URLs, an ``optuna.Study``, or a DataFrame of samples or of trials; empty where the inputs are
+            named by kind.
         telemetry: logs of GPU metrics; text may name several, with commas between them.
         trials: a study's file or storage URL, a trial table, or an ``optuna.Study``.
         artifacts: task logs, training logs and result files.
@@ -132,11 +133,22 @@ def load_run(
     inputs = by_kind or [(one, "") for one in sources]
     if not inputs:
         raise InputError("a run needs at least one input; give telemetry files, trials, or both.")
+    if sum(is_address(one) for one, _ in inputs) > 1:
+        raise ConfigError(f"got several runs of trackers ({_all_shown(sources)}); load them one by one.")
     manifest = Manifest().model_copy(update=stated)
     options = _options(manifest)
-    intakes = [_expect(take(one, options), one, role) for one, role in inputs]
+    intakes: list[Intake] = []
+    for one, role in inputs:
+        if is_address(one) and not role:
+            from gpudiag._load.tracked.intakes import take_tracked
+
+            tracked = take_tracked(one, options)
+            intakes += tracked.intakes
+            manifest = Manifest.model_validate(tracked.stated).model_copy(update=stated)
+        else:
+            intakes.append(_expect(take(one, options), one, role))
     refuse_sessions_apart(intakes, _all_shown([one for one, _ in inputs]))
-    return _assemble(intakes, manifest, name or name_of([one for one, _ in inputs], study), options)
+    return _assemble(intakes, manifest, manifest.name or name_of([one for one, _ in inputs], study), options)
 
 
 def load_part(folder: Path, files: Sequence[str], timezone: Zone = None, *, since: str = "", before: str = "") -> Run:

@@ -16,7 +16,7 @@ from gpudiag.manifest import MANIFEST, Manifest, read_manifest
 from gpudiag.plain_data import TIME, JsonObject, plain_object
 from gpudiag.readers._io.problems import Problem
 from gpudiag.readers._io.source import Source
-from gpudiag.readers._io.url import is_url, scheme_of, shown, sqlite_path
+from gpudiag.readers._io.url import is_address, is_url, scheme_of, shown, sqlite_path
 from gpudiag.readers.base import ReadOptions
 from gpudiag.timezones import parse_zone
 
@@ -40,7 +40,10 @@ def inspect(
     """
     given = ReadOptions(parse_zone(timezone), columns, period_s, study)
     for path in paths:
-        if is_url(path) or not Path(path).is_dir():
+        if is_address(path):
+            progress(shown(path))
+            yield from _of_tracker(path, given)
+        elif is_url(path) or not Path(path).is_dir():
             progress(shown(path))
             yield try_take(path, given).record
         else:
@@ -52,6 +55,15 @@ def inspect(
             for one in _inputs_of(folder, manifest):
                 progress(shown(one.path if isinstance(one, Source | Unopened) else one))
                 yield try_take(one, options).record
+
+
+def _of_tracker(address: str, given: ReadOptions) -> list[InputRecord]:
+    from gpudiag._load.tracked.intakes import take_tracked
+
+    try:
+        return [intake.record for intake in take_tracked(address, given).intakes]
+    except InputError as error:
+        return [InputRecord(address, "unknown", error=str(error))]
 
 
 def _inputs_of(folder: Path, manifest: Manifest) -> Iterator[Source | Unopened | str | Path]:

@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
-from types import ModuleType, SimpleNamespace
+from types import ModuleType
 from typing import Any
 
 import pytest
-
-
-class MlflowError(Exception):
-    """In place of ``mlflow.exceptions.MlflowException``."""
+from mlflowserver import MlflowError, mlflow_in_place
 
 
 class Client:
@@ -36,17 +32,8 @@ class Client:
 
 @pytest.fixture
 def mlflow(monkeypatch: pytest.MonkeyPatch) -> Iterator[ModuleType]:
-    made, entities, errors = (ModuleType(name) for name in ("mlflow", "mlflow.entities", "mlflow.exceptions"))
-    made.MlflowClient = Client  # type: ignore[attr-defined]
-    made.tracking = SimpleNamespace(is_tracking_uri_set=lambda: True)  # type: ignore[attr-defined]
-    entities.Metric = lambda key, value, timestamp, step: SimpleNamespace(key=key, value=value)  # type: ignore[attr-defined]
-    entities.RunTag = lambda key, value: SimpleNamespace(key=key, value=value)  # type: ignore[attr-defined]
-    errors.MlflowException = MlflowError  # type: ignore[attr-defined]
-    for module in (made, entities, errors):
-        monkeypatch.setitem(sys.modules, module.__name__, module)
-    sys.modules.pop("gpudiag.trackers.mlflow", None)  # it keeps the client that it was imported with
-    yield made
-    sys.modules.pop("gpudiag.trackers.mlflow", None)
+    with mlflow_in_place(monkeypatch, Client()) as made:
+        yield made
 
 
 def options(samples: Path, run: str) -> list[object]:

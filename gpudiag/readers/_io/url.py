@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import TypeGuard
 from urllib.parse import quote, unquote
 
 from gpudiag.errors import InputError
 
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")
+_ADDRESS = re.compile(r"(mlflow|trackio|wandb):[^/\s]")
+"""How a run of a tracker is named."""
 _MISTYPED = r"(?:postgres(?:ql)?|mysql|mariadb|rediss?|oracle|mssql)(?:\+\w+)?(?::/?|//?)"
 """How the URL of a database begins where a colon or a slash was left out."""
 BEGINNING = re.compile(rf"([A-Za-z][A-Za-z0-9+.-]+:/+|{_MISTYPED}(?=[^\s@]*:\S*@|[^/\s]*@))", re.I)
@@ -25,8 +28,18 @@ _IN_TEXT = re.compile(
 
 
 def is_url(source: object) -> bool:
-    """True for a storage URL such as ``sqlite:///optuna.db`` or ``postgresql://...``."""
-    return isinstance(source, str) and bool(_URL.match(source))
+    """True for a storage URL such as ``sqlite:///optuna.db`` or ``postgresql://...``, and for a tracker's address."""
+    return isinstance(source, str) and (bool(_URL.match(source)) or is_address(source))
+
+
+def is_address(source: object) -> TypeGuard[str]:
+    """True for a run of a tracker of experiments, such as ``mlflow:RUN_ID``, unless a file or folder is called so."""
+    if not isinstance(source, str) or not _ADDRESS.match(source):
+        return False
+    try:
+        return not Path(source).exists()
+    except (OSError, ValueError):  # too long, or with characters that no name has
+        return True
 
 
 def scheme_of(url: str) -> str:
@@ -37,6 +50,8 @@ def scheme_of(url: str) -> str:
 def shown(given: object) -> str:
     """An input as it may be printed, kept or used as a name: a URL without its password, anything else as it is."""
     text = str(given)
+    if is_address(text):
+        return without_passwords(text)
     if is_url(text):
         return show_url(text)
     found = BEGINNING.match(text.lstrip())
@@ -77,6 +92,8 @@ def _shown_place(rest: str, scheme: str) -> str:
 
 def name_of_url(url: str, study: str = "") -> str:
     """A name for what lies at a URL: of its file or database, else the study's, else kind and host; never a user's."""
+    if is_address(url):
+        return without_passwords(url).replace(":", "-", 1)
     scheme, _, rest = show_url(url).partition("://")
     address, _, path = rest.rpartition("@")[2].partition("?")[0].partition("/")
     database = Path(unquote(path)).stem
@@ -112,6 +129,12 @@ def without_secrets(text: str, url: str) -> str:
 def without_passwords(text: str) -> str:
     """``text`` without what looks like the password of a URL."""
     return _IN_TEXT.sub(lambda found: f"{found[1]}{HIDDEN}@" if found[1] else f"{found[2]}{HIDDEN}", text)
+
+
+def first_line(error: Exception) -> str:
+    """What an error of another library says, in one line and without passwords."""
+    text = str(error).strip()
+    return without_passwords(text.splitlines()[0] if text else type(error).__name__)
 
 
 def sqlite_path(url: str) -> Path:

@@ -76,12 +76,18 @@ def stamp_of_object(said: Mapping[str, Any]) -> str:
 
 
 def _trains(said: Mapping[str, Any]) -> bool:
-    names = [name.lower() for name in said]
-    return (
-        _is_ours(said)
-        or any(name in _RATE for name in names)
-        or any("loss" in name and not any(word in name for word in _EVALUATION) for name in names)
-    )
+    return _is_ours(said) or any(map(is_of_training, said))
+
+
+def is_of_training(name: str) -> bool:
+    """Whether training steps log a metric of this name: a loss that is not of an evaluation, or a learning rate."""
+    name = name.lower()
+    return name in _RATE or ("loss" in name and not is_of_evaluation(name))
+
+
+def is_of_evaluation(name: str) -> bool:
+    """Whether the name says that an evaluation logged it."""
+    return any(word in name.lower() for word in _EVALUATION)
 
 
 def _is_ours(said: Mapping[str, Any]) -> bool:

@@ -28,7 +28,7 @@ NAME = "MLflow metrics"
 DATABASE_NAME = "MLflow database"
 NOTE = "MLflow writes means over each logging interval (10 s by default): peaks within an interval do not show."
 
-_FOLDER = "metrics/system"
+FOLDER = "metrics/system"
 _GPU_METRIC = re.compile(r"gpu_(\d+)_(\w+)")
 _MIB_PER_MB = 1e6 / 2**20
 _GPU_COLUMNS = {
@@ -50,11 +50,12 @@ MetricValue = tuple[str, int, float]
 
 def recognises(source: Source) -> bool:
     """A run folder of a file store that holds system metrics."""
-    folder = source.path / _FOLDER
-    return source.is_dir and folder.is_dir() and any(_is_metric(path.name) for path in folder.iterdir())
+    folder = source.path / FOLDER
+    return source.is_dir and folder.is_dir() and any(is_system_metric(path.name) for path in folder.iterdir())
 
 
-def _is_metric(name: str) -> bool:
+def is_system_metric(name: str) -> bool:
+    """Whether a column of a run holds it; ``name`` without ``system/``."""
     match = _GPU_METRIC.fullmatch(name)
     return name in _HOST_COLUMNS or (match is not None and match[2] in _GPU_COLUMNS)
 
@@ -107,8 +108,8 @@ def _is_moment(at: object) -> bool:
 
 def _of_files(source: Source, log: ProblemLog) -> Iterator[MetricValue]:
     """One file a metric, one line ``epoch_ms value step`` a value."""
-    for path in sorted((source.path / _FOLDER).iterdir()):
-        if not _is_metric(path.name):
+    for path in sorted((source.path / FOLDER).iterdir()):
+        if not is_system_metric(path.name):
             continue
         for line, text in enumerate(path.read_text(encoding="utf-8", errors="replace").splitlines(), start=1):
             try:

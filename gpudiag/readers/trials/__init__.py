@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from gpudiag.errors import InputError
 from gpudiag.readers._io.source import Source
-from gpudiag.readers._io.url import is_url, scheme_of, show_url, sqlite_path
+from gpudiag.readers._io.url import is_address, is_url, scheme_of, show_url, shown, sqlite_path
 from gpudiag.readers.base import Reader, ReadOptions, Trials, choose, refuse
 from gpudiag.readers.trials import journal_file, optuna_sqlite, trials_csv, trials_json, trials_parquet
 from gpudiag.timezones import parse_zone
@@ -75,6 +75,8 @@ def read_trials(
 
 def read_url(url: str, options: ReadOptions) -> Trials:
     """Read every study, or the one named, of the storage at a URL."""
+    if is_address(url):
+        raise InputError(f"{shown(url)}: is a run of a tracker; give it as the run itself, not as one of its inputs.")
     scheme = scheme_of(url)
     if scheme == "sqlite":
         return _read_file(sqlite_path(url), options)

@@ -16,7 +16,7 @@ from gpudiag.files import write
 from gpudiag.load import locate
 from gpudiag.manifest import MANIFEST, Manifest, read_manifest
 from gpudiag.readers._io.source import Source
-from gpudiag.readers._io.url import is_url, shown
+from gpudiag.readers._io.url import is_address, is_url, shown
 from gpudiag.readers.identify import identify
 from gpudiag.report._notebook.locate import find_notebook, shipped_notebooks
 from gpudiag.report._notebook.parameters import Given, Parameters, check_parameters
@@ -158,6 +158,8 @@ def _absolute(run: str | Path) -> str:
 def inputs_by_kind(source: str | Path | Sequence[str | Path]) -> Parameters:
     """The inputs of a run by kind, as run.toml names them or as their content says; no table is read."""
     single = [source] if isinstance(source, str | Path) else list(source)
+    if all(map(is_address, single)):
+        return {"telemetry": [], "trials": "", "artifacts": [], **_layout(Manifest())}
     if not is_whole(single[0]):
         return _sorted_out(single, _layout(Manifest()))
     run = Path(single[0])

@@ -1,0 +1,195 @@
+"""A run of MLflow, from the server that ``MLFLOW_TRACKING_URI`` names, by calls that read."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from gpudiag._load.tracked.tracked_run import Point, TrackedRun
+from gpudiag.errors import ConfigError, InputError, PackageMissing
+from gpudiag.readers._io.url import first_line, without_passwords
+from gpudiag.readers.telemetry.mlflow import FOLDER, is_system_metric
+
+try:
+    import mlflow
+    from mlflow.exceptions import MlflowException
+except ModuleNotFoundError:
+    raise PackageMissing("mlflow:RUN_ID needs MLflow: pip install 'gpudiag[mlflow]'.") from None
+
+ARTIFACTS = "gpudiag"
+"""Below it lies what gpudiag put there itself."""
+LOCAL = ("mlflow.db", "mlruns")
+"""What MLflow takes, and would make, in the working folder where it was told of no server."""
+SYSTEM = "system/"
+PARENT = "mlflow.parentRunId"
+MOST_BYTES, MOST_BYTES_EACH = 256 * 2**20, 64 * 2**20
+MOST_ARTIFACTS = 2000
+_NODE = re.compile(r"(?:([^/]+)/)?(\w+)")
+_GPU = re.compile(r"gpu_(\d+)_(\w+)")
+
+
+def client() -> Any:
+    """MLflow's client. Raises ConfigError where it was told of no server."""
+    if not mlflow.tracking.is_tracking_uri_set() and not any(Path(name).exists() for name in LOCAL):
+        raise ConfigError("no server of MLflow is known; set MLFLOW_TRACKING_URI to the address that it has.")
+    return mlflow.MlflowClient()
+
+
+def fetch(run: str, folder: Path) -> TrackedRun:
+    """The run with its metrics, parameters and tags; its artifacts and system metrics lie in ``folder``.
+
+    The runs that were started within it are its trials. Raises InputError where there is no such run, or where the
+    server does not answer.
+    """
+    try:
+        return _fetch(client(), run, folder)
+    except (MlflowException, OSError) as error:
+        raise InputError(
+            f"mlflow:{without_passwords(run)}: MLflow does not give the run: {first_line(error)}"
+        ) from error
+
+
+def _fetch(server: Any, run: str, folder: Path) -> TrackedRun:
+    found = server.get_run(run)
+    experiment = server.get_experiment(found.info.experiment_id).name
+    children = list(_children(server, found))
+    notes = [*_system_metrics(server, [found, *children], folder), *_artifacts(server, found.info.run_id, folder)]
+    tags = found.data.tags
+    commit = tags.get("mlflow.source.git.commit")
+    return TrackedRun(
+        found.info.run_name or run,
+        [_task(one, experiment) for one in children or [found]],
+        {name: _history(server, found, name) for name in _own(found)},
+        {
+            "user": tags.get("mlflow.user", ""),
+            "project": experiment,
+            **({"settings": {"commit": commit}} if commit else {}),
+        },
+        tuple(notes),
+    )
+
+
+def _children(server: Any, run: Any) -> Iterator[Any]:
+    """Runs within the run, in the order of their starts."""
+    token = None
+    while True:
+        page = server.search_runs(
+            [run.info.experiment_id],
+            f"tags.`{PARENT}` = '{run.info.run_id}'",
+            order_by=["attributes.start_time ASC"],
+            page_token=token,
+        )
+        yield from page
+        token = page.token
+        if not token:
+            return
+
+
+def _task(run: Any, experiment: str) -> Mapping[str, Any]:
+    times = {"start": run.info.start_time, "end": run.info.end_time}
+    tags = {name: text for name, text in run.data.tags.items() if not name.startswith(("mlflow.", f"{ARTIFACTS}."))}
+    metrics = {name: run.data.metrics[name] for name in _own(run)}
+    return {
+        "name": run.info.run_name or run.info.run_id,
+        "experiment": experiment,
+        "status": run.info.status,
+        **{name: at / 1000 for name, at in times.items() if at},
+        "parameters": {name: _number(text) for name, text in run.data.params.items()},
+        "metrics": {name: value for name, value in metrics.items() if math.isfinite(value)},
+        "tags": tags,
+        "run_id": run.info.run_id,
+    }
+
+
+def _own(run: Any) -> list[str]:
+    """Names of the metrics that the training logged."""
+    return [name for name in run.data.metrics if not name.startswith((SYSTEM, f"{ARTIFACTS}."))]
+
+
+def _number(text: str) -> float | str:
+    """A parameter, which MLflow keeps as text."""
+    try:
+        value = float(text)
+    except ValueError:
+        return text
+    if not math.isfinite(value):
+        return text
+    return int(value) if text.lstrip("-").isdigit() else value
+
+
+def _history(server: Any, run: Any, name: str) -> Sequence[Point]:
+    return [(one.timestamp / 1000, one.value, one.step) for one in server.get_metric_history(run.info.run_id, name)]
+
+
+def _system_metrics(server: Any, runs: Sequence[Any], folder: Path) -> Iterator[str]:
+    """System metrics as files of a file store: those of the first run if it has some, else of all, since each logs
+    every GPU of its machine. Yields what is to be said of them.
+
+    Where names begin with a node's id, the GPUs of the nodes are numbered one node after the other.
+    """
+    logged = [(run, node, name) for run in runs for node, name in _system_names(run)]
+    taken = [one for one in logged if one[0] is runs[0]] or logged
+    if not taken:
+        return
+    first, total = {}, 0
+    for node in sorted({node for _, node, _ in taken}):
+        indices = [int(gpu[1]) for _, of, name in taken if of == node and (gpu := _GPU.fullmatch(name))]
+        first[node], total = total, total + max(indices, default=-1) + 1
+    (folder / "system" / FOLDER).mkdir(parents=True)
+    for run, node, name in taken:
+        gpu = _GPU.fullmatch(name)
+        if gpu is None and len(first) > 1:
+            continue  # of one host among several
+        points = server.get_metric_history(run.info.run_id, f"{SYSTEM}{node}/{name}" if node else SYSTEM + name)
+        called = name if gpu is None else f"gpu_{first[node] + int(gpu[1])}_{gpu[2]}"
+        with (folder / "system" / FOLDER / called).open("a", encoding="utf-8") as file:
+            file.writelines(f"{one.timestamp} {one.value!r} {one.step}\n" for one in points)
+    if len(first) > 1:
+        numbered = ", ".join(f"{node} from {number}" for node, number in first.items())
+        yield f"GPUs are numbered one node after the other ({numbered}); CPU and RAM of several nodes are not read."
+
+
+def _system_names(run: Any) -> list[tuple[str, str]]:
+    """Node, '' for none, and name of each system metric that is read."""
+    found = (_NODE.fullmatch(name.removeprefix(SYSTEM)) for name in run.data.metrics if name.startswith(SYSTEM))
+    return sorted((match[1] or "", match[2]) for match in found if match and is_system_metric(match[2]))
+
+
+def _artifacts(server: Any, run: str, folder: Path) -> Iterator[str]:
+    """The run's files, smallest first, but for models, gpudiag's own and large ones; yields what was left."""
+    listed = sorted(_listed(server, run), key=lambda one: (one.file_size or 0, one.path))
+    room, left = MOST_BYTES, []
+    for one in listed:
+        if one.file_size is None or one.file_size > min(room, MOST_BYTES_EACH):
+            left.append(one.path)
+            continue
+        room -= one.file_size
+        into = folder / "artifacts"
+        into.mkdir(exist_ok=True)
+        server.download_artifacts(run, one.path, str(into))
+    if len(listed) >= MOST_ARTIFACTS:
+        yield f"The run has more artifacts than the {MOST_ARTIFACTS:,} that are looked at."
+    if left:
+        named = ", ".join(left[:3]) + (", ..." if len(left) > 3 else "")
+        yield f"Artifacts that are large, or of unknown size, were not read: {named}."
+
+
+def _listed(server: Any, run: str) -> list[Any]:
+    found: list[Any] = []
+    pending: list[str | None] = [None]
+    while pending and len(found) < MOST_ARTIFACTS:
+        here = [one for one in server.list_artifacts(run, pending.pop(0)) if _is_within(one.path)]
+        if any(PurePosixPath(one.path).name == "MLmodel" for one in here):
+            continue
+        found += [one for one in here if not one.is_dir]
+        pending += [one.path for one in here if one.is_dir and one.path != ARTIFACTS]
+    return found[:MOST_ARTIFACTS]
+
+
+def _is_within(path: str) -> bool:
+    """Whether a path that a server states leads nowhere else."""
+    parts = PurePosixPath(path).parts
+    return bool(parts) and not path.startswith("/") and not {"..", "\\"} & {*parts, *path}
