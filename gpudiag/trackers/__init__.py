@@ -1,7 +1,7 @@
 """Where a report goes beside the run that a tracker of experiments keeps, one file a tracker.
 
-A tracker has ``publish(run, files, document)``: six numbers and the verdict onto the run, the files of the report into
-its artifacts. An earlier report of gpudiag there is replaced, and nothing else is touched.
+A tracker has ``publish(run, files, document)``: six numbers and the verdict onto the run, and the files of the report.
+An earlier report of gpudiag there is replaced, and nothing else is touched.
 """
 
 from __future__ import annotations
@@ -14,7 +14,8 @@ from pathlib import Path
 from gpudiag.errors import ConfigError, nearest
 from gpudiag.report.document import Document
 
-TRACKERS = ("mlflow",)
+TRACKERS = {"mlflow": "RUN_ID", "wandb": "ENTITY/PROJECT/RUN_ID", "trackio": "PROJECT/RUN"}
+"""By name, how each calls a run."""
 Publish = Callable[[Sequence[Path], Document], str]
 
 
@@ -30,4 +31,7 @@ def publisher(to: str) -> Publish:
         raise ConfigError(f"--to takes TRACKER:RUN, such as mlflow:RUN_ID, but got '{to}'.")
     if tracker not in TRACKERS:
         raise ConfigError(f"there is no tracker '{tracker}'; {nearest(tracker, TRACKERS)}")
+    form = TRACKERS[tracker]
+    if not all(run.split("/")) or run.count("/") < form.count("/"):
+        raise ConfigError(f"--to takes {tracker}:{form}, but got '{to}'.")
     return partial(import_module(f"gpudiag.trackers.{tracker}").publish, run)
