@@ -47,8 +47,12 @@ def report(
     ] = False,
     full: Annotated[bool, typer.Option("--full", help="no section of the Markdown report is folded")] = False,
     to: Annotated[
-        str | None, typer.Option("--to", metavar="TRACKER:RUN", help="put it onto a tracker's run: mlflow:RUN_ID")
+        str | None,
+        typer.Option("--to", metavar="TRACKER:RUN", help="put it onto a run of MLflow (mlflow:RUN_ID), W&B or trackio"),
     ] = None,
+    write_study: Annotated[
+        bool, typer.Option("--write-study", help="write verdict and first finding to the run's Optuna study")
+    ] = False,
     parameter: Parameters = None,
     *,
     inputs: Inputs,
@@ -61,7 +65,7 @@ def report(
     check_given(runs, inputs.any, *(parameters.get(name) for name in INPUTS))
     if direct and notebook != RUN_REPORT:
         raise ConfigError(f"got --no-notebook and --notebook {notebook}; give one or the other.")
-    publish = _publisher(to)
+    publish = _publishers(to)
     from gpudiag._load.sources import as_runs, is_whole
     from gpudiag.report._notebook.told_faults import errors_of
     from gpudiag.report.batch import left_out, plan_jobs
@@ -72,8 +76,9 @@ def report(
         if len(planned) > 1:
             if inputs.any:
                 raise ConfigError("got several runs and single inputs as well; give one or the other.")
-            if publish is not None:
-                raise ConfigError(f"--to takes the report of one run, but got {len(planned)}.")
+            if publish or write_study:
+                option = "--to" if publish else "--write-study"
+                raise ConfigError(f"{option} takes the report of one run, but got {len(planned)}.")
             unread = [str(path) for run in whole for path in left_out(run)]
             if unread:
                 say(f"Left out, since no reader recognizes a file in them: {', '.join(unread)}", err=True)
@@ -90,6 +95,8 @@ def report(
         else:
             run = [str(planned[0].run)] if planned else runs or []
             given = _parameters(notebook, run, inputs, layout, judging, parameters)
+            if write_study:
+                publish.append(_study_writer(given))
             folder = output or Path("reports") / _name(given)
             level = _report_one(folder, notebook, given, full=full, direct=direct, publish=publish)
             faults += errors_of(folder)
@@ -100,7 +107,7 @@ def report(
 
 
 def _report_one(
-    folder: Path, notebook: str, parameters: dict[str, Any], *, full: bool, direct: bool, publish: Publish | None
+    folder: Path, notebook: str, parameters: dict[str, Any], *, full: bool, direct: bool, publish: list[Publish]
 ) -> str:
     """Make one report; returns the level of its verdict."""
     from gpudiag.report._notebook.locate import find_notebook
@@ -125,23 +132,30 @@ def _report_one(
         show(headline(made))
     for path in filter(None, files):
         say(f"  {path}")
-    if publish is not None:
+    for one in publish:
         if made is None:
-            raise ConfigError(f"--to needs the diagnosis of a run, and notebook {notebook} leaves none.")
+            raise ConfigError(f"--to and --write-study need a diagnosis, and notebook {notebook} leaves none.")
         beside = folder / f"{files.md.stem}_files"
         with spinner(console, "handing it over"):
-            where = publish([*filter(None, files), document, *([beside] if beside.is_dir() else [])], made)
+            where = one([*filter(None, files), document, *([beside] if beside.is_dir() else [])], made)
         say(f"  {where}")
     return made.headline.level if made is not None else ""
 
 
-def _publisher(to: str | None) -> Publish | None:
+def _publishers(to: str | None) -> list[Publish]:
     """What hands a report to a tracker; a wrong address, or a package that is missing, is refused before the work."""
     if to is None:
-        return None
+        return []
     from gpudiag.trackers import publisher
 
-    return publisher(to)
+    return [publisher(to)]
+
+
+def _study_writer(given: dict[str, Any]) -> Publish:
+    """What writes to the study of the run; a run without the one study that is meant is refused before the work."""
+    from gpudiag.trackers.study import study_writer
+
+    return study_writer(_inputs(given), given.get("study"))
 
 
 def _parameters(
@@ -189,9 +203,13 @@ def _name(parameters: dict[str, Any]) -> str:
         manifest = Path(run) if Path(run).is_file() else folder / MANIFEST
         named = read_manifest(manifest).name if manifest.is_file() else ""
         return folder_name(named or name_of([folder]))
-    given = [run, *(parameters.get(kind) or [] for kind in ("telemetry", "trials", "artifacts"))]
-    inputs = [one for kind in given for one in (kind if isinstance(kind, list) else [kind]) if one]
-    return folder_name(name_of(inputs, parameters.get("study")))
+    return folder_name(name_of(_inputs(parameters), parameters.get("study")))
+
+
+def _inputs(parameters: dict[str, Any]) -> list[Any]:
+    """What is read, whatever names it."""
+    kinds = (parameters.get(name) for name in INPUTS)
+    return [one for kind in kinds for one in (kind if isinstance(kind, list) else [kind]) if one]
 
 
 def _report_many(planned: list[Any], output: Path, options: list[str], jobs: int) -> str:

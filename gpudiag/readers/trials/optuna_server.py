@@ -47,7 +47,7 @@ def read_server(url: str, options: ReadOptions) -> Trials:
     shown = show_url(url)
     problems = ProblemLog()
     try:
-        with _connect(_with_driver(url)) as connection:
+        with _connect(with_driver(url)) as connection:
             database = ServerDatabase(connection)
             if not {"trials", "studies"} <= database.tables:
                 raise InputError(f"{shown}: the database has no Optuna tables (trials, studies); check its name.")
@@ -71,7 +71,7 @@ def read_server(url: str, options: ReadOptions) -> Trials:
     return out
 
 
-def _with_driver(url: str) -> URL:
+def with_driver(url: str) -> URL:
     """The URL with a driver that is installed, where it names none."""
     parsed = make_url(url.replace("postgres://", "postgresql://", 1) if url.startswith("postgres://") else url)
     if "+" in parsed.drivername or parsed.drivername not in _DRIVERS:
