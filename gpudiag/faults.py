@@ -28,8 +28,8 @@ T = TypeVar("T")
 ERROR = "ERROR"
 """Status of a part that failed."""
 REPORT = (
-    "This is a fault of gpudiag, not of your run: please report this line to its maintainers, with what the same "
-    "command prints with --debug."
+    "This is a fault of gpudiag, not of your run: please report this line, with what `gpudiag bug-report` prints of "
+    "the same run; --debug shows the whole traceback."
 )
 DEEPEST = 12
 """Frames kept of a traceback, the innermost."""

@@ -33,7 +33,7 @@ LAYERS = (
     ("diagnosis", "_diagnosis"),
     ("comparison", "export", "fleets"),
     ("schemas",),
-    ("agents", "trackers", "schedulers"),
+    ("agents", "trackers", "schedulers", "bug_report"),
     ("cli", "pytest_plugin", "__main__"),
 )
 LEVEL = {name: level for level, layer in enumerate(LAYERS) for name in layer}

@@ -23,6 +23,7 @@ from gpudiag.cli._options import taking_groups
 from gpudiag.cli._signals import Interrupted, as_interrupt
 from gpudiag.cli._stderr import Commands, complain
 from gpudiag.cli._welcome import welcome
+from gpudiag.cli.bug_report import bug_report
 from gpudiag.cli.compare import compare
 from gpudiag.cli.convert import convert
 from gpudiag.cli.demo import demo
@@ -72,6 +73,7 @@ for command in (
     mcp,
     skill,
     demo,
+    bug_report,
 ):
     app.command()(taking_groups(command))
 app.add_typer(rules_app, name="rules")

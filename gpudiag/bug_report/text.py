@@ -1,0 +1,144 @@
+"""A bug report as Markdown: what somebody can read before it is sent, which only they do."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, TypeVar
+
+from gpudiag._load.inspection import inspect
+from gpudiag._load.sources import is_whole
+from gpudiag._run.tables import InputRecord
+from gpudiag.bug_report.masked import Masked
+from gpudiag.bug_report.private import folders_of, label, masked_for
+from gpudiag.bug_report.versions import version_lines
+from gpudiag.diagnosis import Diagnosis, diagnose
+from gpudiag.errors import GpudiagError
+from gpudiag.faults import Fault, attempt, heard, strict
+from gpudiag.load import load_run
+from gpudiag.report.format import plural, safe
+from gpudiag.report.inspection import lines
+from gpudiag.rules import RULES, Status
+from gpudiag.run import Run
+
+T = TypeVar("T")
+
+HEAD = """\
+# Bug report
+
+This text is all there is, and nothing was sent. Read it, change what you like, and attach it to your report.
+
+- It holds versions, how each input was read (rows, times, states of trials), which checks found something, and of a
+  failure the place in the code.
+- It holds no contents of files, no values and names of parameters, and no names of hosts, users, studies and folders.
+  Names of files within the run stand as they are. In messages `***` stands for every word that is not gpudiag's own.
+
+## What happened
+
+(What did you run, what did you expect, and what came instead?)
+"""
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A run that is reported on: its inputs, and the options of load_run and of `gpudiag inspect`."""
+
+    inputs: Sequence[str]
+    loading: Mapping[str, Any]
+    reading: Mapping[str, Any]
+
+
+def bug_report(asked: Asked | None = None) -> str:
+    """The report, of a run where one is given; what ends its diagnosis is a part of the report and not raised."""
+    parts = [HEAD, "## Versions\n", *(f"- {line}" for line in version_lines())]
+    if asked is not None:
+        with strict(False), heard() as faults:
+            records, unlisted = _inspected(asked)
+            run, diagnosis, error = _diagnosed(asked)
+        masked = masked_for(asked.inputs, records, run)
+        parts += ["\n## Inputs\n", *_inputs(asked.inputs, records, masked)]
+        if str(unlisted) != str(error):
+            parts += _failure(unlisted, masked)
+        parts += ["\n## Diagnosis\n", *_found(diagnosis), *_failure(error, masked)]
+        for fault in faults:
+            parts += _frames(f"{masked.message(fault.part)}: {fault.type} at {fault.place}", fault, masked)
+    return "\n".join(parts).rstrip() + "\n"
+
+
+def _inspected(asked: Asked) -> tuple[list[InputRecord], GpudiagError | None]:
+    """A record of each input, and what ended the list."""
+    records: list[InputRecord] = []
+    single = [one for one in asked.inputs if not is_whole(one)]
+    try:
+        for record in inspect([*folders_of(asked.inputs), *single], **asked.reading):
+            records.append(record)
+    except GpudiagError as error:
+        return records, error
+    return records, None
+
+
+def _diagnosed(asked: Asked) -> tuple[Run | None, Diagnosis | None, GpudiagError | None]:
+    run = None
+    try:
+        run = _made(attempt("loading the run", lambda: load_run(**asked.loading)))
+        diagnosis = None if run is None else _made(attempt("the diagnosis", partial(_whole, run)))
+    except GpudiagError as error:
+        return run, None, error
+    return run, diagnosis, None
+
+
+def _made(made: T | Fault) -> T | None:
+    return None if isinstance(made, Fault) else made
+
+
+def _whole(run: Run) -> Diagnosis:
+    """The diagnosis, after the text of a report of it was made once."""
+    diagnosis = diagnose(run)
+    diagnosis.to_markdown(full=True)
+    return diagnosis
+
+
+def _inputs(inputs: Sequence[str], records: Sequence[InputRecord], masked: Masked) -> Iterator[str]:
+    """What `gpudiag inspect` says, as code."""
+    folders = folders_of(inputs)
+    for record in records:
+        shown = replace(
+            record,
+            path=masked.name(label(record.path, folders)),
+            studies=tuple(replace(one, name=str(at)) for at, one in enumerate(record.studies, start=1)),
+            problems=tuple(replace(one, kind=masked.message(one.kind), example="") for one in record.problems),
+            notes=tuple(map(masked.message, record.notes)),
+            error=None if record.error is None else masked.message(record.error),
+        )
+        yield from (f"    {safe(line)}" for line in lines(shown))
+
+
+def _found(diagnosis: Diagnosis | None) -> list[str]:
+    """Which checks of gpudiag found something, and how many did not."""
+    if diagnosis is None:
+        return []
+    known = {rule.id for rule in RULES}
+    found = [one for one in diagnosis.verdicts if one.status is Status.FOUND]
+    out = [f"- {one.severity.value}: {one.rule}" for one in found if one.rule in known]
+    if len(out) < len(found):
+        out.append(f"- {plural(len(found) - len(out), 'finding')} by rules of your own")
+    others = Counter(one.status.value for one in diagnosis.verdicts if one.status is not Status.FOUND)
+    return [*out, "- " + ", ".join(f"{n} {status.replace('_', ' ')}" for status, n in others.items())]
+
+
+def _failure(error: GpudiagError | None, masked: Masked) -> list[str]:
+    """An error that gpudiag raised on purpose, and what led to it."""
+    if error is None:
+        return []
+    out = _frames(f"{type(error).__name__}: {masked.message(str(error))}", Fault.of("", error), masked)
+    if error.__cause__ is None:
+        return out
+    cause = Fault.of("", error.__cause__)
+    return out + _frames(f"caused by {cause.type} at {cause.place}", cause, masked)
+
+
+def _frames(what: str, fault: Fault, masked: Masked) -> list[str]:
+    """A failure and the way there; a file of somebody's own rules may be called after them."""
+    return [f"- {masked.name(what)}", "", *(f"      {masked.name(frame)}" for frame in fault.trace), ""]

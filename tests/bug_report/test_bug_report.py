@@ -1,0 +1,89 @@
+"""A bug report says what failed and where, and nothing of whose run it was or what it held."""
+
+from __future__ import annotations
+
+import getpass
+import re
+import shutil
+import socket
+import sqlite3
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import gpudiag as gd
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+SECRETS = ("zoe", "node-of-zoe", "apollo", "tuning-apollo", "hunter2", "0.0271828", "quz")
+Call = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+def private(samples: Path, tmp_path: Path) -> Path:
+    """A run with a secret wherever names and values stand."""
+    folder = tmp_path / "apollo" / "zoe"
+    shutil.copytree(samples / "memory-exhaustion", folder)
+    with closing(sqlite3.connect(folder / "optuna.db")) as study, study:
+        study.execute("DELETE FROM trials WHERE number > 5")
+        study.execute("UPDATE studies SET study_name = 'tuning-apollo'")
+        study.execute("UPDATE trial_params SET param_name = param_name || '_of_apollo'")
+    stated = (folder / "run.toml").read_text(encoding="utf-8")
+    head = 'user = "zoe"\nhost = "node-of-zoe"\nproject = "apollo"\n'
+    (folder / "run.toml").write_text(head + stated.replace("search", "tuning-apollo"), encoding="utf-8")
+    (folder / "torn.csv").write_text("timestamp, index, utilization.gpu [%]\nquz@h, hunter2, 0.0271828\n")
+    return folder
+
+
+def no_secret_in(text: str) -> None:
+    own = {getpass.getuser(), socket.gethostname()}
+    assert [one for one in (*SECRETS, *own) if re.search(rf"(?<![^\W_]){re.escape(one)}(?![^\W_])", text)] == []
+
+
+@pytest.mark.slow
+def test_a_report_of_a_run_tells_how_it_was_read_and_names_nothing(gpudiag: Call, private: Path) -> None:
+    code, out, err = gpudiag("bug-report", private, "--timezone", "Asia/Taipei")
+    assert code == 0 and not err
+    no_secret_in(out)
+    assert "nothing was sent" in out and f"gpudiag {gd.__version__}, Python 3." in out and ", pandas " in out
+    run = gd.load_run(private)
+    (study,) = run.info.inputs[1].studies
+    assert f"    optuna.db: optuna-sqlite, {len(run.trials):,} rows, " in out
+    assert f"        study 1: {' '.join(f'{state} {n}' for state, n in study.states.items())}" in out
+    assert "    torn.csv: not read: looks like nvidia-smi-query-csv" in out
+    found = {one.rule for one in gd.diagnose(run).verdicts if one.status.value == "found"}
+    assert found and set(re.findall(r"^- (?:critical|warning|note): (\S+)$", out, re.MULTILINE)) == found
+
+
+def test_what_ends_a_diagnosis_is_reported_with_its_place(
+    gpudiag: Call, private: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    code, out, _ = gpudiag("bug-report", private, "--study", "quz")
+    assert code == 0 and "- StudyNotFound: optuna.db: has no study '***'" in out
+    assert re.search(r"^      gpudiag/readers/_studies/stored\.py:\d+ pick_study$", out, re.MULTILINE)
+    no_secret_in(out)
+
+    def broken(*given: Any, **named: Any) -> None:
+        raise LookupError("hunter2")
+
+    monkeypatch.setattr("gpudiag.load._assemble", broken)
+    code, out, _ = gpudiag("bug-report", private, "-o", "bug.md")
+    assert code == 0 and "bug.md" in out
+    written = (tmp_path / "bug.md").read_text(encoding="utf-8")
+    assert re.search(
+        r"^- loading the run: LookupError at test_bug_report\.py:\d+, called at gpudiag/load\.py:", written, re.M
+    )
+    no_secret_in(written)
+
+
+def test_without_a_run_it_states_versions_alone(gpudiag: Call) -> None:
+    code, out, _ = gpudiag("bug-report")
+    assert code == 0 and "## Versions" in out and "## Inputs" not in out
+
+
+@pytest.mark.parametrize(("given", "said"), [(["nope"], "no such file"), (["-o", "."], "is a folder")])
+def test_bad_usage_is_exit_2(gpudiag: Call, given: list[str], said: str) -> None:
+    code, out, err = gpudiag("bug-report", *given)
+    assert code == 2 and not out and said in err and len(err.splitlines()) == 1
