@@ -7,6 +7,8 @@
 # make test-mcp  the tests with a client of the Model Context Protocol, which needs the extra mcp
 # make test-oldest, test-newest: the tests on both ends of what is supported
 # make test-frameworks  the callbacks in trainings with the real Lightning, Hugging Face, Keras and Ray Tune, in an environment of its own
+# make dist      what is uploaded to PyPI, built and checked in an environment of its own
+# make test-dist the wheel that make dist built makes a report, far from here and with what it asks for alone
 # make samples   rebuild data/samples and the example report
 # make lab       JupyterLab on the notebooks
 # make docs      regenerate docs/rules.md, docs/remedies.md and the schemas from the code
@@ -32,7 +34,7 @@ READY := $(VENV)/ready
 
 unexport PYTHONDONTWRITEBYTECODE  # every process of the tests would compile all of gpudiag again
 
-.PHONY: report test test-slow test-all test-mcp test-oldest test-newest test-frameworks check ci lab samples docs schemas gallery accuracy bench bench-check mutants fuzz clean timeline-assets
+.PHONY: report test test-slow test-all test-mcp test-oldest test-newest test-frameworks check dist test-dist ci lab samples docs schemas gallery accuracy bench bench-check mutants fuzz clean timeline-assets
 .DEFAULT_GOAL := report
 
 $(READY): pyproject.toml $(CONSTRAINTS)
@@ -95,6 +97,22 @@ test-frameworks:
 	@PIP_CONSTRAINT= $(FRAMEWORKS)/python -m pip install --quiet --disable-pip-version-check $(CONSTRAINTS:%=-c %) -e . pytest hypothesis torch lightning transformers accelerate keras 'ray[tune]'
 	@$(FRAMEWORKS)/python -m pytest -q tests/integrations $(ARGS)
 
+DIST := .venv-dist/bin
+dist:
+	@test -x $(DIST)/python || $(PYTHON) -m venv .venv-dist
+	@PIP_CONSTRAINT= $(DIST)/python -m pip install --quiet --disable-pip-version-check build twine check-wheel-contents
+	@rm -rf dist
+	@SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct) PIP_CONSTRAINT= $(DIST)/python -m build  # the wheel is built from the sdist
+	@$(DIST)/twine check --strict dist/*
+	@$(DIST)/check-wheel-contents dist/*.whl
+
+INSTALLED := $(CURDIR)/.venv-dist/installed
+test-dist:
+	@rm -rf $(INSTALLED)
+	@$(PYTHON) -m venv $(INSTALLED)
+	@PIP_CONSTRAINT= $(INSTALLED)/bin/python -m pip install --quiet --no-compile --disable-pip-version-check dist/*.whl
+	@cd "$$(mktemp -d)" && $(INSTALLED)/bin/gpudiag demo --case healthy -o run && $(INSTALLED)/bin/gpudiag report run -o out --strict
+
 accuracy: $(READY)
 	@$(BIN)/python benchmarks/accuracy_ledger.py
 	@$(BIN)/python benchmarks/accuracy_attribution.py
@@ -139,4 +157,4 @@ ci:
 	@bash .ci/run
 
 clean:
-	rm -rf .venv .venv-oldest .venv-newest .venv-frameworks build dist .pytest_cache .mypy_cache .ruff_cache
+	rm -rf .venv .venv-oldest .venv-newest .venv-frameworks .venv-dist build dist .pytest_cache .mypy_cache .ruff_cache

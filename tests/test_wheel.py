@@ -34,8 +34,8 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return bin_folder
 
 
-def run(bin_folder: Path, folder: Path, *arguments: str) -> str:
-    command = [str(bin_folder / "gpudiag"), *arguments]
+def run(bin_folder: Path, folder: Path, *arguments: str, name: str = "gpudiag") -> str:
+    command = [str(bin_folder / name), *arguments]
     env = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
     done = subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
@@ -43,29 +43,31 @@ def run(bin_folder: Path, folder: Path, *arguments: str) -> str:
 
 
 def test_a_report_is_made_in_an_empty_folder(installed: Path, tmp_path: Path) -> None:
-    python = [str(installed / "python"), "-c", "import gpudiag; print(gpudiag.__file__)"]
-    where = subprocess.run(python, cwd=tmp_path, capture_output=True, text=True, check=True).stdout
+    where = run(installed, tmp_path, "-c", "import gpudiag; print(gpudiag.__file__)", name="python")
     assert where.startswith(str(installed.parent))
     run(installed, tmp_path, "demo", "--case", "healthy", "-o", "mine")
-    run(installed, tmp_path, "report", "mine", "-o", "out")
+    run(installed, tmp_path, "report", "mine", "-o", "out", "--strict")
     assert (tmp_path / "out" / "report.html").stat().st_size > 50_000
     assert (tmp_path / "out" / "diagnosis.json").is_file()
 
 
-def test_its_notebooks_and_schemas_came_along(installed: Path, tmp_path: Path) -> None:
+def test_every_file_came_along_and_no_other(installed: Path) -> None:
+    """Notebooks, schemas, templates, scripts of the page with their license, those for Slurm, py.typed."""
+    own = {path: path.relative_to(ROOT) for path in _files(ROOT / "gpudiag")}
+    own |= {path: Path("gpudiag") / path.relative_to(ROOT) for path in _files(ROOT / "notebooks")}
+    (site,) = installed.parent.glob("lib/python*/site-packages")
+    there = {path.relative_to(site): path.read_bytes() for path in _files(site / "gpudiag")}
+    assert there == {name: path.read_bytes() for path, name in own.items()}
+
+
+def _files(folder: Path) -> list[Path]:
+    hidden = ("__pycache__", ".ipynb_checkpoints")
+    return [path for path in folder.rglob("*") if path.is_file() and not set(hidden) & set(path.parts)]
+
+
+def test_its_notebooks_are_found(installed: Path, tmp_path: Path) -> None:
     listed = run(installed, tmp_path, "notebooks", "list")
     for notebook in (ROOT / "notebooks").glob("*.ipynb"):
         assert notebook.stem in listed
     run(installed, tmp_path, "notebooks", "copy", "tour")
     assert (tmp_path / "tour.ipynb").is_file()
-    names = {path.name for path in installed.parent.glob("lib/python*/site-packages/gpudiag/schemas/*.json")}
-    assert names == {path.name for path in (ROOT / "gpudiag" / "schemas").glob("*.json")}
-
-
-@pytest.mark.parametrize("part", ["timeline", "trial_table"])
-def test_the_scripts_of_the_page_came_along_with_their_licence(installed: Path, part: str) -> None:
-    own = ROOT / "gpudiag" / "report" / part / "assets"
-    (there,) = installed.parent.glob(f"lib/python*/site-packages/gpudiag/report/{part}/assets")
-    assert {path.name: path.read_bytes() for path in there.iterdir()} == {
-        path.name: path.read_bytes() for path in own.iterdir()
-    }
