@@ -11,7 +11,9 @@
 # make test-dist the wheel that make dist built makes a report, far from here and with what it asks for alone
 # make samples   rebuild data/samples and the example report
 # make lab       JupyterLab on the notebooks
-# make docs      regenerate docs/rules.md, docs/remedies.md and the schemas from the code
+# make docs      make docs-texts, and the site from them in docs/_build/html, with Sphinx
+# make docs-texts  regenerate docs/rules.md, docs/remedies.md and the schemas from the code
+# make docs-links  follow the links of the site that lead elsewhere, which needs a network
 # make schemas   regenerate gpudiag/schemas/*.json from the classes of the documents
 # make gallery   every figure from the samples: docs/gallery.md
 # make accuracy  the tables in benchmarks/accuracy.md and rules.md
@@ -34,7 +36,7 @@ READY := $(VENV)/ready
 
 unexport PYTHONDONTWRITEBYTECODE  # every process of the tests would compile all of gpudiag again
 
-.PHONY: report test test-slow test-all test-mcp test-oldest test-newest test-frameworks check dist test-dist ci lab samples docs schemas gallery accuracy bench bench-check mutants fuzz clean timeline-assets
+.PHONY: report test test-slow test-all test-mcp test-oldest test-newest test-frameworks check dist test-dist ci lab samples docs docs-texts docs-links schemas gallery accuracy bench bench-check mutants fuzz clean timeline-assets
 .DEFAULT_GOAL := report
 
 $(READY): pyproject.toml $(CONSTRAINTS)
@@ -65,9 +67,25 @@ samples: $(READY)
 	@$(BIN)/python -m data.make_samples data/samples
 	@$(BIN)/gpudiag report data/samples/$(CASE) -o reports/examples/$(CASE)
 
-docs: $(READY) schemas
+docs-texts: $(READY) schemas
 	@$(BIN)/gpudiag rules list --format md > docs/rules.md
 	@$(BIN)/python -m gpudiag.report.remedies > docs/remedies.md
+
+SPHINX = $(BIN)/python -m sphinx -q -W --keep-going -d docs/_build/doctrees
+
+$(VENV)/docs-ready: $(READY)
+	@$(BIN)/python -c "import myst_nb, pydata_sphinx_theme, sphinx_copybutton, sphinx_design" 2>/dev/null || \
+		PIP_CONSTRAINT= $(BIN)/python -m pip install --quiet --disable-pip-version-check $(CONSTRAINTS:%=-c %) -e '.[docs]'
+	@touch $@
+
+docs: docs-texts $(VENV)/docs-ready
+	@rm -rf docs/_build/html docs/_build/extra && mkdir -p docs/_build/extra
+	@$(SPHINX) -b html docs docs/_build/html
+	@$(BIN)/python docs/_site/links.py docs/_build/html
+
+docs-links: $(VENV)/docs-ready
+	@mkdir -p docs/_build/extra
+	@$(SPHINX) -b linkcheck docs docs/_build/linkcheck
 
 schemas: $(READY)
 	@$(BIN)/python -m gpudiag.schemas

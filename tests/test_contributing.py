@@ -69,7 +69,7 @@ class Piece:
     forgotten: tuple[Forgotten, ...] = ()
 
 
-COMMANDS = {f"make {what}": ("make", "-o", ".venv/ready", what) for what in ("docs", "gallery")}
+COMMANDS = {f"make {what}": ("make", "-o", ".venv/ready", what) for what in ("docs-texts", "gallery")}
 CONTRACT = "tests/readers/telemetry/test_contract.py"
 SCHEMAS = "tests/test_schemas.py"
 FOLDERS_TEST = "tests/test_contributing.py::test_every_file_of_a_folder_of_plug_ins_is_one"
@@ -103,12 +103,12 @@ PIECES = (
             "gpudiag/measures/warmth.py": whole("measure"),
             "gpudiag/measures/__init__.py": after('    "throttle",\n', '    "warmth",\n'),
         },
-        ("make docs",),
+        ("make docs-texts",),
         ("tests/measures/test_measure_properties.py", "tests/test_facts.py", SCHEMAS),
         "warmth or registry or schema",
         (
             Forgotten("gpudiag/measures/__init__.py", "gpudiag/measures/__init__.py", FOLDERS_TEST),
-            Forgotten("make docs", "make docs", f"{SCHEMAS}::test_the_shipped_schema_is_that_of_the_classes"),
+            Forgotten("make docs-texts", "make docs-texts", f"{SCHEMAS}::test_the_shipped_schema_is_that_of_the_classes"),
         ),
     ),
     Piece(
@@ -117,7 +117,7 @@ PIECES = (
             "gpudiag/rules/memory.py": added("rule"),
             "benchmarks/planted/memory.py": added("rule_planted"),
         },
-        ("make docs",),
+        ("make docs-texts",),
         ("tests/rules", "tests/report/test_rules_pages.py"),
         "peaky or planted_fault or catalogue or pages",
         (
@@ -127,8 +127,8 @@ PIECES = (
                 "tests/rules/test_rules_planted.py::test_every_rule_and_every_threshold_has_a_planted_fault",
             ),
             Forgotten(
-                "make docs",
-                "make docs",
+                "make docs-texts",
+                "make docs-texts",
                 "tests/report/test_rules_pages.py::test_the_catalogue_in_docs_is_what_the_code_says",
             ),
         ),

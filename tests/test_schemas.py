@@ -1,4 +1,4 @@
-"""The shipped JSON Schemas are those of the classes; ``make docs`` writes them."""
+"""The shipped JSON Schemas are those of the classes; ``make docs-texts`` writes them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def test_the_shipped_schema_is_that_of_the_classes(name: str) -> None:
     jsonschema.Draft202012Validator.check_schema(shipped)
     if tuple(map(int, pydantic.VERSION.split(".")[:2])) < (2, 14):  # earlier ones say less of classes within classes
         shipped, made = map(_without_descriptions, (shipped, made))
-    assert shipped == made, "the classes have changed: run make docs, and count the schema id up if a key went"
+    assert shipped == made, "the classes have changed: run make docs-texts, and count the schema id up if a key went"
 
 
 def _without_descriptions(node: Any) -> Any:

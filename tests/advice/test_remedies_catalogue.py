@@ -65,4 +65,4 @@ def test_what_changes_results_says_so() -> None:
 
 def test_docs_remedies_md_is_current(root: Path) -> None:
     text = (root / "docs" / "remedies.md").read_text(encoding="utf-8")
-    assert text == remedies_markdown(), "stale: run make docs"
+    assert text == remedies_markdown(), "stale: run make docs-texts"

@@ -8,7 +8,7 @@ from gpudiag.rules import RULES
 
 def test_the_catalogue_in_docs_is_what_the_code_says(root: Path) -> None:
     written = (root / "docs" / "rules.md").read_text(encoding="utf-8")
-    assert written.rstrip() == rules_markdown(RULES).rstrip(), "docs/rules.md is stale; run: make docs"
+    assert written.rstrip() == rules_markdown(RULES).rstrip(), "docs/rules.md is stale; run: make docs-texts"
 
 
 def test_every_rule_is_explained_with_its_limits_and_remedy() -> None:
