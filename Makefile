@@ -78,13 +78,18 @@ $(VENV)/docs-ready: $(READY)
 		PIP_CONSTRAINT= $(BIN)/python -m pip install --quiet --disable-pip-version-check $(CONSTRAINTS:%=-c %) -e '.[docs]'
 	@touch $@
 
-docs: docs-texts $(VENV)/docs-ready
-	@rm -rf docs/_build/html docs/_build/extra && mkdir -p docs/_build/extra
+docs: docs-texts $(VENV)/docs-ready docs/_build/extra/examples/index.html
+	@rm -rf docs/_build/html
 	@$(SPHINX) -b html docs docs/_build/html
 	@$(BIN)/python docs/_site/links.py docs/_build/html
 
-docs-links: $(VENV)/docs-ready
-	@mkdir -p docs/_build/extra
+EXAMPLES := hpo-aggressive-pruning starved-input-pipeline/before memory-exhaustion idle-second-gpu/baseline slow-rank \
+	hung-collective tiny-batch-laptop healthy real-h100/six-workers
+
+docs/_build/extra/examples/index.html: $(shell find gpudiag data/samples -type f -not -name '*.pyc')
+	@$(BIN)/gpudiag report $(EXAMPLES:%=data/samples/%) -o $(@D) --no-notebook --jobs 2 --strict >/dev/null
+
+docs-links: $(VENV)/docs-ready docs/_build/extra/examples/index.html
 	@$(SPHINX) -b linkcheck docs docs/_build/linkcheck
 
 schemas: $(READY)

@@ -1,4 +1,4 @@
-"""README says what is true today: its commands run, its outputs are real, its keys and links exist."""
+"""README says what is true today: its commands run, its keys and links exist; outputs: tests/docs."""
 
 from __future__ import annotations
 
@@ -42,20 +42,6 @@ def run(command: list[str], folder: Path) -> subprocess.CompletedProcess:
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
     env = {**os.environ, "PATH": path, "COLUMNS": "80", "NO_COLOR": "1"}
     return subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True, timeout=300, check=False)
-
-
-@pytest.mark.slow
-def test_console_sessions_are_real(readme: str, elsewhere: Path) -> None:
-    sessions = blocks(readme, "console")
-    assert sessions
-    for session in sessions:
-        for part in re.split(r"^\$ ", session, flags=re.MULTILINE)[1:]:
-            command, _, shown = part.partition("\n")
-            result = run(shlex.split(command), elsewhere)
-            assert result.returncode == 0, result.stderr
-            for line in shown.strip().splitlines():
-                if line.strip() != "...":
-                    assert line.rstrip() in result.stdout, f"$ {command} no longer prints: {line}"
 
 
 @pytest.mark.slow
