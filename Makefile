@@ -37,6 +37,7 @@ READY := $(VENV)/ready
 unexport PYTHONDONTWRITEBYTECODE  # every process of the tests would compile all of gpudiag again
 
 .PHONY: report test test-slow test-all test-mcp test-oldest test-newest test-frameworks check dist test-dist ci lab samples docs docs-texts docs-links schemas gallery accuracy bench bench-check mutants fuzz clean timeline-assets
+.DELETE_ON_ERROR:
 .DEFAULT_GOAL := report
 
 $(READY): pyproject.toml $(CONSTRAINTS)

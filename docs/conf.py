@@ -28,7 +28,7 @@ exclude_patterns = ["_build", "_site"]
 nitpicky = True
 suppress_warnings: list[str] = []
 
-myst_enable_extensions = ["attrs_block", "colon_fence", "deflist"]
+myst_enable_extensions = ["colon_fence"]
 myst_heading_anchors = 4  # as GitHub makes them, so that links within docs/ work in both places
 nb_execution_mode = "off"  # what commands print is in the pages, and tests/docs compare it with what they print
 copybutton_exclude = ".linenos, .gp, .go"  # a session is copied without its prompts and its output
@@ -55,5 +55,5 @@ html_theme_options = {
     "pygments_dark_style": "a11y-high-contrast-dark",
 }
 html_context = {"default_mode": "auto"}
-html_sidebars = {"index": [], "gallery": [], "examples": [], "changelog": []}
+html_sidebars = {"**": ["sidebar-nav-bs"]} | {page: [] for page in ("index", "gallery", "examples", "changelog")}
 gpudiag_docs_url = os.environ.get("GPUDIAG_DOCS_URL", "")  # where the site will stand; only the switcher asks

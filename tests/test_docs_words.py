@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
-PAGES = (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")), *sorted((ROOT / "notebooks").glob("*.ipynb")))
+PAGES = (ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md")), *sorted((ROOT / "notebooks").glob("*.ipynb")))
 WRONG = re.compile(
     r"\b(neighbours?|recognised?|recognises|initialised?|labelled|favour\w*|behaviour\w*"
     r"|for want of|nobody can tell|as it should be|whatever is done|METHODS \d+)\b"
