@@ -108,7 +108,9 @@ PIECES = (
         "warmth or registry or schema",
         (
             Forgotten("gpudiag/measures/__init__.py", "gpudiag/measures/__init__.py", FOLDERS_TEST),
-            Forgotten("make docs-texts", "make docs-texts", f"{SCHEMAS}::test_the_shipped_schema_is_that_of_the_classes"),
+            Forgotten(
+                "make docs-texts", "make docs-texts", f"{SCHEMAS}::test_the_shipped_schema_is_that_of_the_classes"
+            ),
         ),
     ),
     Piece(
