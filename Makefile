@@ -87,7 +87,7 @@ docs: docs-texts $(VENV)/docs-ready docs/_build/extra/examples/index.html
 EXAMPLES := hpo-aggressive-pruning starved-input-pipeline/before memory-exhaustion idle-second-gpu/baseline slow-rank \
 	hung-collective tiny-batch-laptop healthy real-h100/six-workers
 
-docs/_build/extra/examples/index.html: $(shell find gpudiag data/samples -type f -not -name '*.pyc')
+docs/_build/extra/examples/index.html: $(shell find gpudiag data/samples -type f -not -name '*.pyc' -not -path '*/schemas/*')
 	@$(BIN)/gpudiag report $(EXAMPLES:%=data/samples/%) -o $(@D) --no-notebook --jobs 2 --strict >/dev/null
 
 docs-links: $(VENV)/docs-ready docs/_build/extra/examples/index.html

@@ -36,7 +36,7 @@ PRUNER = "median(n_startup_trials=5,n_warmup_steps=5)"
 HEAD = """# Gallery
 
 Every figure, drawn from the samples in `data/samples` by `make gallery`. A state, a cell of the ledger and a GPU have
-the same colour in all of them; hatches, dashes and markers tell them apart in grey and to colour-blind eyes.
+the same color in all of them; hatches, dashes and markers tell them apart in gray and to color-blind eyes.
 
 A figure is a matplotlib `Figure`, 9 inches wide for a page or a slide, and never shown by itself:
 `figure.savefig("timeline.pdf")` writes it. `diagnosis.plot.timeline(width_in=3.4)` lays it out anew for one of two
