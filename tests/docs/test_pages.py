@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import json
 import re
 from functools import cache
 from pathlib import Path
@@ -10,6 +11,7 @@ from pathlib import Path
 from typer.core import TyperGroup
 from typer.main import get_command
 
+from gpudiag import __version__
 from gpudiag.cli import app
 from gpudiag.plots._draw.causes import LABELS
 from gpudiag.report._sections.ledger import CELLS
@@ -131,3 +133,8 @@ def test_the_glossary_has_the_words_of_the_code() -> None:
     states = {f"`{state}`" for state in OUTCOMES}
     statuses = {status.value.replace("_", " ") for status in Status} - {"found", "suppressed", "error"}
     assert {*states, *statuses, *(severity.value for severity in Severity), "finding"} <= set(rows)
+
+
+def test_the_switcher_knows_this_version() -> None:
+    versions = json.loads((DOCS / "_static" / "switcher.json").read_text(encoding="utf-8"))
+    assert [one["version"] for one in versions if one.get("preferred")] == [__version__]
