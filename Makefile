@@ -181,4 +181,4 @@ ci:
 	@bash .ci/run
 
 clean:
-	rm -rf .venv .venv-oldest .venv-newest .venv-frameworks .venv-dist build dist .pytest_cache .mypy_cache .ruff_cache
+	rm -rf .venv .venv-oldest .venv-newest .venv-frameworks .venv-dist build dist docs/_build .pytest_cache .mypy_cache .ruff_cache
