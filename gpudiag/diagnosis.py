@@ -14,6 +14,7 @@ from gpudiag.faults import strict as strictly
 from gpudiag.load import RunLike, as_run
 from gpudiag.measures import MEASURES
 from gpudiag.rules import RULES
+from gpudiag.rules._engine.gpudiag_toml import GpudiagToml, read_gpudiag_toml
 from gpudiag.rules._engine.judging import judge_all
 from gpudiag.rules._engine.own import chosen_rules
 from gpudiag.rules._engine.rule import Rule
@@ -21,7 +22,6 @@ from gpudiag.rules._engine.suppression import (
     Suppression,
     apply_suppressions,
     check_suppressions,
-    read_suppressions,
 )
 from gpudiag.rules._engine.thresholds import GivenThresholds, effective_thresholds
 from gpudiag.rules._engine.verdict import Verdicts
@@ -55,7 +55,8 @@ def diagnose(
             ``"gpu-low-utilization.low_pct=30, memory-near-limit.high_pct=95"``; they go before those of run.toml.
         preset: thresholds of another tool to start from, jobstats, sagemaker or traceml; run.toml and
             ``thresholds`` go before them.
-        suppress: a gpudiag.toml, or entries like those in it: findings that need not be told.
+        suppress: a gpudiag.toml, or entries like those in it: findings that need not be told. A file's ``docs_url``
+            says where reports find the page of a check.
         name: a title in place of the run's own name.
         strict: raise an unexpected exception of a measure, rule, remedy, figure or section, in place of telling it as
             a verdict or note of status ERROR; default: what :func:`gpudiag.faults.strict` says, else False.
@@ -79,22 +80,26 @@ def _diagnose(
     strict: bool | None,
 ) -> Diagnosis:
     limits = effective_thresholds(run, rules, thresholds, preset)
-    entries = _suppressions(suppress, rules)
+    asked = _asked(suppress, rules)
     if name:
         run = replace(run, info=replace(run.info, name=name))
     analysis = Analysis(run)
-    verdicts, applied = apply_suppressions(judge_all(rules, analysis, limits), entries, run.info.name, date.today())
+    judged = judge_all(rules, analysis, limits)
+    verdicts, applied = apply_suppressions(judged, asked.suppress, run.info.name, date.today())
     made, missing = analysis.profiles(dict.fromkeys((*MEASURES, *(rule.measure for rule in rules))))
-    return Diagnosis(analysis, Verdicts(verdicts), made, missing, limits, rules, preset, applied, strict=strict)
+    told = Verdicts(verdicts)
+    return Diagnosis(analysis, told, made, missing, limits, rules, preset, applied, asked.docs_url, strict=strict)
 
 
-def _suppressions(given: str | Path | Iterable[Suppression], rules: tuple[Rule, ...]) -> tuple[Suppression, ...]:
-    """The entries, each of a rule that exists, whether or not this call judges by it."""
+def _asked(given: str | Path | Iterable[Suppression], rules: tuple[Rule, ...]) -> GpudiagToml:
+    """What gpudiag.toml says, or entries as if it said them, each of a rule that exists, also if this call judges by
+    others.
+    """
     known = {rule.id for rule in (*RULES, *rules)}
     if isinstance(given, str | Path):
-        return read_suppressions(given, known) if str(given) else ()
+        return read_gpudiag_toml(given, known) if str(given) else GpudiagToml()
     if not isinstance(given, Iterable):
         raise expected("a gpudiag.toml or entries like those in it", given)
     entries = tuple(given)
     check_suppressions(entries, known, "suppress")
-    return entries
+    return GpudiagToml(suppress=entries)

@@ -55,6 +55,7 @@ class Diagnosis:
 
     ``verdicts``: one a rule, in the order of the rules. ``profiles``: by topic, those that the run
     allows; ``missing``: by topic, why the others are not. ``thresholds``: those in force, by rule id.
+    ``docs_url``: where the documentation is served, '' where nobody said.
     ``strict``: faults of gpudiag are raised; None is what :func:`gpudiag.faults.strict` says.
     """
 
@@ -66,6 +67,7 @@ class Diagnosis:
     rules: tuple[Rule, ...]
     preset: str = ""
     suppressions: tuple[Applied, ...] = ()
+    docs_url: str = ""
     left_out: frozenset[str] = frozenset()
     strict: bool | None = None
 
@@ -284,6 +286,7 @@ class Diagnosis:
                 advice=advice,
                 preset=self.preset,
                 suppressions=self.suppressions,
+                docs_url=self.docs_url,
                 errors=self._errors(advice),
             )
 

@@ -19,11 +19,11 @@ from gpudiag.report._render.blocks import Block, Note
 from gpudiag.report._render.shown import blocks_of
 from gpudiag.report._render.terminal import render
 from gpudiag.report._sections.answers import recommended
+from gpudiag.report.check_page import check_blocks, check_title
 from gpudiag.report.comparison import text as comparison_text
 from gpudiag.report.document import Document, VerdictEntry
 from gpudiag.report.format import plural, timestamp, zone
 from gpudiag.report.kinds.recommendations import card as recommendation_card
-from gpudiag.report.rules import rule_text
 from gpudiag.report.sections import card
 from gpudiag.report.text import screen
 from gpudiag.report.text import whole as whole_diagnosis
@@ -87,7 +87,7 @@ class Tools:
             if what not in rules:
                 raise _unknown(what, rules, "check")
             rule = rules[what]
-            return Answer(text(rule_text(rule, WIDTH)), _data(citing.check(rule)))
+            return _answer([check_title(rule), *check_blocks(rule)], citing.check(rule))
         path = self._folders.find(run)
         document = self._diagnoses.of(path).document
         recommendations = {one.id: one for one in document.recommendations}

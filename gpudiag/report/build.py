@@ -61,6 +61,7 @@ def build(
     advice: Advice,
     preset: str = "",
     suppressions: Sequence[Applied] = (),
+    docs_url: str = "",
     errors: Sequence[Fault] = (),
 ) -> Document:
     """The document of one diagnosis: findings first, in their order, then the other verdicts in theirs."""
@@ -95,6 +96,7 @@ def build(
         advice=part("advice", lambda: _advice(advice), NO_ADVICE),
         errors=tuple(failed),
         environment=environment(),
+        docs_url=docs_url,
     )
     return replace(document, headline=headline(document))
 

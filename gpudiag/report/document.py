@@ -21,6 +21,7 @@ from gpudiag.errors import InputError
 from gpudiag.facts import Declared, Fact, Row
 from gpudiag.faults import Fault
 from gpudiag.plain_data import TIME, Json, JsonObject, Scalar, meaning
+from gpudiag.rules._engine.gpudiag_toml import DOCS_URL
 from gpudiag.rules._engine.suppression import SuppressionState
 from gpudiag.rules._engine.verdict import Severity, Status, listed_by
 
@@ -299,6 +300,10 @@ class Document:
         metadata=meaning("faults of gpudiag itself: measures, rules and remedies that failed while all else stands")
     )
     environment: Environment
+    docs_url: str = field(
+        default="",
+        metadata={"pattern": f"^$|{DOCS_URL}"} | meaning("docs_url of gpudiag.toml: where the documentation is served"),
+    )
 
     def of_status(self, status: Status) -> list[VerdictEntry]:
         """The verdicts of that status, in the document's order."""

@@ -12,6 +12,7 @@ from pathlib import PurePosixPath
 from urllib.parse import quote
 
 from gpudiag.plain_data import JsonObject, json_text
+from gpudiag.report.check_address import check_address
 from gpudiag.report.document import Document, VerdictEntry
 from gpudiag.report.fingerprint import fingerprint
 from gpudiag.report.format import safe
@@ -31,7 +32,7 @@ def sarif_log(document: Document, path: str) -> str:
             "driver": {
                 "name": "gpudiag",
                 "version": document.version,
-                "rules": [_rule(verdict) for verdict in document.verdicts],
+                "rules": [_rule(verdict, document.docs_url) for verdict in document.verdicts],
             }
         },
         "automationDetails": {"id": f"gpudiag/{safe(document.run.name)}/"},
@@ -41,13 +42,15 @@ def sarif_log(document: Document, path: str) -> str:
     return json_text({"$schema": SCHEMA, "version": "2.1.0", "runs": [run]})
 
 
-def _rule(verdict: VerdictEntry) -> JsonObject:
+def _rule(verdict: VerdictEntry, docs_url: str) -> JsonObject:
     """A check, in words that are the same for every run."""
+    page = check_address(docs_url, verdict.rule)
     help_ = "\n".join(line for line in (verdict.remedy, verdict.refuted_by) if line)
     return {
         "id": verdict.rule,
         "shortDescription": _text(verdict.checks or verdict.title),
         "fullDescription": _text(verdict.why or verdict.title),
+        **({"helpUri": page} if page else {}),
         **({"help": _text(help_)} if help_ else {}),
     }
 

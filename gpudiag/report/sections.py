@@ -35,6 +35,7 @@ from gpudiag.report._sections.steps import steps
 from gpudiag.report._sections.suppressed import suppression_notes
 from gpudiag.report._sections.topics import memory, parallelism, timeline, trials, utilization
 from gpudiag.report._sections.unchecked import settles_most, unassessed
+from gpudiag.report.check_address import check_address
 from gpudiag.report.document import Counts, Document, GpuEntry, VerdictEntry
 from gpudiag.report.format import NO_DATE, count, label, length, listed, named, plural, quantity, span, zone
 from gpudiag.report.kinds.recommendations import code_of
@@ -189,6 +190,7 @@ def card(document: Document, verdict: VerdictEntry) -> FindingBlock:
         general=remedy if one else "",
         refuted_by=verdict.refuted_by,
         why=verdict.why,
+        page=check_address(document.docs_url, verdict.rule),
     )
 
 

@@ -94,7 +94,8 @@ class Summary:
 class FindingBlock:
     """One finding as a card. ``limits`` are thresholds, ``facts`` evidence and place, ``cost`` what it lost;
     ``advice`` is what to do, ``code`` the lines that do it, ``gain`` what it brings, ``general`` what its rule says
-    of any run; ``symptoms`` are findings that this one explains.
+    of any run; ``symptoms`` are findings that this one explains; ``page`` is the address of what is written about the
+    check, '' where nobody said where that is.
     """
 
     id: str
@@ -111,6 +112,7 @@ class FindingBlock:
     code: str = ""
     general: str = ""
     symptoms: tuple[FindingBlock, ...] = ()
+    page: str = ""
 
 
 @dataclass(frozen=True)

@@ -179,10 +179,11 @@ def _banner(banner: Banner) -> str:
 def _finding(finding: FindingBlock) -> str:
     title = f"finding-{finding.id}"
     cost = f'<span class="gd-cost">{inline(finding.cost)}</span>' if finding.cost else ""
+    about = f' <a href="{escape(finding.page)}">About this check</a>' if finding.page else ""
     parts = [
         f'<article class="gd-finding gd-{finding.level}" aria-labelledby="{title}">',
         f'<header>{chip(Chip(finding.level))}<h3 id="{title}">{inline(finding.title)}</h3>{cost}</header>',
-        f"<p>{inline(finding.summary)} {_place(finding.id)}</p>",
+        f"<p>{inline(finding.summary)}{about} {_place(finding.id)}</p>",
     ]
     if finding.advice:
         gain = f' <span class="gd-gain">· {inline(finding.gain)}</span>' if finding.gain else ""

@@ -137,7 +137,7 @@ def _reasons(finding: FindingBlock) -> Iterator[str]:
         yield f"- {inline(finding.refuted_by)}"
     if finding.why:
         yield f"- **Why it matters:** {inline(finding.why)}"
-    yield f"- **Rule:** `{finding.id}`"
+    yield f"- **Rule:** [`{finding.id}`]({finding.page})" if finding.page else f"- **Rule:** `{finding.id}`"
 
 
 def _remedy(remedy: RecommendationBlock) -> str:

@@ -9,6 +9,7 @@ from io import StringIO
 
 from rich.console import Console, ConsoleOptions, RenderableType
 from rich.padding import Padding
+from rich.style import Style
 from rich.table import Table
 from rich.text import Text
 
@@ -77,7 +78,8 @@ def render(blocks: Iterable[Block], width: int = 80, *, color: bool = False) -> 
     )
     before: Block | None = None
     for block in (one for one in blocks if not isinstance(one, Figure | TrialTable)):
-        if before and (isinstance(block, ABOVE) or isinstance(before, BELOW)):
+        tables = isinstance(block, TableBlock) and isinstance(before, TableBlock)
+        if before and (tables or isinstance(block, ABOVE) or isinstance(before, BELOW)):
             console.print()
         for part in _parts(block, console.width):
             console.print(part, crop=False)
@@ -100,11 +102,11 @@ class _Words:
             yield Text(no_wrap=True, overflow="ignore") + (Text(" " * self.later) if n else self.front) + line
 
 
-def _words(said: str, first: int = 0, later: int = 0, style: str = "") -> _Words:
+def _words(said: str, first: int = 0, later: int = 0, style: str | Style = "") -> _Words:
     return _Words(_text(said, style), Text(" " * first), later)
 
 
-def _text(said: str, style: str = "") -> Text:
+def _text(said: str, style: str | Style = "") -> Text:
     return Text(safe(said).replace("`", ""), style)
 
 
@@ -165,7 +167,8 @@ def _finding(finding: FindingBlock, width: int, cause: str = "") -> Iterator[Ren
         f"Do: {finding.advice}" if finding.advice else "",
         f"Rule {finding.id}" + (f"; limits: {limits}" if limits else "") if finding.id else "",
     )
-    yield _words(f"{MARKS[finding.level]} {NAMES[finding.level]}: {finding.title}{cost}", 0, 4, STYLES[finding.level])
+    style = Style.parse(STYLES[finding.level]) + Style(link=finding.page or None)
+    yield _words(f"{MARKS[finding.level]} {NAMES[finding.level]}: {finding.title}{cost}", 0, 4, style)
     yield _words(finding.summary, 4, 4)
     if finding.facts:
         yield Padding(_pairs(finding.facts, width - 2), (0, 0, 0, 2))

@@ -26,10 +26,10 @@ def without_references(text: str) -> str:
     return re.sub(rf"\s*{_REFERENCE.pattern}", "", text)
 
 
-def with_links(text: str) -> str:
-    """The text for a page beside methods.md."""
-    return _REFERENCE.sub(lambda found: f"({' and '.join(_link(int(n)) for n in found.groups() if n)})", text)
+def with_links(text: str, page: str = "methods.md") -> str:
+    """The text with links to docs/methods.md, which is at that address."""
+    return _REFERENCE.sub(lambda found: f"({' and '.join(_link(int(n), page) for n in found.groups() if n)})", text)
 
 
-def _link(number: int) -> str:
-    return f"[methods {number}](methods.md#{number}-{SECTIONS[number]})"
+def _link(number: int, page: str) -> str:
+    return f"[methods {number}]({page}#{number}-{SECTIONS[number]})"

@@ -1,10 +1,4 @@
-"""gpudiag.toml: findings that somebody knows about and does not want to be told again, for a while.
-
-    [[suppress]]
-    rule = "loader-workers-cores"
-    reason = "the host is shared: six cores are not ours"
-    run = "nightly-*"                 # pattern of the run's name; without it every run
-    until = 2027-01-31                # last day on which it holds; without it for good
+"""Findings that somebody knows about and does not want to be told again, for a while: ``[[suppress]]`` of gpudiag.toml.
 
 A suppressed finding is still judged and shown with its reason, but counts for nothing: not for the headline, not for
 ``--fail-on``, and nothing is advised for it.
@@ -12,20 +6,16 @@ A suppressed finding is still judged and shown with its reason, but counts for n
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 from fnmatch import fnmatchcase
-from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field
 
-from gpudiag.errors import ConfigError, InputNotFound, expected, nearest
+from gpudiag.errors import ConfigError, expected, nearest
 from gpudiag.rules._engine.verdict import Status, Verdict
-
-FILE_NAME = "gpudiag.toml"
 
 
 class Suppression(BaseModel):
@@ -39,12 +29,6 @@ class Suppression(BaseModel):
     until: date | None = None
 
 
-class _File(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-    suppress: tuple[Suppression, ...] = ()
-
-
 SuppressionState = Literal["applied", "expired", "unused"]
 
 
@@ -54,24 +38,6 @@ class Applied:
 
     entry: Suppression
     state: SuppressionState
-
-
-def read_suppressions(path: str | Path, rule_ids: Iterable[str]) -> tuple[Suppression, ...]:
-    """Read and check one gpudiag.toml.
-
-    Raises InputNotFound, or ConfigError that names the entry and what is wrong with it; ids must be among ``rule_ids``.
-    """
-    path = Path(path)
-    if not path.is_file():
-        raise InputNotFound(f"{path}: no such file; expected a {FILE_NAME} with [[suppress]] entries.")
-    try:
-        entries = _File.model_validate(tomllib.loads(path.read_text(encoding="utf-8"))).suppress
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{path}: is not valid TOML ({error}).") from error
-    except ValidationError as error:
-        raise ConfigError(_explain(error.errors()[0], str(path))) from error
-    check_suppressions(entries, rule_ids, str(path))
-    return entries
 
 
 def check_suppressions(entries: Sequence[Suppression], rule_ids: Iterable[str], where: str) -> None:
@@ -116,15 +82,3 @@ def _state(entry: Suppression, today: date, silenced: set[str]) -> SuppressionSt
     if entry.until is not None and entry.until < today:
         return "expired"
     return "applied" if entry.rule in silenced else "unused"
-
-
-def _explain(item: Any, where: str) -> str:
-    """One sentence for one pydantic complaint."""
-    keys = [str(part) for part in item["loc"]]
-    dotted = ".".join(keys)
-    if item["type"] == "extra_forbidden":
-        model: type[BaseModel] = _File if len(keys) == 1 else Suppression
-        return f"{where}: unknown key '{dotted}'; {nearest(keys[-1], model.model_fields)}"
-    if item["type"] == "missing":
-        return f"{where}: '{dotted}' is missing; each [[suppress]] entry needs a rule and a reason."
-    return f"{where}: key '{dotted}': {item['msg']}, but got {item['input']!r}."
