@@ -22,10 +22,12 @@ extensions = [
     "sphinx_copybutton",
     "sphinx_design",
     "outside",
+    "reference",
     "switcher",
 ]
-exclude_patterns = ["_build", "_site"]
+exclude_patterns = ["_build", "_site", "rules.md"]  # the site has a page a check
 nitpicky = True
+nitpick_ignore_regex = [("py:.*", ".*")]  # types of other libraries, and private ones, have no page
 suppress_warnings: list[str] = []
 
 myst_enable_extensions = ["colon_fence"]

@@ -32,7 +32,7 @@ def rules_list(
 
 @rules_app.command("explain")
 def rules_explain(
-    rule_id: Annotated[str, typer.Argument(metavar="ID")],
+    rule_id: Annotated[str, typer.Argument(metavar="ID", help="of a rule, as the list has it")],
     open_: Annotated[bool, typer.Option("--open", help="as a page in the browser")] = False,
     rules: RuleModules = None,
 ) -> None:

@@ -60,23 +60,24 @@ def _unit(name: str) -> str:
 def rules_markdown(rules: Sequence[Rule]) -> str:
     """The catalogue of checks, docs/rules.md."""
     head = (
-        "# Rules\n\nEach check of a run: what it finds, why that matters, and what to do. Printed by\n"
+        "# Checks\n\nEach check of a run: what it finds, why that matters, and what to do. Printed by\n"
         "`gpudiag rules list --format md`."
     )
     places = {one.id: f"remedies.md#{one.id}" for one in REMEDIES}
-    return "\n\n".join([head, *(f"## {rule.id}\n\n{check_markdown(rule, places)}" for rule in rules)])
+    parts = (f"## {rule.id}\n\n{markdown.inline(rule.checks)} · {check_markdown(rule, places)}" for rule in rules)
+    return "\n\n".join([head, *parts])
 
 
 def check_markdown(rule: Rule, places: Mapping[str, str], methods: str = "methods.md") -> str:
-    """A check as Markdown, without a heading.
+    """A check as Markdown, without what it is called.
 
     Args:
         rule: the check.
         places: addresses by the id of a recommendation or another check, each of which becomes a link.
         methods: address of docs/methods.md.
     """
-    facts = f"{markdown.inline(rule.checks)} · {rule.severity.value} · topic {rule.topic}"
-    return with_id_links(f"{facts}\n\n{with_links(markdown.render(check_blocks(rule, cited=True)), methods)}", places)
+    text = with_links(markdown.render(check_blocks(rule, cited=True)), methods)
+    return f"{rule.severity.value} · topic {rule.topic}\n\n{with_id_links(text, places)}"
 
 
 def with_id_links(text: str, places: Mapping[str, str]) -> str:

@@ -7,13 +7,14 @@ from collections.abc import Sequence
 from gpudiag.advice import REMEDIES
 from gpudiag.advice._engine.proposal import TIERS
 from gpudiag.advice._engine.remedy import Remedy
+from gpudiag.report.check_page import with_id_links
 from gpudiag.rules._engine.references import with_links
 
 
 def remedies_markdown(remedies: Sequence[Remedy] = REMEDIES) -> str:
     """The catalogue of remedies, docs/remedies.md."""
     out = [
-        "# Remedies",
+        "# Recommendations",
         "",
         "Printed by `python -m gpudiag.report.remedies`; the code is the only source. Gains are computed for each run "
         "from its ledger; there are none here.",
@@ -32,7 +33,8 @@ def remedies_markdown(remedies: Sequence[Remedy] = REMEDIES) -> str:
         ]
         out += [with_links(item.docstring), ""]
         if item.answers:
-            out.append(f"- Answers: {', '.join(f'`{rule}`' for rule in item.answers)}")
+            answers = ", ".join(f"`{rule}`" for rule in item.answers)
+            out.append(f"- Answers: {with_id_links(answers, {rule: f'rules.md#{rule}' for rule in item.answers})}")
         if item.fills_idle:
             out.append("- Offered without a finding too, where a GPU has idle time worth filling.")
         out += [f"- For: {'; '.join(item.pros)}"]

@@ -24,7 +24,7 @@ def whole(document: Document) -> list[Block]:
     return [
         *headline(document),
         *(Note(f"Assumed: {note}") for note in _assumptions(document)),
-        *cards(document, _finding),
+        *cards(document, finding),
         *map(Note, suppression_notes(document)),
         *(Note(str(one), "error") for one in document.errors),
         Heading("All checks"),
@@ -87,7 +87,7 @@ def _assumptions(document: Document) -> list[str]:
     return [note for note in dict.fromkeys(notes) if " assumed" in note]
 
 
-def _finding(document: Document, found: VerdictEntry) -> FindingBlock:
+def finding(document: Document, found: VerdictEntry) -> FindingBlock:
     """Its card without the evidence, which the summary names, and with what to do in short."""
     return replace(card(document, found), facts=(), advice=_todo(document, found))
 

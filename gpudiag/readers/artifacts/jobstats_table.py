@@ -1,4 +1,4 @@
-"""A dump of jobstats' own table of records; recognised in order to say what it lacks."""
+"""A dump of jobstats' own table of records; recognized in order to say what it lacks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Snapshots of PyTorch's memory allocator; recognised in order to say what reads them."""
+"""Snapshots of PyTorch's memory allocator; recognized in order to say what reads them."""
 
 from __future__ import annotations
 

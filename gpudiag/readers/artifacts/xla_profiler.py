@@ -1,4 +1,4 @@
-"""Traces of the profiler of TensorFlow and JAX; recognised in order to say what reads them."""
+"""Traces of the profiler of TensorFlow and JAX; recognized in order to say what reads them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``proc_N.csv`` of alps-jobreport (CSCS): a row a GPU with means over a whole job; recognised in order to say so."""
+"""``proc_N.csv`` of alps-jobreport (CSCS): a row a GPU with means over a whole job; recognized in order to say so."""
 
 from __future__ import annotations
 

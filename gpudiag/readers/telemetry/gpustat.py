@@ -1,4 +1,4 @@
-"""``gpustat`` in a loop: a line of host, date and driver, then one line per GPU, in text with or without colours."""
+"""``gpustat`` in a loop: a line of host, date and driver, then one line per GPU, in text with or without colors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``npu-smi``: Ascend accelerators, whose tables look like nvidia-smi's; recognised in order to say so."""
+"""``npu-smi``: Ascend accelerators, whose tables look like nvidia-smi's; recognized in order to say so."""
 
 from __future__ import annotations
 
