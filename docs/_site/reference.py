@@ -23,9 +23,11 @@ from formats_page import formats_page  # noqa: E402
 from planted_cases import planted_cases  # noqa: E402
 from schemas_page import schemas_page  # noqa: E402
 
+from gpudiag.report.check_page import with_id_links  # noqa: E402
 from gpudiag.rules import RULES  # noqa: E402
 
 MADE = ("commands.md", "formats.md", "schemas.md")
+_FENCE = re.compile(r"(^```.*?^```)", re.MULTILINE | re.DOTALL)
 _RULES_MD = re.compile(r"\]\((?:\.\./)*rules\.md(?:#([a-z0-9-]+))?\)")
 
 
@@ -56,14 +58,16 @@ def _made(app: Sphinx) -> None:
 
 
 def _to_checks(app: Sphinx, page: str, source: list[str]) -> None:
-    """Links to docs/rules.md, which has all checks on one page for GitHub, lead to the pages of the site."""
-    here = (DOCS / page).parent
+    """The id of a check in backticks is a link to its page; so are links to docs/rules.md, which GitHub shows."""
 
-    def link(match: re.Match[str]) -> str:
-        target = DOCS / "reference" / "checks" / f"{match[1] or 'index'}.md"
-        return f"]({os.path.relpath(target, here)})"
+    def place(rule: str) -> str:
+        return os.path.relpath(DOCS / "reference" / "checks" / f"{rule}.md", (DOCS / page).parent)
 
-    source[0] = _RULES_MD.sub(link, source[0])
+    text = _RULES_MD.sub(lambda found: f"]({place(found[1] or 'index')})", source[0])
+    if not page.startswith("reference/checks/"):
+        places = {rule.id: place(rule.id) for rule in RULES}
+        text = "".join(part if part.startswith("```") else with_id_links(part, places) for part in _FENCE.split(text))
+    source[0] = text
 
 
 def _plain(app: Sphinx, what: str, name: str, object_: object, options: object, lines: list[str]) -> None:
