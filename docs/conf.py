@@ -37,6 +37,7 @@ copybutton_exclude = ".linenos, .gp, .go"  # a session is copied without its pro
 copybutton_prompt_text = r"^\$ "
 copybutton_prompt_is_regexp = True
 autodoc_typehints = "description"
+autodoc_typehints_description_target = "documented_params"  # dataclasses say it in sentences
 autodoc_member_order = "bysource"
 
 html_theme = "pydata_sphinx_theme"
