@@ -146,7 +146,10 @@ def formats_page() -> str:
         parts.append(f"## {title}")
         for reader in (one for one in readers if not one.refuses):
             parts += [f"### {reader.name}", about(reader)]
-            parts.append(IN_WORDS[reader.name] if reader.name in IN_WORDS else beginning(shown[reader.name]))
+            if reader.name in shown:
+                parts.append(beginning(shown[reader.name]))
+            elif reader.name in IN_WORDS:
+                parts.append(IN_WORDS[reader.name])
     refused = [one for _, readers in KINDS for one in readers if one.refuses]
     rows = [f"| {one.name} | {about(one)} |" for one in refused]
     parts += ["## Known, but not read", "gpudiag says what these lack, or which of them it reads."]
