@@ -12,7 +12,7 @@ from gpudiag.schemas import NAMES, schema
 MADE_BY = {
     "diagnosis-4": "`gpudiag diagnose --format json`, `diagnosis.json` of a report, `Diagnosis.to_dict()`",
     "comparison-1": "`gpudiag compare --format json`, `comparison.json` of a comparison",
-    "fleet-1": "`gpudiag fleet --format json`",
+    "fleet-1": "`fleet.json` of `gpudiag fleet`",
     "history-1": "`gpudiag history --format json`",
     "forecast-2": "`gpudiag whatif --format json`",
     "plan-1": "`gpudiag diagnose --plan-out`, `Diagnosis.save_plan()`",

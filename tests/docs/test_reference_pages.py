@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
+from typer.main import get_command
 
 import gpudiag
 from gpudiag.advice import REMEDIES
@@ -95,8 +96,10 @@ def test_every_command_and_option_is_on_the_page() -> None:
         assert option in page
 
 
-def test_every_document_is_on_the_page_with_its_keys() -> None:
-    page = schemas_page()
+def test_every_document_is_on_the_page_with_its_keys_and_where_it_is_from() -> None:
+    page, commands = schemas_page(), get_command(app).commands
+    for name, option in re.findall(r"`gpudiag (\w+) (--[a-z-]+)", page):
+        assert any(option in one.opts for one in commands[name].params), (name, option)
     for name in NAMES:
         held = schema(name)
         tables = [held, *held["$defs"].values()]  # type: ignore[union-attr, misc, list-item]
