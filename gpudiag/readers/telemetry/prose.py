@@ -1,4 +1,4 @@
-"""Sentences with labelled values: ``GPU_ID: 2, Timestamp: 2023/04/05 17:32:25.451, Power consumption: 23.43 W``."""
+"""Sentences with labeled values: ``GPU_ID: 2, Timestamp: 2023/04/05 17:32:25.451, Power consumption: 23.43 W``."""
 
 from __future__ import annotations
 
