@@ -46,7 +46,7 @@ html_static_path = ["_static"]
 html_css_files = ["site.css"]
 html_extra_path = ["_build/extra"]  # the reports of the samples, which make docs writes there
 linkcheck_ignore = ["examples/"]  # links.py follows those in what was built
-html_show_sourcelink = False
+html_copy_source = False
 html_theme_options = {
     "navbar_align": "left",
     "navbar_end": ["theme-switcher"],

@@ -68,8 +68,14 @@ def test_a_line_that_is_not_printed_is_noticed() -> None:
     assert _not_printed("...\nc\n...\nb\n...\n", printed) == ["b"]
 
 
+CASES = [
+    pytest.param(command, marks=[] if "README.md" in dict(shown) else pytest.mark.many)
+    for command, shown in SHOWN.items()
+]
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("command", SHOWN)
+@pytest.mark.parametrize("command", CASES)
 def test_a_session_is_real(
     command: str, elsewhere: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
