@@ -28,7 +28,6 @@ extensions = [
 exclude_patterns = ["_build", "_site", "rules.md"]  # the site has a page a check
 nitpicky = True
 nitpick_ignore_regex = [("py:.*", ".*")]  # types of other libraries, and private ones, have no page
-suppress_warnings: list[str] = []
 
 myst_enable_extensions = ["colon_fence"]
 myst_heading_anchors = 4  # as GitHub makes them, so that links within docs/ work in both places
