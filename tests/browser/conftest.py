@@ -15,7 +15,9 @@ from gpudiag.report.index import Index, failed
 from gpudiag.rules import RULES
 
 EVIL = "<img src=x onerror=\"console.error('pwned')\"> & <script>console.error('pwned')</script>"
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+BROWSERS = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
+"""The first has no windows to draw, and takes less than half the processor time for the same page."""
+CHROMIUM = next(filter(None, map(shutil.which, BROWSERS)), None)
 ARGS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
         "--disable-component-update", "--disable-sync"]  # fmt: skip
 
