@@ -24,8 +24,7 @@ def _violations(page: Any) -> list[str]:
     return [f"{v['impact']}: {v['id']}: {node['target']}" for v in found["violations"] for node in v["nodes"]]
 
 
-@pytest.mark.parametrize("width", [1280, 390])
-@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (390, "dark")])
 @pytest.mark.parametrize("kind", ["report", "index_page"])
 def test_axe_finds_no_violation(
     kind: str, scheme: str, width: int, browser: Any, request: pytest.FixtureRequest
