@@ -13,6 +13,7 @@ from typer.main import get_command
 
 from gpudiag import __version__
 from gpudiag.cli import app
+from gpudiag.measures._trials.proportions import wilson_pct
 from gpudiag.plots._draw.causes import LABELS
 from gpudiag.report._sections.ledger import CELLS
 from gpudiag.rules._engine.verdict import Severity, Status
@@ -138,3 +139,15 @@ def test_the_glossary_has_the_words_of_the_code() -> None:
 def test_the_switcher_knows_this_version() -> None:
     versions = json.loads((DOCS / "_static" / "switcher.json").read_text(encoding="utf-8"))
     assert [one["version"] for one in versions if one.get("preferred")] == [__version__]
+
+
+def test_intervals_on_the_pages_are_those_of_gpudiag() -> None:
+    page, memory = ((DOCS / name).read_text("utf-8") for name in ("concepts/intervals.md", "howto/out-of-memory.md"))
+    rows = re.findall(r"^\| (\d+) of (\d+) \w+ \| [\d.]+ % \| ([\d.]+)–([\d.]+) % \|$", page, re.M)
+    assert len(rows) == 4
+    for hits, n, *shown in rows:
+        for bound, pct in zip(wilson_pct(int(hits), int(n)), shown, strict=True):
+            assert abs(bound - float(pct)) < (0.5 if pct.isdigit() and pct != "0" else 0.05), (hits, n)
+    clean = re.search(r"about 4/n: after 50 clean trials it may still be\s([\d.]+) %", page)
+    again = re.search(r"After 50 trials without one, a rate of\sup to ([\d.]+) %", memory)
+    assert clean and again and clean[1] == again[1] == f"{wilson_pct(0, 50)[1]:.1f}"
