@@ -44,7 +44,7 @@ def _ended(last: int) -> list[tuple[int, int, str, bool]]:
     bigger=({"wait_s": 120.0}, {"wait_s": 600.0}),
 )
 def missing(*, wait_s: float = 300.0) -> Run:
-    """Rank 2 never scheduled the sixth."""
+    """Rank 2 never schedules the sixth collective, for which three others have waited ``wait_s``."""
     return _dumps([*_ended(5), *((rank, 6, "all_reduce", False) for rank in RANKS if rank != 2)], wait_s)
 
 
@@ -54,7 +54,7 @@ def missing(*, wait_s: float = 300.0) -> Run:
     bigger=({"wait_s": 120.0}, {"wait_s": 600.0}),
 )
 def stuck(*, wait_s: float = 300.0) -> Run:
-    """All scheduled the sixth, and it ended on none."""
+    """All four ranks schedule the sixth collective, and ``wait_s`` later it has ended on none."""
     return _dumps([*_ended(5), *((rank, 6, "all_reduce", False) for rank in RANKS)], wait_s)
 
 
@@ -64,6 +64,6 @@ def stuck(*, wait_s: float = 300.0) -> Run:
     bigger=({"other": "broadcast"},),
 )
 def mismatch(*, other: str = "broadcast") -> Run:
-    """Rank 2 calls another operation as its sixth."""
+    """Rank 2 calls ``other`` as its sixth collective, and the others call all_reduce."""
     calls = [(rank, 6, other if rank == 2 else "all_reduce", False) for rank in RANKS]
     return _dumps([*_ended(5), *calls], 300.0)

@@ -26,7 +26,7 @@ PERIOD_S = 100.0
     bigger=({"low_pct": 30.0}, {"low_pct": 0.0}, {"low_pct": 0.0, "width": 4}, {"low_pct": 0.0, "width": 8}),
 )
 def periodic(*, low_pct: float = 30.0, width: int = 2, n_dips: int = 20, noise_pct: float = 0.0) -> Run:
-    """A dip of ``width`` samples of 5 s to ``low_pct`` every 100 s, in noise."""
+    """Utilization dips to ``low_pct`` for ``width`` samples of 5 s every 100 s."""
     rng = np.random.default_rng(1)
     at = ticks((n_dips + 0.5) * PERIOD_S)
     util = np.full(len(at), 95.0)
@@ -51,7 +51,7 @@ WAITS = (127, 67, 149, 113, 172, 39, 5, 100, 159, 32, 185, 77)
     bigger=({"lengths": (5,) * 8}, {"lengths": (6,) * 12}),
 )
 def aperiodic(*, lengths: tuple[int, ...] = (5, 5, 5, 5, 5), peak_pct: float = 90.0) -> Run:
-    """Waits of so many samples of 5 s at uneven times in 1000 s."""
+    """The GPU waits at uneven times within 1,000 s; the waits last ``lengths`` samples of 5 s."""
     at = ticks(1000.0)
     util = np.full(len(at), peak_pct)
     for first, length in zip(WAITS, lengths, strict=False):
@@ -65,7 +65,7 @@ def aperiodic(*, lengths: tuple[int, ...] = (5, 5, 5, 5, 5), peak_pct: float = 9
     bigger=({"lead_s": 2400.0}, {"lead_s": 7200.0}),
 )
 def lead(*, lead_s: float = 1500.0) -> Run:
-    """An idle GPU before ten minutes of work."""
+    """The GPU is idle for ``lead_s`` before ten minutes of work."""
     at = ticks(lead_s + 600.0)
     idle = at < lead_s
     return run(log(at, util_pct=np.where(idle, 0.0, 95.0), mem_used_mib=np.where(idle, 350.0, 9000.0)))
@@ -77,7 +77,7 @@ def lead(*, lead_s: float = 1500.0) -> Run:
     bigger=({"trail_s": 1200.0}, {"trail_s": 7200.0}),
 )
 def trail(*, trail_s: float = 800.0) -> Run:
-    """An idle GPU after ten minutes of work."""
+    """The GPU is idle for ``trail_s`` after ten minutes of work."""
     at = ticks(600.0 + trail_s)
     idle = at > 600.0
     return run(log(at, util_pct=np.where(idle, 0.0, 95.0), mem_used_mib=np.where(idle, 350.0, 9000.0)))
@@ -89,7 +89,7 @@ def trail(*, trail_s: float = 800.0) -> Run:
     bigger=({"idle_s": 1200.0}, {"idle_s": 7200.0}, {"idle_s": 7200.0, "held_mib": TOTAL_MIB}),
 )
 def allocated(*, idle_s: float = 800.0, held_mib: float = 9000.0) -> Run:
-    """A stretch at 0 % with memory in use between two of work."""
+    """The GPU is at 0 % for ``idle_s`` between two stretches of work, with ``held_mib`` of memory in use."""
     at = ticks(600.0 + idle_s)
     idle = (at > 300.0) & (at < 300.0 + idle_s)
     return run(log(at, util_pct=np.where(idle, 0.0, 95.0), mem_used_mib=held_mib))
@@ -104,7 +104,7 @@ def allocated(*, idle_s: float = 800.0, held_mib: float = 9000.0) -> Run:
     bigger=({"fall_pct": 40.0}, {"fall_pct": 70.0}, {"fall_pct": 70.0, "share": 0.6}),
 )
 def shift(*, fall_pct: float = 30.0, share: float = 0.4) -> Run:
-    """Two hours at 90 %, of which the last share is lower."""
+    """The GPU is at 90 % for two hours, but lower by ``fall_pct`` of a whole GPU in the last ``share`` of them."""
     at = ticks(7200.0)
     wobble = 1.0 * np.sin(np.arange(len(at)) * 2.4)
     return run(log(at, util_pct=blocks(len(at), share, 90.0 - fall_pct, 90.0) + wobble))

@@ -29,7 +29,7 @@ TEXTS = {
     bigger=({"n": 50}, {"n": 99}),
 )
 def rate(*, n: int = 20, in_a_row: int = 1, of: int = 100) -> Run:
-    """``n`` of so many trials fail, spread evenly but for ``in_a_row`` of them."""
+    """Of ``of`` trials ``n`` fail, spread evenly."""
     failed = np.zeros(of, bool)
     spread = n - (in_a_row if in_a_row > 1 else 0)
     failed[np.floor(np.arange(spread) * of / max(spread, 1)).astype(int)] = True
@@ -51,19 +51,19 @@ def _texts(rule: str, n: int) -> Run:
 
 @fault("failures-out-of-memory", edges={"max_trials": Edge({"n": 0}, {"n": 1})}, bigger=({"n": 5}, {"n": 10}))
 def out_of_memory(*, n: int = 3) -> Run:
-    """Failures that ran out of GPU memory."""
+    """Of ten failures ``n`` ran out of GPU memory."""
     return _texts("failures-out-of-memory", n)
 
 
 @fault("failures-device-assert", edges={"max_trials": Edge({"n": 0}, {"n": 1})}, bigger=({"n": 5}, {"n": 10}))
 def device_assert(*, n: int = 3) -> Run:
-    """Failures of device-side asserts."""
+    """Of ten failures ``n`` are device-side asserts."""
     return _texts("failures-device-assert", n)
 
 
 @fault("failures-host-killed", edges={"max_trials": Edge({"n": 0}, {"n": 1})}, bigger=({"n": 5}, {"n": 10}))
 def killed(*, n: int = 3) -> Run:
-    """Failures of processes that were killed."""
+    """Of ten failures ``n`` are processes that were killed."""
     return _texts("failures-host-killed", n)
 
 
@@ -73,7 +73,7 @@ def killed(*, n: int = 3) -> Run:
     bigger=({"n": 8}, {"n": 18}),
 )
 def poisoned(*, n: int = 5) -> Run:
-    """An assert, and ``n`` failures of 3 s right after it on the same worker."""
+    """An assert is followed by ``n`` failures of 3 s on the same worker."""
     rows = in_workers([300.0] * 20)
     end = rows[-1][2]
     rows += [("FAIL", end + 1.0, end + 200.0)] + [("FAIL", end + 201.0 + 4 * i, end + 204.0 + 4 * i) for i in range(n)]
@@ -90,7 +90,7 @@ def poisoned(*, n: int = 5) -> Run:
     bigger=({"full_pct": 95.0}, {"full_pct": 99.0, "n": 15}),
 )
 def after_full(*, full_pct: float = 93.0, n: int = 10, mixed: int = 0) -> Run:
-    """Trials of 100 s one by one; memory is at ``full_pct`` in ``n`` that fail and in ``mixed`` of 20 others."""
+    """Trials of 100 s run one by one; memory is at ``full_pct`` in ``n`` that fail and below 65 % in 20 others."""
     rows = [("FAIL" if i < n else "COMPLETE", 120.0 * i, 120.0 * i + 100.0) for i in range(n + 20)]
     at = ticks(120.0 * len(rows))
     which = (at // 120.0).astype(int)
@@ -109,7 +109,8 @@ def after_full(*, full_pct: float = 93.0, n: int = 10, mixed: int = 0) -> Run:
     bigger=({"ratio": 50.0}, {"ratio": 500.0}),
 )
 def bimodal(*, ratio: float = 20.0, spread: float = 0.02) -> Run:
-    """Five failures of about 20 s, and five ``ratio`` times as long; ``spread`` is in natural logarithms."""
+    """Five failures last about 20 s, and five ``ratio`` times as long."""
+    # spread is in natural logarithms
     around = spread * np.array([-1.0, -0.5, 0.0, 0.5, 1.0])
     lengths = [float(x) for x in 20.0 * np.exp(np.concatenate([around, np.log(ratio) + around]))]
     order = [lengths[i] for i in (0, 5, 1, 6, 2, 7, 3, 8, 4, 9)]
@@ -125,10 +126,11 @@ def bimodal(*, ratio: float = 20.0, spread: float = 0.02) -> Run:
     bigger=({"n": 20}, {"n": 40}),
 )
 def by_number(*, n: int = 16, until: int = 80) -> Run:
-    """Four workers for 80 trials, of which ``n`` of the first ``until`` fail; then two, with which none does."""
+    """Four workers run 80 trials, of which ``n`` fail; then two run 80 more, of which none does."""
     rows = in_workers([100.0] * 80, 4)
     end = max(row[2] for row in rows)
     rows += [(state, start + end + 1.0, stop + end + 1.0) for state, start, stop in in_workers([100.0] * 80, 2)]
+    # those that fail are among the first until
     failed = np.unique(np.linspace(0, until - 5, n).astype(int))
     return run(trials=trials([("FAIL", *row[1:]) if i in failed else row for i, row in enumerate(rows)]))
 
@@ -139,7 +141,7 @@ def by_number(*, n: int = 16, until: int = 80) -> Run:
     bigger=({"n": 12}, {"n": 20}),
 )
 def share_parameter(*, n: int = 16) -> Run:
-    """Twenty trials out of memory among 80, ``n`` of them with a model that a quarter of the others have."""
+    """Of 80 trials 20 run out of memory, ``n`` of them with a model that a sixth of the others have."""
     rows = in_workers([100.0] * 80)
     states = [("FAIL", *row[1:]) if i % 4 == 0 else row for i, row in enumerate(rows)]
     large = [i // 4 < n if i % 4 == 0 else i % 4 == 1 and i % 8 < 4 for i in range(80)]

@@ -39,7 +39,7 @@ def _beside(util: np.ndarray, at: np.ndarray, **columns: np.ndarray | float) -> 
     bigger=({"share": 0.7}, {"share": 1.0}, {"share": 1.0, "util_pct": 0.0}),
 )  # fmt: skip
 def cpu_bound(*, share: float = 0.6, util_pct: float = 5.0, rest_pct: float = 40.0, host_s: float = SECONDS) -> Run:
-    """A hot core throughout, and a GPU at ``util_pct`` for a share of the time."""
+    """A core is hot throughout, and the GPU is at ``util_pct`` for ``share`` of the time, else at ``rest_pct``."""
     at = ticks(SECONDS)
     starved = _share(len(at), share, util_pct, rest_pct)
     seen = at[at < host_s]
@@ -59,7 +59,7 @@ def cpu_bound(*, share: float = 0.6, util_pct: float = 5.0, rest_pct: float = 40
     bigger=({"share": 0.7}, {"share": 1.0}, {"share": 1.0, "wait_pct": 99.0}),
 )
 def storage(*, share: float = 0.6, wait_pct: float = 60.0, host_s: float = SECONDS) -> Run:
-    """I/O wait throughout, and an idle GPU for a share of the time."""
+    """I/O wait is at ``wait_pct`` throughout, and the GPU at 3 % for ``share`` of the time, else at 80 %."""
     at = ticks(SECONDS)
     seen = at if host_s >= SECONDS else at[: max(1, round(host_s / 5) - 3)]
     util = _share(len(at), share, 3.0, 80.0)
@@ -85,9 +85,12 @@ def small(
     *, util_pct: float = 40.0, used_pct: float = 20.0, cpu_pct: float = 30.0, power_ratio: float = 0.2,
     swing_pct: float = 0.0,
 ) -> Run:  # fmt: skip
-    """Steady little use of GPU, memory, power and CPU. A GPU that was never idle has 0 W for its idle power."""
+    """Use is steady and low: ``util_pct`` of the GPU, ``used_pct`` of its memory, ``power_ratio`` of its power limit
+    and ``cpu_pct`` of a core.
+    """
     at = ticks(SECONDS)
     util = util_pct + swing_pct * np.where(np.arange(len(at)) % 2, 1.0, -1.0)
+    # never idle, so that its idle power is taken for 0 W
     figures = {"mem_used_mib": used_pct / 100 * TOTAL_MIB, "power_w": power_ratio * LIMIT_W}
     return run(
         log(at, util_pct=util, **figures), host=host(at, cpu_max_core_pct=cpu_pct, cpu_pct=cpu_pct / 2),
@@ -111,7 +114,7 @@ def launch(
     *, util_pct: float = 60.0, hot: float = 0.9, power_ratio: float = 0.2, swing_pct: float = 0.0,
     host_s: float = SECONDS,
 ) -> Run:  # fmt: skip
-    """A steady half-busy GPU beside a hot core."""
+    """The GPU is steadily at ``util_pct`` beside a core that is hot for ``hot`` of the time."""
     at = ticks(SECONDS)
     seen = at if host_s >= SECONDS else at[: max(1, round(host_s / 5) - 3)]
     util = util_pct + swing_pct * np.where(np.arange(len(at)) % 2, 1.0, -1.0)
@@ -132,7 +135,7 @@ def launch(
     bigger=({"power_ratio": 0.2}, {"power_ratio": 0.1, "sm_pct": 10.0}),
 )
 def light(*, power_ratio: float = 0.3, seconds: float = 600.0, sm_pct: float | None = None) -> Run:
-    """A GPU at 98 % with little power."""
+    """The GPU is at 98 % and draws ``power_ratio`` of its power limit."""
     at = ticks(seconds)
     extra = {} if sm_pct is None else {"sm_active_pct": sm_pct}
     made = log(at, util_pct=98.0, power_w=power_ratio * LIMIT_W, **extra)
@@ -153,7 +156,9 @@ def _active(seconds: float, **columns: float) -> Run:
     bigger=({"sm_pct": 20.0}, {"sm_pct": 1.0}),
 )
 def few_sms(*, sm_pct: float = 30.0, seconds: float = 600.0) -> Run:
-    """Kernels that are too small for the GPU, one after the other."""
+    """Kernels that are too small for the GPU run one after the other, and its SMs are active for ``sm_pct`` of the
+    cycles.
+    """
     return _active(seconds, sm_active_pct=sm_pct, tensor_active_pct=10.0)
 
 
@@ -167,7 +172,7 @@ def few_sms(*, sm_pct: float = 30.0, seconds: float = 600.0) -> Run:
     bigger=({"tensor_pct": 0.0}, {"tensor_pct": 0.0, "sm_pct": 99.0}),
 )
 def no_tensor(*, tensor_pct: float = 0.5, sm_pct: float = 80.0, seconds: float = 600.0) -> Run:
-    """Work in float32 that leaves the tensor cores idle."""
+    """Work in float32 leaves the tensor cores idle but for ``tensor_pct`` of the cycles."""
     return _active(seconds, sm_active_pct=sm_pct, tensor_active_pct=tensor_pct)
 
 
@@ -188,7 +193,8 @@ def _lines(avg_ms: float, rate: float | None) -> list[tuple[str, str]]:
     bigger=({"avg_ms": 80.0}, {"avg_ms": 200.0}, {"avg_ms": 90.0, "rate": 10}),
 )
 def loader(*, avg_ms: float = 50.0, rate: float | None = None) -> Run:
-    """A training log that states waits for the loader, and its rate where given: 10 batch/s are 100 ms a step."""
+    """A training log states that the loader is waited for ``avg_ms`` on average."""
+    # a rate of 10 batch/s is 100 ms a step
     return run(log(ticks(SECONDS)), events=events(_lines(avg_ms, rate)))
 
 
@@ -201,6 +207,6 @@ def loader(*, avg_ms: float = 50.0, rate: float | None = None) -> Run:
     bigger=({"workers": 10}, {"workers": 0}, {"workers": 200}),
 )
 def workers(*, workers: int = 20) -> Run:
-    """``workers`` loader workers for each of two trials on 100 cores."""
+    """Two trials with ``workers`` loader workers each run on 100 cores."""
     info = RunInfo(settings=Settings(parallel=2, cpu_cores=100), dataloader=DataLoader(num_workers=workers))
     return run(log(ticks(SECONDS)), info=info)

@@ -23,7 +23,7 @@ SECONDS = 1000.0
     bigger=({"peak_w": 800.0}, {"peak_w": 2000.0, "n": 5}, {"peak_w": 2000.0, "n": 100}),
 )
 def implausible(*, peak_w: float = 700.0, n: int = 6) -> Run:
-    """``n`` readings in a row of ``peak_w`` on a board of 450 W whose sensor averages."""
+    """On a board of 450 W whose sensor averages, ``n`` readings in a row are ``peak_w``."""
     at = ticks(SECONDS)
     return run(log(at, power_w=np.where((np.arange(len(at)) >= 50) & (np.arange(len(at)) < 50 + n), peak_w, 380.0)))
 
@@ -38,7 +38,7 @@ def _bits(share: float, bit: int) -> np.ndarray:
     bigger=({"share": 0.3}, {"share": 1.0}),
 )
 def thermal(*, share: float = 0.1) -> Run:
-    """Thermal slow-down, with the clock that goes with it, for a share of the time."""
+    """Thermal slow-down lowers the clock to 80 % for ``share`` of the time."""
     bits = _bits(share, 0x20)
     clock = np.where(bits > 0, 0.8 * CLOCK_MHZ, CLOCK_MHZ)
     return run(log(ticks(SECONDS), throttle_reasons=bits, sm_clock_mhz=clock, temp_c=84.0))
@@ -50,7 +50,7 @@ def thermal(*, share: float = 0.1) -> Run:
     bigger=({"share": 0.3}, {"share": 0.9}, {"share": 0.9, "clock_mhz": 900.0}),
 )
 def capped(*, share: float = 0.1, clock_mhz: float = 0.79 * CLOCK_MHZ) -> Run:
-    """The power cap active, with a low clock, for a share of the time."""
+    """The power cap lowers the clock to ``clock_mhz`` for ``share`` of the time."""
     at = ticks(SECONDS)
     bits = _bits(share, 0x4)
     return run(log(at, throttle_reasons=bits, sm_clock_mhz=np.where(bits > 0, clock_mhz, CLOCK_MHZ)))
@@ -65,7 +65,7 @@ def capped(*, share: float = 0.1, clock_mhz: float = 0.79 * CLOCK_MHZ) -> Run:
     bigger=({"ratio": 0.4}, {"ratio": 0.1, "share": 0.95}),
 )
 def slow(*, ratio: float = 0.5, share: float = 0.9) -> Run:
-    """The clock at a share of its maximum for a share of the time."""
+    """The clock is at ``ratio`` times its maximum for ``share`` of the time."""
     at = ticks(SECONDS)
     return run(log(at, sm_clock_mhz=blocks(len(at), share, ratio * CLOCK_MHZ, CLOCK_MHZ)))
 
@@ -76,7 +76,7 @@ def slow(*, ratio: float = 0.5, share: float = 0.9) -> Run:
     bigger=({"hot_s": 300.0}, {"hot_s": 1000.0, "temp_c": 95.0}),
 )
 def hot(*, hot_s: float = 120.0, temp_c: float = 87.0) -> Run:
-    """Slow-down temperature for ``hot_s``."""
+    """The GPU is at ``temp_c``, where it slows down, for ``hot_s``."""
     at = ticks(SECONDS)
     return run(log(at, temp_c=np.where(at < hot_s, temp_c, 80.0)))
 
@@ -87,7 +87,7 @@ def hot(*, hot_s: float = 120.0, temp_c: float = 87.0) -> Run:
     bigger=({"frozen_s": 300.0}, {"frozen_s": 900.0}),
 )
 def frozen(*, frozen_s: float = 120.0) -> Run:
-    """Power of 900 W, the power cap and the lowest clock for ``frozen_s``."""
+    """The GPU reports 900 W, the power cap and its lowest clock for ``frozen_s``."""
     at = ticks(SECONDS)
     stuck = at < frozen_s
     return run(
@@ -101,13 +101,13 @@ BENIGN = ("xid", "NVRM: Xid (PCI:0000:01:00): 31, pid=1, MMU Fault")
 
 @fault("gpu-lost", edges={"max_events": Edge({"n": 0}, {"n": 1})}, bigger=({"n": 3}, {"n": 50}))
 def lost(*, n: int = 1) -> Run:
-    """Lines of nvidia-smi about a lost GPU."""
+    """Beside an Xid that a program caused, nvidia-smi says that a GPU is lost."""
     told = ("gpu_lost", "Unable to determine the device handle for GPU 0000:01:00.0: GPU is lost. Reboot the system")
     return run(log(ticks(SECONDS)), events=events([BENIGN, *[told] * n]))
 
 
 @fault("gpu-hardware-errors", edges={"max_events": Edge({"n": 0}, {"n": 1})}, bigger=({"n": 3}, {"n": 50}))
 def broken(*, n: int = 1) -> Run:
-    """Xids of a kernel log: one that a program caused, and ``n`` of the memory."""
+    """A kernel log holds an Xid that a program caused, and ``n`` of the GPU's memory."""
     told = ("xid", "NVRM: Xid (PCI:0000:01:00): 63, pid=1, row remapper")
     return run(log(ticks(SECONDS)), events=events([BENIGN, *[told] * n]))

@@ -14,7 +14,7 @@ from planted.base import TOTAL_MIB, Edge, blocks, fault, log, run, ticks, trials
     bigger=({"used_pct": 95.0}, {"used_pct": 100.0}),
 )
 def full(*, used_pct: float = 92.0) -> Run:
-    """The last 2 % of the samples that full, the others at 60 %."""
+    """The last 2 % of the samples are at ``used_pct`` of the memory, the others at 60 %."""
     at = ticks(1000.0)
     return run(log(at, mem_used_mib=blocks(len(at), 0.02, used_pct, 60.0) / 100 * TOTAL_MIB))
 
@@ -25,7 +25,7 @@ def full(*, used_pct: float = 92.0) -> Run:
     bigger=({"used_pct": 30.0}, {"used_pct": 2.0}),
 )
 def empty(*, used_pct: float = 40.0) -> Run:
-    """Memory that rises to ``used_pct`` and no further."""
+    """Memory in use rises to ``used_pct`` and no further."""
     at = ticks(1000.0)
     return run(log(at, mem_used_mib=blocks(len(at), 0.9, used_pct, 1.5) / 100 * TOTAL_MIB))
 
@@ -40,9 +40,10 @@ def empty(*, used_pct: float = 40.0) -> Run:
     bigger=({"rise_pct": 20.0}, {"rise_pct": 40.0}),
 )
 def leak(*, rise_pct: float = 10.0, hours: float = 2.0, noise_pct: float = 0.5) -> Run:
-    """Memory that rises from 40 % of the total; its noise never takes it below the level."""
+    """Memory in use rises in ``hours`` hours from 40 % by another ``rise_pct`` of the total."""
     at = ticks(hours * 3600, 20.0)
     level = 40.0 + rise_pct * at / at[-1]
+    # never below the level
     noise = np.abs(noise_pct * np.repeat(np.random.default_rng(1).standard_normal(20), -(-len(at) // 20))[: len(at)])
     return run(log(at, mem_used_mib=(level + noise).clip(0, 100) / 100 * TOTAL_MIB))
 
@@ -53,7 +54,7 @@ def leak(*, rise_pct: float = 10.0, hours: float = 2.0, noise_pct: float = 0.5) 
     bigger=({"left_mib": 2000.0}, {"left_mib": 20000.0}),
 )
 def residual(*, left_mib: float = 800.0) -> Run:
-    """Memory in use after the only trial, above that before it."""
+    """After the only trial ``left_mib`` more memory is in use than before it."""
     at = ticks(720.0)
     used = np.where(at < 60.0, 350.0, np.where(at < 660.0, 15000.0, 350.0 + left_mib))
     return run(log(at, mem_used_mib=used), trials=trials([("COMPLETE", 60.0, 660.0)]))

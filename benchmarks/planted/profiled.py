@@ -31,7 +31,7 @@ def _traces(*ranks: dict[str, float]) -> Run:
     bigger=({"launch_pct": 20.0}, {"launch_pct": 60.0}),
 )
 def launch(*, launch_pct: float = 15.0) -> Run:
-    """Idle while operators and the optimizer were prepared."""
+    """The GPU is idle for ``launch_pct`` of the steps while operators and the optimizer are prepared."""
     return _traces({"operator_pct": 0.7 * launch_pct, "optimizer_pct": 0.3 * launch_pct})
 
 
@@ -41,7 +41,7 @@ def launch(*, launch_pct: float = 15.0) -> Run:
     bigger=({"sync_pct": 10.0}, {"sync_pct": 50.0}),
 )
 def blocked(*, sync_pct: float = 8.0) -> Run:
-    """Idle while the host was in a blocking call."""
+    """The GPU is idle for ``sync_pct`` of the steps while the host is in a blocking call."""
     return _traces({"sync_pct": sync_pct})
 
 
@@ -51,7 +51,7 @@ def blocked(*, sync_pct: float = 8.0) -> Run:
     bigger=({"copy_pct": 20.0}, {"copy_pct": 60.0}),
 )
 def copies(*, copy_pct: float = 15.0) -> Run:
-    """Copies with nothing computed beside them."""
+    """Copies take ``copy_pct`` of the steps with nothing computed beside them."""
     return _traces({"copy_pct": copy_pct})
 
 
@@ -61,7 +61,7 @@ def copies(*, copy_pct: float = 15.0) -> Run:
     bigger=({"memory_pct": 10.0}, {"memory_pct": 50.0}),
 )
 def allocation(*, memory_pct: float = 8.0) -> Run:
-    """Idle while memory was taken, and a little while CUDA was set up."""
+    """The GPU is idle for ``memory_pct`` of the steps, 1 % while CUDA is set up and the rest while memory is taken."""
     return _traces({"memory_pct": memory_pct - 1.0, "setup_pct": 1.0})
 
 
@@ -71,7 +71,7 @@ def allocation(*, memory_pct: float = 8.0) -> Run:
     bigger=({"data_pct": 10.0}, {"data_pct": 80.0}),
 )
 def data(*, data_pct: float = 8.0) -> Run:
-    """Idle while the host waited for a batch."""
+    """The GPU is idle for ``data_pct`` of the steps while the host waits for a batch."""
     return _traces({"data_pct": data_pct})
 
 
@@ -81,7 +81,7 @@ def data(*, data_pct: float = 8.0) -> Run:
     bigger=({"communication_pct": 20.0}, {"communication_pct": 60.0}),
 )
 def communication(*, communication_pct: float = 15.0) -> Run:
-    """Two ranks that communicate alike, with nothing computed beside it."""
+    """Two ranks communicate for ``communication_pct`` of their steps with nothing computed beside it."""
     return _traces({"communication_pct": communication_pct}, {"communication_pct": communication_pct})
 
 
@@ -91,6 +91,6 @@ def communication(*, communication_pct: float = 15.0) -> Run:
     bigger=({"late_pct": 15.0}, {"late_pct": 2.0}),
 )
 def behind(*, late_pct: float = 18.0) -> Run:
-    """Three ranks that spend 30 % in collectives, and one that spends less."""
+    """Three ranks spend 30 % of their steps in collectives, and one spends ``late_pct``."""
     usual = {"communication_pct": 30.0}
     return _traces(usual, usual, {"communication_pct": late_pct}, usual)

@@ -19,7 +19,9 @@ from planted.base import Edge, fault, in_workers, reports, run, study, trials
     bigger=({"n": 95}, {"n": 99}, {"n": 99, "at_first": 90}),
 )
 def often(*, n: int = 92, pruned_s: float = 5.0, at_first: int = 30) -> Run:
-    """``n`` of 100 trials pruned, ``at_first`` of them at step 1; the others take (100 - 8) s."""
+    """Of 100 trials ``n`` are pruned, after ``pruned_s`` each and ``at_first`` of them at step 1; the others
+    take 92 s.
+    """
     states = ["PRUNED"] * n + ["COMPLETE"] * (100 - n)
     rows = [(s, a, b) for s, (_, a, b) in zip(states, in_workers([pruned_s] * n + [92.0] * (100 - n)), strict=True)]
     told = [(i, step, 1.0) for i in range(n) for step in range(1, 2 if i < at_first else 3 + i % 3)]
@@ -32,7 +34,7 @@ def often(*, n: int = 92, pruned_s: float = 5.0, at_first: int = 30) -> Run:
     bigger=({"early": 5}, {"early": 10}),
 )
 def before_possible(*, early: int = 2) -> Run:
-    """Ten pruned trials; ``early`` have three reports, where patience 2 needs four."""
+    """Of ten pruned trials ``early`` have three reports, where patience 2 needs four."""
     rows = [*in_workers([100.0] * 10, state="PRUNED"), ("COMPLETE", 2000.0, 2100.0)]
     told = [(i, step, 1.0) for i in range(10) for step in range(1, 4 if i < early else 5)]
     return run(
@@ -49,7 +51,9 @@ def before_possible(*, early: int = 2) -> Run:
     bigger=({"agree": -0.5}, {"agree": -1.0}),
 )
 def too_early(*, agree: float = -0.1) -> Run:
-    """One trial pruned at step 1; of 60 COMPLETE ones the first values agree with the last by about ``agree``."""
+    """One trial is pruned at step 1; in 60 COMPLETE ones the values of step 1 correlate with the last by about
+    ``agree``.
+    """
     rng = np.random.default_rng(8)
     final, other = rng.standard_normal((2, 60))
     other -= final * (final @ other) / (final @ final)
@@ -68,7 +72,8 @@ def too_early(*, agree: float = -0.1) -> Run:
     bigger=({"late": 25}, {"late": 30}, {"late": 30, "n_whole": 10}),
 )
 def late(*, late: int = 30, n_whole: int = 30) -> Run:
-    """Of 30 trials pruned at step 9 of 10 or later ``late`` last as long as a whole one, 100 s, the others 89 s."""
+    """Of 30 trials pruned at step 9 of 10, ``late`` last as long as the whole ones, 100 s."""
+    # those of the 30 that are not late take 89 s
     rows = in_workers([100.0] * late + [89.0] * (30 - late), state="PRUNED") + in_workers([100.0] * n_whole)
     told = [(i, step, 1.0) for i in range(30 + n_whole) for step in (1, 10 if i >= 30 else 9)]
     return run(trials=trials(rows), reports=reports(told), studies=study())

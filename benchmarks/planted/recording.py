@@ -33,7 +33,7 @@ def _search(offset_s: float) -> Run:
     bigger=({"days": 60.0}, {"days": 600.0}),
 )
 def apart(*, days: float = 30.0) -> Run:
-    """Trials of another day."""
+    """The timestamps of trials lie ``days`` days behind those of the telemetry."""
     return _aligned(_search(days * 86400.0))
 
 
@@ -43,7 +43,7 @@ def apart(*, days: float = 30.0) -> Run:
     bigger=({"offset_s": 3600.0}, {"offset_s": 28800.0}),
 )
 def moved(*, offset_s: float = 3600.0) -> Run:
-    """A run.toml that states the offset of the trials' clock."""
+    """The timestamps of trials lie ``offset_s`` behind those of the telemetry, and run.toml states it."""
     made = _search(offset_s)
     return _aligned(replace(made, info=replace(made.info, given_offset_s=offset_s)))
 
@@ -57,7 +57,7 @@ def moved(*, offset_s: float = 3600.0) -> Run:
     bigger=({"seen": 0.4}, {"seen": 0.05}),
 )
 def coverage(*, seen: float = 0.5, seconds: float = 1000.0) -> Run:
-    """A trial of which the telemetry saw the first share."""
+    """The telemetry saw the first ``seen`` of a trial."""
     return run(log(ticks(seen * seconds)), trials=trials([("COMPLETE", 0.0, seconds)]))
 
 
@@ -67,7 +67,8 @@ def coverage(*, seen: float = 0.5, seconds: float = 1000.0) -> Run:
     bigger=({"gap_s": 200.0}, {"gap_s": 600.0}, {"gap_s": 600.0, "failed": 1}),
 )
 def gap(*, gap_s: float = 100.0, failed: int = 0) -> Run:
-    """1000 s of telemetry with a gap, from timestamp to timestamp, 15 s of it seen; a trial that failed in it."""
+    """Telemetry of 1,000 s has a gap of ``gap_s`` from timestamp to timestamp."""
+    # 15 s of the gap count as seen
     at = ticks(1000.0)
     kept = at[(at <= 302.5) | (at >= 302.5 + gap_s)]
     told = {"trials": trials([("COMPLETE", 0.0, 1000.0), ("FAIL", 0.0, 310.0)])} if failed else {}
@@ -80,7 +81,7 @@ def gap(*, gap_s: float = 100.0, failed: int = 0) -> Run:
     bigger=({"stuck": 100}, {"stuck": 200}),
 )
 def stuck(*, stuck: int = 60, period_s: float = 5.0) -> Run:
-    """``stuck`` samples of one power reading on a GPU that is idle in a third of the samples."""
+    """On a GPU that is idle in a third of the samples, ``stuck`` samples in a row hold one power reading."""
     at = ticks(200 * period_s, period_s)
     n = np.arange(len(at))
     util = scattered(len(at), 1 / 3, 0.0, 95.0)
@@ -94,7 +95,7 @@ def stuck(*, stuck: int = 60, period_s: float = 5.0) -> Run:
     bigger=({"ratio": 1.8}, {"ratio": 2.9}),
 )
 def sampler(*, ratio: float = 1.5) -> Run:
-    """Samples 5 s apart while idle and ``ratio`` times as far apart while busy."""
+    """Samples are 5 s apart while the GPU is idle, and ``ratio`` times as far apart while it is busy."""
     busy = (np.arange(200) // 10) % 2 == 1
     at = 2.5 + np.concatenate(([0.0], np.cumsum(np.where(busy, 5.0 * ratio, 5.0))[:-1]))
     return run(log(at, util_pct=np.where(busy, 95.0, 0.0)))
@@ -106,7 +107,7 @@ def sampler(*, ratio: float = 1.5) -> Run:
     bigger=({"n": 2}, {"n": 3}),
 )
 def placeholders(*, n: int = 1) -> Run:
-    """``n`` of power, temperature and host load that never move while the GPU does."""
+    """Of power, temperature and host load ``n`` never moves while the GPU does."""
     at = ticks(1000.0)
     wave = np.arange(len(at)) % 4
     util = np.where(wave < 2, 0.0, 95.0)
@@ -122,7 +123,7 @@ def placeholders(*, n: int = 1) -> Run:
     bigger=({"total_mib": 40000.0}, {"total_mib": 81920.0}),
 )
 def mixed(*, total_mib: float = 81920.0) -> Run:
-    """A GPU whose memory of 24564 MiB changes its total half-way."""
+    """The memory of a GPU is 24 GiB at first, and ``total_mib`` from half-way on."""
     at = ticks(1000.0)
     return run(log(at, mem_total_mib=np.where(at < 500, 24564.0, total_mib)))
 
@@ -133,7 +134,7 @@ def mixed(*, total_mib: float = 81920.0) -> Run:
     bigger=({"n": 2}, {"n": 5}),
 )
 def unread(*, n: int = 1) -> Run:
-    """A log that was read, and so many studies that were not."""
+    """One log was read, and ``n`` study was not, since a writer had locked its database."""
     studies = [
         InputRecord(f"{i}.db", "unknown", error=f"{i}.db: the database is locked by a writer.") for i in range(n)
     ]

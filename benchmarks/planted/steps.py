@@ -36,7 +36,7 @@ def _run(at: np.ndarray, step: np.ndarray) -> Run:
     bigger=({"pause_s": 200.0}, {"pause_s": 400.0}, {"pause_s": 2000.0}),
 )
 def paused(*, pause_s: float = 150.0) -> Run:
-    """One pause among 990 s of steps."""
+    """One pause of ``pause_s`` interrupts 990 s of steps."""
     at = np.arange(1, LINES + 1) * float(EVERY)
     at[LINES // 2 :] += pause_s
     return _run(at, np.arange(1, LINES + 1) * EVERY)
@@ -51,7 +51,8 @@ def paused(*, pause_s: float = 150.0) -> Run:
     bigger=({"levels": (1.0, 1.2, 1.4, 1.6, 1.8)}, {"levels": (1.0, 1.5, 2.0, 2.5, 3.0)}),
 )
 def slower(*, levels: Sequence[float] = (1.0, 1.1, 1.2, 1.3, 1.4)) -> Run:
-    """Seconds of a step in each fifth of the log; the first line has no time of its own."""
+    """A step takes ``levels`` s in the five fifths of the log."""
+    # the first line has no time of its own
     took = np.repeat(np.asarray(levels), LINES // len(levels)) * EVERY
     return _run(np.append(1.0, 1.0 + np.cumsum(took)), np.arange(1, LINES + 2) * EVERY)
 
@@ -62,7 +63,7 @@ def slower(*, levels: Sequence[float] = (1.0, 1.1, 1.2, 1.3, 1.4)) -> Run:
     bigger=({"down_s": 100.0}, {"down_s": 1000.0}, {"down_s": 1000.0, "twice": 300}),
 )
 def lost(*, down_s: float = 80.0, twice: int = 20) -> Run:
-    """A training that stood still for a while after 600 of 1,000 steps, and did the last ``twice`` of them again."""
+    """A training stands still for ``down_s`` after 600 of 1,000 steps, and does the last ``twice`` of them again."""
     step = np.append(np.arange(1, 61), np.arange(61 - twice // EVERY, LINES + 1)) * EVERY
     at = np.arange(1, len(step) + 1) * float(EVERY)
     at[60:] += down_s

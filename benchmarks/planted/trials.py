@@ -16,7 +16,7 @@ from planted.base import Edge, fault, in_workers, log, run, study, ticks, trials
     bigger=({"alone_s": 700.0}, {"alone_s": 1000.0}),
 )
 def below(*, alone_s: float = 600.0) -> Run:
-    """Two workers for 1000 s, of which one is missing for ``alone_s`` at first."""
+    """Two workers are configured for 1,000 s, and one is missing for the first ``alone_s``."""
     rows = [("COMPLETE", 100.0 * i, 100.0 * (i + 1)) for i in range(10)]
     rows += [("COMPLETE", alone_s + i, 1000.0) for i in range(1 if alone_s < 1000 else 0)]
     return run(trials=trials(rows), settings={"parallel": 2})
@@ -28,7 +28,7 @@ def below(*, alone_s: float = 600.0) -> Run:
     bigger=({"above_s": 60.0}, {"above_s": 500.0}),
 )
 def above(*, above_s: float = 20.0) -> Run:
-    """Two workers as configured, and a third trial for ``above_s``."""
+    """Two workers are configured, and a third trial runs beside theirs for ``above_s``."""
     rows = [*in_workers([100.0] * 20, 2), ("COMPLETE", 500.0, 500.0 + above_s)]
     quiet = [row for row in rows if not 490.0 < row[1] < 510.0][:-1]
     return run(trials=trials([*quiet, ("COMPLETE", 510.0, 560.0), ("COMPLETE", 510.0, 560.0),
@@ -45,7 +45,7 @@ def above(*, above_s: float = 20.0) -> Run:
     bigger=({"gap_s": 60.0}, {"gap_s": 600.0}),
 )
 def gaps(*, gap_s: float = 20.0, at_once: int = 0) -> Run:
-    """One worker whose trials follow each other after ``gap_s``; a second one that hands over at once."""
+    """The trials of one worker follow each other after ``gap_s``."""
     rows, free = [], 0.0
     for i in range(21):
         rows.append(("COMPLETE", free, free + 100.0))
@@ -59,7 +59,7 @@ def gaps(*, gap_s: float = 20.0, at_once: int = 0) -> Run:
     bigger=({"both_s": 100.0}, {"both_s": 0.0}),
 )
 def serial(*, both_s: float = 100.0) -> Run:
-    """Two workers of which the second runs for ``both_s`` of 1000 s."""
+    """The second of two workers runs for ``both_s`` of 1,000 s."""
     rows = [("COMPLETE", 100.0 * i, 100.0 * (i + 1)) for i in range(10)] + [("COMPLETE", 300.0, 300.0 + both_s)]
     return run(trials=trials(rows), settings={"parallel": 2})
 
@@ -70,7 +70,7 @@ def serial(*, both_s: float = 100.0) -> Run:
     bigger=({"n": 3}, {"n": 10}),
 )
 def abandoned(*, n: int = 1) -> Run:
-    """``n`` trials left RUNNING long ago by a worker that went on."""
+    """Beside 30 trials that ended the study lists ``n`` as RUNNING, which began long before their end."""
     rows = in_workers([100.0] * 30)
     dead = [("RUNNING", 205.0, np.nan)] * n
     workers = ["w0"] * len(rows) + [None] * n
@@ -88,7 +88,8 @@ def abandoned(*, n: int = 1) -> Run:
     bigger=({"startup_s": 40.0}, {"startup_s": 70.0}),
 )
 def startup(*, startup_s: float = 30.0, waits: bool = True) -> Run:
-    """Trials of 100 s that begin to compute after ``startup_s``; alone, or beside one that uses half of the GPU."""
+    """Trials of 100 s run one by one and begin to compute after ``startup_s``."""
+    # without waits beside one that uses half of the GPU
     n = 12 if waits else 40
     seconds = 140.0 * n
     at = ticks(seconds, 1.0)
@@ -114,7 +115,7 @@ def startup(*, startup_s: float = 30.0, waits: bool = True) -> Run:
     bigger=({"n": 10}, {"n": 39}),
 )
 def duplicates(*, n: int = 6, each_s: float = 100.0) -> Run:
-    """40 trials, the last ``n`` with the parameters of the first."""
+    """Of 40 trials the last ``n`` have the parameters of the first."""
     rates = [0.1 * (i + 1) if i < 40 - n else 0.1 for i in range(40)]
     rows = in_workers([100.0] * (40 - n) + [each_s] * n)
     return run(trials=trials(rows, **{"params.lr": rates}), studies=study())
@@ -132,7 +133,7 @@ def duplicates(*, n: int = 6, each_s: float = 100.0) -> Run:
     bigger=({"longest_s": 900.0}, {"longest_s": 9000.0}),
 )
 def outlier(*, longest_s: float = 600.0, usual_s: float = 98.0) -> Run:
-    """Thirty trials of about ``usual_s`` and one of ``longest_s``."""
+    """Of 32 trials 31 take ``usual_s`` or at most 4 s more, and one takes ``longest_s``."""
     return run(trials=trials(in_workers([usual_s + i % 5 for i in range(31)] + [longest_s])))
 
 
@@ -146,7 +147,7 @@ def outlier(*, longest_s: float = 600.0, usual_s: float = 98.0) -> Run:
     bigger=({"rise_s": 100.0}, {"rise_s": 1000.0}),
 )
 def drift(*, rise_s: float = 60.0, n: int = 60, noise_s: float = 5.0) -> Run:
-    """Durations from 100 s that rise by ``rise_s`` over the search."""
+    """Trials take about 100 s at first, and ``rise_s`` more at the end of the search."""
     noise = np.random.default_rng(12).standard_normal(n)
     return run(
         trials=trials(in_workers(np.clip(100.0 + rise_s * np.linspace(0, 1, n) + noise_s * noise, 5, None).tolist()))
@@ -163,13 +164,12 @@ def drift(*, rise_s: float = 60.0, n: int = 60, noise_s: float = 5.0) -> Run:
     bigger=({"last_s": 60.0}, {"last_s": 600.0}),
 )
 def growth(*, last_s: float = 30.0, n: int = 60, spread: float = 0.01) -> Run:
-    """Gaps between trials that grow to about ``last_s``; ``spread`` is the scatter of their logarithms. None is an
-    hour: then nothing ran, and no worker waited.
-    """
+    """Gaps between trials grow to about ``last_s`` over the search."""
     times = np.exp(spread * np.random.default_rng(3).standard_normal(n))
     rows, free = [], 0.0
     for i in range(n):
         rows.append(("COMPLETE", free, free + 100.0))
+        # below an hour: then nothing would run, and no worker wait
         free += 100.0 + min(times[i] * (0.5 + last_s * i / n), 3500.0)
     return run(trials=trials(rows))
 
@@ -183,7 +183,7 @@ def growth(*, last_s: float = 30.0, n: int = 60, spread: float = 0.01) -> Run:
     bigger=({"alone_s": 3000.0}, {"alone_s": 30000.0}),
 )
 def tail(*, alone_s: float = 600.0, before: int = 20) -> Run:
-    """Two workers of trials of 100 s, then the last one alone."""
+    """Two workers run trials of 100 s, then the last trial runs alone for ``alone_s``."""
     rows = [("COMPLETE", 100.0 * i, 100.0 * (i + 1)) for i in range(before)]
     rows += [("COMPLETE", 100.0 * i, 100.0 * (i + 1)) for i in range(before - 1)]
     rows.append(("COMPLETE", 100.0 * (before - 1), 100.0 * before + alone_s))
@@ -196,7 +196,7 @@ def tail(*, alone_s: float = 600.0, before: int = 20) -> Run:
     bigger=({"stated": 20}, {"stated": 200}),
 )
 def stated(*, stated: int = 12) -> Run:
-    """Ten COMPLETE trials and a run.toml that says ``stated``."""
+    """Ten trials are COMPLETE, and run.toml says ``stated``."""
     info = RunInfo(settings=Settings(), stated={"COMPLETE": float(stated)})
     return run(trials=trials(in_workers([100.0] * 10)), info=info)
 
@@ -210,7 +210,7 @@ def stated(*, stated: int = 12) -> Run:
     bigger=({"pause_s": 90_000.0}, {"pause_s": 400_000.0}),
 )
 def paused(*, pause_s: float = 20_000.0, n: int = 100) -> Run:
-    """One worker whose trials of 99 s stop once in the middle."""
+    """The trials of one worker, of 99 s each, stop once in the middle, for ``pause_s``."""
     rows = in_workers([99.0] * n)
     half = n // 2
     end = rows[half - 1][2]

@@ -37,7 +37,7 @@ def unused(*, peak_pct: float = 1.0, n: int = 60, period_s: float = 5.0) -> Run:
     bigger=({"peak_pct": 5.0}, {"peak_pct": 0.0, "n": 720}),
 )
 def idle_beside(*, peak_pct: float = 9.0, n: int = 60, period_s: float = 5.0, duty: float = 1.0) -> Run:
-    """GPU 1 peaks at ``peak_pct`` while GPU 0 works a share ``duty`` of its time."""
+    """GPU 1 peaks at ``peak_pct`` while GPU 0 works ``duty`` of the time."""
     at = ticks(n * period_s, period_s)
     works = np.where(np.arange(n) < round(duty * n), 80.0, 0.0)
     return run(log(at, util_pct=works), log(at, "1", util_pct=peak_pct, mem_used_mib=BASE_MIB))
@@ -54,7 +54,7 @@ def idle_beside(*, peak_pct: float = 9.0, n: int = 60, period_s: float = 5.0, du
     bigger=({"mean_pct": 12.0}, {"mean_pct": 6.0}),
 )
 def low(*, mean_pct: float = 14.0, seconds: float = 1800.0) -> Run:
-    """A trial throughout, and a GPU that works and waits by turns, at ``mean_pct`` on average."""
+    """A trial runs throughout, and its GPU works and waits by turns, at ``mean_pct`` on average."""
     at = ticks(seconds)
     return run(
         log(at, util_pct=scattered(len(at), 0.5, 0.0, 2 * mean_pct)), trials=trials([("COMPLETE", 0.0, seconds)])
@@ -73,7 +73,7 @@ def low(*, mean_pct: float = 14.0, seconds: float = 1800.0) -> Run:
     bigger=({"share": 0.3}, {"share": 0.4, "floor_pct": 0.0}, {"share": 0.5, "floor_pct": 0.0}),
 )
 def fluctuating(*, peak_pct: float = 95.0, floor_pct: float = 5.0, seconds: float = 500.0, share: float = 0.25) -> Run:
-    """A share of the samples, never the first or the last, at the floor."""
+    """Of the samples ``share``, never the first or the last, are at ``floor_pct``, the others at ``peak_pct``."""
     at = ticks(seconds)
     util = scattered(len(at), share, floor_pct, peak_pct)
     return run(log(at, util_pct=util), trials=trials([("COMPLETE", 0.0, seconds)]))
@@ -88,7 +88,7 @@ def fluctuating(*, peak_pct: float = 95.0, floor_pct: float = 5.0, seconds: floa
     bigger=({"load_s": 150.0}, {"load_s": 500.0}),
 )
 def foreign(*, pause_s: float = 600.0, load_s: float = 90.0) -> Run:
-    """A load of another job in a pause between two trials."""
+    """Another job uses the GPU for ``load_s`` in a pause between two trials."""
     at = ticks(1200.0 + pause_s)
     paused = (at > 600.0) & (at < 600.0 + pause_s)
     util = np.where(paused, np.where(at < 600.0 + load_s, 60.0, 0.0), 95.0)
@@ -105,7 +105,7 @@ def foreign(*, pause_s: float = 600.0, load_s: float = 90.0) -> Run:
     bigger=({"pause_s": 3600.0}, {"pause_s": 36000.0}),
 )
 def night(*, trial_s: float = 600.0, pause_s: float = 1200.0) -> Run:
-    """Nothing runs between two trials."""
+    """Nothing runs for ``pause_s`` between two trials."""
     at = ticks(2 * trial_s + pause_s)
     util = np.where((at > trial_s) & (at < trial_s + pause_s), 0.0, 95.0)
     rows = [("COMPLETE", 0.0, trial_s), ("COMPLETE", trial_s + pause_s, 2 * trial_s + pause_s)]
@@ -121,7 +121,7 @@ def night(*, trial_s: float = 600.0, pause_s: float = 1200.0) -> Run:
     bigger=({"load_s": 150.0}, {"load_s": 500.0}),
 )
 def outside(*, load_s: float = 120.0, trial_s: float = 600.0) -> Run:
-    """Another job after the only trial."""
+    """Another job runs for ``load_s`` after the only trial."""
     at = ticks(trial_s + 900.0)
     util = np.where(at < trial_s + load_s, 60.0, 0.0)
     return run(log(at, util_pct=util), trials=trials([("COMPLETE", 0.0, trial_s)], gpu="0"))
@@ -141,7 +141,7 @@ def _tasks(n: int, seconds: float) -> list[tuple[str, float, float]]:
     bigger=({"least_pct": 20.0}, {"least_pct": 12.0}, {"least_pct": 0.0}),
 )
 def imbalance(*, least_pct: float = 30.0, n_tasks: int = 8) -> Run:
-    """GPU 0 at 100 %, GPU 1 at ``least_pct``."""
+    """GPU 0 is at 100 %, GPU 1 at ``least_pct``."""
     at = ticks(1200.0)
     logs = (log(at, util_pct=100.0), log(at, "1", util_pct=least_pct))
     return run(*logs, trials=trials(_tasks(n_tasks, 1200.0)))
@@ -156,6 +156,6 @@ def imbalance(*, least_pct: float = 30.0, n_tasks: int = 8) -> Run:
     bigger=({"clock_mhz": 1500.0}, {"clock_mhz": 500.0}),
 )
 def straggler(*, clock_mhz: float = 2000.0, seconds: float = 600.0) -> Run:
-    """GPU 1 at a lower clock than the 2700 MHz of GPU 0."""
+    """GPU 1 works at a clock of ``clock_mhz``, GPU 0 at 2,700 MHz."""
     at = ticks(seconds)
     return run(log(at), log(at, "1", sm_clock_mhz=clock_mhz))

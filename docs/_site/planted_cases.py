@@ -18,7 +18,7 @@ from planted import FAULTS
 from gpudiag.diagnosis import diagnose
 from gpudiag.report._render.blocks import FindingBlock
 from gpudiag.report._render.terminal import render
-from gpudiag.report.format import named
+from gpudiag.report.format import listed, named, number, share
 from gpudiag.report.sections import cards
 from gpudiag.report.text import finding
 from gpudiag.rules import RULES
@@ -54,6 +54,8 @@ SHOWN_BY = {
 }  # fmt: skip
 """By figure the checks whose planted fault can be seen in it; no figure shows the others."""
 FIGURE_OF = {rule: figure for figure, rules in SHOWN_BY.items() for rule in rules}
+SHARES = {"share", "duty", "seen", "hot", "power_ratio"}
+"""Values from 0 to 1 of planted faults that a sentence gives in percent."""
 
 
 @dataclass(frozen=True)
@@ -108,7 +110,10 @@ def planted_as(rule: str) -> str:
     values: Mapping[str, inspect.Parameter] = inspect.signature(make).parameters
 
     def value(match: re.Match[str]) -> str:
-        return named(match[1], values[match[1]].default, exact=True)
+        name, given = match[1], values[match[1]].default
+        if isinstance(given, tuple):
+            return listed([number(one) for one in given])
+        return share(100 * given, exact=True) if name in SHARES else named(name, given, exact=True)
 
     return re.sub(r"``(\w+)``", value, " ".join((inspect.getdoc(make) or "").split()))
 
