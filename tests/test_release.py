@@ -71,6 +71,12 @@ def test_what_is_imported_is_asked_for_and_what_is_asked_for_is_imported() -> No
     assert NEEDED.keys() - imported == NOT_IMPORTED.keys()
 
 
+def test_the_page_of_the_installation_has_every_extra_that_is_for_users() -> None:
+    page = (ROOT / "docs" / "start" / "index.md").read_text(encoding="utf-8")
+    named = [name for line in re.findall(r"^\| (`.*?) \|", page, re.MULTILINE) for name in re.findall(r"`(\w+)`", line)]
+    assert sorted([*named, "docs", "test"]) == sorted(PROJECT["optional-dependencies"])
+
+
 def test_no_dependency_has_an_upper_bound() -> None:
     assert [one for one in NEEDED.values() if {part.operator for part in one.specifier} != {">="}] == []
 
