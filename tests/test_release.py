@@ -55,6 +55,31 @@ def test_there_is_one_version_and_the_changelog_knows_it() -> None:
     assert newest == __version__ and day
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="sed -i of GNU")
+def test_the_commands_of_a_release_change_every_place_of_the_version(tmp_path: Path) -> None:
+    block = (ROOT / "CONTRIBUTING.md").read_text("utf-8").partition("# Releasing")[2]
+    edits = re.findall(r"^    ((?:grep|sed) .*?)(?: && git commit .*)?$", block, re.MULTILINE)
+    before, after = edits[:-1], edits[-1]
+    places = ("gpudiag/__init__.py", "CHANGELOG.md", "docs/ci.md", "docs/_static/switcher.json", "recipe/recipe.yaml")
+    for place in places:
+        (tmp_path / place).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(ROOT / place, tmp_path / place)
+
+    def run(*commands: str) -> str:
+        script = "\n".join(["export VERSION=99.1.2", *commands])
+        return subprocess.run(["bash", "-ec", script], cwd=tmp_path, check=True, capture_output=True, text=True).stdout
+
+    changes = tmp_path / "CHANGELOG.md"
+    told = re.sub(r"^## Unreleased\n\n", "", changes.read_text("utf-8"), flags=re.MULTILINE)
+    changes.write_text(told, encoding="utf-8")
+    assert "no line '## Unreleased'" in run(*before)
+    changes.write_text(told.replace("\n## ", "\n## Unreleased\n\n## ", 1), encoding="utf-8")
+    assert run(*before) == ""
+    assert all((tmp_path / place).read_text("utf-8").count("99.1.2") == 1 for place in places)
+    run(after)
+    assert re.findall(r"^## (\S+)", changes.read_text("utf-8"), re.MULTILINE)[:2] == ["Unreleased", "99.1.2"]
+
+
 def _imported() -> set[str]:
     """Packages outside the standard library that any file of gpudiag imports, wherever the import stands."""
     modules = {name.partition(".")[0] for path in files().values() for name in imported_names(path)}
