@@ -29,6 +29,7 @@ ADDRESSES = {
     "http://10.0.0.7:8080": "http://10.0.0.7:8080",
     "http://[::1]:80/a": "http://[::1]:80/a",
     "file:///srv/gpudiag%20docs": "file:///srv/gpudiag%20docs",
+    " https://x.org ": "https://x.org",
     "": "",
 }
 
@@ -49,9 +50,9 @@ BAD = {
     '[[suppress]]\nrule = "gpu-unused"\nreason = "x"\nuntil = "soon"\n': "key 'suppress.0.until'",
     "[[supress]]\n": "did you mean 'suppress'?",
     "docs_uri = 'https://x.org'\n": "did you mean 'docs_url'?",
-    "docs_url = 5\n": "key 'docs_url': Input should be a valid string, but got 5",
+    "docs_url = 5\n": "key 'docs_url': expected an address such as https://docs.example.org/gpudiag (",
     **{
-        f"docs_url = '{odd}'\n": f"https://docs.example.org/gpudiag (https, http or file), but got {odd!r}."
+        f"docs_url = '{odd}'\n": f"user, query and fragment, of letters, digits and /._~%+,=:-, but got {odd!r}."
         for odd in (
             "javascript:alert(1)",
             "docs.example.org",
@@ -61,6 +62,9 @@ BAD = {
             "https://x.org/a b",
             "https://x.org/(a)",
             "http://x.org#a",
+            "HTTPS://x.org",
+            "file://host/share",
+            "file://",
         )
     },
     "docs_url = 'https://me:hunter2@x.org'\n": "but got 'https://me:***@x.org'.",

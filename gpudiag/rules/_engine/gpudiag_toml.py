@@ -19,7 +19,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError
 
 from gpudiag.errors import ConfigError, InputNotFound, nearest
 from gpudiag.readers._io.url import shown
@@ -27,14 +27,19 @@ from gpudiag.rules._engine.suppression import Suppression, check_suppressions
 
 FILE_NAME = "gpudiag.toml"
 _PATH = r"[A-Za-z0-9/._~%+,=:-]*"
-DOCS_URL = rf"^(https?://([A-Za-z0-9.-]+|\[[0-9A-Fa-f:.]+\])(:[0-9]+)?(/{_PATH})?|file://{_PATH})$"
+DOCS_URL = rf"^(https?://([A-Za-z0-9.-]+|\[[0-9A-Fa-f:.]+\])(:[0-9]+)?(/{_PATH})?|file:///{_PATH})$"
 """An address without a user, a query, and any character that HTML, Markdown or a terminal could take for its own."""
+_EXPECTED = (
+    "expected an address such as https://docs.example.org/gpudiag (https:, http: or file:///, in small letters) "
+    "without user, query and fragment, of letters, digits and /._~%+,=:-"
+)
 
 
-def _docs_url(value: str) -> str:
-    if value and not re.fullmatch(DOCS_URL, value):
-        raise ValueError("expected an address such as https://docs.example.org/gpudiag (https, http or file)")
-    return value.rstrip("/")
+def _docs_url(value: object) -> str:
+    address = value.strip() if isinstance(value, str) else None
+    if address is None or (address and not re.fullmatch(DOCS_URL, address)):
+        raise ValueError(_EXPECTED)
+    return address.rstrip("/")
 
 
 class GpudiagToml(BaseModel):
@@ -42,7 +47,7 @@ class GpudiagToml(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True, str_strip_whitespace=True)
 
-    docs_url: Annotated[str, AfterValidator(_docs_url)] = ""
+    docs_url: Annotated[str, BeforeValidator(_docs_url)] = ""
     suppress: tuple[Suppression, ...] = ()
 
 
