@@ -11,7 +11,7 @@ import gpudiag
 sys.path.insert(0, str(Path(__file__).parent / "_site"))
 
 project = "gpudiag"
-author = "the authors of gpudiag"
+author = "The gpudiag developers"  # as in CITATION.cff
 copyright = author  # of the footer
 version = release = gpudiag.__version__
 

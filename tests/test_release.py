@@ -102,6 +102,11 @@ def test_the_page_of_the_installation_has_every_extra_that_is_for_users() -> Non
     assert sorted([*named, "docs", "test"]) == sorted(PROJECT["optional-dependencies"])
 
 
+def test_the_footer_of_the_site_names_who_is_to_be_cited() -> None:
+    (cited,) = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))["authors"]
+    assert f'author = "{cited["name"]}"' in (ROOT / "docs" / "conf.py").read_text(encoding="utf-8")
+
+
 def test_no_dependency_has_an_upper_bound() -> None:
     assert [one for one in NEEDED.values() if {part.operator for part in one.specifier} != {">="}] == []
 
