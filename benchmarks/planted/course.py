@@ -51,7 +51,8 @@ WAITS = (127, 67, 149, 113, 172, 39, 5, 100, 159, 32, 185, 77)
     bigger=({"lengths": (5,) * 8}, {"lengths": (6,) * 12}),
 )
 def aperiodic(*, lengths: tuple[int, ...] = (5, 5, 5, 5, 5), peak_pct: float = 90.0) -> Run:
-    """The GPU waits at uneven times within 1,000 s; the waits last ``lengths`` samples of 5 s."""
+    """The GPU waits five times for 25 s, at uneven times within 1,000 s."""
+    # lengths are in samples of 5 s
     at = ticks(1000.0)
     util = np.full(len(at), peak_pct)
     for first, length in zip(WAITS, lengths, strict=False):
