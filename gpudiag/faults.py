@@ -11,6 +11,8 @@ The text of an exception may quote the data of a run, so that it is kept out of 
 
 from __future__ import annotations
 
+import re
+import sys
 import sysconfig
 import traceback
 from collections.abc import Callable, Iterator
@@ -56,13 +58,15 @@ class Fault:
 
     ``part``: which, such as ``rule gpu-idle``. ``type``: of the exception. ``place``: file and line in gpudiag, and of
     code that it called which is neither its own nor a library's. ``trace``: the way there, without folders of this
-    machine. ``traceback``: Python's own, for a terminal alone.
+    machine. ``public``: of type and trace what is gpudiag's or a library's, so that its name tells nothing of whose
+    run it was. ``traceback``: Python's own, for a terminal alone.
     """
 
     part: str
     type: str
     place: str
     trace: tuple[str, ...] = ()
+    public: frozenset[str] = field(default=frozenset(), compare=False, repr=False, metadata=LEFT_OUT)
     traceback: str = field(default="", compare=False, repr=False, metadata=LEFT_OUT)
 
     @classmethod
@@ -75,8 +79,12 @@ class Fault:
         place = own[-1] if own else deepest[0] or "an unknown place"
         if deepest[1] == "other" and own:
             place = f"{deepest[0]}, called at {own[-1]}"
+        kinds = {f"{file}:{line} {name}": kind for file, kind, line, name in named[-DEEPEST:]}
         trace = tuple(f"{file}:{line} {name}" for file, _, line, name in named[-DEEPEST:])
-        return cls(part, type(error).__name__, place, trace, "".join(traceback.format_exception(error)))
+        public = {frame for frame, kind in kinds.items() if kind != "other" and re.match(r"<frozen |[^<]", frame)}
+        public |= {type(error).__name__} if _is_public(type(error)) else set()
+        made = "".join(traceback.format_exception(error))
+        return cls(part, type(error).__name__, place, trace, frozenset(public), made)
 
     @property
     def reason(self) -> str:
@@ -187,3 +195,11 @@ def _shown(filename: str) -> tuple[str, str]:
         if path.is_relative_to(library):
             return path.relative_to(library).as_posix(), "library"
     return path.name, "other"
+
+
+def _is_public(kind: type[BaseException]) -> bool:
+    """Whether an exception's type is of gpudiag, of Python or of an installed library."""
+    if kind.__module__.partition(".")[0] in sys.stdlib_module_names:
+        return kind.__module__ != "__main__"
+    file = getattr(sys.modules.get(kind.__module__), "__file__", None)
+    return file is not None and _shown(file)[1] != "other"

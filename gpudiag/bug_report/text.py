@@ -18,6 +18,7 @@ from gpudiag.diagnosis import Diagnosis, diagnose
 from gpudiag.errors import GpudiagError
 from gpudiag.faults import Fault, attempt, heard, strict
 from gpudiag.load import load_run
+from gpudiag.readers._io.url import HIDDEN
 from gpudiag.report.format import plural, safe
 from gpudiag.report.inspection import lines
 from gpudiag.rules import RULES, Status
@@ -63,7 +64,7 @@ def bug_report(asked: Asked | None = None) -> str:
             parts += _failure(unlisted, masked)
         parts += ["\n## Diagnosis\n", *_found(diagnosis), *_failure(error, masked)]
         for fault in faults:
-            parts += _frames(f"{masked.message(fault.part)}: {fault.type} at {fault.place}", fault, masked)
+            parts += _frames(f"{_part(fault.part, masked)}: {_type(fault)} at {_place(fault)}", fault, masked)
     return "\n".join(parts).rstrip() + "\n"
 
 
@@ -132,13 +133,38 @@ def _failure(error: GpudiagError | None, masked: Masked) -> list[str]:
     """An error that gpudiag raised on purpose, and what led to it."""
     if error is None:
         return []
-    out = _frames(f"{type(error).__name__}: {masked.message(str(error))}", Fault.of("", error), masked)
+    raised = Fault.of("", error)
+    out = _frames(f"{_type(raised)}: {masked.message(str(error))}", raised, masked)
     if error.__cause__ is None:
         return out
     cause = Fault.of("", error.__cause__)
-    return out + _frames(f"caused by {cause.type} at {cause.place}", cause, masked)
+    return out + _frames(f"caused by {_type(cause)} at {_place(cause)}", cause, masked)
 
 
 def _frames(what: str, fault: Fault, masked: Masked) -> list[str]:
-    """A failure and the way there; a file of somebody's own rules may be called after them."""
-    return [f"- {masked.name(what)}", "", *(f"      {masked.name(frame)}" for frame in fault.trace), ""]
+    """A failure and the way there, but for the call from here; of code that is somebody's own the lines alone."""
+    way = [frame for frame in fault.trace if not frame.startswith("gpudiag/bug_report/")]
+    frames = (frame if frame in fault.public else f"{_line(frame.rpartition(' ')[0])} {HIDDEN}" for frame in way)
+    return [f"- {masked.name(what)}", "", *(f"      {masked.name(frame)}" for frame in frames), ""]
+
+
+def _part(part: str, masked: Masked) -> str:
+    """What failed; a rule of somebody's own may be called after them."""
+    kind, _, name = part.partition(" ")
+    return f"rule {HIDDEN}" if kind == "rule" and name not in {rule.id for rule in RULES} else masked.message(part)
+
+
+def _type(fault: Fault) -> str:
+    return fault.type if fault.type in fault.public else HIDDEN
+
+
+def _place(fault: Fault) -> str:
+    """Where it failed: a place in gpudiag, and the line alone of what it called."""
+    places = (place if place.startswith("gpudiag/") else _line(place) for place in fault.place.split(", called at "))
+    return ", called at ".join(places)
+
+
+def _line(place: str) -> str:
+    """``***:7`` of a place in a file."""
+    file, colon, line = place.rpartition(":")
+    return f"{HIDDEN}:{line}" if colon and file else place

@@ -72,10 +72,37 @@ def test_what_ends_a_diagnosis_is_reported_with_its_place(
     code, out, _ = gpudiag("bug-report", private, "-o", "bug.md")
     assert code == 0 and "bug.md" in out
     written = (tmp_path / "bug.md").read_text(encoding="utf-8")
-    assert re.search(
-        r"^- loading the run: LookupError at test_bug_report\.py:\d+, called at gpudiag/load\.py:", written, re.M
-    )
+    assert re.search(r"^- loading the run: LookupError at \*\*\*:\d+, called at gpudiag/load\.py:", written, re.M)
+    assert re.search(r"^      \*\*\*:\d+ \*\*\*$", written, re.M) and "bug_report" not in written
     no_secret_in(written)
+
+
+OF_ONE_S_OWN = """
+from gpudiag.measures import measure_memory
+from gpudiag.rules import rule
+
+class LaunchRoomError(LookupError):
+    pass
+
+@rule(measure=measure_memory, severity="note", title="Room for the launch", remedy="Run one trial less at once.")
+def launch_room(memory):
+    \"\"\"The launch needs room. Source: its own log.\"\"\"
+    raise LaunchRoomError("hunter2")
+"""
+
+
+def test_rules_of_one_s_own_are_reported_without_their_names(
+    gpudiag: Call, samples: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = shutil.copytree(samples / "tiny-batch-laptop", tmp_path / "run")
+    (tmp_path / "launch_rules.py").write_text(OF_ONE_S_OWN)
+    monkeypatch.syspath_prepend(tmp_path)
+    stated = (folder / "run.toml").read_text(encoding="utf-8")
+    (folder / "run.toml").write_text('rule_modules = ["launch_rules"]\n' + stated, encoding="utf-8")
+    code, out, _ = gpudiag("bug-report", folder)
+    assert code == 0
+    assert re.search(r"^- rule \*\*\*: \*\*\* at \*\*\*:11, called at gpudiag/rules/", out, re.M)
+    assert "      ***:11 ***\n" in out and "launch" not in out.lower()
 
 
 def test_without_a_run_it_states_versions_alone(gpudiag: Call) -> None:
