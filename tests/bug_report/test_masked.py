@@ -31,6 +31,25 @@ MASKED = Masked(
         ("from 2026-03-01 to 10:00:05, the trial's end", "from 2026-03-01 to 10:00:05, the trial's end"),
         ("redis://:hunter2@h and me@example.org and https://h/p", "*** and *** and ***"),
         ("of W&B, with --period or as period_s", "of W&B, with --period or as period_s"),
+        (
+            "run.toml: key 'settings.sampler': a text, but got 4111; 17",
+            "run.toml: key 'settings.sampler': a text, but got ***",
+        ),
+        ("expected a path, but got int.", "expected a path, but got int."),
+        ("row 41111111 of 411111111", "row 41111111 of ***"),
+        (
+            "unknown key 'settings.zeal'; did you mean 'parallel'?",
+            "unknown key 'settings.***'; did you mean 'parallel'?",
+        ),
+        ("of 'x' (2 x row: (a) 17, 'b', 4) and 4", "of '***' (2 x row: ***"),
+        (
+            "time zone 'Z'; expected an IANA name such as 'Asia/Taipei', 'Europe/Berlin' or 'UTC'.",
+            "time zone '***'; expected an IANA name such as 'Asia/Taipei', 'Europe/Berlin' or 'UTC'.",
+        ),
+        ("mlflow:7f needs MLflow: pip install 'gpudiag[mlflow]'.", "*** needs MLflow: pip install 'gpudiag[mlflow]'."),
+        ("study 'gpudiag' of 'Asia/Taipei', pip install 'x'", "study '***' of '***', pip install '***'"),
+        ("key 'trial', did you mean 'stated'?", "key '***', did you mean 'stated'?"),
+        ("because Optuna 4.2.0 wrote it, zeal 4.2.0", "because Optuna 4.2.0 wrote it, *** ***"),
         ("first line\nsecond\tline", "first line second line"),
     ],
 )
