@@ -84,10 +84,12 @@ class Masked:
             text = one[0][1:-1]
             if text in self._labels:
                 left = self._labels[text]
-            elif text in self._private or not (is_own or key):
+            elif is_own and (text not in self._private or one[0] != quotes):  # a gap in a list would tell
+                left = text
+            elif text in self._private or not key:
                 left = HIDDEN
             else:
-                left = text if is_own else ".".join(part if part in _keys() else HIDDEN for part in text.split("."))
+                left = ".".join(part if part in _keys() else HIDDEN for part in text.split("."))
             if left == HIDDEN or len(kept) > MOST_KEPT:
                 return f"'{HIDDEN}'"
             kept.append(one[0][0] + left + one[0][-1])

@@ -4,20 +4,24 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
+from pathlib import Path
 from typing import Any, TypeVar
 
+from gpudiag._load.folder import walk
 from gpudiag._load.inspection import inspect
 from gpudiag._load.sources import is_whole
 from gpudiag._run.tables import InputRecord
 from gpudiag.bug_report.masked import Masked
-from gpudiag.bug_report.private import folders_of, label, masked_for
+from gpudiag.bug_report.private import Places, folders_of, masked_for
 from gpudiag.bug_report.versions import version_lines
 from gpudiag.diagnosis import Diagnosis, diagnose
 from gpudiag.errors import GpudiagError
 from gpudiag.faults import Fault, attempt, heard, strict
 from gpudiag.load import load_run
+from gpudiag.manifest import MANIFEST
 from gpudiag.readers._io.url import HIDDEN
 from gpudiag.report.format import plural, safe
 from gpudiag.report.inspection import lines
@@ -34,7 +38,8 @@ This text is all there is, and nothing was sent. Read it, change what you like, 
 - It holds versions, how each input was read (rows, times, states of trials), which checks found something, and of a
   failure the place in the code.
 - It holds no contents of files, no values and names of parameters, and no names of hosts, users, studies and folders.
-  Names of files within the run stand as they are. In messages `***` stands for every word that is not gpudiag's own.
+  Names of files within the run stand as they are, and numbers for its folders. In messages `***` stands for every
+  word that is not gpudiag's own.
 
 ## What happened
 
@@ -58,8 +63,9 @@ def bug_report(asked: Asked | None = None) -> str:
         with strict(False), heard() as faults:
             records, unlisted = _inspected(asked)
             run, diagnosis, error = _diagnosed(asked)
-        masked = masked_for(asked.inputs, records, run)
-        parts += ["\n## Inputs\n", *_inputs(asked.inputs, records, masked)]
+        places = Places(asked.inputs, records)
+        masked = masked_for(places, asked.inputs, records, run, asked.reading.get("study"))
+        parts += ["\n## Inputs\n", *_inputs(records, places, masked)]
         if str(unlisted) != str(error):
             parts += _failure(unlisted, masked)
         parts += ["\n## Diagnosis\n", *_found(diagnosis), *_failure(error, masked)]
@@ -71,13 +77,35 @@ def bug_report(asked: Asked | None = None) -> str:
 def _inspected(asked: Asked) -> tuple[list[InputRecord], GpudiagError | None]:
     """A record of each input, and what ended the list."""
     records: list[InputRecord] = []
-    single = [one for one in asked.inputs if not is_whole(one)]
+    ended = None
+    inputs: list[str | Path] = [*folders_of(asked.inputs), *(one for one in asked.inputs if not is_whole(one))]
+    for one in inputs:
+        try:
+            for record in inspect([one], **asked.reading):
+                records.append(record)
+        except GpudiagError as error:
+            ended = ended or error
+            records += _alone(one, {record.path for record in records}, asked.reading)
+    return records, ended
+
+
+def _alone(one: str | Path, listed: set[str], reading: Mapping[str, Any]) -> Iterator[InputRecord]:
+    """What an input holds that could not be listed, each file as if it had been named alone."""
+    paths = [str(one)]
+    if isinstance(one, Path):
+        with suppress(GpudiagError):
+            paths = [str(source.path) for source, _ in walk(one) if source.path.name != MANIFEST]
+    for path in paths:
+        if path not in listed:
+            yield from _read(path, reading)
+
+
+def _read(path: str, reading: Mapping[str, Any]) -> list[InputRecord]:
     try:
-        for record in inspect([*folders_of(asked.inputs), *single], **asked.reading):
-            records.append(record)
+        return list(inspect([path], **reading))
     except GpudiagError as error:
-        return records, error
-    return records, None
+        # An option that is wrong is wrong for each file, and the files are read without any.
+        return _read(path, {}) if reading else [InputRecord(path, "unknown", error=str(error))]
 
 
 def _diagnosed(asked: Asked) -> tuple[Run | None, Diagnosis | None, GpudiagError | None]:
@@ -101,13 +129,12 @@ def _whole(run: Run) -> Diagnosis:
     return diagnosis
 
 
-def _inputs(inputs: Sequence[str], records: Sequence[InputRecord], masked: Masked) -> Iterator[str]:
+def _inputs(records: Sequence[InputRecord], places: Places, masked: Masked) -> Iterator[str]:
     """What `gpudiag inspect` says, as code."""
-    folders = folders_of(inputs)
     for record in records:
         shown = replace(
             record,
-            path=masked.name(label(record.path, folders)),
+            path=masked.name(places.label(record.path)),
             studies=tuple(replace(one, name=str(at)) for at, one in enumerate(record.studies, start=1)),
             problems=tuple(replace(one, kind=masked.message(one.kind), example="") for one in record.problems),
             notes=tuple(map(masked.message, record.notes)),

@@ -105,6 +105,41 @@ def test_rules_of_one_s_own_are_reported_without_their_names(
     assert "      ***:11 ***\n" in out and "launch" not in out.lower()
 
 
+@pytest.mark.parametrize(
+    ("begins", "said"),
+    [
+        ("", ""),
+        ("rank = 1\n", "ConfigError: run.toml: unknown key '***'; legal are "),
+        ("notes = [launch\n", "ConfigError: run.toml: is not valid TOML (Invalid value (at line 1, column 10))."),
+        ("settings.sampler = 4111\n", "key 'settings.sampler': Input should be a valid string, but got ***"),
+    ],
+)
+def test_folders_are_numbered_and_listed_whatever_run_toml_says(
+    gpudiag: Call, samples: Path, tmp_path: Path, begins: str, said: str
+) -> None:
+    folder = shutil.copytree(samples / "tiny-batch-laptop", tmp_path / "apollo")
+    for name in ("gpu/launch-room/gpu.csv", "gpu/launch/gpu.csv"):
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(folder / "gpu.csv", folder / name)
+    (folder / "gpu" / "launch" / "empty.csv").touch()
+    (folder / "run.toml").write_text(begins + 'user = "zoe"\n')
+    code, out, _ = gpudiag("bug-report", folder)
+    assert code == 0 and said in out and "launch" not in out and "4111" not in out
+    listed = re.findall(r"^    ([\w./]+): nvidia-smi-query-csv, 90 rows", out, re.M)
+    assert listed == ["gpu.csv", "1/2/gpu.csv", "1/3/gpu.csv"] and "    1/2/empty.csv: not read: " in out
+    no_secret_in(out)
+
+
+def test_inputs_are_listed_whatever_options_and_packages_say(gpudiag: Call, samples: Path) -> None:
+    folder = samples / "tiny-batch-laptop"
+    code, out, _ = gpudiag("bug-report", folder, "--timezone", "Mars/Apollo")
+    assert code == 0 and "    gpu.csv: nvidia-smi-query-csv, 90 rows" in out
+    assert "time zone '***' is not in the zone database; expected an IANA name such as 'Asia/Taipei'" in out
+    code, out, _ = gpudiag("bug-report", "mlflow:apollo")
+    assert code == 0 and re.search(r"^    mlflow:\*\*\*: not read: ", out, re.M)
+    no_secret_in(out)
+
+
 def test_without_a_run_it_states_versions_alone(gpudiag: Call) -> None:
     code, out, _ = gpudiag("bug-report")
     assert code == 0 and "## Versions" in out and "## Inputs" not in out

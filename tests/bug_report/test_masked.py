@@ -11,7 +11,7 @@ from gpudiag.bug_report.masked import Masked
 MASKED = Masked(
     {"/home/zoe/runs/zeta": "RUN", "/home/zoe/runs/zeta/gpu.csv": "gpu.csv", "run": "RUN"},
     ["node7.lan", "zoe", "node7"],
-    ["zeta sweep", "learning_rate_of_zeta", "trial"],
+    ["zeta sweep", "learning_rate_of_zeta", "trial", "UTC"],
 )
 
 
