@@ -21,6 +21,8 @@ _GOT = r"\bgot (?!(?:nothing|more|several runs|an? run|the run|None|bool|int|flo
 """Before what came instead of what was expected: a value, but for these words."""
 _EXTRACT = re.compile(r"(\d+ x [^:()]+): (?:.*(?=\)\.?$)|.*)")
 """A problem with an extract of its first case, as an error quotes it: ``3 x torn row, first at line 2: 0, 17``."""
+_COMMAND = re.compile(r"(Recorded while running: ).*")
+_LIST = re.compile(r"\(([^()]+)\)")
 _CHUNK = re.compile(r"[^\s()\[\]{}<>,;|]+")
 _MARKS = ".:!?%…"
 _NUMBER = re.compile(r"\d{1,8}|\d{4}-\d\d-\d\d|\d\d:\d\d(:\d\d)?")
@@ -48,8 +50,9 @@ class Masked:
     """
 
     def __init__(self, labels: Mapping[str, str], people: Iterable[str], names: Iterable[str]) -> None:
+        self._every = dict(labels)
         self._labels = {spelled: label for spelled, label in labels.items() if not _tells_nothing(spelled)}
-        self._paths = _any_of(self._labels)
+        self._paths = re.compile(rf"(?<!/){_any_of(self._labels).pattern}")
         self._people = _any_of(name for name in people if len(name) >= SHORTEST)
         self._private = frozenset(names)
         self._names = _any_of(name for name in self._private if len(name) >= SHORTEST and not _tells_nothing(name))
@@ -59,6 +62,7 @@ class Masked:
         """A message in one line: paths as labels, words of gpudiag, whole numbers, and ``***`` for everything else."""
         kept: list[str] = []
         text = self._got.sub(f"got {HIDDEN}", _UNASSIGNED.sub(" ", " ".join(text.split())))
+        text = _LIST.sub(self._listed, _COMMAND.sub(rf"\1{HIDDEN}", text))
         text = _EXTRACT.sub(rf"\1: {HIDDEN}", _QUOTED.sub(lambda found: self._quoted(found, kept), text))
         parts = self._paths.split(text)
         made = "".join(self._labels[part] if at % 2 else self._words(part) for at, part in enumerate(parts))
@@ -72,6 +76,11 @@ class Masked:
 
     def _words(self, text: str) -> str:
         return _CHUNK.sub(_chunk, self._names.sub(HIDDEN, self.name(text)))
+
+    def _listed(self, found: re.Match[str]) -> str:
+        """A list in parentheses; there a folder or study may be called by a word of gpudiag's own."""
+        items = (self._every.get(one, HIDDEN if one in self._private else one) for one in found[1].split(", "))
+        return f"({', '.join(items)})"
 
     def _quoted(self, found: re.Match[str], kept: list[str]) -> str:
         """Quotes and the word before them; what stays is put aside into ``kept``, and a character stands for it."""
