@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import getpass
+import os
 import platform
 import re
 import socket
@@ -72,12 +73,14 @@ class Places:
         if is_url(path):
             return f"{scheme_of(path)}://{HIDDEN}"
         for folder in self._folders:
-            if Path(path) == folder:
+            if os.path.normpath(path) == os.path.normpath(folder):
                 return FOLDER
-            if Path(path).is_relative_to(folder):
-                place = Path(path)
-                return "/".join(self._part(folder / one) for one in _beginnings(place.relative_to(folder)))
-        return Path(path).name
+            place = Path(os.path.normpath(path))
+            if place.is_relative_to(os.path.normpath(folder)):
+                *above, last = _beginnings(place.relative_to(os.path.normpath(folder)))
+                numbers = [self._number(folder / one) for one in above]
+                return "/".join([*numbers, self._number(folder / last) if place.is_dir() else last.name])
+        return HIDDEN if Path(path).is_dir() else Path(path).name
 
     def labels(self) -> dict[str, str]:
         """The label of each path and URL, by how messages may spell it."""
@@ -96,9 +99,8 @@ class Places:
         """The names of the folders."""
         return {folder.name for folder in self._numbers}
 
-    def _part(self, path: Path) -> str:
-        """The number of a folder, the name of anything else."""
-        return self._numbers.setdefault(path, str(len(self._numbers) + 1)) if path.is_dir() else path.name
+    def _number(self, folder: Path) -> str:
+        return self._numbers.setdefault(folder, str(len(self._numbers) + 1))
 
 
 def _beginnings(path: Path) -> list[Path]:

@@ -110,6 +110,8 @@ def test_rules_of_one_s_own_are_reported_without_their_names(
     [
         ("", ""),
         ("rank = 1\n", "ConfigError: run.toml: unknown key '***'; legal are "),
+        ('artifacts = ["../zoe/hunter2/none.csv"]\n', "InputNotFound: none.csv: no such file or folder"),
+        ('artifacts = ["hunter2/none.csv"]\n', "InputNotFound: 4/none.csv: no such file or folder"),
         ("notes = [launch\n", "ConfigError: run.toml: is not valid TOML (Invalid value (at line 1, column 10))."),
         ("settings.sampler = 4111\n", "key 'settings.sampler': Input should be a valid string, but got ***"),
     ],
