@@ -22,7 +22,7 @@ _GOT = r"\bgot (?!(?:nothing|more|several runs|an? run|the run|None|bool|int|flo
 _EXTRACT = re.compile(r"(\d+ x [^:()]+): (?:.*(?=\)\.?$)|.*)")
 """A problem with an extract of its first case, as an error quotes it: ``3 x torn row, first at line 2: 0, 17``."""
 _COMMAND = re.compile(r"(Recorded while running: ).*")
-_LIST = re.compile(r"\(([^()]+)\)")
+_LIST = re.compile(r"(\(|\blegal (?:names )?are:? )([^()]+)")
 _CHUNK = re.compile(r"[^\s()\[\]{}<>,;|]+")
 _MARKS = ".:!?%…"
 _NUMBER = re.compile(r"\d{1,8}|\d{4}-\d\d-\d\d|\d\d:\d\d(:\d\d)?")
@@ -78,9 +78,9 @@ class Masked:
         return _CHUNK.sub(_chunk, self._names.sub(HIDDEN, self.name(text)))
 
     def _listed(self, found: re.Match[str]) -> str:
-        """A list in parentheses; there a folder or study may be called by a word of gpudiag's own."""
-        items = (self._every.get(one, HIDDEN if one in self._private else one) for one in found[1].split(", "))
-        return f"({', '.join(items)})"
+        """A list of names; there a folder or study may be called by a word of gpudiag's own."""
+        items = re.split(r"(, | and |\.$)", found[2])
+        return found[1] + "".join(self._every.get(one, HIDDEN if one in self._private else one) for one in items)
 
     def _quoted(self, found: re.Match[str], kept: list[str]) -> str:
         """Quotes and the word before them; what stays is put aside into ``kept``, and a character stands for it."""

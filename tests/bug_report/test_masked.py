@@ -51,6 +51,7 @@ MASKED = Masked(
         ("key 'trial', did you mean 'stated'?", "key '***', did you mean 'stated'?"),
         ("because Optuna 4.2.0 wrote it, zeal 4.2.0", "because Optuna 4.2.0 wrote it, *** ***"),
         ("/home/zoe/runs/zeta: 2 runs (run, trial, 3)", "RUN: 2 runs (RUN, ***, 3)"),
+        ("legal names are: batch, UTC, trial and 3 more", "legal names are: batch, ***, *** and 3 more"),
         ("Recorded while running: python3 train.py --workers 4", "Recorded while running: ***"),
         ("/other/home/zoe/runs/zeta/gpu.csv", "***"),
         ("first line\nsecond\tline", "first line second line"),
