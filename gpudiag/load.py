@@ -138,15 +138,18 @@ def load_run(
     manifest = Manifest().model_copy(update=stated)
     options = _options(manifest)
     intakes: list[Intake] = []
+    tracked = None
     for one, role in inputs:
         if is_address(one) and not role:
             from gpudiag._load.tracked.intakes import take_tracked
 
             tracked = take_tracked(one, options)
-            intakes += tracked.intakes
             manifest = Manifest.model_validate(tracked.stated).model_copy(update=stated)
         else:
             intakes.append(_expect(take(one, options), one, role))
+    if tracked is not None:
+        intakes, notes = tracked.beside(intakes)
+        manifest = manifest.model_copy(update={"notes": (*manifest.notes, *notes)})
     refuse_sessions_apart(intakes, _all_shown([one for one, _ in inputs]))
     return _assemble(intakes, manifest, manifest.name or name_of([one for one, _ in inputs], study), options)
 

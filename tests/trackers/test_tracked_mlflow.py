@@ -91,6 +91,24 @@ def test_runs_within_a_run_are_its_trials_and_bring_their_gpus(server: Server) -
     assert sorted(run.gpu["util_pct"]) == [0, 0, 10, 10, 20, 20, 30, 30]
 
 
+@pytest.mark.parametrize("n_children", [0, 2])
+@pytest.mark.parametrize("is_artifact", [True, False])
+def test_a_run_is_no_trial_beside_those_of_its_own_study(
+    server: Server, samples: Path, is_artifact: bool, n_children: int
+) -> None:
+    folder = samples / "hpo-aggressive-pruning"
+    server.add("h", T0, T0 + 100, {})
+    for k in range(n_children):
+        server.add(f"c{k}", T0, T0 + 50, {}, tags={"mlflow.parentRunId": "h"})
+    if is_artifact:
+        server.files = {"optuna.db": (folder / "optuna.db").read_bytes()}
+    run = gd.load_run("mlflow:h" if is_artifact else [folder / "optuna.db", "mlflow:h"])
+    assert len(run.trials) == 200 and len(run.studies) == 1 and run.info.name == "name of h"
+    path = "mlflow:h/artifacts/optuna.db" if is_artifact else str(folder / "optuna.db")
+    note = f"Trials are those of {path}; the 2 runs within the run are not counted."
+    assert (note in run.info.notes) == bool(n_children)
+
+
 def test_gpus_of_nodes_stay_apart(server: Server) -> None:
     metrics = {
         f"system/{node}/gpu_{gpu}_utilization_percentage": [(T0, 10.0 * k, 0)]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib import import_module
 from typing import Any
@@ -11,6 +11,8 @@ import pandas as pd
 
 from gpudiag._load.folder import search
 from gpudiag._load.intake import Intake
+from gpudiag._load.passed_over import some
+from gpudiag._load.tracked.tracked_run import TASKS
 from gpudiag.errors import ConfigError, InputError
 from gpudiag.readers._io.url import shown
 from gpudiag.readers.base import ReadOptions, Telemetry, Trials
@@ -19,10 +21,28 @@ from gpudiag.scratch import scratch
 
 @dataclass(frozen=True)
 class Tracked:
-    """``intakes`` of a run, and what a run.toml would say of it: ``stated``."""
+    """``intakes`` of a run, and what a run.toml would say of it: ``stated``. ``tasks`` is the path of the intake of the
+    run itself, or of the ``n_children`` runs within it.
+    """
 
     intakes: list[Intake]
     stated: Mapping[str, Any]
+    tasks: str
+    n_children: int
+
+    def beside(self, others: Sequence[Intake]) -> tuple[list[Intake], tuple[str, ...]]:
+        """The tracker's intakes and those that were given with it, and what is to be said of them.
+
+        Where another one has trials, as a study that the run itself did, the tracker's own runs are none beside them:
+        they would be counted twice.
+        """
+        rest = [one for one in (*self.intakes, *others) if one.record.path != self.tasks]
+        fuller = [one.record.path for one in rest if isinstance(one.data, Trials) and len(one.data.trials)]
+        if not fuller:
+            return [*self.intakes, *others], ()
+        if not self.n_children:
+            return rest, ()
+        return rest, (f"Trials are those of {some(fuller)}; the {self.n_children} runs within the run are not counted.",)
 
 
 def take_tracked(address: str, options: ReadOptions) -> Tracked:
@@ -49,7 +69,12 @@ def take_tracked(address: str, options: ReadOptions) -> Tracked:
         except InputError as error:
             raise type(error)(place.said(str(error))) from error
     notes = (*found.notes, *map(place.said, skipped))
-    return Tracked([place.of(intake) for intake in intakes], {**found.stated, "name": found.name, "notes": notes})
+    return Tracked(
+        [place.of(intake) for intake in intakes],
+        {**found.stated, "name": found.name, "notes": notes},
+        place.address + TASKS,
+        found.n_children,
+    )
 
 
 @dataclass(frozen=True)

@@ -69,6 +69,7 @@ def _fetch(server: Any, run: str, folder: Path) -> TrackedRun:
             **({"settings": {"commit": commit}} if commit else {}),
         },
         tuple(notes),
+        len(children),
     )
 
 

@@ -22,7 +22,8 @@ Point: TypeAlias = tuple[float, float, int]
 @dataclass(frozen=True)
 class TrackedRun:
     """A run, or the runs of a search. ``name`` and ``stated`` are what a run.toml would say; ``tasks``: what
-    :mod:`gpudiag.readers.artifacts.task_jsonl` takes, a run each; ``metrics``: all values of each, by its name.
+    :mod:`gpudiag.readers.artifacts.task_jsonl` takes, a run each; ``metrics``: all values of each, by its name;
+    ``n_children``: how many of the tasks are runs within the run, 0 where it is the run itself.
     """
 
     name: str
@@ -30,6 +31,7 @@ class TrackedRun:
     metrics: Mapping[str, Sequence[Point]] = field(default_factory=dict)
     stated: Mapping[str, Any] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+    n_children: int = 0
 
     def write(self, folder: Path) -> None:
         """The files below ``folder``."""
