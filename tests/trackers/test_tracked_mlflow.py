@@ -73,22 +73,24 @@ def test_what_was_logged_stands_in_the_tables(server: Server) -> None:
 
 def test_runs_within_a_run_are_its_trials_and_bring_their_gpus(server: Server) -> None:
     server.add("p", T0, T0 + 100, {})
-    for k, status in enumerate(("FINISHED", "FAILED", "KILLED", "RUNNING")):
+    for k, status in enumerate(("FINISHED", "FAILED", "KILLED", "RUNNING", "KILLED", "SCHEDULED")):
         start = T0 + 20 * k
         server.add(
             f"c{k}",
             start,
-            None if status == "RUNNING" else start + 15,
+            None if status in ("RUNNING", "SCHEDULED") else start + 15,
             {"system/gpu_0_utilization_percentage": [(start + 5, 10.0 * k, 0), (start + 10, 10.0 * k, 1)]},
             status,
-            tags={"mlflow.parentRunId": "p"},
+            tags={"mlflow.parentRunId": "p", **({"param_directions": "{}"} if k == 4 else {})},
             params={"x": str(k)},
         )
     run = gd.load_run("mlflow:p")
-    assert run.trials["name"].tolist() == [f"name of c{k}" for k in range(4)]
-    assert run.trials["state"].tolist() == ["COMPLETE", "FAIL", "FAIL", "RUNNING"]
-    assert run.trials["params.x"].tolist() == [0, 1, 2, 3]
-    assert sorted(run.gpu["util_pct"]) == [0, 0, 10, 10, 20, 20, 30, 30]
+    assert run.trials["name"].tolist() == [f"name of c{k}" for k in range(6)]
+    assert run.trials["state"].tolist() == ["COMPLETE", "FAIL", "FAIL", "RUNNING", "PRUNED", "WAITING"]
+    assert run.trials["detail"].tolist()[2] == "canceled"  # which no check takes for a failure
+    assert run.trials["params.x"].tolist() == [0, 1, 2, 3, 4, 5]
+    assert run.studies["study"].tolist() == ["name of p"]
+    assert sorted(run.gpu["util_pct"]) == [0, 0, 10, 10, 20, 20, 30, 30, 40, 40, 50, 50]
 
 
 @pytest.mark.parametrize("n_children", [0, 2])

@@ -25,6 +25,8 @@ LOCAL = ("mlflow.db", "mlruns")
 """What MLflow takes, and would make, in the working folder where it was told of no server."""
 SYSTEM = "system/"
 PARENT = "mlflow.parentRunId"
+OF_OPTUNA = "param_directions"
+"""A tag that each trial has which ``mlflow.optuna.MlflowStorage`` keeps as a run."""
 MOST_BYTES, MOST_BYTES_EACH = 256 * 2**20, 64 * 2**20
 MOST_ARTIFACTS = 2000
 _NODE = re.compile(r"(?:([^/]+)/)?(\w+)")
@@ -61,7 +63,7 @@ def _fetch(server: Any, run: str, folder: Path) -> TrackedRun:
     commit = tags.get("mlflow.source.git.commit")
     return TrackedRun(
         found.info.run_name or run,
-        [_task(one, experiment) for one in children or [found]],
+        [_task(one, found.info.run_name or run) for one in children] or [_task(found, experiment)],
         {name: _history(server, found, name) for name in _own(found)},
         {
             "user": tags.get("mlflow.user", ""),
@@ -89,20 +91,27 @@ def _children(server: Any, run: Any) -> Iterator[Any]:
             return
 
 
-def _task(run: Any, experiment: str) -> Mapping[str, Any]:
+def _task(run: Any, study: str) -> Mapping[str, Any]:
     times = {"start": run.info.start_time, "end": run.info.end_time}
     tags = {name: text for name, text in run.data.tags.items() if not name.startswith(("mlflow.", f"{ARTIFACTS}."))}
     metrics = {name: run.data.metrics[name] for name in _own(run)}
     return {
         "name": run.info.run_name or run.info.run_id,
-        "experiment": experiment,
-        "status": run.info.status,
+        "experiment": study,
+        "status": _status(run),
         **{name: at / 1000 for name, at in times.items() if at},
         "parameters": {name: _number(text) for name, text in run.data.params.items()},
         "metrics": {name: value for name, value in metrics.items() if math.isfinite(value)},
         "tags": tags,
         "run_id": run.info.run_id,
     }
+
+
+def _status(run: Any) -> str:
+    """How the run ended. KILLED is what somebody stopped, and how MLflow's storage for Optuna keeps a pruned trial."""
+    if run.info.status != "KILLED":
+        return str(run.info.status)
+    return "pruned" if OF_OPTUNA in run.data.tags else "canceled"
 
 
 def _own(run: Any) -> list[str]:
