@@ -124,6 +124,41 @@ def test_gpus_of_nodes_stay_apart(server: Server) -> None:
     assert (named.info.name, named.info.timezone) == ("mine", "Asia/Taipei")
 
 
+@pytest.mark.parametrize("n_machines", [1, 2])
+def test_runs_that_read_one_gpu_differently_were_on_several_machines(server: Server, n_machines: int) -> None:
+    """Two runs overlap by 30 min, and a third follows; on one machine each reads the same, 3 s later."""
+    server.add("m", T0, T0 + 9000, {})
+    for child, (first, last) in enumerate([(0, 240), (60, 300), (310, 400)]):
+        own = child % n_machines
+        times = [T0 + 10 * k + 3 * child for k in range(first, last)]
+        busy = [0.0 if own else 100.0 - 60 * (k % 5 == 0) for k in range(first, last)]
+        metrics = {
+            "utilization_percentage": [(at, one, k) for k, (at, one) in enumerate(zip(times, busy, strict=True))],
+            "memory_usage_megabytes": [(at, 300.0 if own else 20_000.0, k) for k, at in enumerate(times)],
+        }
+        logged = {f"system/gpu_0_{name}": points for name, points in metrics.items()}
+        server.add(f"c{child}", times[0], times[-1], logged, tags={"mlflow.parentRunId": "m"})
+    run = gd.load_run("mlflow:m")
+    assert run.gpu.groupby("gpu")["util_pct"].count().to_dict() == (
+        {"0": 570} if n_machines == 1 else {"0": 330, "1": 240}
+    )
+    notes = " ".join(run.info.notes)
+    assert ("(machine 1 from 0, machine 2 from 1)" in notes and "on several machines" in notes) == (n_machines == 2)
+    assert ("it is taken for one machine" in notes) == (n_machines == 1)
+
+
+def test_nodes_are_in_the_order_of_their_numbers_and_no_gpu_has_an_index_of_five_nines(server: Server) -> None:
+    nodes = {f"system/node-{n}/gpu_0_utilization_percentage": [(T0, float(n), 0)] for n in (10, 2)}
+    server.add("n", T0, T0 + 9, nodes)
+    run = gd.load_run("mlflow:n")
+    assert dict(zip(run.gpu["gpu"], run.gpu["util_pct"], strict=True)) == {"0": 2, "1": 10}
+    large = {f"system/gpu_{gpu}_utilization_percentage": [(T0, 5.0, 0)] for gpu in ("32766", "32767", "9" * 200)}
+    server.histories.clear()
+    server.add("n", T0, T0 + 9, large)
+    run = gd.load_run("mlflow:n")
+    assert run.gpu["gpu"].tolist() == ["32766"]
+
+
 def test_of_the_artifacts_logs_are_read(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
     server.add("f", T0, T0 + 9, {"system/gpu_0_utilization_percentage": [(T0, 5.0, 0)]})
     server.files = {

@@ -42,7 +42,9 @@ class Tracked:
             return [*self.intakes, *others], ()
         if not self.n_children:
             return rest, ()
-        return rest, (f"Trials are those of {some(fuller)}; the {self.n_children} runs within the run are not counted.",)
+        return rest, (
+            f"Trials are those of {some(fuller)}; the {self.n_children} runs within the run are not counted.",
+        )
 
 
 def take_tracked(address: str, options: ReadOptions) -> Tracked:

@@ -30,6 +30,7 @@ NOTE = "MLflow writes means over each logging interval (10 s by default): peaks 
 
 FOLDER = "metrics/system"
 _GPU_METRIC = re.compile(r"gpu_(\d+)_(\w+)")
+_MOST_INDEX = 32_766
 _MIB_PER_MB = 1e6 / 2**20
 _GPU_COLUMNS = {
     "utilization_percentage": ("util_pct", 1.0),
@@ -58,6 +59,14 @@ def is_system_metric(name: str) -> bool:
     """Whether a column of a run holds it; ``name`` without ``system/``."""
     match = _GPU_METRIC.fullmatch(name)
     return name in _HOST_COLUMNS or (match is not None and match[2] in _GPU_COLUMNS)
+
+
+def gpu_metric(name: str) -> tuple[int, str] | None:
+    """Index of the GPU and what is measured; None for what is not of a GPU, or of one that no machine has."""
+    match = _GPU_METRIC.fullmatch(name)
+    if match is None or len(match[1]) > len(str(_MOST_INDEX)) or int(match[1]) > _MOST_INDEX:
+        return None
+    return int(match[1]), match[2]
 
 
 def recognises_database(source: Source) -> bool:
@@ -129,13 +138,15 @@ def _telemetry(
     gpu: dict[tuple[int, str], dict[str, float]] = {}
     host: dict[int, dict[str, float]] = {}
     for name, at, value in values:
-        match = _GPU_METRIC.fullmatch(name)
-        if match is not None and match[2] in _GPU_COLUMNS:
-            column, factor = _GPU_COLUMNS[match[2]]
-            gpu.setdefault((at, match[1]), {})[column] = value * factor
+        found = gpu_metric(name)
+        if found is not None and found[1] in _GPU_COLUMNS:
+            column, factor = _GPU_COLUMNS[found[1]]
+            gpu.setdefault((at, str(found[0])), {})[column] = value * factor
         elif name in _HOST_COLUMNS:
             column, factor = _HOST_COLUMNS[name]
             host.setdefault(at, {})[column] = value * factor
+        elif is_system_metric(name):
+            log.add("row that names no GPU", example=name, lost=True)
     if not gpu and not host:
         log.add("no system metrics: call mlflow.enable_system_metrics_logging()")
         raise nothing_usable(source, reader, log)
