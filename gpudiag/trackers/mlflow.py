@@ -5,10 +5,10 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
-from gpudiag._load.tracked.mlflow import ARTIFACTS, client
+from gpudiag._load.tracked.mlflow import ARTIFACTS, client, quiet, why
 from gpudiag.errors import ConfigError, PackageMissing
-from gpudiag.readers._io.url import first_line
 from gpudiag.report.document import Document
 from gpudiag.trackers.summary import labels, summary
 
@@ -21,7 +21,11 @@ except ModuleNotFoundError:
 
 def publish(run: str, files: Sequence[Path], document: Document) -> str:
     """The summary as metrics, the verdict as tags, the files as artifacts below ``gpudiag/``."""
-    server = client()
+    with quiet():
+        return _publish(client(), run, files, document)
+
+
+def _publish(server: Any, run: str, files: Sequence[Path], document: Document) -> str:
     now_ms = int(time.time() * 1000)
     metrics = [Metric(name, value, now_ms, 0) for name, value in summary(document).items()]
     tags = [RunTag(name, text) for name, text in labels(document).items()]
@@ -33,5 +37,5 @@ def publish(run: str, files: Sequence[Path], document: Document) -> str:
             else:
                 server.log_artifact(run, str(path), ARTIFACTS)
     except (MlflowException, OSError) as error:
-        raise ConfigError(f"MLflow did not take the report for run '{run}': {first_line(error)}") from error
+        raise ConfigError(f"MLflow did not take the report for run '{run}': {why(error)}") from error
     return f"mlflow:{run}, artifacts in {ARTIFACTS}/"

@@ -104,6 +104,7 @@ def mlflow_in_place(patch: pytest.MonkeyPatch, client: Any) -> Iterator[ModuleTy
     made, entities, errors = (ModuleType(name) for name in ("mlflow", "mlflow.entities", "mlflow.exceptions"))
     made.MlflowClient = lambda: client  # type: ignore[attr-defined]
     made.tracking = SimpleNamespace(is_tracking_uri_set=lambda: True)  # type: ignore[attr-defined]
+    made.get_tracking_uri = lambda: "http://user:geheim@host"  # type: ignore[attr-defined]
     entities.Metric = lambda key, value, timestamp, step: SimpleNamespace(key=key, value=value)  # type: ignore[attr-defined]
     entities.RunTag = lambda key, value: SimpleNamespace(key=key, value=value)  # type: ignore[attr-defined]
     errors.MlflowException = MlflowError  # type: ignore[attr-defined]

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import logging
 import math
+import os
 import random
 from collections.abc import Iterator
 from importlib import import_module
@@ -11,7 +13,7 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 import pytest
-from mlflowserver import Server, mlflow_in_place
+from mlflowserver import MlflowError, Server, mlflow_in_place
 
 import gpudiag as gd
 from gpudiag.errors import ConfigError, InputError
@@ -195,6 +197,44 @@ def test_what_is_not_there_is_one_sentence(
     monkeypatch.chdir(tmp_path)
     Path("mlflow:gone").write_bytes(LOG)  # a path that exists is meant
     assert len(gd.load_run("mlflow:gone").gpu) == 2
+
+
+@pytest.mark.parametrize("there", ["sqlite:///typo.db", "file:///typo/mlruns", "./mlruns"])
+def test_nothing_is_made_where_mlflow_has_nothing(
+    server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, there: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    module = import_module("gpudiag._load.tracked.mlflow")
+    monkeypatch.setattr(module.mlflow, "get_tracking_uri", lambda: there)
+    server.add("a", T0, T0 + 9, {"system/gpu_0_utilization_percentage": [(T0, 5.0, 0)]})
+    with pytest.raises(ConfigError, match=f"{there}: MLflow has nothing there"):
+        gd.load_run("mlflow:a")
+    monkeypatch.setattr(module.mlflow, "get_tracking_uri", lambda: "sqlite:///a b.db")
+    (tmp_path / "a b.db").touch()
+    assert len(gd.load_run("mlflow:a").gpu) == 1
+
+
+def test_a_server_that_does_not_answer_is_named_and_settings_are_as_before(
+    server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    during = {}
+
+    def refuse(run_id: str) -> None:
+        during.update(os.environ)
+        raise MlflowError(
+            "API request to http://user:geheim@host/api failed with exception HTTPConnectionPool(host='host'): "
+            "Max retries exceeded with url: /api (Caused by NewConnectionError('Connection refused'))"
+        )
+
+    monkeypatch.delenv("MLFLOW_ENABLE_ARTIFACTS_PROGRESS_BAR", raising=False)
+    monkeypatch.setenv("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "5")
+    before = dict(os.environ), logging.getLogger("mlflow").level
+    monkeypatch.setattr(server, "get_run", refuse)
+    with pytest.raises(InputError, match=r"no server of MLflow answers at http://user:\*\*\*@host; check MLFLOW_TRACK"):
+        gd.load_run("mlflow:a")
+    assert during["MLFLOW_ENABLE_ARTIFACTS_PROGRESS_BAR"] == "false"
+    assert during["MLFLOW_HTTP_REQUEST_MAX_RETRIES"] == "5"
+    assert (dict(os.environ), logging.getLogger("mlflow").level) == before
 
 
 @pytest.mark.slow

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import logging
 import math
+import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
 from typing import Any
+from urllib.parse import unquote, urlsplit
 
 import numpy as np
 
 from gpudiag._load.tracked.machines import machines
 from gpudiag._load.tracked.tracked_run import Point, TrackedRun
 from gpudiag.errors import ConfigError, InputError, PackageMissing
-from gpudiag.readers._io.url import first_line, without_passwords
+from gpudiag.readers._io.url import first_line, scheme_of, shown, without_passwords
 from gpudiag.readers.telemetry.mlflow import FOLDER, gpu_metric, is_system_metric
 
 try:
@@ -26,6 +30,10 @@ ARTIFACTS = "gpudiag"
 """Below it lies what gpudiag put there itself."""
 LOCAL = ("mlflow.db", "mlruns")
 """What MLflow takes, and would make, in the working folder where it was told of no server."""
+HOSTED = ("databricks", "databricks-uc", "uc")
+"""Addresses of MLflow that are words."""
+SETTINGS = {"MLFLOW_ENABLE_ARTIFACTS_PROGRESS_BAR": "false", "MLFLOW_HTTP_REQUEST_MAX_RETRIES": "2"}
+"""In place of MLflow's bars, and of minutes until it says that no server answers; what the environment says, stays."""
 SYSTEM = "system/"
 PARENT = "mlflow.parentRunId"
 OF_OPTUNA = "param_directions"
@@ -36,10 +44,55 @@ _NODE = re.compile(r"(?:([^/]+)/)?(\w+)")
 
 
 def client() -> Any:
-    """MLflow's client. Raises ConfigError where it was told of no server."""
+    """MLflow's client. Raises ConfigError where it was told of no server, or of a file that is not there."""
     if not mlflow.tracking.is_tracking_uri_set() and not any(Path(name).exists() for name in LOCAL):
         raise ConfigError("no server of MLflow is known; set MLFLOW_TRACKING_URI to the address that it has.")
+    place = mlflow.get_tracking_uri()
+    if _is_missing(place):
+        raise ConfigError(
+            f"{shown(place)}: MLflow has nothing there, and would make it; set MLFLOW_TRACKING_URI to the address "
+            "that your runs have."
+        )
     return mlflow.MlflowClient()
+
+
+def _is_missing(place: str) -> bool:
+    """Whether an address of MLflow names a file or a folder that is not there."""
+    scheme, colon, rest = place.partition(":")
+    if scheme_of(place) == "sqlite":
+        path = rest.removeprefix("//").partition("?")[0].removeprefix("/")
+    elif scheme == "file":
+        path = urlsplit(place).path
+    else:
+        path = "" if colon or place in HOSTED else place
+    return not (Path(path).exists() or Path(unquote(path)).exists())
+
+
+@contextmanager
+def quiet() -> Iterator[None]:
+    """Without MLflow's progress bars, long waits and what it says on the way; its warnings stay."""
+    loggers = [logging.getLogger(name) for name in ("mlflow", "alembic")]
+    levels = [one.level for one in loggers]
+    own = [name for name in SETTINGS if name not in os.environ]
+    os.environ.update({name: SETTINGS[name] for name in own})
+    for one in loggers:
+        one.setLevel(logging.WARNING)
+    try:
+        yield
+    finally:
+        for one, level in zip(loggers, levels, strict=True):
+            one.setLevel(level)
+        for name in own:
+            os.environ.pop(name, None)
+
+
+def why(error: Exception) -> str:
+    """What an error of MLflow says, in one line and without passwords."""
+    said = first_line(error)
+    is_refused = "Max retries exceeded" in said and "ResponseError" not in said
+    if is_refused or "failed with timeout exception" in said:
+        return f"no server of MLflow answers at {shown(mlflow.get_tracking_uri())}; check MLFLOW_TRACKING_URI."
+    return said
 
 
 def fetch(run: str, folder: Path) -> TrackedRun:
@@ -49,11 +102,10 @@ def fetch(run: str, folder: Path) -> TrackedRun:
     server does not answer.
     """
     try:
-        return _fetch(client(), run, folder)
+        with quiet():
+            return _fetch(client(), run, folder)
     except (MlflowException, OSError) as error:
-        raise InputError(
-            f"mlflow:{without_passwords(run)}: MLflow does not give the run: {first_line(error)}"
-        ) from error
+        raise InputError(f"mlflow:{without_passwords(run)}: MLflow does not give the run: {why(error)}") from error
 
 
 def _fetch(server: Any, run: str, folder: Path) -> TrackedRun:
