@@ -41,7 +41,8 @@ class InputNotFound(InputError, FileNotFoundError):
     @classmethod
     def run(cls, path: object) -> InputNotFound:
         """The error for a run that is not there."""
-        return cls(f"{path}: no such file or folder; expected a run folder, a run.toml, a file or a storage URL.")
+        expected = "a run folder, a run.toml, a file, a storage URL or a tracker's run such as mlflow:RUN_ID"
+        return cls(f"{path}: no such file or folder; expected {expected}.")
 
 
 class UnknownInput(InputError):

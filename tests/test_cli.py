@@ -24,7 +24,8 @@ CSV = """timestamp, index, name, utilization.gpu [%], memory.used [MiB], memory.
 SLIPS = [
     (
         ("report", "no-run"),
-        "no-run: no such file or folder; expected a run folder, a run.toml, a file or a storage URL.",
+        "no-run: no such file or folder; expected a run folder, a run.toml, a file, a storage URL or a tracker's run "
+        "such as mlflow:RUN_ID.",
     ),
     (("report", ".", "no-run"), "no-run: no such file or folder"),
     (("diagnose", "no-run"), "no-run: no such file or folder"),
