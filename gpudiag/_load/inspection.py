@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from datetime import tzinfo
 from pathlib import Path
 
@@ -61,9 +61,11 @@ def _of_tracker(address: str, given: ReadOptions) -> list[InputRecord]:
     from gpudiag._load.tracked.intakes import take_tracked
 
     try:
-        return [intake.record for intake in take_tracked(address, given).intakes]
+        tracked = take_tracked(address, given)
     except InputError as error:
         return [InputRecord(address, "unknown", error=str(error))]
+    first, *others = (intake.record for intake in tracked.intakes)
+    return [replace(first, notes=(*first.notes, *tracked.stated["notes"])), *others]
 
 
 def _inputs_of(folder: Path, manifest: Manifest) -> Iterator[Source | Unopened | str | Path]:

@@ -16,6 +16,7 @@ import pytest
 from mlflowserver import MlflowError, Server, mlflow_in_place
 
 import gpudiag as gd
+from gpudiag._load.inspection import inspect
 from gpudiag.errors import ConfigError, InputError
 
 T0 = 1_764_000_000.0
@@ -122,6 +123,7 @@ def test_gpus_of_nodes_stay_apart(server: Server) -> None:
     run = gd.load_run("mlflow:n")
     assert dict(zip(run.gpu["gpu"], run.gpu["util_pct"], strict=True)) == {"0": 0, "1": 10, "2": 20}
     assert run.host.empty and any("b from 2" in note for note in run.info.notes)
+    assert any("b from 2" in note for record in inspect(["mlflow:n"]) for note in record.notes)
     named = gd.load_run(["mlflow:n"], name="mine", timezone=ZoneInfo("Asia/Taipei"))
     assert (named.info.name, named.info.timezone) == ("mine", "Asia/Taipei")
 
@@ -159,6 +161,14 @@ def test_nodes_are_in_the_order_of_their_numbers_and_no_gpu_has_an_index_of_five
     server.add("n", T0, T0 + 9, large)
     run = gd.load_run("mlflow:n")
     assert run.gpu["gpu"].tolist() == ["32766"]
+
+
+@pytest.mark.parametrize("shift", [0, 1])
+def test_what_is_logged_once_an_epoch_is_no_step(server: Server, shift: int) -> None:
+    """Unless the epoch is not what counts: then each is a step of its own number."""
+    losses = [(T0 + 60 * k, 1 / (k + 1), k) for k in range(8)]
+    server.add("e", T0, T0 + 500, {"loss": losses, "epoch": [(at, float(k // (1 + shift)), k) for at, _, k in losses]})
+    assert len(gd.load_run("mlflow:e").steps) == 8 * shift
 
 
 def test_of_the_artifacts_logs_are_read(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:

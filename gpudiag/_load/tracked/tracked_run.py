@@ -15,6 +15,8 @@ from gpudiag.readers._steps.step_object import is_of_evaluation, is_of_training
 STEPS, TASKS = "metrics.jsonl", "runs.jsonl"
 """Lines on steps, as step-jsonl reads them, and a line a run, as task-jsonl reads it."""
 
+EPOCH = ("epoch", "epochs")
+
 Point: TypeAlias = tuple[float, float, int]
 """Seconds since 1970, value, step."""
 
@@ -51,6 +53,8 @@ def step_objects(metrics: Mapping[str, Sequence[Point]]) -> Iterator[dict[str, f
     clock = max(filter(is_of_training, metrics), key=lambda name: (len(metrics[name]), name), default=None)
     if clock is None or len({step for _, _, step in metrics[clock]}) < 2:
         return  # a metric that was logged without steps
+    if any(_is_step(metrics.get(name, ()), metrics[clock]) for name in EPOCH):
+        return  # it was logged once an epoch, and says nothing of the steps within
     found: list[tuple[float, dict[str, float | None]]] = [
         (time_s, {name: value, "timestamp": time_s})
         for name, points in metrics.items()
@@ -67,6 +71,12 @@ def step_objects(metrics: Mapping[str, Sequence[Point]]) -> Iterator[dict[str, f
         found.append((time_s, {clock: None, **values, "step": step, "timestamp": time_s}))
     for _, one in sorted(found, key=lambda pair: pair[0]):
         yield one
+
+
+def _is_step(epochs: Sequence[Point], clock: Sequence[Point]) -> bool:
+    """Whether the epochs are what the metric was given as its step."""
+    epoch_at = {step: value for _, value, step in epochs}
+    return all(epoch_at.get(step) == step for _, _, step in clock)
 
 
 def _by_step(points: Sequence[Point]) -> dict[int, deque[float]]:
