@@ -77,7 +77,7 @@ def test_what_is_open_suppressed_or_failed_is_told_and_no_result(toy: Diagnosis)
     (made,) = run["invocations"]
     assert run["results"] == [] and made["executionSuccessful"] is False
     assert [(one["level"], one["message"]["text"]) for one in made["toolExecutionNotifications"]] == [
-        ("error", f"ERROR: {document.errors[0]}"),
+        ("error", f"ERROR: {document.errors[0]}".replace("`", "")),
         ("note", f"Suppressed: {first.checks}. known"),
         ("note", f"Not assessed: {first.checks}. No disk. Record it."),
     ]
