@@ -173,7 +173,7 @@ def test_profiled_steps_that_are_not_alike_say_nothing(
     traced=st.floats(0, 90),
     data=st.data(),
 )
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 def test_causes_add_up_and_lie_within_their_bounds(
     util: list[float], spacing: int, wait: float, traced: float, data: st.DataObject
 ) -> None:

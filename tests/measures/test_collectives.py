@@ -261,7 +261,7 @@ def test_a_selection_keeps_dumps_whole_or_not_at_all(tmp_path: Path) -> None:
     assert len(late.between(None, late.gpu["time"].max()).collectives) in (0, len(whole.collectives))
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=12, deadline=None)
 @given(
     n=st.integers(2, 6),
     came=st.lists(st.integers(3, 9), min_size=6, max_size=6),

@@ -36,7 +36,10 @@ NEVER_DRAWN = {
 }
 
 
-@pytest.fixture(scope="module", params=list(SIZES))
+@pytest.fixture(
+    scope="module",
+    params=[pytest.param(kind, marks=[pytest.mark.slow] if kind in ("64 GPUs", "dense") else []) for kind in SIZES],
+)
 def kind(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
@@ -71,7 +74,6 @@ def axes_of(pictures: dict[str, Picture]) -> list[tuple[str, Axes]]:
     return [(name, ax) for name, picture in pictures.items() for ax in picture.figure.axes]
 
 
-@pytest.mark.slow
 def test_all_but_the_impossible_are_drawn(kind: str, pictures: dict[str, Picture]) -> None:
     assert set(pictures) == {name for name in PLOTS if (name, kind) not in NEVER_DRAWN}
 
