@@ -215,7 +215,7 @@ def _system_metrics(server: Any, runs: Sequence[Any], folder: Path) -> Iterator[
             continue  # of one host among several
         called = one[2] if gpu is None else f"gpu_{first[nodes[one]] + gpu[0]}_{gpu[1]}"
         with (folder / "system" / FOLDER / called).open("a", encoding="utf-8") as file:
-            file.writelines(f"{at:.0f} {value!r} {step:.0f}\n" for at, value, step in points.tolist())
+            file.writelines(f"{int(at)} {value!r} {int(step)}\n" for at, value, step in points.tolist())
     if len(first) > 1:
         numbered = ", ".join(f"{node or 'no node'} from {number}" for node, number in first.items())
         yield f"GPUs are numbered one node after the other ({numbered}); CPU and RAM of several nodes are not read."
