@@ -21,6 +21,7 @@ from gpudiag.manifest import MANIFEST
 from gpudiag.plain_data import JsonObject
 from gpudiag.readers._io.url import HIDDEN, is_address, is_url, scheme_of, shown
 from gpudiag.run import Run
+from gpudiag.schema import TABLES
 
 FOLDER = "RUN"
 """What stands for the folder of the run."""
@@ -137,7 +138,7 @@ def _of_this_machine() -> Iterator[str]:
 
 
 def _tables(run: Run) -> Iterator[pd.DataFrame]:
-    yield from (run.gpu, run.gpus, run.host, run.processes, run.trials, run.studies, run.events, run.steps)
+    yield from (getattr(run, name) for name in TABLES)
 
 
 def _cells(run: Run, columns: Sequence[str]) -> set[str]:

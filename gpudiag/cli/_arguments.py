@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 from gpudiag.errors import ConfigError, InputNotFound, nearest
 from gpudiag.files import is_device
@@ -63,6 +65,11 @@ def check_given(*inputs: object) -> None:
             "no run given; expected a run folder, a run.toml, files or a storage URL, "
             "or --telemetry FILE and --trials FILE."
         )
+
+
+def given_inputs(kinds: Iterable[Any]) -> list[Any]:
+    """The inputs one by one, of kinds that are a list, a single one or nothing."""
+    return [one for kind in kinds for one in (kind if isinstance(kind, list) else [kind]) if one]
 
 
 def suppression_file(given: Path | None, run: list[str] | None) -> str:

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from gpudiag.cli._arguments import check_file
+from gpudiag.cli._arguments import check_file, given_inputs
 from gpudiag.cli._console import console_for, say, spinner
 from gpudiag.cli._options import Inputs, ReadingOptions, RunPath
 
@@ -25,7 +25,7 @@ def bug_report(
 
     if output is not None:
         check_file(output)
-    given = [*(run or []), *(inputs.telemetry or []), *filter(None, [inputs.trials]), *(inputs.artifacts or [])]
+    given = given_inputs((run, inputs.telemetry, inputs.trials, inputs.artifacts))
     asked = None
     if given:
         asked = Asked(given, inputs.arguments(run, layout), layout.arguments() | {"study": inputs.study})

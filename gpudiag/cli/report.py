@@ -14,6 +14,7 @@ from gpudiag.cli._arguments import (
     check_output,
     existing_runs,
     folder_name,
+    given_inputs,
     suppression_file,
 )
 from gpudiag.cli._console import console_for, say, show, spinner
@@ -208,8 +209,7 @@ def _name(parameters: dict[str, Any]) -> str:
 
 def _inputs(parameters: dict[str, Any]) -> list[Any]:
     """What is read, whatever names it."""
-    kinds = (parameters.get(name) for name in INPUTS)
-    return [one for kind in kinds for one in (kind if isinstance(kind, list) else [kind]) if one]
+    return given_inputs(parameters.get(name) for name in INPUTS)
 
 
 def _report_many(planned: list[Any], output: Path, options: list[str], jobs: int) -> str:

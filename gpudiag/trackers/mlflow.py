@@ -7,16 +7,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from gpudiag._load.tracked.mlflow import ARTIFACTS, client, quiet, why
-from gpudiag.errors import ConfigError, PackageMissing
+from gpudiag._load.tracked.mlflow import ARTIFACTS
+from gpudiag._load.tracked.mlflow_client import REFUSALS, client, quiet, why
+from gpudiag.errors import ConfigError
 from gpudiag.report.document import Document
 from gpudiag.trackers.summary import labels, summary
-
-try:
-    from mlflow.entities import Metric, RunTag
-    from mlflow.exceptions import MlflowException
-except ModuleNotFoundError:
-    raise PackageMissing("--to mlflow:RUN_ID needs MLflow: pip install 'gpudiag[mlflow]'.") from None
 
 
 def publish(run: str, files: Sequence[Path], document: Document) -> str:
@@ -26,6 +21,8 @@ def publish(run: str, files: Sequence[Path], document: Document) -> str:
 
 
 def _publish(server: Any, run: str, files: Sequence[Path], document: Document) -> str:
+    from mlflow.entities import Metric, RunTag  # only here: where MLflow is missing, mlflow_client says it
+
     now_ms = int(time.time() * 1000)
     metrics = [Metric(name, value, now_ms, 0) for name, value in summary(document).items()]
     tags = [RunTag(name, text) for name, text in labels(document).items()]
@@ -36,6 +33,6 @@ def _publish(server: Any, run: str, files: Sequence[Path], document: Document) -
                 server.log_artifacts(run, str(path), f"{ARTIFACTS}/{path.name}")
             else:
                 server.log_artifact(run, str(path), ARTIFACTS)
-    except (MlflowException, OSError) as error:
+    except REFUSALS as error:
         raise ConfigError(f"MLflow did not take the report for run '{run}': {why(error)}") from error
     return f"mlflow:{run}, artifacts in {ARTIFACTS}/"

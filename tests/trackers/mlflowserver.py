@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-OURS = ("gpudiag._load.tracked.mlflow", "gpudiag.trackers.mlflow")
+OURS = ("gpudiag._load.tracked.mlflow", "gpudiag._load.tracked.mlflow_client", "gpudiag.trackers.mlflow")
 """They keep the client that they were imported with."""
 
 

@@ -214,7 +214,7 @@ def test_nothing_is_made_where_mlflow_has_nothing(
     server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, there: str
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    module = import_module("gpudiag._load.tracked.mlflow")
+    module = import_module("gpudiag._load.tracked.mlflow_client")
     monkeypatch.setattr(module.mlflow, "get_tracking_uri", lambda: there)
     server.add("a", T0, T0 + 9, {"system/gpu_0_utilization_percentage": [(T0, 5.0, 0)]})
     with pytest.raises(ConfigError, match=f"{there}: MLflow has nothing there"):

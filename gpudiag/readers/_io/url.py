@@ -137,12 +137,17 @@ def first_line(error: Exception) -> str:
     return without_passwords(text.splitlines()[0] if text else type(error).__name__)
 
 
+def sqlite_place(url: str) -> str:
+    """What a URL of SQLite names: a path, or '' or ``:memory:`` for a database in memory."""
+    return url.partition("://")[2].partition("?")[0].removeprefix("/").removeprefix("file:")
+
+
 def sqlite_path(url: str) -> Path:
     """The file of a ``sqlite:///relative.db`` or ``sqlite:////absolute.db`` URL.
 
     Raises InputError for a database in memory, which no other process can read.
     """
-    path = url.partition("://")[2].partition("?")[0].removeprefix("/").removeprefix("file:")
+    path = sqlite_place(url)
     if not url.partition("://")[2].startswith("/") and path and ":memory:" not in path:
         raise InputError(
             f"{show_url(url)}: is no URL of an SQLite file; expected sqlite:///relative.db or sqlite:////absolute.db."
