@@ -11,9 +11,6 @@ from __future__ import annotations
 
 import argparse
 import csv
-import os
-import subprocess
-import sys
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,6 +20,7 @@ from large_study import Shape, filled
 from ledger_speed import write
 from read_telemetry import SIDES as TELEMETRY
 from read_trials import SIDES as STUDIES
+from rounds import in_turn
 
 TABLE = Path(__file__).with_name("check.csv")
 SAMPLE = Path(__file__).parents[1] / "data/samples/healthy"
@@ -74,22 +72,10 @@ def checks(folder: Path, study: str) -> list[Check]:
     ]
 
 
-def cpu_s(arguments: list[str]) -> float:
-    """CPU seconds of a process and of those that it waited for."""
-    with tempfile.TemporaryFile() as said:
-        process = subprocess.Popen([sys.executable, *arguments], stdout=said, stderr=said)
-        _, status, used = os.wait4(process.pid, 0)
-        process.returncode = os.waitstatus_to_exitcode(status)
-        if process.returncode:
-            said.seek(0)
-            raise SystemExit(f"{arguments[:4]} ended with {process.returncode}:\n{said.read().decode()[-2000:]}")
-    return used.ru_utime + used.ru_stime
-
-
 def measured(check: Check) -> tuple[float, float]:
     """CPU seconds of both sides."""
-    rounds = [(cpu_s(check.ours), cpu_s(check.peer)) for _ in range(ROUNDS)]
-    return min(ours for ours, _ in rounds), min(peer for _, peer in rounds)
+    ours, peer = in_turn((check.ours, check.peer), ROUNDS)
+    return min(run.cpu_s for run in ours), min(run.cpu_s for run in peer)
 
 
 def main() -> None:
