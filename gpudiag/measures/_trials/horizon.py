@@ -55,13 +55,7 @@ def open_trials(run: Run) -> pd.DataFrame:
     intervals = intervals_of(run)
     rows = intervals[is_open(intervals)]
     start = microseconds(rows["start"])
-    signs = {
-        Sign.END: np.full(len(rows), _last_timestamp(run, intervals)),
-        Sign.STALE: _stale(intervals, rows, start),
-        Sign.REUSED: _next_on_worker(run.trials, intervals)[is_open(intervals).to_numpy()],
-        Sign.VANISHED: _vanished(run, rows),
-        Sign.IDLE: quiet_since(run, IDLE_S),
-    }
+    signs = _signs(run, intervals, rows, start) if len(rows) else {Sign.END: start}  # most runs have none to look for
     # A sign from before the trial began says nothing about it.
     at = np.column_stack([np.where(timestamps >= start, timestamps, NEVER) for timestamps in signs.values()])
     which = at.argmin(axis=1)
@@ -74,6 +68,17 @@ def open_trials(run: Run) -> pd.DataFrame:
     out["reason"] = pd.Series([list(signs)[i].value for i in which], dtype=object)
     out["abandoned"] = (which != 0) & (out["state"] == "RUNNING").to_numpy()
     return out
+
+
+def _signs(run: Run, intervals: pd.DataFrame, rows: pd.DataFrame, start: np.ndarray) -> dict[Sign, np.ndarray]:
+    """When each open trial may have ended, by each sign; NEVER where it says nothing."""
+    return {
+        Sign.END: np.full(len(rows), _last_timestamp(run, intervals)),
+        Sign.STALE: _stale(intervals, rows, start),
+        Sign.REUSED: _next_on_worker(run.trials, intervals)[is_open(intervals).to_numpy()],
+        Sign.VANISHED: _vanished(run, rows),
+        Sign.IDLE: quiet_since(run, IDLE_S),
+    }
 
 
 def _last_timestamp(run: Run, intervals: pd.DataFrame) -> int:
