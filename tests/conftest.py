@@ -35,7 +35,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """``make test-slow`` runs a third of the cases of a test that is marked ``many``, the same ones each time."""
+    """``make test-slow`` runs a fifth of the cases of a test that is marked ``many``, the same ones each time."""
     if config.getoption("markexpr") != "slow":
         return
     cases: dict[str, list[pytest.Item]] = {}
@@ -45,7 +45,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     left = set[pytest.Item]()
     for several in cases.values():
         several.sort(key=lambda item: hashlib.sha256(item.nodeid.encode()).digest())
-        left.update(several[math.ceil(len(several) / 3) :])
+        left.update(several[math.ceil(len(several) / 5) :])
     config.hook.pytest_deselected(items=sorted(left, key=items.index))
     items[:] = [item for item in items if item not in left]
 

@@ -1,4 +1,4 @@
-"""One notebook on many inputs in one kernel, by papermill: starting a kernel takes longer than most of the runs."""
+"""Notebooks on many inputs in one kernel, by papermill: starting a kernel takes longer than most of the runs."""
 
 from __future__ import annotations
 
@@ -25,30 +25,41 @@ class Said:
 
     @property
     def complaints(self) -> list[str]:
-        """Lines that nobody should find in a report."""
-        bad = re.compile(r"Traceback|\w+Warning\b|\bnan\b|\bNaT\b|<NA>|object at 0x")
-        return [line.strip()[:200] for line in f"{self.text}\n{self.stderr}".splitlines() if bad.search(line)]
+        return complaints(f"{self.text}\n{self.stderr}")
 
 
-def run_chain(name: str, runs: Mapping[str, Path], folder: Path) -> dict[str, Said]:
-    """Run notebook ``name`` on each of ``runs`` that has data for it, as `gpudiag lab` fills it in.
+def complaints(text: str) -> list[str]:
+    """Lines that nobody should find in a report."""
+    bad = re.compile(r"Traceback|\w+Warning\b|\bnan\b|\bNaT\b|<NA>|object at 0x")
+    return [line.strip()[:200] for line in text.splitlines() if bad.search(line)]
 
-    Raises papermill's PapermillExecutionError where a cell fails.
+
+def run_chain(asked: Mapping[str, Mapping[str, Path]], folder: Path) -> dict[tuple[str, str], Said]:
+    """Run each notebook on those of its runs that have data for it, as `gpudiag lab` fills it in: by both their names.
+
+    Each finds nothing that one before it defined. Raises papermill's PapermillExecutionError where a cell fails.
     """
     kernel = {"name": KERNEL, "display_name": KERNEL, "language": "python"}
     chain = nbformat.v4.new_notebook(metadata={"kernelspec": kernel})
-    for case, run in runs.items():
-        copies = {path.stem: path for path in copy_all(folder / case, run)}
-        for cell in nbformat.read(copies[name], as_version=4).cells if name in copies else ():
-            cell.id = f"{len(chain.cells)}"
-            cell.metadata.case = case
-            chain.cells.append(cell)
+    for name, runs in asked.items():
+        for case, run in runs.items():
+            copies = {path.stem: path for path in copy_all(folder / name / case, run)}
+            if name in copies:
+                chain.cells.append(nbformat.v4.new_code_cell("%reset -f"))
+                for cell in nbformat.read(copies[name], as_version=4).cells:
+                    cell.metadata.case = [name, case]
+                    chain.cells.append(cell)
+    for number, cell in enumerate(chain.cells):
+        cell.id = f"{number}"
     nbformat.write(chain, folder / "chain.ipynb")
     done = papermill.execute_notebook(
         folder / "chain.ipynb", folder / "done.ipynb", kernel_name=KERNEL, cwd=folder, progress_bar=False
     )
-    cases = dict.fromkeys(cell.metadata["case"] for cell in done.cells if "case" in cell.metadata)
-    return {case: _said([cell for cell in done.cells if cell.metadata.get("case") == case]) for case in cases}
+    cells: dict[tuple[str, str], list[nbformat.NotebookNode]] = {}
+    for cell in done.cells:
+        if "case" in cell.metadata:
+            cells.setdefault(tuple(cell.metadata["case"]), []).append(cell)
+    return {case: _said(several) for case, several in cells.items()}
 
 
 def _said(cells: list[nbformat.NotebookNode]) -> Said:

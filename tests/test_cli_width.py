@@ -79,7 +79,7 @@ def printed(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str])
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("width", WIDTHS)
+@pytest.mark.parametrize("width", WIDTHS[::2])
 def test_commands_without_a_run_fit(printed: Callable[..., str], width: int) -> None:
     for command in (("rules", "list"), ("notebooks", "list"), ("demo", "--list"), ("--help",), ("diagnose", "--help")):
         assert too_wide(printed(width, *command), width) == [], command

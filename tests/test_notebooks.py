@@ -13,8 +13,6 @@ from notebookchain import run_chain
 from sampleruns import diagnosed, report_of
 
 import gpudiag as gd
-from gpudiag.diagnosis import diagnose
-from gpudiag.load import load_run
 from gpudiag.report._notebook import pages
 from gpudiag.report._notebook.runner import run_notebook
 from gpudiag.report.sections import SECTIONS
@@ -83,28 +81,28 @@ def test_run_report_fits_every_sample(name: str) -> None:
         assert (made / path).exists()
 
 
+FOR = {
+    "gpu_report": ["idle-second-gpu/baseline", "tiny-batch-laptop"],
+    "compare_report": ["idle-second-gpu/baseline", "tiny-batch-laptop"],
+    "hpo_report": ["hpo-aggressive-pruning"],
+    "capacity_report": ["memory-exhaustion"],
+    "tour": ["real-h100/two-workers"],
+    "ad_hoc": ["healthy"],
+}
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("name", "runs"),
-    [
-        ("gpu_report", ["healthy", "idle-second-gpu/baseline", "tiny-batch-laptop"]),
-        ("compare_report", ["idle-second-gpu/baseline", "tiny-batch-laptop"]),
-        ("hpo_report", ["hpo-aggressive-pruning"]),
-        ("capacity_report", ["memory-exhaustion"]),
-        ("tour", ["real-h100/two-workers"]),
-        ("ad_hoc", ["healthy"]),
-    ],
-)
-def test_a_notebook_runs_on_what_it_is_for_and_on_what_has_data_for_it(
-    name: str, runs: list[str], samples: Path, tmp_path: Path
-) -> None:
+def test_a_notebook_runs_on_what_it_is_for_and_on_what_has_data_for_it(samples: Path, tmp_path: Path) -> None:
     """The laptop's run has no trials: a notebook about trials is not made for it."""
-    given = {run.replace("/", "-"): samples / run for run in {*runs, "tiny-batch-laptop"}}
-    said = run_chain(name, given, tmp_path)
-    assert set(said) == {run.replace("/", "-") for run in runs}
-    for case in said.values():
-        assert case.complaints == [] and case.stderr == ""
-        assert len(case.text) > 2000 and case.pictures >= 1
+    asked = {
+        name: {run.replace("/", "-"): samples / run for run in {*runs, "tiny-batch-laptop"}}
+        for name, runs in FOR.items()
+    }
+    said = run_chain(asked, tmp_path)
+    assert set(said) == {(name, run.replace("/", "-")) for name, runs in FOR.items() for run in runs}
+    for about, case in said.items():
+        assert case.complaints == [] and case.stderr == "", about
+        assert len(case.text) > 2000 and case.pictures >= 1, about
 
 
 @pytest.mark.slow
@@ -117,10 +115,9 @@ def test_the_batch_index_lists_what_is_below_a_folder(samples: Path, tmp_path: P
 
 @pytest.mark.slow
 def test_execution_shows_what_the_diagnosis_shows_without_a_kernel(samples: Path, tmp_path: Path) -> None:
-    folder = samples / "hpo-aggressive-pruning"
-    files = run_notebook("run_report", tmp_path, {"run_path": folder, "title": "A title"})
-    diagnosis = diagnose(load_run(folder), name="A title")
-    assert files.md.read_text() == pages.markdown_page(pages.filled("run_report", diagnosis.show)).text
+    """Under a title of its own, test_a_report_without_a_notebook_is_the_same below."""
+    files = run_notebook("run_report", tmp_path, {"run_path": samples / "hpo-aggressive-pruning"})
+    assert files.md.read_text() == (report_of("hpo-aggressive-pruning") / "report.md").read_text()
 
 
 @pytest.mark.slow

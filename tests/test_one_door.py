@@ -161,6 +161,7 @@ def test_compare_takes_files_and_urls(
     assert code == 0 and made["baseline"]["name"] == "optuna" and made["experiment"]["name"] == "optuna (experiment)"
 
 
+@pytest.mark.many
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("arguments", "folder"),

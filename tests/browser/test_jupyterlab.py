@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +29,7 @@ THEMES = {"light": "JupyterLab Light", "dark": "JupyterLab Dark"}
 NOTEBOOKS = {"run_report": (13, 8), "hpo_report": (9, 4), "gpu_report": (9, 4), "compare_report": (8, 1),
              "capacity_report": (5, 1), "batch_index": (1, 0), "tour": (8, 3), "ad_hoc": (6, 1)}  # fmt: skip
 # All of them on a busy machine take minutes: GPUDIAG_LAB=all; papermill runs each of them in test_notebooks.py.
-CHOSEN = [*NOTEBOOKS] if os.environ.get("GPUDIAG_LAB") == "all" else ["run_report", "ad_hoc"]
+CHOSEN = [*NOTEBOOKS] if os.environ.get("GPUDIAG_LAB") == "all" else ["run_report"]
 SAMPLE = "hpo-aggressive-pruning"
 COARSE = "memory-exhaustion"
 """A sample so long that the page of its timeline holds not each sample of the telemetry."""
@@ -99,6 +100,12 @@ def lab(tmp_path_factory: pytest.TempPathFactory, samples: Path) -> Iterator[Lab
 
 @pytest.fixture
 def window(browser, lab: Lab) -> Iterator[Any]:
+    with _window(browser, lab) as page:
+        yield page
+
+
+@contextmanager
+def _window(browser, lab: Lab) -> Iterator[Any]:
     """JupyterLab in a browser that reaches nothing but its server."""
     page = browser.new_page(viewport={"width": 1500, "height": 1100}, reduced_motion="reduce")
     page.set_default_timeout(PATIENCE_S * 1000)
@@ -181,59 +188,65 @@ def test_an_untrusted_report_keeps_its_look(window, lab: Lab, samples: Path, con
 
 
 @pytest.fixture(scope="module")
-def coarse(lab: Lab, samples: Path) -> Run:
-    """What the notebook ``widget`` in the server's folder shows: one cell, its widget."""
+def coarse(samples: Path) -> Run:
+    return load_run(samples / COARSE)
+
+
+@pytest.fixture(scope="module")
+def widget(browser, lab: Lab, samples: Path) -> Iterator[Any]:
+    """A notebook that was run in JupyterLab: one cell, the widget of the run ``coarse``."""
     code = f"import gpudiag as gd\ngd.load_run({str(samples / COARSE)!r}).timeline().widget()"
     kernel = {"name": "python3", "display_name": "Python 3 (ipykernel)", "language": "python"}
     cells = [nbformat.v4.new_code_cell(code)]
     notebook = nbformat.v4.new_notebook(cells=cells, metadata={"kernelspec": kernel})
     nbformat.write(notebook, lab.folder / "widget.ipynb")
-    return load_run(samples / COARSE)
+    with _window(browser, lab) as page:
+        outputs = _executed(page, lab, "widget")
+        assert [output["evalue"] for output in outputs if output["output_type"] == "error"] == []
+        yield page
 
 
-def test_a_widget_gets_the_samples_of_what_it_shows_from_the_kernel(window, lab: Lab, coarse: Run) -> None:
-    outputs = _executed(window, lab, "widget")
-    assert [output["evalue"] for output in outputs if output["output_type"] == "error"] == []
-    assert "detail: 15 s." in _told(window, ALIVE)
-    box = window.locator(".gd-tl-chart .gd-tl-pane").first.bounding_box()
-    window.mouse.move(box["x"] + 0.4 * box["width"], box["y"] + 30)
-    window.keyboard.down("Control")
+def test_a_widget_gets_the_samples_of_what_it_shows_from_the_kernel(widget, coarse: Run) -> None:
+    assert "detail: 15 s." in _told(widget, ALIVE)
+    box = widget.locator(".gd-tl-chart .gd-tl-pane").first.bounding_box()
+    widget.mouse.move(box["x"] + 0.4 * box["width"], box["y"] + 30)
+    widget.keyboard.down("Control")
     for _ in range(9):
-        window.mouse.wheel(0, -200)
-    window.keyboard.up("Control")
-    shown = _told(window, FINE)
+        widget.mouse.wheel(0, -200)
+    widget.keyboard.up("Control")
+    shown = _told(widget, FINE)
     assert "detail: 10 s." in shown["detail"] and shown["name"] == "GPU utilization"
     at_s = coarse.gpu["time"].astype("int64") / 1e6 - shown["start"]
     inside = coarse.gpu[(at_s > shown["a"] + 10) & (at_s < shown["b"] - 10) & coarse.gpu["util_pct"].notna()]
     assert 20 < len(inside) < 300
     drawn = [min(range(len(shown["x"])), key=lambda i: abs(shown["x"][i] - at)) for at in at_s[inside.index]]
     assert [shown["means"][i] for i in drawn] == pytest.approx(inside["util_pct"].tolist(), abs=0.02)
-    pictures = _told(window, PICTURES)
+    pictures = _told(widget, PICTURES)
     assert pictures["fine"] != pictures["coarse"]
 
 
-def test_a_widget_keeps_its_keys_from_jupyterlab_and_follows_its_theme(window, lab: Lab, coarse: Run) -> None:
-    _executed(window, lab, "widget")
-    _told(window, ALIVE)
-    stage = window.locator(".gd-timeline .gd-tl-stage")
+def test_a_widget_keeps_its_keys_from_jupyterlab_and_follows_its_theme(widget) -> None:
+    _told(widget, ALIVE)
+    stage = widget.locator(".gd-timeline .gd-tl-stage")
     stage.focus()
-    root = window.locator(".jp-OutputArea .gd-timeline")
+    root = widget.locator(".jp-OutputArea .gd-timeline")
+    widget.keyboard.press("0")
     whole = root.get_attribute("data-window")
-    window.keyboard.press("+")
-    window.keyboard.press("ArrowRight")
+    widget.keyboard.press("+")
+    widget.keyboard.press("ArrowRight")
     zoomed = root.get_attribute("data-window")
     assert zoomed != whole and stage.evaluate("e => e === document.activeElement")
-    window.keyboard.press("0")
-    window.keyboard.press("0")  # would ask whether to restart the kernel
-    assert root.get_attribute("data-window") == whole and window.locator(".jp-Dialog").count() == 0
-    window.get_by_role("button", name="Zoom in").focus()
-    window.keyboard.press("Enter")
+    widget.keyboard.press("0")
+    widget.keyboard.press("0")  # would ask whether to restart the kernel
+    assert root.get_attribute("data-window") == whole and widget.locator(".jp-Dialog").count() == 0
+    widget.get_by_role("button", name="Zoom in").focus()
+    widget.keyboard.press("Enter")
     assert root.get_attribute("data-window") != whole
     papers = {}
     for theme, line in zip(THEMES.values(), ("#e3e6ea", "#333a45"), strict=True):
-        _begin(window, "apputils:change-theme", theme=theme)
-        _told(window, THEME, theme)
-        papers[theme] = _told(window, COLORS, line)
+        _begin(widget, "apputils:change-theme", theme=theme)
+        _told(widget, THEME, theme)
+        papers[theme] = _told(widget, COLORS, line)
     assert papers == {"JupyterLab Light": "rgb(255, 255, 255)", "JupyterLab Dark": "rgb(27, 31, 38)"}
 
 

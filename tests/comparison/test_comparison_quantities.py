@@ -210,12 +210,12 @@ def test_a_regression_is_slower_or_fails_more() -> None:
 @pytest.mark.slow
 def test_the_same_against_the_same_is_seldom_called_different() -> None:
     wrong = []
-    for seed in range(24):
+    for seed in range(12):
         rng = np.random.default_rng(seed)
         size = rng.lognormal(3, 0.5, 20)
         runs = [batch(n, size * rng.lognormal(0, 0.2, 20), workers=2, params={"p": 1}) for n in "ab"]
         wrong.append(pair(*runs).verdict in ("faster", "slower"))
-    assert sum(wrong) <= 3  # 1.2 expected at 5 %; more than 3 of 24 happens in 3 % of such samples
+    assert sum(wrong) <= 2  # 0.6 expected at 5 %; more than 2 of 12 happens in 2 % of such samples
 
 
 @pytest.mark.slow

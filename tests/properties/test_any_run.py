@@ -8,7 +8,7 @@ import asked
 import numpy as np
 import pandas as pd
 import pytest
-from anyrun import Recipe, made, recipes
+from anyrun import Recipe, few_of, made, recipes
 from asked import answer
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
@@ -23,7 +23,7 @@ AS_FOUND = [Phase.explicit, Phase.reuse, Phase.generate]
 """A counterexample is told as it was found: to make it smaller takes minutes, and a recipe is short."""
 FEW = settings(max_examples=4, suppress_health_check=RELAXED, phases=AS_FOUND)
 FEWER = settings(max_examples=3, suppress_health_check=RELAXED, phases=AS_FOUND)
-MANY = settings(max_examples=12, suppress_health_check=RELAXED, phases=AS_FOUND)
+MANY = settings(max_examples=few_of(12), suppress_health_check=RELAXED, phases=AS_FOUND)
 
 
 def run_of(recipe: Recipe) -> Run | None:
@@ -98,7 +98,7 @@ def test_a_run_of_nothing() -> None:
     asked.forecast(run)
 
 
-@pytest.mark.parametrize("n", [200, pytest.param(1024, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("n", [200, pytest.param(512, marks=pytest.mark.slow)])
 def test_many_gpus(n: int) -> None:
     """Each takes about 4 ms of a diagnosis, as docs/promises.md says of thousands; nothing grows with their square:
     four times the GPUs take four times as long, not sixteen.

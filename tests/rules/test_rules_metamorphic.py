@@ -28,7 +28,7 @@ from gpudiag.schema import GPU, GPUS, TABLES, conform
 
 FAULTY = pytest.mark.parametrize("planted", FAULTS.values(), ids=lambda planted: planted.rule)
 FOUND, OK, NOT_ASSESSED = Status.FOUND, Status.OK, Status.NOT_ASSESSED
-HEALTHY_SEEDS = (0, 4, 9)
+HEALTHY_SEEDS = (0, 4)
 SMALL_SEEDS = (4,)
 
 
@@ -45,6 +45,11 @@ def planted_run(rule: str) -> Run:
 @cache
 def healthy(seed: int) -> Run:
     return healthy_run(seed)
+
+
+@cache
+def healthy_verdicts(seed: int) -> dict[str, Verdict]:
+    return judged(healthy(seed))
 
 
 def near(a: Any, b: Any) -> bool:
@@ -110,7 +115,7 @@ def test_labels_do_not_matter(planted: Fault) -> None:
 @pytest.mark.parametrize("seed", HEALTHY_SEEDS)
 @pytest.mark.parametrize("change", [shuffled, relabelled])
 def test_order_and_labels_do_not_matter_to_healthy_runs(change: Callable[[Run], Run], seed: int) -> None:
-    before, after = judged(healthy(seed)), judged(change(healthy(seed)))
+    before, after = healthy_verdicts(seed), judged(change(healthy(seed)))
     for rule, told in before.items():
         assert (told.status, told.severity) == (after[rule].status, after[rule].severity), rule
 
@@ -140,7 +145,7 @@ def test_another_sampling_period_finds_the_same_or_says_that_it_cannot_tell(
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", HEALTHY_SEEDS)
 def test_another_sampling_period_finds_nothing_new_in_healthy_runs(seed: int) -> None:
-    before, after = judged(healthy(seed)), judged(thinned(healthy(seed), 2, 0))
+    before, after = healthy_verdicts(seed), judged(thinned(healthy(seed), 2, 0))
     for rule, told in after.items():
         assert told.status is not FOUND or before[rule].status is FOUND, told.summary
 
@@ -281,8 +286,7 @@ def cleared(before: Mapping[str, Verdict], after: Mapping[str, Verdict], what: s
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", SMALL_SEEDS)
 def test_deleting_data_never_clears_what_was_not_assessed_of_a_healthy_run(seed: int) -> None:
-    run = healthy(seed)
-    before = judged(run)
+    run, before = healthy(seed), healthy_verdicts(seed)
     wrong = [
         line
         for name, delete in {**COLUMNS, **ROWS}.items()
