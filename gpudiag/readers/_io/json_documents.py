@@ -2,24 +2,16 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator
 from typing import Any
 
+from gpudiag.readers._io.json_values import DECODER
 from gpudiag.readers._io.problems import ProblemLog
 from gpudiag.readers._io.surrogates import without_halves
 from gpudiag.readers._shape.moments import Moment, read_moment
 
-INT_DIGITS = 300
-"""Of the largest integer: a longer one is beyond all floats, and no table can hold it."""
-DECODER = json.JSONDecoder(parse_int=lambda digits: int(digits) if len(digits) <= INT_DIGITS else float(digits))
 _NOT_BLANK = re.compile(r"\S")
-
-
-def read_json(text: str) -> Any:
-    """One document, without halves of characters and integers that nothing can hold. Raises ValueError."""
-    return DECODER.decode(without_halves(text))
 
 
 def documents(text: str, log: ProblemLog) -> Iterator[tuple[int, dict[str, Any] | Moment]]:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-import pyarrow as pa
-import pyarrow.parquet as pq
+from typing import TYPE_CHECKING
 
 from gpudiag.errors import InputError
 from gpudiag.readers._io.source import Source
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 MAGIC = b"PAR1"
 
@@ -15,6 +17,9 @@ def schema_of(source: Source) -> pa.Schema | None:
     """Names, types and metadata of the columns; None for what is no whole Parquet file."""
     if not source.head.startswith(MAGIC):
         return None
+    import pyarrow as pa
+    import pyarrow.parquet as pq  # with the file systems of Arrow, which most files do not need
+
     try:
         return pq.read_schema(_opened(source))
     except (pa.ArrowException, OSError, ValueError):
@@ -23,6 +28,9 @@ def schema_of(source: Source) -> pa.Schema | None:
 
 def table_of(source: Source) -> pa.Table:
     """The whole content. Raises InputError where it is damaged."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
     try:
         return pq.read_table(_opened(source), page_checksum_verification=True)
     except (pa.ArrowException, OSError, ValueError, OverflowError) as error:
@@ -36,4 +44,8 @@ def unreadable(source: Source, error: Exception) -> InputError:
 
 
 def _opened(source: Source) -> object:
-    return pa.BufferReader(source.read_bytes()) if source.compression else source.path
+    if not source.compression:
+        return source.path
+    import pyarrow as pa
+
+    return pa.BufferReader(source.read_bytes())

@@ -11,7 +11,7 @@ import numpy as np
 import polars as pl
 
 from gpudiag.errors import InputError
-from gpudiag.readers._io.json_documents import read_json
+from gpudiag.readers._io.json_values import read_json
 from gpudiag.readers._io.problems import ProblemLog
 from gpudiag.readers._io.source import Source
 

@@ -16,7 +16,7 @@ from typing import Any
 
 from gpudiag.errors import InputError
 from gpudiag.readers._batches.batch_tables import batch
-from gpudiag.readers._io.json_documents import read_json
+from gpudiag.readers._io.json_values import read_json
 from gpudiag.readers._io.paths import as_text, has_file
 from gpudiag.readers._io.problems import ProblemLog
 from gpudiag.readers._io.source import Source

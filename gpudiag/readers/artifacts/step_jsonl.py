@@ -7,7 +7,7 @@ from __future__ import annotations
 from typing import Any
 
 from gpudiag.errors import InputError
-from gpudiag.readers._io.json_documents import read_json
+from gpudiag.readers._io.json_values import read_json
 from gpudiag.readers._io.lines import numbered_lines
 from gpudiag.readers._io.paths import as_text
 from gpudiag.readers._io.problems import ProblemLog

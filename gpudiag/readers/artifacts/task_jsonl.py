@@ -36,7 +36,7 @@ from gpudiag.readers._batches.task_words import (
     TASK_PARTS,
     TIMES,
 )
-from gpudiag.readers._io.json_documents import read_json
+from gpudiag.readers._io.json_values import read_json
 from gpudiag.readers._io.paths import as_text
 from gpudiag.readers._io.problems import ProblemLog
 from gpudiag.readers._io.source import Source

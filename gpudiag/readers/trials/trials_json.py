@@ -11,7 +11,7 @@ from typing import Any
 
 from gpudiag.errors import InputError
 from gpudiag.readers._io import plain_yaml
-from gpudiag.readers._io.json_documents import DECODER
+from gpudiag.readers._io.json_values import DECODER
 from gpudiag.readers._io.problems import ProblemLog
 from gpudiag.readers._io.source import Source
 from gpudiag.readers._io.surrogates import without_halves

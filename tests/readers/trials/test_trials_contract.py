@@ -5,6 +5,8 @@ from __future__ import annotations
 import gzip
 import json
 import random
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -304,3 +306,14 @@ def test_files_through_gzip(kind: str, whole: dict[str, Path], tmp_path: Path) -
             read_trials(path)
         return
     pd.testing.assert_frame_equal(read(kind, path).trials, read(kind, whole[kind]).trials)
+
+
+def test_a_study_is_read_without_what_other_inputs_need(samples: Path) -> None:
+    """Polars and Arrow's Parquet with its file systems take as long to import as a large study to read."""
+    program = (
+        "import sys\nfrom gpudiag import read_trials\n"
+        f"assert len(read_trials({str(samples / 'healthy' / 'optuna.db')!r}).trials) == 24\n"
+        "print(*({'polars', 'pyarrow.parquet', 'pyarrow.fs', 'sqlalchemy', 'optuna', 'yaml'} & set(sys.modules)))"
+    )
+    loaded = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert loaded.stdout.split() == []
