@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ class TableSpec:
     def __getitem__(self, name: str) -> ColumnSpec:
         return self._by_name[name]
 
-    @property
+    @cached_property
     def _by_name(self) -> dict[str, ColumnSpec]:
         return {column.name: column for column in self.columns}
 
@@ -384,7 +384,9 @@ def empty(table: TableSpec) -> pd.DataFrame:
 def _empty(table: TableSpec) -> pd.DataFrame:
     import pandas as pd
 
-    return pd.DataFrame({name: pd.Series(dtype=dtype(table[name].kind)) for name in table.required})
+    kinds = {table[name].kind for name in table.required}
+    none = {kind: pd.Series(dtype=dtype(kind)) for kind in kinds}
+    return pd.DataFrame({name: none[table[name].kind] for name in table.required})
 
 
 def conform(frame: pd.DataFrame, table: TableSpec) -> pd.DataFrame:

@@ -14,10 +14,12 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 
+from gpudiag.readers._io.own_descriptor import open_bytes
 from gpudiag.scratch import scratch
 
 BUSY_S = 10.0
 """How long to wait for a writer that is just committing."""
+COPY_BYTES = 1024 * 1024
 CELL_BYTES = 64 * 1024 * 1024
 """No cell of a study is larger; one that a hostile file computes could fill the memory."""
 
@@ -44,12 +46,30 @@ def private_copy(path: Path, *, live: bool = False) -> Iterator[Path]:
     """A copy of one state of the database in a temporary folder; the original is locked while it is copied only."""
     with scratch() as folder:
         copy = folder / "copy.db"
-        with open_readonly(path, live=live) as source, closing(sqlite3.connect(copy)) as target:
-            target.execute("PRAGMA journal_mode=OFF")
-            target.execute("PRAGMA synchronous=OFF")
-            source.execute("COMMIT")
-            source.backup(target)
+        with open_readonly(path, live=live) as source:
+            if not live and _is_whole(path, source):
+                with open_bytes(path) as raw, copy.open("wb") as out:
+                    shutil.copyfileobj(raw, out, COPY_BYTES)
+            else:
+                _back_up(source, copy)
         yield copy
+
+
+def _is_whole(path: Path, source: sqlite3.Connection) -> bool:
+    """True where the bytes of the file, while ``source`` keeps its lock, are one state of the database.
+
+    Then its bytes are copied: page by page, as SQLite does it, takes five times as long.
+    """
+    opened = source.execute("PRAGMA database_list").fetchone()[2]
+    return Path(opened) == path.resolve() and not _is_wal(path) and not _size(beside(path, "-journal"))
+
+
+def _back_up(source: sqlite3.Connection, copy: Path) -> None:
+    with closing(sqlite3.connect(copy)) as target:
+        target.execute("PRAGMA journal_mode=OFF")
+        target.execute("PRAGMA synchronous=OFF")
+        source.execute("COMMIT")
+        source.backup(target)
 
 
 @contextmanager
@@ -83,7 +103,7 @@ def _size(path: Path) -> int:
 
 def _is_wal(path: Path) -> bool:
     """True if the header says that the database uses a write-ahead log (file format, offset 18)."""
-    with path.open("rb") as raw:
+    with open_bytes(path) as raw:
         return raw.read(20)[18:20] == b"\x02\x02"
 
 

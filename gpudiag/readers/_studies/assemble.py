@@ -34,14 +34,15 @@ def assemble(stored: Stored, zone: tzinfo, source: str, reader: str, problems: P
     )
     if "worker" in trials:
         frame["worker"] = trials["worker"]
-    met = ProblemLog()
+    met, at = ProblemLog(), pd.Index(trials["trial_id"])
     with ThreadPoolExecutor(1) as pool:  # the longest table beside the widest
         coming = pool.submit(_reports, stored.reports, trials, met)
-        wide = _wide(stored, trials, studies, problems)
+        params = _placed(stored.params, at)
+        wide = _wide(stored, params, at, trials, studies, problems)
         reports = coming.result()
     problems.extend(met.all)
     frame = pd.concat([frame, pd.DataFrame(wide, index=frame.index)], axis=1)
-    space = declared_space(stored.params, trials)
+    space = declared_space(params, trials)
     shown = studies[["study", "directions"]].assign(
         source=as_text(source),
         clock=[clocks[key].clock if key in clocks else "unknown" for key in studies["study_id"]],
@@ -66,8 +67,11 @@ def _clean(trials: pd.DataFrame, studies: pd.DataFrame, problems: ProblemLog) ->
     place = {key: position for position, key in enumerate(studies["study_id"])}
     numbers = pd.to_numeric(trials["number"], errors="coerce")  # -1 is one: that of a trial outside all studies
     trials = trials.assign(trial_id=_whole(trials["trial_id"]), number=_whole(numbers))
-    state = trials["state"].astype("object").str.upper()
-    good = state.isin(STATES) & trials["study_id"].isin(list(names)) & (trials["number"] == numbers)
+    state = trials["state"].astype("object")
+    if not (known := state.isin(STATES)).all():
+        state = state.str.upper()
+        known = state.isin(STATES)
+    good = known & trials["study_id"].isin(list(names)) & (trials["number"] == numbers)
     good &= (trials["trial_id"] >= 0) & ~trials["trial_id"].duplicated()
     if (~good).any():
         example = trials.loc[~good, "state"].iloc[0]
@@ -122,12 +126,18 @@ def _joined(parts: list[pd.Series], index: pd.Index) -> pd.Series:
     return joined.astype("datetime64[us, UTC]").reindex(index)
 
 
-def _wide(stored: Stored, trials: pd.DataFrame, studies: pd.DataFrame, problems: ProblemLog) -> dict[str, pd.Series]:
+def _wide(
+    stored: Stored,
+    params: pd.DataFrame,
+    at: pd.Index,
+    trials: pd.DataFrame,
+    studies: pd.DataFrame,
+    problems: ProblemLog,
+) -> dict[str, pd.Series]:
     """Objectives, parameters and attributes as columns, in the order of ``trials``."""
-    at = pd.Index(trials["trial_id"])
     rows = len(trials)
     out = _objectives(_placed(stored.values, at), trials, studies)
-    out |= pivot_params(_placed(stored.params, at), rows, problems)
+    out |= pivot_params(params, rows, problems)
     out |= pivot_attributes(_placed(stored.user_attrs, at), rows, "user_attrs.", problems)
     out |= pivot_attributes(_placed(stored.system_attrs, at), rows, "system_attrs.", problems)
     return out

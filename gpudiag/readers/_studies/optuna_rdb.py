@@ -176,9 +176,11 @@ def _trials(database: Database, rows: str, problems: ProblemLog) -> pd.DataFrame
         stored = database.select(TRIAL | _JSON, "trial_system_attributes", _and("t.key = '_number'", rows))
         number = dict(zip(stored["trial_id"], pd.to_numeric(stored["value_json"], errors="coerce"), strict=True))
         trials["number"] = trials["trial_id"].map(number)
-    # A trial that has no number takes its place in the order of creation, as Optuna gives it.
-    place = trials.sort_values("trial_id").groupby("study_id").cumcount()
-    trials["number"] = pd.to_numeric(trials["number"], errors="coerce").fillna(place)
+    trials["number"] = pd.to_numeric(trials["number"], errors="coerce")
+    if trials["number"].isna().any():
+        # A trial that has no number takes its place in the order of creation, as Optuna gives it.
+        place = trials.sort_values("trial_id").groupby("study_id").cumcount()
+        trials["number"] = trials["number"].fillna(place)
     for column in ("start", "end"):
         trials[column] = timestamps(trials[column], problems)
     return trials

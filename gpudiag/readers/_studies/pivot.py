@@ -23,8 +23,8 @@ def pivot_params(params: pd.DataFrame, rows: int, problems: ProblemLog) -> dict[
     ``params`` has ``row`` (position of the trial), ``name``, ``value`` (the stored number) and
     ``distribution`` (JSON text). Columns of integers with a gap are float64, as pandas has it.
     """
-    codes, texts = pd.factorize(params["distribution"], use_na_sentinel=False)
-    known = [parse_distribution(str(text)) for text in texts]
+    codes, texts = coded(params["distribution"])
+    known = [*(parse_distribution(str(text)) for text in texts), None]  # the last one for -1
     unknown = np.array([item is None for item in known], dtype=bool)
     bad = unknown[codes] if len(codes) else np.empty(0, dtype=bool)
     if bad.any():
@@ -107,7 +107,7 @@ def decode_all(texts: list[Any], problems: ProblemLog) -> list[Any]:
     try:
         values = json.loads(without_halves("[" + ",".join(texts) + "]"))
         if len(values) == len(texts):
-            return [plain(value) for value in values]
+            return [plain(value) for value in values] if {list, dict} & set(map(type, values)) else values
     except (ValueError, TypeError, RecursionError):
         pass
     return [_decode(text, problems) for text in texts]
@@ -162,10 +162,19 @@ def _scatter(values: np.ndarray, row: np.ndarray, rows: int) -> pd.Series:
 
 def _groups(names: pd.Series) -> Iterator[tuple[str, np.ndarray]]:
     """Each name in alphabetical order with the positions that carry it."""
-    codes, found = pd.factorize(names)
+    codes, found = coded(names)
     if len(found) < 2**15:
-        codes = codes.astype("int16")  # which numpy sorts by radix, four times as fast
+        codes = codes.astype("int16", copy=False)  # which numpy sorts by radix, four times as fast
     order = np.argsort(codes, kind="stable")
     bounds = np.searchsorted(codes[order], np.arange(len(found) + 1))
     for index in sorted(range(len(found)), key=lambda i: str(found[i])):
-        yield str(found[index]), order[bounds[index] : bounds[index + 1]]
+        at = order[bounds[index] : bounds[index + 1]]
+        if len(at):
+            yield str(found[index]), at
+
+
+def coded(cells: pd.Series) -> tuple[np.ndarray, pd.Index]:
+    """Cells as numbers, -1 where empty, and what each number stands for, which may be some that no cell has."""
+    if isinstance(cells.dtype, pd.CategoricalDtype):
+        return cells.array.codes, cells.array.categories
+    return pd.factorize(cells)

@@ -9,22 +9,31 @@ import pandas as pd
 
 from gpudiag.readers._io.surrogates import without_halves
 from gpudiag.readers._studies.distributions import parse_distribution
+from gpudiag.readers._studies.pivot import coded
 
 
 def declared_space(params: pd.DataFrame, trials: pd.DataFrame) -> dict[Any, str]:
     """JSON text of each study's space by study_id: by parameter ``low``, ``high`` and ``log``, or ``choices``.
 
-    Distributions of one parameter that differ from trial to trial are taken together. A parameter whose distribution
-    is damaged, or is now of numbers and now of choices, is left out.
+    ``params`` has ``row``, the place of its trial in ``trials``. Distributions of one parameter that differ from trial
+    to trial are taken together. A parameter whose distribution is damaged, or is now of numbers and now of choices,
+    is left out.
     """
-    of_trial = trials.drop_duplicates("trial_id").set_index("trial_id")["study_id"]
-    study = params["trial_id"].map(of_trial)
-    distinct = pd.DataFrame({"study": study, "name": params["name"], "text": params["distribution"]}).drop_duplicates()
+    study, studies = pd.factorize(trials["study_id"])
+    name, names = coded(params["name"])
+    text, texts = coded(params["distribution"])
+    code = study[params["row"]]
+    for more, found in ((name, names), (text, texts)):
+        code *= len(found)
+        code += more
+    distinct = pd.unique(code[(name >= 0) & (text >= 0)])
     spaces: dict[Any, dict[str, dict[str, Any] | None]] = {}
-    for key, name, text in distinct.dropna().itertuples(index=False):
-        space = spaces.setdefault(key, {})
-        one = _domain(str(text))
-        space[str(name)] = _together(space[str(name)], one) if str(name) in space else one
+    for code in distinct.tolist():
+        rest, of_text = divmod(code, len(texts))
+        of_study, of_name = divmod(rest, len(names))
+        space = spaces.setdefault(studies[of_study], {})
+        one, called = _domain(str(texts[of_text])), str(names[of_name])
+        space[called] = _together(space[called], one) if called in space else one
     return {
         key: json.dumps({name: space[name] for name in sorted(space) if space[name] is not None})
         for key, space in spaces.items()

@@ -101,9 +101,12 @@ def _stored(path: Path, study: str | None, problems: ProblemLog, *, live: bool) 
     A large file is copied first, so that a writer waits for the copy only and not for the reading.
     """
     if path.stat().st_size > LARGE_BYTES:
+        met = ProblemLog()
         try:
             with private_copy(path, live=live) as copy, open_columns(copy) as columns:
-                return read_rdb(columns, study, str(path), problems), newer_revision(columns)
+                found = read_rdb(columns, study, str(path), met), newer_revision(columns)
+            problems.extend(met.all)
+            return found
         except (sqlite3.Error, OSError, NotColumnar) as error:
             if _is_busy(error):
                 raise

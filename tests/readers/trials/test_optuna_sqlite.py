@@ -5,20 +5,23 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import shutil
 import sqlite3
 import subprocess
 import sys
 import time
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 from handmade_studies import CHOICES, T0, execute, frozen, old_schema, set_created_by, sqlite_study, write_study
 
 from gpudiag.errors import InputError, StudyNotFound, UnknownInput
-from gpudiag.readers._io import sqlite_file
+from gpudiag.readers._io import sqlite_database, sqlite_file
 from gpudiag.readers._io.source import Source
 from gpudiag.readers._studies.optuna_rdb import KNOWN, NEWEST
 from gpudiag.readers.trials import optuna_sqlite, read_trials
@@ -127,6 +130,54 @@ def test_both_ways_to_read_a_file_agree(tmp_path: Path, monkeypatch: pytest.Monk
     columns = read_trials(path)
     for one, other in ((rows.trials, columns.trials), (rows.reports, columns.reports), (rows.studies, columns.studies)):
         pd.testing.assert_frame_equal(one, other)
+
+
+@pytest.mark.parametrize(
+    ("mode", "in_use", "wanted"),
+    [("DELETE", False, "bytes, locked"), ("WAL", False, "pages"), ("DELETE", True, "pages")],
+)
+def test_a_large_file_is_copied_by_its_bytes_under_the_lock_of_a_reader(
+    mode: str, in_use: bool, wanted: str, study: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """But page by page by SQLite where a log may hold a part of it, or this very process has it open."""
+    monkeypatch.setattr(optuna_sqlite, "LARGE_BYTES", 0)
+    copied: list[str] = []
+    by_bytes, by_pages = shutil.copyfileobj, sqlite_file._back_up
+    script = f"import sqlite3; sqlite3.connect({str(study)!r}, timeout=0).execute('BEGIN EXCLUSIVE')"
+
+    def bytewise(*given: Any) -> None:
+        by_bytes(*given)
+        other = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+        copied.append("bytes, locked" if "database is locked" in other.stderr else "bytes")
+
+    monkeypatch.setattr(sqlite_file.shutil, "copyfileobj", bytewise)
+    monkeypatch.setattr(sqlite_file, "_back_up", lambda *given: copied.append("pages") or by_pages(*given))
+    with closing(sqlite3.connect(study)) as writer:
+        writer.execute(f"PRAGMA journal_mode={mode}")
+        writer.execute("UPDATE trials SET state = 'FAIL' WHERE number = 3")
+        writer.commit()
+        if not in_use:
+            writer.close()
+        assert read_trials(study).trials["state"][3] == "FAIL"
+    assert copied == [wanted]
+
+
+def test_what_a_fast_reading_met_before_it_failed_is_counted_once(study: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(optuna_sqlite, "LARGE_BYTES", 0)
+    execute(
+        study,
+        "UPDATE trials SET datetime_start = 'soon' WHERE number = 1",
+        "UPDATE trial_params SET param_value = 'high' WHERE trial_id = 1",
+    )
+    assert [(p.kind, p.count) for p in read_trials(study).problems] == [("timestamp that is no date", 1)]
+
+
+def test_text_that_repeats_does_not_keep_what_the_driver_made() -> None:
+    batch = pa.RecordBatch.from_pydict({"id": [1, 2, 3], "name": ["a", "b", "a"]})
+    made = sqlite_database._encoded(batch, [1])
+    assert made.column(1).to_pylist() == ["a", "b", "a"] and len(made.column(1).dictionary) == 2
+    assert made.column(0).equals(batch.column(0))
+    assert made.column(0).buffers()[1].address != batch.column(0).buffers()[1].address
 
 
 def test_a_wal_file_that_nobody_uses_stays_alone(study: Path) -> None:

@@ -17,7 +17,7 @@ optuna.logging.set_verbosity(optuna.logging.ERROR)
 
 def space(*rows: tuple[int, str, str]) -> dict[object, object]:
     """Of trials 1 to 3 of study 7 and trial 4 of study 8: trial, parameter and JSON of its distribution."""
-    params = pd.DataFrame(rows, columns=["trial_id", "name", "distribution"])
+    params = pd.DataFrame([(trial - 1, *row) for trial, *row in rows], columns=["row", "name", "distribution"])
     trials = pd.DataFrame({"trial_id": [1, 2, 3, 4], "study_id": [7, 7, 7, 8]})
     return {key: json.loads(text) for key, text in declared_space(params, trials).items()}
 
