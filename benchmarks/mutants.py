@@ -79,7 +79,7 @@ def mirrored(tree: Path, place: str, module: Path) -> list[str]:
 
 def command(tests: list[str]) -> str:
     """The line that runs these tests, to the first that fails."""
-    return f"{sys.executable} -m pytest -q -x -p no:cacheprovider -m 'not slow' {' '.join(tests)}"
+    return f"{sys.executable} -m pytest -q -x -p no:cacheprovider -m 'not browser' {' '.join(tests)}"
 
 
 def tried(tree: Path, place: str, chosen: list[MutationSpec]) -> Iterator[bool]:

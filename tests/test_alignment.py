@@ -126,6 +126,7 @@ def test_too_little_telemetry_is_not_called_unchanged() -> None:
     assert "The telemetry near the trials, 25 s with a sample every 5 s, is too little" in evidence
 
 
+@pytest.mark.slow
 def test_noise_is_never_strong() -> None:
     run, _ = make(1, Pool(hours=3))
     for seed in range(20):
@@ -197,6 +198,7 @@ def test_an_open_trial_may_still_run() -> None:
     assert establish_clock(replace(run, trials=open_ended)).joined
 
 
+@pytest.mark.slow
 @settings(max_examples=8, deadline=None)
 @given(days=st.integers(-3000, 3000), quarter=st.integers(-40, 40))
 def test_shifting_both_clocks_changes_nothing(days: int, quarter: int) -> None:

@@ -178,6 +178,7 @@ def test_architecture_md_draws_the_layers_and_says_what_each_folder_is() -> None
         assert re.search(rf"^\| `{re.escape(name)}/` \| \S", drawn, re.MULTILINE), f"{name}/ has no sentence"
 
 
+@pytest.mark.slow
 def test_nobody_unpickles_or_evaluates() -> None:
     for path in modules():
         calls = {ast.unparse(node.func) for node in ast.walk(tree_of(path)) if isinstance(node, ast.Call)}

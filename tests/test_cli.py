@@ -37,6 +37,7 @@ SLIPS = [
 ]
 
 
+@pytest.mark.slow
 def test_a_slip_of_the_hand_is_told_before_anything_is_imported(tmp_path: Path) -> None:
     code = (
         "import sys; from gpudiag.cli import main\n"
@@ -179,6 +180,7 @@ def test_inspect_says_how_each_input_was_read(gpudiag, tmp_path: Path) -> None:
     assert code == 2
 
 
+@pytest.mark.slow
 def test_diagnose_formats_and_fail_on(gpudiag, samples: Path) -> None:
     code, out, err = gpudiag("diagnose", samples / "tiny-batch-laptop", "--format", "json")
     assert code == 0 and err == ""
@@ -191,6 +193,7 @@ def test_diagnose_formats_and_fail_on(gpudiag, samples: Path) -> None:
     assert code == 2 and "must be one of text, json, md" in err
 
 
+@pytest.mark.slow
 def test_rules_list_and_explain(gpudiag) -> None:
     from gpudiag.rules import RULES
 
@@ -205,6 +208,7 @@ def test_rules_list_and_explain(gpudiag) -> None:
     assert code == 2 and "did you mean 'gpu-unused'?" in err
 
 
+@pytest.mark.slow
 def test_demo_writes_a_run_that_can_be_diagnosed(gpudiag, tmp_path: Path) -> None:
     code, out, _ = gpudiag("demo", "--list")
     assert code == 0 and out.split() == [

@@ -21,6 +21,7 @@ def folder(tmp_path: Path) -> Path:
     return Path(shutil.copytree(SAMPLE, tmp_path / "run"))
 
 
+@pytest.mark.slow
 def test_every_format_is_well_formed(gpudiag, tmp_path: Path) -> None:
     code, out, _ = gpudiag("diagnose", SAMPLE, "--format", "json", "--plan-out", "sub/plan.json")
     assert code == 0
@@ -50,6 +51,7 @@ def test_a_preset_changes_limits_and_a_wrong_one_is_refused(gpudiag) -> None:
     assert code == 2 and err == "gpudiag: there is no preset 'jobstat'; did you mean 'jobstats'?\n"
 
 
+@pytest.mark.slow
 def test_suppressions_beside_the_run_or_in_this_folder(gpudiag, folder: Path, tmp_path: Path) -> None:
     text = '[[suppress]]\nrule = "memory-headroom"\nreason = "a laptop"\n'
     ended = '[[suppress]]\nrule = "power-implausible"\nreason = "driver"\nuntil = 2020-01-01\n'
@@ -70,6 +72,7 @@ def test_suppressions_beside_the_run_or_in_this_folder(gpudiag, folder: Path, tm
     assert code == 2 and err.count("\n") == 1 and "did you mean 'memory-headroom'?" in err
 
 
+@pytest.mark.slow
 def test_a_diagnosis_on_a_terminal_loads_nothing_that_draws_or_searches() -> None:
     """Each of these takes a tenth to half a second to import."""
     heavy = ("matplotlib", "scipy.stats", "scipy.optimize", "optuna", "IPython", "nbformat", "papermill", "jinja2")

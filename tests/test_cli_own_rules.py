@@ -76,6 +76,7 @@ def judged(text: str) -> dict[str, str]:
     return {verdict["rule"]: verdict["status"] for verdict in json.loads(text)["verdicts"]}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("named", ["nightly_rules", "../modules/nightly_rules.py"])
 def test_a_diagnosis_judges_by_it(gpudiag: Call, named: str) -> None:
     code, out, err = gpudiag("diagnose", "run", "--rules", named, "--format", "json")
@@ -83,6 +84,7 @@ def test_a_diagnosis_judges_by_it(gpudiag: Call, named: str) -> None:
     assert judged(out)["nightly-room"] == "found" and len(judged(out)) > 20
 
 
+@pytest.mark.slow
 def test_run_toml_names_it_and_its_limit(gpudiag: Call, place: Path) -> None:
     toml = place / "run" / "run.toml"
     limit = "\n[rules.nightly-room]\nmin_left_mib = 0.5\n"

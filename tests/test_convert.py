@@ -60,6 +60,7 @@ def test_tables_come_back_exactly(tmp_path: Path, number: int) -> None:
     assert not list(tmp_path.glob("*.part"))
 
 
+@pytest.mark.slow
 def test_the_runs_of_the_samples_come_back_exactly(samples: Path, tmp_path: Path) -> None:
     for number, path in enumerate(sorted(samples.glob("*/*.csv"))):
         out = tmp_path / f"{number}.parquet"

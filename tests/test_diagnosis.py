@@ -29,6 +29,7 @@ def toy() -> Diagnosis:
     return diagnose(toy_run(), rules=TOY_RULES)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "run", [toy_run(), toy_run(samples=0), toy_run(trials=0), Run()], ids=["toy", "trials", "gpu", "empty"]
 )
@@ -39,6 +40,7 @@ def test_the_document_fits_its_schema(run: Run) -> None:
     assert len(document["verdicts"]) == len(RULES) + len(TOY_RULES)
 
 
+@pytest.mark.slow
 def test_the_document_holds_no_user_attribute_and_no_nan(toy: Diagnosis) -> None:
     text = toy.to_json()
     assert "hunter2" not in text and not re.search(r"\btoken\b", text) and "NaN" not in text
@@ -115,6 +117,7 @@ def test_fewer_sections_are_of_the_same_advice(toy: Diagnosis) -> None:
     assert shown.advice is advice and shown.document is document
 
 
+@pytest.mark.slow
 def test_headline_and_fail_levels(toy: Diagnosis) -> None:
     assert toy.headline.startswith("The 2 GPUs were partly used (40 % on average), and the toy is broken. 7 cracks")
     assert "7 cracks were seen. It cost 0.5 GPU-h. Mend" in toy.headline
@@ -126,6 +129,7 @@ def test_headline_and_fail_levels(toy: Diagnosis) -> None:
         mild.fails("warn")
 
 
+@pytest.mark.slow
 def test_profiles_by_topic_and_why_others_are_missing() -> None:
     seen = diagnose(toy_run())
     assert set(seen.profiles) | set(seen.missing) == {m.__name__.removeprefix("measure_") for m in MEASURES}
@@ -195,6 +199,7 @@ def test_it_shows_itself(toy: Diagnosis) -> None:
     assert toy.to_markdown().count("## ") >= 10 and "![" not in toy.to_markdown()
 
 
+@pytest.mark.slow
 def test_figures_by_name(toy: Diagnosis) -> None:
     assert "timeline" in dir(toy.plot) and isinstance(toy.plot.timeline(), Figure)
     blind = diagnose(toy_run(samples=0), rules=TOY_RULES)
@@ -207,12 +212,14 @@ def test_figures_by_name(toy: Diagnosis) -> None:
         toy.show.finding  # noqa: B018
 
 
+@pytest.mark.slow
 def test_the_name_of_the_report_can_be_given(toy: Diagnosis) -> None:
     named = diagnose(toy_run(), rules=TOY_RULES, name="Monday's search")
     assert named.to_dict()["run"]["name"] == "Monday's search"
     assert renamed(toy.run, "x").info.name == "x" and toy.run.info.name == "toy"
 
 
+@pytest.mark.slow
 def test_a_diagnosis_is_frozen_and_leaves_the_run_alone() -> None:
     run = toy_run()
     before = {name: pd.util.hash_pandas_object(getattr(run, name)).sum() for name in ("gpu", "gpus", "trials")}
@@ -240,6 +247,7 @@ def test_a_preset_goes_before_defaults_and_after_run_toml_and_arguments() -> Non
     assert diagnose(run, rules=TOY_RULES, preset="traceml").to_dict()["preset"] == "traceml"
 
 
+@pytest.mark.slow
 def test_a_suppressed_finding_is_shown_and_counts_for_nothing() -> None:
     entries = [Suppression(rule="toy-broken", reason="a <spare> board"), Suppression(rule="toy-old", reason="old")]
     d = diagnose(toy_run(), rules=TOY_RULES, suppress=entries)

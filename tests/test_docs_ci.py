@@ -38,6 +38,7 @@ def test_the_workflow_gives_the_action_what_it_takes() -> None:
     assert gitlab["train"]["script"][-1].endswith(f" > {report}")
 
 
+@pytest.mark.slow
 def test_its_commands_run(gpudiag: Any, tmp_path: Path) -> None:
     sample = ROOT / "data" / "samples" / "tiny-batch-laptop"
     (tmp_path / "path" / "to").mkdir(parents=True)
@@ -50,6 +51,7 @@ def test_its_commands_run(gpudiag: Any, tmp_path: Path) -> None:
         assert code == 0 and out, err
 
 
+@pytest.mark.slow
 def test_its_python_runs(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     request.config.addinivalue_line("markers", "gpu_budget: of the plugin, where it is not installed")
     budget, assertions = blocks("python")

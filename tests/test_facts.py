@@ -136,6 +136,7 @@ def test_the_document_holds_what_is_declared_with_its_unit() -> None:
         assert handle is not None and entry["unit"] == handle.unit, name
 
 
+@pytest.mark.slow
 def test_the_schema_of_measures_knows_every_number_and_no_other() -> None:
     whole = schema("diagnosis-4")
     known = whole["properties"]["measures"]["properties"]

@@ -75,6 +75,7 @@ def statuses(found: gd.Diagnosis) -> dict[str, str]:
     return {verdict.rule: verdict.status.value for verdict in found.verdicts}
 
 
+@pytest.mark.slow
 def test_a_measure_that_fails_is_missing_and_its_rules_are_error(no_power: None) -> None:
     with pytest.MonkeyPatch.context() as undo:
         undo.setattr(power, "_one_gpu", power._one_gpu.__wrapped__)
@@ -93,6 +94,7 @@ def test_a_measure_that_fails_is_missing_and_its_rules_are_error(no_power: None)
     assert "Planted: s3cret-of-the-run" in fault.traceback
 
 
+@pytest.mark.slow
 def test_a_place_is_a_line_of_gpudiag_that_exists(monkeypatch: pytest.MonkeyPatch) -> None:
     """A fault in its own code, or in a library it called, is told as the line of gpudiag."""
     monkeypatch.setattr(power, "LIMITS", None, raising=False)
@@ -109,6 +111,7 @@ def failing_rule() -> tuple[Rule, ...]:
     )
 
 
+@pytest.mark.slow
 def test_a_rule_that_fails_is_error_and_alone() -> None:
     whole, found = gd.diagnose(toy_run()), gd.diagnose(toy_run(), rules=failing_rule())
     changed = {rule for rule, status in statuses(found).items() if status != statuses(whole)[rule]}
@@ -158,6 +161,7 @@ def gd_export(found: gd.Diagnosis, to: str, folder: Path) -> list[str]:
     return [line for path in export(found, to, folder / "metrics.txt") for line in path.read_text().splitlines()]
 
 
+@pytest.mark.slow
 def test_a_run_is_never_healthy_because_its_checks_failed() -> None:
     whole = statuses(gd.diagnose(toy_run()))
     quiet = tuple(rule for rule in RULES if whole[rule.id] == "ok")
@@ -169,6 +173,7 @@ def test_a_run_is_never_healthy_because_its_checks_failed() -> None:
     assert "1 check failed in gpudiag itself (ERROR)" in head["verdict"]
 
 
+@pytest.mark.slow
 def test_a_remedy_that_fails_leaves_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
     run = gd.load_run(SAMPLE)
     whole = gd.diagnose(run)
@@ -184,6 +189,7 @@ def test_a_remedy_that_fails_leaves_the_others(monkeypatch: pytest.MonkeyPatch) 
     assert f"Remedy {first} failed with Planted" in found.to_markdown()
 
 
+@pytest.mark.slow
 def test_a_plot_that_fails_is_a_note_in_its_place(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setitem(PLOTS, "utilization", replace(PLOTS["utilization"], paint=broken(PLOTS["utilization"].paint)))
     found = gd.diagnose(toy_run())
@@ -194,6 +200,7 @@ def test_a_plot_that_fails_is_a_note_in_its_place(monkeypatch: pytest.MonkeyPatc
         found.plot.utilization()  # who asks for it alone is told
 
 
+@pytest.mark.slow
 def test_a_section_that_fails_is_a_note_in_its_place(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(SECTIONS, "memory", broken(SECTIONS["memory"]))
     found = gd.diagnose(toy_run())
@@ -202,6 +209,7 @@ def test_a_section_that_fails_is_a_note_in_its_place(monkeypatch: pytest.MonkeyP
     assert text.count("failed with Planted") == 1 and "## Utilization" in text
 
 
+@pytest.mark.slow
 def test_a_headline_sentence_that_fails_leaves_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
     from gpudiag.report._sections import headline
 
@@ -230,6 +238,7 @@ def test_who_shows_progress_may_still_cancel() -> None:
         gd.what_if(gd.load_run(STUDY), progress=cancel)
 
 
+@pytest.mark.slow
 def test_a_forecast_that_fails_leaves_the_report(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(forecast, "observe", broken(forecast.observe))
     monkeypatch.setattr(forecast, "bounded_scenarios", broken(forecast.bounded_scenarios))
@@ -319,6 +328,7 @@ def test_faults_are_heard_once_and_travel() -> None:
     assert again.fault == made[0] and again.reason == Failed(made[0]).reason
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("format_", ["text", "json", "md", "junit", "github", "gitlab", "sarif"])
 def test_the_terminal_says_it_in_a_line_and_the_exit_code_stays(gpudiag: Any, no_power: None, format_: str) -> None:
     code, out, err = gpudiag("diagnose", SAMPLE, "--format", format_)

@@ -35,6 +35,7 @@ def test_the_columns_of_a_log_without_names(tmp_path: Path) -> None:
     assert run.gpu["util_pct"].tolist() == list(range(0, 100, 2))
 
 
+@pytest.mark.slow
 def test_an_assumed_period_is_said_before_the_findings(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

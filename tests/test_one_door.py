@@ -35,6 +35,7 @@ def same(a: gd.Run, b: gd.Run, tables: tuple[str, ...] = tuple(TABLES)) -> None:
         pd.testing.assert_frame_equal(one, other, obj=name)
 
 
+@pytest.mark.slow
 def test_a_folder_its_files_and_keywords_are_one_run(files: Path) -> None:
     folder = gd.load_run(files, timezone="UTC")
     for run in (
@@ -48,6 +49,7 @@ def test_a_folder_its_files_and_keywords_are_one_run(files: Path) -> None:
         assert run.info.clock == folder.info.clock and len(run.gpu) and len(run.trials) == 24
 
 
+@pytest.mark.slow
 def test_what_each_is_called(files: Path) -> None:
     assert gd.load_run(files).info.name == "search"
     assert gd.load_run("gpu.csv").info.name == "gpu"
@@ -56,6 +58,7 @@ def test_what_each_is_called(files: Path) -> None:
     assert gd.load_run("gpu.csv", name="mine").info.name == gd.load_run(files, name="mine").info.name == "mine"
 
 
+@pytest.mark.slow
 def test_objects(files: Path) -> None:
     import optuna
 
@@ -153,6 +156,7 @@ def test_commands_refuse_what_could_mean_two_things(
         assert code == 2 and said in out and "Traceback" not in out
 
 
+@pytest.mark.slow
 def test_compare_takes_files_and_urls(
     files: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -59,6 +59,7 @@ def test_what_others_wrote_is_told(tmp_path: Path, samples: Path, name: str, tex
     assert any(name in note for note in gd.load_run(tmp_path).info.notes)
 
 
+@pytest.mark.slow
 def test_every_document_is_known_by_its_first_key(samples: Path, tmp_path: Path) -> None:
     run = gd.load_run(samples / "tiny-batch-laptop")
     d = gd.diagnose(run)

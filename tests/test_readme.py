@@ -68,6 +68,7 @@ def test_run_toml_keys_are_legal(readme: str) -> None:
         check_manifest(tomllib.loads(block), "README.md")
 
 
+@pytest.mark.slow
 def test_commands_named_exist(readme: str) -> None:
     named = set(re.findall(r"(?:^|`|\$ )gpudiag ([a-z]+(?:-[a-z]+)*)", readme, flags=re.MULTILINE)) - {"reads"}
     for name in sorted(named):
@@ -81,6 +82,7 @@ def test_links_lead_somewhere(readme: str, root: Path) -> None:
             assert (root / target).exists(), target
 
 
+@pytest.mark.slow
 def test_make_targets_exist(root: Path) -> None:
     if shutil.which("make") is None:
         pytest.skip("no make")

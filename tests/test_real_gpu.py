@@ -89,6 +89,7 @@ def test_a_typical_start_up_is_right_or_withheld(name: str, runs: dict[str, gd.R
     assert np.isfinite(said) == (name in {"one-worker", "process-per-trial", "killed-worker"})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("now", "more"), [("one-worker", "two-workers"), ("three-workers", "four-workers")])
 def test_a_forecast_holds_what_more_workers_did(now: str, more: str, runs: dict[str, gd.Run]) -> None:
     k = COUNTS[more]

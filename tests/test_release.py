@@ -149,6 +149,7 @@ def test_the_tests_run_on_every_python_that_is_promised() -> None:
     assert matrix["python"] == promised and f">={promised[0]}" == PROJECT["requires-python"]
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(shutil.which("make") is None, reason="no make")
 def test_what_a_workflow_makes_is_in_the_makefile() -> None:
     made = set(re.findall(r"^\s*(?:- )?run: make ([\w -]+?)(?: PYTHON=python)?$", _all_workflows(), re.MULTILINE))

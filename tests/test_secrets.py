@@ -212,6 +212,7 @@ def test_no_output_holds_the_password(
         assert password not in said
 
 
+@pytest.mark.slow
 def test_a_comparison_and_its_report_hold_no_password(guarded: tuple[str, str]) -> None:
     url, password = guarded
     run = gd.Run.from_files(trials=url)

@@ -35,6 +35,7 @@ def test_a_moment_without_a_zone_is_in_the_zone_of_the_run() -> None:
         assert run.between(moment, None).gpu["time"].min() == START + 15 * MINUTE
 
 
+@pytest.mark.slow
 def test_ledgers_of_two_halves_add_up_to_the_ledger_of_the_whole() -> None:
     run = sample("hpo-aggressive-pruning")
     middle = "2025-10-24 18:31:07"
@@ -99,6 +100,7 @@ def test_a_gpu_is_named_by_index_number_or_uuid() -> None:
         run.gpus_only()
 
 
+@pytest.mark.slow
 def test_trials_leave_with_their_gpu_however_they_name_it() -> None:
     run = toy_run()
     run = replace(run, gpus=run.gpus.assign(uuid=["GPU-aaaa", "GPU-bbbb"]))

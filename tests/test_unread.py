@@ -93,6 +93,7 @@ def test_a_study_of_telemetry_alone_is_not_there_either(folder: Path) -> None:
         gd.load_run(folder, study="typo")
 
 
+@pytest.mark.slow
 def test_it_is_no_fault_of_another_storage_that_it_does_not_hold_the_study(folder: Path) -> None:
     shutil.copytree(
         HEALTHY.parent / "hpo-aggressive-pruning", folder / "other", ignore=shutil.ignore_patterns("run.toml")

@@ -122,6 +122,7 @@ def test_a_run_may_be_given_as_where_it_lies(samples: Path) -> None:
     assert gd.compare(place, held).to_json() == gd.compare(found, path).to_json()
 
 
+@pytest.mark.slow
 def test_files_together_are_one_run(samples: Path) -> None:
     files = [samples / "healthy" / "gpu.csv", str(samples / "healthy" / "optuna.db")]
     assert gd.diagnose(files).run.info.inputs[1].kind == "trials"

@@ -51,6 +51,7 @@ def test_the_document_fits_its_schema(name: str) -> None:
     fits(document(name), "diagnosis-4")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", RUNS)
 def test_no_gain_at_constant_work_beats_the_idle_time(name: str) -> None:
     ceiling = 100 / busy_pct(name)

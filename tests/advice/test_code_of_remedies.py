@@ -196,6 +196,7 @@ def _exists(first: str, rest: list[str]) -> bool:
     return held is not None
 
 
+@pytest.mark.slow
 def test_tasks_that_are_not_optunas_are_shown_none_of_its_code() -> None:
     for framework in PARAMS:
         code = "\n".join(c.code for one in proposals("task-log", framework).values() for c in one.changes)

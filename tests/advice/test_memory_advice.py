@@ -26,6 +26,7 @@ def test_the_lines_are_those_of_the_capacity() -> None:
     assert f"refused {one.n_refused} of {one.n} trials" in str(found["assumption"])
 
 
+@pytest.mark.slow
 def test_where_no_trial_can_be_told_apart_the_lines_limit_the_allocator() -> None:
     run = mixed_run(2, 3, keeps_memory=True, n_trials=60, gpus=(Gpu(mem_total_mib=20000),), oom=True).run
     assert gd.memory_capacity(run).reason

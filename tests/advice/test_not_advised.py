@@ -88,6 +88,7 @@ def test_titles_ask_for_something() -> None:
         assert first[0].isupper() and len(item.title.split()) <= 11 and not item.title.endswith("."), item.title
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "k"), [("memory-exhaustion", 2), ("hpo-aggressive-pruning", 4)])
 def test_one_number_of_trials_at_once_is_recommended_on_the_page(name: str, k: int) -> None:
     show = diagnosed(name).show
@@ -99,6 +100,7 @@ def test_one_number_of_trials_at_once_is_recommended_on_the_page(name: str, k: i
     assert not re.search(r"\d at once (would|may) be|[Rr]ecommended", forecast)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["healthy", "real-h100/two-workers"])
 def test_no_number_is_recommended_where_memory_has_room_for_more_than_ever_ran(name: str) -> None:
     page = diagnosed(name).to_markdown(full=True)

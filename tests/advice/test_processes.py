@@ -32,6 +32,7 @@ def test_a_process_that_outlives_every_trial_is_kept() -> None:
     assert not keeps_processes(seen([7, 7, 8, 9])), "it is half of the record only"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "kept"), [("one-worker", True), ("process-per-trial", False)])
 def test_on_a_real_gpu(name: str, kept: bool, samples: Path) -> None:
     run = gd.load_run(samples / "real-h100" / name)

@@ -30,6 +30,7 @@ def rate(now: Situation) -> Prediction:
     return found
 
 
+@pytest.mark.slow
 def test_a_mild_pruner_is_replayed_and_the_laxer_one_never_prunes_more() -> None:
     now = situation("percentile(percentile=94.0,n_startup_trials=10)")
     logged = now.fact(PruningProfile.of_decided_pct)
@@ -39,6 +40,7 @@ def test_a_mild_pruner_is_replayed_and_the_laxer_one_never_prunes_more() -> None
     assert "Replayed over the recorded curves" in found.note
 
 
+@pytest.mark.slow
 def test_where_most_curves_were_cut_nothing_is_predicted_from_them() -> None:
     now = situation("percentile(percentile=75.0,n_startup_trials=3)")
     assert now.fact(PruningProfile.of_decided_pct) > WIDEST_PCT
@@ -46,6 +48,7 @@ def test_where_most_curves_were_cut_nothing_is_predicted_from_them() -> None:
     assert found.low is None and found.high == pytest.approx(found.baseline)
 
 
+@pytest.mark.slow
 def test_a_laxer_pruner_is_priced_by_its_replay_and_never_sold_as_a_speed_up() -> None:
     run = gd.load_run(Path(__file__).resolve().parents[2] / "data" / "samples" / "hpo-aggressive-pruning")
     diagnosis = gd.diagnose(run)

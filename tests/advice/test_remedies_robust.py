@@ -57,6 +57,7 @@ def test_a_remedy_proposes_something_sound_or_nothing(item: Remedy, diagnosed: D
         assert math.isfinite(proposal.gain.low) and proposal.gain.low <= proposal.gain.high < math.inf
 
 
+@pytest.mark.slow
 def test_with_every_finding_at_once_the_advice_stays_known_numbers(diagnosed: Diagnosis) -> None:
     everything = [replace(v, status=Status.FOUND, summary="Found.") for v in diagnosed.verdicts]
     advice = advise(diagnosed.analysis, diagnosed.profiles, everything)
@@ -70,6 +71,7 @@ def test_with_every_finding_at_once_the_advice_stays_known_numbers(diagnosed: Di
     assert all(one.rollback and one.refute for one in computed if one.tier)
 
 
+@pytest.mark.slow
 def test_little_observed_is_verified_first() -> None:
     run = toy_run()
     first = run.gpu["time"].min()
@@ -81,6 +83,7 @@ def test_little_observed_is_verified_first() -> None:
     assert "loader-workers" not in given.to_dict()["advice"]["plan"]
 
 
+@pytest.mark.slow
 def test_a_large_study_gets_bounds_in_place_of_forecasts(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("gpudiag.advice._engine.situation.MAX_FORECAST_TRIALS", 1)
     now = Situation.of(Analysis(RUNS["case 1"]), {}, ())

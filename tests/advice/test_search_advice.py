@@ -64,6 +64,7 @@ def test_the_liar_is_for_repeats_of_running_trials(together: list[bool], sampler
     assert made is None or bool(made.verify_first) is (sampler is None)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("n_workers", "liar"), [(1, False), (2, True)])
 def test_one_worker_alone_is_never_told_of_it(n_workers: int, liar: bool) -> None:
     run = searched(n_workers)
@@ -73,6 +74,7 @@ def test_one_worker_alone_is_never_told_of_it(n_workers: int, liar: bool) -> Non
     assert liar or "constant_liar" not in d.to_json()
 
 
+@pytest.mark.slow
 def test_a_small_space_is_said_and_searched_as_a_grid() -> None:
     found = measure_search(searched(1))
     pairs = {(MODELS[i % 3], BATCHES[i % 6]) for i in range(30)}

@@ -47,6 +47,7 @@ def tools(place: Path, known: Diagnosis) -> Tools:
     return Tools(Folders.of([place]))
 
 
+@pytest.mark.slow
 def test_the_diagnosis_is_the_document(tools: Tools, known: Diagnosis, place: Path) -> None:
     answer = tools.diagnose(STARVED)
     document = known.to_dict()
@@ -157,6 +158,7 @@ def test_runs_are_listed_and_say_what_was_found_once_it_is_known(small: Path) ->
     assert tools.list_runs("other").data["runs"][0]["run"] == str(small / "other")
 
 
+@pytest.mark.slow
 def test_a_run_is_diagnosed_once_until_a_file_of_it_changes(small: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     made: list[str] = []
     make = kept.diagnose
@@ -177,6 +179,7 @@ def test_a_run_is_diagnosed_once_until_a_file_of_it_changes(small: Path, monkeyp
     assert len(made) == 2
 
 
+@pytest.mark.slow
 def test_the_runs_asked_for_last_are_held(small: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(kept, "MOST", 1)
     shutil.copytree(small / "run", small / "other")

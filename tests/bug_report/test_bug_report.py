@@ -57,6 +57,7 @@ def test_a_report_of_a_run_tells_how_it_was_read_and_names_nothing(gpudiag: Call
     assert found and set(re.findall(r"^- (?:critical|warning|note): (\S+)$", out, re.MULTILINE)) == found
 
 
+@pytest.mark.slow
 def test_what_ends_a_diagnosis_is_reported_with_its_place(
     gpudiag: Call, private: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -91,6 +92,7 @@ def launch_room(memory):
 """
 
 
+@pytest.mark.slow
 def test_rules_of_one_s_own_are_reported_without_their_names(
     gpudiag: Call, samples: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

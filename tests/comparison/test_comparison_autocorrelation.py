@@ -84,6 +84,7 @@ def test_the_correlation_of_neighbors_is_right_on_average(phi: float) -> None:
     assert neighbor_correlation(np.ones(9)) == 0 and neighbor_correlation(np.tile([1.0, 2.0], 10)) < -0.9
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("phi", [0.0, 0.3, 0.6, 0.9])
 @pytest.mark.parametrize("n", [6, 8, 12, 19])
 def test_few_alike_durations_are_seldom_called_different(phi: float, n: int) -> None:
@@ -93,6 +94,7 @@ def test_few_alike_durations_are_seldom_called_different(phi: float, n: int) -> 
     assert np.mean(np.array(p) < 0.05) < 0.08
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("phi", [0.0, 0.3, 0.6, 0.9])
 @pytest.mark.parametrize("outlier", [False, True])
 @pytest.mark.parametrize("n", [8, 20])
@@ -107,6 +109,7 @@ def test_ratios_that_drift_are_seldom_called_different(n: int, phi: float, outli
     assert np.mean(np.array(p) < 0.05) < 0.10
 
 
+@pytest.mark.slow
 def test_independent_durations_are_still_told_apart() -> None:
     """Of pairs that Welch's test tells apart in 95 %; what is lost is the price of neighbors and drifts alike."""
     shown = {}
@@ -130,6 +133,7 @@ def test_too_alike_items_are_described() -> None:
     assert math.isnan(pair.quantity("time_per_item").p)
 
 
+@pytest.mark.slow
 def test_what_would_settle_it_is_said() -> None:
     """With so many items at least 4 of 5 series that are as alike are bounded, and with half as many fewer are."""
     series = np.array([0.1, 0.4, 0.3, 0.3, 0.5, 0.7, 0.6, 0.6])

@@ -33,6 +33,7 @@ def claim(pair: Comparison, name: str) -> dict[str, float]:
     return {one.claim: one.values for one in pair.consistency}[name]
 
 
+@pytest.mark.slow
 def test_the_idle_gpu_comparison_is_invalid_and_says_why_in_order(idle: Comparison) -> None:
     assert idle.verdict == "invalid" and idle.invalid
     assert [check.check for check in idle.reasons][:3] == ["not-a-subset", "parameters-applied", "same-workload"]
@@ -79,6 +80,7 @@ def test_two_failures_of_36_are_no_evidence(idle: Comparison) -> None:
     assert "2 of 36" in str(failures.note) and "17 of 576" in str(failures.note)
 
 
+@pytest.mark.slow
 def test_the_record_with_end_timestamps_alone_is_invalid_for_its_unit_too(samples: Path) -> None:
     folder = samples / "idle-second-gpu"
     bare = Run.from_files(
@@ -92,6 +94,7 @@ def test_the_record_with_end_timestamps_alone_is_invalid_for_its_unit_too(sample
     assert pair.quantity("time_per_item").experiment == pytest.approx(29.8 / 36, rel=0.15)
 
 
+@pytest.mark.slow
 def test_seven_times_the_utilization_is_no_gain(starved: Comparison) -> None:
     assert starved.verdict == "invalid" and [check.check for check in starved.reasons] == ["same-unit"]
     busy = claim(starved, "GPU work per item")

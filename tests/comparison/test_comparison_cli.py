@@ -17,6 +17,7 @@ def starved(samples: Path) -> tuple[Path, Path]:
     return folder / "before", folder / "after"
 
 
+@pytest.mark.slow
 def test_text_says_verdict_gate_and_numbers(gpudiag, starved) -> None:
     code, out, _ = gpudiag("compare", *starved)
     assert code == 0

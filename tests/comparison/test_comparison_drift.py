@@ -29,6 +29,7 @@ def test_independent_values_drift_by_chance_alone() -> None:
     assert not drifts(np.ones(8)) and drift(np.ones(8)).inflation == 1.0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("n", "sides"), [(8, 1), (20, 2)])
 def test_the_usual_drift_is_the_median_of_chance_drifts(n: int, sides: int) -> None:
     rng = np.random.default_rng([n, sides])
@@ -50,6 +51,7 @@ def test_an_outlier_is_no_drift() -> None:
     assert drift(far).inflation < 3 * drift(values).inflation + 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("paired", [True, False])
 def test_a_drift_beneath_other_differences_is_less_often_a_difference(
     paired: bool, monkeypatch: pytest.MonkeyPatch

@@ -41,6 +41,7 @@ def test_two_like_batches_pass() -> None:
     assert {c.status for c in found.gate if c.check not in ("parameters-applied", "telemetry-covers-job")} == {"pass"}
 
 
+@pytest.mark.slow
 def test_a_run_against_itself_is_no_comparison() -> None:
     run = batch("a", A, params=SAME)
     found = pair(run, run)
@@ -48,6 +49,7 @@ def test_a_run_against_itself_is_no_comparison() -> None:
     assert found.experiment.name == "a (experiment)"
 
 
+@pytest.mark.slow
 def test_a_part_of_a_run_is_found_by_its_timestamps() -> None:
     run = batch("a", A, params=SAME, named=False)
     part = replace(run, trials=run.trials.iloc[4:14].reset_index(drop=True), info=replace(run.info, name="part"))
@@ -55,6 +57,7 @@ def test_a_part_of_a_run_is_found_by_its_timestamps() -> None:
     assert status == "fail" and evidence.startswith("10 of 10 trials have the same start and end")
 
 
+@pytest.mark.slow
 def test_a_run_whose_timestamps_were_moved_is_the_same_run() -> None:
     run = batch("a", A, params=SAME)
     found = pair(run, moved(replace(run, info=replace(run.info, name="b")), 3600))
@@ -73,6 +76,7 @@ def test_items_interleaved_with_others_are_a_subset_either_way_round() -> None:
         assert held.busy_s == pytest.approx(A[:24:3].sum(), rel=1e-6)
 
 
+@pytest.mark.slow
 def test_items_at_one_end_are_compared_alone_and_totals_are_not() -> None:
     found = pair(batch("long", A, params=SAME), batch("short", 0.7 * A[:18], params=SAME))
     assert check(found, "same-workload")[0] == "pass" and not found.invalid
@@ -82,11 +86,13 @@ def test_items_at_one_end_are_compared_alone_and_totals_are_not() -> None:
     assert found.quantity("time_per_item").verdict == "invalid"
 
 
+@pytest.mark.slow
 def test_other_items_are_another_workload() -> None:
     found = pair(b=batch("b", B, items=[f"other {i}" for i in range(24)], params=SAME))
     assert found.invalid and "0 in both" in check(found, "same-workload")[1]
 
 
+@pytest.mark.slow
 def test_searches_over_other_parameters_are_another_workload() -> None:
     a, b = (batch(n, x, named=False, params=p) for n, x, p in (("a", A, SAME), ("b", B, {"depth": 6, "width": 3})))
     status, evidence = check(pair(a, b), "same-workload")
@@ -102,6 +108,7 @@ def test_durations_against_timestamps_are_not_one_unit() -> None:
     assert found.quantity("time_per_item").experiment == pytest.approx(B[1:].sum() / 23, rel=1e-4)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("info", "words"),
     [
@@ -136,6 +143,7 @@ def test_missing_parameters_are_unknown() -> None:
     assert not found.invalid
 
 
+@pytest.mark.slow
 def test_another_board_or_power_limit_fails() -> None:
     a = with_telemetry(batch("a", A, params=SAME), [40, 60])
     other = with_telemetry(batch("b", B, params=SAME), [40, 60], gpu_model="NVIDIA GeForce RTX 3090")
@@ -194,6 +202,7 @@ def test_durations_are_of_items_that_succeeded_in_both() -> None:
     assert found.quantity("duration").ratio == pytest.approx(np.exp(np.log(B[keep] / A[keep]).mean()), rel=1e-4)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n", [1, 5])
 def test_a_few_items_are_described(n: int) -> None:
     found = pair(batch("a", A[:n], params=SAME), batch("b", 2 * A[:n], params=SAME))

@@ -76,6 +76,7 @@ def test_fewer_than_six_are_described(make: object) -> None:
     assert math.isnan(found.low) and math.isnan(found.p)
 
 
+@pytest.mark.slow
 @given(seconds, seconds, st.floats(0.1, 10))
 def test_swapping_the_sides_inverts_and_scaling_scales(a: list[float], b: list[float], factor: float) -> None:
     one, two = np.array(a), np.array(b)
@@ -192,6 +193,7 @@ def test_values_that_are_all_the_same_leave_no_interval_to_doubt(make: object, a
     assert (found.low, found.high) == pytest.approx((b / a, b / a)) and not found.note
 
 
+@pytest.mark.slow
 def test_noise_is_not_called_alike() -> None:
     """Of pure noise 5 % may be, as in any test at 5 %; a correlation above 0.5 is shown by more."""
     said, high = 0, 0

@@ -76,6 +76,7 @@ def test_a_number_against_an_interval(
     assert verdict_on(measured, interval, low, high)[0] == status
 
 
+@pytest.mark.slow
 def test_each_prediction_comes_true_is_missed_or_cannot_be_told() -> None:
     found = checked(run("after", 0.7 * A, 60, 8))
     outcomes = {(o.kind, o.measure): o for o in found.plan}
@@ -124,6 +125,7 @@ def test_an_invalid_comparison_counts_nothing_as_true_and_plans_counts_the_same(
     assert said in found.headline["sentences"][2] and said in found.summary() and said in found.to_markdown()
 
 
+@pytest.mark.slow
 def test_compare_counts_predictions_as_plans_does(tmp_path: Path) -> None:
     found = checked(run("after", 0.7 * A, 60, 8))
     found.save(tmp_path / "comparison.json")
@@ -141,6 +143,7 @@ def test_a_plan_for_another_run_is_named() -> None:
     assert found.to_dict()["plan_of"]["note"] == found.plan_note
 
 
+@pytest.mark.slow
 def test_calibration_counts_what_held(tmp_path: Path) -> None:
     made = plan()
     (tmp_path / "plan.json").write_text(plan_json(made), encoding="utf-8")

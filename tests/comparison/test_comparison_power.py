@@ -32,6 +32,7 @@ def test_levels_by_hand() -> None:
     assert level_left([0.001] * 3 + [0.5]) == pytest.approx(4 / 5 * 0.05), "three others leave the fourth place of five"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("level", [0.05, 0.005])
 @pytest.mark.parametrize("paired", [True, False])
 @pytest.mark.parametrize("n", [8, 30])
@@ -53,6 +54,7 @@ def test_four_of_five_pairs_show_it(n: int, paired: bool, level: float, monkeypa
     assert len(shown) > 185 and np.mean(shown) == pytest.approx(0.8, abs=0.13)
 
 
+@pytest.mark.slow
 def test_the_verdict_says_what_the_pair_could_show() -> None:
     rng = np.random.default_rng(3)
     size = rng.lognormal(3, 0.5, 40)

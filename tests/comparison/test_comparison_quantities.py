@@ -84,6 +84,7 @@ def test_items_run_twice_as_fast() -> None:
     assert found.quantity("time_per_item").baseline == pytest.approx(wall.baseline / 40)
 
 
+@pytest.mark.slow
 def test_more_at_once_is_judged_by_wall_time_not_by_duration() -> None:
     one, four = batch("a", A, workers=1, params={"p": 1}), batch("b", 1.5 * A, workers=4, params={"p": 1})
     found = pair(one, four)
@@ -102,6 +103,7 @@ def test_retries_of_an_item_count_once() -> None:
     assert found.quantity("failures").experiment == pytest.approx(100 * 2 / 42)
 
 
+@pytest.mark.slow
 def test_the_ledger_changes_add_up_to_the_totals() -> None:
     a, b = (with_telemetry(batch(n, x), u) for n, x, u in (("a", A, [80, 90, 0]), ("b", 0.8 * A, [30, 95, 90])))
     found = pair(a, b)
@@ -114,6 +116,7 @@ def test_the_ledger_changes_add_up_to_the_totals() -> None:
     assert found.quantity("utilization").baseline == pytest.approx(np.mean([80, 90, 0]), rel=0.02)
 
 
+@pytest.mark.slow
 def test_failures_told_by_logs_are_rates() -> None:
     def run(name: str, n: int) -> Run:
         told = {"time": [T0] * n, "kind": ["oom"] * n, "detail": ["CUDA out of memory"] * n}
@@ -156,6 +159,7 @@ def study(name: str, seconds: np.ndarray, values: list[float], steps: int) -> Ru
     return replace(run, trials=run.trials.assign(value=values), reports=reports, studies=studies)
 
 
+@pytest.mark.slow
 def test_time_to_the_same_best_value() -> None:
     a = study("a", np.full(8, 100.0), [9, 8, 7, 6, 5, 4, 3, 2.0], 5)
     b = study("b", np.full(8, 50.0), [9, 8, 1, 6, 5, 4, 3, 2.0], 5)
@@ -166,6 +170,7 @@ def test_time_to_the_same_best_value() -> None:
     assert "was 2," in str(reached.note)
 
 
+@pytest.mark.slow
 def test_trials_of_other_lengths_are_another_unit_and_give_time_per_step() -> None:
     found = pair(study("a", A, [1.0] * 40, 5), study("b", 2.2 * A, [1.0] * 40, 10))
     assert found.invalid and [check.check for check in found.reasons] == ["same-unit"]
@@ -173,6 +178,7 @@ def test_trials_of_other_lengths_are_another_unit_and_give_time_per_step() -> No
     assert {one.claim: one.status for one in found.consistency}["time against work"] == "consistent"
 
 
+@pytest.mark.slow
 def test_far_too_fast_for_the_work_is_inconsistent_never_impossible() -> None:
     a = batch("a", A, params={"n_estimators": 100, "p": 1})
     b = batch("b", 0.5 * A, params={"n_estimators": 1000, "p": 1})

@@ -47,6 +47,7 @@ def odd() -> Comparison:
     return found
 
 
+@pytest.mark.slow
 def test_the_document_is_of_its_schema(pair: Comparison, odd: Comparison) -> None:
     for found in (pair, odd):
         document = json.loads(found.to_json())
@@ -55,6 +56,7 @@ def test_the_document_is_of_its_schema(pair: Comparison, odd: Comparison) -> Non
         assert set(document) >= {"gate", "verdict", "quantities", "ledger", "plan"}
 
 
+@pytest.mark.slow
 def test_the_same_runs_give_the_same_document(pair: Comparison) -> None:
     again = compare(make("before", 1.0), make("after", 0.8))
     assert again.to_json() == pair.to_json() and again.summary() == pair.summary()
@@ -70,6 +72,7 @@ def test_the_verdict_stands_with_its_interval(pair: Comparison) -> None:
     assert f"{held.ratio:.2f}" in summary(pair.document)
 
 
+@pytest.mark.slow
 def test_a_summary_fits_a_comment(pair: Comparison, samples: Path) -> None:
     folder = samples / "idle-second-gpu"
     for found in (pair, compare(folder / "baseline", folder / "experiment")):
@@ -85,6 +88,7 @@ def test_hostile_names_are_text_everywhere(odd: Comparison) -> None:
     assert max(map(len, render(text(odd.document), 60).splitlines())) <= 110
 
 
+@pytest.mark.slow
 def test_a_median_of_ratios_is_not_called_that_of_the_means() -> None:
     slow = np.where(np.arange(len(A)) == 4, 300, 0.7) * A
     plain, outlier = (compare(batch("a", A, named=False), batch("b", b, named=False)) for b in (0.7 * A, slow))
@@ -107,6 +111,7 @@ def test_every_section_shows_itself(name: str, pair: Comparison, odd: Comparison
         assert list(shown.outputs()) or name == "course"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", list(COMPARISON_PLOTS))
 def test_figures_have_units_words_and_equal_bytes(name: str, pair: Comparison) -> None:
     picture = pair.picture(name)

@@ -60,6 +60,7 @@ def workload(a: Run, b: Run) -> tuple[str, str]:
     return found
 
 
+@pytest.mark.slow
 def test_the_same_space_passes() -> None:
     assert workload(searched("a", SPACE, 1), searched("bb", SPACE, 2)) == (
         "pass",
@@ -67,6 +68,7 @@ def test_the_same_space_passes() -> None:
     )
 
 
+@pytest.mark.slow
 def test_a_study_that_was_continued_passes_though_its_sampler_has_learned() -> None:
     space: Space = {"width": IntDistribution(1, 64), "lr": SPACE["lr"]}
     made = study(space, 90, optuna.samplers.TPESampler(seed=3))
@@ -77,6 +79,7 @@ def test_a_study_that_was_continued_passes_though_its_sampler_has_learned() -> N
     assert status == "unknown" and "a sampler that learns" in evidence and "width" in evidence
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("other", "words"),
     [
@@ -90,12 +93,14 @@ def test_another_declared_space_is_another_workload(other: Space, words: str) ->
     assert status == "fail" and words in evidence and "lr" not in evidence
 
 
+@pytest.mark.slow
 def test_what_steers_the_learning_is_a_note() -> None:
     wider = {**SPACE, "lr": FloatDistribution(1e-6, 1e-1, log=True)}
     status, evidence = workload(searched("a", SPACE, 1), searched("bb", wider, 2))
     assert status == "unknown" and "what steers the learning: lr 0.0001 to 0.1 and 1.00e-06 to 0.1" in evidence
 
 
+@pytest.mark.slow
 def test_values_of_one_space_that_lie_apart_are_another_workload() -> None:
     """Two halves of a grid over one declared space."""
     runs = []
@@ -110,12 +115,14 @@ def test_values_of_one_space_that_lie_apart_are_another_workload() -> None:
         assert status == "fail" and "lie apart: width 1 to 4 and 4 to 16" in evidence
 
 
+@pytest.mark.slow
 def test_values_outside_what_is_declared_refute_the_declaration() -> None:
     a, b = searched("a", SPACE, 1), searched("bb", SPACE, 2)
     b = replace(b, trials=b.trials.assign(**{"params.width": 10 * b.trials["params.width"]}))
     assert workload(a, b)[0] == "fail"
 
 
+@pytest.mark.slow
 def test_the_trials_that_both_spaces_allow_can_be_compared() -> None:
     wide = searched("bb", {**SPACE, "width": IntDistribution(1, 8)}, 2)
     narrow = wide.trials_where(lambda t: t["params.width"] <= 4)

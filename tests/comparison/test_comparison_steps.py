@@ -37,6 +37,7 @@ def test_steps_are_those_of_complete_trials() -> None:
     assert steps_of_items(as_side(search("a", np.array([6, 9, 12])), "baseline")).tolist() == [6, 9]
 
 
+@pytest.mark.slow
 def test_drawn_steps_that_differ_by_chance_are_one_unit() -> None:
     """Means of 12 trials with 6 to 14 steps differ by over 10 % in a third of pairs: such pairs are looked for."""
     rng = np.random.default_rng(1)
@@ -48,6 +49,7 @@ def test_drawn_steps_that_differ_by_chance_are_one_unit() -> None:
         assert status == "pass" and "differ no more than trials of one run do" in evidence
 
 
+@pytest.mark.slow
 def test_another_budget_is_another_unit() -> None:
     rng = np.random.default_rng(2)
     drawn, twice = rng.integers(6, 15, 18), rng.integers(12, 29, 18)
@@ -60,6 +62,7 @@ def test_another_budget_is_another_unit() -> None:
     assert same_unit(np.full(9, 100), np.full(9, 105))[0] == "pass"
 
 
+@pytest.mark.slow
 def test_one_or_two_trials_do_not_show_a_budget() -> None:
     status, evidence = same_unit(np.full(3, 10), np.full(3, 20))
     assert status == "pass" and "10 steps in a and 20 in b: too few trials to tell why" in evidence

@@ -13,6 +13,7 @@ from gpudiag._load.inspection import inspect
 pytestmark = pytest.mark.corpus
 
 
+@pytest.mark.slow
 def test_studies_of_the_corpus(corpus: Path) -> None:
     references = [json.loads(line) for line in (corpus / "optuna" / "REFERENCE.jsonl").read_text().splitlines()]
     databases = [reference for reference in references if reference["file"].endswith(".db")]

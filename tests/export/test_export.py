@@ -37,6 +37,7 @@ def test_no_format_gives_attributes_of_users_away(diagnosis: Diagnosis, to: str,
         assert b"hunter2" not in path.read_bytes()
 
 
+@pytest.mark.slow
 def test_attributes_named_in_run_toml_are_given(diagnosis: Diagnosis, tmp_path: Path) -> None:
     run = replace(diagnosis.run, info=replace(diagnosis.run.info, show_attrs=("token",)))
     export(diagnose(run), "csv", tmp_path)
@@ -124,6 +125,7 @@ def test_a_trace_has_counters_cells_and_findings(diagnosis: Diagnosis) -> None:
     assert pd.Timestamp(made["otherData"]["start"]) == START
 
 
+@pytest.mark.slow
 def test_a_trace_is_strict_json_and_stays_small(tmp_path: Path) -> None:
     long = toy_run(samples=60_000)
     (path,) = export(diagnose(long), "perfetto", tmp_path / "t.json")
@@ -133,12 +135,14 @@ def test_a_trace_is_strict_json_and_stays_small(tmp_path: Path) -> None:
     assert all(e["ts"] >= 0 for e in made["traceEvents"] if "ts" in e)
 
 
+@pytest.mark.slow
 def test_a_run_without_telemetry_and_one_without_trials_are_exported_too(tmp_path: Path) -> None:
     for name, run in {"a": toy_run(samples=0), "b": toy_run(trials=0)}.items():
         for to in FORMATS:
             assert export(diagnose(run), to, tmp_path / name / to)
 
 
+@pytest.mark.slow
 def test_tables_of_two_runs_never_lie_together_and_no_input_is_overwritten(tmp_path: Path) -> None:
     with_trials, without = toy_run(), diagnose(toy_run(trials=0))
     export(diagnose(with_trials), "csv", tmp_path)

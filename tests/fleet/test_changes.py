@@ -172,6 +172,7 @@ def test_cost_and_failures_are_looked_at_as_well() -> None:
     assert (held["failed_pct"].before, held["failed_pct"].after) == (pytest.approx(5.0), pytest.approx(40.0))
 
 
+@pytest.mark.slow
 def test_of_fleets_without_a_change_few_show_one() -> None:
     """All series of a fleet together, at 5 %; benchmarks/fleet_changes.py draws more, with autocorrelation."""
     shown = sum(bool(changes_of(fleet(0.0, seed), week_of).found) for seed in range(150))

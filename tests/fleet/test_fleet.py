@@ -79,6 +79,7 @@ def test_totals_are_the_sum_of_single_diagnoses_to_the_last_second(made: Path) -
     assert total.gpu_s == math.fsum(total.cells.values())
 
 
+@pytest.mark.slow
 def test_a_copy_is_found_and_not_counted(made: Path) -> None:
     states = {name: (row.status, row.reason) for name, row in by_name(made).items()}
     assert states["q/copy"] == ("counted already", "its inputs are those of p/tiny-batch-laptop")
@@ -248,6 +249,7 @@ def test_wrong_limits_are_said(tree: Path, tmp_path: Path, wrong: dict[str, Any]
         fleet(tree, tmp_path / "out", **wrong)
 
 
+@pytest.mark.slow
 def test_the_host_is_the_one_that_the_telemetry_names(tmp_path: Path) -> None:
     """A recording of ours and gpustat's JSON say where they were made; of two hosts in one run none is its host."""
     runs = tmp_path / "runs"

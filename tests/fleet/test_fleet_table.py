@@ -268,6 +268,7 @@ def test_hosts_that_nobody_names_are_no_figure() -> None:
     assert named._draw("hosts") is not None and unnamed._draw("hosts") is None
 
 
+@pytest.mark.slow
 def test_many_weeks_have_few_labels_under_their_utilization() -> None:
     weeks = [f"{date(2026, 1, 5) + timedelta(weeks=k)}T10:00:00+00:00" for k in range(40)]
     rows = [row(f"w{k}", start=start, seconds={"busy": 3600.0}, util_pct=50.0) for k, start in enumerate(weeks)]

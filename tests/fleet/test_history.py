@@ -193,6 +193,7 @@ def test_of_a_step_without_a_known_cause_it_says_what_stayed_the_same(tmp_path: 
     assert "with run 7 (run 8). What both runs state did not change: driver and num_workers." in said
 
 
+@pytest.mark.slow
 def test_the_report_has_a_figure_with_the_band_and_the_newest_run(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -20,6 +20,7 @@ def series(rng: np.random.Generator, n: int, correlation: float) -> np.ndarray:
 SLOW = pytest.mark.slow
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("correlation", "most", "lengths"),
     [
@@ -36,6 +37,7 @@ def test_of_series_without_a_step_few_are_called_one(correlation: float, most: f
     assert wrong / 2000 <= most
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("n", "size", "least"), [(12, 4.0, 0.7), (20, 3.0, 0.8), (40, 2.0, 0.85)])
 def test_clear_steps_are_found_where_they_are(n: int, size: float, least: float) -> None:
     rng = np.random.default_rng(7)

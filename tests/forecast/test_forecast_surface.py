@@ -25,6 +25,7 @@ def made() -> Forecast:
     return gd.what_if(gd.simulate(seed=3, n_trials=60, startup_s=(5.0, 9.0)).run, [2, 6])
 
 
+@pytest.mark.slow
 def test_command_prints_json_that_keeps_its_schema(samples: Path) -> None:
     result = CliRunner().invoke(app, ["whatif", str(samples / CASE), "--parallel", "2, 6", "--format", "json"])
     assert result.exit_code == 0
@@ -67,6 +68,7 @@ def test_out_of_range_names_the_option(samples: Path) -> None:
     assert str(result.exception) == "parallel (--parallel) must hold whole numbers from 1 to 64, but got '65'."
 
 
+@pytest.mark.slow
 def test_a_pipe_gets_every_column(samples: Path) -> None:
     text = CliRunner().invoke(app, ["whatif", str(samples / CASE), "--parallel", "2"], env={"COLUMNS": "60"}).stdout
     heads = [line for line in text.splitlines() if line.lstrip().startswith("At once  ")]
@@ -75,6 +77,7 @@ def test_a_pipe_gets_every_column(samples: Path) -> None:
     assert max(map(len, prose)) <= 60
 
 
+@pytest.mark.slow
 def test_the_base_of_the_ratio_is_said(samples: Path) -> None:
     made = gd.what_if(sample("memory-exhaustion"), [1])
     here, one = made.at(made.now), made.at(1)
@@ -95,6 +98,7 @@ def test_the_present_number_of_bounds_is_once_the_present(samples: Path) -> None
     assert "The bounds of 4 at once hold both what was measured of it and the 53.8 trials/h of the second half" in said
 
 
+@pytest.mark.slow
 def test_figure_holds_the_numbers_of_the_forecast(made: Forecast) -> None:
     picture = THROUGHPUT.picture("throughput", {"forecast": made})
     left, right = picture.figure.axes
@@ -106,6 +110,7 @@ def test_figure_holds_the_numbers_of_the_forecast(made: Forecast) -> None:
     assert "4 trials at once now" in picture.alt and picture.svg() == picture.svg()
 
 
+@pytest.mark.slow
 def test_figure_of_bounds_has_boxes() -> None:
     run = gd.simulate(seed=3, n_trials=20).run
     bounds = gd.what_if(replace(run, gpu=run.gpu.drop(columns="util_pct")), [6])

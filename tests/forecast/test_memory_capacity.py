@@ -42,6 +42,7 @@ def truth(samples: Path) -> pd.DataFrame:
     return pd.DataFrame(json.loads((samples / "memory-exhaustion/truth.json").read_text())["trials"])
 
 
+@pytest.mark.slow
 def test_what_each_combination_takes(case: MemoryCapacity) -> None:
     """Peaks of the simulated models: context + fixed + per sample x batch size."""
     fixed = {"small": (3600, 12), "base": (4600, 18), "large": (5200, 48)}
@@ -182,6 +183,7 @@ def test_without_parameters_the_allocator_gets_its_share() -> None:
     assert said == pytest.approx([3400 / 8000, 250 / 8000])  # less a context; never nothing
 
 
+@pytest.mark.slow
 def test_the_same_seed_gives_the_same_and_faces_agree(run: gd.Run, case: MemoryCapacity) -> None:
     again = gd.memory_capacity(run)
     pd.testing.assert_frame_equal(case.table, again.table)
@@ -219,6 +221,7 @@ def test_a_shared_process_gives_facts_and_the_sentence() -> None:
     json.dumps(found.to_dict(), allow_nan=False)
 
 
+@pytest.mark.slow
 def test_parameters_from_an_input_are_never_code_or_markup() -> None:
     from gpudiag.simulation import ModelSpec
 
@@ -301,6 +304,7 @@ def test_throughput_and_memory_say_the_same_of_what_fits() -> None:
     assert text.endswith(f"fit together, {max(one.k for one in others)} {said}"), "and nothing is called unknown"
 
 
+@pytest.mark.slow
 def test_what_memory_leaves_open_is_said_there_and_its_gain_under_forecast() -> None:
     """Three at once fit by all trials seen, and up to 39 % of other sets may not."""
     made = gd.what_if(sample("healthy"))

@@ -27,6 +27,7 @@ def with_truth(peaks: Peaks, made: Simulated) -> pd.DataFrame:
     return rows.assign(error=rows["peak_mib"] / rows["mem_peak_mib"] - 1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("workers", "limit"), [(1, 0.01), (2, 0.02), (3, 0.03), (4, 0.04)])
 def test_peaks_come_close_to_the_truth(workers: int, limit: float) -> None:
     errors, inside = [], []
@@ -190,6 +191,7 @@ def test_a_context_that_hides_behind_an_end_is_no_fault_of_the_trial_that_ended(
         assert not (found.clean & (np.abs(one.steps.fall_mib - held) > 50)).any()
 
 
+@pytest.mark.slow
 def test_trials_too_short_to_be_told_apart_have_bounds_or_nothing() -> None:
     """A minute each, six at once, read every 15 s: no value with an error that nobody knows, and bounds that hold."""
     for seed in range(3):

@@ -39,6 +39,7 @@ def test_the_pruning_rate_that_was_promised_is_not_in_the_log(run: Run, option: 
     assert "96 % of the trials would have run beyond what was recorded" in found.reason
 
 
+@pytest.mark.slow
 def test_the_traps_are_named(run: Run) -> None:
     found = gd.replay_pruner(run, OPTIONS["patience 5"])
     text = " ".join(found.notes)

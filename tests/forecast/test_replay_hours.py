@@ -23,6 +23,7 @@ def hours(made: Simulated) -> float:
     return float((trials["end"] - trials["start"]).dt.total_seconds().sum() / 3600)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("candidate", ["median()", "hyperband(max_resource=20)"])
 def test_the_interval_holds_the_run_of_the_candidate(candidate: str) -> None:
     """Every trial of the log has 20 reports, so that the lengths say nothing of the start-up: its GPU does."""
@@ -39,6 +40,7 @@ def test_the_interval_holds_the_run_of_the_candidate(candidate: str) -> None:
     assert without_startup > found.saved_worker_h.high
 
 
+@pytest.mark.slow
 def test_bounds_without_pruning_hold_slower_steps() -> None:
     """Four at once that are pruned are in start-up much of their time; without pruning they slow each other down."""
     shape = {**ONE, "workers": 4, "gpu_share_pct": (60.0, 80.0), "gpus": (Gpu(sharing="saturating"),)}

@@ -18,6 +18,7 @@ from gpudiag.measures._trials.pruner_spec import parse_pruner
 RULED = [text for text in SPECS if has_rule(parse_pruner(text))]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", RULED)
 @settings(max_examples=5, suppress_health_check=list(HealthCheck))
 @given(seed=st.integers(0, 2**32 - 1), direction=st.sampled_from(["minimize", "maximize"]))

@@ -71,6 +71,7 @@ def test_throughput_is_near_the_truth(forecast: Forecast, k: int, within_pct: fl
     assert rate.low <= truth <= rate.high
 
 
+@pytest.mark.slow
 def test_more_at_once_is_sub_linear_and_marked_as_extrapolation(forecast: Forecast) -> None:
     six = forecast.at(6)
     assert six.beyond and not forecast.at(4).beyond
@@ -117,6 +118,7 @@ def test_it_shows_itself_everywhere(forecast: Forecast) -> None:
     assert "nan" not in (repr(forecast) + forecast.to_markdown()).lower().split()
 
 
+@pytest.mark.slow
 def test_time_left_counts_the_restart_and_when_it_pays() -> None:
     simulated = gd.simulate(SPEC, seed=4, n_trials=80)
     info = replace(simulated.run.info, settings=replace_settings(simulated.run.info.settings, n_trials=280))
@@ -133,6 +135,7 @@ def replace_settings(settings: Any, **changes: Any) -> Any:
     return settings.model_copy(update=changes)
 
 
+@pytest.mark.slow
 def test_startup_at_full_overlap_costs_little(case_1: Forecast) -> None:
     """Of four at once too few start-ups are seen to tell their share, but the GPU idles for a sixth of its time."""
     gain = case_1.startup
@@ -150,6 +153,7 @@ def test_case_1_leaves_at_most_a_fifth_and_says_why_there_is_no_value(case_1: Fo
     assert case_1.at(4).throughput.low <= test.measured <= case_1.at(4).throughput.high
 
 
+@pytest.mark.slow
 def test_case_4_is_sub_linear_and_tells_the_present_number(case_4: Forecast) -> None:
     two, three, four = (case_4.at(k).throughput for k in (2, 3, 4))
     assert case_4.now == 2 and not case_4.at(4).beyond and case_4.at(6).beyond
@@ -159,6 +163,7 @@ def test_case_4_is_sub_linear_and_tells_the_present_number(case_4: Forecast) -> 
     assert per_day[2] < per_day[3] < per_day[4] < 330
 
 
+@pytest.mark.slow
 def test_without_utilization_there_are_bounds() -> None:
     run = gd.simulate(SPEC, seed=5, n_trials=60).run
     blind = replace(run, gpu=run.gpu.drop(columns="util_pct"))
@@ -171,6 +176,7 @@ def test_without_utilization_there_are_bounds() -> None:
     assert "no util_pct" in repr(made)
 
 
+@pytest.mark.slow
 def test_a_study_that_changes_in_the_middle_gets_bounds() -> None:
     """The second half does twice the work: nothing before it tells that."""
     first = gd.simulate(SPEC, seed=6, n_trials=80)
@@ -179,6 +185,7 @@ def test_a_study_that_changes_in_the_middle_gets_bounds() -> None:
     assert made.drift.found or (made.backtest is not None and not made.backtest.passed)
 
 
+@pytest.mark.slow
 def test_memory_and_parallelism_say_the_same_of_a_study_that_drifts() -> None:
     """The whole log fails its back-test, the last third, which the forecast is made of, passes."""
     first = gd.simulate(SPEC, seed=6, n_trials=80)
@@ -243,6 +250,7 @@ def test_other_arguments_out_of_range_are_refused_before_any_work() -> None:
         gd.what_if(run, [2], pruner="no_such_pruner()")
 
 
+@pytest.mark.slow
 def test_too_few_trials_are_not_measurable() -> None:
     with pytest.raises(NotMeasurable, match="finished"):
         gd.what_if(gd.simulate(seed=1, n_trials=3).run, [2])
@@ -250,6 +258,7 @@ def test_too_few_trials_are_not_measurable() -> None:
         gd.what_if(gd.Run(), [2])
 
 
+@pytest.mark.slow
 def test_progress_is_told_and_may_cancel() -> None:
     run, steps = gd.simulate(seed=2, n_trials=40).run, []
 
@@ -300,6 +309,7 @@ def test_intervals_cover_and_errors_stay_small() -> None:
     assert not math.isnan(np.mean(down))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("workers", "overhead_pct"), [(1, 3.0), (2, 6.0), (3, 6.0)])
 def test_the_gain_holds_what_further_processes_cost(workers: int, overhead_pct: float) -> None:
     """The loop closed: the same GPU with one more worker, which may be slower than before."""

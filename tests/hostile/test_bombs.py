@@ -58,6 +58,7 @@ def test_a_log_that_unpacks_to_less_is_read(tmp_path: Path) -> None:
     assert len(gd.load_run(tmp_path / "g.csv.gz", timezone="UTC").gpu) == 90
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("long", ["2026/03/01 10:00:05, 0, 9", "2026/03/01 10:00:05, 0, 50 %, ", "", '"'])
 @pytest.mark.parametrize("size", [9_000_000, 20_000_000])
 def test_a_line_of_many_megabytes_costs_itself(long: str, size: int, tmp_path: Path) -> None:

@@ -57,6 +57,7 @@ def process(code: str, *arguments: object) -> subprocess.Popen[str]:
     return subprocess.Popen([sys.executable, "-c", code, *map(str, arguments)], text=True, stdout=subprocess.PIPE)
 
 
+@pytest.mark.slow
 def test_a_kill_between_any_two_moves_leaves_files_of_one_output_alone(tmp_path: Path) -> None:
     moves = 1 + 2 * len(NAMES)  # one for the lock of the temporary folder
     seen = []
@@ -125,6 +126,7 @@ def test_a_device_is_written_to_and_never_replaced(tmp_path: Path) -> None:
     assert not Path(os.devnull).is_file()
 
 
+@pytest.mark.slow
 def test_two_outputs_at_once_do_not_mix(tmp_path: Path) -> None:
     """Both are killed at some moment; whatever lies there then is of one of them."""
     code = f"""

@@ -95,6 +95,7 @@ def test_gpus_with_large_numbers_are_gpus(tmp_path: Path) -> None:
     assert [(p.kind, p.count) for p in run.info.inputs[0].problems] == [("row that names no GPU", 5)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("minute", "said"), [(7, "No GPU has more than 1 sample between"), (240, "No sample lies between")]
 )

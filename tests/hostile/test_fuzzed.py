@@ -10,6 +10,7 @@ TESTS = Path(__file__).resolve().parent.parent
 KEPT = sorted(path for path in (TESTS / "fuzzed").glob("*") if path.is_dir())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("folder", KEPT, ids=lambda folder: folder.name)
 def test_what_was_found_stays_mended(folder: Path) -> None:
     from case import fault_of

@@ -75,6 +75,7 @@ def test_no_command_writes_over_an_input(gpudiag: Command, run: Path, command: t
     assert contents(run) == before
 
 
+@pytest.mark.slow
 def test_a_table_of_the_same_name_elsewhere_is_none(gpudiag: Command, run: Path, tmp_path: Path) -> None:
     assert gpudiag("export", str(run), "--to", "csv", "-o", str(tmp_path / "out"))[0] == 0
     assert gpudiag("export", str(run), "--to", "csv", "-o", str(tmp_path / "out"))[0] == 0, "once more"

@@ -45,6 +45,7 @@ def obeyed(said: str) -> bool:
     return bool(re.search(r"^\s*::[a-z-]+[^\n]*::|##\w*\[", said, re.MULTILINE))
 
 
+@pytest.mark.slow
 def test_names_hold_no_command_for_a_terminal_or_for_ci(
     folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -63,6 +64,7 @@ def test_names_hold_no_command_for_a_terminal_or_for_ci(
     assert called(monkeypatch, "rules", "explain", ESCAPE) == 2 and clean(capsys.readouterr().err.partition("\n")[2])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", COMMANDS)
 def test_a_name_commands_no_ci_system(
     name: str, folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]

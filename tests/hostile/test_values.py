@@ -23,6 +23,7 @@ def trials(folder: Path, start: str, end: str, *, value: str = "1.0", duration: 
     return gd.load_run(folder / "t.csv", timezone="Asia/Taipei")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("year", ["0001", "1969", "1970", "2425", "9999"])
 @pytest.mark.parametrize("zone", ["", "+00:00"])
 def test_a_stamp_that_no_trial_can_have_is_unknown(year: str, zone: str, tmp_path: Path) -> None:
@@ -58,6 +59,7 @@ def test_a_duration_of_ages_is_unknown(tmp_path: Path) -> None:
     assert not gd.diagnose(run).errors
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("value", ["1e308", "-1e308", "inf", "nan", "1.7976931348623157e308"])
 def test_values_at_the_end_of_all_numbers(value: str, tmp_path: Path) -> None:
     assert not gd.diagnose(trials(tmp_path, "2026-03-01 10:06:00", "2026-03-01 10:06:30", value=value)).errors
@@ -92,6 +94,7 @@ def test_a_plan_of_a_hundred_thousand_brackets_is_none(tmp_path: Path) -> None:
     assert read_written(tmp_path / "plan.json") is None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["²", "1²", "٣", "0" * 5000, "9" * 5000, "x" * 100_000])
 def test_a_gpu_that_is_called_like_no_number(name: str, tmp_path: Path) -> None:
     rows = (
@@ -130,6 +133,7 @@ def test_an_input_that_no_file_can_be_called(name: str, folder: Path) -> None:
     assert [one.kind for one in inspect([folder])] == ["telemetry", "unknown"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("huge", ["1" + "0" * 30, "1e300", "9" * 400, "true"])
 def test_numbers_beyond_all_times_and_steps(huge: str, tmp_path: Path) -> None:
     task = '{"task": "%s", "start": %s, "end": %s, "status": "ok"}\n'
@@ -154,6 +158,7 @@ def test_numbers_beyond_all_times_in_results_of_ray(tmp_path: Path) -> None:
     assert len(gd.load_run(tmp_path, timezone="UTC").trials) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("value", [1e300, -1e300, 2.0**63])
 @pytest.mark.parametrize("where", ["1", "trial_id = 3"])
 def test_integers_of_a_study_that_no_integer_holds(value: float, where: str, tmp_path: Path) -> None:

@@ -209,6 +209,7 @@ def test_telemetry_that_has_nothing_to_do_with_trials_places_none() -> None:
     assert found.n_attributed <= 2 and found.maybe["chance"].isna().all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("period_s", [5.0, 30.0])
 def test_what_is_said_without_declarations_holds_of_the_same_run_with_them(period_s: float) -> None:
     """Cells that a GPU is idle in lie between their own time and that plus ``waiting``; GPU-hours within 5 %."""

@@ -166,6 +166,7 @@ def test_profiled_steps_that_are_not_alike_say_nothing(
     assert not set(found.by_cause.index) & (set(TRACED) - {"loader"})
 
 
+@pytest.mark.slow
 @given(
     util=st.lists(st.floats(0, 100), min_size=30, max_size=120),
     spacing=st.integers(1, 20),
@@ -197,6 +198,7 @@ def test_causes_add_up_and_lie_within_their_bounds(
     assert rows.at["unknown", "high_gpu_s"] + named["low_gpu_s"].sum() == pytest.approx(found.unused_gpu_s, abs=1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [731, 732, 733, 734])
 def test_causes_of_simulated_trainings(seed: int) -> None:
     """A few of the runs of benchmarks/accuracy_causes.py, on seeds of their own."""

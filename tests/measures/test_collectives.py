@@ -108,6 +108,7 @@ def test_the_first_screen_says_which_dump_is_lacking(tmp_path: Path) -> None:
     assert then.startswith("Fetch the dump of rank 2 too, written at the same time as the others")
 
 
+@pytest.mark.slow
 def test_the_first_screen_says_which_dump_is_not_whole(tmp_path: Path) -> None:
     """The last entry of rank 2 is damaged: it has a dump, which does not say how far it came."""
     for dump in (hung(0), hung(1), hung(3)):
@@ -204,6 +205,7 @@ def test_different_operations_at_one_number(tmp_path: Path) -> None:
     assert not p.swapped and p.hang == "stuck"
 
 
+@pytest.mark.slow
 def test_different_sizes_where_they_must_agree_and_where_they_need_not(tmp_path: Path) -> None:
     p = measured(tmp_path / "a", [hung(rank, sizes=(4, 2) if rank == 1 else (9,)) for rank in range(4)])
     assert (p.other_call, p.usual_call) == ("all_reduce of 8 elements (Float)", "all_reduce of 9 elements (Float)")
@@ -261,6 +263,7 @@ def test_a_selection_keeps_dumps_whole_or_not_at_all(tmp_path: Path) -> None:
     assert len(late.between(None, late.gpu["time"].max()).collectives) in (0, len(whole.collectives))
 
 
+@pytest.mark.slow
 @settings(max_examples=12, deadline=None)
 @given(
     n=st.integers(2, 6),

@@ -117,6 +117,7 @@ def test_progress_and_replays_pass_over_infeasible_trials() -> None:
     assert recorded_studies(reported)[0].infeasible.tolist() == [False, True, False, False]
 
 
+@pytest.mark.slow
 def test_the_report_says_how_many_trials_broke_a_constraint() -> None:
     lives = [("COMPLETE", 10 * i, 10 * i + 10) for i in range(3)] + [("PRUNED", 40, 50)]
     table = trials(lives, value=[0.2, 0.9, 0.1, 0.3], **{"system_attrs.constraints": ["[-1]", "[2]", None, "[9]"]})

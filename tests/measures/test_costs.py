@@ -69,6 +69,7 @@ def test_outcomes_add_up_to_the_ledger(seed: int, gpus_: int, workers: int) -> N
     assert p.phases["worker_s"].sum() == pytest.approx(lived) or np.isnan(p.startup_median_s)
 
 
+@pytest.mark.slow
 def test_without_telemetry_workers_remain() -> None:
     p = measure_costs(run(trials=trials([("COMPLETE", 0, 60), ("PRUNED", 70, 100), ("RUNNING", 100, NAN)])))
     assert p.worker_time.set_index("outcome")["worker_s"].to_dict() == {

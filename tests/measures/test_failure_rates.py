@@ -182,6 +182,7 @@ def test_a_pause_is_an_hour_without_any_trial() -> None:
     assert measure_search(run(trials=trials(rows[:3]))).n_pauses == 0
 
 
+@pytest.mark.slow
 def test_the_best_trial_is_named_with_its_parameters() -> None:
     rows = [("COMPLETE", 10 * i, 10 * i + 9) for i in range(3)]
     columns = {"value": [0.3, 0.1, 0.2], "params.lr": [0.1, 0.01, 0.001], "params.model": ["a", "b", None]}

@@ -93,6 +93,7 @@ def test_the_first_screen_and_the_section_say_it(tmp_path: Path) -> None:
     assert top["of GPU time, 33 % of it on 1 GPU at 0 % for a whole job"] == "30 GPU-h"
 
 
+@pytest.mark.slow
 def test_telemetry_says_more_than_means_over_jobs(tmp_path: Path) -> None:
     path = written(tmp_path, Job(10, {"a": [0.0]}))
     rows = "".join(f"2026-01-10 05:{s // 60:02d}:{s % 60:02d}.000, 0, 90 %\n" for s in range(600))

@@ -213,6 +213,7 @@ def test_trials_without_times_lower_the_coverage() -> None:
     assert measure_parallelism(run(trials=table)).coverage_pct == pytest.approx(100 * 2 / 3)
 
 
+@pytest.mark.slow
 def test_what_is_waiting_has_not_run_whatever_timestamps_it_has() -> None:
     rows = [("WAITING", 0.0, 60.0), ("WAITING", 60.0, 90.0)]
     with pytest.raises(NotMeasurable, match="No trial has both a start and an end"):

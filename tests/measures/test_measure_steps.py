@@ -163,6 +163,7 @@ def test_a_bar_of_an_evaluation_is_no_training(tmp_path: Path) -> None:
     assert said.step_s == pytest.approx(2, rel=0.03) and said.n_pauses == 3 and said.n_resumed == 0
 
 
+@pytest.mark.slow
 def test_ranks_are_told_apart(tmp_path: Path) -> None:
     run = train(random.Random(6), 500, 1.0)
     lines = []
@@ -391,6 +392,7 @@ def whole_clock(seconds: float) -> str:
     return f"{int(seconds) // 60:02d}:{int(seconds) % 60:02d}"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("step_s", "every", "eval_s"), [(0.3, 30, 15.0), (0.3, 30, 6.0), (0.17, 40, 9.0)])
 def test_evaluations_closer_than_a_clock_of_whole_seconds_tells_apart(
     tmp_path: Path, step_s: float, every: int, eval_s: float

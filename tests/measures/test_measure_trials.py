@@ -88,6 +88,7 @@ def test_best_is_a_finite_value_of_a_complete_trial(direction: str, trial: int) 
     assert best["after_s"].tolist() == [20.0 if trial == 1 else 30.0]
 
 
+@pytest.mark.slow
 def test_time_to_the_best_and_after_it() -> None:
     """The best ends at 30 s, after 10 + 30 s of trials, with 20 + 5 s to come; another study has no best."""
     rows = [("COMPLETE", 0, 10), ("COMPLETE", 0, 30), ("PRUNED", 20, 40), ("FAIL", 40, 45), ("RUNNING", 50, NAN)]

@@ -257,6 +257,7 @@ def test_what_the_log_states_itself_stands_beside() -> None:
     assert p.mfu_low_pct == pytest.approx(37.5, abs=0.01)
 
 
+@pytest.mark.slow
 @settings(max_examples=20, deadline=None)
 @given(
     tokens_s=st.floats(1.0, 2e5),

@@ -36,6 +36,7 @@ def test_a_trial_has_one_outcome(stopped: Run) -> None:
     assert stopped.trials["state"].tolist() == [row[0] for row in ROWS], "the storage's own word stays in the table"
 
 
+@pytest.mark.slow
 def test_every_table_counts_alike(stopped: Run) -> None:
     wanted = {"COMPLETE": 3, "PRUNED": 1, "FAIL": 1, "STOPPED": 1, "ABANDONED": 1}
     found = measure_trials(stopped)
@@ -47,6 +48,7 @@ def test_every_table_counts_alike(stopped: Run) -> None:
     assert (found.n_fail, found.n_stopped, found.n_running, found.abandoned) == (1, 1, 1, 1)
 
 
+@pytest.mark.slow
 def test_what_was_stopped_is_no_failure(stopped: Run) -> None:
     found, rates = measure_failures(stopped), measure_failure_rates(stopped)
     n_finished = sum(row[0] in ("COMPLETE", "PRUNED") for row in ROWS) + 1

@@ -28,6 +28,7 @@ def gap_worker_h(given: Run) -> set[float]:
     return {round(h, 6) for h in (costs, measure_parallelism(given).gap_worker_h, measure_search(given).gap_worker_h)}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("between_s", "n_gaps"), [(PAUSE_S - 1, 29), (PAUSE_S, 28), (50_000.0, 28)])
 def test_a_gap_across_a_launch_is_none_of_a_worker(between_s: float, n_gaps: int) -> None:
     given = run(trials=trials(launched_twice(between_s)))
@@ -44,6 +45,7 @@ def test_while_another_worker_runs_there_is_no_pause() -> None:
     assert len(found.gaps) == 29 and found.gaps["gap_s"].max() == 9000
 
 
+@pytest.mark.slow
 def test_from_study_to_study_no_worker_waits() -> None:
     table = trials(launched_twice(600.0)).assign(study=pd.Series(["a"] * 15 + ["b"] * 15, dtype="string"))
     given = run(trials=table)

@@ -49,6 +49,7 @@ def test_the_rank_with_least_communication_is_late() -> None:
     assert p.behind_pct == pytest.approx(25.0) and math.isnan(p.behind_gpu_h), "no log says how long its steps took"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("pace", "seed"), [((1.0, 1.0, 1.3, 1.0), 91), ((1.0, 1.5), 92), ((1.0, 1.0, 1.0), 93)])
 def test_what_waiting_for_a_rank_costs_is_what_it_truly_costs(
     pace: tuple[float, ...], seed: int, tmp_path: Path

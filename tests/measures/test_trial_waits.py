@@ -87,6 +87,7 @@ def test_a_log_without_a_trial_is_of_no_trial_where_two_gpus_work() -> None:
     assert measure_causes(named).by_cause.at["loader", "low_gpu_s"] == pytest.approx(2 * 0.3 * 600, rel=0.05)
 
 
+@pytest.mark.slow
 @given(
     util=st.lists(st.floats(0, 100), min_size=60, max_size=200),
     cut=st.floats(0.2, 0.8),
@@ -111,6 +112,7 @@ def test_the_causes_of_a_trial_add_up_to_its_time_without_a_kernel(util: list[fl
         assert (rows["low_gpu_s"] <= rows["gpu_s"] + 1e-9).all() and (rows["gpu_s"] <= rows["high_gpu_s"] + 1e-9).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [951, 952])
 def test_simulated_trainings_one_after_the_other(tmp_path: Path, seed: int) -> None:
     """Three trainings on one GPU, each a trial with its own log: the truth of each is known by itself."""
@@ -147,6 +149,7 @@ def test_simulated_trainings_one_after_the_other(tmp_path: Path, seed: int) -> N
             assert abs(said - true) <= 0.08 * span_s + open_s, (trial, cause, said, true)
 
 
+@pytest.mark.slow
 def test_the_page_says_the_largest_wait_of_the_trials() -> None:
     text = gd.diagnose(two_trials()).to_markdown()
     assert (
@@ -155,6 +158,7 @@ def test_the_page_says_the_largest_wait_of_the_trials() -> None:
     ) in text
 
 
+@pytest.mark.slow
 def test_trials_that_wait_for_little_have_no_largest_wait() -> None:
     """Two trials, one of them at work but for a hundredth of its time; the other waits for data."""
     util = np.concatenate([np.full(620, 40.0), np.full(80, 0.0), np.full(720, 99.0)])

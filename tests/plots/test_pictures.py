@@ -75,6 +75,7 @@ def axes_of(pictures: dict[str, Picture]) -> list[tuple[str, Axes]]:
     return [(name, ax) for name, picture in pictures.items() for ax in picture.figure.axes]
 
 
+@pytest.mark.slow
 def test_all_but_the_impossible_are_drawn(kind: str, pictures: dict[str, Picture]) -> None:
     assert set(pictures) == {name for name in PLOTS if (name, kind) not in NEVER_DRAWN}
 
@@ -150,6 +151,7 @@ def test_a_missing_profile_is_named() -> None:
     assert draw_all({}) == {}
 
 
+@pytest.mark.slow
 def test_an_optional_profile_may_be_missing() -> None:
     profiles = toy_profiles(Size(trials=20))
     alone = draw("timeline", {"parallelism": profiles["parallelism"]})

@@ -22,6 +22,7 @@ def number(*parts: int, zone: ZoneInfo = BERLIN) -> float:
     return float(date2num(datetime(*parts, tzinfo=zone).astimezone(UTC)))
 
 
+@pytest.mark.slow
 @given(st.floats(19000, 21000), st.floats(1e-4, 1000), st.sampled_from(["UTC", "Asia/Kathmandu", "America/New_York"]))
 def test_ticks_lie_within_and_are_few(low: float, span: float, zone: str) -> None:
     ticks = clock_ticks(low, low + span, ZoneInfo(zone), 9)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from xml.etree import ElementTree
 
+import pytest
 from handmade import Size, toy_profiles
 
 from gpudiag.plots import draw
@@ -14,6 +15,7 @@ from gpudiag.plots._draw.palette import CELL_COLORS, GPU_COLORS, INK, STATE_COLO
 MEDIA = "(prefers-color-scheme: dark)"
 
 
+@pytest.mark.slow
 def test_a_figure_gets_one_style_sheet_and_keeps_all_else() -> None:
     svg = draw("timeline", toy_profiles(Size(trials=20))).svg()
     dark = darkened(svg, MEDIA)

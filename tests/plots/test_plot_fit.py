@@ -27,6 +27,7 @@ NAMES = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_a_column_of_a_paper(name: str, profiles: dict[str, Any]) -> None:
     figure = draw(name, profiles, width_in=COLUMN_IN).figure
@@ -47,6 +48,7 @@ def test_a_column_of_a_paper(name: str, profiles: dict[str, Any]) -> None:
     assert min(sizes) >= 5.5, "too small for print"
 
 
+@pytest.mark.slow
 def test_a_legend_keeps_its_words() -> None:
     profiles = {"parallelism": toy_parallelism(Size(trials=60, open_trials=2))}
 
@@ -57,6 +59,7 @@ def test_a_legend_keeps_its_words() -> None:
     assert words(COLUMN_IN) == words(9) != []
 
 
+@pytest.mark.slow
 def test_a_wide_slide_has_larger_letters_and_the_house_width_changes_nothing() -> None:
     memory = toy_memory(Size(trials=0, samples=50))
     wide = draw("memory", {"memory": memory}, width_in=13).figure

@@ -52,6 +52,7 @@ def run(user: str, hours: float) -> RunRow:
     return RunRow(user, user, "diagnosed", user=user, gpu_s=3600 * hours, busy_gpu_s=3600 * hours, util_pct=80.0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("width", [9.0, SMALL_IN])
 @pytest.mark.parametrize("n", [2, 7])
 def test_bars_of_owners_are_their_hours_and_no_text_covers_another(n: int, width: float) -> None:
@@ -113,6 +114,7 @@ def hosts(n: int, step_days: int, start: str = "2025-10-30") -> pd.DataFrame:
     return pd.DataFrame(values, index=["gpu01", "a host of a very long name indeed"], columns=days)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("width", [9.0, 6.0, SMALL_IN])
 @pytest.mark.parametrize("n", [2, 14, 29, 60, 113, 120])
 @pytest.mark.parametrize("step_days", [1, 7])
@@ -121,6 +123,7 @@ def test_days_of_hosts_have_labels_that_do_not_touch(n: int, step_days: int, wid
     assert overlaps(figure) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("width", [9.0, SMALL_IN])
 @pytest.mark.parametrize("hours", [1, 6, 24, 168])
 @pytest.mark.parametrize("n", [2, 25, 60, 96])
@@ -131,6 +134,7 @@ def test_times_of_gpus_have_labels_that_do_not_touch(n: int, hours: int, width: 
     assert overlaps(FLEET_PLOTS["heat"].paint(heat, width_in=width)) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("width", [9.0, SMALL_IN])
 @pytest.mark.parametrize("n", [2, 9, 12, 26, 53, 105])
 def test_weeks_have_labels_that_touch_neither_each_other_nor_a_bar(n: int, width: float) -> None:

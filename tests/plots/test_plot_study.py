@@ -82,6 +82,7 @@ def test_curves_are_the_reports_and_a_mark_is_where_a_trial_was_pruned() -> None
     assert marks.get_offsets().tolist() == ends[["step", "value"]].to_numpy().tolist()
 
 
+@pytest.mark.slow
 def test_thinned_curves_keep_the_extremes_and_say_so() -> None:
     profile = toy_pruning(n=3 * MOST_CURVES)
     value = profile.curves["value"].to_numpy().copy()
@@ -109,6 +110,7 @@ def test_a_single_report_is_no_curve() -> None:
         plot_learning_curves(dataclasses.replace(profile, curves=single))
 
 
+@pytest.mark.slow
 def test_lines_of_parallel_coordinates_stand_where_the_values_are() -> None:
     profile = costs()
     ax = plot_parallel_coordinates(profile).axes[0]
@@ -138,6 +140,7 @@ def test_parallel_coordinates_need_ten_trials_with_parameters_that_vary() -> Non
         plot_parallel_coordinates(dataclasses.replace(profile, parameters=same))
 
 
+@pytest.mark.slow
 def test_many_parameters_and_names_of_any_kind_fit() -> None:
     profile = costs()
     n = len(profile.parameters)
@@ -204,6 +207,7 @@ def test_trials_of_unknown_memory_are_counted_not_invented() -> None:
         plot_memory_by_trial(toy_memory(size), toy_parallelism(size), nothing)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("gpus", "panels"), [(1, 1), (3, 3), (8, 1)])
 def test_power_use_holds_the_time_of_each_bin(gpus: int, panels: int) -> None:
     profile = toy_power(Size(gpus=gpus))

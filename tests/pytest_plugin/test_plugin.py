@@ -227,6 +227,7 @@ def test_a_wrong_setting_is_refused_at_once(pytester: pytest.Pytester, session: 
     assert "gpudiag_no_gpu must be skip or fail, but got 'sometimes'." in result.stderr.str()
 
 
+@pytest.mark.slow
 def test_a_test_that_fails_or_skips_by_itself_says_so_itself(machine: Machine, session: Session) -> None:
     machine(FakeGpus(util_pct=5.0))
     body = "assert 1 == 2" + "\n" + "@pytest.mark.gpu_budget(idle_pct=20)\ndef test_skips(): pytest.skip('mine')"
@@ -236,6 +237,7 @@ def test_a_test_that_fails_or_skips_by_itself_says_so_itself(machine: Machine, s
     assert told(result).count("\n") == 0 and "test_0: not met: idle 100 %" in told(result)
 
 
+@pytest.mark.slow
 def test_the_nearest_marker_counts_and_others_add_to_it(machine: Machine, session: Session) -> None:
     machine(FakeGpus(util_pct=50.0))
     of_all = "pytestmark = pytest.mark.gpu_budget(utilization_pct=90, memory_mib=9000)\n"
@@ -244,6 +246,7 @@ def test_the_nearest_marker_counts_and_others_add_to_it(machine: Machine, sessio
     assert "utilization 50 % (at least 40 %)" in told(result) and "memory peak 8.0 GiB" in told(result)
 
 
+@pytest.mark.slow
 def test_junit_has_the_line_as_a_property(machine: Machine, session: Session, pytester: pytest.Pytester) -> None:
     machine(FakeGpus())
     session(budgeted("idle_pct=20"), "--junitxml=out.xml", "-o", "junit_family=xunit1")
@@ -285,6 +288,7 @@ def test_misspelt(d):
 """
 
 
+@pytest.mark.slow
 def test_assertions_on_a_run_fail_with_its_headline(machine: Machine, session: Session) -> None:
     result = session(ASSERTIONS)
     result.assert_outcomes(passed=2, failed=6)
@@ -320,6 +324,7 @@ def test_reports_of_xdist_workers_carry_the_lines(pytester: pytest.Pytester) -> 
     assert lines[1].startswith("test_it.py::test_1: met: memory peak 8.0 GiB")
 
 
+@pytest.mark.slow
 def test_a_session_that_does_not_ask_imports_nothing(pytester: pytest.Pytester) -> None:
     pytester.makepyfile(
         """
@@ -340,6 +345,7 @@ def test_a_session_that_does_not_ask_imports_nothing(pytester: pytest.Pytester) 
     assert "GPU budgets" not in result.stdout.str() and "assert 1.0 == 2.0" in result.stdout.str()
 
 
+@pytest.mark.slow
 def test_modules_that_are_skipped_or_fail_to_load_end_no_session(
     machine: Machine, session: Session, pytester: pytest.Pytester
 ) -> None:

@@ -40,6 +40,7 @@ def wait_for(path: Path, text: str = "") -> str:
     pytest.fail(f"{path} never came to hold {text!r}")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("code", [0, 3, 255])
 def test_the_exit_code_passes(code: int, tmp_path: Path) -> None:
     returned, out, _ = finish(start(tmp_path / "a.csv", "sh", "-c", f"echo to out; exit {code}"))
@@ -56,6 +57,7 @@ def test_a_command_that_is_killed_is_told_by_its_signal(tmp_path: Path) -> None:
     assert events(tmp_path / "a.csv")["killed"] == "killed by SIGKILL (9)"
 
 
+@pytest.mark.slow
 def test_standard_input_is_the_commands(tmp_path: Path) -> None:
     process = start(tmp_path / "a.csv", "tr", "a-z", "A-Z", stdin=subprocess.PIPE)
     out, _ = process.communicate(b"hello\n", timeout=60)
@@ -115,6 +117,7 @@ def test_a_command_that_ignores_sigterm_is_not_killed_and_its_end_is_awaited(tmp
     assert len(read_telemetry(path).host) >= 5, "it recorded to the end"
 
 
+@pytest.mark.slow
 def test_a_command_that_leaves_a_child_behind_is_not_waited_for(tmp_path: Path) -> None:
     left = tmp_path / "left"
     command = f"sleep 30 > /dev/null 2>&1 & echo $! > {left}; exit 6"
@@ -127,6 +130,7 @@ def test_a_command_that_leaves_a_child_behind_is_not_waited_for(tmp_path: Path) 
         os.kill(int(left.read_text()), signal.SIGKILL)
 
 
+@pytest.mark.slow
 def test_fifty_megabytes_of_output_come_through(tmp_path: Path) -> None:
     code = "import sys\nfor n in range(50): sys.stdout.write(chr(97 + n % 26) * 999_999 + '\\n')"
     returned, out, err = finish(start(tmp_path / "a.csv", sys.executable, "-c", code))
@@ -158,6 +162,7 @@ def test_killing_the_recorder_leaves_the_command_alone(tmp_path: Path) -> None:
     assert len(read_telemetry(path).host) > 0
 
 
+@pytest.mark.slow
 def test_a_command_that_cannot_be_started_is_one_sentence(tmp_path: Path) -> None:
     returned, out, err = finish(start(tmp_path / "a.csv", "no-such-program"))
     assert returned == 2 and out == b""

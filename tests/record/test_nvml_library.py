@@ -55,6 +55,7 @@ def events(telemetry: Telemetry, kind: str) -> list[str]:
     return list(telemetry.events.loc[telemetry.events["kind"] == kind, "detail"])
 
 
+@pytest.mark.slow
 def test_several_gpus_with_all_that_they_answer(make: Make) -> None:
     util = [[10, 20, 30, 40], [99, 98], [0]]
     stub = make(*(h200(n, util=list(values), power=100_500 + n) for n, values in enumerate(util)))
@@ -167,6 +168,7 @@ def test_slow_calls_leave_ticks_out_and_make_none_up(make: Make) -> None:
     assert ticks + missed == pytest.approx(span_s / 0.05 + 4, abs=2), "those left out are counted"
 
 
+@pytest.mark.slow
 def test_processes_with_and_without_what_hides_them(make: Make) -> None:
     """The list grows between the question for its size and that for its entries; one process hides its memory."""
     compute: list[int | str] = ["4242:3145728", "4242:3145728 4243:N/A"] * 2 + ["4242:6291456 4243:N/A 4244:1048576"]
@@ -182,6 +184,7 @@ def test_processes_with_and_without_what_hides_them(make: Make) -> None:
     assert of_pid[4244]["sm_pct"].isna().all() and of_pid[4243]["sm_pct"].isna().all(), "255 is no share"
 
 
+@pytest.mark.slow
 def test_an_old_driver_lacks_symbols_and_answers_by_those_that_it_has(tmp_path: Path) -> None:
     """470 knows no memory of version 2, no event reasons, no processes of version 3 and no power fields."""
     folder = tmp_path / "470"

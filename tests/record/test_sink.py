@@ -72,6 +72,7 @@ def test_a_restart_appends_a_session(tmp_path: Path) -> None:
     assert len(out.gpu) == 9 and not out.problems
 
 
+@pytest.mark.slow
 def test_a_torn_row_costs_itself_alone(tmp_path: Path) -> None:
     path = tmp_path / "a.csv"
     write(path, range(5))

@@ -70,6 +70,7 @@ def test_options_stand_in_the_order_of_their_cards(samples: Path) -> None:
     assert cards == [one.id for one in document.recommendations] == [getattr(row[0], "id", "") for row in table.rows]
 
 
+@pytest.mark.slow
 def test_lines_that_only_repeat_the_advice_are_no_code() -> None:
     given = diagnosed("hpo-aggressive-pruning").document.recommendations
     own = [one for one in given if one.is_the_rules_own]

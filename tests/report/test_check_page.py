@@ -75,6 +75,7 @@ def linked(tmp_path_factory: pytest.TempPathFactory) -> Diagnosis:
     return diagnose(toy_run(), rules=(*RULES, *TOY_RULES), suppress=toml)
 
 
+@pytest.mark.slow
 def test_findings_link_to_their_checks_where_the_documentation_is_known(linked: Diagnosis, toy: Diagnosis) -> None:
     shown = linked.show.findings._repr_html_()
     assert {"gpu-unused", "toy-broken"} <= {one.rule for one in linked.findings}

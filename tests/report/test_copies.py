@@ -61,6 +61,7 @@ def test_the_laboratory_is_filled_once_and_kept(samples: Path, tmp_path: Path) -
     assert not (tmp_path / "data").exists()
 
 
+@pytest.mark.slow
 def test_every_input_that_a_laboratory_names_exists(samples: Path, tmp_path: Path) -> None:
     copy_all(tmp_path / "given", samples / "healthy" / "run.toml")
     copy_all(tmp_path / "simulated", None)

@@ -139,6 +139,7 @@ def step(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     return path
 
 
+@pytest.mark.slow
 def test_the_summary_is_appended_and_other_formats_write_none(gpudiag, step: Path) -> None:
     step.write_text("of another step, without an end of line", encoding="utf-8")
     assert gpudiag("diagnose", SAMPLE, "--format", "junit")[0] == 0
@@ -149,6 +150,7 @@ def test_the_summary_is_appended_and_other_formats_write_none(gpudiag, step: Pat
     assert step.read_text(encoding="utf-8") == "of another step, without an end of line\n\n" + report
 
 
+@pytest.mark.slow
 def test_what_others_wrote_counts_for_the_limit(gpudiag, step: Path) -> None:
     there = "x" * (MOST_BYTES - 400)
     step.write_text(there)

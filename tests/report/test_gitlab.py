@@ -65,6 +65,7 @@ def test_each_finding_is_an_issue(toy: Diagnosis) -> None:
     assert broken["location"] == {"path": "runs/gpu.csv", "lines": {"begin": 1}}
 
 
+@pytest.mark.slow
 def test_fingerprints_stay_with_the_fault_and_change_with_run_and_check(toy: Diagnosis) -> None:
     by_check = {one["check_name"]: one["fingerprint"] for one in issues(toy)}
     later = issues(diagnose(toy_run(samples=300, trials=6), rules=TOY_RULES), path="/elsewhere/other.csv")

@@ -48,6 +48,7 @@ def test_the_table_of_gpus_and_the_table_of_gpu_time_have_one_idle_share(name: s
     assert shown == [share(row["idle_pct"], exact=True) for row in rows.values()]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", RUNS)
 def test_the_number_at_the_top_is_that_of_the_table(name: str) -> None:
     said = [re.search(r", (\S+ %) of it idle", words) for words, _ in key_numbers(diagnosed(name).document)]

@@ -14,6 +14,7 @@ from gpudiag.measures.ledger import measure_ledger
 from gpudiag.simulation import Gpu, simulate
 
 
+@pytest.mark.slow
 def test_unknown_mean_utilization_is_left_out() -> None:
     """Telemetry of another week: the window of the trials is unobserved, so that nothing has a mean."""
     run = toy_run()
@@ -25,6 +26,7 @@ def test_unknown_mean_utilization_is_left_out() -> None:
     assert "100 % was not observed." in text and "Mean utilization from" not in text
 
 
+@pytest.mark.slow
 def test_energy_of_a_partly_observed_run_says_so() -> None:
     run = toy_run()
     half = run.gpu["time"] <= run.gpu["time"].quantile(0.6)
@@ -53,6 +55,7 @@ def test_unclear_time_bounds_start_up_and_stalls() -> None:
     assert "What is unclear may" not in diagnose(toy_run()).to_markdown()
 
 
+@pytest.mark.slow
 def test_worker_time_is_in_worker_hours_here_as_in_the_table_of_trials() -> None:
     text = diagnose(toy_run()).to_markdown()
     table = text[text.index("| Outcome | Trials | Worker time") :].split("\n\n")[0].splitlines()[2:]
@@ -61,6 +64,7 @@ def test_worker_time_is_in_worker_hours_here_as_in_the_table_of_trials() -> None
     assert len({len(cell.split(" ")[0].partition(".")[2]) for cell in cells if cell.endswith("worker-h")}) <= 1
 
 
+@pytest.mark.slow
 def test_a_zone_that_nobody_stated_is_said_to_be_the_machines() -> None:
     run = toy_run()
     stated = diagnose(run).to_markdown().splitlines()[2]

@@ -30,6 +30,7 @@ def cases(xml: str) -> dict[str, ElementTree.Element]:
     return {case.attrib["name"].split(":")[0]: case for case in root.iter("testcase")}
 
 
+@pytest.mark.slow
 def test_a_test_case_a_rule(toy: Diagnosis) -> None:
     xml = junit_xml(toy.document)
     root = ElementTree.fromstring(xml.encode())
@@ -67,6 +68,7 @@ def test_with_a_level_lesser_findings_pass(toy: Diagnosis) -> None:
     assert "<failure" not in passed and "<system-out>note: " in passed
 
 
+@pytest.mark.slow
 def test_a_suppressed_finding_is_skipped_with_its_reason() -> None:
     entries = [Suppression(rule="toy-broken", reason="known", until=date(2999, 1, 1))]
     document = diagnose(toy_run(), rules=TOY_RULES, suppress=entries).document
@@ -85,6 +87,7 @@ def test_one_annotation_a_line_and_no_text_begins_a_command(toy: Diagnosis) -> N
     assert all("%" not in re.sub(r"%(25|0A|0D|3A|2C)", "", line) for line in lines)
 
 
+@pytest.mark.slow
 def test_an_ended_suppression_is_said() -> None:
     entries = [Suppression(rule="toy-broken", reason="known", until=date(2020, 1, 1))]
     document = diagnose(toy_run(), rules=TOY_RULES, suppress=entries).document

@@ -36,6 +36,7 @@ def test_the_facts_here_are_those_of_the_measure() -> None:
     assert set(KNOWN) == set(MfuProfile.facts())
 
 
+@pytest.mark.slow
 def test_one_number_where_all_is_known() -> None:
     assert said() == (
         "The model did 38 % of the FLOPs that the GPU can do (MFU): 6 × 124 M parameters × 142 k tokens/s a GPU, of "
@@ -43,6 +44,7 @@ def test_one_number_where_all_is_known() -> None:
     )
 
 
+@pytest.mark.slow
 def test_a_bracket_says_what_would_narrow_it() -> None:
     text = said(
         mfu_low_pct=2.0, mfu_high_pct=76.0, dtype="", formats="tf32, bf16", low_peak_tflops=156.0, training_gpus=4.0,
@@ -55,6 +57,7 @@ def test_a_bracket_says_what_would_narrow_it() -> None:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("trained", "words"),
     [(1.24e6, "2 to 4 × 124 M parameters (1.24 M of them trained)"), (62e6, "4 to 5 × 124 M parameters (62 M of")],
@@ -63,11 +66,13 @@ def test_frozen_parameters_take_less(trained: float, words: str) -> None:
     assert words in said(trained_parameters=trained)
 
 
+@pytest.mark.slow
 def test_a_count_that_may_be_of_one_rank_says_so() -> None:
     words = "2.5 to 6 × 124 M parameters (15.5 M of them trained, or that is the share of one rank)"
     assert words in said(trained_parameters=15.5e6, sharded=True)
 
 
+@pytest.mark.slow
 def test_trained_parameters_alone_are_a_lower_bound() -> None:
     text = said(parameters=None, mfu_high_pct=None)
     assert text.startswith(
@@ -76,6 +81,7 @@ def test_trained_parameters_alone_are_a_lower_bound() -> None:
     assert text.endswith("state `parameters` under [training] in run.toml.")
 
 
+@pytest.mark.slow
 def test_what_is_withheld_is_said_with_its_reason_and_once_with_a_remedy() -> None:
     text = said(**NO_MFU, parameters=None, trained_parameters=None, parameters_from="", withheld="Nothing states it.")
     assert text.startswith(
@@ -84,6 +90,7 @@ def test_what_is_withheld_is_said_with_its_reason_and_once_with_a_remedy() -> No
     assert said(**NO_MFU, withheld="It is too much.").endswith("is unknown. It is too much.")
 
 
+@pytest.mark.slow
 def test_the_tensor_cores_alone() -> None:
     unknown = dict.fromkeys(("low_tokens_s_per_gpu", "high_tokens_s_per_gpu"))
     assert said(**NO_MFU, **unknown, tensor_active_pct=41.2) == (
@@ -93,6 +100,7 @@ def test_the_tensor_cores_alone() -> None:
     assert said(**NO_MFU, **unknown) == ""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("facts", "words"),
     [
@@ -112,6 +120,7 @@ def test_the_log_s_own_number_stands_beside_with_what_it_is_of(facts: dict[str, 
     assert words in said(**facts)
 
 
+@pytest.mark.slow
 def test_a_run_without_any_of_it_has_no_sentence() -> None:
     document = typed(diagnose(toy_run(), rules=TOY_RULES).to_dict())
     assert mfu(document) == []

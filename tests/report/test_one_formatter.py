@@ -59,6 +59,7 @@ def test_only_the_formatter_gives_floats_their_form() -> None:
     assert {name for name, specs in found.items() if specs} == set(ELSEWHERE), "the list names files that need it not"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("room", ["alignment", "measures", "forecast", "comparison"])
 def test_rooms_of_numbers_leave_words_to_the_report(room: str) -> None:
     """They hold templates with typed values; only text of an input is made safe there. Errors quote what they got."""

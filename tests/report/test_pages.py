@@ -44,6 +44,7 @@ def test_html_loads_nothing_and_forbids_loading(html: str) -> None:
     assert len(html) < 5_000_000
 
 
+@pytest.mark.slow
 def test_html_is_a_whole_page(html: str) -> None:
     assert re.match(r'<!DOCTYPE html>\s*<html lang="en">', html)
     assert "<title>toy</title>" in html and html.count("<h1>") == 1
@@ -75,6 +76,7 @@ def test_markdown_refers_to_its_pictures(notebook: nbformat.NotebookNode, tmp_pa
     assert "gd.load_run" not in text
 
 
+@pytest.mark.slow
 def test_a_picture_too_large_as_svg_becomes_png(toy: Diagnosis, monkeypatch: pytest.MonkeyPatch) -> None:
     picture = toy.picture("timeline")
     from gpudiag.report._render import show

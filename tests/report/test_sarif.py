@@ -48,6 +48,7 @@ def test_checks_are_rules_and_findings_are_results(toy: Diagnosis) -> None:
     assert place == {"artifactLocation": {"uri": "runs/gpu.csv"}, "region": {"startLine": 1}}
 
 
+@pytest.mark.slow
 def test_a_real_run_fits_the_schema(gpudiag) -> None:
     code, out, _ = gpudiag("diagnose", SAMPLES / "tiny-batch-laptop", "--format", "sarif", "--fail-on", "note")
     held = json.loads(out)

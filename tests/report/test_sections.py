@@ -176,6 +176,7 @@ def test_findings_carry_evidence_limits_and_advice(document: dict[str, Any]) -> 
     assert (broken.advice, broken.refuted_by) == ("Mend `it` with glue.", "It runs.")
 
 
+@pytest.mark.slow
 def test_a_changed_limit_says_so() -> None:
     document = diagnose(toy_run(), rules=TOY_RULES, thresholds={"toy-broken": {"max_cracks": 5}}).to_dict()
     assert "5 (changed for this run)" in markdown("findings", document)
@@ -220,6 +221,7 @@ def test_the_sections_do_not_print_the_document(toy: Diagnosis) -> None:
     assert len(repr(toy.show)) < 100
 
 
+@pytest.mark.slow
 def test_nothing_found_is_said(toy: Diagnosis) -> None:
     document = diagnose(toy_run(), rules=TOY_RULES[2:]).to_dict()
     note, *_ = SECTIONS["findings"](typed(document))
@@ -264,6 +266,7 @@ def test_provenance_names_hash_settings_and_versions(document: dict[str, Any]) -
     assert "ab" * 32 in text and "| `parallel` | 2 |" in text and "| numpy |" in text
 
 
+@pytest.mark.slow
 def test_a_symptom_stands_on_the_card_of_its_cause() -> None:
     document = diagnose(toy_run(), rules=TOY_RULES).to_dict()
     cause, symptom = (next(v for v in document["verdicts"] if v["rule"] == name) for name in ("toy-broken", "toy-dear"))
@@ -359,6 +362,7 @@ def test_no_notebook_holds_a_number_of_utilization_in_its_prose(root: Path, name
     assert "leaves room for" not in (root / "notebooks" / f"{name}.ipynb").read_text(encoding="utf-8")
 
 
+@pytest.mark.slow
 def test_a_command_is_said_once(samples: Path) -> None:
     """Under Findings, where the step stands that settles most; other sections refer to it."""
     study = diagnose(samples / "hpo-aggressive-pruning/optuna.db")
@@ -378,6 +382,7 @@ def test_a_value_of_a_forecast_is_rounded_as_its_interval_is() -> None:
     assert said(math.nan, math.nan, math.nan) == UNKNOWN
 
 
+@pytest.mark.slow
 def test_a_cause_keeps_its_own_severity_on_its_card() -> None:
     made = diagnose("data/samples/starved-input-pipeline/before").document
     by_rule = {one.rule: one.severity.value for one in made.findings}

@@ -29,11 +29,13 @@ def shown() -> dict[str, Shown]:
     }
 
 
+@pytest.mark.slow
 def test_every_profile_is_shown(shown: dict[str, Shown]) -> None:
     assert len(shown) > 15
     assert all(isinstance(result, Shown) for result in shown.values())
 
 
+@pytest.mark.slow
 def test_text_fits_the_terminal(shown: dict[str, Shown], monkeypatch: pytest.MonkeyPatch) -> None:
     for columns in (60, 88, 200):
         monkeypatch.setenv("COLUMNS", str(columns))

@@ -30,6 +30,7 @@ def samples(seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     return *cell_borders(time), rng.choice([0.0, 13.5, 50.0, 99.0, 100.0], 300)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("width", [150_000, 1_000_000, 7_000_000, 500_000_000])
 def test_least_mean_and_greatest_are_those_of_what_was_observed(seed: int, width: int) -> None:

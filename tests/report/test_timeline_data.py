@@ -64,6 +64,7 @@ def content(sample: Diagnosis) -> Any:
     return unpacked(sample.timeline().packed)
 
 
+@pytest.mark.slow
 def test_every_trial_is_there_with_its_worker_state_and_times(sample: Diagnosis, content: Any) -> None:
     placed = sample.profiles["parallelism"].placed.set_index("trial").sort_index()
     trials = content["trials"]
@@ -126,6 +127,7 @@ def test_findings_stand_where_their_trials_are(sample: Diagnosis, content: Any) 
     assert not any(text.startswith("worker") for _, _, text in content["events"]) and len(content["events"]) == 102
 
 
+@pytest.mark.slow
 def test_times_are_those_of_the_zone_also_after_a_change() -> None:
     run = toy_run()
     zone = replace(run, info=replace(run.info, timezone="Asia/Kolkata"))
@@ -164,6 +166,7 @@ def test_clocks_that_do_not_match_are_named() -> None:
     assert NO_CLOCK in lanes_of(Analysis(apart)).notes and NO_CLOCK not in lanes_of(Analysis(run)).notes
 
 
+@pytest.mark.slow
 def test_a_hostile_name_stays_text_and_leaves_no_element() -> None:
     evil = '</script><img src=x onerror="alert(1)"> "$": [1, 0, 9]'
     run = toy_run(evil)
@@ -202,6 +205,7 @@ def test_less_detail_is_smaller_and_keeps_every_trial(sample: Diagnosis) -> None
     assert less.notes == ("2 more parameters are not shown.",) and whole.notes == ()
 
 
+@pytest.mark.slow
 def test_it_shows_itself_in_a_notebook_without_a_network(sample: Diagnosis, tmp_path: Path) -> None:
     view = sample.timeline()
     bundle = view._repr_mimebundle_()
@@ -212,6 +216,7 @@ def test_it_shows_itself_in_a_notebook_without_a_network(sample: Diagnosis, tmp_
     assert sample.run.timeline().lanes.findings == ()
 
 
+@pytest.mark.slow
 def test_the_same_run_gives_the_same_page() -> None:
     assert diagnose(toy_run()).timeline().html == diagnose(toy_run()).timeline().html
 

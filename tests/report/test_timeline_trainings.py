@@ -44,6 +44,7 @@ def test_the_parts_of_a_stretch_are_its_time(paused: Run) -> None:
     assert course.shares.sum(axis=1) == pytest.approx(np.ones(10))
 
 
+@pytest.mark.slow
 @given(st.integers(1, 40))
 def test_coarser_stretches_hold_the_same_seconds(most: int) -> None:
     rows = [(10.0 * n + (40 if n > 5 else 0) + (90 if n > 15 else 0), 10 * n) for n in range(1, 31)]

@@ -79,6 +79,7 @@ def test_each_sample_of_a_stretch_has_a_bucket_of_its_own(run: Run, lanes: Lanes
             assert not row["above"][bucket].any() and not row["below"][bucket].any()
 
 
+@pytest.mark.slow
 @settings(max_examples=40)
 @given(a=st.floats(-100, 8000), wide=st.floats(0.001, 8000))
 def test_an_answer_is_finer_than_the_page_and_small(lanes: Lanes, a: float, wide: float) -> None:
@@ -93,6 +94,7 @@ def test_an_answer_is_finer_than_the_page_and_small(lanes: Lanes, a: float, wide
     assert len(sealed(told)) < MOST_CHARS / 4
 
 
+@pytest.mark.slow
 def test_many_gpus_share_one_answer() -> None:
     run = large(trials=8, gpus=64, samples=900, period_s=1.0)
     lanes = lanes_of(Analysis(run), (), Detail(values=1))

@@ -110,6 +110,7 @@ def test_a_parameter_keeps_its_prefix_where_a_column_of_ours_has_its_name() -> N
     assert found["mixed"]["kind"] == "text" and set(texts(found["flag"])) == {"True"}
 
 
+@pytest.mark.slow
 def test_parameters_are_left_out_until_it_fits(monkeypatch: pytest.MonkeyPatch) -> None:
     rng = np.random.default_rng(1)
     run = toy_run()

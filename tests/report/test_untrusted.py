@@ -83,6 +83,7 @@ def test_every_element_stays_and_none_is_hidden(seen: list[Seen]) -> None:
     assert not [attributes for one in seen for _, attributes in one.elements if "hidden" in attributes]
 
 
+@pytest.mark.slow
 def test_every_style_of_an_element_stays(seen: list[Seen]) -> None:
     styles = {attributes["style"] for one in seen for _, attributes in one.elements if "style" in attributes}
     assert len(styles) > 15

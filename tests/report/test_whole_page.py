@@ -43,6 +43,7 @@ def prose(markdown: str) -> list[str]:
     return [part for part in parts if part]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", RUNS)
 def test_sentences_of_a_page_are_short_and_plain(name: str) -> None:
     found = []

@@ -69,6 +69,7 @@ def test_every_rule_was_tried_on_healthy_runs(root: Path) -> None:
     assert not lacking, f"its false alarms are not measured, python benchmarks/rules.py does it in minutes: {lacking}"
 
 
+@pytest.mark.slow
 def test_the_healthy_sample_has_no_finding_above_a_note(bench: ModuleType, samples: Path) -> None:
     assert bench.loud(bench.judged(load_run(samples / "healthy"))) == []
 

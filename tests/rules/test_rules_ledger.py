@@ -115,6 +115,7 @@ def test_idle_without_trial_counts_every_gpu_that_had_one() -> None:
     assert judged(idle_without_trial, profile(LedgerProfile)).status is Status.NOT_APPLICABLE
 
 
+@pytest.mark.slow
 def test_a_night_without_trials_is_the_first_finding() -> None:
     """Three trials, ten hours of nothing, three trials: it costs more than what else there is to find."""
     lives = [(0.0, 1800.0), (1800.0, 3600.0), (39600.0, 41400.0), (41400.0, 43200.0)]
@@ -154,6 +155,7 @@ def test_startup_says_both_prices() -> None:
     assert judged(startup_dominated, costs(NAN, NAN, n=2)).status is Status.NOT_ASSESSED
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("workers", "status"), [(1, Status.FOUND), (4, Status.OK)])
 def test_the_same_start_up_costs_the_gpu_less_when_trials_overlap(workers: int, status: Status) -> None:
     """Of four trials at once too few start-ups are seen to tell what they take of the workers' time."""

@@ -72,6 +72,7 @@ ABSENT = {
 and start-ups that show on a GPU which is never idle."""
 
 
+@pytest.mark.slow
 def test_healthy_has_no_finding_above_info() -> None:
     verdicts = judged(healthy())
     loud = [v for v in verdicts.values() if v.status is Status.FOUND and v.severity is not Severity.NOTE]
@@ -86,6 +87,7 @@ def test_telemetry_alone_leaves_the_search_not_assessed() -> None:
     assert verdicts["gpu-unused"].status is Status.OK
 
 
+@pytest.mark.slow
 def test_trials_alone_leave_the_gpus_not_assessed() -> None:
     verdicts = judged(healthy(gpu=Run().gpu))
     for name in ("gpu-unused", "memory-near-limit", "power-implausible", "sampling-coverage"):
@@ -117,6 +119,7 @@ def test_planted_faults_are_found() -> None:
         assert judged(faulty)[rule].status is Status.FOUND, rule
 
 
+@pytest.mark.slow
 def test_a_healthy_gpu_beside_it_hides_no_fault() -> None:
     run = healthy(("0", "1"))
     faulty = gpu_with(run, util_pct=run.gpu["util_pct"].where(run.gpu["gpu"] == "0", 0.0), mem_used_mib=24000.0)
@@ -125,6 +128,7 @@ def test_a_healthy_gpu_beside_it_hides_no_fault() -> None:
     assert verdicts["memory-near-limit"].status is Status.FOUND
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("share", [0.79, 0.5, 0.1])
 def test_deleting_samples_never_makes_a_run_healthy(share: float) -> None:
     run = healthy()
@@ -134,6 +138,7 @@ def test_deleting_samples_never_makes_a_run_healthy(share: float) -> None:
             assert verdict.status is not Status.OK, rule
 
 
+@pytest.mark.slow
 def test_mig_is_not_assessed() -> None:
     run = healthy(gpu=healthy().gpu.drop(columns="util_pct"))
     assert judged(run)["gpu-unused"].status is Status.NOT_ASSESSED

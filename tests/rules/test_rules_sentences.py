@@ -79,6 +79,7 @@ def reasons() -> Iterator[tuple[str, ast.Call]]:
                 yield f"{path.relative_to(PACKAGE)}:{node.lineno}", node
 
 
+@pytest.mark.slow
 def test_reasons_name_the_values_that_are_given_to_them() -> None:
     seen = 0
     for place, call in reasons():

@@ -95,6 +95,7 @@ def test_a_pod_by_the_metrics_of_dcgm(server: Served, tmp_path: Path, monkeypatc
     assert not any("jobId" in form["query"] for form in server.asked), "a name is no number of a job"
 
 
+@pytest.mark.slow
 def test_windows_hold_what_prometheus_answers_and_no_instant_twice(
     server: Served, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

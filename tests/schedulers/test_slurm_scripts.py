@@ -251,6 +251,7 @@ def test_prolog_and_epilogs_record_a_script_of_ones_own(job: Job) -> None:
         wait_for(path, "record_end")
 
 
+@pytest.mark.slow
 def test_without_gpudiag_on_the_nodes_nvidia_smi_records(job: Job) -> None:
     (job.folder / "bin" / "gpudiag").unlink()
     job.variables = {"PATH": f"{job.folder / 'bin'}:{slim_path(job.folder)}", "CUDA_VISIBLE_DEVICES": "1"}

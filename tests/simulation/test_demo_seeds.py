@@ -25,6 +25,7 @@ def test_another_seed_is_another_run_that_many_days_later(tmp_path: Path, case: 
     assert f"gpudiag demo --case {case} --seed 17 -o" in (other / "ORIGIN.md").read_text(encoding="utf-8")
 
 
+@pytest.mark.slow
 def test_the_command_takes_a_seed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert called(monkeypatch, "demo", "--case", "second-worker", "--seed", "4", "-o", tmp_path / "pair") == 0
     write_case("second-worker", tmp_path / "wanted", 4)

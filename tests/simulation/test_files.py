@@ -134,6 +134,7 @@ def test_odd_texts_survive_in_the_manifest(tmp_path: Path) -> None:
     assert content["stated"] == {"COMPLETE": 3}
 
 
+@pytest.mark.slow
 def test_the_same_seed_gives_the_same_bytes_in_another_process(written: tuple[Simulated, Path], tmp_path: Path) -> None:
     _, folder = written
     again = tmp_path / "again"

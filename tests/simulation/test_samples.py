@@ -154,6 +154,7 @@ def test_hung_collective(samples: Path) -> None:
         assert int(ran_ms) >= 600_000
 
 
+@pytest.mark.slow
 def test_the_hung_rank_is_named(samples: Path) -> None:
     made = gd.diagnose(gd.load_run(samples / "hung-collective"))
     first = made.findings[0]
@@ -179,6 +180,7 @@ def test_an_unknown_case_is_refused() -> None:
         write_case("healthyy", "nowhere")
 
 
+@pytest.mark.slow
 def test_the_module_says_how_to_call_it() -> None:
     done = subprocess.run([sys.executable, "-m", "data.make_samples"], capture_output=True, text=True)
     assert (done.returncode, done.stdout) == (2, "")

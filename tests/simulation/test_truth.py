@@ -24,6 +24,7 @@ QUICK: dict[str, Any] = {
 }
 
 
+@pytest.mark.slow
 @settings(max_examples=20, deadline=None)
 @given(
     seed=st.integers(0, 10_000),

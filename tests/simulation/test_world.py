@@ -25,6 +25,7 @@ def area(trace: list[tuple[float, float]]) -> float:
     return sum(value * (after - at) for (at, value), (after, _) in itertools.pairwise(trace))
 
 
+@pytest.mark.slow
 @settings(max_examples=15, deadline=None)
 @given(
     seed=st.integers(0, 1000),
@@ -40,6 +41,7 @@ def test_work_done_is_the_time_the_gpu_was_busy(seed: int, workers: int, sharing
         assert work == pytest.approx(area(done.history.busy[index]), abs=1e-6)
 
 
+@pytest.mark.slow
 @settings(max_examples=15, deadline=None)
 @given(seed=st.integers(0, 1000), workers=st.integers(1, 5), keeps=st.booleans())
 def test_memory_returns_to_the_base_and_workers_never_overlap(seed: int, workers: int, keeps: bool) -> None:

@@ -38,6 +38,7 @@ def said(*arguments: object) -> str:
     return result.output
 
 
+@pytest.mark.slow
 def test_the_rank_that_others_wait_for_is_named(ranks: Path) -> None:
     text = said("trace", *sorted(ranks.glob("*.gz")))
     assert "One rank keeps the others waiting" in text and "Rank 2 spent" in text
@@ -47,6 +48,7 @@ def test_the_rank_that_others_wait_for_is_named(ranks: Path) -> None:
     assert verdicts["steps-communication"].caused_by == "rank-behind"
 
 
+@pytest.mark.slow
 def test_one_log_tells_of_as_many_gpus_as_the_trace_names_ranks(ranks: Path) -> None:
     """The pauses are those of all three GPUs: beside each, a log alone would prove nothing."""
     whole = measure_causes(gd.load_run(ranks)).by_cause

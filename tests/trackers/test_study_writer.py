@@ -95,11 +95,13 @@ def check_database(url: str, source: Any, files: list[Path], study: str | None =
         files = [Path(str(one).replace("report.html", "later.html")) for one in files]
 
 
+@pytest.mark.slow
 def test_an_sqlite_study_gets_four_attributes(tmp_path: Path, report_files: list[Path]) -> None:
     url = f"sqlite:///{sqlite_at(tmp_path / 'optuna.db')}"
     check_database(url, url, report_files)
 
 
+@pytest.mark.slow
 @pytest.mark.server
 @pytest.mark.parametrize("server", ["postgres_url", "mysql_url"])
 def test_a_study_on_a_server_gets_four_attributes(
@@ -145,6 +147,7 @@ def test_tables_of_an_older_optuna_are_refused_and_stay(tmp_path: Path, statemen
     assert path.read_bytes() == before
 
 
+@pytest.mark.slow
 def test_not_one_study_is_refused(tmp_path: Path, samples: Path) -> None:
     two = sqlite_at(tmp_path / "two.db", "a", "b")
     with pytest.raises(ConfigError, match=r"two\.db: has 2 studies; name the one to write to with --study"):

@@ -46,6 +46,7 @@ def test_jobs_are_runs_and_the_rest_is_accounted_for(data: Path, tmp_path: Path)
     assert set(frame["status"]) == {"accounted", "shared", "unallocated"} and frame["gpu_s"].sum() == table.total.gpu_s
 
 
+@pytest.mark.slow
 def test_the_report_shows_the_map_and_names_what_was_assumed(data: Path, tmp_path: Path) -> None:
     table = fleet(data, tmp_path / "out", scheduler_jobs=tmp_path / "sacct.txt", timezone="UTC")
     page = table.save(tmp_path / "fleet.html").read_text(encoding="utf-8")
@@ -107,6 +108,7 @@ def test_jobs_need_a_data_set(tmp_path: Path, data: Path) -> None:
         fleet(tmp_path / "runs", tmp_path / "out", scheduler_jobs=tmp_path / "sacct.txt")
 
 
+@pytest.mark.slow
 def test_the_command_line(
     data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -289,6 +289,7 @@ def test_rows_that_name_no_gpu_are_counted_and_are_no_gpu(tmp_path: Path) -> Non
     assert any("60 x row that names no GPU" in note for note in made.about.notes)
 
 
+@pytest.mark.slow
 @given(
     st.lists(
         st.tuples(

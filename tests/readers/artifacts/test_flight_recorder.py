@@ -70,6 +70,7 @@ def test_a_dump_in_miniature(tmp_path: Path) -> None:
     assert row["time"] == pd.Timestamp("2024-08-29 21:54:51.423291", tz="UTC")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name", ["nccl_trace_rank_12", "trace_12.json", "rank12.json.gz", "12.json", "comm-Rank-12.pkl.json"]
 )
@@ -155,6 +156,7 @@ def test_a_cut_dump_is_not_read_in_part(tmp_path: Path, text: str) -> None:
         read(written(tmp_path, text))
 
 
+@pytest.mark.slow
 def test_cut_anywhere_or_changed_at_random_it_is_read_or_refused_in_one_sentence(tmp_path: Path) -> None:
     data, chance = json.dumps(DUMP.as_json()).encode(), random.Random(1)
     for turn in range(120):

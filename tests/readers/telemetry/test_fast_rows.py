@@ -41,6 +41,7 @@ def same(short: fast_rows.FastRows, long: pd.DataFrame) -> None:
         np.testing.assert_array_equal(values, long[name].to_numpy()[short.rows].astype(values.dtype), err_msg=name)
 
 
+@pytest.mark.slow
 @given(logs())
 @settings(deadline=None, max_examples=80)
 def test_both_ways_agree_on_random_logs(log: tuple[str, pd.DataFrame]) -> None:

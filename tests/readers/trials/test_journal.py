@@ -190,6 +190,7 @@ def test_what_optuna_writes_now(tmp_path: Path) -> None:
     assert out.trials["worker"].notna().all()
 
 
+@pytest.mark.slow
 def test_a_journal_is_read_while_it_grows(tmp_path: Path) -> None:
     """Any prefix of the file reads as the operations whose lines are complete."""
     operations = [create(), *(op for i in range(4) for op in (begin(), report(i, 0, 1.0), end(i)))]

@@ -44,6 +44,7 @@ def test_a_file_of_an_old_optuna_reads_as_it_reads_it(version: str, tmp_path: Pa
     as_read(version, "sqlite", f"sqlite:///{tmp_path / 'o.db'}")
 
 
+@pytest.mark.slow
 @pytest.mark.server
 @pytest.mark.parametrize("version", VERSIONS)
 def test_a_server_of_an_old_optuna_reads_as_it_reads_it(version: str, fresh_server_urls: tuple[str, str]) -> None:

@@ -55,6 +55,7 @@ def expected() -> tuple[pd.DataFrame, pd.DataFrame]:
     return out.trials.drop(columns="study"), out.reports.drop(columns="study")
 
 
+@pytest.mark.slow
 def test_the_tables_of_a_database_server(url: str) -> None:
     with storage_at(url) as storage:
         study = write_study(storage, "one", TRIALS)
@@ -87,6 +88,7 @@ def only(way: str, patch: pytest.MonkeyPatch) -> None:
         patch.setattr(optuna_server, "as_arrays", lambda *_: None)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", WAYS)
 def test_any_text_comes_through(url: str, way: str, as_they_are: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     """Many rows as one answer, or row by row."""
@@ -128,6 +130,7 @@ def as_they_are(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 VALUES = [0.1 + 0.2, 5e-324, 1.7976931348623157e308, -0.0, 0.0, -1e-7, 1 / 3, float("nan"), INF, -INF]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("stretch", [1, 7, 16384])
 def test_every_bit_of_a_number_comes_through(
     url: str, as_they_are: list[str], monkeypatch: pytest.MonkeyPatch, stretch: int
@@ -237,6 +240,7 @@ def narrow(url: str, patch: pytest.MonkeyPatch) -> None:
     patch.setattr(postgres_columns, "_answer", lambda at, sql: answer(at, sql.replace("SELECT COUNT(*),", refuse, 1)))
 
 
+@pytest.mark.slow
 def test_an_answer_too_long_for_the_server_is_asked_for_in_halves(
     url: str, as_they_are: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -304,6 +308,7 @@ def test_the_transaction_is_read_only_and_sees_one_state(url: str) -> None:
                 connection.exec_driver_sql("DELETE FROM trials")
 
 
+@pytest.mark.slow
 def test_a_writer_at_work(url: str) -> None:
     with storage_at(url) as storage:
         study = write_study(storage, "busy", [frozen(0)])

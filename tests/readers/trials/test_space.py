@@ -7,6 +7,7 @@ from pathlib import Path
 
 import optuna
 import pandas as pd
+import pytest
 from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution, distribution_to_json
 
 import gpudiag as gd
@@ -50,6 +51,7 @@ def test_distributions_of_old_versions() -> None:
     }
 
 
+@pytest.mark.slow
 def test_a_study_file_and_its_study_declare_the_same(tmp_path: Path) -> None:
     study = optuna.create_study(study_name="s", storage=f"sqlite:///{tmp_path / 'optuna.db'}")
     for _ in range(3):

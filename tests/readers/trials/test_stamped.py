@@ -44,6 +44,7 @@ def test_without_timestamps_nothing_changes() -> None:
     assert apply_timestamps(frame, known) == (frame, known, ())
 
 
+@pytest.mark.slow
 @settings(max_examples=40, deadline=None)
 @given(st.integers(-56, 56), st.sets(st.integers(0, 9), min_size=1))
 def test_trials_without_timestamps_follow_those_with(quarters: int, stamped: set[int]) -> None:

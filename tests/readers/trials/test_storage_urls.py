@@ -43,6 +43,7 @@ def test_what_is_a_url(text: str, expected: bool) -> None:
     assert is_url(Path(text)) is False
 
 
+@pytest.mark.slow
 def test_sqlite_urls(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = sqlite_study(tmp_path / "o.db", frozen(0))
     monkeypatch.chdir(tmp_path)
