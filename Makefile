@@ -1,6 +1,6 @@
 # make report    set up and write the sample report
 # make test      set up and run the tests, but for the slow ones
-# make test-slow the slow tests, a third of the cases of those that have many
+# make test-slow the slow tests, a fifth of the cases of those that have many
 # make test-all  every test with every case
 # make check     formatting, types, architecture
 # make ci        everything that CI runs
@@ -53,7 +53,7 @@ report: $(READY)
 test test-slow test-all test-mcp: export OPENBLAS_NUM_THREADS = 1  # two workers on two cores: threads of theirs would wait for cores
 
 test: $(READY)
-	@$(BIN)/python -m pytest -q -n 2 --dist worksteal -m "not slow" $(ARGS)
+	@$(BIN)/python -m pytest -q -n 2 --dist worksteal --durations=20 -m "not slow" $(ARGS)
 
 check: $(READY)
 	@$(BIN)/ruff check .
@@ -100,8 +100,8 @@ schemas: $(READY)
 gallery: $(READY)
 	@$(BIN)/python docs/gallery.py
 
-test-slow: $(READY)
-	@$(BIN)/python -m pytest -q -n 2 --dist worksteal -m "slow" $(ARGS)
+test-slow: $(READY)  # of three workers one mostly waits: for a browser, a server or a command
+	@$(BIN)/python -m pytest -q -n 3 --dist worksteal --durations=20 -m "slow" $(ARGS)
 
 test-all: $(READY)
 	@$(BIN)/python -m pytest -q -n 2 --dist worksteal $(ARGS)
