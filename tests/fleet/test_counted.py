@@ -20,6 +20,8 @@ from gpudiag.fleets.table import FleetTable
 from gpudiag.report.fleet.document import Recording, RunRow
 from gpudiag.report.fleet.headline import headline
 
+pytestmark = pytest.mark.usefixtures("warm")
+
 UUID = "GPU-11111111-2222-3333-4444-555555555555"
 
 

@@ -21,6 +21,8 @@ from gpudiag.fleets.row import from_plain, to_plain
 from gpudiag.fleets.worker import diagnosed
 from gpudiag.report.fleet.document import CELLS, RunRow
 
+pytestmark = pytest.mark.usefixtures("warm")
+
 NAMES = ("tiny-batch-laptop", "idle-second-gpu/baseline", "starved-input-pipeline/before")
 
 

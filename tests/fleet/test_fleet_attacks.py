@@ -16,6 +16,8 @@ from gpudiag.fleets.kept import FleetFolder
 from gpudiag.fleets.table import FleetTable
 from gpudiag.report.fleet.document import CELLS, RunRow
 
+pytestmark = pytest.mark.usefixtures("warm")
+
 
 def log(start: str = "2026-03-01 10:00", n: int = 300, util: int = 90) -> str:
     times = pd.date_range(start, periods=n, freq="s")

@@ -15,6 +15,8 @@ from gpudiag.fleets.money import at_price
 from gpudiag.fleets.row import without_gpu_time
 from gpudiag.fleets.table import FleetTable
 
+pytestmark = pytest.mark.usefixtures("warm")
+
 
 @pytest.mark.slow
 def test_each_run_costs_its_own_price_or_that_of_the_fleet(tmp_path: Path) -> None:

@@ -11,6 +11,8 @@ from gpudiag.fleets.fleet import fleet
 from gpudiag.fleets.gpu_slots import n_slots
 from gpudiag.load import load_run
 
+pytestmark = pytest.mark.usefixtures("warm")
+
 A, B, C = (f"GPU-{letter * 8}-0000-0000-0000-000000000000" for letter in "abc")
 Board = tuple[int, str, int, int]
 """Its number and uuid, and the first and last minute of its samples."""

@@ -12,6 +12,8 @@ from test_counted import logged
 
 from gpudiag.fleets.fleet import fleet
 
+pytestmark = pytest.mark.usefixtures("warm")
+
 TOML = """user = "ann"
 project = "moon"
 timezone = "Asia/Taipei"
