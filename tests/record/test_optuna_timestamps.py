@@ -238,9 +238,7 @@ def test_a_search_of_several_processes_recorded_and_loaded(tmp_path: Path) -> No
     )
     assert measure_attribution(run).n_trials == 18
     assert {"command_start", "command_end"} <= set(run.events["kind"])
-    report = tmp_path.parent / f"{tmp_path.name}-report"
-    subprocess.run([sys.executable, "-m", "gpudiag", "report", "--full", str(tmp_path), "-o", str(report)], check=True)
-    text = (report / "report.md").read_text(encoding="utf-8")
+    text = gd.diagnose(run).to_markdown()
     assert "18 of 18 trials carry gpudiag's timestamps" in text and "(assumed" not in text
 
 
