@@ -73,12 +73,23 @@ def _while_busy(run: Run) -> pd.DataFrame:
     names = {"sm_clock_mhz": "busy_clock_mhz", "power_w": "busy_power_w"}
     have = [name for name in names if name in run.gpu]
     samples = cells(run, "util_pct", *have)
-    gpus = [gpu for gpu, _ in slices(samples)]
-    busy = samples[samples["util_pct"] >= BUSY_PCT].groupby("gpu", sort=False)
-    out = pd.DataFrame({"busy_s": busy["weight_s"].sum().reindex(gpus, fill_value=0.0)})
-    for name, said in names.items():
-        out[said] = busy[name].median() if name in have else math.nan
-    return out
+    columns = {name: samples[name].to_numpy(float) for name in ("util_pct", "weight_s", *have)}
+    rows = {gpu: _busy({name: values[own] for name, values in columns.items()}) for gpu, own in slices(samples)}
+    out = pd.DataFrame.from_dict(rows, orient="index", columns=["busy_s", *have]).rename_axis("gpu")
+    return out.reindex(columns=["busy_s", *names]).rename(columns=names)
+
+
+def _busy(samples: dict[str, np.ndarray]) -> dict[str, float]:
+    """Seconds at 50 % or more of one GPU, and the medians of the other columns then."""
+    at = samples.pop("util_pct") >= BUSY_PCT
+    weight = pd.Series(samples.pop("weight_s")[at])
+    busy_s = weight.groupby(np.zeros(len(weight), np.int8)).sum().sum()  # of one group: with compensation
+    return {"busy_s": float(busy_s)} | {name: _median(values[at]) for name, values in samples.items()}
+
+
+def _median(values: np.ndarray) -> float:
+    known = values[~np.isnan(values)]
+    return float(np.median(known)) if len(known) else math.nan
 
 
 def _to_peers(values: pd.Series, names: pd.Series) -> pd.Series:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
 import pandas as pd
 
 from gpudiag.errors import NotMeasurable
@@ -20,7 +21,7 @@ from gpudiag.measures.sampling import (
     coverage_pct,
     expected_window,
     gpu_order,
-    of_its_gpu,
+    slices,
 )
 from gpudiag.run import Run
 
@@ -107,12 +108,18 @@ def possible_readings(samples: pd.DataFrame, run: Run) -> tuple[pd.DataFrame, pd
     """The samples without those above the total that the same log states, and how many those are per GPU."""
     if "mem_total_mib" not in run.gpu:
         return samples, pd.Series(dtype="int64")
-    totals = {gpu: part["mem_total_mib"].max() for gpu, part in by_gpu(cells(run, "mem_total_mib"))}
-    above = samples["mem_used_mib"] > of_its_gpu(samples, pd.Series(totals, dtype=float))
-    counts = above.groupby(samples["gpu"]).sum().astype("int64")
+    known = cells(run, "mem_total_mib")
+    total = known["mem_total_mib"].to_numpy()
+    totals = {gpu: total[own].max() for gpu, own in slices(known)}
+    used, above = samples["mem_used_mib"].to_numpy(), np.zeros(len(samples), bool)
+    counts = {}
+    for gpu, own in slices(samples):
+        np.greater(used[own], totals.get(gpu, math.nan), out=above[own])
+        counts[gpu] = int(np.count_nonzero(above[own]))
+    rejected = pd.Series(counts, dtype="int64")
     if not above.any():
-        return samples, counts
-    return cells_of(samples.loc[~above, ["gpu", "time", "mem_used_mib"]], "mem_used_mib"), counts
+        return samples, rejected
+    return cells_of(samples.loc[~above, ["gpu", "time", "mem_used_mib"]], "mem_used_mib"), rejected
 
 
 def _one_gpu(part: pd.DataFrame, total_mib: float) -> dict[str, object]:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
+import numpy as np
+
 from gpudiag.errors import NotMeasurable
 from gpudiag.facts import Fact, fact
 from gpudiag.hardware import find_board
@@ -15,6 +17,7 @@ from gpudiag.measures._time.weighted import weighted_mean
 from gpudiag.measures._time.work import beside_work, work_by_gpu
 from gpudiag.measures.base import Profile
 from gpudiag.measures.feed import meant_to_work
+from gpudiag.measures.sampling import rows_by_gpu
 from gpudiag.run import Run
 from gpudiag.schema import UNUSED_PCT
 from gpudiag.statement import NOTHING, Statement
@@ -111,8 +114,8 @@ def _used(run: Run) -> list[str]:
     """GPUs of the telemetry that did anything; all of them where their utilization is unknown."""
     if "util_pct" not in run.gpu:
         return [str(gpu) for gpu in run.gpu["gpu"].dropna().unique()]
-    most = run.gpu.groupby("gpu")["util_pct"].max()
-    return [str(gpu) for gpu in most.index[most > UNUSED_PCT]]
+    util = run.gpu["util_pct"].to_numpy(float)
+    return [gpu for gpu, own in sorted(rows_by_gpu(run).items()) if np.fmax.reduce(util[own]) > UNUSED_PCT]
 
 
 def _flops_per_token(parameters: float, trained: float, *, sharded: bool) -> tuple[float, float]:

@@ -104,8 +104,10 @@ class PowerProfile(Profile, topic="power"):
 
 def power_cells(run: Run, *columns: str) -> pd.DataFrame:
     """:func:`cells` of the readings of power above 0 W, with ``columns``: 0 W is a sensor without a value."""
-    above = run.gpu["power_w"] > 0
-    return cells(run, "power_w", *columns) if above.all() else cells_of(run.gpu[above], "power_w", *columns)
+    above = (run.gpu["power_w"] > 0).to_numpy()
+    if above.all():
+        return cells(run, "power_w", *columns)
+    return cells_of(run.gpu.loc[above, ["gpu", "time", "power_w", *columns]], "power_w", *columns)
 
 
 def measure_power(run: Run) -> PowerProfile:
@@ -118,14 +120,14 @@ def measure_power(run: Run) -> PowerProfile:
     boards = gpu_boards(run)
     factor = np.where(boards["averaged_sensor"] == True, AVERAGED_LIMIT, INSTANT_LIMIT)  # noqa: E712 - NaN is unknown
     boards["plausible_w"] = boards["limit_w"] * factor
-    samples["limit_w"] = of_its_gpu(samples, boards["limit_w"])
-    samples["rejected"] = samples["power_w"] > of_its_gpu(samples, boards["plausible_w"])
     coverage = coverage_pct(samples, expected_window(run, samples))
     of_board, arrays = boards.to_dict("index"), {name: samples[name].to_numpy() for name in ARRAYS}
     arrays["time_us"] = microseconds(samples["time"])
-    rows = {}
+    rows, bad = {}, np.zeros(len(samples), bool)
     for gpu, own in slices(samples):
-        rows[gpu] = _one_gpu({name: column[own] for name, column in arrays.items()}, samples.iloc[own], of_board[gpu])
+        np.greater(arrays["power_w"][own], of_board[gpu]["plausible_w"], out=bad[own])
+        columns = {name: column[own] for name, column in arrays.items()} | {"rejected": bad[own]}
+        rows[gpu] = _one_gpu(columns, samples.iloc[own], of_board[gpu])
         rows[gpu]["coverage_pct"] = coverage[gpu]
     everyone = gpu_order(run.gpu["gpu"].dropna().unique())
     per_gpu = pd.DataFrame.from_dict(rows, orient="index").reindex(everyone).rename_axis("gpu")
@@ -136,11 +138,12 @@ def measure_power(run: Run) -> PowerProfile:
     per_gpu["energy_kwh"] = counted.fillna(per_gpu["energy_kwh"])
     described = boards[["limit_w", "limit_source", "board", "laptop", "averaged_sensor", "note", "plausible_w"]]
     per_gpu = per_gpu.join(described.rename(columns={"note": "board_note"}))
-    rejected = samples.loc[samples["rejected"], ["gpu", "time", "power_w", "limit_w"]].reset_index(drop=True)
+    rejected = samples.loc[bad, ["gpu", "time", "power_w"]].reset_index(drop=True)
+    rejected["limit_w"] = of_its_gpu(rejected, boards["limit_w"])
     return PowerProfile(
         per_gpu=per_gpu,
         rejected=rejected,
-        load=_load(samples, boards["limit_w"]),
+        load=_load(samples[~bad] if bad.any() else samples, boards["limit_w"]),
         energy_kwh=float(per_gpu["energy_kwh"].sum()),
         n_rejected=len(rejected),
         coverage_pct=float(min(coverage.values())),
@@ -148,9 +151,11 @@ def measure_power(run: Run) -> PowerProfile:
 
 
 def _load(samples: pd.DataFrame, limit_w: pd.Series) -> pd.DataFrame:
-    """Time by utilization and share of the power limit; empty where utilization was not recorded."""
+    """Time by utilization and share of the power limit of samples that are plausible; empty where utilization was not
+    recorded.
+    """
     parts = []
-    samples = samples[~samples["rejected"]] if "util_pct" in samples else samples.iloc[:0]
+    samples = samples if "util_pct" in samples else samples.iloc[:0]
     names = ("util_pct", "power_w", "weight_s")
     columns = [samples[name].to_numpy(float) for name in names] if len(samples) else []
     limits = limit_w.to_dict()
@@ -177,7 +182,7 @@ def _load(samples: pd.DataFrame, limit_w: pd.Series) -> pd.DataFrame:
     )
 
 
-ARRAYS = ("power_w", "weight_s", "rejected", "start_us", "end_us")
+ARRAYS = ("power_w", "weight_s", "start_us", "end_us")
 
 
 def _one_gpu(own: dict[str, np.ndarray], part: pd.DataFrame, board: Mapping[Any, Any]) -> dict[str, object]:
@@ -244,7 +249,8 @@ def _temperature(run: Run) -> pd.DataFrame:
     names = ["mean_temp_c", "max_temp_c"]
     if "temp_c" not in run.gpu:
         return pd.DataFrame(columns=names, dtype=float)
-    known = cells_of(run.gpu[(run.gpu["temp_c"] > 0) & (run.gpu["temp_c"] <= 110)], "temp_c")
+    good = ((run.gpu["temp_c"] > 0) & (run.gpu["temp_c"] <= 110)).to_numpy()
+    known = cells(run, "temp_c") if good.all() else cells_of(run.gpu.loc[good, ["gpu", "time", "temp_c"]], "temp_c")
     temp, weight = known["temp_c"].to_numpy(float), known["weight_s"].to_numpy()
     rows = {gpu: (weighted_mean(temp[own], weight[own]), temp[own].max()) for gpu, own in slices(known)}
     return pd.DataFrame.from_dict(rows, orient="index", columns=names)

@@ -11,7 +11,7 @@ import pandas as pd
 from gpudiag.facts import Column, Fact, Row, Rows, column, fact, table_of
 from gpudiag.measures._time.microseconds import SECOND_US
 from gpudiag.measures.base import Profile, need_gpu
-from gpudiag.measures.sampling import by_gpu, cells
+from gpudiag.measures.sampling import by_gpu, cells, rows_by_gpu, slices
 from gpudiag.run import Run
 from gpudiag.schema import BUSY_PCT, IDLE_PCT
 
@@ -128,19 +128,21 @@ def _stuck_s(part: pd.DataFrame, util: np.ndarray) -> float:
 
 def _constants(run: Run) -> tuple[pd.DataFrame, int]:
     """The columns that stood still, and how many were looked at."""
-    rows: list[tuple[str, str, str | None, pd.Series]] = []
+    rows: list[tuple[str, str, str | None, np.ndarray]] = []
     if "util_pct" in run.gpu:
         known = cells(run, "util_pct", *(name for name in MOVING if name in run.gpu))
-        for gpu, part in by_gpu(known):
-            both = min((part["util_pct"] < IDLE_PCT).mean(), (part["util_pct"] >= BUSY_PCT).mean()) >= MIN_SHARE
-            rows += [("gpu", name, gpu, part[name]) for name in MOVING if name in part and both]
+        columns = {name: known[name].to_numpy(float) for name in MOVING if name in known}
+        util = known["util_pct"].to_numpy(float)
+        for gpu, own in slices(known):
+            both = min((util[own] < IDLE_PCT).mean(), (util[own] >= BUSY_PCT).mean()) >= MIN_SHARE
+            rows += [("gpu", name, gpu, values[own]) for name, values in columns.items() if both]
     host = run.host.drop_duplicates("time")
-    rows += [("host", name, None, host[name]) for name in HOST if name in host]
-    judged = [row for row in rows if row[3].notna().sum() >= MIN_SAMPLES]
+    rows += [("host", name, None, host[name].to_numpy(float)) for name in HOST if name in host]
+    judged = [row for row in rows if np.count_nonzero(~np.isnan(row[3])) >= MIN_SAMPLES]
     found = [
-        (table, name, gpu, float(values.dropna().iloc[0]))
+        (table, name, gpu, float(np.fmin.reduce(values)))
         for table, name, gpu, values in judged
-        if values.min() == values.max()
+        if np.fmin.reduce(values) == np.fmax.reduce(values)
     ]
     return pd.DataFrame(found, columns=["table", "column", "gpu", "value"]), len(judged)
 
@@ -155,7 +157,8 @@ def _mixed(run: Run) -> pd.DataFrame:
             shared = listed.dropna(subset=[name]).groupby(name)["gpu"].agg(lambda g: sorted(set(map(str, g))))
             rows += [(", ".join(owners), Mix.SHARED.value, name, 1) for owners in shared if len(owners) > 1]
     if "mem_total_mib" in run.gpu:
-        totals = run.gpu.groupby("gpu")["mem_total_mib"].agg(["min", "max", "nunique"])
-        changed = totals.loc[totals["max"] > 1.02 * totals["min"], "nunique"]
-        rows += [(str(gpu), Mix.TOTAL.value, "mem_total_mib", int(n)) for gpu, n in changed.items()]
+        total = run.gpu["mem_total_mib"].to_numpy(float)
+        for gpu, own in sorted(rows_by_gpu(run).items()):
+            if np.fmax.reduce(total[own]) > 1.02 * np.fmin.reduce(total[own]):
+                rows.append((gpu, Mix.TOTAL.value, "mem_total_mib", pd.Series(total[own]).nunique()))
     return pd.DataFrame(rows, columns=["gpu", "kind", "name", "n"])

@@ -7,6 +7,7 @@ mean and a gap is never bridged. Observed time is the sum of weights; the rest i
 
 from __future__ import annotations
 
+import math
 from bisect import bisect_left
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -24,7 +25,7 @@ from gpudiag.measures._time.trial_intervals import intervals_of
 from gpudiag.measures.base import Profile, need_gpu
 from gpudiag.memo import memoized
 from gpudiag.run import Run
-from gpudiag.schema import GPU, gpu_index, in_range, text_dtype
+from gpudiag.schema import GPU, ColumnSpec, gpu_index, in_range, text_dtype
 
 CAP_PERIODS = 3
 MIN_CAP_S = 3.0
@@ -122,10 +123,15 @@ def cell_borders(time_us: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         return time_us.copy(), time_us.copy()
     step = np.diff(time_us)
     period = int(np.median(step))
-    reach = np.minimum(step, _cap_us(period))
-    right = reach // 2
-    edge = [period // 2]
-    return time_us - np.concatenate([edge, reach - right]), time_us + np.concatenate([right, edge])
+    left = np.minimum(step, _cap_us(period), out=step)
+    right = left // 2
+    left -= right
+    start, end = time_us.copy(), time_us.copy()
+    start[1:] -= left
+    end[:-1] += right
+    start[0] -= period // 2
+    end[-1] += period // 2
+    return start, end
 
 
 def longest_period_s(times_us: Iterable[np.ndarray]) -> float:
@@ -161,14 +167,15 @@ def cells_of(gpu: pd.DataFrame, *columns: str) -> pd.DataFrame:
 
 
 def _cells(gpu: pd.DataFrame, base: _KnownRows, columns: tuple[str, ...]) -> pd.DataFrame:
-    known = base.known
-    if columns:
-        first = gpu[columns[0]]
-        known = known & (first.notna() & in_range(first, GPU[columns[0]])).to_numpy()
-    if base.cells is not None and known.all():
+    whole = not columns or _all_in_range(gpu[columns[0]], GPU[columns[0]])
+    if base.cells is not None and whole:
         cells_of = dict(zip(("start_us", "end_us", "weight_s"), base.cells, strict=True))
         data = {"gpu": gpu["gpu"].array, "time": gpu["time"].array, **cells_of, **{c: gpu[c].array for c in columns}}
         return pd.DataFrame(data, copy=False)
+    known = base.known
+    if not whole:
+        first = gpu[columns[0]]
+        known = known & (first.notna() & in_range(first, GPU[columns[0]])).to_numpy()
     rows = gpu.loc[:, ["gpu", "time", *columns]]
     at = np.flatnonzero(known)
     code, time = base.code[at], base.time_us[at]
@@ -183,6 +190,16 @@ def _cells(gpu: pd.DataFrame, base: _KnownRows, columns: tuple[str, ...]) -> pd.
     for place, (name, values) in enumerate(zip(("start_us", "end_us", "weight_s"), _cells_of(code, time), strict=True)):
         out.insert(2 + place, name, values)
     return out
+
+
+def _all_in_range(values: pd.Series, column: ColumnSpec) -> bool:
+    """True if every value is known and within the column's range, told without a mask of all rows."""
+    if values.dtype != float or not len(values):
+        return False
+    numbers = values.to_numpy()
+    low = -math.inf if column.low is None else column.low
+    high = math.inf if column.high is None else column.high
+    return bool(numbers.min() >= low and numbers.max() <= high)  # both are NaN where one is
 
 
 @dataclass(frozen=True, eq=False)
@@ -215,11 +232,12 @@ def _base(gpu: pd.DataFrame) -> _KnownRows:
 
 def _cells_of(code: np.ndarray, time: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Left and right border and weight of samples sorted by GPU and time."""
-    start, end = np.empty_like(time), np.empty_like(time)
-    edges = [0, *(np.flatnonzero(np.diff(code)) + 1).tolist(), len(code)]
+    start, end, weight_s = np.empty_like(time), np.empty_like(time), np.empty(len(time))
+    edges = [0, *(np.flatnonzero(code[1:] != code[:-1]) + 1).tolist(), len(code)]
     for low, high in pairwise(edges):
-        start[low:high], end[low:high] = cell_borders(time[low:high])
-    return start, end, (end - start) / SECOND_US
+        left, right = cell_borders(time[low:high])
+        start[low:high], end[low:high], weight_s[low:high] = left, right, (right - left) / SECOND_US
+    return start, end, weight_s
 
 
 def by_gpu(samples: pd.DataFrame) -> list[tuple[str, pd.DataFrame]]:
@@ -232,6 +250,22 @@ def slices(samples: pd.DataFrame) -> list[tuple[str, slice]]:
     edges = _edges(samples["gpu"])
     labels = samples["gpu"].iloc[edges[:-1]].tolist()
     return [(str(gpu), slice(low, high)) for gpu, (low, high) in zip(labels, pairwise(edges), strict=True)]
+
+
+@memoized
+def rows_by_gpu(run: Run) -> dict[str, slice | np.ndarray]:
+    """Where the rows of each GPU of the telemetry stand, also those without a time, in order; a slice where they stand
+    together.
+    """
+    code = _base_of(run).code
+    edges = [0, *(np.flatnonzero(code[1:] != code[:-1]) + 1).tolist(), len(code)] if len(code) else [0]
+    runs: dict[int, slice | np.ndarray] = {}
+    for low, high in pairwise(edges):
+        runs[int(code[low])] = slice(low, high)
+    if len(runs) < len(edges) - 1:
+        runs = {int(one): np.flatnonzero(code == one) for one in np.unique(code)}
+    names = gpu_order(run.gpu["gpu"].dropna().unique())
+    return {names[one]: runs[one] for one in sorted(runs) if one >= 0}
 
 
 def of_its_gpu(samples: pd.DataFrame, per_gpu: pd.Series) -> np.ndarray:
@@ -291,9 +325,16 @@ def coverage_pct(samples: pd.DataFrame, window: tuple[int, int]) -> dict[str, fl
     if not edges:
         return {}
     labels = samples["gpu"].iloc[edges[:-1]].astype(str)
-    inside = np.minimum(samples["end_us"].to_numpy(), high) - np.maximum(samples["start_us"].to_numpy(), low)
-    seen = np.add.reduceat(np.maximum(inside, 0), edges[:-1]).tolist()
+    start, end = samples["start_us"].to_numpy(), samples["end_us"].to_numpy()
+    seen = [_seen_us(start[own], end[own], window) for own in map(slice, edges[:-1], edges[1:])]
     return {gpu: 100 * us / (high - low) if high > low else float("nan") for gpu, us in zip(labels, seen, strict=True)}
+
+
+def _seen_us(start_us: np.ndarray, end_us: np.ndarray, window: tuple[int, int]) -> int:
+    """Time of cells within a window, which most of them are."""
+    inside = np.minimum(end_us, window[1])
+    inside -= np.maximum(start_us, window[0])
+    return int(np.maximum(inside, 0, out=inside).sum())
 
 
 def _cap_us(period_us: int) -> int:

@@ -89,19 +89,20 @@ def _segments(work: WorkSamples, period: Period | None) -> tuple[list[Level], fl
     worked = float(weight.sum())
     step = float(np.median(np.diff(work.time_us))) / SECOND_US
     block_s = max(MIN_BLOCK_S, worked / MAX_BLOCKS, MIN_BLOCK_SAMPLES * step, period.period_s if period else 0.0)
+    util, time_us = work.util_pct[at], work.time_us[at]
     block = (np.cumsum(weight) - weight / 2) // block_s
     if not len(at) or block[-1] < 2 * MIN_SEGMENT:
         return [], block_s
     number = block.astype(np.int64)
     total = np.bincount(number, weight)
-    mean = np.bincount(number, weight * work.util_pct[at]) / np.where(total > 0, total, np.nan)
+    mean = np.bincount(number, weight * util) / np.where(total > 0, total, np.nan)
     filled = np.flatnonzero(total > block_s / 2)
     cuts = [0, *change_points(mean[filled], MIN_SEGMENT), len(filled)]
     rows = []
     for low, high in itertools.pairwise(cuts):
         own = np.flatnonzero((number >= filled[low]) & (number <= filled[high - 1]))
-        value = weighted_mean(work.util_pct[at][own], weight[own])
-        rows.append((work.time_us[at][own[0]], work.time_us[at][own[-1]], value, float(weight[own].sum())))
+        value = weighted_mean(util[own], weight[own])
+        rows.append((time_us[own[0]], time_us[own[-1]], value, float(weight[own].sum())))
     return rows, block_s
 
 

@@ -206,8 +206,15 @@ def _weight_in_trials(run: Run, samples: pd.DataFrame) -> np.ndarray:
     knots = np.column_stack([left, right]).ravel()
     busy = np.column_stack([np.zeros(len(left)), right - left]).ravel().cumsum()
     origin = knots[0]
-    at_end = np.interp(samples["end_us"] - origin, knots - origin, busy)
-    return np.asarray(at_end - np.interp(samples["start_us"] - origin, knots - origin, busy)) / 1e6
+    start_us, end_us = samples["start_us"].to_numpy(), samples["end_us"].to_numpy()
+    weight = np.empty(len(samples))
+    for _, own in slices(samples):
+        at_start = np.interp(start_us[own] - origin, knots - origin, busy)
+        at_end = np.append(at_start[1:], np.nan)
+        alone = np.flatnonzero(np.append(start_us[own][1:] != end_us[own][:-1], True))  # elsewhere a cell begins there
+        at_end[alone] = np.interp(end_us[own][alone] - origin, knots - origin, busy)
+        weight[own] = (at_end - at_start) / 1e6
+    return weight
 
 
 def _memory_at_baseline(run: Run) -> dict[str, bool]:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
 import pandas as pd
 
 from gpudiag.hardware import Board, find_board
 from gpudiag.manifest import GpuOverride
-from gpudiag.measures.sampling import gpu_order
+from gpudiag.measures.sampling import gpu_order, rows_by_gpu
 from gpudiag.memo import memoized
 from gpudiag.run import Run
 from gpudiag.units import MIB_PER_GIB
@@ -26,7 +27,7 @@ def gpu_boards(run: Run) -> pd.DataFrame:
 
 @memoized
 def _boards(run: Run) -> pd.DataFrame:
-    logged = run.gpu.groupby("gpu")[[c for c in ("mem_total_mib", "power_limit_w") if c in run.gpu]].max()
+    logged = _greatest_logged(run)
     listed = run.gpus.drop_duplicates("gpu").set_index("gpu")
     rows = {}
     for gpu in gpu_order(run.gpu["gpu"].dropna().unique()):
@@ -49,6 +50,14 @@ def _boards(run: Run) -> pd.DataFrame:
             "limit_source": limit_source,
         }
     return pd.DataFrame.from_dict(rows, orient="index", columns=list(_COLUMNS)).rename_axis("gpu")
+
+
+def _greatest_logged(run: Run) -> pd.DataFrame:
+    """The greatest total and limit that the log has for each GPU."""
+    columns = {name: run.gpu[name].to_numpy(float) for name in ("mem_total_mib", "power_limit_w") if name in run.gpu}
+    rows = rows_by_gpu(run)
+    most = {name: [np.fmax.reduce(values[own]) for own in rows.values()] for name, values in columns.items()}
+    return pd.DataFrame(most, index=list(rows))
 
 
 _COLUMNS = (

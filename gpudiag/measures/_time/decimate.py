@@ -15,16 +15,22 @@ def decimate(frame: pd.DataFrame, time: str, value: str, max_points: int = 2000)
     line through the result has the envelope and the span of the whole series. Rows with an
     unknown value are dropped. ``max_points`` must be at least 4.
     """
-    known = frame[frame[value].notna()]
+    return frame.iloc[kept_rows(frame[time], frame[value].to_numpy(float), max_points)].reset_index(drop=True)
+
+
+def kept_rows(time: pd.Series, values: np.ndarray, max_points: int) -> np.ndarray:
+    """Places of the rows that :func:`decimate` keeps."""
+    known = np.flatnonzero(~np.isnan(values))
     if len(known) <= max_points:
-        return known.reset_index(drop=True)
-    values = known[value].to_numpy(float)
-    edges = np.flatnonzero(np.diff(time_bins(known[time], max_points), prepend=-1, append=-1)).tolist()
+        return known
+    if len(known) < len(values):
+        time, values = time.iloc[known], values[known]
+    edges = np.flatnonzero(np.diff(time_bins(time, max_points), prepend=-1, append=-1)).tolist()
     keep = {0, len(known) - 1}
     for low, high in pairwise(edges):
         part = values[low:high]
         keep |= {low + int(part.argmin()), high - 1 - int(part[::-1].argmax())}
-    return known.iloc[sorted(keep)].reset_index(drop=True)
+    return known[sorted(keep)]
 
 
 def time_bins(time: pd.Series, max_points: int) -> np.ndarray:

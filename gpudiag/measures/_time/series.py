@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from gpudiag.measures._time.decimate import decimate, time_bins
+from gpudiag.measures._time.decimate import kept_rows, time_bins
 from gpudiag.measures._time.microseconds import utc
 from gpudiag.measures.sampling import by_gpu
 
@@ -23,9 +23,9 @@ def series(samples: pd.DataFrame, value: str, mean: str) -> pd.DataFrame:
         return _undecimated(samples, value, mean)
     parts = []
     for gpu, part in gpus:
-        rows = part[["gpu", "time", value, "weight_s"]].assign(**{mean: _bin_mean(part, value)})
-        kept = decimate(rows, "time", value, MAX_POINTS)
-        parts.append(pd.concat([kept, _breaks(part, gpu)]).sort_values("time", kind="stable"))
+        at = kept_rows(part["time"], part[value].to_numpy(float), MAX_POINTS)
+        rows = part[["gpu", "time", value, "weight_s"]].iloc[at].assign(**{mean: _bin_mean(part, value, at)})
+        parts.append(pd.concat([rows, _breaks(part, gpu)]).sort_values("time", kind="stable"))
     return pd.concat(parts, ignore_index=True)[["gpu", "time", value, mean, "weight_s"]]
 
 
@@ -42,13 +42,14 @@ def _undecimated(samples: pd.DataFrame, value: str, mean: str) -> pd.DataFrame:
     return out.reset_index(drop=True)[["gpu", "time", value, mean, "weight_s"]]
 
 
-def _bin_mean(part: pd.DataFrame, value: str) -> np.ndarray:
+def _bin_mean(part: pd.DataFrame, value: str, at: np.ndarray) -> np.ndarray:
+    """The mean of the bin of each of these rows."""
     values, weight = part[value].to_numpy(float), part["weight_s"].to_numpy()
     if len(part) <= MAX_POINTS:
-        return values
+        return values[at]
     bins = time_bins(part["time"], MAX_POINTS)
     total = np.bincount(bins, weights=weight)
-    return (np.bincount(bins, weights=weight * values) / np.where(total > 0, total, np.nan))[bins]
+    return (np.bincount(bins, weights=weight * values) / np.where(total > 0, total, np.nan))[bins[at]]
 
 
 def _breaks(part: pd.DataFrame, gpu: str) -> pd.DataFrame:

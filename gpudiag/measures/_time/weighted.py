@@ -6,12 +6,26 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
+FEW_LEVELS = 1000
+"""Whole numbers up to this, or to the number of values, are counted, not sorted."""
+
 
 def weighted_sum(values: ArrayLike, weights: ArrayLike) -> float:
     """Sum of weight times value. NumPy's ``@`` would wait for threads of BLAS, a hundred times as long where others use
     the cores, and its last digits depend on how many there are.
     """
     return float(np.sum(np.multiply(values, weights, dtype=float)))
+
+
+def _by_level(value: np.ndarray, weight: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The values that occur, in order, and the weight of each."""
+    if value.min() >= 0 and value.max() <= max(FEW_LEVELS, len(value)):
+        whole = value.astype(np.intp)
+        if (whole == value).all():  # most samples are whole percents
+            levels = np.flatnonzero(np.bincount(whole))
+            return levels.astype(float), np.bincount(whole, weight)[levels]
+    code, levels = pd.factorize(value, sort=True, use_na_sentinel=False)
+    return levels, np.bincount(code, weight)
 
 
 def weighted_mean(values: ArrayLike, weights: ArrayLike) -> float:
@@ -37,8 +51,8 @@ def weighted_quantiles(values: ArrayLike, weights: ArrayLike, shares: ArrayLike)
     wanted = np.asarray(shares, float)
     if not weight.sum() > 0:
         return [float("nan")] * len(wanted)
-    code, levels = pd.factorize(value, sort=True, use_na_sentinel=False)  # most samples are whole percents
-    reached = np.cumsum(np.bincount(code, weight))
+    levels, held = _by_level(value, weight)
+    reached = np.cumsum(held)
     # The tolerance keeps a share that is met exactly from being missed.
     at = np.searchsorted(reached, wanted * reached[-1] * (1 - 1e-12))
     return [float(x) for x in levels[np.minimum(at, len(levels) - 1)]]

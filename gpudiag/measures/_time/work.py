@@ -12,7 +12,7 @@ from gpudiag.measures._time.gpu_time import gpu_time
 from gpudiag.measures._time.microseconds import SECOND_US, microseconds
 from gpudiag.measures._time.periodicity import Period, find_period
 from gpudiag.measures._time.timeline import FOREIGN, NO_TRIAL, STARTUP, TAIL, UNOBSERVED, WAITING, Samples, Timeline
-from gpudiag.measures.sampling import trials_window
+from gpudiag.measures.sampling import rows_by_gpu, trials_window
 from gpudiag.memo import memoized
 from gpudiag.run import Run
 from gpudiag.schema import IDLE_PCT
@@ -81,28 +81,32 @@ def beside_work(run: Run, works: dict[str, WorkSamples], names: Sequence[str]) -
     """For each GPU those columns of the telemetry that the run has, at its samples; NaN where unknown. ``works``: some
     of :func:`work_by_gpu`.
     """
-    columns = {name: run.gpu[name].to_numpy(float, na_value=np.nan) for name in names if name in run.gpu}
+    columns = {name: _numbers(run.gpu[name]) for name in names if name in run.gpu}
     rows = _rows_of_work(run) if columns else {}
     for gpu in works:
         yield {name: column[rows[gpu]] for name, column in columns.items()}
 
 
+def _numbers(values: pd.Series) -> np.ndarray:
+    return values.to_numpy() if values.dtype == float else values.to_numpy(float, na_value=np.nan)
+
+
 @memoized
 def _rows_of_work(run: Run) -> dict[str, slice | np.ndarray]:
     """By GPU the row of the telemetry that each sample of :func:`work_by_gpu` is of; a slice where they follow on."""
-    dated = np.flatnonzero(run.gpu["time"].notna().to_numpy())
-    time_us = np.zeros(len(run.gpu), np.int64)
-    time_us[dated] = microseconds(run.gpu["time"].iloc[dated])
-    code, gpus = pd.factorize(run.gpu["gpu"].iloc[dated])
-    order = dated[np.lexsort((dated, time_us[dated], code))]
-    edges = np.cumsum([0, *np.bincount(code[code >= 0], minlength=len(gpus))]) + np.count_nonzero(code < 0)
-    place = {str(gpu): order[low:high] for gpu, low, high in zip(gpus, edges[:-1], edges[1:], strict=True)}
-    works = work_by_gpu(run)
-    # Of several at one time the last.
-    return {
-        gpu: _as_slice(place[gpu][np.searchsorted(time_us[place[gpu]], work.time_us, "right") - 1])
-        for gpu, work in works.items()
-    }
+    time_us, rows = microseconds(run.gpu["time"]), rows_by_gpu(run)  # NaT is the least, and no sample has it
+    return {gpu: _rows_at(time_us, rows[gpu], work.time_us) for gpu, work in work_by_gpu(run).items()}
+
+
+def _rows_at(time_us: np.ndarray, rows: slice | np.ndarray, when_us: np.ndarray) -> slice | np.ndarray:
+    """Of the rows of a GPU those of some of its times; of several at one time the last."""
+    own = time_us[rows]
+    if isinstance(rows, slice):
+        if np.array_equal(own, when_us):
+            return rows
+        rows = np.arange(rows.start, rows.stop)
+    order = np.argsort(own, kind="stable")
+    return _as_slice(rows[order[np.searchsorted(own[order], when_us, "right") - 1]])
 
 
 def _as_slice(rows: np.ndarray) -> slice | np.ndarray:
