@@ -23,10 +23,11 @@ from read_trials import SIDES as STUDIES
 from rounds import in_turn
 
 TABLE = Path(__file__).with_name("check.csv")
-SAMPLE = Path(__file__).parents[1] / "data/samples/healthy"
+SAMPLES = Path(__file__).parents[1] / "data/samples"
+SAMPLE, SEARCH = SAMPLES / "healthy", SAMPLES / "hpo-aggressive-pruning"
 BAND = 1.5
 """Machines, and versions of the peers, differ by less; what is lost by mistake is mostly more."""
-ROUNDS = 3
+ROUNDS = 2
 LOAD = "import sys, gpudiag\nrun = gpudiag.load_run(sys.argv[1], timezone='Europe/Berlin')\n"
 DIAGNOSE = LOAD + "gpudiag.diagnose(run)\n"
 MANY_LOGS = """
@@ -59,8 +60,8 @@ def checks(folder: Path, study: str) -> list[Check]:
         Check("diagnose, a small run", [*tool, "diagnose", str(SAMPLE)], "imports", ["-c", "import pandas, polars"]),
         Check("--help", [*tool, "--help"], "imports", ["-c", "import typer, rich.table"]),
         Check(
-            "report without a notebook, a small run",
-            [*tool, "report", str(SAMPLE), "-o", str(folder / "out"), "--no-notebook"],
+            "reports of two small runs, no notebooks",
+            [*tool, "report", str(SAMPLE), str(SEARCH), "-o", str(folder / "out"), "--no-notebook"],
             "imports",
             ["-c", "import pandas, polars, matplotlib.pyplot, nbconvert, papermill"],
         ),
