@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
+from drawn import few_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from poolrun import CELLS as TRUE_CELLS
@@ -21,7 +22,7 @@ from gpudiag.run import Run
 from gpudiag.simulation import Foreign, Gpu, simulate
 
 NAN = float("nan")
-SOME = settings(max_examples=6, deadline=None)
+SOME = settings(max_examples=few_of(9), deadline=None)
 
 
 IN_TRIALS = ["startup_only", "tail_only", "waiting", "stalled"]

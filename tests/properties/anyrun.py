@@ -5,8 +5,6 @@ What hypothesis draws is a `Recipe`, short enough to read and to repeat: ``made(
 
 from __future__ import annotations
 
-import math
-import os
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
@@ -30,11 +28,6 @@ BASES = (*sorted(str(path.parent.relative_to(SAMPLES)) for path in SAMPLES.rglob
 MOST_ROWS = 300
 """Of a table: enough for every measure, few enough for many examples."""
 LENGTHS = (MOST_ROWS, 40, 7, 2, 1, 0)
-
-
-def few_of(examples: int) -> int:
-    """How many runs a slow test draws: a third in CI, which draws the same ones each time."""
-    return math.ceil(examples / 3) if os.environ.get("CI") else examples
 
 
 @dataclass(frozen=True)

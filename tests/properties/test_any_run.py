@@ -8,8 +8,9 @@ import asked
 import numpy as np
 import pandas as pd
 import pytest
-from anyrun import Recipe, few_of, made, recipes
+from anyrun import Recipe, made, recipes
 from asked import answer
+from drawn import few_of
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 

@@ -11,8 +11,9 @@ from typing import Any
 
 import pandas as pd
 import pytest
-from anyrun import Recipe, few_of, made, recipes, whole
+from anyrun import Recipe, made, recipes, whole
 from asked import answer
+from drawn import few_of
 from hypothesis import HealthCheck, Phase, given, settings
 
 from gpudiag.diagnosis import diagnose
