@@ -34,6 +34,13 @@ def pytest_configure(config: pytest.Config) -> None:
         config.add_cleanup(lambda: (os.environ.pop("GPUDIAG_TEST_REPORTS"), shutil.rmtree(folder)))
 
 
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """``make test-slow`` does not import the files, most of them, in which no test is marked slow."""
+    if config.getoption("markexpr") != "slow" or collection_path.suffix != ".py":
+        return None
+    return None if "mark.slow" in collection_path.read_text(encoding="utf-8") else True
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """``make test-slow`` runs a fifth of the cases of a test that is marked ``many``, the same ones each time."""
     if config.getoption("markexpr") != "slow":

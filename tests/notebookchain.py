@@ -1,4 +1,4 @@
-"""Notebooks on many inputs in one kernel, by papermill: starting a kernel takes longer than most of the runs."""
+"""Notebooks on many inputs in one kernel: starting a kernel takes longer than most of the runs."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import nbformat
-import papermill
+from nbclient import NotebookClient
 
 from gpudiag.report._notebook.copies import copy_all
 
@@ -37,7 +37,7 @@ def complaints(text: str) -> list[str]:
 def run_chain(asked: Mapping[str, Mapping[str, Path]], folder: Path) -> dict[tuple[str, str], Said]:
     """Run each notebook on those of its runs that have data for it, as `gpudiag lab` fills it in: by both their names.
 
-    Each finds nothing that one before it defined. Raises papermill's PapermillExecutionError where a cell fails.
+    Each finds nothing that one before it defined. Raises nbclient's CellExecutionError where a cell fails.
     """
     kernel = {"name": KERNEL, "display_name": KERNEL, "language": "python"}
     chain = nbformat.v4.new_notebook(metadata={"kernelspec": kernel})
@@ -51,10 +51,7 @@ def run_chain(asked: Mapping[str, Mapping[str, Path]], folder: Path) -> dict[tup
                     chain.cells.append(cell)
     for number, cell in enumerate(chain.cells):
         cell.id = f"{number}"
-    nbformat.write(chain, folder / "chain.ipynb")
-    done = papermill.execute_notebook(
-        folder / "chain.ipynb", folder / "done.ipynb", kernel_name=KERNEL, cwd=folder, progress_bar=False
-    )
+    done = NotebookClient(chain, kernel_name=KERNEL, resources={"metadata": {"path": str(folder)}}).execute()
     cells: dict[tuple[str, str], list[nbformat.NotebookNode]] = {}
     for cell in done.cells:
         if "case" in cell.metadata:

@@ -28,7 +28,7 @@ THEMES = {"light": "JupyterLab Light", "dark": "JupyterLab Dark"}
 # How many of our own displays, and how many pictures, each must show at the least.
 NOTEBOOKS = {"run_report": (13, 8), "hpo_report": (9, 4), "gpu_report": (9, 4), "compare_report": (8, 1),
              "capacity_report": (5, 1), "batch_index": (1, 0), "tour": (8, 3), "ad_hoc": (6, 1)}  # fmt: skip
-# All of them on a busy machine take minutes: GPUDIAG_LAB=all; papermill runs each of them in test_notebooks.py.
+# All of them on a busy machine take minutes: GPUDIAG_LAB=all; a kernel runs each of them in test_notebooks.py.
 CHOSEN = [*NOTEBOOKS] if os.environ.get("GPUDIAG_LAB") == "all" else ["run_report"]
 SAMPLE = "hpo-aggressive-pruning"
 COARSE = "memory-exhaustion"
