@@ -119,7 +119,9 @@ def test_rules_are_listed_and_explained_with_it(gpudiag: Call) -> None:
 
 @pytest.mark.slow
 def test_a_report_judges_by_it(place: Path) -> None:
-    done = gpudiag_in(place, "report", "run", "--rules", "../modules/nightly_rules.py", "-o", "out")
+    done = gpudiag_in(
+        place, "report", "run", "--rules", "../modules/nightly_rules.py", "-o", "out", "-p", "minimal=true"
+    )
     assert done.returncode == 0, done.stderr
     assert judged((place / "out" / "diagnosis.json").read_text())["nightly-room"] == "found"
     assert "Room for the nightly job" in (place / "out" / "report.html").read_text()
