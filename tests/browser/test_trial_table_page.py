@@ -194,7 +194,7 @@ def test_text_of_a_run_stays_text_and_becomes_no_formula(browser: Any, evil: str
     }
     run = replace(run, trials=conform(run.trials.assign(**columns), TRIALS))
     said: list[str] = []
-    page = opened(browser, diagnose(run).save(tmp_path / "report.html"), said)
+    page = opened(browser, diagnose(run).showing("trial_table").save(tmp_path / "report.html"), said)
     shown(page)
     assert page.locator(".gd-trials :is(img, td script)").count() == 0
     page.evaluate(COPIED)
