@@ -17,6 +17,7 @@ from gpudiag._run.sound import sound
 from gpudiag.alignment import apply_clock, establish_clock
 from gpudiag.errors import ConfigError, InputError, InputNotFound, expected
 from gpudiag.manifest import MANIFEST, GpuOverride, Manifest, read_manifest
+from gpudiag.readers._io.freed_memory import give_back_freed_memory
 from gpudiag.readers._io.url import is_address, is_url, shown
 from gpudiag.readers._shape.merge_telemetry import merge as merge_telemetry
 from gpudiag.readers._studies.merge_trials import merge as merge_trials
@@ -40,6 +41,7 @@ class OfRun(Protocol):
 
 RunLike: TypeAlias = "Run | OfRun | Paths | pd.DataFrame | Study"
 """A run, or what is read as one."""
+MANY_SAMPLES = 500_000
 INPUT = "a path, a storage URL, a list of them, a DataFrame or an Optuna study"
 
 
@@ -228,6 +230,8 @@ def _assemble(
 ) -> Run:
     """One run on one clock from everything that was read."""
     telemetry = merge_telemetry([i.data for i in intakes if isinstance(i.data, Telemetry)])
+    if len(telemetry.gpu) >= MANY_SAMPLES:
+        give_back_freed_memory()
     trials = merge_trials([i.data for i in intakes if isinstance(i.data, Trials)])
     info = RunInfo(
         name=name,
