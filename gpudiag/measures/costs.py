@@ -8,7 +8,7 @@ import pandas as pd
 from gpudiag._run.worker_names import worker_names
 from gpudiag.errors import NotMeasurable
 from gpudiag.facts import Column, Fact, Row, Rows, column, fact, table_of
-from gpudiag.measures._gpu.energy import EnergyCurve, energy_curves
+from gpudiag.measures._gpu.energy import energy_curves
 from gpudiag.measures._gpu.footprint import freed_mib
 from gpudiag.measures._gpu.own_process import own_process
 from gpudiag.measures._gpu.shares import ALONE_SHARE, COLUMNS, peak_while, share_error_pct, trial_shares
@@ -159,8 +159,7 @@ def measure_costs(run: Run) -> CostsProfile:
     time = gpu_time(run)
     if time.trials.rows.empty:
         raise NotMeasurable("No trial has a start and an end.", "Record start and end of each trial.")
-    curves = energy_curves(run)
-    kwh = {gpu: _kwh(time, curves, gpu) for gpu in time.timelines}
+    kwh = _kwh(run, time)
     shares = {gpu: trial_shares(time.timelines[gpu], time.intervals(gpu), kwh[gpu]) for gpu in time.places}
     begun = startups(run)
     trials = _trials(run, time, shares, begun)
@@ -209,10 +208,13 @@ def measure_costs(run: Run) -> CostsProfile:
     )
 
 
-def _kwh(time: GpuTime, curves: dict[str, EnergyCurve], gpu: str) -> np.ndarray | None:
-    """Energy of each piece of a GPU's timeline; None without power."""
-    timeline = time.timelines[gpu]
-    return curves[gpu].between(timeline.start_us, timeline.end_us) if gpu in curves else None
+def _kwh(run: Run, time: GpuTime) -> dict[str, np.ndarray | None]:
+    """Energy of each piece of the timeline of each GPU; None without power."""
+    out: dict[str, np.ndarray | None] = dict.fromkeys(time.timelines)
+    for gpu, curve in energy_curves(run):
+        if gpu in out:
+            out[gpu] = curve.between(time.timelines[gpu].start_us, time.timelines[gpu].end_us)
+    return out
 
 
 def _trials(run: Run, time: GpuTime, by_gpu: dict[str, pd.DataFrame], begun: Startups) -> pd.DataFrame:

@@ -30,6 +30,7 @@ from gpudiag.schema import GPU, ColumnSpec, gpu_index, in_range, text_dtype
 CAP_PERIODS = 3
 MIN_CAP_S = 3.0
 MANY_GPUS = 64
+MANY_CODES = np.iinfo(np.int16).max
 RECORD_LONGER = "Let the recorder run as long as the job; start it before the first trial and stop it after the last."
 
 
@@ -224,7 +225,7 @@ def _base(gpu: pd.DataFrame) -> _KnownRows:
     known = (gpu["time"].notna() & gpu["gpu"].notna()).to_numpy()
     code, names = pd.factorize(gpu["gpu"])
     rank = {name: place for place, name in enumerate(gpu_order(names))}
-    table = np.array([*(rank[str(name)] for name in names), -1], np.int32)
+    table = np.array([*(rank[str(name)] for name in names), -1], np.int16 if len(names) < MANY_CODES else np.int32)
     code, time = table[code], gpu["time"].to_numpy("datetime64[us]").view(np.int64)
     increases = (code[1:] > code[:-1]) | ((code[1:] == code[:-1]) & (time[1:] > time[:-1]))
     return _KnownRows(known, code, time, _cells_of(code, time) if known.all() and increases.all() else None)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -27,13 +28,17 @@ class EnergyCurve:
         return used / JOULES_PER_KWH
 
 
-def energy_curves(run: Run) -> dict[str, EnergyCurve]:
-    """Curves by GPU, for those with a counter or with power readings.
+def energy_curves(run: Run) -> Iterator[tuple[str, EnergyCurve]]:
+    """GPUs with a counter or with power readings, and the curve of each, one after the other.
 
     The counter (``total_energy_consumption``) misses nothing, not even between samples; it starts anew when the
     driver is loaded. Power is integrated by trapezoids within gaps, without implausible readings (METHODS 2 and 8).
     """
-    curves: dict[str, EnergyCurve] = {}
+    counted = dict(by_gpu(cells(run, "energy_j"))) if "energy_j" in run.gpu else {}
+    for gpu, part in counted.items():
+        rise = np.maximum(np.diff(part["energy_j"].to_numpy(float)), 0.0)
+        if len(part) > 1:
+            yield gpu, EnergyCurve(microseconds(part["time"]), np.concatenate(([0.0], np.cumsum(rise))), "counter")
     if "power_w" in run.gpu:
         boards = gpu_boards(run)
         factor = np.where(boards["averaged_sensor"] == True, AVERAGED_LIMIT, INSTANT_LIMIT)  # noqa: E712 - NaN is unknown
@@ -41,12 +46,8 @@ def energy_curves(run: Run) -> dict[str, EnergyCurve]:
         for gpu, part in by_gpu(cells(run, "power_w")):
             power = part["power_w"].to_numpy(float)
             good = (power > 0) & ~(power > most[gpu])
-            curves[gpu] = _integrated(microseconds(part["time"])[good], power[good])
-    if "energy_j" in run.gpu:
-        for gpu, part in by_gpu(cells(run, "energy_j")):
-            rise = np.maximum(np.diff(part["energy_j"].to_numpy(float)), 0.0)
-            curves[gpu] = EnergyCurve(microseconds(part["time"]), np.concatenate(([0.0], np.cumsum(rise))), "counter")
-    return {gpu: curve for gpu, curve in curves.items() if len(curve.time_us) > 1}
+            if gpu not in counted and np.count_nonzero(good) > 1:
+                yield gpu, _integrated(microseconds(part["time"])[good], power[good])
 
 
 def _integrated(time_us: np.ndarray, power_w: np.ndarray) -> EnergyCurve:

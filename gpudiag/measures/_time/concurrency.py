@@ -42,6 +42,8 @@ def assign_workers(start_us: np.ndarray, end_us: np.ndarray) -> np.ndarray:
     the one that did so last; if none is free, a new one. So the number of workers is the peak of the concurrency, and
     nothing runs any more on as many as have left. An interval without length takes no new worker where there is one.
     """
+    if (start_us[1:] >= end_us[:-1]).all():
+        return np.zeros(len(start_us), np.int64)  # one after the other
     latest, waits = _assigned(start_us, end_us, 0)
     if not len(waits):
         return latest
@@ -52,7 +54,7 @@ def _assigned(start_us: np.ndarray, end_us: np.ndarray, usual_us: int) -> tuple[
     """Workers, and how long each interval that took one over found it free."""
     running: list[tuple[int, int]] = []
     free: list[tuple[int, int]] = []  # in order of time
-    out = np.zeros(len(start_us), np.int64)
+    out = [0] * len(start_us)
     waits: list[int] = []
     n_workers = 0
     for i, (start, end) in enumerate(zip(start_us.tolist(), end_us.tolist(), strict=True)):
@@ -70,4 +72,4 @@ def _assigned(start_us: np.ndarray, end_us: np.ndarray, usual_us: int) -> tuple[
             n_workers += 1
         heapq.heappush(running, (end, worker))
         out[i] = worker
-    return out, waits
+    return np.array(out, np.int64), waits

@@ -165,7 +165,12 @@ def draw_timeline(
     else:
         cell[idle] = NO_TRIAL
     cell[np.isnan(util)] = UNOBSERVED
-    return Timeline(start, end, cell, util, running, _weighed(maybe, start))
+    return Timeline(start, end, cell, util, narrow(running), _weighed(maybe, start))
+
+
+def narrow(counts: np.ndarray) -> np.ndarray:
+    """Counts as whole numbers of as few bytes as hold them."""
+    return counts.astype(np.min_scalar_type(-int(counts.max(initial=0)) - 1), copy=False)
 
 
 def _waits_for(

@@ -11,7 +11,17 @@ import pandas as pd
 from gpudiag.measures._time.gpu_time import gpu_time
 from gpudiag.measures._time.microseconds import SECOND_US, microseconds
 from gpudiag.measures._time.periodicity import Period, find_period
-from gpudiag.measures._time.timeline import FOREIGN, NO_TRIAL, STARTUP, TAIL, UNOBSERVED, WAITING, Samples, Timeline
+from gpudiag.measures._time.timeline import (
+    FOREIGN,
+    NO_TRIAL,
+    STARTUP,
+    TAIL,
+    UNOBSERVED,
+    WAITING,
+    Samples,
+    Timeline,
+    narrow,
+)
 from gpudiag.measures.sampling import rows_by_gpu, trials_window
 from gpudiag.memo import memoized
 from gpudiag.run import Run
@@ -71,7 +81,7 @@ def _work(samples: Samples, timeline: Timeline | None, *, sure: bool) -> WorkSam
         if sure:  # without phases all that is not plainly start-up or tail is WAITING, and stalls would be lost in it
             at_work &= cell != WAITING
         expected = np.ceil(np.append(timeline.held, 0)[at] - ROUNDING).astype(np.int32)
-        running = np.where(inside, expected, np.int32(0))
+        running = narrow(np.where(inside, expected, np.int32(0)))
     return WorkSamples(
         samples.time_us, samples.start_us, samples.end_us, samples.value, at_work, running, timeline is not None
     )
