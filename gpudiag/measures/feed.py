@@ -190,7 +190,7 @@ def beside(work: WorkSamples, host: HostTimes) -> tuple[np.ndarray, dict[str, np
     """The host at each sample of a GPU: whether a host sample lies within 15 s, and the columns of the nearest one."""
     n, timestamps = len(work.time_us), host.time_us
     if not len(timestamps):
-        return np.zeros(n, bool), {name: np.full(n, math.nan) for name in host.columns}
+        return np.zeros(n, bool), {name: np.broadcast_to(math.nan, n) for name in host.columns}
     right = np.searchsorted(timestamps, work.time_us).clip(1, max(len(timestamps) - 1, 1)).clip(max=len(timestamps) - 1)
     left = np.maximum(right - 1, 0)
     nearest = np.where(work.time_us - timestamps[left] <= timestamps[right] - work.time_us, left, right)

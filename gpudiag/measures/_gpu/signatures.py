@@ -86,8 +86,13 @@ class _Signs:
 
     @classmethod
     def of(cls, work: WorkSamples, own: dict[str, np.ndarray], host: HostTimes, board: Mapping[Any, Any]) -> _Signs:
+        unknown = np.broadcast_to(np.nan, len(work.time_us))
+
         def column(name: str) -> np.ndarray:
-            return own[name] if name in own else np.full(len(work.time_us), np.nan)
+            return own.get(name, unknown)
+
+        def of_host(values: np.ndarray) -> np.ndarray:
+            return np.where(near, values, np.nan) if near.any() else unknown
 
         near, beside_it = beside(work, host)
         clock, reasons = column("sm_clock_mhz"), column("throttle_reasons")
@@ -97,15 +102,15 @@ class _Signs:
         return cls(
             work=work,
             at=meant_to_work(work),
-            core_pct=np.where(near, beside_it["core_pct"], np.nan),
-            io_wait_pct=np.where(near, beside_it["io_wait_pct"], np.nan),
+            core_pct=of_host(beside_it["core_pct"]),
+            io_wait_pct=of_host(beside_it["io_wait_pct"]),
             power_ratio=power_ratio(work, power, float(board["limit_w"])),
             sm_active_pct=column("sm_active_pct"),
             dram_active_pct=column("dram_active_pct"),
             mem_util_pct=column("mem_util_pct"),
             throttled=((mask & (POWER_BITS | THERMAL_BITS)) > 0) & (clock < LOW_CLOCK * top),
             used_pct=100 * column("mem_used_mib") / float(board["total_mib"]),
-            cpu_pct=np.where(near, np.fmax(beside_it["core_pct"], beside_it["cpu_pct"]), np.nan),
+            cpu_pct=of_host(np.fmax(beside_it["core_pct"], beside_it["cpu_pct"])),
         )
 
     @property
