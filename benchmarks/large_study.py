@@ -54,6 +54,8 @@ class Shape:
     trials: int
     params: int = PARAMS
     reports: int = REPORTS
+    finite: bool = False
+    """No NaN among the intermediate values."""
 
 
 class Drawn:
@@ -73,7 +75,8 @@ class Drawn:
 
     def report(self, at: int, step: int) -> float | None:
         """None for the one value in a thousand that is NaN."""
-        return None if (at * self.shape.reports + step) % 1000 == 0 else self._rng.random()
+        lost = not self.shape.finite and (at * self.shape.reports + step) % 1000 == 0
+        return None if lost else self._rng.random()
 
     def value(self) -> float:
         return self._rng.random()
