@@ -9,12 +9,13 @@ from __future__ import annotations
 import json
 
 import numpy as np
+import pyarrow as pa
 
 from gpudiag.readers._studies.journal_piece import ArrayColumns, JournalPiece
 from gpudiag.readers._studies.journal_text import ANY, Positions, Text
 
 BULK_BYTES = 256 * 1024
-"""Below it, importing polars takes longer than reading line by line."""
+"""Below it, lines are read one by one: there are too few for columns to gain anything."""
 WORKER_SIZES = 16
 """So many lengths of the names of workers are expected in one block; lines of others are read one by one."""
 WORKER_BYTES = 64
@@ -106,8 +107,8 @@ class _Cut:
         step, behind, good = text.whole(at, _STEP)
         begin = np.minimum(behind + len(_VALUE), last)
         good &= text.holds(behind, _VALUE) & text.holds(last, b"}")
-        value, number = _floats(text, begin, last)
-        return self._kept(lines, good & number, trial_id=trial, step=step, value=value)[0]
+        value = _floats(text, begin, last, good)
+        return self._kept(lines, good, trial_id=trial, step=step, value=value)[0]
 
     def params(self) -> tuple[ArrayColumns, list[str], list[str]]:
         """The parameters that are spelt as expected, with the distinct names and distributions."""
@@ -119,8 +120,8 @@ class _Cut:
         distribution = np.minimum(end + len(_DISTRIBUTION) - 1, last - 1)
         good &= text.holds(name_end, _INTERNAL) & text.holds(end, _DISTRIBUTION)
         good &= text.holds(last - 1, b'"}') & (distribution < last - 1)
-        value, number = _floats(text, begin, end)
-        rows, kept = self._kept(lines, good & number, trial_id=trial, value=value)
+        value = _floats(text, begin, end, good)
+        rows, kept = self._kept(lines, good, trial_id=trial, value=value)
         rows["name"], names = _coded(text, name[kept], name_end[kept])
         rows["distribution"], distributions = _coded(text, distribution[kept], last[kept])
         return rows, names, distributions
@@ -132,7 +133,8 @@ class _Cut:
         key, key_end, good = self._quoted(at, word, last)
         begin = np.minimum(key_end + 1, last - 1)
         good &= text.holds(key_end, b":") & text.holds(last - 1, b"}}")
-        good &= text.digit_or_minus(begin) & _floats(text, begin, last - 1)[1]
+        good &= text.digit_or_minus(begin)
+        _floats(text, begin, last - 1, good)
         rows, kept = self._kept(lines, good, trial_id=trial)
         rows["key"], keys = _coded(text, key[kept], key_end[kept])
         rows["value_json"] = text.strings(begin[kept], last[kept] - 1).to_numpy(zero_copy_only=False)
@@ -152,12 +154,20 @@ class _Cut:
         return {name: cell if len(kept) == len(lines) else cell[kept] for name, cell in rows.items()}, kept
 
 
-def _floats(text: Text, begin: Positions, end: Positions) -> tuple[np.ndarray, np.ndarray]:
-    """Numbers, and where there is one."""
-    import polars as pl
+def _floats(text: Text, begin: Positions, end: Positions, good: np.ndarray) -> np.ndarray:
+    """Numbers where ``good``, which becomes False where there is none."""
+    at = np.flatnonzero(good)
+    texts = text.strings(begin[at], end[at])
+    out = np.full(len(good), np.nan)
+    try:
+        out[at] = texts.cast(pa.float64()).to_numpy()
+    except pa.ArrowException:  # one is none, and Arrow does not say which
+        import polars as pl
 
-    found = pl.Series(pl.from_arrow(text.strings(begin, end))).cast(pl.Float64, strict=False)
-    return found.to_numpy(), found.is_not_null().to_numpy()
+        found = pl.Series(pl.from_arrow(texts)).cast(pl.Float64, strict=False)
+        out[at] = found.to_numpy()
+        good[at] = found.is_not_null().to_numpy()
+    return out
 
 
 def _coded(text: Text, begin: Positions, end: Positions) -> tuple[np.ndarray, list[str]]:
