@@ -24,11 +24,21 @@ MAX_DAYS = 40_000
 
 @dataclass(frozen=True)
 class Localized:
-    """``time``: UTC timestamps, in the order given. The counts say how many timestamps a DST change made doubtful."""
+    """``utc``: naive UTC timestamps in the order given, in microseconds; ``index``: of the column that they are of. The
+    counts say how many timestamps a DST change made doubtful.
+    """
 
-    time: pd.Series
+    utc: np.ndarray
+    index: pd.Index
     ambiguous: int
     nonexistent: int
+
+    @property
+    def time(self) -> pd.Series:
+        """The timestamps as a column."""
+        import pandas as pd
+
+        return pd.Series(self.utc, index=self.index, copy=False).dt.tz_localize("UTC").astype("datetime64[us, UTC]")
 
 
 Zone: TypeAlias = str | tzinfo | None
@@ -82,15 +92,12 @@ def localize(naive: pd.Series, zone: tzinfo) -> Localized:
     In the hour that autumn repeats, the order of the timestamps decides where it can; otherwise the
     first pass through the hour is taken and counted. An hour that spring skips is shifted forward.
     """
-    import pandas as pd
-
     first, second, nonexistent = readings(naive, zone)
     ambiguous = _apart(first, second)
     doubtful = 0
     if ambiguous.any():
         first, doubtful = _resolve_fold(first, second, ambiguous)
-    time = pd.Series(first, index=naive.index, copy=False).dt.tz_localize("UTC").astype("datetime64[us, UTC]")
-    return Localized(time, doubtful, nonexistent)
+    return Localized(first, naive.index, doubtful, nonexistent)
 
 
 def readings(naive: pd.Series, zone: tzinfo) -> tuple[np.ndarray, np.ndarray, int]:

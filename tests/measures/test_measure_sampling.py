@@ -9,9 +9,18 @@ from smallruns import at, gpu, run, trials
 
 from gpudiag.diagnosis import diagnose
 from gpudiag.errors import NotMeasurable
+from gpudiag.measures import sampling
 from gpudiag.measures._time.weighted import weighted_mean, weighted_quantiles
 from gpudiag.measures.ledger import measure_ledger
-from gpudiag.measures.sampling import by_gpu, cell_borders, cells_of, gpu_order, measure_sampling, sample_weights
+from gpudiag.measures.sampling import (
+    by_gpu,
+    cell_borders,
+    cells_of,
+    gpu_order,
+    measure_sampling,
+    rows_by_gpu,
+    sample_weights,
+)
 from gpudiag.rules._engine.verdict import Status
 
 
@@ -88,6 +97,32 @@ def test_gpus_come_in_the_order_of_their_numbers() -> None:
 def test_weighted_quantiles_are_values_that_hold_the_share() -> None:
     assert weighted_quantiles([10, 20, 30], [1, 1, 2], [0, 0.25, 0.26, 0.5, 0.51, 1]) == [10, 10, 20, 20, 30, 30]
     assert np.isnan(weighted_quantiles([], [], [0.5])).all()
+
+
+@given(st.lists(st.sampled_from([0.0, 3.0, 7.0, 40.0, 2000.0]), min_size=1, max_size=30), st.floats(0.01, 1))
+def test_whole_numbers_are_counted_as_fractions_are_sorted(values: list[float], share: float) -> None:
+    weights = np.arange(1, len(values) + 1)
+    whole, fractions = (weighted_quantiles(np.array(values) + more, weights, [share])[0] for more in (0.0, 0.25))
+    assert fractions == whole + 0.25
+
+
+def test_rows_of_a_gpu_are_a_slice_where_they_stand_together() -> None:
+    apart = pd.concat([gpu([0, 1], "10"), gpu([0, 1, 2], "2")], ignore_index=True)
+    assert rows_by_gpu(run(gpu=apart)) == {"2": slice(2, 5), "10": slice(0, 2)}
+    mixed = rows_by_gpu(run(gpu=apart.iloc[[0, 2, 1, 3, 4]].assign(time=pd.NaT)))
+    assert {name: rows.tolist() for name, rows in mixed.items()} == {"2": [1, 3, 4], "10": [0, 2]}
+    assert rows_by_gpu(run(gpu=apart.iloc[:0])) == {}
+
+
+def test_samples_of_a_whole_record_are_cut_into_cells_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However many measures ask for them, and for whichever column."""
+    made = []
+    cut = sampling._base
+    monkeypatch.setattr(sampling, "_base", lambda frame: made.append(len(frame)) or cut(frame))
+    columns = {"mem_used_mib": 900.0, "mem_total_mib": 8000.0, "power_w": 90.0, "temp_c": 50.0, "sm_clock_mhz": 900.0}
+    table = pd.concat([gpu(range(300), name, util_pct=60.0, **columns) for name in "01"], ignore_index=True)
+    diagnose(run(gpu=table))
+    assert made == [600]
 
 
 def test_profile_of_a_log_with_a_gap() -> None:

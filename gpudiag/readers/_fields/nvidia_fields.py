@@ -6,6 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import lru_cache
 
 from gpudiag.readers._delimited.grid import Field, FieldKind, Layout, is_missing
 from gpudiag.readers._delimited.unnamed_cells import aligned
@@ -116,6 +117,7 @@ def own_name(name: str) -> str:
     return next((names.split()[0] for known, _, _, names in _BY_TARGET if known == target), name)
 
 
+@lru_cache
 def _field(written: str) -> Field:
     match = _NAME.fullmatch(written)
     name = match["name"] if match else written

@@ -17,6 +17,9 @@ from gpudiag.readers.base import ReadOptions, Telemetry
 from gpudiag.schema import TABLES
 from gpudiag.units import FIRST_YEAR
 
+_FEW_ROWS = 1000
+"""So many are soon a list, which is looked at far quicker than a column is at single places."""
+
 Known = Mapping[str, Any]
 """What is known of one GPU: a row of table ``gpus``."""
 
@@ -113,7 +116,7 @@ def _unknown(value: Any) -> bool:
 
 def _spans(gpu: pd.DataFrame) -> dict[str, slice]:
     """Where the rows of each GPU stand; they stand together."""
-    labels = gpu["gpu"].array
+    labels = gpu["gpu"].array if len(gpu) > _FEW_ROWS else gpu["gpu"].tolist()
     spans: dict[str, slice] = {}
     low = 0
     while low < len(labels):

@@ -77,7 +77,8 @@ def apart(timestamps: Any, code: np.ndarray, columns: Mapping[str, np.ndarray]) 
         code: which GPU each row speaks of.
         columns: what was measured.
     """
-    plain = np.asarray(pd.Series(timestamps, copy=False).to_numpy(dtype="datetime64[us]")).view(np.int64)
+    series = timestamps if isinstance(timestamps, np.ndarray) else timestamps.to_numpy(dtype="datetime64[us]")
+    plain = series.astype("datetime64[us]", copy=False).view(np.int64)
     if len(plain) < 2 or (plain[:_TRIED] % SECOND_US).any() or (plain % SECOND_US).any():
         return timestamps, []
     starts = np.flatnonzero(np.append(True, (plain[1:] != plain[:-1]) | (code[1:] != code[:-1])))

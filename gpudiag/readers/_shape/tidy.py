@@ -139,7 +139,7 @@ def _utc(timestamps: Any, zone: Any, log: ProblemLog) -> np.ndarray:
         local = localize(series, zone)
         log.add("timestamp in an hour that a clock change repeats", local.ambiguous)
         log.add("timestamp in an hour that a clock change skips", local.nonexistent)
-        series = local.time
+        return local.utc
     return series.to_numpy(dtype="datetime64[us]")  # of zoned timestamps: their UTC
 
 
@@ -236,6 +236,8 @@ def _blank(values: Any) -> bool:
 def _text(values: Any) -> Any:
     if isinstance(values, pd.Categorical) and not (values.codes < 0).any():  # 10 x faster than astype
         return pd.array(values.categories.to_numpy(dtype=object), dtype=text_dtype()).take(values.codes)
+    if isinstance(values, np.ndarray) and pd.api.types.infer_dtype(values, skipna=False) == "string":
+        return pd.array(values, dtype=text_dtype())
     return pd.Series(values).astype(text_dtype()).array
 
 

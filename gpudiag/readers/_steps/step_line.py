@@ -68,15 +68,21 @@ class StepLine:
     trial: int | None = None
 
 
+def may_tell(line: str) -> bool:
+    """False for a line without any word that all lines on steps have one of."""
+    lower = line[:_LOOKED_AT].lower()
+    return any(word in lower for word in _WORDS)
+
+
 def step_of(line: str, *, stamped: bool) -> StepLine | None:
     """What a line says of a step of the training; None for every other line.
 
     A plain line counts that names a step and a speed with its unit, or one with a timestamp, a step and a loss.
     """
     line = line[:_LOOKED_AT]
-    lower = line.lower()
-    if not any(word in lower for word in _WORDS):
+    if not may_tell(line):
         return None
+    lower = line.lower()
     for dialect in DIALECTS:
         if any(word in lower for word in dialect.words) and (found := dialect.head.search(line)):
             return _of_dialect(dialect, found, line)

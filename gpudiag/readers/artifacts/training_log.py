@@ -17,7 +17,7 @@ from gpudiag.readers._io.lines import numbered_lines, plain
 from gpudiag.readers._io.paths import as_text
 from gpudiag.readers._io.problems import ProblemLog
 from gpudiag.readers._io.source import Source
-from gpudiag.readers._steps.step_line import step_of
+from gpudiag.readers._steps.step_line import may_tell, step_of
 from gpudiag.readers._steps.step_log import StepLog
 from gpudiag.readers._studies.timestamps import to_utc
 from gpudiag.readers.base import Reader, ReadOptions, Trials
@@ -46,6 +46,8 @@ def recognises(source: Source) -> bool:
 def _trains(lines: Sequence[str]) -> bool:
     steps = 0
     for line in lines:
+        if not (may_tell(line) or is_progress(line)):
+            continue
         stamped = bool(line_timestamp(line))
         steps += (stamped and is_progress(line)) or step_of(line, stamped=stamped) is not None
         if steps == _ENOUGH_PROGRESS:

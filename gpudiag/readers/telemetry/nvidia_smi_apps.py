@@ -64,6 +64,8 @@ def _columns(source: Source) -> list[str]:
 
 
 def _header(line: str) -> list[str]:
+    if "pid" not in line:
+        return []
     names = [re.sub(r" ?\[\w+\]$", "", cell.strip()) for cell in line.split(",")]
     own = {"pid", "used_gpu_memory"} & set(names), {"pid", "used_memory"} & set(names), {"process_name"} & set(names)
     sure = len(own[0]) == 2 or len(own[1]) == 2 or (own[2] and "pid" in names)

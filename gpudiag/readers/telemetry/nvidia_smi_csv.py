@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from gpudiag.errors import ConfigError, InputError
 from gpudiag.readers._delimited.grid import Layout
@@ -42,10 +42,15 @@ def recognises(source: Source) -> bool:
 
 def _dated_otherwise(names: Sequence[str], below: Sequence[str]) -> bool:
     """True if its times are no nvidia-smi's: somebody wrote its names above a table of his own."""
-    rows = [row for line in below if len(row := split_header(line)) == len(names)]
-    cells = [row[names.index("timestamp")] for row in rows] if "timestamp" in names else []
-    form = None if any(map(TIMESTAMP.fullmatch, cells)) else tell_form(cells)
+    if "timestamp" not in names or any(map(TIMESTAMP.fullmatch, _times(names, below))):
+        return False
+    form = tell_form([*_times(names, below)])
     return form is not None and form.kind in ("text", "epoch")
+
+
+def _times(names: Sequence[str], below: Sequence[str]) -> Iterator[str]:
+    place = names.index("timestamp")
+    return (row[place] for line in below if len(row := split_header(line)) == len(names))
 
 
 def _top(source: Source) -> list[str]:
