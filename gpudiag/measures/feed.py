@@ -111,7 +111,8 @@ def meant_to_work(work: WorkSamples) -> np.ndarray:
 
 def _device(work: WorkSamples, columns: dict[str, np.ndarray], board: Mapping[Any, Any]) -> dict[str, float]:
     at = meant_to_work(work)
-    util, weight = work.util_pct[at], work.weight_s[at]
+    every_s = work.weight_s
+    util, weight = work.util_pct[at], every_s[at]
     (p95,) = weighted_quantiles(util, weight, (0.95,))
     mean = weighted_mean(util, weight)
     spread = math.sqrt(max(weighted_mean((util - mean) ** 2, weight), 0.0)) if len(util) else math.nan
@@ -124,11 +125,11 @@ def _device(work: WorkSamples, columns: dict[str, np.ndarray], board: Mapping[An
         "mean_pct": mean,
         "cv": spread / mean if mean else math.nan,
         "p95_used_pct": _known_p95(used[at], weight) * 100 / board["total_mib"] if used is not None else math.nan,
-        "power_ratio": _known_mean(ratio, at, work),
-        "busy_s": float(work.weight_s[busy].sum()),
-        "busy_power_ratio": _known_mean(ratio, busy, work),
+        "power_ratio": _known_mean(ratio, at, every_s),
+        "busy_s": float(every_s[busy].sum()),
+        "busy_power_ratio": _known_mean(ratio, busy, every_s),
         **{
-            mean: _known_mean(columns[name], busy, work) if name in columns else math.nan
+            mean: _known_mean(columns[name], busy, every_s) if name in columns else math.nan
             for name, mean in ACTIVITY.items()
         },
     }
@@ -198,9 +199,9 @@ def beside(work: WorkSamples, host: HostTimes) -> tuple[np.ndarray, dict[str, np
     return near, {name: column[nearest] for name, column in host.columns.items()}
 
 
-def _known_mean(values: np.ndarray, among: np.ndarray, work: WorkSamples) -> float:
+def _known_mean(values: np.ndarray, among: np.ndarray, weight_s: np.ndarray) -> float:
     keep = among & ~np.isnan(values)
-    return weighted_mean(values[keep], work.weight_s[keep])
+    return weighted_mean(values[keep], weight_s[keep])
 
 
 def _known_p95(values: np.ndarray, weight: np.ndarray) -> float:

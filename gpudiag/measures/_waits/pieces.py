@@ -122,8 +122,9 @@ def _outside(line: Timeline) -> np.ndarray:
         return np.ones(len(idle), bool)
     out = np.zeros(len(idle), bool)
     out[: active[0]] = out[active[-1] + 1 :] = True
-    before, after = active[:-1], active[1:]
-    for low, high in zip(before.tolist(), after.tolist(), strict=True):
-        if high - low > 1 and line.start_us[high] - line.end_us[low] > LONGEST_US:
-            out[low + 1 : high] = True
+    apart = np.flatnonzero(active[1:] - active[:-1] > 1)
+    before, after = active[apart], active[apart + 1]
+    long = line.start_us[after] - line.end_us[before] > LONGEST_US
+    for low, high in zip(before[long].tolist(), after[long].tolist(), strict=True):
+        out[low + 1 : high] = True
     return out & idle
