@@ -72,14 +72,28 @@ def test_suppressions_beside_the_run_or_in_this_folder(gpudiag, folder: Path, tm
     assert code == 2 and err.count("\n") == 1 and "did you mean 'memory-headroom'?" in err
 
 
+def loaded(heavy: tuple[str, ...], *arguments: object) -> list[str]:
+    """Which of these modules a command imports."""
+    program = (
+        "import sys; from gpudiag.cli import main\n"
+        f"sys.argv = {['gpudiag', *map(str, arguments)]!r}\n"
+        f"try: main()\nexcept SystemExit: pass\nprint('LOADED', *(n for n in {heavy!r} if n in sys.modules))"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    said = done.stdout.splitlines()[-1].split()
+    assert said[0] == "LOADED"
+    return said[1:]
+
+
 @pytest.mark.slow
 def test_a_diagnosis_on_a_terminal_loads_nothing_that_draws_or_searches() -> None:
     """Each of these takes a tenth to half a second to import."""
     heavy = ("matplotlib", "scipy.stats", "scipy.optimize", "optuna", "IPython", "nbformat", "papermill", "jinja2")
-    program = (
-        "import sys; from gpudiag.cli import main\n"
-        f"sys.argv = ['gpudiag', 'diagnose', {str(SAMPLES / 'healthy')!r}]\n"
-        f"try: main()\nexcept SystemExit: pass\nprint('LOADED', *(n for n in {heavy!r} if n in sys.modules))"
-    )
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-    assert done.stdout.splitlines()[-1].split() == ["LOADED"]
+    assert loaded(heavy, "diagnose", SAMPLES / "healthy") == []
+
+
+@pytest.mark.slow
+def test_help_loads_nothing_that_reads_or_shows_a_run() -> None:
+    heavy = ("pandas", "polars", "numpy", "pydantic", "gpudiag.report._render", "gpudiag.report._notebook")
+    assert loaded(heavy, "--help") == []
+    assert loaded(("gpudiag.report._notebook.redact",), "nonsense") != [], "what an error quotes holds no password"

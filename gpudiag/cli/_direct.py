@@ -44,7 +44,7 @@ def report_directly(
     diagnosis = diagnose(run, name=values.get("title", ""), **judged)
     shown = diagnosis.showing(values.get("sections", ""), minimal=values.get("minimal", False))
     made = _as_executed(pages.filled(notebook, shown.show), given)
-    beside: dict[Path, bytes | None] = {output_dir / DOCUMENT: diagnosis.to_json().encode()}
+    beside: dict[Path, bytes | None] = {output_dir / DOCUMENT: shown.to_json().encode()}
     return write_report(made, output_dir, beside, full=full, executed=False)
 
 

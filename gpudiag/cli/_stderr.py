@@ -10,7 +10,6 @@ from typing import Any
 from typer.core import TyperGroup
 
 from gpudiag.cli._signals import Interrupted
-from gpudiag.report._notebook.redact import redacted
 from gpudiag.report.format import safe
 
 
@@ -20,6 +19,8 @@ def complain(text: str) -> None:
 
 
 def _hidden(text: str) -> str:
+    from gpudiag.report._notebook.redact import redacted
+
     return redacted(text, sys.argv[1:])
 
 

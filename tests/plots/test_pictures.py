@@ -16,9 +16,11 @@ from handmade import Size, toy_parallelism, toy_profiles, toy_pruning
 from IPython.core.interactiveshell import InteractiveShell
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.layout_engine import ConstrainedLayoutEngine
 
 from gpudiag.errors import NotMeasurable
 from gpudiag.plots import PLOTS, Picture, draw, draw_all
+from gpudiag.plots._draw.render import house_style
 from gpudiag.report._render.show import encoded
 
 SIZES = {
@@ -59,6 +61,9 @@ def pictures(profiles: dict[str, Any]) -> dict[str, Picture]:
     assert dict(matplotlib.rcParams) == settings
     for key, frame in frames(profiles).items():
         pd.testing.assert_frame_equal(frame, before[key], obj=f"{key}, which no painter may change")
+    with house_style():
+        for picture in drawn.values():
+            picture.figure.draw_without_rendering()  # where the letters of a legend stand is known when it is drawn
     return drawn
 
 
@@ -93,6 +98,17 @@ def test_equal_profiles_give_equal_bytes(kind: str, profiles: dict[str, Any], pi
             assert first.svg() == again.svg(), name  # what is rasterised lies in it as a PNG
             assert name != "timeline" or first.png(60) == again.png(60)
     assert compared >= {"timeline", "gaps", "memory_by_trial", "utilization_map"}
+
+
+def test_a_figure_is_laid_out_once_and_drawn_when_it_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    done: list[str] = []
+    for owner, name in ((ConstrainedLayoutEngine, "execute"), (Figure, "draw")):
+        real = getattr(owner, name)
+        monkeypatch.setattr(owner, name, lambda *a, n=name, r=real: [done.append(n), r(*a)][1])
+    picture = draw("utilization", toy_profiles(SIZES["faulty"]))
+    assert done == ["execute"]
+    picture.svg()
+    assert done == ["execute", "draw"]
 
 
 def test_labels_carry_units_and_words_carry_numbers(pictures: dict[str, Picture]) -> None:

@@ -112,7 +112,8 @@ def painter(paint: Callable[..., Figure]) -> Callable[..., Figure]:
             figure = paint(*args, **kwargs)
             if width_in != WIDTH_IN:
                 fit_width(figure, width_in)
-            figure.draw_without_rendering()
+            if (engine := figure.get_layout_engine()) is not None:
+                engine.execute(figure)  # a draw without rendering would do the same and then lay out every letter again
             figure.set_layout_engine(None)  # "none" would keep a stand-in, for which every rendering draws twice
             # The layout solver's last digits differ from run to run.
             for ax in figure.axes:
