@@ -6,11 +6,17 @@ but ``python -m`` puts the working folder first on the search path, so that it w
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
+from tempfile import TemporaryFile
 from typing import Self
+
+MOST_MIB = 1024
+"""Memory with which a process is not kept: what earlier requests left in it shall not cost a later one."""
 
 
 def module_command(module: str, arguments: Sequence[str] = ()) -> list[str]:
@@ -19,13 +25,18 @@ def module_command(module: str, arguments: Sequence[str] = ()) -> list[str]:
 
 
 class Children:
-    """Processes that do not outlive this one: each has as its stdin a pipe that closes when this one ends.
+    """Processes that run one request after another, and do not outlive this one: the stdin of each is a pipe that
+    closes when this one ends, and each has to end then.
 
-    Used as a context, they are ended when it is left by an exception. Each has to watch its stdin.
+    A request is a line on stdin, a list of texts as JSON; its exit code is a line on stdout. A process is kept for the
+    next request, so that it imports once; for one that ended there is another. Used as a context, all are ended when it
+    is left: those at work only by an exception.
     """
 
-    def __init__(self) -> None:
-        self._running: set[subprocess.Popen[str]] = set()
+    def __init__(self, module: str) -> None:
+        self._command = module_command(module)
+        self._idle: list[_Child] = []
+        self._busy: set[_Child] = set()
         self._ending = False
 
     def __enter__(self) -> Self:
@@ -34,22 +45,67 @@ class Children:
     def __exit__(self, error: type[BaseException] | None, *more: object) -> None:
         if error is not None:
             self._ending = True
-            for child in list(self._running):
-                child.terminate()
+            for child in list(self._busy):
+                child.process.terminate()
+        while self._idle:
+            self._idle.pop().close()
 
-    def run(self, command: Sequence[str]) -> tuple[int, str]:
-        """Run a command to its end. Returns its exit code and what it wrote on stderr."""
-        ours, theirs = os.pipe()
+    def run(self, arguments: Sequence[str]) -> tuple[int, str]:
+        """Run a request to its end, from any thread. Returns its exit code and what was written on stderr meanwhile."""
         try:
-            with subprocess.Popen(
-                command, stdin=ours, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
-            ) as child:
-                self._running.add(child)
-                if self._ending:
-                    child.terminate()
-                said = child.communicate()[1]
-                self._running.discard(child)
-            return child.returncode, said
-        finally:
-            os.close(ours)
-            os.close(theirs)
+            child = self._idle.pop()
+        except IndexError:
+            child = _Child(self._command)
+        self._busy.add(child)
+        if self._ending:
+            child.process.terminate()
+        code, said, stays = child.run(arguments)
+        self._busy.discard(child)
+        if stays and not self._ending:
+            self._idle.append(child)
+        else:
+            child.close()
+        return code, said
+
+
+class _Child:
+    """One process, and what it writes on stderr."""
+
+    def __init__(self, command: Sequence[str]) -> None:
+        self._said = TemporaryFile()  # noqa: SIM115  closed with the process
+        self.process = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._said, text=True, bufsize=1
+        )
+
+    def run(self, arguments: Sequence[str]) -> tuple[int, str, bool]:
+        """Exit code, what was written on stderr, and whether the process can take another request."""
+        assert self.process.stdin is not None and self.process.stdout is not None
+        place = self._said.fileno()
+        before = os.fstat(place).st_size
+        try:
+            self.process.stdin.write(json.dumps(arguments) + "\n")
+            answer = self.process.stdout.readline()
+        except OSError:
+            answer = ""
+        code = int(answer) if answer else self.process.wait()
+        said = os.pread(place, os.fstat(place).st_size - before, before).decode(errors="replace")
+        return code, said, bool(answer) and memory_mib(self.process.pid) < MOST_MIB
+
+    def close(self) -> None:
+        """Let it end, and wait until it has."""
+        assert self.process.stdin is not None and self.process.stdout is not None
+        with suppress(OSError):  # it has ended before it took a request
+            self.process.stdin.close()
+        self.process.wait()
+        self.process.stdout.close()
+        self._said.close()
+
+
+def memory_mib(pid: int) -> float:
+    """Memory that a process takes, MiB; 0 where it has ended."""
+    import psutil
+
+    try:
+        return float(psutil.Process(pid).memory_info().rss) / 2**20
+    except psutil.Error:
+        return 0.0

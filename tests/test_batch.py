@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import signal
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from commandline import called
 from sampleruns import SAMPLES, diagnosed
 
 from gpudiag.errors import ConfigError, InputError
+from gpudiag.interpreter import Children
 from gpudiag.report import batch
 from gpudiag.report.batch import Job, left_out, plan_jobs, report_all
 from gpudiag.report.index import Index, IndexEntry, failed, read_row
@@ -65,6 +67,20 @@ def test_no_run_is_no_job_and_no_worker_is_an_error(tmp_path: Path) -> None:
     assert plan_jobs([]) == []
     with pytest.raises(ConfigError, match="--jobs must be 1 or more"):
         report_all([], tmp_path, workers=0)
+
+
+def test_one_process_runs_one_command_after_another() -> None:
+    with Children(batch.CHILD) as children:
+        assert children.run(["--version"]) == (0, "")
+        (first,) = children._idle
+        code, said = children.run(["report", "nowhere"])
+        assert code == 2 and said.startswith("gpudiag: nowhere: no such file or folder") and said.count("\n") == 1
+        assert children.run(["--version"]) == (0, "") and children._idle == [first]
+        first.process.kill()
+        assert children.run(["--version"]) == (-signal.SIGKILL, "")
+        assert children.run(["--version"]) == (0, "") and children._idle != [first]
+        (second,) = children._idle
+    assert second.process.returncode == 0, "it ends by itself where its stdin does"
 
 
 @pytest.mark.slow

@@ -90,13 +90,13 @@ def test_the_reports_of_a_batch_import_nothing_from_the_folder_of_the_runs(hosti
 
 
 def test_the_kernel_of_our_notebooks_alone_leaves_the_working_folder_out(hostile: Path) -> None:
-    from gpudiag.report._notebook.kernel import kernel_manager
+    from gpudiag.report._notebook.kernel import kernel_for
     from gpudiag.report._notebook.locate import find_notebook, is_shipped
 
     assert is_shipped(find_notebook("run_report"))
     assert not is_shipped(hostile / "run_report.ipynb")
-    with kernel_manager(hostile, own_modules=False) as ours_made, kernel_manager(hostile, own_modules=True) as made:
-        ours, theirs = ours_made().kernel_spec.argv, made().kernel_spec.argv
+    with kernel_for(hostile, own_modules=False) as ours_given, kernel_for(hostile, own_modules=True) as given:
+        ours, theirs = (one["kernel_manager_class"]().kernel_spec.argv for one in (ours_given, given))
     assert "--InteractiveShellApp.ignore_cwd=True" in ours
     assert [part for part in ours if part not in theirs] == ["--InteractiveShellApp.ignore_cwd=True"]
 

@@ -1,6 +1,7 @@
-"""Many runs in one go: each report in a process of its own, and an index over all of them.
+"""Many runs in one go: each report in another process, and an index over all of them.
 
-A process of its own, because a run that exhausts the memory or kills its kernel must not take the others with it.
+Another process, because a run that exhausts the memory must not take the others with it; one makes report after report,
+because importing takes as long as a small one.
 """
 
 from __future__ import annotations
@@ -13,13 +14,14 @@ from pathlib import Path
 
 from gpudiag._load.own_outputs import is_own_output
 from gpudiag.errors import ConfigError, InputError
-from gpudiag.interpreter import Children, module_command
+from gpudiag.interpreter import Children
 from gpudiag.manifest import MANIFEST
 from gpudiag.readers._io.source import Source
 from gpudiag.readers.identify import identify
 from gpudiag.report._notebook.runner import DOCUMENT
 from gpudiag.report.index import Index, IndexEntry, failed, read_row
 
+CHILD = "gpudiag.cli._child"
 SIGNAL_S = 0.5
 """How often the main thread looks whether a signal has come: one that another thread got does not wake it."""
 
@@ -131,7 +133,7 @@ def report_all(
 
 
 def _rows(jobs: Sequence[Job], output: Path, options: Sequence[str], workers: int) -> Iterator[IndexEntry]:
-    with ThreadPoolExecutor(workers) as pool, Children() as children:
+    with ThreadPoolExecutor(workers) as pool, Children(CHILD) as children:
         waiting = {pool.submit(_report, children, job, output, options) for job in jobs}
         try:
             while waiting:
@@ -144,8 +146,7 @@ def _rows(jobs: Sequence[Job], output: Path, options: Sequence[str], workers: in
 
 def _report(children: Children, job: Job, output: Path, options: Sequence[str]) -> IndexEntry:
     folder = output / job.folder
-    command = module_command("gpudiag.cli._child", ["report", str(job.run), "-o", str(folder), *options])
-    code, said = children.run(command)
+    code, said = children.run(["report", str(job.run), "-o", str(folder), *options])
     if code == 0 and (folder / DOCUMENT).is_file():  # with any other code it is of an earlier batch
         return read_row(folder, job.folder)
     lines = said.strip().splitlines()

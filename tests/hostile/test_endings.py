@@ -17,7 +17,7 @@ import pytest
 from gpudiag import files
 from gpudiag.errors import ConfigError
 from gpudiag.files import write, write_all
-from gpudiag.report._notebook.kernel import kernel_manager
+from gpudiag.report._notebook.kernel import kernel_for
 from gpudiag.scratch import LOCK, scratch, sweep
 
 SAMPLES = Path(__file__).resolve().parent.parent.parent / "data" / "samples"
@@ -283,7 +283,7 @@ def test_a_report_that_is_ended(start: Start, tmp_path: Path, number: signal.Sig
 def test_a_kernel_of_which_nobody_was_told_ends_too(tmp_path: Path) -> None:
     """As where a signal comes between its start and the return to whoever started it."""
     code = "import time; print(1, flush=True); time.sleep(600)"
-    with pytest.raises(KeyboardInterrupt), kernel_manager(tmp_path, own_modules=False):
+    with pytest.raises(KeyboardInterrupt), kernel_for(tmp_path, own_modules=False):
         kernel, other = (process(code, place) for place in (tmp_path / "kernel.json", "elsewhere"))
         assert all(one.stdout is not None and one.stdout.readline() for one in (kernel, other))
         raise KeyboardInterrupt

@@ -11,9 +11,13 @@ from collections.abc import Callable
 from pathlib import Path
 
 import nbformat
+import psutil
 import pytest
 
 from gpudiag.errors import ConfigError, InputNotFound, ReportError
+from gpudiag.report._notebook import kernel as kernels
+from gpudiag.report._notebook import runner
+from gpudiag.report._notebook.kernel import keeping_kernel
 from gpudiag.report._notebook.locate import find_notebook
 from gpudiag.report._notebook.parameters import check_parameters
 from gpudiag.report._notebook.runner import run_notebook
@@ -148,6 +152,39 @@ def test_no_kernel_need_be_installed_and_home_stays_clean(
     assert sys.executable in files.md.read_text()
     assert list(home.rglob("*")) == []
     assert capfd.readouterr() == ("", "")
+
+
+SEEN = 'import os\nknown = "left" in dir(); left = 1\nassert not known\nprint(os.getpid())'
+
+
+@pytest.mark.slow
+def test_a_kernel_that_is_kept_knows_nothing_of_the_notebook_before(
+    notebook: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ours = notebook(SEEN)
+    fails = notebook("raise ValueError", folder="fails")
+    monkeypatch.setattr(runner, "is_shipped", lambda path: path in (ours, fails))
+
+    def pid() -> int:
+        made = nbformat.read(run_notebook(ours, tmp_path / "out", {}).ipynb, as_version=4)
+        code = [cell for cell in made.cells if cell.cell_type == "code"]
+        assert [cell.execution_count for cell in code] == list(range(1, len(code) + 1))
+        return int(code[-1].outputs[0].text)
+
+    with keeping_kernel():
+        first = pid()
+        assert pid() == first and psutil.pid_exists(first)
+        monkeypatch.setattr(kernels, "MOST_MIB", 0)
+        assert pid() == first
+        monkeypatch.undo()
+        monkeypatch.setattr(runner, "is_shipped", lambda path: path in (ours, fails))
+        second = pid()
+        assert second != first and not psutil.pid_exists(first), "it had become large"
+        with pytest.raises(ReportError):
+            run_notebook(fails, tmp_path / "out", {})
+        assert not psutil.pid_exists(second), "something failed in it"
+        third = pid()
+    assert not psutil.pid_exists(third)
 
 
 @pytest.mark.slow

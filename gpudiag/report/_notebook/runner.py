@@ -113,18 +113,18 @@ def _execute(notebook: Path, parameters: Parameters, scratch: Path, output_dir: 
     import papermill
     from papermill.exceptions import PapermillExecutionError
 
-    from gpudiag.report._notebook.kernel import kernel_manager
+    from gpudiag.report._notebook.kernel import kernel_for
 
     watch = _Watch(read_notebook(notebook))
     try:
-        with kernel_manager(scratch, own_modules=not is_shipped(notebook)) as kernel:
+        with kernel_for(scratch, own_modules=not is_shipped(notebook)) as given:
             executed = papermill.execute_notebook(
                 watch.notebook,
                 None,
                 parameters,
                 kernel_name="python3",
                 progress_bar=progress,
-                kernel_manager_class=kernel,
+                **given,
                 shutdown_kernel="immediate",
                 on_notebook_start=watch.started,
                 on_cell_execute=watch.entered,
