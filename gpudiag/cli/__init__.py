@@ -6,6 +6,7 @@ Exit 0 fine, 1 --fail-on met, 2 bad input or usage, 3 a fault of gpudiag itself 
 
 from __future__ import annotations
 
+import gc
 import logging
 import os
 import sys
@@ -83,6 +84,9 @@ app.add_typer(fetch_app, name="fetch")
 NEEDLESS = ("rfc3987_syntax",)
 """jsonschema, which nbformat needs, compiles its grammars of international addresses at import, in about a second.
 It does without where the module is not installed; no notebook holds such an address."""
+COLLECT_AFTER = (100_000, 20, 20)
+"""Objects after which Python looks for circles, instead of 700: it would look through the million of the libraries too
+often."""
 
 
 @app.callback(invoke_without_command=True)
@@ -114,6 +118,7 @@ def main() -> None:
 def _run() -> None:
     for module in NEEDLESS:
         sys.modules.setdefault(module, None)  # type: ignore[arg-type]
+    gc.set_threshold(*COLLECT_AFTER)
     write_any_text()
     logging.getLogger("asyncio").disabled = True  # interrupted, it says which tasks of Jupyter nobody waited for
     try:

@@ -19,8 +19,6 @@ from queue import SimpleQueue
 from gpudiag.cli import main
 from gpudiag.report._notebook.kernel import keeping_kernel
 
-COLLECT_AFTER = (100_000, 20, 20)
-"""Objects after which Python looks for circles within a command, instead of 700: between two it looks anyway."""
 BY_SIGNAL = 128
 """An exit code above is that of a signal: the process itself was to end."""
 
@@ -48,7 +46,6 @@ def serve() -> int:
     """Run the commands that are asked for, until there are no more. Returns the exit code."""
     out = os.fdopen(os.dup(1), "w")
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # what a command prints is not for the other gpudiag
-    gc.set_threshold(*COLLECT_AFTER)
     requests = _Requests()
     with keeping_kernel():
         for arguments in requests:

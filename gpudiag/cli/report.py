@@ -177,7 +177,6 @@ def _parameters(
 
 def _input_parameters(inputs: dict[str, Any], notebook: Path) -> dict[str, Any]:
     """The inputs as parameters of the notebook: one without ``run_path`` gets those files of the run that it names."""
-    from gpudiag.report._notebook.copies import inputs_by_kind
     from gpudiag.report._notebook.parameters import has_parameter
 
     source = inputs.pop("source")
@@ -187,6 +186,8 @@ def _input_parameters(inputs: dict[str, Any], notebook: Path) -> dict[str, Any]:
         return {"run_path": source} | inputs
     if inputs.keys() & {"telemetry", "trials", "artifacts"}:
         raise ConfigError("got a run and single inputs as well; give one or the other.")
+    from gpudiag.report._notebook.copies import inputs_by_kind
+
     kept = {name: value for name, value in inputs_by_kind(source).items() if value and has_parameter(notebook, name)}
     if not kept.keys() & set(INPUTS):
         raise ConfigError(f"the run holds nothing that notebook {notebook.stem} takes; give it with -p NAME=VALUE.")

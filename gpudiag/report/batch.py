@@ -17,7 +17,6 @@ from gpudiag.errors import ConfigError, InputError
 from gpudiag.interpreter import Children
 from gpudiag.manifest import MANIFEST
 from gpudiag.readers._io.source import Source
-from gpudiag.readers.identify import identify
 from gpudiag.report._notebook.runner import DOCUMENT
 from gpudiag.report.index import Index, IndexEntry, failed, read_row
 
@@ -94,6 +93,8 @@ def is_run(folder: Path) -> bool:
 
 
 def _recognised(path: Path) -> bool:
+    from gpudiag.readers.identify import identify  # all readers, which a folder with a run.toml does not need here
+
     try:
         source = Source.open(path)
         return identify(source) is not None and not is_own_output(source)
