@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from datetime import tzinfo
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -29,11 +31,7 @@ def assemble(stored: Stored, zone: tzinfo, source: str, reader: str, problems: P
     clocks = _clocks(stored, trials, zone)
     start = _joined([clock.start for clock in clocks.values()], trials.index)
     end = _joined([clock.end for clock in clocks.values()], trials.index)
-    frame = trials[["study", "trial_id"]].assign(
-        trial=trials["number"], state=trials["state"], start=start, end=checked_ends(start, end, source, problems)
-    )
-    if "worker" in trials:
-        frame["worker"] = trials["worker"]
+    end = checked_ends(start, end, source, problems)
     met, at = ProblemLog(), pd.Index(trials["trial_id"])
     with ThreadPoolExecutor(1) as pool:  # the longest table beside the widest
         coming = pool.submit(_reports, stored.reports, trials, met)
@@ -41,7 +39,9 @@ def assemble(stored: Stored, zone: tzinfo, source: str, reader: str, problems: P
         wide = _wide(stored, params, at, trials, studies, problems)
         reports = coming.result()
     problems.extend(met.all)
-    frame = pd.concat([frame, pd.DataFrame(wide, index=frame.index)], axis=1)
+    narrow = {name: trials[name] for name in ("study", "state", "worker") if name in trials}
+    narrow |= {"trial": trials["number"], "start": start, "end": end}
+    frame = pd.DataFrame(narrow | wide, index=trials.index)
     space = declared_space(params, trials)
     shown = studies[["study", "directions"]].assign(
         source=as_text(source),
@@ -66,43 +66,55 @@ def _clean(trials: pd.DataFrame, studies: pd.DataFrame, problems: ProblemLog) ->
     names = dict(zip(studies["study_id"], studies["study"], strict=True))
     place = {key: position for position, key in enumerate(studies["study_id"])}
     numbers = pd.to_numeric(trials["number"], errors="coerce")  # -1 is one: that of a trial outside all studies
-    trials = trials.assign(trial_id=_whole(trials["trial_id"]), number=_whole(numbers))
+    number, trial_id = _whole(numbers), _whole(trials["trial_id"])
     state = trials["state"].astype("object")
     if not (known := state.isin(STATES)).all():
         state = state.str.upper()
         known = state.isin(STATES)
-    good = known & trials["study_id"].isin(list(names)) & (trials["number"] == numbers)
-    good &= (trials["trial_id"] >= 0) & ~trials["trial_id"].duplicated()
-    if (~good).any():
+    good = known.to_numpy() & trials["study_id"].isin(list(names)).to_numpy() & (number == numbers.to_numpy())
+    good &= (trial_id >= 0) & ~pd.Index(trial_id).duplicated()
+    out = trials.assign(trial_id=trial_id, number=number, state=state, study=trials["study_id"].map(names))
+    if not good.all():
         example = trials.loc[~good, "state"].iloc[0]
         problems.add(
             "trial without a study, an id, a number or a known state", int((~good).sum()), example=example, lost=True
         )
-    out = trials[good].assign(state=state[good], study=trials["study_id"].map(names)[good])
+        out = out[good]
     for name in ("start", "end"):
-        told = possible(out[name])
-        odd = out[name].notna() & told.isna()
+        stated = out[name]
+        told = possible(stated)
+        if told is stated:
+            continue
+        odd = stated.notna() & told.isna()
         if odd.any():
-            problems.add("timestamp that is no date", int(odd.sum()), example=out.loc[odd, name].iloc[0])
+            problems.add("timestamp that is no date", int(odd.sum()), example=stated[odd].iloc[0])
             out[name] = told
-    out["number"] = out["number"].astype("int64")
-    out["place"] = out["study_id"].map(place).astype("int64")
-    out = out.sort_values(["place", "number", "trial_id"], kind="stable").drop(columns="place")
-    twice = out.duplicated(["study_id", "number"])
-    problems.add("trial number used twice, first kept", int(twice.sum()), lost=True)
-    return out[~twice].reset_index(drop=True)
+    places = out["study_id"].map(place).to_numpy(dtype="int64")
+    if not _sorted(places, out["number"].to_numpy()):
+        out = out.assign(place=places).sort_values(["place", "number", "trial_id"], kind="stable").drop(columns="place")
+        twice = out.duplicated(["study_id", "number"])
+        problems.add("trial number used twice, first kept", int(twice.sum()), lost=True)
+        out = out[~twice]
+    return out.reset_index(drop=True)
+
+
+def _by_study(trials: pd.DataFrame) -> Iterable[tuple[Any, pd.DataFrame]]:
+    """Each study_id with its trials; most storages hold one study."""
+    ids = trials["study_id"].to_numpy()
+    if len(ids) and (ids == ids[0]).all():
+        return [(trials["study_id"].iloc[0], trials)]
+    return trials.groupby("study_id", sort=False)
 
 
 def _clocks(stored: Stored, trials: pd.DataFrame, zone: tzinfo) -> dict[object, Clocked]:
     """Starts and ends on UTC, study by study."""
     if stored.clocks is not None:
-        groups = trials.groupby("study_id", sort=False)
-        return {key: Clocked(group["start"], group["end"], *stored.clocks[key]) for key, group in groups}
+        return {key: Clocked(one["start"], one["end"], *stored.clocks[key]) for key, one in _by_study(trials)}
     if len(stored.heartbeats):
         last = stored.heartbeats.drop_duplicates("trial_id", keep="last").set_index("trial_id")["heartbeat"]
         last = possible(last.astype("datetime64[us]"))
         trials = trials.assign(heartbeat=trials["trial_id"].map(last).astype("datetime64[us]"))
-    return {key: to_utc(group, zone, stored.created_by) for key, group in trials.groupby("study_id", sort=False)}
+    return {key: to_utc(group, zone, stored.created_by) for key, group in _by_study(trials)}
 
 
 def _notes(clocks: dict[object, Clocked], studies: pd.DataFrame, zone: tzinfo) -> tuple[str, ...]:
@@ -152,6 +164,8 @@ def _placed(table: pd.DataFrame, at: pd.Index) -> pd.DataFrame:
 
 def _positions(ids: pd.Series, at: pd.Index) -> np.ndarray:
     """Where each id stands in ``at``, -1 if nowhere. A table of positions is faster than hashing for dense ids."""
+    if not len(ids):
+        return np.empty(0, dtype="int32")
     wanted = _whole(ids)
     known = at.to_numpy(dtype="int64")
     low, high = (known.min(), known.max()) if len(known) else (0, 0)
@@ -175,11 +189,12 @@ def _objectives(values: pd.DataFrame, trials: pd.DataFrame, studies: pd.DataFram
     many = dict(zip(studies["study_id"], studies["directions"].str.contains(","), strict=True))
     multi = trials["study_id"].map(many).to_numpy(dtype=bool)
     out: dict[str, pd.Series] = {}
-    row = values["row"].to_numpy()
-    for objective, at in pd.Series(np.arange(len(values))).groupby(values["objective"].to_numpy()):
-        numbers = floats(values["value"])[at]
+    row, numbers = values["row"].to_numpy(), floats(values["value"])
+    codes, objectives = pd.factorize(values["objective"], sort=True)
+    for code, objective in enumerate(objectives):
+        at = np.flatnonzero(codes == code)
         full = np.full(len(trials), np.nan)
-        full[row[at]] = numbers
+        full[row[at]] = numbers[at]
         if objective == 0 and not multi.all():
             out["value"] = pd.Series(np.where(multi, np.nan, full))
         if multi.any():

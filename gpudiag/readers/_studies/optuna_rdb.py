@@ -156,9 +156,12 @@ def _studies(database: Database) -> pd.DataFrame:
         rows = database.select(what, "study_directions").sort_values(["study_id", "objective"])
     else:
         rows = pd.DataFrame({"study_id": [], "direction": []})
-    found = rows[rows["direction"] != "NOT_SET"].groupby("study_id")["direction"].agg(",".join)
-    directions = names["study_id"].map(found).astype("object")
-    return names.assign(directions=directions.where(directions.notna(), "")).sort_values("study_id")
+    found: dict[object, list[str]] = {}
+    for of, one in zip(rows["study_id"].tolist(), rows["direction"].tolist(), strict=True):
+        if one != "NOT_SET":
+            found.setdefault(of, []).append(one)
+    directions = [",".join(found.get(one, ())) for one in names["study_id"].tolist()]
+    return names.assign(directions=np.array(directions, dtype=object)).sort_values("study_id")
 
 
 def _trials(database: Database, rows: str, problems: ProblemLog) -> pd.DataFrame:
@@ -188,6 +191,8 @@ def _trials(database: Database, rows: str, problems: ProblemLog) -> pd.DataFrame
 
 def timestamps(texts: pd.Series, problems: ProblemLog) -> pd.Series:
     """Texts or datetimes without a zone as datetime64[us]; a damaged one becomes NaT."""
+    if not len(texts):
+        return texts.astype("datetime64[us]")
     cells = texts.astype("object")
     try:
         with warnings.catch_warnings():

@@ -77,6 +77,8 @@ def _plain_utc(cells: Sequence[object]) -> pd.Series | None:
 def possible(times: pd.Series) -> pd.Series:
     """The timestamps, NaT where no trial can have run: the bounds of a sample's timestamp hold for trials as well."""
     first, last = (pd.Timestamp(year, 1, 1, tz=times.dt.tz) for year in (FIRST_YEAR, LAST_YEAR))
+    if not (times.min() < first or times.max() >= last):
+        return times
     return times.where((times >= first) & (times < last))
 
 

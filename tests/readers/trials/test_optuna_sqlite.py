@@ -172,6 +172,21 @@ def test_what_a_fast_reading_met_before_it_failed_is_counted_once(study: Path, m
     assert [(p.kind, p.count) for p in read_trials(study).problems] == [("timestamp that is no date", 1)]
 
 
+def test_one_study_in_order_is_not_grouped_by_study(study: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A fleet has many small studies, and grouping takes pandas longer than reading a few trials."""
+    grouped: list[str] = []
+    group = pd.DataFrame.groupby
+    monkeypatch.setattr(
+        pd.DataFrame, "groupby", lambda table, by, **more: grouped.append(by) or group(table, by, **more)
+    )
+    assert len(read_trials(study).trials) == 5
+    assert grouped == []
+    write_study(f"sqlite:///{study}", "other", [frozen(0)])
+    out = read_trials(study)
+    assert grouped == ["study_id"]
+    assert out.trials["trial"].tolist() == [0, 1, 2, 3, 4, 0]
+
+
 def test_text_that_repeats_does_not_keep_what_the_driver_made() -> None:
     batch = pa.RecordBatch.from_pydict({"id": [1, 2, 3], "name": ["a", "b", "a"]})
     made = sqlite_database._encoded(batch, [1])
