@@ -213,10 +213,11 @@ class Sweep:
         """Timestamp and text of a row whose numbers are all blank but for one cell of text."""
         if self.layout.fields[0].kind != "time":
             return None
-        timestamp, *rest = (cell.strip() for cell in text.split(self.layout.separator.strip() or " "))
-        filled = [cell for cell in rest if cell]
+        timestamp, *rest = text.split(self.layout.separator.strip() or " ")
+        filled = [cell for cell in map(str.strip, rest) if cell]
         if len(rest) < 2 or len(filled) != 1 or not re.match("[^\\W\\d]", filled[0]):
             return None
+        timestamp = timestamp.strip()
         known = self.layout.timestamp.read(pl.Series([timestamp])).is_not_null().all()
         return (timestamp, filled[0]) if known else None
 

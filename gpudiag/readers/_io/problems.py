@@ -30,6 +30,12 @@ class Problem:
         return f"{self.count} x {self.kind}{where}{what}"
 
 
+def _example(example: object) -> str:
+    """What a problem shows of one case: a short line without passwords."""
+    text = without_passwords(" ".join(str(example)[:1000].split()))
+    return text if len(text) <= 80 else text[:77] + "..."
+
+
 @dataclass
 class ProblemLog:
     """Collects problems while a file is read."""
@@ -42,14 +48,13 @@ class ProblemLog:
         """Count ``count`` more cases of ``kind``; the first line and example are kept."""
         if count <= 0:
             return
-        text = without_passwords(" ".join(str(example)[:1000].split()))
-        text = text if len(text) <= 80 else text[:77] + "..."
         old = self._by_kind.get(kind)
         if old is None:
-            self._by_kind[kind] = Problem(kind, count, line, text, lost)
-        else:
-            earliest = min((x for x in (old.line, line) if x is not None), default=None)
-            self._by_kind[kind] = Problem(kind, old.count + count, earliest, old.example or text, old.lost or lost)
+            self._by_kind[kind] = Problem(kind, count, line, _example(example), lost)
+            return
+        earliest = old.line if line is None or (old.line is not None and old.line < line) else line
+        shown = old.example or _example(example)
+        self._by_kind[kind] = Problem(kind, old.count + count, earliest, shown, old.lost or lost)
 
     def extend(self, problems: tuple[Problem, ...]) -> None:
         """Add problems that another reader met."""
