@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from matplotlib.figure import Figure
 from sampleruns import diagnosed
 from test_timeline_data import unpacked
 from toyrun import toy_run
@@ -147,7 +148,14 @@ def test_without_a_script_there_are_the_best_the_longest_and_the_last_that_faile
     assert "Some of 452 trials" in html and block.packed not in html
 
 
+@pytest.fixture
+def _undrawn(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Figures stay blank: to draw them takes longest."""
+    monkeypatch.setattr(Figure, "draw", lambda self, renderer: None)
+
+
 @pytest.mark.slow
+@pytest.mark.usefixtures("_undrawn")
 def test_it_stands_in_the_page_alone() -> None:
     (block,) = trial_table(Analysis(toy_run()))
     assert markdown.render([block]) == "" == terminal.render([block])
@@ -159,6 +167,7 @@ def test_it_stands_in_the_page_alone() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("_undrawn")
 def test_names_are_escaped(tmp_path: Path) -> None:
     evil = "<script>alert(1)</script>"
     run = with_columns(toy_run(), **{"params.x": evil, "detail": evil, "worker": evil})
