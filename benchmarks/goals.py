@@ -62,9 +62,10 @@ def side(one: object, path: Path) -> tuple[str, ...]:
 
 def starts(folder: Path) -> Iterator[Goal]:
     """A small run: most of it are imports."""
-    imports = {"import pandas, polars": code("import pandas, polars")}
+    imports = {"import pandas, polars": code("import pandas, polars"), "floor": floor("small_diagnosis", HEALTHY)}
     yield Goal("diagnose the healthy sample", (*TOOL, "diagnose", str(HEALTHY)), imports, "2.5 x")
-    yield Goal("--help", (*TOOL, "--help"), {"import typer, rich": code("import typer, rich")}, "1.5 x")
+    imports = {"import typer, rich": code("import typer, rich"), "floor": floor("help_page", "--help")}
+    yield Goal("--help", (*TOOL, "--help"), imports, "1.5 x")
     report = (*TOOL, "report", str(PRUNING), "-o", str(folder / "out"))
     empty = {"papermill and nbconvert of an empty notebook": floor("empty_notebook", folder / "empty.ipynb")}
     yield Goal("report of the pruning sample", report, empty, "2 x")
