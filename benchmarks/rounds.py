@@ -5,13 +5,22 @@ CPU time counts wherever others may use the cores; wall time is told beside it, 
 
 from __future__ import annotations
 
-import os
+import json
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Sequence
 from typing import NamedTuple
+
+
+LAUNCHER = """
+import json, os, sys, time
+began = time.perf_counter()
+_, status, used = os.wait4(os.posix_spawn(sys.argv[2], sys.argv[2:], os.environ), 0)
+wall_s, cpu_s = time.perf_counter() - began, used.ru_utime + used.ru_stime
+json.dump([os.waitstatus_to_exitcode(status), cpu_s, wall_s, used.ru_maxrss], open(sys.argv[1], "w"))
+"""
+"""A small process starts the one that is measured: Linux counts what its parent held as memory of a new process too."""
 
 
 class Taken(NamedTuple):
@@ -28,17 +37,14 @@ def taken(arguments: Sequence[str], allowed: Sequence[int] = (0,)) -> Taken:
     Raises:
         SystemExit: it ended with another exit code than those allowed; with the end of what it said.
     """
-    with tempfile.TemporaryFile() as said:
-        began = time.perf_counter()
-        process = subprocess.Popen([sys.executable, *arguments], stdout=said, stderr=said)
-        _, status, used = os.wait4(process.pid, 0)
-        wall_s = time.perf_counter() - began
-        process.returncode = os.waitstatus_to_exitcode(status)
-        if process.returncode not in allowed:
+    with tempfile.TemporaryFile() as said, tempfile.NamedTemporaryFile() as told:
+        launcher = [sys.executable, "-S", "-c", LAUNCHER, told.name, sys.executable, *arguments]
+        subprocess.run(launcher, stdout=said, stderr=said, check=True)
+        code, cpu_s, wall_s, peak = json.load(told)
+        if code not in allowed:
             said.seek(0)
-            raise SystemExit(f"{arguments[:4]} ended with {process.returncode}:\n{said.read().decode()[-2000:]}")
-    unit = 1024 if sys.platform != "darwin" else 1024**2  # Linux counts in KiB, macOS in bytes
-    return Taken(used.ru_utime + used.ru_stime, wall_s, used.ru_maxrss / unit)
+            raise SystemExit(f"{arguments[:4]} ended with {code}:\n{said.read().decode()[-2000:]}")
+    return Taken(cpu_s, wall_s, peak / (1024 if sys.platform != "darwin" else 1024**2))  # KiB, on macOS bytes
 
 
 def in_turn(sides: Sequence[Sequence[str]], rounds: int) -> list[list[Taken]]:
