@@ -12,7 +12,6 @@ import tempfile
 from collections.abc import Sequence
 from typing import NamedTuple
 
-
 LAUNCHER = """
 import json, os, sys, time
 began = time.perf_counter()
