@@ -11,6 +11,7 @@ from gpudiag.errors import NotMeasurable
 from gpudiag.facts import Column, Fact, Row, Rows, column, fact, table_of
 from gpudiag.measures._gpu.boards import gpu_boards
 from gpudiag.measures._time.concurrency import busy_stretches
+from gpudiag.measures._time.curve import rise
 from gpudiag.measures._time.microseconds import microseconds
 from gpudiag.measures._time.series import series
 from gpudiag.measures._time.trial_intervals import intervals_of
@@ -209,11 +210,7 @@ def _weight_in_trials(run: Run, samples: pd.DataFrame) -> np.ndarray:
     start_us, end_us = samples["start_us"].to_numpy(), samples["end_us"].to_numpy()
     weight = np.empty(len(samples))
     for _, own in slices(samples):
-        at_start = np.interp(start_us[own] - origin, knots - origin, busy)
-        at_end = np.append(at_start[1:], np.nan)
-        alone = np.flatnonzero(np.append(start_us[own][1:] != end_us[own][:-1], True))  # elsewhere a cell begins there
-        at_end[alone] = np.interp(end_us[own][alone] - origin, knots - origin, busy)
-        weight[own] = (at_end - at_start) / 1e6
+        weight[own] = rise(start_us[own] - origin, end_us[own] - origin, knots - origin, busy) / 1e6
     return weight
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from gpudiag.measures._gpu.boards import gpu_boards
+from gpudiag.measures._time.curve import rise
 from gpudiag.measures._time.microseconds import SECOND_US, microseconds
 from gpudiag.measures.power import AVERAGED_LIMIT, INSTANT_LIMIT, JOULES_PER_KWH
 from gpudiag.measures.sampling import by_gpu, cell_borders, cells
@@ -24,8 +25,7 @@ class EnergyCurve:
 
     def between(self, start_us: np.ndarray, end_us: np.ndarray) -> np.ndarray:
         """Energy used, in kWh, from each start to each end; none before the first and after the last timestamp."""
-        used = np.interp(end_us, self.time_us, self.joules) - np.interp(start_us, self.time_us, self.joules)
-        return used / JOULES_PER_KWH
+        return rise(start_us, end_us, self.time_us, self.joules) / JOULES_PER_KWH
 
 
 def energy_curves(run: Run) -> Iterator[tuple[str, EnergyCurve]]:
