@@ -116,6 +116,7 @@ def test_inputs_are_never_run(tmp_path: Path, gpudiag_here: Path, name: str, tex
         assert arguments[end + 1 :] == [given["path"]]
 
 
+@pytest.mark.slow
 def test_a_path_that_looks_like_an_option_is_a_path(tmp_path: Path, gpudiag_here: Path) -> None:
     done = Runner(tmp_path, gpudiag_here, path="--version").run("Diagnose")
     assert done.returncode == 2 and "--version: no such file or folder" in done.stderr

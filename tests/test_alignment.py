@@ -345,6 +345,7 @@ def ar(rng: np.random.Generator, n: int, keep: float) -> np.ndarray:
     return lfilter([1.0], [1.0, -keep], rng.normal(size=n + 200))[200:]
 
 
+@pytest.mark.slow
 def test_noise_is_how_correlations_of_unrelated_series_vary() -> None:
     """Against the spread of the correlation over many pairs, drawn anew: slow series, two signals that move alike."""
     rng = np.random.default_rng(0)
@@ -378,6 +379,7 @@ def test_a_load_of_its_own_moves_no_clock(seed: int) -> None:
     assert not found["strong"] and not found["moved"] and not found["leans"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(60_000, 60_008))
 def test_logs_of_minutes_and_clocks_minutes_apart(seed: int) -> None:
     """A small part of the tables in benchmarks/accuracy.md."""

@@ -29,6 +29,7 @@ def test_a_folder_of_runs_is_all_of_them_and_names_stay_apart(samples: Path, tmp
     assert [job.folder for job in plan_jobs([tmp_path])] == ["a-run", "b-run"]
 
 
+@pytest.mark.slow
 def test_a_run_is_told_by_its_data_where_it_has_no_run_toml(samples: Path, tmp_path: Path) -> None:
     log = samples / "healthy" / "gpu.csv"
     shutil.copytree(samples / "healthy", tmp_path / "b" / "listed")

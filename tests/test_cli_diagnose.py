@@ -39,6 +39,7 @@ def test_every_format_is_well_formed(gpudiag, tmp_path: Path) -> None:
     assert code == 2 and "did you mean 'junit'?" in err
 
 
+@pytest.mark.slow
 def test_a_preset_changes_limits_and_a_wrong_one_is_refused(gpudiag) -> None:
     _, out, _ = gpudiag(
         "diagnose", SAMPLE, "--format", "json", "--preset", "traceml", "--set", "memory-headroom.low_pct=40"

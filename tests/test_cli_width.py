@@ -87,6 +87,7 @@ def test_commands_without_a_run_fit(printed: Callable[..., str], width: int) -> 
         assert too_wide(printed(width, "rules", "explain", rule.id), width) == [], rule.id
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("width", WIDTHS)
 @pytest.mark.parametrize("name", RUNS)
 def test_inspect_fits(printed: Callable[..., str], samples: Path, name: str, width: int) -> None:

@@ -70,6 +70,7 @@ def test_its_python_runs(request: pytest.FixtureRequest, monkeypatch: pytest.Mon
     held["test_the_nightly_training"](judged_run)
 
 
+@pytest.mark.slow
 def test_names_in_its_table_exist() -> None:
     made = judged_run(ROOT / "data" / "samples" / "tiny-batch-laptop")
     for name in re.findall(r"`d\.([\w.]+)", PAGE):

@@ -219,6 +219,7 @@ def test_a_headline_sentence_that_fails_leaves_the_others(monkeypatch: pytest.Mo
     assert (told[0], told[2]) == (whole[0], whole[2]) and told[1].startswith("ERROR: Headline")
 
 
+@pytest.mark.slow
 def test_a_part_of_a_forecast_that_fails_is_a_gap(monkeypatch: pytest.MonkeyPatch) -> None:
     run = gd.load_run(STUDY)
     monkeypatch.setattr(forecast, "memory_capacity", broken(forecast.memory_capacity))
@@ -273,6 +274,7 @@ def test_a_check_of_the_gate_that_fails_is_error(monkeypatch: pytest.MonkeyPatch
     assert "ERROR" in gd.compare(toy_run("a"), toy_run("b")).to_markdown()
 
 
+@pytest.mark.slow
 def test_items_that_cannot_be_matched_are_error_and_give_no_number(monkeypatch: pytest.MonkeyPatch) -> None:
     """What rests on which items are the same failed; the checks of each run for itself stand."""
     monkeypatch.setattr(comparing, "match", broken(comparing.match))

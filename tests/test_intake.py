@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -35,6 +36,7 @@ def test_only_finished_trials_count() -> None:
     assert _max_concurrent(study((0, None), states=("RUNNING",))) is None
 
 
+@pytest.mark.slow
 @given(st.lists(st.tuples(st.integers(0, 50), st.integers(1, 20)), min_size=1, max_size=30))
 def test_most_at_once_is_the_count_at_the_fullest_second(found: list[tuple[int, int]]) -> None:
     at_each = [sum(low <= second < low + size for low, size in found) for second in range(80)]

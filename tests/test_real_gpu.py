@@ -46,6 +46,7 @@ def share_starting(trials: list[dict[str, Any]]) -> float:
     return 100 * total / (borders[-1] - borders[0])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_clocks_agree_and_start_ups_are_found(name: str, runs: dict[str, gd.Run], truth: dict[str, Any]) -> None:
     run = runs[name]

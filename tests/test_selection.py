@@ -46,6 +46,7 @@ def test_ledgers_of_two_halves_add_up_to_the_ledger_of_the_whole() -> None:
     assert (both - whole.totals.set_index("cell")["gpu_s"]).abs().max() <= 2 * 5.0 + 1e-6
 
 
+@pytest.mark.slow
 def test_time_measures_count_only_what_lies_within() -> None:
     part = sample("hpo-aggressive-pruning").between("2025-10-24 18:00", "2025-10-24 19:00")
     assert measure_ledger(part).total_gpu_s == pytest.approx(3600, abs=1e-6)
@@ -82,6 +83,7 @@ def test_one_gpu_has_the_rows_of_the_ledger_that_it_has_in_the_whole() -> None:
         assert mine.set_index("cell")["gpu_s"].to_dict() == pytest.approx(expected.to_dict(), abs=600)
 
 
+@pytest.mark.slow
 def test_leaving_out_a_gpu_does_not_make_the_other_the_only_one_there_is() -> None:
     """Trials that name no GPU may have run on the one left out."""
     part = toy_run().gpus_only("1")

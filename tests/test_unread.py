@@ -106,6 +106,7 @@ def test_it_is_no_fault_of_another_storage_that_it_does_not_hold_the_study(folde
     assert [v.status.value for v in gd.diagnose(run).verdicts if v.rule == "input-unread"] == ["not_applicable"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kept", [100, 4096, 20_000])
 def test_a_study_cut_before_its_tables_is_no_file_of_another_kind(gpudiag: Any, folder: Path, kept: int) -> None:
     whole = (folder / "optuna.db").read_bytes()

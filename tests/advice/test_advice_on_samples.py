@@ -130,6 +130,7 @@ def test_case_1_corrects_that_start_up_dominates() -> None:
     assert "is not known" in said
 
 
+@pytest.mark.slow
 def test_case_1_repeats_no_guessed_percentage() -> None:
     text = diagnosed("hpo-aggressive-pruning").to_markdown().replace("–", "-")
     for guess in (r"\+\s?5-10", r"10-15\s?%", r"15-20\s?%", r"13-18\s?%"):

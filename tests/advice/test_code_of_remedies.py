@@ -138,6 +138,7 @@ def python_of(code: str) -> str | None:
     return code
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("reader", "framework"), RUNS)
 def test_code_compiles_and_names_only_what_the_framework_of_the_run_has(reader: str, framework: str) -> None:
     made = proposals(reader, framework)

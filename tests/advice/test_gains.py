@@ -20,6 +20,7 @@ from tests.rules.small_profiles import profile
 CASE_1 = GainBounds(busy_pct=83.0, coverage_pct=100.0, startup_pct=34.0, parallel=4.0, trial_gpu_h=2.5)
 
 
+@pytest.mark.slow
 def test_bounds_of_the_toy_are_its_plain_numbers() -> None:
     run = toy_run()
     bounds = bounds_of({"ledger": measure_ledger(run), "costs": measure_costs(run)})

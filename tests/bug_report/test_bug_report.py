@@ -107,6 +107,7 @@ def test_rules_of_one_s_own_are_reported_without_their_names(
     assert "      ***:11 ***\n" in out and "launch" not in out.lower()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("begins", "said"),
     [

@@ -121,6 +121,7 @@ def test_independent_durations_are_still_told_apart() -> None:
     assert shown[8] > 0.4 and shown[12] > 0.55 and shown[20] > 0.7
 
 
+@pytest.mark.slow
 def test_too_alike_items_are_described() -> None:
     seconds = np.exp(np.repeat([0.0, 0.4, 1.0], 5) + 0.01 * np.random.default_rng(9).normal(size=15))
     found = unpaired_ratio(seconds, 1.5 * seconds)

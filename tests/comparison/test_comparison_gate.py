@@ -31,6 +31,7 @@ def check(found: Comparison, name: str) -> tuple[str, str]:
     return {c.check: (c.status, str(c.evidence)) for c in found.gate}[name]
 
 
+@pytest.mark.slow
 def test_two_like_batches_pass() -> None:
     found = pair()
     assert not found.invalid and found.verdict in ("no evidence", "equivalent")
@@ -100,6 +101,7 @@ def test_searches_over_other_parameters_are_another_workload() -> None:
     assert check(pair(a, without_params(b)), "same-workload")[0] == "unknown"
 
 
+@pytest.mark.slow
 def test_durations_against_timestamps_are_not_one_unit() -> None:
     b = batch("b", B, params=SAME)
     bare = replace(b, trials=b.trials.assign(start=pd.Series(pd.NaT, b.trials.index, dtype=b.trials["start"].dtype)))
@@ -133,6 +135,7 @@ def test_what_was_requested_and_logged_passes() -> None:
     assert "num_workers 8 (logged: 4)" in check(pair(b=odd), "parameters-applied")[1]
 
 
+@pytest.mark.slow
 def test_missing_parameters_are_unknown() -> None:
     found = pair(b=without_params(batch("b", B, params=SAME)))
     assert check(found, "parameters-applied") == (
@@ -193,6 +196,7 @@ def test_a_cold_start_in_one_run_only_fails() -> None:
     assert check(both, "warm-up")[0] == "pass"
 
 
+@pytest.mark.slow
 def test_durations_are_of_items_that_succeeded_in_both() -> None:
     states = ["FAIL" if i in (2, 5) else "COMPLETE" for i in range(24)]
     found = pair(b=batch("b", np.where(np.isin(np.arange(24), (2, 5)), 0.1, B), states=states, params=SAME))
@@ -220,6 +224,7 @@ def test_an_empty_run_is_one_sentence() -> None:
         compare(batch("a", A), [])
 
 
+@pytest.mark.slow
 def test_telemetry_alone_is_compared_as_telemetry() -> None:
     a, b = (with_telemetry(batch(n, A), util) for n, util in (("a", [40, 60, 50]), ("b", [80, 90, 70])))
     found = pair(*(replace(run, trials=Run().trials) for run in (a, b)))

@@ -76,6 +76,7 @@ def test_the_verdict_says_what_the_pair_could_show() -> None:
     assert isinstance(again, Comparison) and again.verdict == "slower"
 
 
+@pytest.mark.slow
 def test_what_cannot_be_tested_shows_nothing() -> None:
     assert math.isnan(detectable([Case(1, math.nan, 10)], 0.05)) and math.isnan(
         detectable([Case(1, 0.1, math.nan)], 0.05)

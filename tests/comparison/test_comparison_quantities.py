@@ -74,6 +74,7 @@ def test_an_invalid_pair_keeps_only_what_claims_nothing() -> None:
     assert [q.verdict for q in judged([parts], [True], [unnamed])[0]] == ["invalid", "no evidence", "invalid"]
 
 
+@pytest.mark.slow
 def test_items_run_twice_as_fast() -> None:
     found = pair(batch("a", A, workers=4, params={"p": 1}), batch("b", A / 2, workers=4, params={"p": 1}))
     assert found.verdict == "faster" and found.leader is not None and found.leader.name == "duration"
@@ -92,6 +93,7 @@ def test_more_at_once_is_judged_by_wall_time_not_by_duration() -> None:
     assert found.leader is not None and found.leader.name == "time_per_item" and found.verdict == "faster"
 
 
+@pytest.mark.slow
 def test_retries_of_an_item_count_once() -> None:
     names = [f"item {i}" for i in range(40)]
     a = batch("a", A, items=names, params={"p": 1})
@@ -129,6 +131,7 @@ def test_failures_told_by_logs_are_rates() -> None:
         pair(run("a", 0), batch("b", 1.01 * A, params={"p": 1})).quantity("log_events")
 
 
+@pytest.mark.slow
 def test_attributes_that_may_be_shown_are_compared() -> None:
     def run(name: str, commit: str, factor: float) -> Run:
         made = batch(name, factor * A, params={"p": 1}, show_attrs=("commit",))
@@ -246,6 +249,7 @@ def test_inputs_are_not_changed() -> None:
     assert a.trials["start"].min() == T0
 
 
+@pytest.mark.slow
 def test_where_trials_are_pruned_a_complete_trial_is_the_unit() -> None:
     states = ["PRUNED" if i % 2 else "COMPLETE" for i in range(40)]
     a = batch("a", A, states=states, named=False, params={"p": 1})
@@ -255,6 +259,7 @@ def test_where_trials_are_pruned_a_complete_trial_is_the_unit() -> None:
     assert found.leader.ratio == pytest.approx(0.6)
 
 
+@pytest.mark.slow
 def test_wall_time_per_complete_is_no_second_test_where_all_are_complete() -> None:
     """The same numbers twice would loosen the control of chance findings for all others."""
     found = pair(batch("a", A, params={"p": 1}), batch("b", 1.1 * A, params={"p": 1}))
@@ -265,6 +270,7 @@ def test_wall_time_per_complete_is_no_second_test_where_all_are_complete() -> No
     assert len(set(tested)) == len(tested)
 
 
+@pytest.mark.slow
 def test_wall_time_per_complete_counts_complete_items() -> None:
     states = ["FAIL" if i % 4 == 0 else "COMPLETE" for i in range(40)]
     found = pair(batch("a", A, params={"p": 1}), batch("b", 1.1 * A, states=states, params={"p": 1}))
@@ -272,6 +278,7 @@ def test_wall_time_per_complete_counts_complete_items() -> None:
     assert (complete.tested, complete.n_baseline, complete.n_experiment) == (True, 40, 30)
 
 
+@pytest.mark.slow
 def test_one_success_of_one_proves_no_equality() -> None:
     found = pair(batch("a", A[:1], states=["FAIL"]), batch("b", A[:1], states=["FAIL"]))
     failures = found.quantity("failures")

@@ -121,6 +121,7 @@ def test_figures_have_units_words_and_equal_bytes(name: str, pair: Comparison) -
     assert picture.svg() == pair.picture(name).svg()
 
 
+@pytest.mark.slow
 def test_figures_show_the_numbers(pair: Comparison) -> None:
     dots = pair.picture("durations").figure.axes[0].collections[0].get_offsets()
     assert np.allclose(np.sort(dots[:, 1] / dots[:, 0]), 0.8, rtol=1e-4)

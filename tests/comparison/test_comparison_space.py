@@ -130,6 +130,7 @@ def test_the_trials_that_both_spaces_allow_can_be_compared() -> None:
     assert workload(searched("a", SPACE, 1), narrow)[0] == "pass"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("fixed", "status"),
     [({"epochs": (10, 20)}, "fail"), ({"dataset": ("cifar", "imagenet")}, "fail"), ({"cache": ("ram", "disk")}, "pass"),

@@ -118,6 +118,7 @@ def judged(path: Path) -> dict[str, Verdict]:
     return {v.rule: v for v in judge_all(RULES, Analysis(run), check_thresholds(RULES, {}))}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("file", LOGS)
 def test_a_real_log_gives_what_the_eye_sees(file: str, corpus: Path) -> None:
     wanted, verdicts = LOGS[file], judged_once(corpus / "telemetry" / file)
@@ -154,6 +155,7 @@ def test_three_minutes_beside_a_hot_core_do_not_explain_half_an_hour_of_idle_gpu
     assert set(lead.evidence) == {"lead_s", "lead_memory_mib"}, "two names that read alike without their units"
 
 
+@pytest.mark.slow
 def test_the_cpu_is_not_asked_for_where_it_was_recorded(corpus: Path) -> None:
     (file,) = [name for name in LOGS if "KaiKai" in name]
     advice = diagnose(Run.from_files(str(corpus / "telemetry" / file), timezone="UTC")).advice

@@ -76,6 +76,7 @@ def query_sections(text: str) -> list[str]:
     return found
 
 
+@pytest.mark.slow
 def test_every_field_of_new_drivers(corpus: Path, tmp_path: Path) -> None:
     """The full field list of drivers 590 to 610: 200 and more columns, most of which are not ours."""
     files = sorted((corpus / "telemetry" / "nvidia-smi-captures").iterdir())

@@ -28,6 +28,7 @@ def diagnosis() -> Diagnosis:
     return diagnose(replace(run, trials=trials))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("to", sorted(FORMATS))
 def test_no_format_gives_attributes_of_users_away(diagnosis: Diagnosis, to: str, tmp_path: Path) -> None:
     written = export(diagnosis, to, tmp_path / "out")

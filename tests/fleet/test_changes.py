@@ -185,6 +185,7 @@ GROUPS = st.dictionaries(
 )
 
 
+@pytest.mark.slow
 @given(GROUPS, GROUPS)
 @settings(max_examples=80, deadline=None)
 def test_the_parts_of_a_difference_add_up(early: Sides, late: Sides) -> None:

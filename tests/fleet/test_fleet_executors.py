@@ -110,6 +110,7 @@ def test_another_executor_is_said(name: str) -> None:
         pass
 
 
+@pytest.mark.slow
 def test_no_scheduler_is_an_input_error(monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("dask.distributed")
     from dask import distributed

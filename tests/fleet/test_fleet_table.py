@@ -231,6 +231,7 @@ def month() -> FleetTable:
     )
 
 
+@pytest.mark.slow
 def test_a_week_without_runs_has_its_place_in_the_figure() -> None:
     picture = month()._draw("weeks")
     assert picture is not None

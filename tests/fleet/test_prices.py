@@ -27,6 +27,7 @@ def made(work: tuple[tuple[float, float], ...], hours: float) -> pd.DataFrame:
     )
 
 
+@pytest.mark.slow
 def test_a_known_cost_is_not_raised_to_that_of_a_symptom() -> None:
     """Idle for 1 h before 2 h of work and for 9 h after it: the end cost 9 GPU-h, the low utilization more."""
     held = {one.rule: one for one in priced(diagnose(load_run(made(((1, 3),), 12))))}

@@ -210,6 +210,7 @@ def test_a_chosen_risk_and_a_given_restart(run: gd.Run) -> None:
     assert "was not looked at" in careful.overflow(9).reason
 
 
+@pytest.mark.slow
 def test_a_shared_process_gives_facts_and_the_sentence() -> None:
     found = gd.memory_capacity(mixed_run(2, 3, keeps_memory=True, n_trials=60).run)
     assert "share a process" in found.reason and found.reason in " ".join(repr(found).split())
@@ -291,6 +292,7 @@ def test_no_crash_ever_adds_a_trial(case: MemoryCapacity) -> None:
         assert not (table[f"net_day{end}"] > table[f"rate_day{end}"]).any() or end == "_low"
 
 
+@pytest.mark.slow
 def test_throughput_and_memory_say_the_same_of_what_fits() -> None:
     """Of 9 trials the three largest fit; by the record of none too large more than 5 % may still overflow."""
     made = gd.what_if(sample("real-h100/two-workers"))

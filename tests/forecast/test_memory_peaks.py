@@ -45,6 +45,7 @@ def test_the_parameters_that_matter_are_found_and_no_others() -> None:
     assert peaks_of(mixed_run(4, 3)).parameters == ("model", "batch_size")
 
 
+@pytest.mark.slow
 def test_trials_that_ran_out_of_memory_are_judged_by_their_parameters() -> None:
     made = mixed_run(1, 4, gpus=(Gpu(mem_total_mib=13500),), oom=True)
     peaks = peaks_of(made)
@@ -105,6 +106,7 @@ def test_readings_on_another_clock_belong_to_no_trial() -> None:
     assert "could not be brought to the trials' own" in peaks.reason and not peaks.known.any()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shift_h", [0.5, 1.0, 1.7])
 def test_memory_of_another_job_is_not_given_to_the_trials(shift_h: float) -> None:
     """The readings of the same run, but of hours before: they rise and fall, though not with these trials."""
@@ -118,6 +120,7 @@ def test_memory_of_another_job_is_not_given_to_the_trials(shift_h: float) -> Non
     assert not peaks_of(made).reason
 
 
+@pytest.mark.slow
 def test_memory_that_does_not_rise_is_no_trials_memory() -> None:
     """Without a reading that falls: nothing is divided by the nothing that trials take."""
     made = mixed_run(1, 2, n_trials=20)
@@ -222,6 +225,7 @@ def test_without_a_reading_between_trials_the_baseline_is_what_trials_leave() ->
     assert peaks.baseline_mib["0"] == pytest.approx(350.0, abs=150.0)
 
 
+@pytest.mark.slow
 def test_growth_is_read_off_the_log() -> None:
     made = mixed_run(5, 2, ramp_s=60.0)
     peaks = peaks_of(made)

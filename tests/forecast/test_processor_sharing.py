@@ -89,6 +89,7 @@ def test_the_same_as_one_event_at_a_time(seed: int, workers: int) -> None:
     assert future.throughput_h[0] == pytest.approx(expected, rel=1e-9)
 
 
+@pytest.mark.slow
 @settings(max_examples=20)
 @given(st.integers(0, 10_000))
 def test_futures_do_not_touch_each_other(seed: int) -> None:

@@ -205,6 +205,7 @@ def test_nan_and_repeated_steps_are_taken_as_optuna_does() -> None:
     assert found.trials["cut_step"].tolist()[1] == 2
 
 
+@pytest.mark.slow
 def test_number_and_name_decide_on_the_bracket() -> None:
     """The same curves under another study name, or with other numbers, fall into other brackets of Hyperband."""
     curves = {i: curve(5, i, 27, "minimize") for i in range(60)}

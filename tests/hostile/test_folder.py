@@ -32,6 +32,7 @@ def unread(folder: Path) -> dict[str, str]:
     return {Path(one.path).name: one.error for one in inspect([folder]) if one.error}
 
 
+@pytest.mark.slow
 def test_files_that_cannot_be_opened_are_said_and_the_others_read(folder: Path) -> None:
     alone = samples(folder)
     (folder / "damaged.gz").write_bytes(b"\x1f\x8bxx")
@@ -159,6 +160,7 @@ def test_a_line_with_a_cell_of_more_than_128_kb_is_no_input(folder: Path) -> Non
     assert samples(folder) == 90 and "no reader recognizes it" in unread(folder)["words.txt"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rows", [20, ROWS])
 def test_a_stray_quote_costs_its_own_line(folder: Path, rows: int) -> None:
     row = "c,ok,1761645600,1761645601\n"

@@ -63,6 +63,7 @@ def test_what_a_kill_while_clearing_leaves_is_cleared_by_the_next(
     assert not folder.exists()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "command",
     [("diagnose", "{run}", "--plan-out", "{run}/gpu.csv"), ("export", "{run}", "--to", "csv", "-o", "{run}"),

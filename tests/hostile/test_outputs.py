@@ -163,6 +163,7 @@ def test_no_cell_of_a_table_is_a_formula() -> None:
     )
 
 
+@pytest.mark.slow
 def test_a_full_disk_leaves_the_earlier_report_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from gpudiag.report._notebook import runner
 

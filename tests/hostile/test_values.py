@@ -35,6 +35,7 @@ def test_a_stamp_that_no_trial_can_have_is_unknown(year: str, zone: str, tmp_pat
     assert (run.trials["end"].max() - run.trials["start"].min()).total_seconds() == 270
 
 
+@pytest.mark.slow
 def test_stamps_of_a_study_that_no_trial_can_have(tmp_path: Path) -> None:
     import sqlite3
 
@@ -54,6 +55,7 @@ def test_a_pruner_that_cannot_be_read_is_said_with_its_file(tmp_path: Path) -> N
         gd.diagnose(gd.load_run(tmp_path, timezone="UTC"))
 
 
+@pytest.mark.slow
 def test_a_duration_of_ages_is_unknown(tmp_path: Path) -> None:
     run = trials(tmp_path, "2026-03-01 10:06:00", "", duration="99999999 days 00:00:00")
     assert not gd.diagnose(run).errors
@@ -65,6 +67,7 @@ def test_values_at_the_end_of_all_numbers(value: str, tmp_path: Path) -> None:
     assert not gd.diagnose(trials(tmp_path, "2026-03-01 10:06:00", "2026-03-01 10:06:30", value=value)).errors
 
 
+@pytest.mark.slow
 def test_the_best_trial_has_no_usable_end(tmp_path: Path) -> None:
     rows = "".join(f"{n},COMPLETE,{n},2026-03-01 10:{n + 1:02}:00,2026-03-01 09:00:00,\n" for n in range(10))
     rows += "10,COMPLETE,99,2026-03-01 10:20:00,2026-03-01 10:20:30,\n"

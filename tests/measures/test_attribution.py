@@ -168,6 +168,7 @@ def test_a_pause_of_activity_places_trials_whose_memory_stays() -> None:
     assert found.n_attributed >= 0.9 * found.n_trials and n_wrong(found, true) == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("assign", "least"), [("by_worker", 0.7), ("random", 0.3)])
 def test_of_those_placed_on_shared_gpus_next_to_none_is_wrong(assign: str, least: float) -> None:
     """Workers that keep a GPU, and trials that draw one: the log itself tells which it was."""

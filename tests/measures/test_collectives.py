@@ -129,6 +129,7 @@ def test_waits_of_a_healthy_training_are_not_said_first(tmp_path: Path) -> None:
     assert "collective" not in diagnose(gd.load_run(tmp_path)).headline
 
 
+@pytest.mark.slow
 def test_of_several_dumps_of_a_rank_the_latest_is_taken_and_both_are_said(tmp_path: Path) -> None:
     """A dump in the middle of the training beside that of the hang: the later time counts, whatever the names."""
     for rank in range(4):
@@ -143,6 +144,7 @@ def test_of_several_dumps_of_a_rank_the_latest_is_taken_and_both_are_said(tmp_pa
     assert shown[-1] == f"Of a rank with several dumps the latest was taken ({taken}); left out: {left_out}."
 
 
+@pytest.mark.slow
 def test_one_dump_of_each_rank_needs_no_word(tmp_path: Path) -> None:
     p = measured(tmp_path, [hung(rank) for rank in range(4)])
     assert (p.latest_dumps, p.older_dumps) == ("", "")
@@ -160,6 +162,7 @@ def test_a_missing_rank_is_proven_though_another_has_no_dump(tmp_path: Path) -> 
     assert (p.hang, p.missing_ranks, p.unknown_ranks) == ("missing", "1", "2, 3")
 
 
+@pytest.mark.slow
 def test_all_came_and_none_ended(tmp_path: Path) -> None:
     dumps = [hung(rank) for rank in range(4)]
     dumps[3] = Dump(3, [*dumps[3].calls, Call(12, 12.0, None, started=False)])  # it went ahead: not what hangs
@@ -174,6 +177,7 @@ def test_the_rank_that_called_nothing_is_missing_from_the_first(tmp_path: Path) 
     assert (p.hang, p.missing_ranks, p.collective, p.last_collective) == ("missing", "0", "all_reduce number 1", "")
 
 
+@pytest.mark.slow
 def test_what_a_full_recorder_dropped_is_no_evidence(tmp_path: Path) -> None:
     """Rank 1 keeps only the last of another group: whether it came to this one cannot be known."""
     both = {"0": (0, 1), "1": (1,)}
@@ -312,6 +316,7 @@ PAIRS: dict[int, dict[str, Sequence[int]]] = {
 }
 
 
+@pytest.mark.slow
 def test_groups_of_one_name_and_other_ranks_are_others(tmp_path: Path) -> None:
     """As split_group makes them, each pair with sizes of its own."""
     sizes = {rank: (1024, 8) if rank < 2 else (77,) for rank in range(4)}
@@ -354,6 +359,7 @@ def test_a_dump_of_an_earlier_run_tells_nothing(tmp_path: Path) -> None:
     assert (p.hang, p.missing_ranks, p.unknown_ranks) == ("open", "", "3")
 
 
+@pytest.mark.slow
 def test_who_waits_for_one_other_rank_is_not_cleared(tmp_path: Path) -> None:
     waits = Dump(3, [*calls(10), Call(1, 10.5, None, name="recv 3<-2", p2p=True)])
     found = statuses(tmp_path / "alone", [waits, *(Dump(rank, calls(10)) for rank in range(3))])
@@ -376,6 +382,7 @@ def test_clocks_that_differ_make_no_wait(tmp_path: Path) -> None:
     assert set(statuses(tmp_path, [hung(0), hung(1), hung(2), ahead], written_s=12.0).values()) == {"ok"}
 
 
+@pytest.mark.slow
 def test_a_damaged_last_entry_leaves_its_rank_unknown(tmp_path: Path) -> None:
     """It may be the collective that the others wait in; an older one may not."""
     for dump in (hung(0), hung(1), hung(3)):

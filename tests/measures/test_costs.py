@@ -153,6 +153,7 @@ def test_progress_counts_the_best_of_complete_trials_in_order_of_their_end() -> 
     assert front.progress.empty and np.isnan(front.to_best_gpu_h)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("workers", "method"), [(1, "solo"), (2, "activity"), (4, "activity")])
 def test_start_up_is_measured_alone_or_by_phases(workers: int, method: str) -> None:
     made = simulate(seed=3, workers=workers, n_trials=60, epochs=4, startup_s=(35.0, 45.0))
@@ -165,6 +166,7 @@ def test_start_up_is_measured_alone_or_by_phases(workers: int, method: str) -> N
     assert p.startup_law_pct == pytest.approx(100 * (p.startup_share_pct / 100) ** p.parallel)
 
 
+@pytest.mark.slow
 def test_a_process_that_keeps_its_memory_hides_no_start_up() -> None:
     made = simulate(seed=3, workers=2, n_trials=60, startup_s=(25.0, 45.0), keeps_memory=True)
     p = measure_costs(made.run)
@@ -196,6 +198,7 @@ def test_an_end_frees_what_the_trial_held() -> None:
     assert slow.trials["freed_mib"].isna().all()
 
 
+@pytest.mark.slow
 def test_what_an_end_frees_is_near_the_truth() -> None:
     made = simulate(seed=3, workers=3, n_trials=40)
     told = measure_costs(made.run).trials

@@ -10,6 +10,7 @@ from smallruns import at
 from gpudiag.measures._time.decimate import decimate
 
 
+@pytest.mark.slow
 @given(st.integers(1, 400), st.integers(4, 60), st.integers(0, 10_000))
 def test_extremes_ends_and_order_are_kept(n: int, max_points: int, seed: int) -> None:
     rng = np.random.default_rng(seed)

@@ -86,6 +86,7 @@ def test_levels_are_counted_at_the_end_with_the_trial_itself() -> None:
     assert levels["trial_h"].to_dict() == pytest.approx({"1": 170 / 3600, "2": 60 / 3600})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("failing", "found"),
     [

@@ -79,6 +79,7 @@ def test_without_a_record_nothing_is_known(tmp_path: Path) -> None:
             measure_jobs(one)
 
 
+@pytest.mark.slow
 def test_the_first_screen_and_the_section_say_it(tmp_path: Path) -> None:
     jobs = (Job(10, {"a": [90.0, 0.0]}, 2), Job(5, {"b": [55.0, 65.0]}, 2))
     document = gd.diagnose(gd.load_run(written(tmp_path, *jobs), timezone="UTC")).document

@@ -144,6 +144,7 @@ def test_optunas_rule_of_five_durations() -> None:
     assert (opens["horizon"] - opens["start"]).dt.total_seconds().tolist() == [50]
 
 
+@pytest.mark.slow
 def test_five_durations_are_those_of_its_own_study() -> None:
     slow = trials([("COMPLETE", 0, 1000)], study="slow")
     fast = trials([("COMPLETE", 0, 10), ("RUNNING", 10, NAN)], study="fast")
@@ -154,6 +155,7 @@ def test_five_durations_are_those_of_its_own_study() -> None:
     assert not measure_parallelism(run(trials=pd.concat([slow, unknown]))).open_trials["abandoned"].any()
 
 
+@pytest.mark.slow
 def test_gpus_idle_for_good_end_an_open_trial() -> None:
     log = gpu(range(0, 2000, 5), util_pct=np.where(np.arange(0, 2000, 5) < 300, 90.0, 0.0))
     table = trials([("RUNNING", 0, NAN), ("COMPLETE", 0, 1000)])

@@ -167,6 +167,7 @@ def test_a_single_sample_cannot_be_measured() -> None:
     assert caught.value.remedy
 
 
+@pytest.mark.slow
 def test_gaps_and_the_ledger_tell_the_same_share_unobserved() -> None:
     """One computation: short gaps, of which the samples at both ends stand for most, are no eighth of the span."""
     steps = np.full(600, 10.0)

@@ -185,6 +185,7 @@ def test_what_is_no_course_is_withheld(tmp_path: Path, lines: list[str]) -> None
         measured(tmp_path, lines)
 
 
+@pytest.mark.slow
 def test_idle_time_of_the_gpu_lies_in_the_pauses(tmp_path: Path) -> None:
     """Of two GPUs one works in the steps and idles in the pauses, the other never works: it is no part of this."""
     run = train(random.Random(8), 3000, 0.8, eval_every=500, eval_s=120.0)
@@ -253,6 +254,7 @@ def test_a_damaged_timestamp_is_no_pause_of_years(tmp_path: Path) -> None:
     assert said.logged_s == pytest.approx(2000 - 20 - 4 * 20, rel=0.02), "four intervals have no length"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [6101, 6102, 6103])
 def test_goodput_is_the_time_of_steps_that_were_not_lost(tmp_path: Path, seed: int) -> None:
     """A simulated training with start-up, slow first steps, checkpoints and a crash: its own steps say what counted."""
@@ -377,6 +379,7 @@ def test_a_short_training_counts_beside_a_long_one_of_its_log(tmp_path: Path) ->
     assert said.logged_s == pytest.approx(10 * 30 + 4 * 60)
 
 
+@pytest.mark.slow
 def test_trainings_with_too_few_lines_are_counted_and_said(tmp_path: Path) -> None:
     """Three attempts that each crash after three steps, before one that does not; and these alone."""
     few = [line for k in range(3) for line in plain_steps(100 * k, 30, total="/900")]
@@ -421,6 +424,7 @@ def test_timestamps_of_whole_seconds_do_not_bias_the_time_of_a_step(tmp_path: Pa
     assert said.step_s == pytest.approx(step_s, rel=0.005)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("every", [1, 10, 50])
 def test_the_stated_time_of_one_step_is_not_that_of_those_before(tmp_path: Path, every: int) -> None:
     """nanoGPT logs each tenth step, with the time of that one: 0.2 s, and 20 s more each 250 for an evaluation."""
@@ -455,6 +459,7 @@ def test_a_failure_in_a_training_that_came_to_its_end_is_no_crash_before_the_nex
     assert (said.n_resumed, said.n_repeated) == (0, 0)
 
 
+@pytest.mark.slow
 def test_what_passes_for_all_ranks_passes_once(tmp_path: Path) -> None:
     lines = []
     for line in [*plain_steps(0, 130), "resuming from step 100", *plain_steps(160, 200)[10:]]:
@@ -522,6 +527,7 @@ def test_lines_of_two_trainings_at_once_tell_of_neither(tmp_path: Path) -> None:
         measured(tmp_path, mixed)
 
 
+@pytest.mark.slow
 def test_a_clock_that_is_set_back_is_said(tmp_path: Path) -> None:
     lines = [*plain_steps(0, 3000), *(line for line in plain_steps(-3600, 6000) if int(line.split()[3]) > 3000)]
     said = measured(tmp_path, lines)

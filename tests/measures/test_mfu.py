@@ -248,6 +248,7 @@ def test_a_run_that_tells_nothing_is_not_measured() -> None:
     assert "No line of a log states tokens per second" in gap.value.reason and "[training]" in gap.value.remedy
 
 
+@pytest.mark.slow
 def test_what_the_log_states_itself_stands_beside() -> None:
     whole = made(LLAMA, tokens_s=7700.0, tokens_of="gpu", dtype="bf16")
     own = whole.steps.assign(mfu_pct=[40.0] * 29 + [1.0], gpu_tflops=400.0, series="torchtitan")
@@ -298,6 +299,7 @@ def write(folder: Path) -> Path:
     return folder
 
 
+@pytest.mark.slow
 def test_a_folder_with_telemetry_and_a_log_of_torchtitan(tmp_path: Path) -> None:
     d = gd.diagnose(gd.load_run(write(tmp_path)))
     held = d.to_dict()["measures"]["mfu"]

@@ -108,6 +108,7 @@ def test_chances_are_those_of_all_paths_counted_one_by_one(seed: int) -> None:
     assert fit_of(seen, chances)[0] == pytest.approx(np.log(total))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("workers", [2, 3])
 def test_start_ups_of_trials_that_share_a_gpu_are_no_stalls(workers: int) -> None:
     """Start-ups of 80 to 120 s in trials of about three minutes, which the GPU spends idle in good part."""

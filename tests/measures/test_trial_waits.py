@@ -74,6 +74,7 @@ def test_trials_that_share_a_gpu_are_not_told_apart() -> None:
         measure_trial_waits(gd.Run(**{**vars(what), "trials": beside}))
 
 
+@pytest.mark.slow
 def test_a_log_without_a_trial_is_of_no_trial_where_two_gpus_work() -> None:
     """Which of the two trials wrote it is open, unless it names its trial: then all of it is certain."""
     both = pd.concat([gpu(range(610), name, util_pct=40.0) for name in ("0", "1")], ignore_index=True)

@@ -83,6 +83,7 @@ def test_the_log_says_how_long_the_dumps_leave_open(tmp_path: Path, seq: int, le
     assert p.wait_low_s == pytest.approx(least_s, abs=0.1) and p.wait_s == pytest.approx(600, abs=0.1)
 
 
+@pytest.mark.slow
 def test_the_first_screen_names_ranks_collective_and_wait(tmp_path: Path) -> None:
     measured(tmp_path, [*STEPS, gave_up(0), gave_up(2), gave_up(4)])
     diagnosis = gd.diagnose(gd.load_run(tmp_path, timezone="UTC"))

@@ -188,6 +188,7 @@ def test_html_carries_words_and_loads_nothing() -> None:
     assert "http" not in re.sub(r"base64,[^\"]+", "", html)
 
 
+@pytest.mark.slow
 def test_the_users_style_does_not_reach_a_figure() -> None:
     profiles = {"parallelism": toy_parallelism(Size(trials=10))}
     plain = draw("concurrency", profiles).svg()
@@ -197,6 +198,7 @@ def test_the_users_style_does_not_reach_a_figure() -> None:
         assert styled.svg() == plain
 
 
+@pytest.mark.slow
 def test_a_bare_figure_shows_itself_where_nothing_else_would_show_it() -> None:
     figure = PLOTS["prune_steps"].paint(toy_pruning())
     shown, known = InteractiveShell().display_formatter.format(figure)

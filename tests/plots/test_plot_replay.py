@@ -39,6 +39,7 @@ def test_every_curve_is_drawn_and_cuts_are_marked() -> None:
     assert ax.get_xlabel() == "step"
 
 
+@pytest.mark.slow
 def test_the_words_count_the_same() -> None:
     picture = learning_curves(replay())
     # NaN is out of every limit, so that trial 3 is pruned as well.

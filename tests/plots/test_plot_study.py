@@ -175,6 +175,7 @@ def _height_at(outline: np.ndarray, when: float) -> float:
     return max(crossing) - min(crossing) if crossing else 0.0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("gpus", [1, 2])
 def test_the_stack_is_the_memory_of_the_trials_that_run(gpus: int) -> None:
     size = Size(trials=40, gpus=gpus, open_trials=0)
@@ -194,6 +195,7 @@ def test_the_stack_is_the_memory_of_the_trials_that_run(gpus: int) -> None:
         assert [line.get_ydata()[0] for line in capacity] == [size.total_mib / 1024]
 
 
+@pytest.mark.slow
 def test_trials_of_unknown_memory_are_counted_not_invented() -> None:
     size = Size(trials=40, open_trials=0)
     profile = costs(size)

@@ -83,6 +83,7 @@ def test_shares_fill_the_observed_time(gpus: int) -> None:
     assert np.sum(widths, axis=0) == pytest.approx(100)
 
 
+@pytest.mark.slow
 def test_spread_holds_quantiles_and_mean() -> None:
     profile = toy_utilization(Size(trials=0, gpus=3, samples=300))
     ax = plot_utilization(profile).axes[1]
@@ -179,6 +180,7 @@ def test_the_overview_has_a_line_a_gpu_so_that_an_idle_one_is_seen(gpus: int) ->
     assert not ax.collections
 
 
+@pytest.mark.slow
 def test_the_overview_of_many_gpus_is_a_band_from_the_least_to_the_most_used() -> None:
     ax = overview_use(9)
     (band,), (line,) = ax.collections, ax.lines
@@ -190,6 +192,7 @@ def test_the_overview_of_many_gpus_is_a_band_from_the_least_to_the_most_used() -
     assert legend_of(ax) == ["mean of 9 GPUs", "lowest to highest GPU"]
 
 
+@pytest.mark.slow
 def test_the_overview_of_one_gpu_needs_no_legend() -> None:
     ax = overview_use(1)
     assert (len(ax.lines), len(ax.collections), legend_of(ax)) == (1, 1, [])

@@ -27,6 +27,7 @@ def boxes(ax: object) -> dict[tuple[float, float, float], tuple[float, ...]]:
     return out
 
 
+@pytest.mark.slow
 def test_bars_are_the_workers() -> None:
     profile = toy_parallelism(SMALL)
     drawn = boxes(plot_timeline(profile).axes[0])
@@ -77,6 +78,7 @@ def test_many_gpus_become_one_band_with_a_mean() -> None:
     assert np.nanmin(ax.collections[0].get_paths()[0].vertices[:, 1]) < 20  # the idle GPU shows
 
 
+@pytest.mark.slow
 def test_many_trials_have_no_dark_edges_and_are_rasterised() -> None:
     few = plot_timeline(toy_parallelism(Size(trials=50))).axes[0].collections[0]
     many = plot_timeline(toy_parallelism(Size(trials=1500))).axes[0].collections[0]
@@ -85,6 +87,7 @@ def test_many_trials_have_no_dark_edges_and_are_rasterised() -> None:
     assert tuple(few.get_edgecolor()[0]) != tuple(few.get_facecolor()[0])
 
 
+@pytest.mark.slow
 def test_trials_keep_the_page_where_telemetry_is_far_longer() -> None:
     trials = toy_parallelism(Size(trials=5, open_trials=0))
     use = toy_utilization(Size(trials=2000))

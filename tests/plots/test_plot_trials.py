@@ -81,6 +81,7 @@ def test_durations_are_points_by_state() -> None:
     assert ax.get_yticklabels()[0].get_text().startswith("COMPLETE\nn = ")
 
 
+@pytest.mark.slow
 def test_many_durations_are_an_outline_as_high_as_their_density() -> None:
     profile = toy_trials(Size(trials=2000))
     own = np.log10(profile.durations.loc[profile.durations["state"] == "PRUNED", "duration_s"].to_numpy())
@@ -129,6 +130,7 @@ def test_the_first_step_that_may_prune_is_marked_on_the_axis_of_steps() -> None:
     assert list(ax.lines[1].get_xdata()) == [3, 3]
 
 
+@pytest.mark.slow
 def test_the_mark_is_left_out_where_it_cannot_be_placed() -> None:
     profile = toy_pruning(earliest=4)
     sparse = dataclasses.replace(profile, steps=profile.steps.assign(last_step=profile.steps["last_step"] * 5))

@@ -52,6 +52,7 @@ def compared(first: Recipe, second: Recipe) -> None:
         asked.compared(*sides)
 
 
+@pytest.mark.slow
 @FEW
 @given(recipes(), st.sampled_from(sorted(PLOTS)))
 def test_a_diagnosis_and_all_that_shows_it(recipe: Recipe, plot: str) -> None:
@@ -64,6 +65,7 @@ def test_forecasts(recipe: Recipe) -> None:
     forecast(recipe)
 
 
+@pytest.mark.slow
 @FEWER
 @given(recipes(), recipes())
 def test_comparisons(first: Recipe, second: Recipe) -> None:
@@ -121,6 +123,7 @@ def _diagnosed_in_s(n: int) -> float:
     return spent
 
 
+@pytest.mark.slow
 def test_a_thousand_parameters() -> None:
     n = 12
     columns = {f"params.p{k}": np.arange(n) * k / 7 for k in range(1000)}

@@ -23,12 +23,14 @@ from gpudiag.run import Run
 NAME = "real-h100/three-workers"
 
 
+@pytest.mark.slow
 def test_the_last_trial_on_a_shared_gpu_took_no_time() -> None:
     name = "hpo-aggressive-pruning"
     diagnosis = asked.diagnosed(made(Recipe(name, (("gpu", Part(name)), ("trials", Part(name))))))
     assert diagnosis.ledger is not None
 
 
+@pytest.mark.slow
 def test_more_workers_than_are_forecast() -> None:
     run = whole("healthy")
     diagnosis = asked.diagnosed(replace(run, info=replace(run.info, settings=Settings(parallel=200))))
@@ -48,6 +50,7 @@ def test_a_sound_run_is_itself_and_one_by_hand_is_made_sound() -> None:
         sound(replace(run, trials=run.trials.assign(state="ABORTED")))
 
 
+@pytest.mark.slow
 def test_times_of_which_none_is_known_need_no_zone() -> None:
     run = whole(NAME)
     unknown = pd.Series(pd.NaT, index=run.trials.index, dtype="datetime64[ns]")
@@ -56,12 +59,14 @@ def test_times_of_which_none_is_known_need_no_zone() -> None:
     asked.diagnosed(made_sound)
 
 
+@pytest.mark.slow
 def test_a_metric_that_one_gpu_lacks_is_no_number_in_a_trace() -> None:
     run = whole("idle-second-gpu/baseline")
     gpu = run.gpu.assign(power_w=run.gpu["power_w"].mask(run.gpu["gpu"] == "1"))
     json.dumps(perfetto.trace(asked.diagnosed(replace(run, gpu=gpu))), allow_nan=False)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["$\\frac$", "\x1b[31mred", "$x$"])
 def test_names_of_parameters_are_neither_formulas_nor_commands(name: str) -> None:
     run = whole(NAME)
@@ -70,6 +75,7 @@ def test_names_of_parameters_are_neither_formulas_nor_commands(name: str) -> Non
     assert "<svg" in draw("parallel_coordinates", profiles).svg()
 
 
+@pytest.mark.slow
 def test_the_name_of_a_gpu_has_two_lines() -> None:
     run = whole("tiny-batch-laptop")
     asked.diagnosed(replace(run, gpu=run.gpu.assign(gpu="a\nb"), gpus=run.gpus.assign(gpu="a\nb")))
@@ -81,6 +87,7 @@ def test_a_trial_that_reports_before_its_start_is_replayed() -> None:
     asked.readable(repr(replay_pruner(replace(run, trials=trials), "median()")))
 
 
+@pytest.mark.slow
 def test_a_study_may_count_batches_as_well_as_epochs() -> None:
     """A trial that is carried on reports where its study does, not at every number between."""
     run = whole("hpo-aggressive-pruning")

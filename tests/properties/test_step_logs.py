@@ -37,6 +37,7 @@ def damaged(rng: random.Random, lines: list[str], share: float) -> list[str]:
     return out
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dialect", WRITERS)
 @settings(max_examples=25, deadline=None, derandomize=True)
 @given(seed=st.integers(0, 2**32), share=st.sampled_from([0.02, 0.1, 0.5]))

@@ -56,6 +56,7 @@ def test_a_short_or_half_observed_test_is_open_but_for_a_proven_peak(run: Judged
     assert "12 s of 20 s were observed" in check(Budget.of(limits), run, 20.0).line(20.0)
 
 
+@pytest.mark.slow
 def test_few_samples_are_open() -> None:
     for n, outcome in ((9, "open"), (10, "met")):
         frame = gpu([2.0 * i for i in range(n)], util_pct=[50.0] * n)

@@ -78,6 +78,7 @@ def told(result: pytest.RunResult) -> str:
     return text.partition("= GPU budgets =")[2].partition("\n")[2].partition("\n===")[0].strip()
 
 
+@pytest.mark.slow
 def test_a_budget_that_is_met_passes_and_is_told(machine: Machine, session: Session) -> None:
     machine(FakeGpus())
     result = session(budgeted("utilization_pct=60, idle_pct=20, memory_mib=9000"))
@@ -88,6 +89,7 @@ def test_a_budget_that_is_met_passes_and_is_told(machine: Machine, session: Sess
     )
 
 
+@pytest.mark.slow
 def test_a_budget_that_is_not_met_fails_in_one_sentence(machine: Machine, session: Session) -> None:
     machine(FakeGpus(util_pct=5.0))
     result = session(
@@ -105,6 +107,7 @@ def test_a_budget_that_is_not_met_fails_in_one_sentence(machine: Machine, sessio
     assert "Traceback" not in result.stdout.str() and "budgeted_test.py" not in result.stdout.str()
 
 
+@pytest.mark.slow
 def test_what_the_data_do_not_determine_is_not_assessed_and_said(machine: Machine, session: Session) -> None:
     machine(FakeGpus(util_pct=None))
     result = session(budgeted("utilization_pct=60, memory_mib=9000"))
@@ -129,6 +132,7 @@ def test_the_gpus_that_the_test_names_or_sees_are_recorded(
     assert seen == [{"1"} if visible else {"0", "1"}, {"1"}, {"0", "1"}]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("mask", "seen"), [("0", {"0"}), ("1,0", {"0", "1"}), ("1,7,0", {"1"})])
 def test_others_gpus_are_not_recorded(
     machine: Machine, session: Session, pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, mask: str,

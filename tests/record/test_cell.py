@@ -89,6 +89,7 @@ def test_idle_gpus_are_said_to_be_unused(shell: InteractiveShell, capsys: pytest
     assert "no GPU was used; 2 GPUs, " in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_an_error_is_shown_as_usual_and_ends_the_recording(
     shell: InteractiveShell, capsys: pytest.CaptureFixture[str]
 ) -> None:

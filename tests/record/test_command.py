@@ -51,6 +51,7 @@ def test_the_exit_code_passes(code: int, tmp_path: Path) -> None:
     assert "record_end" in told
 
 
+@pytest.mark.slow
 def test_a_command_that_is_killed_is_told_by_its_signal(tmp_path: Path) -> None:
     returned, _, _ = finish(start(tmp_path / "a.csv", "sh", "-c", "kill -9 $$"))
     assert returned == 128 + 9
@@ -64,6 +65,7 @@ def test_standard_input_is_the_commands(tmp_path: Path) -> None:
     assert out == b"HELLO\n"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGUSR1])
 def test_signals_are_passed_on(number: signal.Signals, tmp_path: Path) -> None:
     ready, path = tmp_path / "ready", tmp_path / "a.csv"
@@ -151,6 +153,7 @@ def test_a_gigabyte_of_output_comes_through_and_costs_us_nothing(tmp_path: Path)
     assert {"command_start", "command_end", "record_end"} <= set(events(tmp_path / "a.csv"))
 
 
+@pytest.mark.slow
 def test_killing_the_recorder_leaves_the_command_alone(tmp_path: Path) -> None:
     ready, done, path = tmp_path / "ready", tmp_path / "done", tmp_path / "a.csv"
     process = start(path, "sh", "-c", f"echo x > {ready}; sleep 1; echo y > {done}")
@@ -169,6 +172,7 @@ def test_a_command_that_cannot_be_started_is_one_sentence(tmp_path: Path) -> Non
     assert b"gpudiag: no-such-program: cannot be started (No such file or directory)." in err
 
 
+@pytest.mark.slow
 def test_without_a_driver_nothing_is_started(tmp_path: Path) -> None:
     """On a machine without a GPU; where there is one, the command runs."""
     mark = tmp_path / "ran"
@@ -181,6 +185,7 @@ def test_without_a_driver_nothing_is_started(tmp_path: Path) -> None:
     assert result.stderr.startswith("gpudiag: no NVIDIA driver on this machine: ") and result.stderr.count("\n") == 1
 
 
+@pytest.mark.slow
 def test_ctrl_c_ends_a_recording_without_a_command(tmp_path: Path) -> None:
     path = tmp_path / "a.csv"
     process = subprocess.Popen([*GPUDIAG, "-o", str(path)], stdout=subprocess.PIPE, stderr=subprocess.PIPE)

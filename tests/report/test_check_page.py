@@ -27,6 +27,7 @@ AT = "https://docs.example.org/gpudiag"
 PAGE = f"{AT}/reference/checks/gpu-unused.html"
 
 
+@pytest.mark.slow
 def test_every_check_is_explained_with_its_limits_and_what_may_be_advised() -> None:
     for rule in RULES:
         page = html.unescape(re.sub(r"<[^>]+>", "", check_html(rule).partition("<main>")[2]).replace("&nbsp;", " "))

@@ -161,12 +161,14 @@ def test_what_others_wrote_counts_for_the_limit(gpudiag, step: Path) -> None:
     assert gpudiag("diagnose", SAMPLE, "--format", "github")[0] == 0 and step.stat().st_size == MOST_BYTES
 
 
+@pytest.mark.slow
 def test_a_summary_that_cannot_be_written_is_one_sentence(gpudiag, step: Path) -> None:
     step.mkdir()
     code, out, err = gpudiag("diagnose", SAMPLE, "--format", "github")
     assert code == 2 and commands(out) and err.count("\n") == 1 and "GITHUB_STEP_SUMMARY" in err
 
 
+@pytest.mark.slow
 def test_without_the_variable_nothing_is_written(gpudiag, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.delenv("GITHUB_STEP_SUMMARY", raising=False)
     assert gpudiag("diagnose", SAMPLE, "--format", "github")[0] == 0 and list(tmp_path.iterdir()) == []

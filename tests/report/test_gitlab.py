@@ -83,6 +83,7 @@ def test_a_fault_of_gpudiag_is_an_issue_and_nothing_found_is_an_empty_list(toy: 
     assert json.loads(gitlab_issues(replace(toy.document, verdicts=()), "a")) == []
 
 
+@pytest.mark.slow
 def test_the_command_prints_it(gpudiag) -> None:
     code, out, _ = gpudiag("diagnose", SAMPLES / "tiny-batch-laptop", "--format", "gitlab", "--fail-on", "note")
     held = json.loads(out)

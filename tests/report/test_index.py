@@ -74,6 +74,7 @@ def test_a_row_is_read_off_the_document(document: dict[str, Any], tmp_path: Path
     assert [path.name for path in written] == ["index.html", "index.md"]
 
 
+@pytest.mark.slow
 def test_a_bar_shows_where_the_gpu_time_went(document: dict[str, Any]) -> None:
     """As wide as the shares are, in the colours of the figures, in words for who cannot see it."""
     document["ledger"] = {"total_gpu_s": 8.0, "cells": [

@@ -152,6 +152,7 @@ def test_without_trials_there_are_curves_and_without_telemetry_bars() -> None:
         packed(Analysis(toy_run(samples=0, trials=0)))
 
 
+@pytest.mark.slow
 def test_trials_that_are_a_sliver_are_shown_alone_and_that_is_said() -> None:
     run = toy_run()
     far = run.gpu.assign(time=run.gpu["time"] + pd.Timedelta(days=90))
@@ -160,6 +161,7 @@ def test_trials_that_are_a_sliver_are_shown_alone_and_that_is_said() -> None:
     assert (lanes.end_us - lanes.start_us) / 1e6 < 86_400
 
 
+@pytest.mark.slow
 def test_clocks_that_do_not_match_are_named() -> None:
     run = toy_run()
     apart = replace(run, info=replace(run.info, clock=replace(run.info.clock, joined=False)))
@@ -181,6 +183,7 @@ def test_a_hostile_name_stays_text_and_leaves_no_element() -> None:
     assert frame.count("<") == 3 and inside.startswith('<img alt="Timeline of') and inside.endswith('"></iframe>')
 
 
+@pytest.mark.slow
 def test_no_password_travels_in_the_data() -> None:
     run = toy_run()
     url, secret = "postgresql://ann:hunter2@db/study", "correct horse"

@@ -70,11 +70,13 @@ def test_what_lies_outside_the_window_is_left_out(paused: Run) -> None:
     assert training_courses(paused, (0, ALL[0] - 1), 100) == ()
 
 
+@pytest.mark.slow
 def test_the_timeline_has_the_lane_and_a_run_without_a_log_has_none(paused: Run) -> None:
     assert len(lanes_of(Analysis(paused)).courses) == 1 and pack(lanes_of(Analysis(paused)))
     assert lanes_of(Analysis(run(gpu=gpu(range(60), util_pct=90.0)))).courses == ()
 
 
+@pytest.mark.slow
 def test_the_trace_has_a_slice_a_stretch_and_none_before_its_start() -> None:
     rows = [(10.0 * n + (40 if n > 5 else 0), 10 * n) for n in range(1, 11)]
     made = run(

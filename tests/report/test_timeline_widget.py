@@ -58,6 +58,7 @@ def widget(made: Any) -> Any:
     return made
 
 
+@pytest.mark.slow
 def test_each_sample_of_a_stretch_has_a_bucket_of_its_own(run: Run, lanes: Lanes) -> None:
     assert lanes.raster.width_us >= 20_000_000
     a, b = 1000.0, 1400.0
@@ -104,6 +105,7 @@ def test_many_gpus_share_one_answer() -> None:
     assert 50_000 < values <= MOST_VALUES and len(sealed(told)) < MOST_CHARS
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "message",
     [

@@ -99,6 +99,7 @@ def stray(tmp_path_factory: pytest.TempPathFactory) -> Diagnosis:
     return diagnose(load_run(telemetry=[path]))
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("error::RuntimeWarning")
 def test_impossible_readings_enter_no_mean(stray: Diagnosis) -> None:
     table = {topic: stray.profiles[topic].per_gpu.loc["0"] for topic in ("utilization", "power", "memory")}

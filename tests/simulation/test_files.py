@@ -92,6 +92,7 @@ def test_optuna_loads_the_study(written: tuple[Simulated, Path]) -> None:
     assert failed.user_attrs["error"] == by_number[failed.number].detail
 
 
+@pytest.mark.slow
 def test_optuna_5_stores_utc(tmp_path: Path) -> None:
     old, new = (gd.simulate(seed=1, n_trials=4, clock=clock) for clock in ("optuna4", "optuna5"))
     query = "SELECT datetime_start FROM trials WHERE number = 2"
@@ -126,6 +127,7 @@ def test_the_manifest_is_legal_and_complete(written: tuple[Simulated, Path]) -> 
     assert manifest.settings.pruner == "median()"
 
 
+@pytest.mark.slow
 def test_odd_texts_survive_in_the_manifest(tmp_path: Path) -> None:
     notes = ('quotes " and \\ backslash', "Grüße, 台北\nsecond line")
     folder = gd.simulate(n_trials=2, notes=notes, stated={"COMPLETE": 3}).write(tmp_path / "run")

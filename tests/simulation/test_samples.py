@@ -395,6 +395,7 @@ def test_exhaustion_overflows_stop_with_two_workers_and_asserts_do_not(exhaustio
     )
 
 
+@pytest.mark.slow
 def test_exhaustion_memory(exhaustion: Path) -> None:
     log = telemetry(exhaustion)
     used = dict(zip(log["time"], log["used"], strict=True))

@@ -86,6 +86,7 @@ def test_cells_match_a_walk_through_time(seed: int) -> None:
     )
 
 
+@pytest.mark.slow
 def test_overlapping_startups_hide_each_other() -> None:
     """METHODS 0: the GPU's start-up-only share falls like F^k, F the share of start-up in a trial's life."""
     shares = []

@@ -15,6 +15,7 @@ import gpudiag as gd
 from gpudiag.readers._traces.breakdown import IDLE_STATES
 
 
+@pytest.mark.slow
 def test_a_trace_beside_a_run_is_read(samples: Path, tmp_path: Path) -> None:
     for name in ("gpu.csv", "optuna.db"):
         shutil.copy(samples / "healthy" / name, tmp_path)

@@ -116,6 +116,7 @@ def test_a_study_on_a_server_gets_four_attributes(
     check_database(url, plain, report_files, "written")
 
 
+@pytest.mark.slow
 def test_a_journal_gets_four_lines(tmp_path: Path, report_files: list[Path]) -> None:
     path = tmp_path / "journal.log"
     filled(JournalStorage(JournalFileBackend(str(path))))

@@ -171,6 +171,7 @@ def test_what_is_logged_once_an_epoch_is_no_step(server: Server, shift: int) -> 
     assert len(gd.load_run("mlflow:e").steps) == 8 * shift
 
 
+@pytest.mark.slow
 def test_of_the_artifacts_logs_are_read(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
     server.add("f", T0, T0 + 9, {"system/gpu_0_utilization_percentage": [(T0, 5.0, 0)]})
     server.files = {

@@ -36,6 +36,7 @@ def test_the_numbers_are_those_of_the_run(name: str) -> None:
     assert found["gpudiag.n_warning"] == severities.count("warning")
 
 
+@pytest.mark.slow
 def test_what_is_not_known_is_absent() -> None:
     known = summary(diagnose(toy_run(samples=0)).document)
     assert set(known) == {"gpudiag.n_critical", "gpudiag.n_warning"}

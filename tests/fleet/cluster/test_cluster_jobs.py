@@ -259,6 +259,7 @@ def test_more_gpus_than_the_telemetry_has_are_said(tmp_path: Path) -> None:
     assert row.gpu_s == pytest.approx(14_000) and "gave it 8 GPUs, the telemetry has 2" in row.reason
 
 
+@pytest.mark.slow
 def test_less_than_a_sampling_period_outside_the_telemetry_is_not_worth_a_word(tmp_path: Path) -> None:
     jobs = job("1", 6000, 7244.9, "n1"), job("2", 6000, 7245.1, "n1")  # it ends at 7215 and has a sample every 30 s
     rows = by_name(cut(tmp_path, [steady("n1", {"0": 80.0})], *jobs[:1]))

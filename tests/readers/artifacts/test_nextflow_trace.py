@@ -62,6 +62,7 @@ def test_states(tmp_path: Path, status: str, code: str, state: str, detail: str 
     assert (None if pd.isna(row.get("detail")) else row["detail"]) == detail
 
 
+@pytest.mark.slow
 def test_a_task_from_the_cache_did_not_run(tmp_path: Path) -> None:
     """A resumed pipeline: of three tasks that ran one failed, whatever the cache held."""
     cached = FIRST.replace("COMPLETED", "CACHED")

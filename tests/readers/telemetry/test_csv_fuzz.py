@@ -138,6 +138,7 @@ CELLS = st.sampled_from(
 )
 
 
+@pytest.mark.slow
 @given(
     st.lists(st.sampled_from(NAMES), min_size=2, max_size=6),
     st.lists(st.lists(CELLS, min_size=1, max_size=7), max_size=8),

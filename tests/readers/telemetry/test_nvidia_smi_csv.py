@@ -241,6 +241,7 @@ def test_rows_that_all_lack_their_gpu_are_refused_with_the_reason(read: Any) -> 
         read("index, utilization.gpu [%], power.draw [W]", "[N/A], 5 %, 9.00 W", "[N/A], 6 %, 9.50 W")
 
 
+@pytest.mark.slow
 def test_many_blocks_are_one_log(read: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Blocks of a few rows, dirt in some of them, a new header in the middle: the same as read in one piece."""
     start = pd.Timestamp("2026-02-15 06:12:00.455")

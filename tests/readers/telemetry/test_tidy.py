@@ -82,6 +82,7 @@ def test_nothing_left_is_an_error_that_says_what_was_met() -> None:
 SAMPLE = st.tuples(st.integers(0, 20), st.sampled_from(["0", "1", "10", "0b"]), st.integers(-50, 150))
 
 
+@pytest.mark.slow
 @given(st.lists(SAMPLE, min_size=1, max_size=40))
 def test_one_row_per_gpu_and_instant_with_the_last_good_value(samples: list[tuple[int, str, int]]) -> None:
     rows = frame([(str(pd.Timestamp(2026, 1, 1, 0, 0, second)), gpu, float(util)) for second, gpu, util in samples])

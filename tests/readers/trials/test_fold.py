@@ -50,6 +50,7 @@ def wrong(found: pd.DataFrame, truth: pd.DataFrame) -> int:
     return int((found[["start", "end"]].reset_index(drop=True) != truth[["start", "end"]]).sum().sum())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("workers", [1, 2, 4])
 @pytest.mark.parametrize(("median_s", "pause_s"), [(20, 0.5), (120, 5), (600, 1)])
 def test_short_trials_come_back_to_the_microsecond(workers: int, median_s: float, pause_s: float) -> None:

@@ -259,6 +259,7 @@ def test_the_last_attribute_of_an_open_trial_counts(tmp_path: Path) -> None:
     assert "system_attrs.b" not in row
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("bytes_", [150, 1000, 4096])
 def test_the_size_of_a_block_changes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, bytes_: int) -> None:
     """Blocks share their memory, and a line may be longer than one."""

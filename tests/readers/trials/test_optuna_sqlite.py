@@ -99,6 +99,7 @@ def test_attributes_are_columns_and_containers_stay_json(tmp_path: Path) -> None
     assert trials["system_attrs.rung"][0] == 1
 
 
+@pytest.mark.slow
 def test_a_study_that_is_not_there_is_named_with_those_that_are(study: Path) -> None:
     write_study(f"sqlite:///{study}", "search-2")
     with pytest.raises(
@@ -117,6 +118,7 @@ def test_reading_leaves_no_trace(study: Path, monkeypatch: pytest.MonkeyPatch, l
     assert fingerprint(study.parent) == before
 
 
+@pytest.mark.slow
 def test_both_ways_to_read_a_file_agree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     attrs = {"a": 1, "b": "x", "c": [1]}
     values = {0: float("nan"), 1: float("inf"), 2: 2.0}
@@ -489,6 +491,7 @@ def test_a_timestamp_with_a_zone_is_damage(study: Path) -> None:
     assert out.trials["start"].isna().tolist() == [False, True, False, False, True]
 
 
+@pytest.mark.slow
 def test_secrets_stay_in_their_column(tmp_path: Path) -> None:
     path = sqlite_study(tmp_path / "o.db", frozen(0, user_attrs={"token": "hunter2-secret"}))
     execute(path, "UPDATE trial_user_attributes SET value_json = 'hunter2-secret'")

@@ -196,6 +196,7 @@ def test_a_small_study_among_large_ones_is_not_looked_for_by_stretches(
     assert "trial_intermediate_values" in asked
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("style", ["German", "SQL, DMY", "Postgres, MDY"])
 @pytest.mark.parametrize("way", WAYS)
 def test_the_style_of_dates_of_a_database_changes_nothing(
@@ -255,6 +256,7 @@ def test_an_answer_too_long_for_the_server_is_asked_for_in_halves(
     assert as_they_are.count("trial_user_attributes") == 2
 
 
+@pytest.mark.slow
 def test_keys_far_apart_are_not_asked_for_one_by_one(mysql_url: str, as_they_are: list[str]) -> None:
     with storage_at(mysql_url) as storage:
         study = write_study(storage, "gap", [frozen(0)])
@@ -269,6 +271,7 @@ def test_keys_far_apart_are_not_asked_for_one_by_one(mysql_url: str, as_they_are
     assert (out.reports["study"] == "gap").sum() == 4
 
 
+@pytest.mark.slow
 def test_a_url_that_names_no_driver_finds_one(url: str) -> None:
     with storage_at(url) as storage:
         write_study(storage, "plain", [frozen(0)])

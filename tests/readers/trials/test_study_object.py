@@ -72,6 +72,7 @@ def test_a_study_in_a_file_is_read_there(tmp_path: Path, monkeypatch: pytest.Mon
     storage.engine.dispose()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("large", [False, True])
 @pytest.mark.parametrize("given", ["the study", "its path", "its URL", "the hash of its file", "a run"])
 def test_the_locks_of_a_study_in_use_survive_the_reading(
