@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 from matplotlib.figure import Figure
+from matplotlib.layout_engine import ConstrainedLayoutEngine
 from sampleruns import diagnosed
 
 import gpudiag as gd
@@ -99,6 +100,7 @@ def test_nothing_is_made_twice_of_one_run_whoever_asks(tmp_path: Path, monkeypat
     run = gd.load_run(SAMPLE)
     # What a picture looks like measures nothing, and drawing takes longest of all: figures are made, and stay blank.
     monkeypatch.setattr(Figure, "draw", lambda self, renderer: None)
+    monkeypatch.setattr(ConstrainedLayoutEngine, "execute", lambda self, figure: None)
     with counted() as calls:
         d = gd.diagnose(run)
         after_diagnosis = Counter(name for name, _ in calls.elements())

@@ -32,6 +32,7 @@ BROUGHT = {
     "dask": "distributed",
     "ipython": "ipykernel",
     "jupyter-client": "ipykernel",
+    "jupyter-core": "ipykernel",
     "mcp-types": "mcp",
     "pydantic-core": "pydantic",
     "traitlets": "nbformat",

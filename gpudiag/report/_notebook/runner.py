@@ -81,8 +81,6 @@ def run_notebook(
     beside: dict[Path, bytes | None] = {}
     if left is not None or JSON_PARAMETER not in given:  # without one, an earlier report's goes: it is of another run
         beside[Path(output_dir) / DOCUMENT] = left
-    if is_own(compared := Path(output_dir) / COMPARISON):  # of an earlier report, which was a comparison
-        beside[compared] = None
     return write_report(executed, Path(output_dir), beside, full=full)
 
 
@@ -183,7 +181,7 @@ def write_report(
     executed: bool = True,
 ) -> ReportFiles:
     """Write an executed notebook as a report, with the files ``beside`` it (None: one that is to go). One that was not
-    ``executed`` is shown and not kept.
+    ``executed`` is shown and not kept. What an earlier comparison left there goes.
 
     All is rendered before the first file is written; report.html comes last: where it lies, the others do.
     """
@@ -193,6 +191,9 @@ def write_report(
     text = nbformat.writes(notebook) if executed else None
     kept, failed = output_dir / NOTEBOOK, output_dir / "report.failed.ipynb"
     files = ReportFiles(output_dir / "report.html", output_dir / "report.md", kept if executed else None)
-    more: list[tuple[Path, Content]] = [*beside.items(), (kept, text), (failed, None), (files.html, html)]
+    files_beside = dict(beside)
+    if is_own(compared := output_dir / COMPARISON):
+        files_beside.setdefault(compared, None)
+    more: list[tuple[Path, Content]] = [*files_beside.items(), (kept, text), (failed, None), (files.html, html)]
     write_all(output_dir, chain(pages.markdown_files(files.md, notebook, full=full), more))
     return files
