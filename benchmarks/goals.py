@@ -101,7 +101,7 @@ def diagnoses(folder: Path) -> Iterator[Goal]:
     for days, trials in ((DAYS, 0), (DAYS, 50_000), (DAYS / 4, 12_500), (DAYS / 16, 3_125)):
         run = folder / f"week{days}-{trials}"
         run.mkdir()
-        write(run / "gpu.csv", run / "trials.csv", days, max(trials, 1))
+        write(run / "gpu.csv", run / "trials.csv", days, trials or 8)
         if not trials:
             (run / "trials.csv").unlink()
         name = f"diagnose {days * 691_200:,.0f} samples" + (f" and {trials:,} trials" if trials else "")

@@ -72,7 +72,7 @@ class _Child:
     """One process, and what it writes on stderr."""
 
     def __init__(self, command: Sequence[str]) -> None:
-        self._said = TemporaryFile()  # noqa: SIM115  closed with the process
+        self._said = TemporaryFile("a+b")  # noqa: SIM115  closed with the process
         self.process = subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._said, text=True, bufsize=1
         )
@@ -80,15 +80,15 @@ class _Child:
     def run(self, arguments: Sequence[str]) -> tuple[int, str, bool]:
         """Exit code, what was written on stderr, and whether the process can take another request."""
         assert self.process.stdin is not None and self.process.stdout is not None
-        place = self._said.fileno()
-        before = os.fstat(place).st_size
+        before = os.fstat(self._said.fileno()).st_size
         try:
             self.process.stdin.write(json.dumps(arguments) + "\n")
             answer = self.process.stdout.readline()
         except OSError:
             answer = ""
         code = int(answer) if answer else self.process.wait()
-        said = os.pread(place, os.fstat(place).st_size - before, before).decode(errors="replace")
+        self._said.seek(before)  # of two processes, but the other one appends
+        said = self._said.read().decode(errors="replace")
         return code, said, bool(answer) and memory_mib(self.process.pid) < MOST_MIB
 
     def close(self) -> None:
@@ -102,9 +102,11 @@ class _Child:
 
 
 def memory_mib(pid: int) -> float:
-    """Memory that a process takes, MiB; 0 where it has ended."""
+    """Memory that a process takes, MiB; 0 where it has ended, or there is none (0)."""
     import psutil
 
+    if not pid:
+        return 0.0
     try:
         return float(psutil.Process(pid).memory_info().rss) / 2**20
     except psutil.Error:

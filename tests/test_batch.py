@@ -7,6 +7,7 @@ import signal
 from collections.abc import Sequence
 from pathlib import Path
 
+import psutil
 import pytest
 from commandline import called
 from sampleruns import SAMPLES, diagnosed
@@ -82,6 +83,24 @@ def test_one_process_runs_one_command_after_another() -> None:
         assert children.run(["--version"]) == (0, "") and children._idle != [first]
         (second,) = children._idle
     assert second.process.returncode == 0, "it ends by itself where its stdin does"
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not hasattr(signal, "SIGHUP"), reason="Windows ends a process without telling it")
+def test_a_process_that_is_ended_between_two_commands_leaves_no_kernel(
+    samples: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (temporary := tmp_path / "tmp").mkdir()
+    monkeypatch.setenv("TMPDIR", str(temporary))
+    with Children(batch.CHILD) as children:
+        assert children.run(["report", str(samples / "tiny-batch-laptop"), "-o", str(tmp_path / "out")])[0] == 0
+        (child,) = children._idle
+        kernels = psutil.Process(child.process.pid).children()
+        assert kernels and list(temporary.glob("gpudiag-*/kernel.json"))
+        child.process.send_signal(signal.SIGHUP)
+        assert child.process.wait() == 128 + signal.SIGHUP
+    assert not any(psutil.pid_exists(kernel.pid) for kernel in kernels)
+    assert not list(temporary.glob("gpudiag-*"))
 
 
 @pytest.mark.slow

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 from collections import OrderedDict
 from dataclasses import dataclass
@@ -41,9 +42,13 @@ class Diagnoses:
             mark = fingerprint(_real(run))  # before it is read: what changes meanwhile is read again next time
             beside = (run if run.is_dir() else run.parent) / SUPPRESSIONS
             made = diagnose(load_run(run), suppress=str(beside) if beside.is_file() else "")
+            left = self._held.pop(_real(run), None)
             self._held[_real(run)] = _Held(mark, made)
             if len(self._held) > MOST:
-                self._held.popitem(last=False)
+                left = self._held.popitem(last=False)[1]
+            if left is not None:
+                del left
+                gc.collect()  # a run and its diagnosis name each other, and Python looks for such circles seldom
             return made
 
     def known(self, run: Path) -> Diagnosis | None:

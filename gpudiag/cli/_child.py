@@ -17,6 +17,7 @@ from collections.abc import Iterator
 from queue import SimpleQueue
 
 from gpudiag.cli import main
+from gpudiag.cli._signals import as_interrupt
 from gpudiag.report._notebook.kernel import keeping_kernel
 
 BY_SIGNAL = 128
@@ -71,5 +72,14 @@ def _run(arguments: list[str]) -> int:
     return 0
 
 
+def _served() -> int:
+    """The exit code, also where a signal comes between two commands: the kernel that is kept ends then too."""
+    with as_interrupt() as ended:
+        try:
+            return serve()
+        except KeyboardInterrupt:
+            return ended.code
+
+
 if __name__ == "__main__":
-    sys.exit(serve())
+    sys.exit(_served())

@@ -25,6 +25,12 @@ class Ended:
     def __init__(self) -> None:
         self.number = int(signal.SIGINT)
 
+    def __call__(self, number: int, frame: FrameType | None) -> None:
+        """Handle a signal."""
+        self.number = number
+        signal.signal(number, signal.SIG_DFL)  # the second one ends it at once
+        raise Terminated
+
     @property
     def code(self) -> int:
         """What a shell would report."""
@@ -36,23 +42,21 @@ class Ended:
 
 @contextmanager
 def as_interrupt() -> Iterator[Ended]:
-    """Within it, a signal of NAMES is a KeyboardInterrupt, as Ctrl-C is; one that is ignored (nohup) stays so."""
+    """Within it, a signal of NAMES is a KeyboardInterrupt, as Ctrl-C is; one that is ignored (nohup) stays so.
+
+    One within another is told of the signals in its place.
+    """
     ended = Ended()
-
-    def end(number: int, frame: FrameType | None) -> None:
-        ended.number = number
-        signal.signal(number, signal.SIG_DFL)  # the second one ends it at once
-        raise Terminated
-
     known = [getattr(signal, name) for name in NAMES if hasattr(signal, name)]
-    taken = [number for number in known if signal.getsignal(number) == signal.SIG_DFL]
+    before = {number: signal.getsignal(number) for number in known}
+    taken = {number: by for number, by in before.items() if by == signal.SIG_DFL or isinstance(by, Ended)}
     try:
         for number in taken:
-            signal.signal(number, end)
+            signal.signal(number, ended)
     except ValueError:  # not the main thread
-        taken = []
+        taken = {}
     try:
         yield ended
     finally:
-        for number in taken:
-            signal.signal(number, signal.SIG_DFL)
+        for number, by in taken.items():
+            signal.signal(number, by)

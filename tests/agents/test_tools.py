@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import weakref
 from hashlib import sha256
 from pathlib import Path
 
@@ -187,7 +188,10 @@ def test_the_runs_asked_for_last_are_held(small: Path, monkeypatch: pytest.Monke
     held = kept.Diagnoses(Folders.of([small]))
     first = held.of(small / "run")
     assert held.of(small / "run") is first
+    seen = weakref.ref(first)
+    del first
     held.of(small / "other")
+    assert seen() is None, "what is held no more is freed at once"
     assert held.known(small / "run") is None
     assert held.known(small / "other") is not None
 

@@ -132,6 +132,13 @@ def test_the_counter_goes_before_power_and_survives_a_reload() -> None:
     assert p.energy_kwh == pytest.approx(50 * 50 / 3.6e6)
 
 
+def test_a_counter_that_was_read_once_hides_no_power() -> None:
+    once = np.where(np.arange(100) == 40, 5000.0, NAN)
+    log = gpu(range(0, 100), util_pct=60.0, power_w=100.0, energy_j=once)
+    p = measure_costs(run(gpu=log, trials=trials([("COMPLETE", 0, 50)])))
+    assert p.energy_kwh == pytest.approx(50 * 100 / 3.6e6)
+
+
 def test_energy_stops_at_gaps_and_ignores_impossible_power() -> None:
     timestamps = np.concatenate([np.arange(0, 30), np.arange(60, 90)])
     power = np.full(60, 100.0)

@@ -34,11 +34,11 @@ def energy_curves(run: Run) -> Iterator[tuple[str, EnergyCurve]]:
     The counter (``total_energy_consumption``) misses nothing, not even between samples; it starts anew when the
     driver is loaded. Power is integrated by trapezoids within gaps, without implausible readings (METHODS 2 and 8).
     """
-    counted = dict(by_gpu(cells(run, "energy_j"))) if "energy_j" in run.gpu else {}
+    counters = by_gpu(cells(run, "energy_j")) if "energy_j" in run.gpu else []
+    counted = {gpu: part for gpu, part in counters if len(part) > 1}
     for gpu, part in counted.items():
-        rise = np.maximum(np.diff(part["energy_j"].to_numpy(float)), 0.0)
-        if len(part) > 1:
-            yield gpu, EnergyCurve(microseconds(part["time"]), np.concatenate(([0.0], np.cumsum(rise))), "counter")
+        used = np.maximum(np.diff(part["energy_j"].to_numpy(float)), 0.0)
+        yield gpu, EnergyCurve(microseconds(part["time"]), np.concatenate(([0.0], np.cumsum(used))), "counter")
     if "power_w" in run.gpu:
         boards = gpu_boards(run)
         factor = np.where(boards["averaged_sensor"] == True, AVERAGED_LIMIT, INSTANT_LIMIT)  # noqa: E712 - NaN is unknown

@@ -158,7 +158,7 @@ def _studies(database: Database) -> pd.DataFrame:
         rows = pd.DataFrame({"study_id": [], "direction": []})
     found: dict[object, list[str]] = {}
     for of, one in zip(rows["study_id"].tolist(), rows["direction"].tolist(), strict=True):
-        if one != "NOT_SET":
+        if isinstance(one, str) and one != "NOT_SET":  # of a damaged study anything
             found.setdefault(of, []).append(one)
     directions = [",".join(found.get(one, ())) for one in names["study_id"].tolist()]
     return names.assign(directions=np.array(directions, dtype=object)).sort_values("study_id")

@@ -25,7 +25,7 @@ MAX_SOCKET_FOLDER = 80
 
 ANEW = "get_ipython().reset(new_session=True)"
 """Code that makes a kernel that has run a notebook as one that has not, but for what it imported."""
-REPLY_S = 60.0
+REPLY_S = 20.0
 
 
 @contextmanager
@@ -73,12 +73,11 @@ class _Kept:
     def lent(self) -> Iterator[KernelManager]:
         """The kernel as it was when it was new. One in which something failed is ended."""
         try:
-            if self._manager is None:
+            if not self._renewed():
+                self.end()
                 folder = self._folders.enter_context(private_folder())
                 self._folders.enter_context(none_left(folder))
                 self._manager = _manager_class(folder, own_modules=False, clients=self._clients)(kernel_name="python3")
-            else:
-                self._renew()
             yield self._manager
         except BaseException:
             self.end()
@@ -87,14 +86,20 @@ class _Kept:
         if memory_mib(self._manager.provisioner.pid) > MOST_MIB:
             self.end()
 
-    def _renew(self) -> None:
+    def _renewed(self) -> bool:
+        """Make the kernel as it was when it was new; False where there is none, or it has died or does not answer."""
+        if self._manager is None or not memory_mib(self._manager.provisioner.pid or 0):
+            return False
         from jupyter_client.blocking.client import BlockingKernelClient
 
         client = BlockingKernelClient(connection_file=self._manager.connection_file)
         client.load_connection_file()
         client.start_channels()
         try:
-            client.execute(ANEW, silent=True, store_history=False, reply=True, timeout=REPLY_S)
+            reply = client.execute(ANEW, silent=True, store_history=False, reply=True, timeout=REPLY_S)
+            return bool(reply["content"]["status"] == "ok")
+        except (RuntimeError, TimeoutError):
+            return False
         finally:
             client.stop_channels()
 

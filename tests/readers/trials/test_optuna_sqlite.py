@@ -189,6 +189,18 @@ def test_one_study_in_order_is_not_grouped_by_study(study: Path, monkeypatch: py
     assert out.trials["trial"].tolist() == [0, 1, 2, 3, 4, 0]
 
 
+def test_directions_of_a_damaged_study_are_unknown(study: Path) -> None:
+    execute(study, *HALF_KNOWN)
+    out = read_trials(study)
+    assert out.studies["directions"].tolist() == [""] and len(out.trials) == 5
+
+
+HALF_KNOWN = (
+    "ALTER TABLE study_directions RENAME TO constrained",
+    "CREATE TABLE study_directions AS SELECT study_id, objective, NULL AS direction FROM constrained",
+)
+
+
 def test_text_that_repeats_does_not_keep_what_the_driver_made() -> None:
     batch = pa.RecordBatch.from_pydict({"id": [1, 2, 3], "name": ["a", "b", "a"]})
     made = sqlite_database._encoded(batch, [1])
