@@ -50,11 +50,16 @@ class Check:
     peer: list[str]
 
 
+def reading(imports: str, read: str) -> list[str]:
+    """Arguments of Python for a way to read, of read_telemetry.py or read_trials.py; what is read comes behind."""
+    return ["-c", f"import sys\n{imports}\n{read}"]
+
+
 def checks(folder: Path, study: str) -> list[Check]:
     """What is compared, on what lies in the folder."""
     tool = ["-m", "gpudiag"]
-    code = {name: ["-c", f"import sys\n{imports}\n{read}"] for name, (imports, read) in TELEMETRY.items()}
-    trials = {name: ["-c", f"import sys\n{side['imports']}\n{side['read']}", study] for name, side in STUDIES.items()}
+    code = {name: reading(imports, read) for name, (imports, read) in TELEMETRY.items()}
+    trials = {name: [*reading(**side), study] for name, side in STUDIES.items()}
     log, day, search, logs = (str(folder / name) for name in ("day/gpu.csv", "day", "search", "logs"))
     return [
         Check("diagnose, a small run", [*tool, "diagnose", str(SAMPLE)], "imports", ["-c", "import pandas, polars"]),

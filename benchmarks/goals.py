@@ -19,11 +19,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from check import DIAGNOSE, LOAD
+from check import DIAGNOSE, LOAD, reading
 from inspect_folder import write_logs
 from large_study import Shape, filled
 from ledger_speed import write
 from read_telemetry import SIDES as TELEMETRY
+from read_telemetry import WITHOUT
 from read_telemetry import write as write_log
 from read_trials import SIDES as STUDIES
 from report import write_study
@@ -54,12 +55,6 @@ def code(text: str, *arguments: object) -> tuple[str, ...]:
     return ("-c", text, *map(str, arguments))
 
 
-def side(one: object, path: Path) -> tuple[str, ...]:
-    """A way to read, of read_telemetry.py or read_trials.py."""
-    imports, read = (one["imports"], one["read"]) if isinstance(one, dict) else one
-    return code(f"import sys\n{imports}\n{read}", path)
-
-
 def starts(folder: Path) -> Iterator[Goal]:
     """A small run: most of it are imports."""
     imports = {"import pandas, polars": code("import pandas, polars"), "floor": floor("small_diagnosis", HEALTHY)}
@@ -82,8 +77,8 @@ def telemetry(folder: Path) -> Iterator[Goal]:
     for name, dirt in (("a week as text", 0.0), ("a week, 1 % of its rows torn", 0.01)):
         log = folder / f"log{dirt}.csv"
         write_log(log, DAYS, dirt)
-        peers = {peer: side(TELEMETRY[peer], log) for peer in TELEMETRY if peer != "gpudiag" and "without" not in peer}
-        yield Goal(f"read {name}", side(TELEMETRY["gpudiag"], log), peers, "1/6 pandas, 8 x newlines")
+        sides = {name: (*reading(*one), str(log)) for name, one in TELEMETRY.items() if name != WITHOUT}
+        yield Goal(f"read {name}", sides.pop("gpudiag"), sides, "1/6 pandas, 8 x newlines")
         log.unlink()
     (folder / "logs").mkdir()
     write_logs(folder / "logs", 1000)
@@ -107,13 +102,11 @@ def diagnoses(folder: Path) -> Iterator[Goal]:
 def studies(_: Path) -> Iterator[Goal]:
     """Of Optuna, in SQLite."""
     with filled("sqlite", Shape(10_000, reports=10)) as (study, _):
-        peers = {name: side(STUDIES[name], study) for name in STUDIES if name != "gpudiag"}
-        yield Goal(
-            "read 10,000 trials of 20 parameters", side(STUDIES["gpudiag"], study), peers, "rustuna, 2 x its MiB"
-        )
+        sides = {name: (*reading(**one), study) for name, one in STUDIES.items()}
+        yield Goal("read 10,000 trials of 20 parameters", sides.pop("gpudiag"), sides, "rustuna, 2 x its MiB")
     for trials in (5_000, 50_000, 500_000):
         with filled("sqlite", Shape(trials, params=4, reports=6)) as (study, _):
-            yield Goal(f"read {trials:,} trials of 4 parameters", side(STUDIES["gpudiag"], study), {}, "linear")
+            yield Goal(f"read {trials:,} trials of 4 parameters", (*reading(**STUDIES["gpudiag"]), study), {}, "linear")
 
 
 def week(folder: Path) -> Iterator[Goal]:

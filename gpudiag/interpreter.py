@@ -17,6 +17,10 @@ from typing import Self
 
 MOST_MIB = 1024
 """Memory with which a process is not kept: what earlier requests left in it shall not cost a later one."""
+COLLECT_AFTER = (100_000, 20, 20)
+"""For ``gc.set_threshold``: objects after which Python looks for circles, instead of 700. It would look through the
+million of the libraries too often; who runs one request after another looks between two.
+"""
 
 
 def module_command(module: str, arguments: Sequence[str] = ()) -> list[str]:
@@ -101,11 +105,11 @@ class _Child:
         self._said.close()
 
 
-def memory_mib(pid: int) -> float:
-    """Memory that a process takes, MiB; 0 where it has ended, or there is none (0)."""
+def memory_mib(pid: int | None) -> float:
+    """Memory that a process takes, MiB; 0 where it has ended, or there is none."""
     import psutil
 
-    if not pid:
+    if pid is None:
         return 0.0
     try:
         return float(psutil.Process(pid).memory_info().rss) / 2**20

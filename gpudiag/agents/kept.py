@@ -42,12 +42,12 @@ class Diagnoses:
             mark = fingerprint(_real(run))  # before it is read: what changes meanwhile is read again next time
             beside = (run if run.is_dir() else run.parent) / SUPPRESSIONS
             made = diagnose(load_run(run), suppress=str(beside) if beside.is_file() else "")
-            left = self._held.pop(_real(run), None)
+            lets_go = _real(run) in self._held or len(self._held) >= MOST
             self._held[_real(run)] = _Held(mark, made)
+            self._held.move_to_end(_real(run))
             if len(self._held) > MOST:
-                left = self._held.popitem(last=False)[1]
-            if left is not None:
-                del left
+                self._held.popitem(last=False)
+            if lets_go:
                 gc.collect()  # a run and its diagnosis name each other, and Python looks for such circles seldom
             return made
 

@@ -46,6 +46,7 @@ from gpudiag.cli.slurm_template import slurm_template
 from gpudiag.cli.trace import trace
 from gpudiag.cli.whatif import whatif
 from gpudiag.errors import GpudiagError
+from gpudiag.interpreter import COLLECT_AFTER
 from gpudiag.report.format import safe
 
 app = typer.Typer(
@@ -84,9 +85,6 @@ app.add_typer(fetch_app, name="fetch")
 NEEDLESS = ("rfc3987_syntax",)
 """jsonschema, which nbformat needs, compiles its grammars of international addresses at import, in about a second.
 It does without where the module is not installed; no notebook holds such an address."""
-COLLECT_AFTER = (100_000, 20, 20)
-"""Objects after which Python looks for circles, instead of 700: it would look through the million of the libraries too
-often."""
 
 
 @app.callback(invoke_without_command=True)

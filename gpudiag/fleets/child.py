@@ -26,6 +26,7 @@ from gpudiag.fleets.found import FoundRun
 from gpudiag.fleets.parts import Part, part_from, parts_of, sessions_apart
 from gpudiag.fleets.row import row_of, to_plain
 from gpudiag.fleets.text_storage import text_for
+from gpudiag.interpreter import COLLECT_AFTER
 from gpudiag.load import load_part, load_run
 from gpudiag.manifest import MANIFEST, read_manifest
 from gpudiag.plain_data import plain
@@ -33,8 +34,6 @@ from gpudiag.run import Run
 
 HEAVY = ("pandas", "polars", "scipy.stats")
 """What any diagnosis imports: the time for it is nobody's run's."""
-COLLECT_AFTER = (100_000, 20, 20)
-"""Objects after which Python looks for circles within a run, instead of 700: between two runs it looks anyway."""
 
 
 def answer(request: dict[str, Any]) -> dict[str, Any]:

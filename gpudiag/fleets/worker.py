@@ -9,7 +9,7 @@ import select
 import subprocess
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
@@ -17,7 +17,7 @@ from typing import Any
 from gpudiag.fleets.found import FoundRun
 from gpudiag.fleets.parts import Part, part_from
 from gpudiag.fleets.row import from_plain, not_diagnosed
-from gpudiag.interpreter import module_command
+from gpudiag.interpreter import memory_mib, module_command
 from gpudiag.plain_data import plain
 from gpudiag.report.fleet.document import RunRow
 from gpudiag.report.format import duration, quantity
@@ -26,7 +26,6 @@ LOOK_S = 0.25
 """How often a busy process is looked at."""
 START_S = 120.0
 """Time that a process may take to start, on the busiest disk; it does not count as that of its first run."""
-MIB = 2**20
 ONE_THREAD = {
     name: "1" for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "POLARS_MAX_THREADS")
 }
@@ -127,7 +126,7 @@ class Worker:
             code = child.wait()
             self.close()
             return {"error": f"the process that diagnosed it ended ({_ended(code)}).", "passing": True}
-        if _memory_of(child.pid)() > limits.memory_mib / 2:
+        if memory_mib(child.pid) > limits.memory_mib / 2:
             self.close()  # what earlier runs left in it shall not cost a later one
         answer: dict[str, Any] = json.loads(line)
         return answer
@@ -150,7 +149,6 @@ class Worker:
         """A line of the process, b'' where it ended. Raises _Exceeded."""
         assert child.stdout is not None
         began, place = time.monotonic(), child.stdout.fileno()
-        used_mib = _memory_of(child.pid)
         parts = [self._pending]
         while b"\n" not in parts[-1]:
             left_s = max(limits.time_s - (time.monotonic() - began), 0.0)
@@ -161,7 +159,7 @@ class Worker:
                 continue
             if time.monotonic() - began > limits.time_s:
                 raise _Exceeded(f"it took longer than {duration(limits.time_s)}{option}.")
-            if used_mib() > limits.memory_mib:
+            if memory_mib(child.pid) > limits.memory_mib:
                 raise _Exceeded(f"it took more than {quantity(limits.memory_mib, 'MiB')} of memory (--memory-limit).")
         line, _, self._pending = b"".join(parts).partition(b"\n")
         return line
@@ -169,18 +167,6 @@ class Worker:
 
 class _Exceeded(Exception):
     """A limit was."""
-
-
-def _memory_of(pid: int) -> Callable[[], float]:
-    import psutil
-
-    def used_mib() -> float:
-        try:
-            return float(psutil.Process(pid).memory_info().rss) / MIB
-        except psutil.Error:
-            return 0.0
-
-    return used_mib
 
 
 def _ended(code: int) -> str:

@@ -19,6 +19,7 @@ from gpudiag.measures.sampling import (
     RECORD_LONGER,
     cells,
     cells_of,
+    cells_where,
     coverage_pct,
     expected_window,
     gpu_order,
@@ -104,10 +105,7 @@ class PowerProfile(Profile, topic="power"):
 
 def power_cells(run: Run, *columns: str) -> pd.DataFrame:
     """:func:`cells` of the readings of power above 0 W, with ``columns``: 0 W is a sensor without a value."""
-    above = (run.gpu["power_w"] > 0).to_numpy()
-    if above.all():
-        return cells(run, "power_w", *columns)
-    return cells_of(run.gpu.loc[above, ["gpu", "time", "power_w", *columns]], "power_w", *columns)
+    return cells_where(run, (run.gpu["power_w"] > 0).to_numpy(), "power_w", *columns)
 
 
 def measure_power(run: Run) -> PowerProfile:
@@ -250,7 +248,7 @@ def _temperature(run: Run) -> pd.DataFrame:
     if "temp_c" not in run.gpu:
         return pd.DataFrame(columns=names, dtype=float)
     good = ((run.gpu["temp_c"] > 0) & (run.gpu["temp_c"] <= 110)).to_numpy()
-    known = cells(run, "temp_c") if good.all() else cells_of(run.gpu.loc[good, ["gpu", "time", "temp_c"]], "temp_c")
+    known = cells_where(run, good, "temp_c")
     temp, weight = known["temp_c"].to_numpy(float), known["weight_s"].to_numpy()
     rows = {gpu: (weighted_mean(temp[own], weight[own]), temp[own].max()) for gpu, own in slices(known)}
     return pd.DataFrame.from_dict(rows, orient="index", columns=names)

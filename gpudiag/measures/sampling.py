@@ -167,6 +167,13 @@ def cells_of(gpu: pd.DataFrame, *columns: str) -> pd.DataFrame:
     return _cells(gpu, _base(gpu), columns)
 
 
+def cells_where(run: Run, good: np.ndarray, *columns: str) -> pd.DataFrame:
+    """:func:`cells` of those rows of the telemetry that are ``good``, with no copy where all are."""
+    if good.all():
+        return cells(run, *columns)
+    return cells_of(run.gpu.loc[good, ["gpu", "time", *columns]], *columns)
+
+
 def _cells(gpu: pd.DataFrame, base: _KnownRows, columns: tuple[str, ...]) -> pd.DataFrame:
     whole = not columns or _all_in_range(gpu[columns[0]], GPU[columns[0]])
     if base.cells is not None and whole:
@@ -234,8 +241,7 @@ def _base(gpu: pd.DataFrame) -> _KnownRows:
 def _cells_of(code: np.ndarray, time: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Left and right border and weight of samples sorted by GPU and time."""
     start, end, weight_s = np.empty_like(time), np.empty_like(time), np.empty(len(time))
-    edges = [0, *(np.flatnonzero(code[1:] != code[:-1]) + 1).tolist(), len(code)]
-    for low, high in pairwise(edges):
+    for low, high in pairwise(_edges_of_codes(code)):
         left, right = cell_borders(time[low:high])
         start[low:high], end[low:high], weight_s[low:high] = left, right, (right - left) / SECOND_US
     return start, end, weight_s
@@ -259,7 +265,7 @@ def rows_by_gpu(run: Run) -> dict[str, slice | np.ndarray]:
     together.
     """
     code = _base_of(run).code
-    edges = [0, *(np.flatnonzero(code[1:] != code[:-1]) + 1).tolist(), len(code)] if len(code) else [0]
+    edges = _edges_of_codes(code)
     runs: dict[int, slice | np.ndarray] = {}
     for low, high in pairwise(edges):
         runs[int(code[low])] = slice(low, high)
@@ -274,6 +280,11 @@ def of_its_gpu(samples: pd.DataFrame, per_gpu: pd.Series) -> np.ndarray:
     known = per_gpu.astype(float).to_dict()
     parts = [np.full(own.stop - own.start, known.get(gpu, np.nan)) for gpu, own in slices(samples)]
     return np.concatenate(parts) if parts else np.empty(0)
+
+
+def _edges_of_codes(code: np.ndarray) -> list[int]:
+    """Where each stretch of equal codes begins, and the end; nothing for no code."""
+    return [0, *(np.flatnonzero(code[1:] != code[:-1]) + 1).tolist(), len(code)] if len(code) else []
 
 
 def _edges(column: pd.Series) -> list[int]:

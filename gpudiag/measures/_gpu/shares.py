@@ -33,20 +33,16 @@ def trial_shares(
     busy = np.where(seen, np.nan_to_num(timeline.util_pct) / 100, 0.0) * length
     part = 1 / np.maximum(n, 1)
     alone = (n == 1) & (timeline.running == 1)
-    columns: dict[str, tuple[np.ndarray, np.ndarray | float]] = {
-        "gpu_s": (length, part),
-        "busy_gpu_s": (busy, part),
-        "device_s": (length, 1.0),
-        "alone_s": (length, alone),
-        "alone_seen_s": (length, alone & seen),
-        "alone_util_s": (busy, alone),
-        "energy_kwh": (kwh if kwh is not None else np.broadcast_to(np.nan, len(n)), part),
-        "crowd_s": (length, n),
-    }
+    energy = kwh if kwh is not None else np.broadcast_to(np.nan, len(n))
+    products: tuple[tuple[np.ndarray, np.ndarray | float], ...] = (
+        (length, part), (busy, part), (length, 1.0), (length, alone), (length, alone & seen), (busy, alone),
+        (energy, part), (length, n),
+    )  # fmt: skip
     first = np.searchsorted(timeline.start_us, intervals.start_us)
     last = np.searchsorted(timeline.start_us, intervals.end_us)
     # One column after the other: of a long log each is large.
-    return pd.DataFrame({name: chance * _between(a * b, first, last) for name, (a, b) in columns.items()})
+    each = zip(COLUMNS, products, strict=True)
+    return pd.DataFrame({name: chance * _between(a * b, first, last) for name, (a, b) in each})
 
 
 def peak_while(samples: Samples, intervals: Intervals) -> np.ndarray:

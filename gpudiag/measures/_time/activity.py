@@ -39,8 +39,9 @@ def work_level_of_lives_pct(util_pct: np.ndarray, first: np.ndarray, last: np.nd
 
 def _really(used: np.ndarray) -> bool:
     """True if the 99th percentile reaches that level."""
-    low = int(0.99 * (len(used) - 1))  # it lies between this and the next in order
-    low, high = np.partition(used, (low, min(low + 1, len(used) - 1)))[[low, min(low + 1, len(used) - 1)]]
+    place = int(0.99 * (len(used) - 1))
+    both = [place, min(place + 1, len(used) - 1)]
+    low, high = np.partition(used, both)[both]  # it lies between these
     return bool(low >= REALLY or (high >= REALLY and np.quantile(used, 0.99) >= REALLY))
 
 

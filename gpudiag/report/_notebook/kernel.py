@@ -88,7 +88,7 @@ class _Kept:
 
     def _renewed(self) -> bool:
         """Make the kernel as it was when it was new; False where there is none, or it has died or does not answer."""
-        if self._manager is None or not memory_mib(self._manager.provisioner.pid or 0):
+        if self._manager is None or not memory_mib(self._manager.provisioner.pid):
             return False
         from jupyter_client.blocking.client import BlockingKernelClient
 

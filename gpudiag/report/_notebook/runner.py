@@ -191,9 +191,9 @@ def write_report(
     text = nbformat.writes(notebook) if executed else None
     kept, failed = output_dir / NOTEBOOK, output_dir / "report.failed.ipynb"
     files = ReportFiles(output_dir / "report.html", output_dir / "report.md", kept if executed else None)
-    files_beside = dict(beside)
-    if is_own(compared := output_dir / COMPARISON):
-        files_beside.setdefault(compared, None)
-    more: list[tuple[Path, Content]] = [*files_beside.items(), (kept, text), (failed, None), (files.html, html)]
+    compared = output_dir / COMPARISON
+    earlier: dict[Path, bytes | None] = {compared: None} if is_own(compared) else {}
+    others = earlier | dict(beside)
+    more: list[tuple[Path, Content]] = [*others.items(), (kept, text), (failed, None), (files.html, html)]
     write_all(output_dir, chain(pages.markdown_files(files.md, notebook, full=full), more))
     return files
