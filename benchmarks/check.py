@@ -59,7 +59,7 @@ def checks(folder: Path, study: str) -> list[Check]:
     """What is compared, on what lies in the folder."""
     tool = ["-m", "gpudiag"]
     code = {name: reading(imports, read) for name, (imports, read) in TELEMETRY.items()}
-    trials = {name: [*reading(**side), study] for name, side in STUDIES.items()}
+    trials = {name: [*reading(side["imports"], side["read"]), study] for name, side in STUDIES.items()}
     log, day, search, logs = (str(folder / name) for name in ("day/gpu.csv", "day", "search", "logs"))
     return [
         Check("diagnose, a small run", [*tool, "diagnose", str(SAMPLE)], "imports", ["-c", "import pandas, polars"]),

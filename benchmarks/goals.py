@@ -102,11 +102,12 @@ def diagnoses(folder: Path) -> Iterator[Goal]:
 def studies(_: Path) -> Iterator[Goal]:
     """Of Optuna, in SQLite."""
     with filled("sqlite", Shape(10_000, reports=10)) as (study, _):
-        sides = {name: (*reading(**one), study) for name, one in STUDIES.items()}
+        sides = {name: (*reading(one["imports"], one["read"]), study) for name, one in STUDIES.items()}
         yield Goal("read 10,000 trials of 20 parameters", sides.pop("gpudiag"), sides, "rustuna, 2 x its MiB")
     for trials in (5_000, 50_000, 500_000):
         with filled("sqlite", Shape(trials, params=4, reports=6)) as (study, _):
-            yield Goal(f"read {trials:,} trials of 4 parameters", (*reading(**STUDIES["gpudiag"]), study), {}, "linear")
+            ours = (*reading(STUDIES["gpudiag"]["imports"], STUDIES["gpudiag"]["read"]), study)
+            yield Goal(f"read {trials:,} trials of 4 parameters", ours, {}, "linear")
 
 
 def week(folder: Path) -> Iterator[Goal]:
