@@ -32,7 +32,7 @@ from gpudiag.manifest import MANIFEST, read_manifest
 from gpudiag.plain_data import plain
 from gpudiag.run import Run
 
-HEAVY = ("pandas", "polars", "scipy.stats")
+HEAVY = ("pandas", "polars", "scipy.special")
 """What any diagnosis imports: the time for it is nobody's run's."""
 
 

@@ -6,7 +6,6 @@ import math
 
 import numpy as np
 import pandas as pd
-import scipy
 
 from gpudiag.facts import Column, Fact, Row, Rows, column, fact, table_of
 from gpudiag.measures.base import GIVE_TRIALS, Profile, need_columns
@@ -90,7 +89,7 @@ def spearman(x: np.ndarray, y: np.ndarray) -> np.ndarray:
     ``scipy.stats.spearmanr`` takes the columns of a table against each other, not row by row as a bootstrap needs it,
     computes a p for each, and warns of equal values.
     """
-    a, b = scipy.stats.rankdata(x, axis=-1), scipy.stats.rankdata(y, axis=-1)
+    a, b = (pd.DataFrame(np.atleast_2d(side).T).rank().to_numpy().T.reshape(side.shape) for side in (x, y))
     a, b = a - a.mean(axis=-1, keepdims=True), b - b.mean(axis=-1, keepdims=True)
     with np.errstate(invalid="ignore", divide="ignore"):
         return np.asarray((a * b).sum(axis=-1) / np.sqrt((a * a).sum(axis=-1) * (b * b).sum(axis=-1)))

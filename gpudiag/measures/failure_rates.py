@@ -8,12 +8,12 @@ from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
-import scipy
 
 from gpudiag.facts import Column, Fact, Row, Rows, column, fact, table_of
 from gpudiag.measures._time.concurrency import count_at
 from gpudiag.measures._time.microseconds import SECOND_US, microseconds
 from gpudiag.measures._time.span import limits_us
+from gpudiag.measures._trials.chances import p_more_often
 from gpudiag.measures._trials.failure_periods import rates
 from gpudiag.measures._trials.placed import placed_trials, worker_counts
 from gpudiag.measures._trials.split import best_split
@@ -225,8 +225,7 @@ def _in_common(run: Run, ends: pd.DataFrame) -> InCommon:
             a, n, b, m = int(bad.sum()), len(bad), int(good.sum()), len(good)
             if min(n, m) < LEAST:
                 continue
-            p = float(scipy.stats.fisher_exact([[a, n - a], [b, m - b]], "greater").pvalue)
-            found.append((p, InCommon(said, n, a, m, b)))
+            found.append((p_more_often(a, n, b, m), InCommon(said, n, a, m, b)))
     if not found:
         return InCommon()
     p, best = min(found, key=lambda one: one[0])

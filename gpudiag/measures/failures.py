@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-import scipy
 
 from gpudiag.facts import Column, Fact, Row, Rows, column, fact, table_of
 from gpudiag.measures._gpu.boards import gpu_boards
 from gpudiag.measures._time.microseconds import SECOND_US, microseconds
 from gpudiag.measures._time.trial_intervals import HANDOVER_US, intervals_of, trial_names
+from gpudiag.measures._trials.chances import p_greater
 from gpudiag.measures._trials.error_texts import error_texts, failure_texts
 from gpudiag.measures._trials.failure_text import CLASSES, classify, failure_classes
 from gpudiag.measures.attribution import measure_attribution
@@ -104,9 +104,7 @@ def measure_failures(run: Run) -> FailuresProfile:
         n_told=int((intervals.loc[failed, "kind"] != "unknown").sum()),
         fail_before_pct=float(np.median(bad_pct)) if len(bad_pct) else math.nan,
         ok_before_pct=float(np.median(ok_pct)) if len(ok_pct) else math.nan,
-        p_memory=float(scipy.stats.mannwhitneyu(bad_pct, ok_pct, alternative="greater").pvalue)
-        if min(len(bad_pct), len(ok_pct)) >= 5
-        else math.nan,
+        p_memory=p_greater(bad_pct, ok_pct) if min(len(bad_pct), len(ok_pct)) >= 5 else math.nan,
         full_pct=100 * float((bad_pct >= FULL_PCT).mean()) if len(bad_pct) else math.nan,
         **_two_groups(intervals.loc[failed & intervals["known"], "duration_s"].to_numpy(float)),
     )

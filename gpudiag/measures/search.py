@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-import scipy
 
 from gpudiag.facts import Column, Fact, Row, Rows, column, fact, table_of
 from gpudiag.measures._time.concurrency import busy_stretches, count_at
 from gpudiag.measures._time.microseconds import NEVER, SECOND_US, microseconds
 from gpudiag.measures._time.pauses import holds_pause, pauses
 from gpudiag.measures._time.trial_intervals import intervals_of, trial_names
+from gpudiag.measures._trials.chances import p_trend
 from gpudiag.measures._trials.placed import placed_trials, worker_counts
 from gpudiag.measures.base import GIVE_TRIALS, Profile, TrialRow, need_columns
 from gpudiag.run import Run
@@ -312,13 +312,7 @@ def _trend(values: np.ndarray, least: int) -> tuple[float, float, float, float]:
         return math.nan, math.nan, math.nan, math.nan
     third = n // 3
     first, last = float(np.median(values[:third])), float(np.median(values[-third:]))
-    if values.min() == values.max():
-        return 0.0, 1.0, first, last
-    rho = float(np.corrcoef(np.arange(n), pd.Series(values).rank())[0, 1])
-    if abs(rho) >= 1:
-        return rho, 0.0, first, last
-    p = 2 * float(scipy.special.stdtr(n - 2, -abs(rho) * math.sqrt((n - 2) / (1 - rho * rho))))
-    return rho, p, first, last
+    return *p_trend(values), first, last
 
 
 def _pauses(run: Run) -> dict[str, Any]:

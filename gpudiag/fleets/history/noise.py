@@ -11,6 +11,8 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
+import scipy
+
 from gpudiag.fleets.history.runs import changed
 from gpudiag.fleets.history.tracked import TRACKED, Tracked
 from gpudiag.fleets.steps import steps
@@ -93,12 +95,10 @@ def prediction_interval(earlier: list[float], level: float, *, share: bool = Fal
     """Where one further value lies with probability 1 - ``level``, if the logarithms are normal and independent; of a
     ``share`` in percent, the logarithms of its odds.
     """
-    from scipy.stats import t
-
     scaled = [_log_odds(value) if share else math.log(value) for value in earlier]
     n, mean = len(scaled), math.fsum(scaled) / len(scaled)
     deviation = math.sqrt(math.fsum((x - mean) ** 2 for x in scaled) / (n - 1))
-    reach = max(float(t.ppf(1 - level / 2, n - 1)) * deviation * math.sqrt(1 + 1 / n), LEAST)
+    reach = max(float(scipy.special.stdtrit(n - 1, 1 - level / 2)) * deviation * math.sqrt(1 + 1 / n), LEAST)
     ends = mean - reach, mean + reach
     low, high = (100 / (1 + math.exp(-x)) if share else math.exp(x) for x in ends)
     return low, high

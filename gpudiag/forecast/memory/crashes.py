@@ -11,12 +11,12 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
-import scipy
 
 from gpudiag.measures._time.concurrency import count_at
 from gpudiag.measures._time.microseconds import SECOND_US, microseconds
 from gpudiag.measures._time.trial_intervals import HANDOVER_US
 from gpudiag.measures._trials.abandoned import find_open_trials
+from gpudiag.measures._trials.chances import p_greater, p_more_often
 from gpudiag.measures._trials.proportions import clopper_pearson_pct
 from gpudiag.measures.attribution import measure_attribution
 from gpudiag.measures.failures import FULL_PCT, trial_ends
@@ -149,8 +149,7 @@ def _by_level(single: pd.DataFrame) -> pd.DataFrame:
     below = np.zeros(2, int)
     for level, part in counts.groupby("level"):
         n, n_oom, n_other = len(part), int(part["oom"].sum()), int(part["other"].sum())
-        table = [[n_oom, n - n_oom], below.tolist()]
-        p = float(scipy.stats.fisher_exact(table, "greater").pvalue) if below.sum() else math.nan
+        p = p_more_often(n_oom, n, int(below[0]), int(below.sum())) if below.sum() else math.nan
         rows.append({
             "k": int(level), "n": n, "oom_events": n_oom, **_share(n_oom, n, "oom_"),
             "other_events": n_other, **_share(n_other, n, "other_"), "p_fisher": p,
@@ -179,7 +178,7 @@ def _share(hits: int, n: int, prefix: str) -> dict[str, float]:
 def _higher(bad: np.ndarray, well: np.ndarray) -> float:
     if min(len(bad), len(well)) < MIN_GROUP:
         return math.nan
-    return float(scipy.stats.mannwhitneyu(bad, well, alternative="greater").pvalue)
+    return p_greater(bad, well)
 
 
 def _streak(single: pd.DataFrame) -> int:

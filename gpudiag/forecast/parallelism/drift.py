@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from gpudiag.forecast.estimate import NAN
+from gpudiag.measures._trials.chances import p_trend
 from gpudiag.plain_data import NAN_IS_NULL
 
 FALSE_ALARM = 0.05
@@ -28,9 +29,7 @@ def find_drift(work_s: np.ndarray) -> Drift:
 
     Give it no failed trials: a fault that cuts trials short at one time is no change of the trials.
     """
-    from scipy import stats
-
     if len(work_s) < MIN_TRIALS or np.ptp(work_s) == 0:
         return Drift()
-    result = stats.spearmanr(np.arange(len(work_s)), work_s)
-    return Drift(float(result.statistic), float(result.pvalue), bool(result.pvalue < FALSE_ALARM))
+    rho, p = p_trend(work_s)
+    return Drift(rho, p, p < FALSE_ALARM)
