@@ -97,8 +97,7 @@ def test_a_measure_that_fails_is_missing_and_its_rules_are_error(no_power: None)
 @pytest.mark.slow
 def test_a_place_is_a_line_of_gpudiag_that_exists(monkeypatch: pytest.MonkeyPatch) -> None:
     """A fault in its own code, or in a library it called, is told as the line of gpudiag."""
-    monkeypatch.setattr(power, "LIMITS", None, raising=False)
-    monkeypatch.setattr(power, "cells", lambda *args: None)
+    monkeypatch.setattr(power, "cells_where", lambda *args: None)
     (fault,) = gd.diagnose(toy_run()).errors[:1]
     file, line = fault.place.split(":")
     source = Path(gd.__file__).parent.parent / file
