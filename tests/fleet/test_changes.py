@@ -8,6 +8,7 @@ from datetime import UTC, datetime, timedelta
 
 import numpy as np
 import pytest
+from drawn import few_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -187,7 +188,7 @@ GROUPS = st.dictionaries(
 
 @pytest.mark.slow
 @given(GROUPS, GROUPS)
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=few_of(80), deadline=None)
 def test_the_parts_of_a_difference_add_up(early: Sides, late: Sides) -> None:
     """What is not mix is the change within groups, weighed by their mean share."""
     sides = [[run(0, name, pct, seconds) for name, (pct, seconds) in side.items()] for side in (early, late)]

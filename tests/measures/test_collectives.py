@@ -14,6 +14,7 @@ from typing import Any
 
 import pandas as pd
 import pytest
+from drawn import few_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from smallruns import T0, gpu, run, steps_of
@@ -268,7 +269,7 @@ def test_a_selection_keeps_dumps_whole_or_not_at_all(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=few_of(12), deadline=None)
 @given(
     n=st.integers(2, 6),
     came=st.lists(st.integers(3, 9), min_size=6, max_size=6),

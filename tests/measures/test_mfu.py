@@ -9,6 +9,7 @@ from typing import Any
 
 import pandas as pd
 import pytest
+from drawn import few_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from smallruns import T0, at, gpu, gpus, run, steps_of
@@ -259,7 +260,7 @@ def test_what_the_log_states_itself_stands_beside() -> None:
 
 
 @pytest.mark.slow
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=few_of(20), deadline=None)
 @given(
     tokens_s=st.floats(1.0, 2e5),
     n_gpus=st.integers(1, 3),

@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from drawn import few_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from smallruns import SECOND, T0, gpu, run, steps_of, trials
@@ -94,7 +95,7 @@ def test_a_log_without_a_trial_is_of_no_trial_where_two_gpus_work() -> None:
     cut=st.floats(0.2, 0.8),
     wait=st.floats(0, 3),
 )
-@settings(max_examples=16, deadline=None)
+@settings(max_examples=few_of(16), deadline=None)
 def test_the_causes_of_a_trial_add_up_to_its_time_without_a_kernel(util: list[float], cut: float, wait: float) -> None:
     ends = [0, int(cut * len(util)), len(util) - 1]
     table = trials([("COMPLETE", ends[0], ends[1]), ("COMPLETE", ends[1], ends[2])])

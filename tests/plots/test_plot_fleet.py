@@ -114,6 +114,7 @@ def hosts(n: int, step_days: int, start: str = "2025-10-30") -> pd.DataFrame:
     return pd.DataFrame(values, index=["gpu01", "a host of a very long name indeed"], columns=days)
 
 
+@pytest.mark.many
 @pytest.mark.slow
 @pytest.mark.parametrize("width", [9.0, 6.0, SMALL_IN])
 @pytest.mark.parametrize("n", [2, 14, 29, 60, 113, 120])
@@ -123,6 +124,7 @@ def test_days_of_hosts_have_labels_that_do_not_touch(n: int, step_days: int, wid
     assert overlaps(figure) == []
 
 
+@pytest.mark.many
 @pytest.mark.slow
 @pytest.mark.parametrize("width", [9.0, SMALL_IN])
 @pytest.mark.parametrize("hours", [1, 6, 24, 168])
@@ -134,6 +136,7 @@ def test_times_of_gpus_have_labels_that_do_not_touch(n: int, hours: int, width: 
     assert overlaps(FLEET_PLOTS["heat"].paint(heat, width_in=width)) == []
 
 
+@pytest.mark.many
 @pytest.mark.slow
 @pytest.mark.parametrize("width", [9.0, SMALL_IN])
 @pytest.mark.parametrize("n", [2, 9, 12, 26, 53, 105])

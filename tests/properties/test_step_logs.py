@@ -7,6 +7,7 @@ import random
 from pathlib import Path
 
 import pytest
+from drawn import few_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -39,7 +40,7 @@ def damaged(rng: random.Random, lines: list[str], share: float) -> list[str]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("dialect", WRITERS)
-@settings(max_examples=25, deadline=None, derandomize=True)
+@settings(max_examples=few_of(25), deadline=None, derandomize=True)
 @given(seed=st.integers(0, 2**32), share=st.sampled_from([0.02, 0.1, 0.5]))
 def test_a_damaged_log_gives_shares_and_times(
     tmp_path_factory: pytest.TempPathFactory, dialect: str, seed: int, share: float

@@ -8,6 +8,7 @@ from typing import Any
 
 import pandas as pd
 import pytest
+from drawn import few_of
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -15,7 +16,7 @@ from gpudiag.errors import InputError
 from gpudiag.readers.telemetry import read_telemetry
 from gpudiag.schema import TABLES, in_range
 
-RELAXED = settings(deadline=None, max_examples=80, suppress_health_check=[HealthCheck.function_scoped_fixture])
+RELAXED = settings(deadline=None, max_examples=few_of(80), suppress_health_check=[HealthCheck.function_scoped_fixture])
 MISSING = ["[N/A]", "N/A", "[Not Supported]", "[Unknown Error]", "ERR!", "-"]
 START = pd.Timestamp("2026-02-15 06:12:48", tz="UTC")
 

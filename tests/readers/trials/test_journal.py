@@ -9,6 +9,7 @@ from typing import Any
 import optuna
 import pandas as pd
 import pytest
+from drawn import few_of
 from handmade_studies import frozen, write_study
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -309,7 +310,7 @@ def test_numbers_of_every_length(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-@settings(max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=few_of(15), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(st.tuples(OF_WORKERS, SPELLINGS), max_size=30), st.integers(100, 2000))
 def test_all_ways_to_read_a_journal_agree(
     tmp_path: Path, spelt: list[tuple[Any, tuple[str, str]]], small_block: int

@@ -13,6 +13,7 @@ from typing import Any
 import optuna
 import pandas as pd
 import pytest
+from drawn import few_of
 from handmade_studies import sqlite_study, write_study
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
@@ -107,7 +108,7 @@ def same(ours: Trials, theirs: Trials, where: object, *, exported: bool) -> None
 
 
 @pytest.mark.slow
-@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=few_of(15), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(STUDIES)
 def test_every_storage_and_export_gives_the_same(drawn: tuple[int, list[FrozenTrial]]) -> None:
     objectives, found = drawn
