@@ -25,16 +25,16 @@ ONCE: dict[str, Literal["first", "last"]] = {"gpus": "first", "trials": "first",
 def sound(run: R) -> R:
     """The run itself where its tables hold what they can hold, else one whose tables do.
 
-    A number outside the bounds of its column becomes unknown, a row whose key is out of bounds is left out, an
-    optional column without a value is dropped, times of which none is known are in UTC, and of several rows of one GPU,
-    study, trial or step one is kept.
+    A number outside the bounds of its column becomes unknown, a row whose key is out of bounds, or that is about a GPU
+    and names none, is left out, an optional column without a value is dropped, times of which none is known are in
+    UTC, and of several rows of one GPU, study, trial or step one is kept.
     Raises InputError for a state that trials do not have, and for known times that do not say in which zone they are.
     """
     _check_states(run.trials)
     changed = {}
     for name, table in TABLES.items():
         held = getattr(run, name)
-        made = _once(_dated(_known(_bounded(held, table), table), table), table)
+        made = _once(_dated(_known(_named(_bounded(held, table), table), table), table), table)
         if made is not held:
             changed[name] = made
     return replace(run, **changed) if changed else run
@@ -61,6 +61,12 @@ def _bounded(rows: pd.DataFrame, table: TableSpec) -> pd.DataFrame:
         else:
             rows = rows.assign(**{column.name: rows[column.name].mask(bad)})
     return rows
+
+
+def _named(rows: pd.DataFrame, table: TableSpec) -> pd.DataFrame:
+    if table.name not in ("gpu", "gpus", "processes") or not rows["gpu"].isna().any():
+        return rows
+    return rows[rows["gpu"].notna()].reset_index(drop=True)
 
 
 def _known(rows: pd.DataFrame, table: TableSpec) -> pd.DataFrame:

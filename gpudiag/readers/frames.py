@@ -47,7 +47,8 @@ def read_frame(frame: pd.DataFrame, options: ReadOptions) -> Telemetry | Trials:
 
 def _telemetry(frame: pd.DataFrame, options: ReadOptions) -> Telemetry:
     timestamps = pd.to_datetime(frame["time"])
-    gpu = frame.assign(time=timestamps, gpu=frame["gpu"].astype(str).astype(object)).reset_index(drop=True)
+    named = frame["gpu"].astype(str).astype(object).where(frame["gpu"].notna(), None)
+    gpu = frame.assign(time=timestamps, gpu=named).reset_index(drop=True)
     return finish(HELD, NAME, options, ProblemLog(), gpu=gpu)
 
 

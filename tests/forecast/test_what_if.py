@@ -294,7 +294,7 @@ def test_sections_show_themselves_and_unknown_ones_are_named(forecast: Forecast,
 @pytest.mark.slow
 def test_intervals_cover_and_errors_stay_small() -> None:
     inside, down, up = [], [], []
-    for seed in range(6):
+    for seed in range(8):
         law = ("saturating", "overlapping")[seed % 2]
         spec = override(SPEC, {"gpus": (Gpu(sharing=law, overhead_pct=3.0 * (seed % 3 == 0)),), "n_trials": 150})
         made = gd.what_if(gd.simulate(spec, seed=100 + seed).run, [2, 6])

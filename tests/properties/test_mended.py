@@ -11,6 +11,7 @@ import pandas as pd
 import pytest
 from anyrun import Part, Recipe, made, whole
 
+import gpudiag as gd
 from gpudiag._run.sound import sound
 from gpudiag.errors import InputError, NotMeasurable
 from gpudiag.export import perfetto
@@ -48,6 +49,21 @@ def test_a_sound_run_is_itself_and_one_by_hand_is_made_sound() -> None:
     assert len(kept.trials) == len(run.trials) and kept.reports.empty
     with pytest.raises(InputError, match="there is no state 'ABORTED'"):
         sound(replace(run, trials=run.trials.assign(state="ABORTED")))
+
+
+@pytest.mark.parametrize("unnamed", [2, None])
+def test_samples_that_name_no_gpu_are_left_out(unnamed: int | None) -> None:
+    """Once a reading that never ended, and a fault in the measures."""
+    run = whole(NAME)
+    gpu = run.gpu.assign(gpu=run.gpu["gpu"].where(np.arange(len(run.gpu)) >= (unnamed or len(run.gpu))))
+    kept = sound(replace(run, gpu=gpu))
+    assert len(kept.gpu) == (len(run.gpu) - unnamed if unnamed else 0)
+    if unnamed:
+        read = gd.load_run(gpu)
+        assert len(read.gpu) == len(kept.gpu) and "2 x row that names no GPU" in str(read.info.inputs[0].problems[0])
+    else:
+        with pytest.raises(InputError, match=f"{len(gpu)} x row that names no GPU"):
+            gd.load_run(gpu)
 
 
 @pytest.mark.slow

@@ -22,6 +22,7 @@ DUPLICATE = "duplicate sample"
 CONFLICT = "duplicate sample with other values"
 BACKWARDS = "time goes back"
 NO_TIME = "row without a time"
+NO_GPU = "row that names no GPU"
 OVERFULL = "mem_used_mib above mem_total_mib"
 ROUNDING = 0.01
 """Tools round the two sizes each for itself, some of them to whole GB."""
@@ -52,9 +53,12 @@ def tidy(
         return _events(table, columns, zone, log)
     lines = _array(columns.pop("line")) if "line" in columns else None
     timestamps = _utc(columns.pop("time"), zone, log)
-    known = ~np.isnat(timestamps)
+    known = np.ones(len(timestamps), bool)
+    for kind, bad in ((NO_TIME, np.isnat(timestamps)), (NO_GPU, _unnamed(table, columns))):
+        if (bad & known).any():
+            log.add(kind, int((bad & known).sum()), line=_line(lines, bad & known), lost=True)
+            known &= ~bad
     if not known.all():
-        log.add(NO_TIME, int((~known).sum()), line=_line(lines, ~known), lost=True)
         columns = {name: values[known] for name, values in columns.items()}
         timestamps, lines = timestamps[known], None if lines is None else lines[known]
     if not len(timestamps):
@@ -141,6 +145,14 @@ def _utc(timestamps: Any, zone: Any, log: ProblemLog) -> np.ndarray:
         log.add("timestamp in an hour that a clock change skips", local.nonexistent)
         return local.utc
     return series.to_numpy(dtype="datetime64[us]")  # of zoned timestamps: their UTC
+
+
+def _unnamed(table: TableSpec, columns: Mapping[str, Any]) -> Any:
+    """Where no GPU is named; nowhere in a table of the machine."""
+    if "gpu" not in table.key:
+        return np.zeros(1, bool)
+    gpus = columns["gpu"]
+    return gpus.codes < 0 if isinstance(gpus, pd.Categorical) else pd.isna(_array(gpus))
 
 
 def _groups(keys: Sequence[Any], size: int) -> tuple[np.ndarray, dict[str, Any]]:
