@@ -63,8 +63,9 @@ def starts(folder: Path) -> Iterator[Goal]:
     yield Goal("--help", (*TOOL, "--help"), imports, "1.5 x")
     report = (*TOOL, "report", str(PRUNING), "-o", str(folder / "out"))
     empty = {"papermill and nbconvert of an empty notebook": floor("empty_notebook", folder / "empty.ipynb")}
-    yield Goal("report of the pruning sample", report, empty, "2 x")
-    yield Goal("the same with --no-notebook", (*report, "--no-notebook"), empty, "3 s")
+    plain = {"floor: libraries and plain figures": floor("figures", folder / "plain.html")}
+    yield Goal("report of the pruning sample", report, empty | plain, "2 x")
+    yield Goal("the same with --no-notebook", (*report, "--no-notebook"), plain, "3 s")
     runs = [folder / f"runs/{number:02d}" for number in range(RUNS)]
     for run in runs:
         shutil.copytree(PRUNING, run)
