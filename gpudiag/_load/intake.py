@@ -156,10 +156,18 @@ def _median_period_s(frame: pd.DataFrame) -> float | None:
         return None
     times_us = frame["time"].to_numpy("datetime64[us]")
     gpu = pd.factorize(frame["gpu"])[0] if "gpu" in frame else np.zeros(len(frame), dtype=np.int64)
-    order = np.lexsort((times_us, gpu))
-    steps_us = np.diff(times_us[order])[np.diff(gpu[order]) == 0].astype("timedelta64[us]")
+    if not _in_order(times_us, gpu):
+        order = np.lexsort((times_us, gpu))
+        times_us, gpu = times_us[order], gpu[order]
+    steps_us = np.diff(times_us)[gpu[1:] == gpu[:-1]]
     steps_us = steps_us[steps_us > np.timedelta64(0, "us")]  # false for steps to an unknown timestamp
     return round(float(np.median(steps_us.astype(np.int64))) / 1e6, 6) if len(steps_us) else None
+
+
+def _in_order(times_us: np.ndarray, gpu: np.ndarray) -> bool:
+    """GPU by GPU in order of time, as most tables are; a time that is unknown has no order."""
+    later = (times_us[1:] >= times_us[:-1]) | (gpu[1:] > gpu[:-1])
+    return bool(later.all() and (gpu[1:] >= gpu[:-1]).all()) and not np.isnat(times_us).any()
 
 
 def _iso(timestamp: pd.Timestamp) -> str | None:

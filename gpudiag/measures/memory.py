@@ -20,7 +20,7 @@ from gpudiag.measures.sampling import (
     cells_of,
     coverage_pct,
     expected_window,
-    gpu_order,
+    sampled_gpus,
     slices,
 )
 from gpudiag.run import Run
@@ -91,7 +91,7 @@ def measure_memory(run: Run) -> MemoryProfile:
         gpu: _one_gpu(part, boards.at[gpu, "total_mib"]) | {"coverage_pct": coverage[gpu]}
         for gpu, part in by_gpu(samples)
     }
-    everyone = gpu_order(run.gpu["gpu"].dropna().unique())
+    everyone = sampled_gpus(run)
     per_gpu = pd.DataFrame.from_dict(rows, orient="index").reindex(everyone).rename_axis("gpu")
     per_gpu["n_rejected"] = rejected.reindex(everyone, fill_value=0)
     per_gpu["total_source"] = boards["total_source"].reindex(everyone)

@@ -17,7 +17,7 @@ from gpudiag.measures._time.weighted import weighted_mean
 from gpudiag.measures._time.work import beside_work, work_by_gpu
 from gpudiag.measures.base import Profile
 from gpudiag.measures.feed import meant_to_work
-from gpudiag.measures.sampling import rows_by_gpu
+from gpudiag.measures.sampling import rows_by_gpu, sampled_gpus
 from gpudiag.run import Run
 from gpudiag.schema import UNUSED_PCT
 from gpudiag.statement import NOTHING, Statement
@@ -113,7 +113,7 @@ def measure_mfu(run: Run) -> MfuProfile:
 def _used(run: Run) -> list[str]:
     """GPUs of the telemetry that did anything; all of them where their utilization is unknown."""
     if "util_pct" not in run.gpu:
-        return [str(gpu) for gpu in run.gpu["gpu"].dropna().unique()]
+        return list(sampled_gpus(run))
     util = run.gpu["util_pct"].to_numpy(float)
     return [gpu for gpu, own in sorted(rows_by_gpu(run).items()) if np.fmax.reduce(util[own]) > UNUSED_PCT]
 

@@ -22,8 +22,8 @@ from gpudiag.measures.sampling import (
     cells_where,
     coverage_pct,
     expected_window,
-    gpu_order,
     of_its_gpu,
+    sampled_gpus,
     slices,
 )
 from gpudiag.run import Run
@@ -127,7 +127,7 @@ def measure_power(run: Run) -> PowerProfile:
         columns = {name: column[own] for name, column in arrays.items()} | {"rejected": bad[own]}
         rows[gpu] = _one_gpu(columns, samples.iloc[own], of_board[gpu])
         rows[gpu]["coverage_pct"] = coverage[gpu]
-    everyone = gpu_order(run.gpu["gpu"].dropna().unique())
+    everyone = sampled_gpus(run)
     per_gpu = pd.DataFrame.from_dict(rows, orient="index").reindex(everyone).rename_axis("gpu")
     per_gpu["n_rejected"] = per_gpu["n_rejected"].fillna(0).astype(int)
     per_gpu = per_gpu.join(_energy_counted(run)).join(_temperature(run))

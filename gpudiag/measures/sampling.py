@@ -271,7 +271,7 @@ def rows_by_gpu(run: Run) -> dict[str, slice | np.ndarray]:
         runs[int(code[low])] = slice(low, high)
     if len(runs) < len(edges) - 1:
         runs = {int(one): np.flatnonzero(code == one) for one in np.unique(code)}
-    names = gpu_order(run.gpu["gpu"].dropna().unique())
+    names = sampled_gpus(run)
     return {names[one]: runs[one] for one in sorted(runs) if one >= 0}
 
 
@@ -302,6 +302,12 @@ def _end(labels: Any, low: int) -> int:
     """Where the run of equal labels that begins at ``low`` ends; equal labels stand together."""
     label = labels[low]
     return bisect_left(range(len(labels)), True, lo=low, key=lambda at: bool(labels[at] != label))
+
+
+@memoized
+def sampled_gpus(run: Run) -> list[str]:
+    """The GPUs of the telemetry in their order."""
+    return gpu_order(pd.Series(run.gpu["gpu"].unique()).dropna())
 
 
 def gpu_order(names: Iterable[object]) -> list[str]:

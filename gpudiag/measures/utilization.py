@@ -23,8 +23,8 @@ from gpudiag.measures.sampling import (
     cells,
     coverage_pct,
     expected_window,
-    gpu_order,
     longest_period_s,
+    sampled_gpus,
     slices,
 )
 from gpudiag.memo import memoized
@@ -125,7 +125,7 @@ def measure_utilization(run: Run) -> UtilizationProfile:
             **_within(util[own], _in_activity(util[own]) * weight[own], "active"),
             "coverage_pct": coverage[gpu],
         }
-    everyone = gpu_order(run.gpu["gpu"].dropna().unique())
+    everyone = sampled_gpus(run)
     per_gpu = pd.DataFrame.from_dict(rows, orient="index").reindex(everyone).rename_axis("gpu")
     per_gpu["n_samples"] = per_gpu["n_samples"].fillna(0).astype(int)
     per_gpu["mem_at_baseline"] = pd.Series([at_baseline.get(gpu, math.nan) for gpu in everyone], everyone, dtype=object)

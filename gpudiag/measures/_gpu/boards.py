@@ -9,7 +9,7 @@ import pandas as pd
 
 from gpudiag.hardware import Board, find_board
 from gpudiag.manifest import GpuOverride
-from gpudiag.measures.sampling import gpu_order, rows_by_gpu
+from gpudiag.measures.sampling import rows_by_gpu, sampled_gpus
 from gpudiag.memo import memoized
 from gpudiag.run import Run
 from gpudiag.units import MIB_PER_GIB
@@ -30,7 +30,7 @@ def _boards(run: Run) -> pd.DataFrame:
     logged = _greatest_logged(run)
     listed = run.gpus.drop_duplicates("gpu").set_index("gpu")
     rows = {}
-    for gpu in gpu_order(run.gpu["gpu"].dropna().unique()):
+    for gpu in sampled_gpus(run):
         stated = run.info.gpu_overrides.get(gpu, GpuOverride())
         name = stated.name or (str(listed.at[gpu, "name"]) if _has(listed, gpu, "name") else "")
         mem_mib = {"run.toml": stated.mem_total_mib, "log": _logged(logged, listed, gpu, "mem_total_mib")}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gpudiag.measures._time.microseconds import microseconds
 from gpudiag.measures._time.timeline import Samples
-from gpudiag.measures.sampling import by_gpu, cells, gpu_order
+from gpudiag.measures.sampling import by_gpu, cells, gpu_order, sampled_gpus
 from gpudiag.run import Run
 
 
@@ -20,4 +20,4 @@ def samples_by_gpu(run: Run, column: str) -> dict[str, Samples]:
 
 def known_gpus(run: Run) -> list[str]:
     """Every GPU of the telemetry or of its list of GPUs."""
-    return gpu_order(set(run.gpu["gpu"].dropna().unique()) | set(run.gpus["gpu"].dropna()))
+    return gpu_order({*sampled_gpus(run), *run.gpus["gpu"].dropna()})

@@ -42,14 +42,17 @@ def reworded(text: str, change: Callable[[str], str]) -> str:
     """The same with each text in it changed: what stands in a page in base64 cannot be found there by searching."""
     raw = zlib.decompress(b64decode(text))
     head = 4 + int.from_bytes(raw[:4], "little")
-    content = _changed(json.loads(raw[4:head]), change)
+    before = json.loads(raw[4:head])
+    content = _changed(before, change)
+    if content == before:  # as nearly always
+        return text
     return _whole(json.dumps(content, ensure_ascii=False, separators=(",", ":")), raw[head:])
 
 
 def _whole(text: str, arrays: bytes) -> str:
     head = text.encode()
     head += b" " * (-len(head) % BORDER)
-    return b64encode(zlib.compress(len(head).to_bytes(4, "little") + head + arrays, 9)).decode()
+    return b64encode(zlib.compress(len(head).to_bytes(4, "little") + head + arrays)).decode()
 
 
 def _changed(value: Any, change: Callable[[str], str]) -> Any:
