@@ -92,7 +92,8 @@ _TOOLS: tuple[Reader[Telemetry], ...] = tuple(
 _HOME_MADE: tuple[Reader[Telemetry], ...] = (table_csv.READER, json_lines.READER, prose.READER)
 
 
-def _of_a_tool(source: Source) -> bool:
+def is_of_a_tool(source: Source) -> bool:
+    """True for a log that a tool wrote; asked again it costs nothing."""
     return any(tool.recognises(source) for tool in _TOOLS)
 
 
@@ -100,7 +101,7 @@ def _unless(reader: Reader[Telemetry], others: tuple[Reader[Telemetry], ...]) ->
     """The reader for what neither a tool nor one of the others claims."""
 
     def recognises(source: Source) -> bool:
-        if _of_a_tool(source) or not reader.recognises(source):
+        if is_of_a_tool(source) or not reader.recognises(source):
             return False
         return not any(other.recognises(source) for other in others)
 
