@@ -46,7 +46,7 @@ def _by_workers(periods: pd.DataFrame) -> str:
 @rule(
     measure=measure_trials,
     severity="warning",
-    title="Many trials fail",
+    title="Too many trials fail",
     checks="Failure rate",
     says=(
         "{n_fail} of {n_finished:finished trial} failed, {fail_pct:estimate}.",

@@ -31,7 +31,7 @@ TITLES = {
     "idle-without-trial": "The GPU waited for the next trial",
     "cpu-bound-input": "The CPU prepared too little data",
     "memory-headroom": "Most of the GPU memory was free",
-    "failure-rate-high": "Many trials fail",
+    "failure-rate-high": "Too many trials fail",
     "sensor-stuck": "A sensor did not change",
     "trial-gaps": "Gaps between trials are long",
     "launch-bound": "Launches of kernels took the time",

@@ -216,8 +216,8 @@ def test_a_hang_for_nobody_knows_whom_is_said_with_the_use_of_the_gpus(unknown: 
 def test_a_study_alone_says_how_many_trials_completed() -> None:
     study = document(trials={"n": 1200, "state.COMPLETE.n": 1100})
     assert headline(study).sentences[0] == "1,100 of 1,200 trials completed."
-    failing = document(verdict("found", title="Many trials fail"), trials={"n": 9, "state.COMPLETE.n": 2})
-    assert headline(failing).sentences[0] == "2 of 9 trials completed, but many trials fail."
+    failing = document(verdict("found", title="Too many trials fail"), trials={"n": 9, "state.COMPLETE.n": 2})
+    assert headline(failing).sentences[0] == "2 of 9 trials completed, but too many trials fail."
 
 
 def test_the_worst_is_a_serious_finding_and_the_remedy_is_its_own() -> None:
