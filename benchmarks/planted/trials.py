@@ -41,15 +41,16 @@ def above(*, above_s: float = 20.0) -> Run:
     edges={
         "max_gap_s": Edge({"gap_s": 5.0}, {"gap_s": 5.1}),
         "max_handover_pct": Edge({"at_once": 10}, {"at_once": 9}),
+        "min_share_pct": Edge({"trial_s": 365.0}, {"trial_s": 360.0}, Severity.NOTE, Severity.WARNING),
     },
     bigger=({"gap_s": 60.0}, {"gap_s": 600.0}),
 )
-def gaps(*, gap_s: float = 20.0, at_once: int = 0) -> Run:
-    """The trials of one worker follow each other after ``gap_s``."""
+def gaps(*, gap_s: float = 20.0, at_once: int = 0, trial_s: float = 100.0) -> Run:
+    """The trials of one worker follow each other after ``gap_s``; 20 gaps beside 21 trials."""
     rows, free = [], 0.0
     for i in range(21):
-        rows.append(("COMPLETE", free, free + 100.0))
-        free += 100.0 + (1.0 if i < at_once else gap_s)
+        rows.append(("COMPLETE", free, free + trial_s))
+        free += trial_s + (1.0 if i < at_once else gap_s)
     return run(trials=trials(rows), settings={"parallel": 1})
 
 

@@ -60,7 +60,11 @@ def test_trials_by_outcome_have_a_comma_and_no_empty_part() -> None:
 
 
 @pytest.mark.parametrize(
-    ("after", "words"), [(41.8, "until the best value; 42 GPU-h came after it"), (0.0, "until the best value")]
+    ("after", "words"),
+    [
+        (41.8, "of trials until the best value; 42 GPU-h of those that ended later"),
+        (0.0, "of trials until the best value"),
+    ],
 )
 def test_how_much_was_spent_until_the_best_value(after: float, words: str) -> None:
     costs = {"to_best_gpu_h": 5.5, "after_best_gpu_h": after}

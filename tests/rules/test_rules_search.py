@@ -231,7 +231,7 @@ def test_gaps_between_trials(gap: float, handover: float, status: Status) -> Non
     found = verdict(trial_gaps, parallel(median_gap_s=gap, handover_pct=handover))
     assert found.status is status
     if status is FOUND:
-        assert "gaps take 10 % of the workers' time" in found.summary
+        assert "gaps take 9.1 % of the workers' time" in found.summary  # 0.4 h beside 4 h of trials
 
 
 def test_no_gap_no_question() -> None:

@@ -8,6 +8,7 @@ import heapq
 import numpy as np
 
 from gpudiag.measures._time.microseconds import SECOND_US
+from gpudiag.measures._time.trial_intervals import HANDOVER_US
 
 
 def count_at(times_us: np.ndarray, start_us: np.ndarray, end_us: np.ndarray) -> np.ndarray:
@@ -33,14 +34,18 @@ USUAL_WAITS = 10
 """A worker that has been free for longer than this many times the median wait (and for SHORT_US) waits for something
 else than its next trial, if it has not left."""
 SHORT_US = 5 * SECOND_US
+OVERLAP_SHARE = 0.1
+"""Of both intervals: what overlaps by no more, and by HANDOVER_US at most, took over where nobody was free. Two writers
+of timestamps differ by so much; a worker more would wait for all of the run."""
 
 
 def assign_workers(start_us: np.ndarray, end_us: np.ndarray) -> np.ndarray:
     """Worker (0-based) of each interval; the intervals must be sorted by start.
 
     Each takes, of the workers that became free a usual wait ago or less, the one that did so first; if there is none,
-    the one that did so last; if none is free, a new one. So the number of workers is the peak of the concurrency, and
-    nothing runs any more on as many as have left. An interval without length takes no new worker where there is one.
+    the one that did so last; if none is free, the one that is about to be (OVERLAP_SHARE), else a new one. So the
+    number of workers is the peak of the concurrency, hand-overs aside, and nothing runs any more on as many as have
+    left. An interval without length takes no new worker where there is one.
     """
     if (start_us[1:] >= end_us[:-1]).all():
         return np.zeros(len(start_us), np.int64)  # one after the other
@@ -54,7 +59,7 @@ def _assigned(start_us: np.ndarray, end_us: np.ndarray, usual_us: int) -> tuple[
     """Workers, and how long each interval that took one over found it free."""
     running: list[tuple[int, int]] = []
     free: list[tuple[int, int]] = []  # in order of time
-    out = [0] * len(start_us)
+    out, began = [0] * len(start_us), [0] * len(start_us)
     waits: list[int] = []
     n_workers = 0
     for i, (start, end) in enumerate(zip(start_us.tolist(), end_us.tolist(), strict=True)):
@@ -67,9 +72,16 @@ def _assigned(start_us: np.ndarray, end_us: np.ndarray, usual_us: int) -> tuple[
         elif running and end == start:
             out[i] = running[0][1]
             continue
+        elif running and _hands_over(began[running[0][1]], running[0][0], start, end):
+            _, worker = heapq.heappop(running)
         else:
             worker = n_workers
             n_workers += 1
         heapq.heappush(running, (end, worker))
-        out[i] = worker
+        out[i], began[worker] = worker, start
     return np.array(out, np.int64), waits
+
+
+def _hands_over(began: int, ends: int, start: int, end: int) -> bool:
+    """Whether one that begins shortly before another ends may well follow it."""
+    return ends < end and ends - start <= min(HANDOVER_US, OVERLAP_SHARE * min(ends - began, end - start))

@@ -9,8 +9,9 @@ import numpy as np
 import pandas as pd
 
 from gpudiag.errors import InputError
+from gpudiag.readers._batches.task_words import STATE_OF
 from gpudiag.readers._io.paths import as_text
-from gpudiag.readers._io.problems import ProblemLog
+from gpudiag.readers._io.problems import INCOMPLETE, ProblemLog
 from gpudiag.readers._io.source import Source
 from gpudiag.readers._studies.end_order import checked_ends
 from gpudiag.readers._studies.fold import settle_local
@@ -21,6 +22,8 @@ from gpudiag.schema import REPORTS, STATES, STUDIES, TRIALS, conform, empty, tex
 
 _FAMILIES = {"params_": "params.", "user_attrs_": "user_attrs.", "system_attrs_": "system_attrs."}
 _KNOWN = ("number", "value", "datetime_start", "datetime_complete", "duration", "state")
+UNKNOWN_STATE = f"{INCOMPLETE} trials whose state is none that is known"
+"""Left out, they would make a rate of failures that of the others."""
 STEP_DIGITS = 18
 """Of the largest step; a longer number is none."""
 _STEP = re.compile(r"intermediate_values_(-?\d+)$")
@@ -95,20 +98,22 @@ def _good_rows(columns: CellColumns, problems: ProblemLog) -> np.ndarray:
     """Rows with a number of their own and, where there is that column, a known state."""
     numbers = [str(cell) if cell is not None else "" for cell in columns["number"]]
     good = np.array([bool(re.fullmatch(r"\d{1,18}", text)) for text in numbers], dtype=bool)
+    example = next((f"number {n!r}" for n, ok in zip(numbers, good, strict=True) if not ok), "")
+    problems.add("row without a number", int((~good).sum()), example=example, lost=True)
     if "state" in columns:
         known = np.array([_state(cell) in STATES for cell in columns["state"]], dtype=bool)
+        words = {str(cell) for cell, odd in zip(columns["state"], good & ~known, strict=True) if odd}
+        problems.add(UNKNOWN_STATE, int((good & ~known).sum()), example=", ".join(sorted(words)), lost=True)
         good &= known
-    bad = int((~good).sum())
-    example = next((f"number {n!r}" for n, ok in zip(numbers, good, strict=True) if not ok), "")
-    problems.add("row without a number or a known state", bad, example=example, lost=True)
     twice = pd.Series(numbers, dtype="object").where(good).duplicated().to_numpy() & good
     problems.add("trial number used twice, first kept", int(twice.sum()), lost=True)
     return good & ~twice
 
 
 def _state(cell: object) -> str:
-    """``COMPLETE``, also from ``TrialState.COMPLETE``."""
-    return str(cell).rpartition(".")[2].upper()
+    """``COMPLETE``, also from ``TrialState.COMPLETE``, and what other tools call it."""
+    word = str(cell).rpartition(".")[2].strip()
+    return STATE_OF.get(word.lower().replace(" ", "_"), word.upper())
 
 
 def _states(cells: CellColumns, rows: int) -> list[str]:

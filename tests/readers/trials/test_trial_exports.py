@@ -16,8 +16,10 @@ from handmade_studies import frozen, sqlite_study, write_study
 from optuna.exceptions import ExperimentalWarning
 from optuna.storages import InMemoryStorage
 
+import gpudiag as gd
 from gpudiag.errors import InputError
 from gpudiag.readers._io.source import Source
+from gpudiag.readers._studies.flat import UNKNOWN_STATE
 from gpudiag.readers._studies.timestamps import duration_s, to_utc
 from gpudiag.readers.trials import READERS, read_trials
 
@@ -162,9 +164,21 @@ def test_torn_rows_and_repeated_headers_are_counted(tmp_path: Path) -> None:
     assert {p.kind: p.count for p in out.problems} == {
         "last line without its end, its last cell may be cut": 1,
         "row of another width": 2,
-        "row without a number or a known state": 2,
+        "row without a number": 1,
+        UNKNOWN_STATE: 1,
         "trial number used twice, first kept": 1,
     }
+
+
+def test_states_by_other_names_are_states_and_unknown_ones_are_told(tmp_path: Path) -> None:
+    words = ["COMPLETE", "failed", "ERROR", "crashed", "killed", "OOM", "finished", "Pruned", "TERMINATED", "lost"]
+    rows = "".join(f"{n},1.5,{word},2026-03-01 10:0{n}:00,2026-03-01 10:0{n}:30,0.1\n" for n, word in enumerate(words))
+    path = tmp_path / "t.csv"
+    path.write_text(f"number,value,state,datetime_start,datetime_complete,params_x\n{rows}")
+    run = gd.load_run(path, timezone="UTC")
+    assert run.trials["state"].tolist() == ["COMPLETE", *["FAIL"] * 5, "COMPLETE", "PRUNED"]
+    (told,) = [one for one in gd.diagnose(run).findings if one.rule == "input-unread"]
+    assert "trials whose state is none that is known (TERMINATED, lost)" in told.summary
 
 
 def test_no_usable_row_is_one_sentence(tmp_path: Path) -> None:
