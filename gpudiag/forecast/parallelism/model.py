@@ -10,12 +10,13 @@ import numpy as np
 
 from gpudiag.forecast.parallelism.assignment import Policy
 from gpudiag.forecast.parallelism.colocation import LawName
+from gpudiag.forecast.parallelism.completing import complete_share
 from gpudiag.forecast.parallelism.gpu_sharing import LAWS, best_law, busy_by_level
 from gpudiag.forecast.parallelism.levels import Levels
 from gpudiag.forecast.parallelism.observed import N_BLOCKS, ObservedLog
 from gpudiag.forecast.parallelism.process_loss import MOST_LOSS
 from gpudiag.forecast.parallelism.processor_sharing import Draws, Futures, resimulate
-from gpudiag.measures._trials.proportions import wilson_pct
+from gpudiag.measures._time.microseconds import SECOND_US
 
 N_POINT = 60
 N_BOOTSTRAP = 160
@@ -107,11 +108,10 @@ class ThroughputModel:
         )
         return float(most / none)
 
-    def complete_share(self) -> tuple[float, float, float]:
+    def complete_share(self, workers: int) -> tuple[float, float, float]:
         """Share (0..1) of the trials that end COMPLETE, with its Wilson 95 % interval."""
-        done = int((self.log.state[self.trials] == "COMPLETE").sum())
-        low, high = wilson_pct(done, len(self.trials))
-        return done / len(self.trials), low / 100, high / 100
+        end_us = self.log.first_us + np.round(SECOND_US * self.log.end_s[self.trials]).astype(np.int64)
+        return complete_share(self.log.handover, end_us, self.log.state[self.trials] == "COMPLETE", workers)
 
     def undisturbed(self, workers: int) -> float:
         """Mean throughput if trials slowed each other down only where the GPU is full, whatever was measured of U(k).

@@ -123,7 +123,7 @@ class _PresentState:
         return Scenario(
             k=k,
             throughput=throughput,
-            complete=self._complete(throughput),
+            complete=self._complete(throughput, k),
             gain=gain,
             util=util,
             overflow=self.overflow(k),
@@ -135,9 +135,9 @@ class _PresentState:
             beyond=k > log.handover.most,
         )
 
-    def _complete(self, throughput: Estimate) -> Estimate:
+    def _complete(self, throughput: Estimate, k: int) -> Estimate:
         """COMPLETE trials per hour: the same share of the trials as so far."""
-        share, low, high = self.model.complete_share()
+        share, low, high = self.model.complete_share(k)
         return Estimate(
             throughput.value * share, throughput.low * low, throughput.high * high, "trials/h",
             throughput.bounds_only, throughput.reason,

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from gpudiag.errors import NotMeasurable
 from gpudiag.forecast.estimate import NAN, Estimate
-from gpudiag.forecast.parallelism.handover import handovers
+from gpudiag.forecast.parallelism.completing import complete_share
+from gpudiag.forecast.parallelism.handover import Handover, handovers
 from gpudiag.forecast.parallelism.observed import MIN_TRIALS
 from gpudiag.forecast.parallelism.outlook import Overflow, Remaining
 from gpudiag.forecast.parallelism.scenario import Scenario
 from gpudiag.forecast.parallelism.throughput_bounds import bounded_gain, bounded_rate, measured_rate
 from gpudiag.measures._time.window import timed_trials
+from gpudiag.measures._trials.failure_periods import LEAST_ENDED
 from gpudiag.measures.base import GIVE_TRIALS
 from gpudiag.run import Run
 from gpudiag.schema import FINISHED
@@ -38,22 +42,47 @@ def bounded_scenarios(
             n_needed=MIN_TRIALS,
         )
     handover = handovers(run, trials)
-    now = handover.usual
-    rate = measured_rate(trials.start_us[finished], trials.end_us[finished], handover, now)
-    done = float((trials.rows["outcome"].to_numpy(str)[finished] == "COMPLETE").mean())
-    return now, rate, tuple(_scenario(k, now, handover.most, rate, done, remaining, overflow, reason) for k in wanted)
+    now, start, end = handover.usual, trials.start_us[finished], trials.end_us[finished]
+    rate = measured_rate(start, end, handover, now)
+    complete = trials.rows["outcome"].to_numpy(str)[finished] == "COMPLETE"
+
+    def scenario(k: int) -> Scenario:
+        own = measured_rate(start, end, handover, k) if k != now and _seen(handover, end, k) else None
+        share = complete_share(handover, end, complete, k)
+        return _scenario(k, now, handover.most, rate, own, share, remaining, overflow, reason)
+
+    return now, rate, tuple(map(scenario, wanted))
+
+
+def _seen(handover: Handover, end_us: np.ndarray, workers: int) -> bool:
+    """Whether enough trials ended beside so many workers for a rate of their own."""
+    return int((handover.workers_at(end_us - 1) == workers).sum()) >= LEAST_ENDED
 
 
 def _scenario(
-    k: int, now: int, seen: int, rate: Estimate, complete: float, remaining: Remaining, overflow: Overflow, reason: str
+    k: int,
+    now: int,
+    seen: int,
+    rate: Estimate,
+    own: Estimate | None,
+    complete: tuple[float, float, float],
+    remaining: Remaining,
+    overflow: Overflow,
+    reason: str,
 ) -> Scenario:
+    """``own``: the rate that the log itself has of k, before which no bound stands."""
     least, most = bounded_rate(rate, now, k, NAN)
+    gain = bounded_gain(now, k, NAN)
+    if own is not None and own.known:
+        least, most = own.low, own.high
+        gain = own.low / rate.high, own.high / rate.low
     throughput = Estimate.bounds(least, most, "trials/h", reason)
+    _, low, high = complete
     return Scenario(
         k=k,
         throughput=throughput,
-        complete=Estimate.bounds(least * complete, most * complete, "trials/h", reason),
-        gain=Estimate.bounds(*bounded_gain(now, k, NAN), "", reason),
+        complete=Estimate.bounds(least * low, most * high, "trials/h", reason),
+        gain=Estimate.bounds(*gain, "", reason),
         util=Estimate.unknown("%", reason),
         overflow=overflow(k),
         left=remaining.hours(throughput, k != now),
