@@ -159,11 +159,12 @@ def _bad(rows: pl.DataFrame, cells: pl.DataFrame, layout: Layout) -> pl.Series |
 
 
 def _torn_cells(cells: pl.DataFrame, layout: Layout) -> list[pl.Expr]:
-    """Where a number lacks its unit, for each column in which that happens."""
+    """Where a number lacks its unit, for each column in which that happens; 'nan' parses, and is an unknown cell."""
     whole = {field.target: _whole(place, field) for place, field in layout.used if field.unit or field.prefix}
     fits = cells.select(fit.all().alias(target) for target, fit in whole.items()) if whole else pl.DataFrame()
     torn = [target for target in fits.columns if not fits[target][0]]
-    return [pl.col(target).is_not_null() & ~whole[target].fill_null(False) for target in torn]
+    number = {target: pl.col(target).is_not_nan().fill_null(False) for target in torn}
+    return [number[target] & ~whole[target].fill_null(False) for target in torn]
 
 
 def _whole(place: int, field: Field) -> pl.Expr:

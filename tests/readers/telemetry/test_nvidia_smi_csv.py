@@ -40,7 +40,19 @@ def test_values_and_utc(read: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    "cell", ["[N/A]", "N/A", "[Not Supported]", "[Unknown Error]", "ERR!", "", "-", "[Requested functionality ...]"]
+    "cell",
+    [
+        "[N/A]",
+        "N/A",
+        "[Not Supported]",
+        "[Unknown Error]",
+        "ERR!",
+        "",
+        "-",
+        "nan",
+        "NaN",
+        "[Requested functionality ...]",
+    ],
 )
 def test_an_unknown_cell_is_missing_never_zero(cell: str, read: Any) -> None:
     telemetry = read(HEAD, row(1, util=cell), row(2))
@@ -48,8 +60,21 @@ def test_an_unknown_cell_is_missing_never_zero(cell: str, read: Any) -> None:
     assert not telemetry.problems
 
 
-def test_a_column_unknown_throughout_is_absent(read: Any) -> None:
-    assert "util_pct" not in read(HEAD, row(1, util="[N/A]"), row(2, util="[N/A]")).gpu
+@pytest.mark.parametrize("every", [3, 20])
+def test_cells_that_went_through_pandas_are_missing(every: int, read: Any) -> None:
+    """``every``: rows with a nan in them are the most of a block, or so few that the short way holds for the rest."""
+    cells = [("nan", "[N/A]", "100 MiB")[at % every] if at % every < 3 else f"{at} MiB" for at in range(60)]
+    telemetry = read(
+        HEAD, *(row(at, used=cell, power="NaN" if at == 5 else "70.25 W") for at, cell in enumerate(cells))
+    )
+    used = [float(cell.split()[0]) if cell.endswith("MiB") else math.nan for cell in cells]
+    assert telemetry.gpu["mem_used_mib"].tolist() == pytest.approx(used, nan_ok=True) and not telemetry.problems
+    assert telemetry.gpu["power_w"].isna().sum() == 1 and math.isnan(telemetry.gpu["power_w"].iloc[5])
+
+
+@pytest.mark.parametrize("cell", ["[N/A]", "nan"])
+def test_a_column_unknown_throughout_is_absent(cell: str, read: Any) -> None:
+    assert "util_pct" not in read(HEAD, row(1, util=cell), row(2, util=cell)).gpu
 
 
 @pytest.mark.parametrize(
