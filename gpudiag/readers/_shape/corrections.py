@@ -33,8 +33,15 @@ def correct(
     """
     notes = _unitless(columns, [name for name in columns if name in unitless])
     notes += _free_taken_for_total(columns, code) if guessed else []
-    notes += [*_milliwatts(columns), *_fractions(columns), *_sizes(columns), *_memory_percent(columns)]
+    notes += [*rescale(columns), *_sizes(columns), *_memory_percent(columns)]
     return [*notes, *_energy(columns, code), *_reasons_from_counters(columns, code)]
+
+
+def rescale(columns: MutableMapping[str, np.ndarray]) -> list[str]:
+    """Power in milliwatts and utilization from 0 to 1 in the units of their columns, in place, whatever the order of
+    the rows; returns a sentence for each.
+    """
+    return [*_milliwatts(columns), *_fractions(columns)]
 
 
 def _unitless(columns: MutableMapping[str, np.ndarray], names: Sequence[str]) -> list[str]:

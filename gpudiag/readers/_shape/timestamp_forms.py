@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
+import numpy as np
 import polars as pl
 
 from gpudiag.units import FIRST_YEAR, LAST_YEAR, SECOND_US
@@ -19,6 +20,7 @@ _NAMED = re.compile(r"[A-Z][a-z]{2} [A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d (?:(?P<
 _CLOCK_ALONE = re.compile(_CLOCK)
 TIMESTAMP = re.compile(rf"{_DATE}(?P<join>[ T_]| @ ){_CLOCK}{_ZONE}")
 
+_DAY_US = 86_400 * SECOND_US
 _SCALES_US = {"s": SECOND_US, "ms": 1000, "us": 1, "ns": 0.001}
 
 
@@ -198,3 +200,29 @@ def _date_format(dates: Sequence[str], *, american: bool) -> tuple[str, bool]:
 def swapped(form: TimestampForm) -> TimestampForm:
     """The same form with day and month the other way round."""
     return replace(form, format=form.format.replace("%d", "\0").replace("%m", "%d").replace("\0", "%m"))
+
+
+def decided(form: TimestampForm, scores: Sequence[tuple[int, tuple[int, int]]]) -> tuple[TimestampForm, str]:
+    """The better reading of dates such as 04-03-2021, and a sentence on it.
+
+    Args:
+        form: the ambiguous form.
+        scores: the number of rows lost and :func:`steps_back`, first under this form, then under :func:`swapped` of it.
+    """
+    best = swapped(form) if scores[1] < scores[0] else form
+    order = "day first" if best.format.startswith("%d") else "month first"
+    if scores[0] == scores[1]:
+        return best, f"Dates can be read day first or month first, and nothing in the log decides; {order} was assumed."
+    why = "rows are lost" if scores[0][0] != scores[1][0] else "time jumps"
+    return best, f"Dates were read {order}: the other way {why}."
+
+
+def steps_back(parts: Iterable[np.ndarray]) -> tuple[int, int]:
+    """Steps back in time within each part (microseconds since 1970, in the order written), and the span in days."""
+    back, first, last = 0, [], []
+    for us in parts:
+        if len(us):
+            back += int((us[1:] < us[:-1]).sum())
+            first.append(int(us.min()))
+            last.append(int(us.max()))
+    return back, (max(last) - min(first)) // _DAY_US if first else 0

@@ -27,7 +27,7 @@ from gpudiag.readers._fields.aliases import meaning_of
 from gpudiag.readers._io.problems import ProblemLog
 from gpudiag.readers._io.source import Source
 from gpudiag.readers._shape.moments import read_moment
-from gpudiag.readers._shape.timestamp_forms import swapped
+from gpudiag.readers._shape.timestamp_forms import decided, steps_back, swapped
 from gpudiag.readers._shape.wide import is_wide, long, metric_of_numbers, with_metric
 from gpudiag.readers.base import Reader, ReadOptions, Telemetry
 
@@ -204,15 +204,8 @@ def _day_or_month(source: Source, table: _TableFormat, sweep: Sweep) -> tuple[Sw
     """The better of the two readings of dates such as 04-03-2021: fewer rows lost, then time that runs on."""
     form = table.layout.timestamp
     other = _swept(source, table, replace(table.layout, timestamp=swapped(form)))
-    scores = [(_lost(one), _steps_back(one)) for one in (sweep, other)]
-    best = other if scores[1] < scores[0] else sweep
-    order = "day first" if best.layout.timestamp.format.startswith("%d") else "month first"
-    if scores[0] == scores[1]:
-        return best, f"Dates can be read day first or month first, and nothing in the log decides; {order} was assumed."
-    return (
-        best,
-        f"Dates were read {order}: the other way {'rows are lost' if scores[0][0] != scores[1][0] else 'time jumps'}.",
-    )
+    best, note = decided(form, [(_lost(one), _steps_back(one)) for one in (sweep, other)])
+    return (sweep if best == form else other), note
 
 
 def _lost(sweep: Sweep) -> int:
@@ -220,15 +213,7 @@ def _lost(sweep: Sweep) -> int:
 
 
 def _steps_back(sweep: Sweep) -> tuple[int, int]:
-    """Steps back in time, and the span in days."""
-    back, first, last = 0, [], []
-    for piece in sweep.pieces:
-        if len(piece):
-            timestamps = piece.columns["time"].astype("int64")
-            back += int((timestamps[1:] < timestamps[:-1]).sum())
-            first.append(int(timestamps.min()))
-            last.append(int(timestamps.max()))
-    return back, (max(last) - min(first)) // (86_400 * 1_000_000) if first else 0
+    return steps_back(piece.columns["time"].astype("int64") for piece in sweep.pieces if len(piece))
 
 
 READER = Reader(NAME, recognises, read)
