@@ -85,7 +85,7 @@ def test_objects(files: Path) -> None:
     ("frame", "said"),
     [
         (pd.DataFrame({"a": [1], "b": [2]}), r"DataFrame: expected samples .*; its columns are: a, b\."),
-        (pd.DataFrame({"time": ["noon"], "gpu": [0]}), "holds a value that its column cannot have"),
+        (pd.DataFrame({"time": ["noon"], "gpu": [0]}), "column 'time' holds 'noon', no known form of time"),
         (pd.DataFrame({"trial": [0], "state": ["DONE"]}), "there is no state 'DONE'; expected COMPLETE"),
         (pd.DataFrame(), "its columns are: none"),
     ],

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 
 from gpudiag.errors import InputError
 from gpudiag.readers._io.problems import ProblemLog
 from gpudiag.readers._io.source import Source
+from gpudiag.readers._shape.corrections import rescale
 from gpudiag.readers._shape.finish import finish
+from gpudiag.readers._shape.given_numbers import names_of, read_numbers, refuse_other_units
+from gpudiag.readers._shape.given_times import read_times
 from gpudiag.readers._studies.flat import from_columns, is_trials_header
 from gpudiag.readers.base import ReadOptions, Telemetry, Trials
-from gpudiag.schema import STATES, STUDIES, TRIALS, conform
+from gpudiag.schema import GPU, STATES, STUDIES, TRIALS, conform
 
 NAME = "dataframe"
 HELD = Source(Path("DataFrame"), b"")
@@ -28,6 +32,7 @@ def read_frame(frame: pd.DataFrame, options: ReadOptions) -> Telemetry | Trials:
 
     Raises InputError that says what columns were expected, or what is wrong in them.
     """
+    frame = frame.reset_index(drop=True)
     names = {str(name) for name in frame.columns}
     try:
         if {"time", "gpu"} <= names:
@@ -46,28 +51,33 @@ def read_frame(frame: pd.DataFrame, options: ReadOptions) -> Telemetry | Trials:
 
 
 def _telemetry(frame: pd.DataFrame, options: ReadOptions) -> Telemetry:
-    timestamps = pd.to_datetime(frame["time"])
-    named = frame["gpu"].astype(str).astype(object).where(frame["gpu"].notna(), None)
-    gpu = frame.assign(time=timestamps, gpu=named).reset_index(drop=True)
-    return finish(HELD, NAME, options, ProblemLog(), gpu=gpu)
+    log = ProblemLog()
+    times, notes = read_times({"time": frame["time"]}, log)
+    numbers = read_numbers(frame, GPU)
+    arrays = {name: values.to_numpy("float64", copy=True, na_value=np.nan) for name, values in numbers.items()}
+    notes += rescale(arrays)
+    refuse_other_units(arrays, GPU)
+    return finish(HELD, NAME, options, log, gpu={**times, "gpu": names_of(frame["gpu"]), **arrays}, notes=notes)
 
 
 def _trials(frame: pd.DataFrame, options: ReadOptions) -> Trials:
     unknown = sorted(set(frame["state"].dropna().astype(str)) - set(STATES))
     if unknown:
         raise InputError(f"DataFrame: there is no state {unknown[0]!r}; expected {', '.join(STATES)}.")
+    log = ProblemLog()
     given = frame if "study" in frame else frame.assign(study=options.study or "study")
-    timestamps = {name: _utc(given[name], options) for name in ("start", "end") if name in given}
-    trials = conform(given.assign(**timestamps), TRIALS)
+    told, notes = read_times({name: given[name] for name in ("start", "end") if name in given}, log)
+    times = {name: _utc(values, options) for name, values in told.items()}
+    names = {name: names_of(given[name]) for name in ("gpu", "worker") if name in given}
+    trials = conform(given.assign(**times, **names, **read_numbers(given, TRIALS)), TRIALS)
     if options.study is not None:
         trials = trials[trials["study"] == options.study]
     trials = trials.sort_values(["study", "trial"], kind="stable", ignore_index=True)
     studies = conform(pd.DataFrame({"study": trials["study"].unique()}), STUDIES)
-    return Trials(trials=trials, studies=studies, reader=NAME)
+    return Trials(trials=trials, studies=studies, problems=log.all, notes=tuple(notes), reader=NAME)
 
 
-def _utc(values: pd.Series, options: ReadOptions) -> pd.Series:
-    timestamps = pd.to_datetime(values)
+def _utc(timestamps: pd.Series, options: ReadOptions) -> pd.Series:
     if timestamps.dt.tz is None:
         timestamps = timestamps.dt.tz_localize(options.timezone, ambiguous=True, nonexistent="shift_forward")
     return timestamps.dt.tz_convert("UTC")
