@@ -34,6 +34,8 @@ def read_frame(frame: pd.DataFrame, options: ReadOptions) -> Telemetry | Trials:
     """
     frame = frame.reset_index(drop=True)
     names = {str(name) for name in frame.columns}
+    if twice := set(frame.columns[frame.columns.duplicated()]) & {*GPU.names, *TRIALS.names}:
+        raise InputError(f"DataFrame: has several columns {min(twice)!r}; expected one: drop or rename others.")
     try:
         if {"time", "gpu"} <= names:
             return _telemetry(frame, options)

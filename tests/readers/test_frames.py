@@ -164,6 +164,13 @@ def test_a_value_that_its_column_cannot_have(column: str, values: list[object], 
         load(frame(**{column: values}))
 
 
+def test_a_column_that_is_there_twice() -> None:
+    with pytest.raises(InputError, match=r"^DataFrame: has several columns 'util_pct'; expected one: drop"):
+        load(pd.concat([frame(), frame()[["util_pct"]]], axis=1))
+    noted = pd.DataFrame([["a", "b"]] * 30, columns=["note", "note"])
+    assert load(pd.concat([frame(), noted], axis=1)).gpu["util_pct"].tolist() == UTIL
+
+
 def test_unknown_values_stay_unknown() -> None:
     words = load(frame(power_w=["250.5", "[N/A]", "nan", None, ""] * 6)).gpu["power_w"]
     assert words.isna().sum() == 24 and words[0] == 250.5
