@@ -185,4 +185,4 @@ def _best(document: Document) -> KeyNumber | None:
     if before is None or after is None or before + after <= 0:
         return None
     spent, rest = alike(unit, before, after)
-    return (f"of trials until the best value{f'; {rest} of those that ended later' if after else ''}", spent)
+    return (f"of trials until the best value{f'; {rest} of later ones' if after else ''}", spent)
