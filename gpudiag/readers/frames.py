@@ -10,7 +10,7 @@ import pandas as pd
 from gpudiag.errors import InputError
 from gpudiag.readers._io.problems import ProblemLog
 from gpudiag.readers._io.source import Source
-from gpudiag.readers._shape.corrections import rescale
+from gpudiag.readers._shape.corrections import milliwatts
 from gpudiag.readers._shape.finish import finish
 from gpudiag.readers._shape.given_numbers import names_of, read_numbers, refuse_other_units
 from gpudiag.readers._shape.given_times import read_times
@@ -57,7 +57,7 @@ def _telemetry(frame: pd.DataFrame, options: ReadOptions) -> Telemetry:
     times, notes = read_times({"time": frame["time"]}, log)
     numbers = read_numbers(frame, GPU)
     arrays = {name: values.to_numpy("float64", copy=True, na_value=np.nan) for name, values in numbers.items()}
-    notes += rescale(arrays)
+    notes += milliwatts(arrays)
     refuse_other_units(arrays, GPU)
     return finish(HELD, NAME, options, log, gpu={**times, "gpu": names_of(frame["gpu"]), **arrays}, notes=notes)
 

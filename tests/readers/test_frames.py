@@ -135,12 +135,20 @@ def test_names_of_gpus_stay() -> None:
     assert list(load(frame(gpu=["gpu1.0", "0.5", "a"] * 10)).gpus["gpu"]) == ["0.5", "a", "gpu1.0"]
 
 
-def test_fractions_are_percent_as_in_a_table_of_text() -> None:
-    run = load(frame(util_pct=[value / 100 for value in UTIL], power_w=[250_000.0 + k for k in range(30)]))
-    assert run.gpu["util_pct"].tolist() == pytest.approx(UTIL)
+def test_milliwatts_are_watts_as_in_a_table_of_text() -> None:
+    run = load(frame(power_w=[250_000.0 + k for k in range(30)]))
     assert run.gpu["power_w"].tolist() == pytest.approx([250.0 + k / 1000 for k in range(30)])
-    assert "util_pct goes from 0 to 1 in the log; it was multiplied by 100." in notes(run)
     assert "its numbers are milliwatts" in notes(run)
+
+
+def test_shares_are_refused_since_they_may_be_percent_of_an_idle_gpu() -> None:
+    """A frame may hold means, where a log of a driver holds whole percent."""
+    time = pd.date_range("2026-03-01", periods=30, freq="10s", tz="UTC")
+    given = pd.DataFrame({"time": time, "gpu": 0, "util_pct": [0.0, 0.9, 0.45] * 10})
+    with pytest.raises(InputError, match=r"'util_pct' goes from 0 to 0\.9, .*multiply it by 100, or round it"):
+        gd.load_run(given)
+    assert gd.load_run(given.assign(util_pct=100 * given["util_pct"])).gpu["util_pct"].max() == 90
+    assert gd.load_run(given.assign(util_pct=given["util_pct"].round())).gpu["util_pct"].max() == 1
 
 
 @pytest.mark.parametrize(

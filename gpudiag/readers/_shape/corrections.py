@@ -33,15 +33,8 @@ def correct(
     """
     notes = _unitless(columns, [name for name in columns if name in unitless])
     notes += _free_taken_for_total(columns, code) if guessed else []
-    notes += [*rescale(columns), *_sizes(columns), *_memory_percent(columns)]
+    notes += [*milliwatts(columns), *_fractions(columns), *_sizes(columns), *_memory_percent(columns)]
     return [*notes, *_energy(columns, code), *_reasons_from_counters(columns, code)]
-
-
-def rescale(columns: MutableMapping[str, np.ndarray]) -> list[str]:
-    """Power in milliwatts and utilization from 0 to 1 in the units of their columns, in place, whatever the order of
-    the rows; returns a sentence for each.
-    """
-    return [*_milliwatts(columns), *_fractions(columns)]
 
 
 def _unitless(columns: MutableMapping[str, np.ndarray], names: Sequence[str]) -> list[str]:
@@ -70,7 +63,8 @@ def _free_taken_for_total(columns: MutableMapping[str, np.ndarray], code: np.nda
     return ["The second memory column varies, so it was taken as free memory, not as the total."]
 
 
-def _milliwatts(columns: MutableMapping[str, np.ndarray]) -> list[str]:
+def milliwatts(columns: MutableMapping[str, np.ndarray]) -> list[str]:
+    """Power in milliwatts as watts, in place, whatever the order of the rows; returns a sentence for each column."""
     notes = []
     for name in ("power_w", "power_limit_w"):
         values = columns.get(name)

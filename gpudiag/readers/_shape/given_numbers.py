@@ -44,10 +44,17 @@ def _numbers(values: pd.Series, column: ColumnSpec) -> pd.Series:
 
 
 def refuse_other_units(arrays: Mapping[str, np.ndarray], table: TableSpec) -> None:
-    """Raise InputError for a column most of whose values lie outside its bounds.
+    """Raise InputError for a column most of whose values lie outside its bounds, and for utilization from 0 to 1.
 
-    Made unknown, they would leave those behind that any unit has: a column of zeros, of a GPU that is not used.
+    Made unknown, they would leave those behind that any unit has: a column of zeros, of a GPU that is not used. And
+    what goes from 0 to 1 is a share, or the mean percent of a GPU that idles: unlike a log's, a frame's may be means.
     """
+    util = arrays.get("util_pct", np.empty(0))
+    if len(util) and np.fmin.reduce(util) >= 0 and np.fmax.reduce(util) <= 1 and (util % 1 > 0).any():
+        raise InputError(
+            f"DataFrame: column 'util_pct' goes from 0 to {np.fmax.reduce(util):.3g}, which are shares, or percent of "
+            "a GPU that idles; expected percent: multiply it by 100, or round it."
+        )
     for name, values in arrays.items():
         column = table[name]
         low, high = (-np.inf if column.low is None else column.low), (np.inf if column.high is None else column.high)
