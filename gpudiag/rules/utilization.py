@@ -224,7 +224,7 @@ def gpu_low_utilization(
         WHILE_TRIALS,
         ", yet it ran at {p95_pct}",
         Given("above", " or more"),
-        " for 5 % of it.",
+        " for at least 5 % of it.",
     ),
     remedy="Find the period. Regular waits point to validation or checkpoints, irregular ones to the input. Overlap "
     "that work with training: prefetch, loader workers, asynchronous checkpoints.",

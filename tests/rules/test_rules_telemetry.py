@@ -165,6 +165,7 @@ def test_fluctuating(p5: float, p95: float, seconds: float, status: Status) -> N
     assert verdict(gpu_fluctuating, use(**EVEN)).status is OK, "never active"
     if status is FOUND:
         assert found.lost_gpu_h == 0.01 and "was idle for 12 % of the time" in found.summary
+        assert found.summary.endswith("yet it ran at 70 % or more for at least 5 % of it."), "a percentile is a bound"
 
 
 def memory(**gpu: Any) -> MemoryProfile:
