@@ -37,6 +37,13 @@ def made(cells: dict[str, float], outcomes: dict[str, float], **measures: dict[s
             "of GPU time, 80 % of it in pruned trials",
         ),
         ({"busy": 10 * HOUR_S}, {"PRUNED": HOUR_S, "FAIL": 3 * HOUR_S}, "of GPU time, 30 % of it in failed trials"),
+        (
+            {"busy": HOUR_S, "idle_no_trial": 2 * HOUR_S, "unobserved": 7 * HOUR_S},
+            {},
+            "of GPU time, 20 % of it idle (below 10 %), 70 % not observed",
+        ),
+        ({"busy": 4 * HOUR_S, "unobserved": 6 * HOUR_S}, {}, "of GPU time, 60 % of it not observed"),
+        ({"busy": 9.6 * HOUR_S, "unobserved": 0.4 * HOUR_S}, {}, "of GPU time"),
     ],
 )
 def test_gpu_time_and_the_largest_part_of_it_that_is_no_result(

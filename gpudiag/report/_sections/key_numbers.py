@@ -94,9 +94,11 @@ def _time(document: Document) -> KeyNumber | None:
     parts = [(idle_s(held), "idle (below 10 %)")]
     outcomes = document.costs.outcomes if document.costs else ()
     parts += [(row.gpu_s, LOST[row.outcome]) for row in outcomes if row.gpu_s and row.outcome in LOST]
-    most, words = max(parts)
-    of = f", {share(100 * most / held.total_gpu_s)} of it {words}" if most >= WORTH_SAYING * held.total_gpu_s else ""
-    return (f"of GPU time{of}", quantity(held.total_gpu_s / 3600, "GPU-h"))
+    # What was not observed may have been idle too, so that a part of all time means little without it.
+    parts = [max(parts), (held.seconds().get("unobserved", 0.0), "not observed")]
+    said = [(share(100 * s / held.total_gpu_s), of) for s, of in parts if s >= WORTH_SAYING * held.total_gpu_s]
+    words = [f"{part} {of}" if place else f"{part} of it {of}" for place, (part, of) in enumerate(said)]
+    return (", ".join(("of GPU time", *words)), quantity(held.total_gpu_s / 3600, "GPU-h"))
 
 
 def _time_of_jobs(jobs: TopicValues) -> KeyNumber:
