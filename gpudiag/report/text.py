@@ -4,7 +4,17 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from gpudiag.report._render.blocks import Block, Chip, FindingBlock, Heading, Masthead, Note, TableBlock
+from gpudiag.report._render.blocks import (
+    Block,
+    Chip,
+    FindingBlock,
+    Heading,
+    Masthead,
+    Note,
+    TableBlock,
+    gravest,
+    named_symptoms,
+)
 from gpudiag.report._sections.answers import answer, recommended
 from gpudiag.report._sections.headline import first_finding, within
 from gpudiag.report._sections.suppressed import suppression_notes
@@ -37,7 +47,7 @@ def screen(document: Document, rest_by: str = "add --all") -> list[Block]:
     found = [one for one in cards(document, _short) if serious(one)][:MOST]
     told = sum(map(_n_told, found))
     first = first_finding(document, document.findings)
-    told += first is not None and first.severity is Severity.NOTE  # the headline says it
+    told += first is not None and not found  # the headline says it
     rest = [one for one in document.findings if one.severity is not Severity.NOTE][len(found) :]
     what = ("more finding or note", "more findings and notes") if rest else ("more note", "more notes")
     n = len(document.findings) - told
@@ -64,9 +74,11 @@ def _n_told(one: FindingBlock) -> int:
 
 
 def _with_symptoms(one: FindingBlock) -> FindingBlock:
-    """The finding, those that it explains named in its sentence."""
-    symptoms = listed(within(symptom.title) for symptom in one.symptoms)
-    return replace(one, symptoms=(), summary=f"{one.summary} It explains: {symptoms}.") if one.symptoms else one
+    """The finding, those that it explains named in its sentence; as grave as the gravest of them, which has no mark."""
+    if not one.symptoms:
+        return one
+    symptoms = listed(map(within, named_symptoms(one)))
+    return replace(one, level=gravest(one), symptoms=(), summary=f"{one.summary} It explains: {symptoms}.")
 
 
 def brief(document: Document) -> list[Block]:

@@ -238,6 +238,16 @@ def test_the_worst_is_a_cause_and_no_symptom() -> None:
     assert headline(document(alone)).sentences[1] == "GPU 0 was 9 % busy."
 
 
+def test_a_note_that_explains_what_is_worse_is_told_before_what_is_ready() -> None:
+    symptom = verdict("found", "critical", rule="low", summary="GPU 0 was 9 % busy", remedy="Look", caused_by="end")
+    cause = verdict("found", "note", rule="end", title="The end was idle", summary="Idle for 1 h", remedy="End the job")
+    other = verdict("found", rule="gaps", summary="Parts were not recorded", remedy="Record all")
+    own = Recommendation.own(Verdict("gaps", "Other", Status.FOUND, Severity.WARNING, remedy="Record all"))
+    told = replace(document(cause, symptom, other, utilization=USED), recommendations=(own,))
+    said, proof, then = headline(told).sentences
+    assert said.endswith("but the end was idle.") and (proof, then) == ("Idle for 1 h.", "End the job.")
+
+
 def test_the_next_step_without_findings_is_the_record_that_settles_most() -> None:
     gaps = [verdict("not_assessed", remedy=text) for text in ("Record A.", "Record B.", "Record B.")]
     assert headline(document(verdict("ok"), *gaps)).sentences[2] == "To settle 2 more checks: record B."

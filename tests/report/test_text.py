@@ -10,7 +10,10 @@ from sampleruns import diagnosed
 from toyrun import typed
 
 from gpudiag.diagnosis import Diagnosis
+from gpudiag.report._render import fragments, markdown
 from gpudiag.report._render.terminal import render
+from gpudiag.report._sections.headline import first_finding
+from gpudiag.report.sections import findings
 from gpudiag.report.text import screen, whole
 
 
@@ -33,6 +36,34 @@ def test_a_screen_says_the_worst_and_how_to_see_the_rest(document: dict[str, Any
     assert [n for n in range(5) if any(line.startswith(f"▲ warning: Fault {n}") for line in lines)] == [0, 1, 2]
     assert lines[-1] == "3 more findings and notes, and 8 checks: add --all"
     assert len(lines) <= 40 and max(map(len, lines)) <= 80 and not any("Rule r" in line for line in lines)
+
+
+@pytest.mark.parametrize(
+    ("cause", "symptom", "mark", "named"),
+    [
+        ("note", "critical", "■ critical", "low use (critical)"),
+        ("warning", "critical", "■ critical", "low use (critical)"),
+        ("note", "warning", "▲ warning", "low use (warning)"),
+        ("critical", "note", "■ critical", "low use"),
+        ("warning", "warning", "▲ warning", "low use"),
+    ],
+)
+def test_what_explains_a_graver_finding_is_shown_as_grave(
+    document: dict[str, Any], cause: str, symptom: str, mark: str, named: str
+) -> None:
+    """A symptom is only named on a screen, so that its mark is seen nowhere else."""
+    one = document["verdicts"][0]
+    folding = {**one, "rule": "late", "severity": cause, "title": "Idle at the end"}
+    folded = {**one, "rule": "low", "severity": symptom, "title": "Low use", "caused_by": "late"}
+    apart = {**one, "rule": "seen", "severity": "warning", "title": "Seen in part"}
+    document["verdicts"] = [folding, folded, apart, *document["verdicts"][2:]]
+    said = typed(document)
+    out = " ".join(render(screen(said), width=80).split())
+    assert f"{mark}: Idle at the end" in out and f"It explains: {named}." in out
+    assert first_finding(said, said.findings).rule == "late"  # type: ignore[union-attr]
+    assert not re.search("more (finding|note)", out), "each of the three is shown or named"
+    for page in (markdown.render(findings(said)), fragments.render(findings(said))):
+        assert named.replace("low", "Low") in page and f"{cause}" in page
 
 
 @pytest.mark.parametrize("sample", ["hpo-aggressive-pruning", "memory-exhaustion", "healthy", "tiny-batch-laptop"])

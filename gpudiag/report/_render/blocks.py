@@ -115,6 +115,18 @@ class FindingBlock:
     page: str = ""
 
 
+def gravest(finding: FindingBlock) -> str:
+    """The level of the finding, or of one that it explains if that is graver."""
+    return min((finding.level, *map(gravest, finding.symptoms)), key=list(MARKS).index)
+
+
+def named_symptoms(finding: FindingBlock) -> list[str]:
+    """The titles of those that it explains, with the level of each that holds what is graver than the finding."""
+    graver = [(one.title, gravest(one)) for one in finding.symptoms]
+    order = list(MARKS).index
+    return [f"{title} ({NAMES[level]})" if order(level) < order(finding.level) else title for title, level in graver]
+
+
 @dataclass(frozen=True)
 class RecommendationBlock:
     """One recommendation as a card. ``mark`` says in a few words how safe it is and what it brings; ``notes`` follow

@@ -29,6 +29,7 @@ from gpudiag.report._render.blocks import (
     TextWithId,
     Tiles,
     TrialTable,
+    named_symptoms,
 )
 from gpudiag.report._render.commands import split_command
 from gpudiag.report._render.untrusted import bare, styled
@@ -203,7 +204,7 @@ def _finding(finding: FindingBlock) -> str:
         parts.append(f"<p>{inline(finding.refuted_by)}</p>")
     parts.append("</details>")
     if finding.symptoms:
-        titles = "; ".join(inline(symptom.title) for symptom in finding.symptoms)
+        titles = "; ".join(map(inline, named_symptoms(finding)))
         parts.append(f'<details class="gd-symptoms"><summary>{SYMPTOMS} {titles}</summary>')
         parts += [*map(_finding, finding.symptoms), "</details>"]
     return "\n".join([*parts, "</article>"])

@@ -27,6 +27,7 @@ from gpudiag.report._render.blocks import (
     TextWithId,
     Tiles,
     TrialTable,
+    named_symptoms,
 )
 from gpudiag.report.format import safe
 
@@ -118,7 +119,7 @@ def _finding(finding: FindingBlock, level: int = 3) -> str:
     if finding.code:
         lines += ["", *_code(finding.code)]
     if finding.symptoms:
-        lines += ["", f"It explains: {inline('; '.join(symptom.title for symptom in finding.symptoms))}."]
+        lines += ["", f"It explains: {inline('; '.join(named_symptoms(finding)))}."]
     lines += ["", "<details>", f"<summary>{EVIDENCE}</summary>", "", *_reasons(finding)]
     if finding.symptoms:
         lines += ["", SYMPTOMS, *(f"\n{_finding(symptom, level + 1)}" for symptom in finding.symptoms)]

@@ -146,7 +146,7 @@ def _first_sentence(document: Document, use: Use) -> str:
     used, first = _used(document, use) or _completed(document), first_finding(document, document.findings)
     if hang := hang_told_first(document):
         return _sentence(f"{used}, {_joins(document, use)} {within(hang[0])}" if used else hang[0])
-    serious = first is not None and first.severity is not Severity.NOTE and first.rule not in OF_USE
+    serious = _serious(document.findings) and first is not None and first.rule not in OF_USE
     fault = within(first.title) if first is not None and serious else ""
     if not used:
         return _sentence(first.title if first else _nothing_known(document))
@@ -254,17 +254,22 @@ def _worth_telling(document: Document) -> list[VerdictEntry]:
 
 
 def first_finding(document: Document, findings: Sequence[VerdictEntry]) -> VerdictEntry | None:
-    """The finding to tell first; None where nothing was found. Of notes it is one whose recommendation needs no test
-    before it is followed, the best ranked of these.
+    """The finding to tell first; None where nothing was found. Of mere notes it is one whose recommendation needs no
+    test before it is followed, the best ranked of these; a note may come first that explains what is worse.
     """
     if apart := next((v for v in findings if v.rule == NOT_ONE_RUN), None):
         return apart
     place = worst_of((v.rule, v.severity, v.caused_by) for v in findings)
-    if place is None or findings[place].severity is not Severity.NOTE:
+    if place is None or _serious(findings):
         return None if place is None else findings[place]
     ready = (rule for one in document.recommendations if not one.verify_first for rule in one.rules)
     by_rule = {v.rule: v for v in findings}
     return next((by_rule[rule] for rule in ready if rule in by_rule), findings[place])
+
+
+def _serious(findings: Sequence[VerdictEntry]) -> bool:
+    """Whether one is more than a note."""
+    return any(one.severity is not Severity.NOTE for one in findings)
 
 
 def _next(document: Document, level: Level) -> str:
