@@ -16,6 +16,8 @@ FAILURES = ("failure-rate-high", "failures-out-of-memory", "failures-device-asse
 FIRST_S = 60.0
 """A checkpoint that comes later saves nothing of a trial that fails before."""
 WORTH = 0.05
+BY_THE_MACHINE = ("failures-host-killed", "gpu-lost")
+"""Failures that a trial has no part in, so that it goes on where it is resumed."""
 ABANDONED_RULES = ("trials-abandoned", "parallelism-above-configured")
 
 
@@ -79,7 +81,7 @@ def log_failures(now: Situation) -> Proposal | None:
 
 @remedy(
     title="Save checkpoints to resume from",
-    answers=("failure-rate-high", "trials-abandoned", "failures-host-killed", "gpu-lost"),
+    answers=("failure-rate-high", "trials-abandoned", *BY_THE_MACHINE),
     tier=1,
     effort="hours",
     apply="next study",
@@ -92,9 +94,11 @@ def checkpoint(now: Situation) -> Proposal | None:
     """Only worth it where trials fail late: the time of the failed trials is all that can come back.
 
     Not proposed where half of the failures come in the first minute, or together take less than 5 % of the trial time
-    (a default without a published source): it takes hours to write.
+    (a default without a published source): it takes hours to write. Nor where no trial ended well, unless the machine
+    ended them: a trial that is resumed fails again, so that the error message comes first.
     """
-    if not now.torch:
+    well = any(now.fact(TrialState.total_worker_s.at(state)) > 0 for state in ("COMPLETE", "PRUNED"))
+    if not now.torch or not (well or now.has(*BY_THE_MACHINE)):
         return None
     usual, failed = now.usual_duration(), now.fact(TrialState.median_s.at("FAIL"))
     total = now.fact(TrialState.total_worker_s.at("FAIL"))

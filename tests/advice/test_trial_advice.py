@@ -47,6 +47,21 @@ def test_checkpoints_are_worth_it_where_trials_fail_late(failed: float, worth: b
     assert checkpoint.propose(situation(bounds=LOST)) is None
 
 
+@pytest.mark.parametrize(
+    ("state", "rule", "worth"),
+    [
+        ("COMPLETE", "failure-rate-high", True),
+        ("PRUNED", "failure-rate-high", True),
+        ("RUNNING", "failure-rate-high", False),
+        ("RUNNING", "gpu-lost", True),
+        ("RUNNING", "failures-host-killed", True),
+    ],
+)
+def test_no_checkpoints_where_every_trial_fails_by_itself(state: str, rule: str, worth: bool) -> None:
+    states = {state: {"median_s": 90.0, "total_worker_s": 90.0}, "FAIL": {"median_s": 95.0, "total_worker_s": 1140.0}}
+    assert (checkpoint.propose(situation(trials(states), rules=(rule,), bounds=LOST)) is not None) is worth
+
+
 @pytest.mark.parametrize(("failed", "worth"), [(119.0, False), (120.0, True)])
 def test_no_checkpoints_for_trials_that_fail_in_their_first_half(failed: float, worth: bool) -> None:
     states = {"COMPLETE": {"median_s": 240.0, "total_worker_s": 6000.0}, "FAIL": {"median_s": failed}}
