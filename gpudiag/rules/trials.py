@@ -118,7 +118,7 @@ def failure_rate_high(
     title="Trials marked RUNNING are dead",
     checks="Abandoned trials",
     says=(
-        Given("crowded", "At least "),
+        Given("at_least", "At least "),
         "{abandoned} of {n_running:trial} marked RUNNING ",
         Given("several", "are", "is"),
         " dead (",
@@ -145,12 +145,13 @@ def trials_abandoned(trials: TrialsProfile, *, max_abandoned: float = 0.0) -> Ev
     if trials.abandoned > max_abandoned:
         dead = trials.open_trials[trials.open_trials["abandoned"]].sort_values(["start", "name"])
         reasons = dead["reason"].value_counts()
+        crowded = bool({Sign.CROWDED, Sign.BEYOND} & set(reasons.index))
         return Evidence(
             values={"abandoned": trials.abandoned, "n_running": trials.n_running},
             where={"trial": ", ".join(dead["name"].head(MOST_PLACES))},
             margin=trials.abandoned - max_abandoned,
             extra={
-                "crowded": bool({Sign.CROWDED, Sign.BEYOND} & set(reasons.index)),
+                "at_least": crowded and trials.abandoned < trials.n_running,
                 "several": trials.abandoned != 1,
                 "reasons": "; ".join(str(SIGNS[sign]) for sign in reasons.index),
                 "names": ", ".join(dead["name"].head(3)),

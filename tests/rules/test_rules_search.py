@@ -105,6 +105,12 @@ def test_orphans_that_only_the_configured_number_shows_are_hedged() -> None:
     assert found.summary.endswith(": otherwise more trials ran at once than were configured.")
 
 
+@pytest.mark.parametrize("sign", [Sign.CROWDED, Sign.BEYOND])
+def test_no_more_than_all_trials_marked_running_can_be_dead(sign: Sign) -> None:
+    found = verdict(trials_abandoned, running(3, [sign] * 3, [True] * 3))
+    assert found.summary.startswith("3 of 3 trials marked RUNNING are dead (trials 7, 8, 9): otherwise more")
+
+
 def test_where_nothing_was_configured_the_reason_says_nothing_of_it() -> None:
     found = verdict(trials_abandoned, running(4, [Sign.BEYOND, "?", "?", "?"], [True, False, False, False]))
     assert found.summary.startswith("At least 1 of 4 trials marked RUNNING is dead")
