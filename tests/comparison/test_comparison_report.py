@@ -20,6 +20,7 @@ from gpudiag.report._notebook import pages
 from gpudiag.report._notebook.runner import run_notebook
 from gpudiag.report._render.terminal import render
 from gpudiag.report.comparison import SECTIONS, summary, text
+from gpudiag.report.comparison.headline import headline
 from gpudiag.run import Run
 
 A = np.random.default_rng(41).lognormal(3, 0.4, 30)
@@ -70,6 +71,25 @@ def test_the_verdict_stands_with_its_interval(pair: Comparison) -> None:
     )
     assert len(pair.headline["sentences"]) == 3
     assert f"{held.ratio:.2f}" in summary(pair.document)
+
+
+@pytest.mark.parametrize(
+    ("others", "said"),
+    [
+        (0, "No other quantity could be tested."),
+        (1, "No difference shows in 1 other quantity that was tested."),
+        (3, "No difference shows in 3 other quantities that were tested."),
+    ],
+)
+def test_what_was_tested_beside_the_quantity_of_the_verdict_is_counted(
+    pair: Comparison, others: int, said: str
+) -> None:
+    known = pair.document
+    held = next(q for q in known.quantities if q.name == known.leader)
+    alike = [replace(held, name=f"q{n}", verdict="no evidence", p=0.5) for n in range(others)]
+    quantities = (replace(held, verdict="no evidence", p=0.5), *alike, replace(held, name="untested", p=None))
+    unmoved = tuple(replace(q, verdict="no evidence") for q in quantities)
+    assert headline(replace(known, quantities=unmoved, consistency=())).sentences[1] == said
 
 
 @pytest.mark.slow

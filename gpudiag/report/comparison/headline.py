@@ -111,10 +111,13 @@ def _what_else(document: ComparisonDocument) -> str:
     moved = [q for q in document.quantities if q.verdict in ("higher", "lower")]
     if moved:
         return "; ".join(f"{q.title} is {q.verdict} ({both(q, ' to ')})" for q in moved[:3]) + "."
-    known = [q for q in document.quantities if q.p is not None]
-    if not known:
+    tested = [q for q in document.quantities if q.p is not None]
+    if not tested:
         return "Nothing could be tested: the runs have too little in common."
-    return f"No other of {plural(len(known), 'quantity', 'quantities')} that were tested shows a difference."
+    others = sum(q.name != document.leader for q in tested)
+    if not others:
+        return "No other quantity could be tested."
+    return f"No difference shows in {plural(others, 'other quantity that was', 'other quantities that were')} tested."
 
 
 def _what_next(document: ComparisonDocument) -> str:
