@@ -18,11 +18,13 @@ from sampleruns import sample
 
 import gpudiag as gd
 from gpudiag.errors import ConfigError, NotMeasurable
+from gpudiag.forecast.estimate import Estimate
 from gpudiag.forecast.memory.capacity import MemoryCapacity
 from gpudiag.forecast.memory.constraint import constraint, share_code
 from gpudiag.forecast.memory.peaks import trial_peaks
 from gpudiag.plots.memory_capacity import MEMORY_CAPACITY
-from gpudiag.report.kinds.memory import _advice
+from gpudiag.report.format import UNKNOWN
+from gpudiag.report.kinds.memory import _advice, _evidence, _risk
 from gpudiag.report.kinds.parallelism import RISKY_PCT, _memory, answer, room_at_once
 from tests.forecast.memoryruns import mixed_run
 
@@ -290,6 +292,29 @@ def test_no_crash_ever_adds_a_trial(case: MemoryCapacity) -> None:
     table = case.table
     for end in ("", "_low", "_high"):
         assert not (table[f"net_day{end}"] > table[f"rate_day{end}"]).any() or end == "_low"
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "said"),
+    [
+        (0.0, 99.9, UNKNOWN),
+        (0.9, 100.0, UNKNOWN),
+        (0.0, 98.9, "0 (0–99)"),
+        (1.0, 100.0, "0 (1–100)"),
+        (0.0, 0.0, "0 (0–0)"),
+    ],
+)
+def test_a_risk_between_nothing_and_certainty_is_not_known(low: float, high: float, said: str) -> None:
+    assert _risk(Estimate(0.0, low, high)) == said
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("streak", "said"), [(0, "Every trial failed. "), (1, "The longest run without a failure was 1 trial. ")]
+)
+def test_where_no_trial_ended_well_no_run_of_them_is_counted(case: MemoryCapacity, streak: int, said: str) -> None:
+    seen = replace(case, crashes=replace(case.crashes, success_streak=streak))
+    assert any(text.startswith(said) for text in _evidence(seen))
 
 
 @pytest.mark.slow

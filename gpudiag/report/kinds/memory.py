@@ -164,7 +164,7 @@ def _grounds(capacity: MemoryCapacity) -> list[Block]:
         "Overflow %": [_short(row["p_overflow_pct"]) for row in rows],
         "at most": [_short(row["p_high_pct"]) for row in rows],
         "Study risk %": [
-            _pct(Estimate(row["study_risk_pct"], row["study_low_pct"], row["study_high_pct"])) for row in rows
+            _risk(Estimate(row["study_risk_pct"], row["study_low_pct"], row["study_high_pct"])) for row in rows
         ],
     }
     if capacity.reason:
@@ -220,6 +220,11 @@ def _pct(estimate: Estimate) -> str:
     if math.isnan(estimate.value):
         return UNKNOWN
     return f"{_short(estimate.value)} ({_short(estimate.low)}–{_short(estimate.high)})"
+
+
+def _risk(estimate: Estimate) -> str:
+    """The same of a risk; an interval from hardly ever to nearly always tells nothing."""
+    return UNKNOWN if estimate.low < 1 and estimate.high > 99 else _pct(estimate)
 
 
 def _short(value: float) -> str:
@@ -305,7 +310,8 @@ def _evidence(capacity: MemoryCapacity) -> list[str]:
     if not events:
         most = share(100 * most_if_none(crashes.n)) if crashes.n else UNKNOWN
         return [f"No trial crashed: 0 in {crashes.n} shows only that fewer than {most} do (95 %)."]
-    text = f"The longest run without a failure was {plural(crashes.success_streak, 'trial')}. "
+    streak = crashes.success_streak
+    text = f"The longest run without a failure was {plural(streak, 'trial')}. " if streak else "Every trial failed. "
     pooled = [row for row in capacity.table.to_dict("records") if row["crash_how"] == "seen"]
     if pooled:
         chances = ", ".join(f"{_clean_run(row)} at {row['k']} at once" for row in pooled)
