@@ -141,7 +141,7 @@ def test_little_telemetry_supports_likely_offsets_only() -> None:
     run, _ = make(5, Pool(hours=8, workers=2, seen=(0.4, 0.6)))
     odd = establish_clock(shift_trials(run, -5 * HOUR))
     assert (odd.confidence, odd.offset_s, odd.applied_s) == ("undetermined", 0, 0)
-    assert "less than a third" in str(odd.evidence) and "covers 20 % of the study" in str(odd.evidence)
+    assert "less than a third" in str(odd.evidence) and "lasts 20 % as long as" in str(odd.evidence)
     likely = establish_clock(shift_trials(run, -8 * HOUR))
     assert (likely.confidence, likely.offset_s) == ("strong", 8 * HOUR)
 
@@ -316,7 +316,7 @@ def test_confidence_follows_the_margin() -> None:
     assert "+3 h, which no time zone explains, fits with 0.63." in str(weak.evidence)
     alike = judged(flat_scan(h8=0.7, h3=0.68), {0})
     assert (alike.confidence, alike.offset_s) == ("undetermined", 0)
-    assert "Several offsets fit alike" in str(alike.evidence)
+    assert str(alike.evidence) == "Several offsets fit alike.", "what telemetry covers depends on the offset"
 
 
 def test_minutes_are_enough_where_they_are_the_study() -> None:

@@ -42,14 +42,11 @@ BEST_FIT = (
 BEST_FITS = BEST_FIT.replace(" fit ", " fits ")
 """Of one signal."""
 TOO_LITTLE = (
-    "Telemetry covers {coverage_pct} of the study, less than a third: too little to trust an offset that no time zone "
-    "suggests."
+    "Telemetry lasts {coverage_pct} as long as the study, less than a third: too little to trust an offset that no "
+    "time zone suggests."
 )
-ALIKE = "Several offsets fit alike; telemetry covers {coverage_pct} of the study."
-CHANCE = (
-    "Telemetry covers {coverage_pct} of the study, and no offset fits better than chance would with so few trials, or "
-    "with a load of its own."
-)
+ALIKE = "Several offsets fit alike."
+CHANCE = "No offset fits better than chance would with so few trials, or with a load of its own."
 LITTLE = "{evidence} That is {covered_s} of telemetry from a longer study, too little to rely on."
 BESIDE = "{evidence} A better fit lies {away_s} beside it, further than a start-up can be in trials of {trial_s}."
 UNCLEAR = "{evidence} {other_s:as shift}, which no time zone explains, fits with {other_fit:as ratio}."
@@ -110,13 +107,13 @@ def judge(
     if not (likely[at] or observed.allows_all):
         return Judgement(0.0, "undetermined", Statement(TOO_LITTLE, coverage_pct=100 * observed.coverage), candidates)
     if best.rival_fit > LEADS * best.fit:
-        return Judgement(0.0, "undetermined", Statement(ALIKE, coverage_pct=100 * observed.coverage), candidates)
+        return Judgement(0.0, "undetermined", Statement(ALIKE), candidates)
     compared = scan.meets(quarters[likely] if likely[at] else quarters)
     noise = noise_at(scan.near(best.offset_s, observed.tolerance_s)[1], scan.n_edges(best.offset_s))
     n_responses = len(responses_within(observed.trial_s))
     chance = noise.chance_of(best.fit, int(compared.sum()), observed.tolerance_s, n_responses)
     if chance > (LIKELY_MAX_CHANCE if likely[at] else MAX_CHANCE):
-        return Judgement(0.0, "undetermined", Statement(CHANCE, coverage_pct=100 * observed.coverage), candidates)
+        return Judgement(0.0, "undetermined", Statement(CHANCE), candidates)
     evidence = _evidence(scan, best, observed)
     doubt = _doubt(scan, best, observed, evidence)
     return Judgement(best.offset_s, "weak" if doubt else "strong", doubt or evidence, candidates)
