@@ -103,7 +103,7 @@ def after_full(*, full_pct: float = 93.0, n: int = 10, mixed: int = 0) -> Run:
 @fault(
     "failures-bimodal",
     edges={
-        "min_distance_ratio": Edge({"ratio": 6.0, "spread": 0.60}, {"ratio": 6.0, "spread": 0.45}),
+        "max_p_pct": Edge({"ratio": 6.0, "spread": 0.35}, {"ratio": 6.0, "spread": 0.25}),
         "min_times_ratio": Edge({"ratio": 4.9}, {"ratio": 5.1}),
     },
     bigger=({"ratio": 50.0}, {"ratio": 500.0}),

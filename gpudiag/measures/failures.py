@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -15,6 +14,7 @@ from gpudiag.measures._time.trial_intervals import HANDOVER_US, intervals_of, tr
 from gpudiag.measures._trials.chances import p_greater
 from gpudiag.measures._trials.error_texts import error_texts, failure_texts
 from gpudiag.measures._trials.failure_text import CLASSES, classify, failure_classes
+from gpudiag.measures._trials.two_groups import two_groups
 from gpudiag.measures.attribution import measure_attribution
 from gpudiag.measures.base import GIVE_TRIALS, Profile, TrialRow, need_columns
 from gpudiag.measures.sampling import by_gpu, cells
@@ -27,7 +27,6 @@ POISONING = ("device_assert", "illegal_access", "unknown")
 SHORT_SHARE = 0.1
 SHORT_S = 30.0
 FULL_PCT = 95.0
-MIN_GROUP = 3
 MOST_ERRORS = 20
 """Errors that are kept."""
 
@@ -84,6 +83,9 @@ class FailuresProfile(Profile, topic="failures"):
     ashman_d: Fact[float] = fact(
         "distance in standard deviations (Ashman 1994)", label="distance of the kinds (Ashman's D)"
     )
+    p_one_group: Fact[float] = fact(
+        "chance that failures of one kind split so far, by draws", label="chance of this distance by luck (p)"
+    )
 
 
 def measure_failures(run: Run) -> FailuresProfile:
@@ -106,7 +108,7 @@ def measure_failures(run: Run) -> FailuresProfile:
         ok_before_pct=float(np.median(ok_pct)) if len(ok_pct) else math.nan,
         p_memory=p_greater(bad_pct, ok_pct) if min(len(bad_pct), len(ok_pct)) >= 5 else math.nan,
         full_pct=100 * float((bad_pct >= FULL_PCT).mean()) if len(bad_pct) else math.nan,
-        **_two_groups(intervals.loc[failed & intervals["known"], "duration_s"].to_numpy(float)),
+        **two_groups(intervals.loc[failed & intervals["known"], "duration_s"].to_numpy(float)),
     )
 
 
@@ -190,26 +192,3 @@ def _by_kind(kinds: pd.Series, events: pd.DataFrame) -> pd.DataFrame:
 def _by_error(run: Run, kinds: pd.Series) -> pd.DataFrame:
     out = error_texts(failure_texts(run), kinds)
     return out.set_axis([str(place) for place in range(1, len(out) + 1)]).rename_axis("error").head(MOST_ERRORS)
-
-
-def _two_groups(seconds: np.ndarray) -> dict[str, Any]:
-    """The split of log durations with the least sum of squares within both groups of three or more."""
-    unknown: dict[str, Any] = {
-        "split_s": math.nan, "short_n": 0, "long_n": 0, "short_s": math.nan, "long_s": math.nan, "ashman_d": math.nan,
-    }  # fmt: skip
-    logs = np.sort(np.log(np.maximum(seconds[~np.isnan(seconds)], 0.1)))
-    cuts = np.arange(MIN_GROUP, len(logs) - MIN_GROUP + 1)
-    if not len(cuts):
-        return unknown
-    within = [logs[:i].var() * i + logs[i:].var() * (len(logs) - i) for i in cuts]
-    cut = int(cuts[int(np.argmin(within))])
-    low, high = logs[:cut], logs[cut:]
-    spread = math.sqrt(float(low.var(ddof=1) + high.var(ddof=1)))
-    return {
-        "split_s": math.exp((float(low[-1]) + float(high[0])) / 2),
-        "short_n": cut,
-        "long_n": len(logs) - cut,
-        "short_s": math.exp(float(low.mean())),
-        "long_s": math.exp(float(high.mean())),
-        "ashman_d": math.sqrt(2) * float(high.mean() - low.mean()) / max(spread, 1e-9),
-    }
