@@ -52,7 +52,7 @@ def refuse_other_units(arrays: Mapping[str, np.ndarray], table: TableSpec) -> No
     util = arrays.get("util_pct", np.empty(0))
     if len(util) and np.fmin.reduce(util) >= 0 and np.fmax.reduce(util) <= 1 and (util % 1 > 0).any():
         raise InputError(
-            f"DataFrame: column 'util_pct' goes from 0 to {np.fmax.reduce(util):.3g}, which are shares, or percent of "
+            f"DataFrame: column 'util_pct' goes from 0 to {np.fmax.reduce(util):g}, which are shares, or percent of "
             "a GPU that idles; expected percent: multiply it by 100, or round it."
         )
     for name, values in arrays.items():
@@ -61,7 +61,7 @@ def refuse_other_units(arrays: Mapping[str, np.ndarray], table: TableSpec) -> No
         told = values[~np.isnan(values) & (values != 0) & (values != _UNKNOWN)]
         outside = told[(told < low) | (told > high)]
         if 2 * len(outside) > len(told):
-            most = f"{len(outside)} of its {len(told)} values other than 0 lie outside {low:,.12g} to {high:,.12g}"
+            most = f"{len(outside)} of its {len(told)} values other than 0 lie outside {_bound(low)} to {_bound(high)}"
             raise _refused(column, float(outside[0]), f", and {most}", ": convert it, or leave it out")
 
 
@@ -69,6 +69,10 @@ def _refused(column: ColumnSpec, value: object, why: str = "", remedy: str = "")
     kind = "numbers" if column.kind == "float" else "whole numbers"
     unit = f" in {column.unit}" + ("" if remedy else ", without the unit") if column.unit else ""
     return InputError(f"DataFrame: column {column.name!r} holds {shown(value)}{why}; expected {kind}{unit}{remedy}.")
+
+
+def _bound(value: float) -> str:
+    return f"{int(value):,}" if np.isfinite(value) else str(value)
 
 
 def shown(value: object) -> str:
