@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 
 from gpudiag.facts import Column, Fact, Row, Rows, column, fact, table_of
+from gpudiag.measures._trials.chances import spearman
 from gpudiag.measures.base import GIVE_TRIALS, Profile, need_columns
 from gpudiag.run import Run
 
@@ -84,15 +85,3 @@ def _one_study(reports: pd.DataFrame) -> tuple[float, int, float, float, float]:
     scattered = np.concatenate([spearman(pairs[part, 0], pairs[part, 1]) for part in parts])
     low, high = np.nanquantile(scattered, [0.025, 0.975]) if np.isfinite(scattered).any() else (math.nan, math.nan)
     return float(cut), len(pairs), rho, float(low), float(high)
-
-
-def spearman(x: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """Rank correlation along the last axis; NaN where all values of a side are equal.
-
-    ``scipy.stats.spearmanr`` takes the columns of a table against each other, not row by row as a bootstrap needs it,
-    computes a p for each, and warns of equal values.
-    """
-    a, b = (pd.DataFrame(np.atleast_2d(side).T).rank().to_numpy().T.reshape(side.shape) for side in (x, y))
-    a, b = a - a.mean(axis=-1, keepdims=True), b - b.mean(axis=-1, keepdims=True)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        return np.asarray((a * b).sum(axis=-1) / np.sqrt((a * a).sum(axis=-1) * (b * b).sum(axis=-1)))

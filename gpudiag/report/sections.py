@@ -23,6 +23,7 @@ from gpudiag.report._render.blocks import (
     Summary,
     TableBlock,
     TextWithId,
+    gravest,
 )
 from gpudiag.report._sections.advice import advice
 from gpudiag.report._sections.answers import answer, brings, recommended
@@ -124,7 +125,7 @@ def findings(document: Document) -> list[Block]:
 
 def serious(one: FindingBlock) -> bool:
     """Whether it, or something that it explains, is more than a note."""
-    return one.level != "note" or any(map(serious, one.symptoms))
+    return gravest(one) != "note"
 
 
 def missing(document: Document) -> list[Block]:

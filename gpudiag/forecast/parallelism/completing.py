@@ -9,15 +9,17 @@ from gpudiag.measures._trials.failure_periods import LEAST_ENDED
 from gpudiag.measures._trials.proportions import wilson_pct
 
 
-def complete_share(
-    handover: Handover, end_us: np.ndarray, complete: np.ndarray, workers: int
-) -> tuple[float, float, float]:
+def ended_beside(handover: Handover, end_us: np.ndarray) -> np.ndarray:
+    """How many workers there were when each trial ended, its own among them."""
+    return handover.workers_at(end_us - 1)  # at its end it may be gone
+
+
+def complete_share(beside: np.ndarray, complete: np.ndarray, workers: int) -> tuple[float, float, float]:
     """Share (0..1) of finished trials that end COMPLETE beside so many workers, with its Wilson 95 % interval.
 
     Of those that ended so where they are LEAST_ENDED or more. Else of all, and the interval reaches to that of each
     number of workers with as many: more at once may fail more often, and nobody knows from where on.
     """
-    beside = handover.workers_at(end_us - 1)  # at its end a trial itself may be gone
     parts = {int(n): complete[beside == n] for n in np.unique(beside)}
     known = {n: _with_interval(part) for n, part in parts.items() if len(part) >= LEAST_ENDED}
     if workers in known:

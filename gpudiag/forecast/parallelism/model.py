@@ -10,7 +10,7 @@ import numpy as np
 
 from gpudiag.forecast.parallelism.assignment import Policy
 from gpudiag.forecast.parallelism.colocation import LawName
-from gpudiag.forecast.parallelism.completing import complete_share
+from gpudiag.forecast.parallelism.completing import complete_share, ended_beside
 from gpudiag.forecast.parallelism.gpu_sharing import LAWS, best_law, busy_by_level
 from gpudiag.forecast.parallelism.levels import Levels
 from gpudiag.forecast.parallelism.observed import N_BLOCKS, ObservedLog
@@ -111,7 +111,8 @@ class ThroughputModel:
     def complete_share(self, workers: int) -> tuple[float, float, float]:
         """Share (0..1) of the trials that end COMPLETE, with its Wilson 95 % interval."""
         end_us = self.log.first_us + np.round(SECOND_US * self.log.end_s[self.trials]).astype(np.int64)
-        return complete_share(self.log.handover, end_us, self.log.state[self.trials] == "COMPLETE", workers)
+        beside = ended_beside(self.log.handover, end_us)
+        return complete_share(beside, self.log.state[self.trials] == "COMPLETE", workers)
 
     def undisturbed(self, workers: int) -> float:
         """Mean throughput if trials slowed each other down only where the GPU is full, whatever was measured of U(k).

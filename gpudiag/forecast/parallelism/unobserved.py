@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from gpudiag.errors import NotMeasurable
 from gpudiag.forecast.estimate import NAN, Estimate
-from gpudiag.forecast.parallelism.completing import complete_share
-from gpudiag.forecast.parallelism.handover import Handover, handovers
+from gpudiag.forecast.parallelism.completing import complete_share, ended_beside
+from gpudiag.forecast.parallelism.handover import handovers
 from gpudiag.forecast.parallelism.observed import MIN_TRIALS
 from gpudiag.forecast.parallelism.outlook import Overflow, Remaining
 from gpudiag.forecast.parallelism.scenario import Scenario
@@ -44,51 +42,33 @@ def bounded_scenarios(
     handover = handovers(run, trials)
     now, start, end = handover.usual, trials.start_us[finished], trials.end_us[finished]
     rate = measured_rate(start, end, handover, now)
-    complete = trials.rows["outcome"].to_numpy(str)[finished] == "COMPLETE"
+    beside, complete = ended_beside(handover, end), trials.rows["outcome"].to_numpy(str)[finished] == "COMPLETE"
+
+    def bounds(k: int) -> tuple[tuple[float, float], tuple[float, float]]:
+        """Of the rate and of the gain: what the log itself has of k stands before any bound."""
+        if k != now and (beside == k).sum() >= LEAST_ENDED:
+            own = measured_rate(start, end, handover, k)
+            if own.known:
+                return (own.low, own.high), (own.low / rate.high, own.high / rate.low)
+        return bounded_rate(rate, now, k, NAN), bounded_gain(now, k, NAN)
 
     def scenario(k: int) -> Scenario:
-        own = measured_rate(start, end, handover, k) if k != now and _seen(handover, end, k) else None
-        share = complete_share(handover, end, complete, k)
-        return _scenario(k, now, handover.most, rate, own, share, remaining, overflow, reason)
+        (least, most), gain = bounds(k)
+        throughput = Estimate.bounds(least, most, "trials/h", reason)
+        _, low, high = complete_share(beside, complete, k)
+        return Scenario(
+            k=k,
+            throughput=throughput,
+            complete=Estimate.bounds(least * low, most * high, "trials/h", reason),
+            gain=Estimate.bounds(*gain, "", reason),
+            util=Estimate.unknown("%", reason),
+            overflow=overflow(k),
+            left=remaining.hours(throughput, k != now),
+            break_even_trials=NAN,
+            queueing=NAN,
+            least=least,
+            most=most,
+            beyond=k > handover.most,
+        )
 
     return now, rate, tuple(map(scenario, wanted))
-
-
-def _seen(handover: Handover, end_us: np.ndarray, workers: int) -> bool:
-    """Whether enough trials ended beside so many workers for a rate of their own."""
-    return int((handover.workers_at(end_us - 1) == workers).sum()) >= LEAST_ENDED
-
-
-def _scenario(
-    k: int,
-    now: int,
-    seen: int,
-    rate: Estimate,
-    own: Estimate | None,
-    complete: tuple[float, float, float],
-    remaining: Remaining,
-    overflow: Overflow,
-    reason: str,
-) -> Scenario:
-    """``own``: the rate that the log itself has of k, before which no bound stands."""
-    least, most = bounded_rate(rate, now, k, NAN)
-    gain = bounded_gain(now, k, NAN)
-    if own is not None and own.known:
-        least, most = own.low, own.high
-        gain = own.low / rate.high, own.high / rate.low
-    throughput = Estimate.bounds(least, most, "trials/h", reason)
-    _, low, high = complete
-    return Scenario(
-        k=k,
-        throughput=throughput,
-        complete=Estimate.bounds(least * low, most * high, "trials/h", reason),
-        gain=Estimate.bounds(*gain, "", reason),
-        util=Estimate.unknown("%", reason),
-        overflow=overflow(k),
-        left=remaining.hours(throughput, k != now),
-        break_even_trials=NAN,
-        queueing=NAN,
-        least=least,
-        most=most,
-        beyond=k > seen,
-    )

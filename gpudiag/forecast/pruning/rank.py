@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from gpudiag.forecast.pruning.recorded import Array, Recorded
-from gpudiag.measures.agreement import spearman
+from gpudiag.measures._trials.chances import spearman
 
 FEWEST = 15
 """Trials below which no agreement is given (METHODS 5)."""

@@ -61,12 +61,24 @@ def _ways(n: int, m: int) -> np.ndarray:
     return ways
 
 
+def spearman(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """Rank correlation along the last axis; NaN where all values of a side are equal.
+
+    ``scipy.stats.spearmanr`` takes the columns of a table against each other, not row by row as a bootstrap needs it,
+    computes a p for each, and warns of equal values.
+    """
+    a, b = (pd.DataFrame(np.atleast_2d(side).T).rank().to_numpy().T.reshape(side.shape) for side in (x, y))
+    a, b = a - a.mean(axis=-1, keepdims=True), b - b.mean(axis=-1, keepdims=True)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return np.asarray((a * b).sum(axis=-1) / np.sqrt((a * a).sum(axis=-1) * (b * b).sum(axis=-1)))
+
+
 def p_trend(values: np.ndarray) -> tuple[float, float]:
     """Spearman's rank correlation of the values with their order, and its two-sided p; 0 and 1 where all are equal."""
     n = len(values)
     if values.min() == values.max():
         return 0.0, 1.0
-    rho = float(np.corrcoef(np.arange(n), pd.Series(values).rank())[0, 1])
+    rho = float(spearman(np.arange(n), values))
     if abs(rho) >= 1:
         return rho, 0.0
     return rho, 2 * float(scipy.special.stdtr(n - 2, -abs(rho) * math.sqrt((n - 2) / (1 - rho * rho))))

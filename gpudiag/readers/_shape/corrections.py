@@ -81,13 +81,17 @@ def _fractions(columns: MutableMapping[str, np.ndarray]) -> list[str]:
     notes = []
     for name in ("util_pct", "mem_pct"):
         values = columns.get(name, np.empty(0))
-        if not len(values) or np.fmax.reduce(values) > 1:  # as in nearly every log
-            continue
-        known = values[~np.isnan(values)]
-        if len(known) and known.min() >= 0 and known.max() <= 1 and (known != np.round(known)).any():
+        if goes_from_0_to_1(values):
             columns[name] = values * 100
             notes.append(f"{name} goes from 0 to 1 in the log; it was multiplied by 100.")
     return notes
+
+
+def goes_from_0_to_1(values: np.ndarray) -> bool:
+    """Whether these are parts of one: none beyond, and not all of them whole."""
+    if not len(values) or np.fmax.reduce(values) > 1:  # as in nearly every log
+        return False
+    return bool(np.fmin.reduce(values) >= 0 and (values % 1 > 0).any())
 
 
 def _memory_percent(columns: MutableMapping[str, np.ndarray]) -> list[str]:

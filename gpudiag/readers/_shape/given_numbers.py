@@ -10,6 +10,7 @@ import pandas as pd
 
 from gpudiag.errors import InputError
 from gpudiag.readers._delimited.grid import is_missing
+from gpudiag.readers._shape.corrections import goes_from_0_to_1
 from gpudiag.schema import ColumnSpec, TableSpec
 
 _UNKNOWN = -1
@@ -50,7 +51,7 @@ def refuse_other_units(arrays: Mapping[str, np.ndarray], table: TableSpec) -> No
     what goes from 0 to 1 is a share, or the mean percent of a GPU that idles: unlike a log's, a frame's may be means.
     """
     util = arrays.get("util_pct", np.empty(0))
-    if len(util) and np.fmin.reduce(util) >= 0 and np.fmax.reduce(util) <= 1 and (util % 1 > 0).any():
+    if goes_from_0_to_1(util):
         raise InputError(
             f"DataFrame: column 'util_pct' goes from 0 to {np.fmax.reduce(util):g}, which are shares, or percent of "
             "a GPU that idles; expected percent: multiply it by 100, or round it."

@@ -60,7 +60,7 @@ _FORMATS: tuple[Reader[Trials], ...] = (
 def _no_format_of_any_kind(source: Source) -> bool:
     """True for a training log that no reader of any registry knows as its own: logs of tools quote errors too."""
     formats: tuple[Sequence[Reader[Any]], ...] = (telemetry.READERS, trials.READERS, _FORMATS)
-    if telemetry.is_of_a_tool(source):
+    if telemetry.is_of_a_tool(source):  # known already, where its lines would be looked through for a training
         return False
     return training_log.READER.recognises(source) and not any(
         reader.recognises(source) for readers in formats for reader in readers
