@@ -94,7 +94,7 @@ def test_workers_hold_one_trial_at_a_time_and_are_as_many_as_the_peak(pairs: lis
         assert (end[mine][:-1] - start[mine][1:] <= within).all()
 
 
-@pytest.mark.parametrize(("overlap_s", "n_workers"), [(0.7, 1), (2.0, 1), (2.1, 2)])
+@pytest.mark.parametrize(("overlap_s", "n_workers"), [(0.7, 1), (9.5, 1), (9.6, 2), (12.0, 2)])
 def test_one_worker_whose_trials_overlap_by_a_moment_is_one(overlap_s: float, n_workers: int) -> None:
     """Only once: a second worker would have waited for all of the rest."""
     rows = [("COMPLETE", 100.0 * i, 100.0 * i + (100.0 + overlap_s if i == 3 else 95.0)) for i in range(20)]

@@ -8,7 +8,6 @@ import heapq
 import numpy as np
 
 from gpudiag.measures._time.microseconds import SECOND_US
-from gpudiag.measures._time.trial_intervals import HANDOVER_US
 
 
 def count_at(times_us: np.ndarray, start_us: np.ndarray, end_us: np.ndarray) -> np.ndarray:
@@ -35,8 +34,8 @@ USUAL_WAITS = 10
 else than its next trial, if it has not left."""
 SHORT_US = 5 * SECOND_US
 OVERLAP_SHARE = 0.1
-"""Of both intervals: what overlaps by no more, and by HANDOVER_US at most, took over where nobody was free. Two writers
-of timestamps differ by so much; a worker more would wait for all of the run."""
+"""Of both intervals: what overlaps by no more took over where nobody was free, as the next job does while the one
+before cleans up. A worker more would have waited for nearly all of the run."""
 
 
 def assign_workers(start_us: np.ndarray, end_us: np.ndarray) -> np.ndarray:
@@ -84,4 +83,4 @@ def _assigned(start_us: np.ndarray, end_us: np.ndarray, usual_us: int) -> tuple[
 
 def _hands_over(began: int, ends: int, start: int, end: int) -> bool:
     """Whether one that begins shortly before another ends may well follow it."""
-    return ends < end and ends - start <= min(HANDOVER_US, OVERLAP_SHARE * min(ends - began, end - start))
+    return ends < end and ends - start <= OVERLAP_SHARE * min(ends - began, end - start)
