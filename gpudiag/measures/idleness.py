@@ -22,13 +22,16 @@ HELD_MIB = 1024.0
 """Memory beyond what a desktop and a CUDA context take: the larger of a tenth of the total and 1 GiB."""
 LONG_S = 600.0
 ZERO_PCT = 1.0
+HOLE_SHARE = 0.1
+"""Of the idle time seen at an end of the record: work may hide in a longer hole of it, and what lies on the hole's
+other side is no end any more."""
 
 
 class GpuIdleness(Row):
     """A GPU; one that was never active has no lead and no trail."""
 
-    lead_s: Column[float] = column("from the first sample to the first activity")
-    trail_s: Column[float] = column("from the last activity on")
+    lead_s: Column[float] = column("from the first sample to the first activity, or to a hole that may hide it")
+    trail_s: Column[float] = column("from the last activity on, or from the last hole that may hide some")
     lead_mib: Column[float] = column("mean memory in use meanwhile, NaN unknown")
     trail_mib: Column[float] = column("the same of the trail")
     held_mib: Column[float] = column("what counts as memory held", label="memory held")
@@ -86,7 +89,14 @@ def _ends(util: np.ndarray, used: np.ndarray, start: np.ndarray, end: np.ndarray
     if not len(active):
         return dict.fromkeys(("lead_s", "trail_s", "lead_mib", "trail_mib"), math.nan)
     weight = (end - start) / SECOND_US
+    hole = np.append((start[1:] - end[:-1]) / SECOND_US, 0.0)  # behind each sample
     lead, trail = slice(0, active[0]), slice(active[-1] + 1, None)
+    hiding = np.flatnonzero(hole[lead][:-1] > HOLE_SHARE * weight[lead].sum())
+    if len(hiding):
+        lead = slice(0, hiding[0] + 1)
+    hiding = np.flatnonzero(hole[trail] > HOLE_SHARE * weight[trail].sum())
+    if len(hiding):
+        trail = slice(active[-1] + hiding[-1] + 2, None)
     return {
         "lead_s": float(weight[lead].sum()),
         "trail_s": float(weight[trail].sum()),

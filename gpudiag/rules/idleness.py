@@ -56,8 +56,8 @@ def idle_after_work(idle: IdlenessProfile, *, max_trail_s: float = 600.0) -> Evi
     """The end of the work is not the end of the bill.
 
     More than 10 minutes from the last activity to the last sample, as long as memory held without work counts as a
-    zombie (METHODS 8). With memory held meanwhile (1 GiB and a tenth of the total) it is a warning. Its cost is
-    counted as for the time before the work.
+    zombie (METHODS 8). A hole in the record of a tenth of that may hide work: only what follows it counts. With memory
+    held meanwhile (1 GiB and a tenth of the total) it is a warning. Its cost is counted as that of the time before.
     """
     return _end(idle, "trail", max_trail_s)
 

@@ -21,6 +21,7 @@ from gpudiag.measures.agreement import measure_agreement
 from gpudiag.measures.balance import measure_balance
 from gpudiag.measures.failures import measure_failures
 from gpudiag.measures.feed import measure_feed
+from gpudiag.measures.idleness import measure_idleness
 from gpudiag.measures.leak import _slope, measure_leak
 from gpudiag.measures.loader import measure_loader
 from gpudiag.measures.recorder import measure_recorder
@@ -260,6 +261,20 @@ def test_a_starved_gpu_is_seen_even_where_it_never_works() -> None:
     table = gpu(timestamps, util_pct=4.0, mem_used_mib=900.0, mem_total_mib=8192.0)
     row = measure_feed(run(gpu=table, trials=trials([("COMPLETE", 0, 600)]), host=host)).per_gpu.loc["0"]
     assert row["starved_pct"] == 100 and row["p95_cpu_pct"] == 99
+
+
+@pytest.mark.parametrize(("hole_s", "seen_s"), [(0, 3600), (300, 3300), (340, 1800), (1500, 1800)])
+def test_an_idle_end_reaches_to_a_hole_that_may_hide_work(hole_s: int, seen_s: int) -> None:
+    """An hour of idleness with a hole in its middle: a tenth of what is seen idle is let pass."""
+    timestamps = np.arange(0.0, 3600 + 600 + 3600, 5)
+    for idle in (timestamps < 3600, timestamps >= 4200):
+        middle = timestamps[idle].mean()
+        later = idle & (timestamps > middle) if idle[-1] else idle & (timestamps < middle)
+        sign = -1 if idle[-1] else 1  # the half at the work loses hole_s
+        hidden = idle & ~later & (sign * (timestamps - middle) < hole_s)
+        table = gpu(timestamps[~hidden], util_pct=np.where(idle, 0.0, 90.0)[~hidden])
+        row = measure_idleness(run(gpu=table)).per_gpu.loc["0"]
+        assert row["trail_s" if idle[-1] else "lead_s"] == pytest.approx(seen_s, abs=15)
 
 
 def test_loader_lines_are_read_from_events() -> None:
