@@ -28,8 +28,23 @@ _LEAST_CONFLICTS = 3
 """A log cut within a row or an instant differs in the sample at the cut, which says nothing."""
 _TOLERANCE = {"util_pct": 1.0, "mem_used_mib": 2.0}
 """Differences up to these are rounding."""
+_LEAST_BETWEEN = 20
+_AROUND = 3
+_BETWEEN_SHARE = 0.5
+"""Of samples of one GPU two in seven are the least or the greatest among their six neighbors in another log of it."""
 DIFFERENT_SAMPLES = "two logs differ in {n_different} of the {n_shared} samples that both took at the same instant"
+DIFFERENT_BETWEEN = (
+    "{n_different} of the {n_between} samples of one log lie beyond all that the other has shortly before and after"
+)
 TWICE = "{twice:sample stands|samples stand} in more than one log; each was counted once."
+
+
+OVERLAP_US = 60 * SECOND_US
+"""A log that is continued in another one may overlap with it for less."""
+BY_NUMBER = (
+    "Logs that overlap in time name {gpus} by number alone; they were taken for recordings of one machine. Record uuid "
+    "or pci.bus_id if they are of several."
+)
 
 
 def merge(parts: Sequence[Telemetry]) -> Telemetry:
@@ -37,7 +52,7 @@ def merge(parts: Sequence[Telemetry]) -> Telemetry:
 
     Where two logs hold a GPU at the same instant, values known to one of them complete the other's, and the
     later log's hold where both know; such samples are counted. Logs of one index whose names, memory sizes or
-    samples at the same instants contradict each other are of two GPUs (of two machines, as a rule).
+    samples contradict each other are of two GPUs (of two machines, as a rule).
     """
     if not parts:
         return Telemetry()
@@ -76,6 +91,9 @@ def _common_names(parts: Sequence[Telemetry]) -> tuple[list[dict[str, str]], lis
         return NOTHING if first is second else _difference(first, identity, second, another)
 
     ids, notes = resolve([identity for _, identity in owned], apart)
+    unsure = [gpu for gpu in dict.fromkeys(ids) if _overlap([owned[at] for at, own in enumerate(ids) if own == gpu])]
+    if unsure:
+        notes.append(str(Statement(BY_NUMBER, gpus=unsure)))
     left = iter(ids)
     return [{str(row["gpu"]): next(left) for row in own} for own in rows], notes
 
@@ -98,6 +116,19 @@ def _number_the_only(identities: Sequence[list[GpuIdentity]]) -> None:
         own[:] = [replace(identity, index=identity.index or min(indices)) for identity in own]
 
 
+def _overlap(logs: Sequence[tuple[Telemetry, GpuIdentity]]) -> bool:
+    """Whether logs of one tool that name a GPU by its number alone hold it at the same time."""
+    ends: dict[str, int] = {}
+    bare = [(one, identity) for one, identity in logs if not (identity.uuid or identity.bus_id)]
+    samples = [(one.reader, _samples(one, identity)["time"]) for one, identity in bare]
+    for reader, times in sorted((each for each in samples if len(each[1])), key=lambda each: each[1].iloc[0]):
+        first, last = (times.iloc[at].value // 1000 for at in (0, -1))
+        if min(ends.get(reader, first), last) - first > OVERLAP_US:
+            return True
+        ends[reader] = max(ends.get(reader, last), last)
+    return False
+
+
 def _difference(first: Telemetry, identity: GpuIdentity, second: Telemetry, another: GpuIdentity) -> Statement:
     """Why two logs' GPUs of one index are two; NOTHING if nothing says so."""
     if not same_model(identity.name, another.name):
@@ -109,6 +140,10 @@ def _difference(first: Telemetry, identity: GpuIdentity, second: Telemetry, anot
     shared, differ = _conflicts(_samples(first, identity), _samples(second, another))
     if differ >= _LEAST_CONFLICTS and differ > _CONFLICT_SHARE * shared:
         return Statement(DIFFERENT_SAMPLES, n_different=differ, n_shared=shared)
+    if not shared and first.reader == second.reader:  # two tools may mean different things by utilization
+        between, differ = _beyond_neighbors(_samples(first, identity), _samples(second, another))
+        if between >= _LEAST_BETWEEN and differ > _BETWEEN_SHARE * between:
+            return Statement(DIFFERENT_BETWEEN, n_different=differ, n_between=between)
     return NOTHING
 
 
@@ -138,7 +173,7 @@ def _conflicts(one: pd.DataFrame, other: pd.DataFrame) -> tuple[int, int]:
     for name, tolerance in _TOLERANCE.items():
         if name in one and name in other:
             value = one[name].to_numpy("float64")[left]
-            low, high = _range(other[name].to_numpy("float64"), right, reach)
+            low, high = _range(other[name].to_numpy("float64"), right, range(-reach, reach + 1))
             differ[name] = (value < low - tolerance) | (value > high + tolerance)
     if not reach:
         return len(left), int(np.logical_or(*differ.values()).sum())
@@ -146,9 +181,28 @@ def _conflicts(one: pd.DataFrame, other: pd.DataFrame) -> tuple[int, int]:
     return len(left), most if most > _BEYOND_SHARE * len(left) else 0
 
 
-def _range(values: np.ndarray, at: np.ndarray, reach: int) -> tuple[np.ndarray, np.ndarray]:
-    """Lowest and highest known value of the rows ``at`` and of ``reach`` rows before and after each."""
-    rows = np.clip(at[:, None] + np.arange(-reach, reach + 1), 0, len(values) - 1)
+def _beyond_neighbors(one: pd.DataFrame, other: pd.DataFrame) -> tuple[int, int]:
+    """How many samples the sparser of two logs took while the other recorded, and how many of them differ in
+    utilization or used memory from all of the other's last and next ones.
+    """
+    sparse, dense = sorted((one, other), key=len)
+    when, all_times = (log["time"].to_numpy("datetime64[us]").view("int64") for log in (sparse, dense))
+    if not len(when):
+        return 0, 0
+    inside = (when > all_times[0]) & (when < all_times[-1])
+    after = np.searchsorted(all_times, when[inside])
+    most = 0
+    for name, tolerance in _TOLERANCE.items():
+        if name in one and name in other:
+            value = sparse[name].to_numpy("float64")[inside]
+            low, high = _range(dense[name].to_numpy("float64"), after, range(-_AROUND, _AROUND))
+            most = max(most, int(((value < low - tolerance) | (value > high + tolerance)).sum()))
+    return int(inside.sum()), most
+
+
+def _range(values: np.ndarray, at: np.ndarray, around: range) -> tuple[np.ndarray, np.ndarray]:
+    """Lowest and highest known value of the rows ``around`` each of the rows ``at``."""
+    rows = np.clip(at[:, None] + np.array(around), 0, len(values) - 1)
     return np.fmin.reduce(values[rows], axis=1), np.fmax.reduce(values[rows], axis=1)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pytest
 from hypothesis import given
@@ -106,6 +107,56 @@ def course(seconds: list[float], values: list[float], column: str = "mem_used_mi
     one = part([*range(len(seconds))], values={column: values})
     time = pd.to_datetime(seconds, unit="s", utc=True).astype("datetime64[us, UTC]")
     return replace(one, gpu=one.gpu.assign(time=time))
+
+
+def noisy(low: float, high: float, seed: int, n: int = 400) -> list[float]:
+    return np.random.default_rng(seed).uniform(low, high, n).round().tolist()
+
+
+@pytest.mark.parametrize(
+    ("column", "one", "other", "gpus"),
+    [
+        ("util_pct", noisy(80, 100, 0), noisy(5, 30, 1), 2),
+        ("util_pct", noisy(0, 100, 0), noisy(0, 100, 1), 1),
+        ("util_pct", noisy(80, 100, 0)[:18], noisy(5, 30, 1)[:18], 1),
+        ("mem_used_mib", [30_000.0] * 400, [30_120.0] * 400, 2),
+        ("mem_used_mib", [30_000.0] * 400, [30_001.0] * 400, 1),
+        ("mem_used_mib", [*range(0, 40_000, 100)], [*range(30, 40_030, 100)], 1),
+        ("mem_used_mib", [*range(0, 40_000, 100)], [*range(40_000, 0, -100)], 2),
+    ],
+)
+def test_logs_that_take_turns_are_of_two_gpus_where_each_lies_beyond_the_other(
+    column: str, one: list[float], other: list[float], gpus: int
+) -> None:
+    """Ten seconds between samples of each, three seconds from one log to the other. Noise alone is not enough."""
+    parts = [
+        course([10.0 * k + late for k in range(len(one))], one_of, column) for late, one_of in ((0, one), (3, other))
+    ]
+    for order in (parts, parts[::-1]):
+        merged = merge(order)
+        assert merged.gpu["gpu"].nunique() == gpus and len(merged.gpu) == len(one) + len(other)
+        assert any("beyond all that the other has shortly" in note for note in merged.notes) is (gpus == 2)
+        assert any("name GPU 0 by number alone" in note for note in merged.notes) is (gpus == 1)
+
+
+def test_two_tools_may_mean_different_things_and_a_sparse_log_fits_a_dense_one() -> None:
+    dense = course([*range(4000)], noisy(80, 100, 0, 4000), "util_pct")
+    sparse = course([60.0 * k + 0.5 for k in range(60)], noisy(5, 30, 1, 60), "util_pct")
+    assert set(merge([dense, sparse]).gpu["gpu"]) == {"0", "0b"}
+    other = merge([dense, replace(sparse, reader="another")])
+    assert set(other.gpu["gpu"]) == {"0"} and not other.notes
+    fitting = course([60.0 * k + 0.5 for k in range(60)], noisy(80, 100, 2, 60), "util_pct")
+    assert set(merge([fitting, dense]).gpu["gpu"]) == {"0"}
+
+
+@pytest.mark.parametrize(("overlap_s", "told"), [(-5, False), (60, False), (61, True)])
+def test_logs_that_overlap_for_long_are_told_where_nothing_names_the_board(overlap_s: int, told: bool) -> None:
+    later = [500.5 - overlap_s + k for k in range(500)]  # the first ends at 499
+    one, other = (course(each, [50.0] * 500, "util_pct") for each in ([*map(float, range(500))], later))
+    one = replace(one, gpu=one.gpu.assign(time=one.gpu["time"] + pd.Timedelta("1.5s")))
+    assert any("by number alone" in note for note in merge([other, one]).notes) is told
+    named = [replace(log, gpus=log.gpus.assign(uuid=A)) for log in (one, other)]
+    assert not any("by number alone" in note for note in merge(named).notes)
 
 
 STEPS = [500.0 * (k // 4) for k in range(40)]
