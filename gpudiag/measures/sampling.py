@@ -2,7 +2,8 @@
 
 METHODS: a sample stands for the midpoint (Voronoi) cell around it, each half capped at 1.5 times
 the median period (at least 1.5 s), so that a sampler that slows down under load does not bias a
-mean and a gap is never bridged. Observed time is the sum of weights; the rest is unobserved.
+mean and a gap is never bridged. Where it goes on at a longer period, the median of the steps around
+counts. Observed time is the sum of weights; the rest is unobserved.
 """
 
 from __future__ import annotations
@@ -28,6 +29,8 @@ from gpudiag.run import Run
 from gpudiag.schema import GPU, ColumnSpec, gpu_index, in_range, text_dtype
 
 CAP_PERIODS = 3
+AROUND = 10
+"""Steps on each side of one, with which it is compared: the recorder's period there is their median."""
 MIN_CAP_S = 3.0
 MANY_GPUS = 64
 MANY_CODES = np.iinfo(np.int16).max
@@ -124,7 +127,7 @@ def cell_borders(time_us: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         return time_us.copy(), time_us.copy()
     step = np.diff(time_us)
     period = int(np.median(step))
-    left = np.minimum(step, _cap_us(period), out=step)
+    left = np.minimum(step, _caps_us(step, period), out=step)
     right = left // 2
     left -= right
     start, end = time_us.copy(), time_us.copy()
@@ -359,6 +362,20 @@ def _cap_us(period_us: int) -> int:
     return max(CAP_PERIODS * period_us, int(MIN_CAP_S * SECOND_US))
 
 
+def _caps_us(step: np.ndarray, period_us: int) -> int | np.ndarray:
+    """How long each step may be that is no gap."""
+    cap = _cap_us(period_us)
+    long = np.flatnonzero(step > cap)
+    n = 2 * AROUND + 1
+    if len(long) <= AROUND or len(step) < n:
+        return cap  # so few are nowhere most of the steps around
+    first = np.clip(long - AROUND, 0, len(step) - n)
+    around = np.sort(np.lib.stride_tricks.sliding_window_view(step, n)[first])
+    caps = np.full(len(step), cap)
+    caps[long] = np.maximum(cap, CAP_PERIODS * around[:, AROUND])
+    return caps
+
+
 def _sorted(code: np.ndarray, time: np.ndarray) -> bool:
     same = code[1:] == code[:-1]
     return bool(np.all((code[1:] > code[:-1]) | (same & (time[1:] >= time[:-1]))))
@@ -376,9 +393,10 @@ def _one_gpu(
     period = int(np.median(step)) if len(step) else 0
     span_s = (end_us[-1] - start_us[0]) / SECOND_US
     observed_s = float(weight_s.sum())
-    at = np.flatnonzero(step > _cap_us(period))
+    over_us = step - _caps_us(step, period)
+    at = np.flatnonzero(over_us > 0)
     gap_s = step[at] / SECOND_US
-    share_pct = 100 * (step[at] - _cap_us(period)) / SECOND_US / span_s if span_s else gap_s
+    share_pct = 100 * over_us[at] / SECOND_US / span_s if span_s else gap_s
     figures: dict[str, object] = {
         "n_samples": len(time),
         "start": time[0],

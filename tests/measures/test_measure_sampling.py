@@ -62,10 +62,34 @@ def test_cells_tile_the_observed_time(steps: list[int]) -> None:
     time = np.concatenate([[0], np.cumsum(steps)])
     left, right = cell_borders(time)
     cap = max(3 * int(np.median(steps)), 3_000_000)
+    places = [min(max(i - 10, 0), max(len(steps) - 21, 0)) for i in range(len(steps))]
+    around = [3 * int(np.median(steps[low : low + 21])) if len(steps) > 20 else 0 for low in places]
+    caps = np.maximum(cap, around)
     assert (left <= time).all() and (right >= time).all()
-    joined = np.diff(time) <= cap
+    joined = np.diff(time) <= caps
     assert (right[:-1][joined] == left[1:][joined]).all()
-    assert (left[1:][~joined] - right[:-1][~joined] == np.diff(time)[~joined] - cap).all()
+    assert (left[1:][~joined] - right[:-1][~joined] == (np.diff(time) - caps)[~joined]).all()
+
+
+@pytest.mark.parametrize("order", [1, -1])
+@pytest.mark.parametrize(("n_slow", "known"), [(10, False), (11, True), (90, True)])
+def test_a_recorder_that_goes_on_at_a_longer_period_leaves_no_gaps(order: int, n_slow: int, known: bool) -> None:
+    """600 steps of 1 s and some of 60 s, before or after them; a hole within the slow ones is one all the same."""
+    steps = np.array([1.0] * 600 + [60.0] * n_slow)[::order]
+    timestamps = np.concatenate([[0.0], np.cumsum(steps)])
+    table = gpu(timestamps, util_pct=np.where(np.append(steps, steps[-1]) > 1, 0.0, 100.0))
+    seen = measure_sampling(run(gpu=table)).per_gpu.loc["0"]
+    assert seen["n_gaps"] == (0 if known else n_slow)
+    assert seen["observed_s"] == pytest.approx(timestamps[-1] + 1 if known else 601 + 3 * n_slow)
+    if n_slow == 90:
+        hole = gpu(np.delete(timestamps, np.arange(40, 46) if order < 0 else np.arange(640, 646)))
+        assert measure_sampling(run(gpu=hole)).gaps["gap_s"].tolist() == [420.0]
+
+
+def test_single_readings_between_long_holes_are_no_period() -> None:
+    """Three samples a second apart, then a minute without any: over and over."""
+    timestamps = [60 * k + i for k in range(50) for i in range(3)]
+    assert measure_sampling(run(gpu=gpu(timestamps))).per_gpu.loc["0", "n_gaps"] == 49
 
 
 def test_one_timestamp_stands_for_no_time() -> None:
