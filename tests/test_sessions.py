@@ -79,3 +79,13 @@ def test_a_log_without_dates_beside_one_with_dates(name: str, text: str, tmp_pat
     dated.unlink()
     alone = gd.load_run(tmp_path, timezone="UTC")
     assert len(alone.gpu) + len(alone.processes) == 2 and not alone.info.inputs[0].error
+
+
+def test_a_clock_that_is_set_back_is_an_input_that_is_not_read_whole(tmp_path: Path) -> None:
+    rows = [f"2026/01/05 10:{minute:02d}:00.000, 0, {minute} %" for minute in (*range(30), *range(20, 50))]
+    (tmp_path / "gpu.csv").write_text("\n".join(["timestamp, index, utilization.gpu [%]", *rows, ""]))
+    run = gd.load_run(tmp_path, timezone="UTC")
+    unread = measure_inputs(run).unread["error"].tolist()
+    assert (
+        len(unread) == 1 and "from 2026-01-05T10:29:00 to 2026-01-05T10:20:00 UTC" in unread[0] and len(run.gpu) == 50
+    )

@@ -8,6 +8,7 @@ from gpudiag.errors import NotMeasurable
 from gpudiag.facts import Column, Fact, Row, Rows, column, fact, table_of
 from gpudiag.measures.base import Profile
 from gpudiag.readers._io.problems import INCOMPLETE
+from gpudiag.readers._shape.tidy import SET_BACK
 from gpudiag.run import InputRecord, Run
 
 
@@ -37,12 +38,17 @@ def measure_inputs(run: Run) -> InputsProfile:
 
 
 def _why_unread(record: InputRecord) -> str:
-    """The error, the first damage of an input of which no row is left, or that it is cut; '' where it was read."""
+    """The error, the first damage of an input of which no row is left, that it is cut, or that its clock was set back;
+    '' where it was read.
+    """
     lost = [problem for problem in record.problems if problem.lost]
     cut = next((problem for problem in lost if problem.kind.startswith(INCOMPLETE)), None)
     if cut and record.rows and not record.error:
         example = f" ({cut.example})" if cut.example else ""
         return f"{record.path}: {cut.kind.removeprefix(INCOMPLETE).strip()}{example}"
+    back = next((problem for problem in record.problems if problem.kind == SET_BACK), None)
+    if back and not record.error:
+        return f"{record.path}: {back.kind} ({back.example})"
     if record.error or record.rows or not lost:
         return record.error or ""
     return f"{record.path}: nothing of it could be read ({lost[0].kind}: {lost[0].example})"

@@ -21,14 +21,15 @@ MOST_NAMED = 3
         ".",
     ),
     remedy="Repair it, wait until its writer has finished, or take it out of the folder. `gpudiag inspect RUN` shows "
-    "how each input is read.",
+    "how each input is read. Where a clock goes back by an hour as winter time begins, state its zone.",
     refuted_by="Not a problem if the input does not belong to this run: name the others in a run.toml.",
 )
 def input_unread(inputs: InputsProfile) -> Evidence | None:
     """A study or log that is missing from the numbers makes them those of another run.
 
     Counted are inputs that a reader recognized by content and could not read, or only in part: damaged, cut, locked by
-    a writer, or of an unknown schema; one is too many (a default without a published source). What is named on the
+    a writer, of an unknown schema, or with a clock that is set back by a minute or more, so that two times are one; one
+    is too many (a default without a published source). What is named on the
     command line or in run.toml must be readable and ends the command otherwise.
     """
     if inputs.n_unread:

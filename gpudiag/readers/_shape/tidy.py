@@ -21,6 +21,9 @@ ColumnsByName = MutableMapping[str, Any]
 DUPLICATE = "duplicate sample"
 CONFLICT = "duplicate sample with other values"
 BACKWARDS = "time goes back"
+SET_BACK = "the clock is set back, so that what came before and after lies one over the other"
+SET_BACK_BY = np.timedelta64(60, "s")
+"""Less is a clock that is kept right, or rows that several threads wrote."""
 NO_TIME = "row without a time"
 NO_GPU = "row that names no GPU"
 OVERFULL = "mem_used_mib above mem_total_mib"
@@ -190,7 +193,21 @@ def _order(group: np.ndarray, timestamps: np.ndarray, lines: np.ndarray | None, 
         line=None if lines is None else int(lines[first]),
         example=f"to {timestamps[first]} UTC",
     )
+    _tell_set_back(sorted_time, np.flatnonzero(back) + 1, sorted_group, log)
     return np.lexsort((timestamps, group))
+
+
+def _tell_set_back(times: np.ndarray, steps: np.ndarray, group: np.ndarray, log: ProblemLog) -> None:
+    """Steps back by SET_BACK_BY or more into time that the rows just before them cover: a log that follows a later one
+    in the same file does not. ``steps``: the rows after a step back; rows of one group stand together.
+    """
+    starts = np.union1d(np.flatnonzero(group[1:] != group[:-1]) + 1, np.append(steps, 0))
+    before = starts[np.searchsorted(starts, steps) - 1]
+    over = np.flatnonzero((times[steps - 1] - times[steps] >= SET_BACK_BY) & (times[steps] >= times[before]))
+    if len(over):
+        at = steps[over[0]]
+        example = f"from {times[at - 1]} to {times[at]} UTC".replace(".000000", "")
+        log.add(SET_BACK, len(np.unique(times[steps[over]])), example=example)
 
 
 def _bounded(values: Any, column: ColumnSpec, lines: np.ndarray | None, log: ProblemLog) -> Any:

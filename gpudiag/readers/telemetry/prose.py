@@ -155,6 +155,7 @@ def read(source: Source, options: ReadOptions) -> Telemetry:
     notes += zone_note(found.timestamps) + _date_note(source)
     frame = pd.DataFrame(found.rows, columns=None if found.rows else ["line", "gpu"])
     frame["time"] = moment_column(found.timestamps, options.timezone)
+    frame = frame.sort_values("line", kind="stable", ignore_index=True)
     frame, corrected = _corrected(frame, found.units)
     notes += corrected
     gpus = pd.DataFrame({"gpu": list(found.names), "name": list(found.names.values())}) if found.names else None

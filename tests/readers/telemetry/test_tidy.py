@@ -15,6 +15,7 @@ from gpudiag.errors import InputError
 from gpudiag.readers._io.problems import ProblemLog
 from gpudiag.readers._io.source import Source
 from gpudiag.readers._shape.finish import finish
+from gpudiag.readers._shape.tidy import SET_BACK
 from gpudiag.readers.base import ReadOptions, Telemetry
 
 SOURCE = Source(Path("some.log"), b"")
@@ -54,6 +55,33 @@ def test_the_hour_that_autumn_repeats_is_read_by_the_order_of_rows() -> None:
     rows = frame([(str(timestamp.tz_localize(None)), "0", 1) for timestamp in local])
     telemetry, problems = run(rows, "Europe/Berlin")
     assert telemetry.gpu["time"].tolist() == local.tz_convert("UTC").tolist() and problems == {}
+
+
+HOUR = [*range(0, 1800, 5)]
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "told"),
+    [
+        (HOUR, [t + 1200 for t in HOUR], True),  # set back by ten minutes
+        (HOUR, [t + 1197 for t in HOUR], True),  # not to the same instants
+        (HOUR, [t + 1795 - 60 for t in HOUR], True),
+        (HOUR, [t + 1795 - 59 for t in HOUR], False),
+        (HOUR, [t + 1800 for t in HOUR], False),
+        ([t + 1800 for t in HOUR], HOUR, False),  # an earlier log behind a later one
+    ],
+)
+@pytest.mark.parametrize("gpus", [("0",), ("0", "1")])
+def test_a_clock_that_is_set_back_is_told(
+    before: list[int], after: list[int], told: bool, gpus: tuple[str, ...]
+) -> None:
+    """Once for all GPUs, whether their rows take turns or stand one GPU after the other."""
+    start = pd.Timestamp("2026-01-01")
+    seconds = [*before, *after]
+    for turns in (True, False):
+        pairs = [(t, g) for t in seconds for g in gpus] if turns else [(t, g) for g in gpus for t in seconds]
+        _, problems = run(frame([(str(start + pd.Timedelta(seconds=t)), gpu, 5.0) for t, gpu in pairs]))
+        assert problems.get(SET_BACK) == (1 if told else None)
 
 
 def test_the_input_is_left_as_it_was() -> None:
