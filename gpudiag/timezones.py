@@ -24,12 +24,12 @@ MAX_DAYS = 40_000
 
 @dataclass(frozen=True)
 class Localized:
-    """``utc``: naive UTC timestamps in the order given, in microseconds; ``index``: of the column that they are of. The
-    counts say how many timestamps a DST change made doubtful.
+    """``utc``: naive UTC timestamps in the order given, in microseconds; ``index``: of the column that they are of,
+    None for an array. The counts say how many timestamps a DST change made doubtful.
     """
 
     utc: np.ndarray
-    index: pd.Index
+    index: pd.Index | None
     ambiguous: int
     nonexistent: int
 
@@ -86,7 +86,7 @@ def machine_zone() -> tzinfo:
         return timezone(timedelta(seconds=-time.timezone))
 
 
-def localize(naive: pd.Series, zone: tzinfo) -> Localized:
+def localize(naive: pd.Series | np.ndarray, zone: tzinfo) -> Localized:
     """Zone-less timestamps, written in ``zone`` in the order given, as UTC.
 
     In the hour that autumn repeats, the order of the timestamps decides where it can; otherwise the
@@ -97,17 +97,18 @@ def localize(naive: pd.Series, zone: tzinfo) -> Localized:
     doubtful = 0
     if ambiguous.any():
         first, doubtful = _resolve_fold(first, second, ambiguous)
-    return Localized(first, naive.index, doubtful, nonexistent)
+    return Localized(first, getattr(naive, "index", None), doubtful, nonexistent)
 
 
-def readings(naive: pd.Series, zone: tzinfo) -> tuple[np.ndarray, np.ndarray, int]:
+def readings(naive: pd.Series | np.ndarray, zone: tzinfo) -> tuple[np.ndarray, np.ndarray, int]:
     """UTC of zone-less timestamps at the first and at the second pass through an hour that autumn repeats.
 
     Elsewhere both are one. The number is of those in an hour that spring skips, which are shifted forward.
     """
+    import numpy as np
     import pandas as pd
 
-    timestamps = naive.to_numpy("datetime64[us]")
+    timestamps = np.asarray(naive, "datetime64[us]")
     first, hard = _on_quiet_days(timestamps, zone)
     if not hard.any():
         return first, first, 0

@@ -29,9 +29,7 @@ def microseconds_of(cells: pl.Series, zone: tzinfo) -> pl.Series:
     else:
         times, zoned = cells.dt.cast_time_unit("us"), dtype.time_zone is not None
     if not zoned and not times.is_null().all():
-        import pandas as pd
-
-        first = readings(pd.Series(times.dt.replace_time_zone(None).to_numpy()), zone)[0]
+        first = readings(times.dt.replace_time_zone(None).to_numpy(), zone)[0]
         times = pl.Series(cells.name, first).cast(pl.Datetime("us"))
     us = times.dt.timestamp("us")
     return (

@@ -24,6 +24,7 @@ from gpudiag.readers._delimited.row_order import (
 from gpudiag.readers._delimited.sweep import Sweep
 from gpudiag.readers._io.paths import as_text
 from gpudiag.readers._io.source import Source
+from gpudiag.readers._shape.coded import Coded
 from gpudiag.readers._shape.corrections import correct
 from gpudiag.readers._shape.finish import Known, finish, nothing_usable
 from gpudiag.readers._shape.identity import GpuIdentity, resolve
@@ -84,7 +85,7 @@ def assemble(
     host = _host(rows.columns, timestamps)
     timestamps, coarse = apart(timestamps, rows.code, rows.columns)
     all_notes += coarse
-    gpu = pd.Categorical.from_codes(rows.code, rows.labels)
+    gpu = Coded(rows.code, rows.labels)
     events = implied_events(timestamps, gpu, rows.lines, lost, sweep.others, marks, as_text(source.path.name))
     columns: dict[str, Any] = rows.columns
     columns |= {"time": timestamps, "line": rows.lines, "gpu": gpu}

@@ -10,6 +10,7 @@ import codecs
 import hashlib
 import io
 import re
+import stat
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -87,23 +88,21 @@ class Source:
             raise expected("a path", path)
         path = Path(path)
         try:
-            there = path.exists()
+            mode = path.stat().st_mode
         except (OSError, ValueError):  # too long, or with characters that no name has
-            there = False
-        if not there:
-            raise InputNotFound(f"{shown(path)}: no such file or folder; check the path.")
-        if path.is_dir():
+            raise InputNotFound(f"{shown(path)}: no such file or folder; check the path.") from None
+        if stat.S_ISDIR(mode):
             return cls(path, b"", is_dir=True)
-        if not path.is_file():
+        if not stat.S_ISREG(mode):
             raise InputError(f"{path}: is a pipe or a device, which can be read only once; save it to a file first.")
         keep_freed_memory()
         try:
             with open_bytes(path) as raw:
-                magic = raw.read(4)
-            compression = "gzip" if magic[:2] == _GZIP else "zstd" if magic == _ZSTD else ""
-            source = cls(path, b"", compression)
-            with source.stream() as stream:
-                head = stream.read(HEAD_BYTES)
+                head = raw.read(HEAD_BYTES)
+            compression = "gzip" if head.startswith(_GZIP) else "zstd" if head.startswith(_ZSTD) else ""
+            if compression:
+                with cls(path, b"", compression).stream() as stream:
+                    head = stream.read(HEAD_BYTES)
         except OSError as error:
             raise InputError(f"{path}: cannot be opened ({error.strerror or error}).") from error
         if compression and not head:
@@ -166,7 +165,7 @@ class Source:
     def _utf8(self, size: int) -> Iterator[bytes]:
         """Pieces of the content in UTF-8 where the encoding is another; they may end in mid-line."""
         decoder = None if self.encoding.startswith("utf-8") else codecs.getincrementaldecoder(self.encoding)("replace")
-        if len(self.head) < HEAD_BYTES:  # the head is all there is: no second look at the file
+        if self._holds_all:
             yield decoder.decode(self.head, True).encode() if decoder else self.head
             return
         listener, total = _LISTENER.get(), max(self.path.stat().st_size, 1)
@@ -175,6 +174,11 @@ class Source:
                 if listener and not self.compression:
                     listener(str(self.path), stream.tell() / total)
                 yield decoder.decode(data).encode() if decoder else data
+
+    @property
+    def _holds_all(self) -> bool:
+        """True where the head is all there is, so that no second look at the file is needed."""
+        return len(self.head) < HEAD_BYTES
 
     @cached_property
     def encoding(self) -> str:
@@ -226,9 +230,11 @@ class Source:
         """True if the head does not look like text in any encoding we know."""
         if self.encoding.startswith("utf-16"):
             return False
-        sample = _HOLE.sub(b"", self.head[:8192]) or self.head[:8192]
-        if sample.count(0) < 0.3 * len(sample):
-            sample = sample.replace(b"\0", b"")
+        sample = self.head[:8192]
+        if 0 in sample:
+            sample = _HOLE.sub(b"", sample) or sample
+            if sample.count(0) < 0.3 * len(sample):
+                sample = sample.replace(b"\0", b"")
         odd = len(sample.translate(None, _TEXT_BYTES))
         return odd > 0.02 * max(len(sample), 1)
 
@@ -236,6 +242,8 @@ class Source:
         """Hash of the file as it lies on disk; empty for a folder."""
         if self.is_dir:
             return ""
+        if self._holds_all and not self.compression:
+            return hashlib.sha256(self.head).hexdigest()
         with open_bytes(self.path) as raw:
             return hashlib.file_digest(raw, "sha256").hexdigest()
 

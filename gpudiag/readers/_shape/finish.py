@@ -12,7 +12,8 @@ import pandas as pd
 from gpudiag.errors import InputError
 from gpudiag.readers._io.problems import ProblemLog
 from gpudiag.readers._io.source import Source
-from gpudiag.readers._shape.tidy import ColumnsByName, frame, natural, tidy
+from gpudiag.readers._shape.coded import natural
+from gpudiag.readers._shape.tidy import ColumnsByName, frame, tidy
 from gpudiag.readers.base import ReadOptions, Telemetry
 from gpudiag.schema import TABLES
 from gpudiag.units import FIRST_YEAR

@@ -9,12 +9,14 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from gpudiag.readers._shape.coded import Coded
+
 _SAID = re.compile(r"GPU is lost|fallen off the bus|[Uu]nable to determine the device handle")
 
 
 def implied_events(
     timestamps: Any,
-    gpu: pd.Categorical,
+    gpu: Coded,
     lines: np.ndarray,
     lost: np.ndarray,
     others: Sequence[tuple[int, str]],
@@ -41,7 +43,13 @@ def implied_events(
     same = np.append(False, gpu.codes[1:] == gpu.codes[:-1])
     firsts = np.flatnonzero(hit & ~(np.append(False, hit[:-1]) & same))
     events = [
-        {"time": time[at], "kind": "gpu_lost", "detail": "[GPU is lost]", "gpu": gpu[at], "line": lines[at]}
+        {
+            "time": time[at],
+            "kind": "gpu_lost",
+            "detail": "[GPU is lost]",
+            "gpu": gpu.labels[gpu.codes[at]],
+            "line": lines[at],
+        }
         for at in firsts.tolist()
     ]
     for line, text in messages:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, MutableMapping, Sequence
 from datetime import tzinfo
 from typing import Any
@@ -11,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from gpudiag.readers._io.problems import ProblemLog
+from gpudiag.readers._shape.coded import Coded, coded
 from gpudiag.readers._shape.strays import without_strays
 from gpudiag.schema import ColumnSpec, TableSpec, conform, empty, text_dtype
 from gpudiag.timezones import localize
@@ -31,15 +31,6 @@ ROUNDING = 0.01
 """Tools round the two sizes each for itself, some of them to whole GB."""
 
 _LARGEST = np.finfo(np.float64).max
-
-
-def natural(label: str) -> tuple[tuple[bool, int, str], ...]:
-    """Sort key by which '2' comes before '10'; a number is known by its digits, of which a label may have any."""
-    out = []
-    for part in re.findall(r"[0-9]+|[^0-9]+", label):
-        digits = part.lstrip("0") if part[0] in "0123456789" else ""
-        out.append((part[0] not in "0123456789", len(digits), digits or part))
-    return tuple(out)
 
 
 def tidy(
@@ -71,16 +62,16 @@ def tidy(
         timestamps, lines = timestamps[near], None if lines is None else lines[near]
     _keep_possible_memory(columns, table, lines, log)
     key = [name for name in table.key if name != "time"]
-    group, labels = _groups([columns[name] for name in key], len(timestamps))
+    texts = {name: coded(columns.pop(name)) for name in key if table[name].kind == "text"}
+    group = _groups([texts.get(name, columns.get(name)) for name in key], len(timestamps))
     order = _order(group, timestamps, lines, log if written else ProblemLog())
     timestamps, group = timestamps[order], group[order]
     lines = None if lines is None else lines[order]
     same = (timestamps[1:] == timestamps[:-1]) & (group[1:] == group[:-1])
     out: dict[str, Any] = {"time": timestamps}
     for column in table.columns:
-        if column.name in key and column.kind == "text":
-            columns.pop(column.name)
-            out[column.name] = labels[column.name][order]
+        if column.name in texts:
+            out[column.name] = texts[column.name][order]
         elif column.name in columns:
             values = _bounded(_plain(columns.pop(column.name), column)[order], column, lines, log)
             if column.required or not _blank(values):
@@ -141,13 +132,13 @@ def _plain(values: Any, column: ColumnSpec) -> Any:
 
 def _utc(timestamps: Any, zone: Any, log: ProblemLog) -> np.ndarray:
     """Timestamps as naive UTC in microseconds, in the order given."""
-    series = pd.Series(timestamps, copy=False)
-    if getattr(series.dtype, "tz", None) is None:
-        local = localize(series, zone)
-        log.add("timestamp in an hour that a clock change repeats", local.ambiguous)
-        log.add("timestamp in an hour that a clock change skips", local.nonexistent)
-        return local.utc
-    return series.to_numpy(dtype="datetime64[us]")  # of zoned timestamps: their UTC
+    series: Any = timestamps if isinstance(timestamps, np.ndarray) else pd.Series(timestamps, copy=False)
+    if getattr(series.dtype, "tz", None) is not None:
+        return series.to_numpy(dtype="datetime64[us]")  # of zoned timestamps: their UTC
+    local = localize(series, zone)
+    log.add("timestamp in an hour that a clock change repeats", local.ambiguous)
+    log.add("timestamp in an hour that a clock change skips", local.nonexistent)
+    return local.utc
 
 
 def _unnamed(table: TableSpec, columns: Mapping[str, Any]) -> Any:
@@ -155,25 +146,20 @@ def _unnamed(table: TableSpec, columns: Mapping[str, Any]) -> Any:
     if "gpu" not in table.key:
         return np.zeros(1, bool)
     gpus = columns["gpu"]
-    return gpus.codes < 0 if isinstance(gpus, pd.Categorical) else pd.isna(_array(gpus))
+    return gpus.codes < 0 if isinstance(gpus, Coded) else np.asarray(pd.isna(gpus))
 
 
-def _groups(keys: Sequence[Any], size: int) -> tuple[np.ndarray, dict[str, Any]]:
-    """Codes by which rows are ordered before time, and the text of the GPU column as a categorical."""
-    group = np.zeros(size, dtype=np.int8)
-    labels: dict[str, Any] = {}
+def _groups(keys: Sequence[Any], size: int) -> np.ndarray:
+    """Codes by which rows are ordered before time: by the first key, then by the next."""
+    group: np.ndarray | None = None
     for values in keys:
-        if isinstance(getattr(values, "dtype", None), pd.CategoricalDtype) or _array(values).dtype.kind in "OU":
-            category = pd.Categorical(values)
-            names = sorted(category.categories, key=natural)
-            category = category.reorder_categories(names) if list(category.categories) != names else category
-            codes, count = category.codes, len(names)
-            labels["gpu"] = category
+        if isinstance(values, Coded):
+            codes, count = values.codes, len(values.labels)
         else:
             codes, unique = pd.factorize(_array(values), sort=True)
             count = len(unique)
-        group = codes if values is keys[0] else group.astype(np.int64) * max(count, 1) + codes
-    return group, labels
+        group = codes if group is None else group.astype(np.int64) * max(count, 1) + codes
+    return np.zeros(size, dtype=np.int8) if group is None else group
 
 
 def _order(group: np.ndarray, timestamps: np.ndarray, lines: np.ndarray | None, log: ProblemLog) -> np.ndarray | slice:
@@ -231,10 +217,8 @@ def _merge(out: dict[str, Any], same: np.ndarray, lines: np.ndarray | None, key:
     last = np.append(~same, True)
     doubled = np.append(False, same) | np.append(same, False)
     run = np.cumsum(np.append(True, ~same))[doubled] - 1
-    some = pd.DataFrame(
-        {name: np.asarray(v, dtype=object)[doubled] if _texty(v) else v[doubled] for name, v in out.items()}
-    )
-    groups = some.drop(columns=["time", *key]).groupby(run, sort=True)
+    some = {name: values[doubled] for name, values in out.items() if name not in ("time", *key)}
+    groups = pd.DataFrame(some, index=range(len(run))).groupby(run, sort=True)
     merged = groups.last()
     conflicts = int((groups.nunique() > 1).any(axis=1).sum()) if merged.shape[1] else 0
     removed = int((~last).sum())
@@ -250,10 +234,6 @@ def _merge(out: dict[str, Any], same: np.ndarray, lines: np.ndarray | None, key:
     return kept
 
 
-def _texty(values: Any) -> bool:
-    return not isinstance(values, np.ndarray) or values.dtype.kind == "O"
-
-
 def _line(lines: np.ndarray | None, where: np.ndarray) -> int | None:
     return None if lines is None else int(lines[where].min())
 
@@ -263,8 +243,8 @@ def _blank(values: Any) -> bool:
 
 
 def _text(values: Any) -> Any:
-    if isinstance(values, pd.Categorical) and not (values.codes < 0).any():  # 10 x faster than astype
-        return pd.array(values.categories.to_numpy(dtype=object), dtype=text_dtype()).take(values.codes)
+    if isinstance(values, Coded):
+        return values.texts()
     if isinstance(values, np.ndarray) and pd.api.types.infer_dtype(values, skipna=False) == "string":
         return pd.array(values, dtype=text_dtype())
     return pd.Series(values).astype(text_dtype()).array

@@ -10,6 +10,7 @@ import polars as pl
 from gpudiag.readers._delimited.column_text import gpu_ticks, holds, read_rows, timestamp_rows
 from gpudiag.readers._io.problems import ProblemLog
 from gpudiag.readers._io.source import Source
+from gpudiag.readers._shape.coded import Coded
 from gpudiag.readers._shape.finish import finish, nothing_usable
 from gpudiag.readers.base import Reader, ReadOptions, Telemetry
 
@@ -47,7 +48,8 @@ def read(source: Source, options: ReadOptions) -> Telemetry:
         raise nothing_usable(source, NAME, log)
     time, notes = timestamp_rows(rows, gpu_ticks(rows), options.period_s)
     columns: dict[str, Any] = {"time": time, "line": rows["line"].to_numpy()}
-    columns["gpu"] = rows["gpu"].cast(pl.Categorical).to_pandas().astype("category")
+    labels = rows["gpu"].unique(maintain_order=True).to_list()
+    columns["gpu"] = Coded(rows["gpu"].cast(pl.Enum(labels)).to_physical().to_numpy().astype(np.int16), labels)
     for name, target in COLUMNS.items():
         if name in rows.columns:
             known = columns.get(target, np.nan)

@@ -63,6 +63,8 @@ def _is_json(source: Source) -> bool:
 
 def _kind(line: str) -> str:
     """``csv`` or ``table`` for their headers, ``line`` for a line of one value, else empty."""
+    if not line.startswith(("GPU", "device,", "Device")):
+        return ""
     if line.startswith("device,") and not _KNOWN.isdisjoint(name.strip() for name in line.split(",")):
         return "csv"
     words = line.split()
