@@ -48,12 +48,13 @@ def test_median_period_is_that_between_different_instants_of_one_gpu(found: list
     frame = pd.DataFrame({"gpu": [gpu for gpu, _ in found], "time": [at for _, at in found]})
     frame["time"] = pd.to_datetime(frame["time"], unit="s", utc=True).astype("datetime64[us, UTC]")
     steps = [step for gpu in "012" for step in np.diff(sorted({at for own, at in found if own == gpu})).tolist()]
-    assert _median_period_s(frame) == (float(np.median(steps)) if steps else None)
+    times_us = frame["time"].to_numpy("datetime64[us]")
+    assert _median_period_s(times_us, frame["gpu"]) == (float(np.median(steps)) if steps else None)
 
 
 def test_events_without_a_time_have_no_period() -> None:
     frame = pd.DataFrame({"time": pd.to_datetime([None, None, "2026-03-01"], utc=True)})
-    assert _median_period_s(frame) is None
+    assert _median_period_s(frame["time"].to_numpy("datetime64[us]"), None) is None
 
 
 def test_the_text_shows_span_and_concurrency(tmp_path: Path) -> None:

@@ -22,6 +22,8 @@ from gpudiag.readers.frames import read_frame
 from gpudiag.readers.identify import EXPECTED, identify
 from gpudiag.schema import FINISHED
 
+_NEVER = np.datetime64("NaT", "us")
+
 
 @dataclass(frozen=True, eq=False)
 class Intake:
@@ -86,17 +88,21 @@ def try_take(given: str | Path | Source | Unopened, options: ReadOptions, *, sho
 
 def _describe_telemetry(data: Telemetry, path: str, sha256: str) -> InputRecord:
     main = next((t for t in (data.gpu, data.processes, data.host, data.events) if len(t)), data.gpu)
+    times_us = main["time"].to_numpy("datetime64[us]")
+    first, last = (pd.Timestamp(end.reduce(times_us, initial=_NEVER), tz="UTC") for end in (np.fmin, np.fmax))
+    gpus = data.gpus["gpu"].tolist() if len(data.gpus) else sorted(set(main.get("gpu", pd.Series()).dropna()))
+    one = main is data.gpu and len(gpus) == 1
     return InputRecord(
         path=path,
         kind="telemetry",
         reader=data.reader,
         sha256=sha256,
         rows=data.rows,
-        gpus=tuple(data.gpus["gpu"]) if len(data.gpus) else tuple(sorted(set(main.get("gpu", pd.Series()).dropna()))),
+        gpus=tuple(gpus),
         columns=tuple(main.columns),
-        start=_iso(main["time"].min()),
-        end=_iso(main["time"].max()),
-        median_period_s=_median_period_s(main),
+        start=_iso(first),
+        end=_iso(last),
+        median_period_s=_median_period_s(times_us, None if one or "gpu" not in main else main["gpu"]),
         problems=data.problems,
         notes=data.notes,
         clock=data.clock,
@@ -151,23 +157,23 @@ def _max_concurrent(trials: pd.DataFrame) -> int | None:
     return max(int(np.cumsum(steps[np.lexsort((steps, edges))]).max()), 0)
 
 
-def _median_period_s(frame: pd.DataFrame) -> float | None:
-    if len(frame) < 2:
+def _median_period_s(times_us: np.ndarray, gpu: pd.Series | None) -> float | None:
+    """The median step between rows of one GPU, None for ``gpu`` where all rows are."""
+    if len(times_us) < 2:
         return None
-    times_us = frame["time"].to_numpy("datetime64[us]")
-    gpu = pd.factorize(frame["gpu"])[0] if "gpu" in frame else np.zeros(len(frame), dtype=np.int64)
-    if not _in_order(times_us, gpu):
-        order = np.lexsort((times_us, gpu))
-        times_us, gpu = times_us[order], gpu[order]
-    steps_us = np.diff(times_us)[gpu[1:] == gpu[:-1]]
+    code = np.zeros(len(times_us), dtype=np.int8) if gpu is None else pd.factorize(gpu)[0]
+    if not _in_order(times_us, code):
+        order = np.lexsort((times_us, code))
+        times_us, code = times_us[order], code[order]
+    steps_us = np.diff(times_us)[code[1:] == code[:-1]]
     steps_us = steps_us[steps_us > np.timedelta64(0, "us")]  # false for steps to an unknown timestamp
     return round(float(np.median(steps_us.astype(np.int64))) / 1e6, 6) if len(steps_us) else None
 
 
-def _in_order(times_us: np.ndarray, gpu: np.ndarray) -> bool:
+def _in_order(times_us: np.ndarray, code: np.ndarray) -> bool:
     """GPU by GPU in order of time, as most tables are; a time that is unknown has no order."""
-    later = (times_us[1:] >= times_us[:-1]) | (gpu[1:] > gpu[:-1])
-    return bool(later.all() and (gpu[1:] >= gpu[:-1]).all()) and not np.isnat(times_us).any()
+    later = (times_us[1:] >= times_us[:-1]) | (code[1:] > code[:-1])
+    return bool(later.all() and (code[1:] >= code[:-1]).all()) and not np.isnat(times_us).any()
 
 
 def _iso(timestamp: pd.Timestamp) -> str | None:

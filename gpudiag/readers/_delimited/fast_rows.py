@@ -105,9 +105,9 @@ def _column(cells: CellWords, place: int, field: Field, layout: Layout) -> Parse
     if field.kind == "time":
         return to_timestamps(cells, place, layout.timestamp.format[:9])
     shown = [cells.text(place, row) for row in range(min(20, len(cells.lines)))]
-    usual = Counter(shown).most_common(1)[0][0]
-    if is_missing(usual) and 2 * shown.count(usual) > len(shown):
-        return None, cells.equal(place, usual)
+    unknown = Counter(filter(is_missing, shown)).most_common(1)
+    if unknown and 2 * unknown[0][1] > len(shown):
+        return None, cells.equal(place, unknown[0][0])
     if field.kind == "mask":
         return _masks(cells, place)
     return _numbers(cells, place, field, shown)

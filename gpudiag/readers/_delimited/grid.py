@@ -18,6 +18,7 @@ FieldKind = Literal["skip", "number", "time", "text", "mask", "flag"]
 
 MISSING = ("N/A", "n/a", "NA", "nan", "NaN", "NAN", "null", "NULL", "None", "-", "--", "?", "", "ERR!", "Unknown Error")
 """Spellings of an unknown cell beside everything in square brackets: ``[N/A]``, ``[GPU is lost]``, ..."""
+_MISSING = frozenset(MISSING)
 
 _FEW_BYTES = 64 * 1024
 _LOST = ("[GPU is lost]", "GPU is lost", "[GPU requires reset]", "GPU requires reset")
@@ -180,7 +181,7 @@ def _cell(place: int) -> str:
 
 def is_missing(cell: str) -> bool:
     """True if a cell, stripped, says that its value is unknown."""
-    return cell in MISSING or (cell.startswith("[") and cell.endswith("]"))
+    return cell in _MISSING or (cell.startswith("[") and cell.endswith("]"))
 
 
 def missing(cell: pl.Expr) -> pl.Expr:

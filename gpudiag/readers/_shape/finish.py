@@ -117,7 +117,10 @@ def _unknown(value: Any) -> bool:
 
 def _spans(gpu: pd.DataFrame) -> dict[str, slice]:
     """Where the rows of each GPU stand; they stand together."""
-    labels = gpu["gpu"].array if len(gpu) > _FEW_ROWS else gpu["gpu"].tolist()
+    labels = gpu["gpu"].array
+    if len(labels) and labels[0] == labels[-1]:
+        return {labels[0]: slice(0, len(labels))}
+    labels = labels.tolist() if len(labels) <= _FEW_ROWS else labels
     spans: dict[str, slice] = {}
     low = 0
     while low < len(labels):
