@@ -15,15 +15,19 @@ _COMMA, _LINE_FEED, _BLANK = (ord(char) for char in ",\n ")
 class CellWords:
     """Where the cells of those lines lie that have the right number of cells.
 
-    ``starts`` and ``ends`` have the shape (columns, lines) and point into the buffer; ``lines`` numbers the lines
-    from 0; ``size`` counts all lines.
+    ``edges`` has the shape (columns + 1, lines) and points into the buffer: two bytes before each cell, and to where
+    the last one ends. ``line_ends`` is of all lines; ``lines`` numbers the right ones from 0.
     """
 
     buffer: bytes
-    starts: np.ndarray
-    ends: np.ndarray
+    edges: np.ndarray
     lines: np.ndarray
-    size: int
+    line_ends: np.ndarray
+
+    @property
+    def size(self) -> int:
+        """The number of all lines."""
+        return len(self.line_ends)
 
     @classmethod
     def of(cls, data: bytes, columns: int) -> CellWords | None:
@@ -37,15 +41,24 @@ class CellWords:
         mark |= text[:-1] == _LINE_FEED
         marks = np.flatnonzero(mark)
         feeds = np.flatnonzero(text[marks] == _LINE_FEED)
+        line_ends = marks[feeds]
         lines = np.flatnonzero(np.diff(feeds, prepend=-1) == columns)
+        edges = np.empty((columns + 1, len(lines)), dtype=np.int64)
+        edges[0] = np.append(_PAD - 1, line_ends[:-1])[lines] - 1
         if len(lines) == len(feeds):
-            at = marks.reshape(-1, columns)
+            edges[1:] = marks.reshape(-1, columns).T
         else:
-            at = marks[feeds[lines, None] + np.arange(1 - columns, 1)]
-        ends = np.ascontiguousarray(at.T)
-        before = np.append(_PAD - 1, marks[feeds[:-1]])[lines]
-        starts = np.vstack([before + 1, ends[:-1] + 2])
-        return cls(buffer, starts, ends, lines, len(feeds))
+            for column in range(columns):
+                edges[column + 1] = marks[feeds[lines] + (column + 1 - columns)]
+        return cls(buffer, edges, lines, line_ends)
+
+    def starts(self, column: int) -> np.ndarray:
+        """Where the cells of a column begin."""
+        return self.edges[column] + 2
+
+    def ends(self, column: int) -> np.ndarray:
+        """Where they end."""
+        return self.edges[column + 1]
 
     def words(self, places: np.ndarray, size: int = WORD) -> np.ndarray:
         """The unsigned numbers of 1, 2, 4 or 8 bytes that begin at these places of the buffer."""
@@ -54,10 +67,18 @@ class CellWords:
 
     def text(self, column: int, row: int) -> str:
         """One cell; ``row`` counts the lines that have the right number of cells."""
-        return self.buffer[self.starts[column][row] : self.ends[column][row]].decode("utf-8", "replace")
+        begin, end = self.edges[column : column + 2, row].tolist()
+        return self.buffer[begin + 2 : end].decode("utf-8", "replace")
+
+    def line(self, number: int) -> str:
+        """One of all lines, counted from 0."""
+        begin = self.line_ends[number - 1] + 1 if number else _PAD
+        return self.buffer[begin : self.line_ends[number]].decode("utf-8", "replace")
 
     def at(self, places: np.ndarray, text: bytes) -> np.ndarray:
         """True where these bytes (eight at most) stand at a place."""
+        if not text:
+            return np.ones(len(places), dtype=bool)
         value, size = int.from_bytes(text, "little"), next(n for n in (1, 2, 4, 8) if n >= len(text))
         words = self.words(places, size)
         return words == value if size == len(text) else words & words.dtype.type((1 << 8 * len(text)) - 1) == value
@@ -65,9 +86,10 @@ class CellWords:
     def equal(self, column: int, text: str) -> np.ndarray:
         """True where a cell is that text."""
         data = text.encode()
-        same = self.ends[column] - self.starts[column] == len(data)
+        begin = self.starts(column)
+        same = self.ends(column) - begin == len(data)
         for cut in range(0, len(data), WORD):
-            same &= self.at(self.starts[column] + cut, data[cut : cut + WORD])
+            same &= self.at(begin + cut, data[cut : cut + WORD])
         return same
 
     def digits(self, begin: np.ndarray, end: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -21,14 +21,14 @@ def to_timestamps(cells: CellWords, column: int, day_format: str) -> tuple[np.nd
 
     ``day_format`` is that of the first eleven characters, the mark between day and clock included.
     """
-    begin = cells.starts[column]
+    begin = cells.starts(column)
     days = _days(cells, begin, day_format)
     if days is None:
         return None
     day, valid = days
     clock = cells.words(begin + _DAY_BYTES) ^ _COLONS
     milli = cells.words(begin + _BYTES - 4, 4) ^ _POINT_DIGITS
-    valid = valid & (cells.ends[column] - begin == _BYTES) & are_digits(clock) & are_digits(milli)
+    valid = valid & (cells.ends(column) - begin == _BYTES) & are_digits(clock) & are_digits(milli)
     # A colon or point elsewhere is no zero after the difference.
     valid &= (clock & np.uint64(0x0000FF0000FF0000) == 0) & (milli & np.uint32(0xFF) == 0)
     hour, minute, second = (_digit(clock, at) * 10 + _digit(clock, at + 1) for at in (0, 3, 6))

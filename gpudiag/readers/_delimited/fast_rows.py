@@ -52,7 +52,7 @@ class FastRows:
 
     def stays(self, place: int, first: np.ndarray, code: np.ndarray) -> bool:
         """True if the cells of each code are the same text, that of the code's first row."""
-        begin, end = self.cells.starts[place][self._kept], self.cells.ends[place][self._kept]
+        begin, end = self.cells.starts(place)[self._kept], self.cells.ends(place)[self._kept]
         length = end - begin
         if (length != length[first][code]).any():
             return False
@@ -121,8 +121,9 @@ def _numbers(cells: CellWords, place: int, field: Field, shown: list[str]) -> Pa
     prefix, unit = field.prefix.encode(), field.unit.encode()
     if decimals > _MOST_DECIMALS or len(unit) > WORD or len(prefix) > 1:
         return None
-    begin, end = cells.starts[place] + len(prefix), cells.ends[place] - len(unit)
-    valid = cells.at(end, unit) & cells.at(cells.starts[place], prefix)
+    start = cells.starts(place)
+    begin, end = start + len(prefix), cells.ends(place) - len(unit)
+    valid = cells.at(end, unit) & cells.at(start, prefix)
     if not decimals:
         whole, fits = cells.digits(begin, end)
         return whole.astype(np.int32), valid & fits
@@ -136,7 +137,7 @@ def _numbers(cells: CellWords, place: int, field: Field, shown: list[str]) -> Pa
 
 def _masks(cells: CellWords, place: int) -> ParsedColumn:
     """Bit masks such as ``0x0000000000000004``: the last eight hexadecimal digits, above which all are zero."""
-    begin, end = cells.starts[place], cells.ends[place]
+    begin, end = cells.starts(place), cells.ends(place)
     valid = (end - begin == _MASK_BYTES) & cells.at(begin, b"0x000000") & cells.at(begin + 8, b"00")
     word = cells.words(end - WORD)
     value = np.zeros(len(word), dtype=np.uint64)

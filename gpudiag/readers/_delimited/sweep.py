@@ -12,7 +12,8 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cached_property, partial
+from itertools import pairwise
 
 import numpy as np
 import polars as pl
@@ -56,7 +57,7 @@ class _Left:
     piece: int
     breaks: np.ndarray
     lines: np.ndarray
-    texts: pl.Series
+    texts: list[str | None]
 
 
 @dataclass
@@ -87,10 +88,10 @@ class Sweep:
                 self._begin(work.top)
             if work.layout is not self.layout:  # it changed while the block was on its way
                 work = _parse(work.block, header, self.layout)
-            if work.lines is None:
-                self.pieces.append(work.piece)
+            if len(work.bad):
+                self._settle(work)
             else:
-                self._settle(work.first_line, work.lines, work.piece, work.bad)
+                self.pieces.append(work.piece)
         self._look_again()
 
     def _begin(self, top: Sequence[str]) -> None:
@@ -99,49 +100,49 @@ class Sweep:
         self.breaks.append(np.arange(1, len(top) + 1))
         self._count(np.arange(1, len(top)), top[:-1])
 
-    def _settle(self, first_line: int, lines: pl.Series, piece: BlockRows, bad: np.ndarray) -> None:
+    def _settle(self, work: _ParsedBlock) -> None:
         """Sort out a block in which some lines are no good rows."""
-        at, layouts = self._headers_in(first_line, lines, bad)
+        first_line, bad, texts = work.first_line, work.bad, work.texts
+        at, layouts = self._headers_in(work)
         if changes := any(layout is not self.layout for layout in layouts):
             self._look_again()
             found, left = [], np.empty(0, dtype=np.int64)
-            for layout, places in _regimes(len(lines), at, [self.layout, *layouts]):
-                part = parse(lines.gather(places), layout)
+            for layout, places in _regimes(len(work.lines), at, [self.layout, *layouts]):
+                part = parse(work.lines.gather(places), layout)
                 found.append(piece_of(part, layout, (first_line + places).astype(np.int32)))
                 left = np.union1d(left, places[_positions(part.bad)])
             left = np.setdiff1d(left, at, assume_unique=True)
+            texts = work.lines.gather(left).to_list()
+            breaks = np.setdiff1d(first_line + np.union1d(bad, left), np.concatenate([rows.lines for rows in found]))
             self.layout = layouts[-1]
         else:
-            found = [piece]
-            left = np.setdiff1d(bad, at, assume_unique=True) if len(at) else bad
+            found, left, breaks = [work.piece], bad, first_line + bad
+            if len(at):
+                left = np.setdiff1d(bad, at, assume_unique=True)
+                texts = [text for text in texts if text not in self._headers]
         self.pieces.append(join(found))
-        free = np.zeros(len(lines), dtype=bool)
-        free[bad] = free[left] = True
-        for rows in found:
-            free[rows.lines - first_line] = False
-        texts = lines.gather(left)
-        self._left.append(_Left(len(self.pieces) - 1, first_line + np.flatnonzero(free), first_line + left, texts))
+        self._left.append(_Left(len(self.pieces) - 1, breaks, first_line + left, texts))
         if changes or sum(len(left.lines) for left in self._left) > _MANY_LINES:
             self._look_again()
 
-    def _headers_in(self, first_line: int, lines: pl.Series, bad: np.ndarray) -> tuple[np.ndarray, list[Layout]]:
+    def _headers_in(self, work: _ParsedBlock) -> tuple[np.ndarray, list[Layout]]:
         """Places of header lines and the layout that each announces."""
-        texts = lines.gather(bad)
-        for text, place in _firsts(texts, bad).items():
+        bad = work.bad.tolist()
+        for text, place in _firsts(work.texts, bad).items():
             if text not in self._headers and not text[0].isdigit():
-                below = partial(_lines_below, lines, place)
+                below = partial(_lines_below, work, place)
                 if layout := self.announces(text, below):
                     known = (self.layout, *self._headers.values())
                     self._headers[text] = next((other for other in known if other == layout), layout)
-        is_header = texts.is_in(list(self._headers)).fill_null(False)
-        at = bad[is_header.to_numpy()]
-        layouts = [self._headers[text] for text in texts.filter(is_header).to_list()]
-        before = [self.layout, *layouts[:-1]]
-        changes = np.array([old is not new for old, new in zip(before, layouts, strict=False)], dtype=bool)
-        for kind, places in ((REPEATED, at[~changes]), (NEW_HEADER, at[changes])):
-            if len(places):
-                self.log.add(kind, len(places), line=first_line + int(places[0]), example=lines[int(places[0])])
-        return at, layouts
+        at = [(place, text) for place, text in zip(bad, work.texts, strict=True) if text in self._headers]
+        layouts = [self._headers[text] for _, text in at]
+        met: dict[str, list[tuple[int, str]]] = {REPEATED: [], NEW_HEADER: []}
+        for header, (old, new) in zip(at, pairwise([self.layout, *layouts]), strict=True):
+            met[REPEATED if old is new else NEW_HEADER].append(header)
+        for kind, headers in met.items():
+            if headers:
+                self.log.add(kind, len(headers), line=work.first_line + headers[0][0], example=headers[0][1])
+        return np.array([place for place, _ in at], dtype=np.int64), layouts
 
     def _look_again(self) -> None:
         """Find rows among the lines left over, of several blocks at once; what is none is counted."""
@@ -149,7 +150,7 @@ class Sweep:
         if not blocks:
             return
         lines = np.concatenate([block.lines for block in blocks])
-        texts = pl.concat([block.texts for block in blocks])
+        texts = pl.Series([text for block in blocks for text in block.texts], dtype=pl.String)
         found = self._second_look(lines, texts)
         taken = np.concatenate([lines[:0], *(piece.lines for piece in found)])
         for block in blocks:
@@ -164,17 +165,18 @@ class Sweep:
         found: list[BlockRows] = []
         left = np.flatnonzero(lines.is_not_null().to_numpy())
         for layout in self._others():
-            texts = lines.gather(left)
-            part = parse(texts, layout) if len(left) else None
-            good = np.ones(len(left), dtype=bool) if part is None or part.bad is None else ~part.bad.to_numpy()
+            cells = lines.gather(left).str.count_matches(layout.separator, literal=True)
+            some = left[(cells >= len(layout.fields) - 1).to_numpy()]  # with fewer a row is bad
+            part = parse(lines.gather(some), layout) if len(some) else None
+            good = np.ones(len(some), dtype=bool) if part is None or part.bad is None else ~part.bad.to_numpy()
             if (
                 part is None
                 or not good.any()
                 or (layout.writes_units != self.layout.writes_units and good.sum() < _ENOUGH)
             ):
                 continue
-            found.append(piece_of(part, layout, numbers[left].astype(np.int32)))
-            left = left[~good]
+            found.append(piece_of(part, layout, numbers[some].astype(np.int32)))
+            left = np.setdiff1d(left, some[good], assume_unique=True)
         rows_in_one = lines.gather(left).str.extract(_RUN_TOGETHER)
         if self.layout.starts_with_timestamp and rows_in_one.is_not_null().any():
             at = np.flatnonzero(rows_in_one.is_not_null().to_numpy())
@@ -189,6 +191,7 @@ class Sweep:
         return [layout.relaxed() for layout in known] + [layout.bare() for layout in known if layout.writes_units]
 
     def _count(self, numbers: np.ndarray, texts: Sequence[str]) -> None:
+        met: dict[str, list[tuple[int, str]]] = {}
         for place, text in zip(numbers.tolist(), texts, strict=True):
             if moment := self._moment(text):
                 self.moments.append((place, moment))
@@ -199,10 +202,12 @@ class Sweep:
             elif _ROW_LIKE.search(text):
                 year = _YEAR.match(text)
                 far = year is not None and not FIRST_YEAR <= int(year[1]) < LAST_YEAR
-                self.log.add(FAR if far else TORN, line=place, example=text, lost=True)
+                met.setdefault(FAR if far else TORN, []).append((place, text))
             else:
                 self.others.append((place, text))
-                self.log.add(OTHER, line=place, example=text)
+                met.setdefault(OTHER, []).append((place, text))
+        for kind, lines in met.items():
+            self.log.add(kind, len(lines), line=min(lines)[0], example=lines[0][1], lost=kind != OTHER)
 
     def _moment(self, text: str) -> Moment | None:
         """The time a line states; a line of several cells is a torn row where rows have a time of their own."""
@@ -214,8 +219,10 @@ class Sweep:
         if self.layout.fields[0].kind != "time":
             return None
         timestamp, *rest = text.split(self.layout.separator.strip() or " ")
+        if len(rest) < 2 or (rest[0].strip() and rest[1].strip()):
+            return None
         filled = [cell for cell in map(str.strip, rest) if cell]
-        if len(rest) < 2 or len(filled) != 1 or not re.match("[^\\W\\d]", filled[0]):
+        if len(filled) != 1 or not re.match("[^\\W\\d]", filled[0]):
             return None
         timestamp = timestamp.strip()
         known = self.layout.timestamp.read(pl.Series([timestamp])).is_not_null().all()
@@ -226,17 +233,17 @@ def _positions(bad: pl.Series | None) -> np.ndarray:
     return np.empty(0, dtype=np.int64) if bad is None else bad.arg_true().to_numpy().astype(np.int64)
 
 
-def _firsts(texts: pl.Series, places: np.ndarray) -> dict[str, int]:
+def _firsts(texts: Sequence[str | None], places: Sequence[int]) -> dict[str, int]:
     """The place of the first line with each text; blank lines are left out."""
     firsts: dict[str, int] = {}
-    for text, place in zip(texts.to_list(), places.tolist(), strict=True):
+    for text, place in zip(texts, places, strict=True):
         if text:
             firsts.setdefault(text, place)
     return firsts
 
 
-def _lines_below(lines: pl.Series, place: int) -> list[str]:
-    return lines.slice(place + 1, _SAMPLE_LINES).drop_nulls().to_list()
+def _lines_below(work: _ParsedBlock, place: int) -> list[str]:
+    return work.lines.slice(place + 1, _SAMPLE_LINES).drop_nulls().to_list()
 
 
 def _regimes(size: int, at: np.ndarray, layouts: Sequence[Layout]) -> Iterator[tuple[Layout, np.ndarray]]:
@@ -251,29 +258,31 @@ def _regimes(size: int, at: np.ndarray, layouts: Sequence[Layout]) -> Iterator[t
 
 @dataclass(frozen=True, eq=False)
 class _ParsedBlock:
-    """A block under a layout: its good rows, the 0-based numbers of other lines, and all lines if there are any such.
+    """A block under a layout: its good rows, and the other lines with their 0-based numbers.
 
-    ``top`` holds the lines to the header; ``first_line`` is the number of the first line below it.
+    ``top`` holds the lines to the header, ``data`` what is below it; ``first_line`` is the number of its first line.
     """
 
     block: LineBlock
     layout: Layout
     top: list[str]
+    data: bytes
     first_line: int
     piece: BlockRows
     bad: np.ndarray
-    lines: pl.Series | None
+    texts: list[str | None]
+
+    @cached_property
+    def lines(self) -> pl.Series:
+        """All lines, split where somebody asks: hardly ever."""
+        return split_lines(self.data)
 
 
 def _parse(block: LineBlock, header: int, layout: Layout) -> _ParsedBlock:
     data, top = _below(block.data, header) if block.first_line == 1 else (block.data, [])
     first_line = block.first_line + len(top)
-    piece, bad, lines = _rows(data, layout, first_line)
-    if not len(bad):
-        return _ParsedBlock(block, layout, top, first_line, by_gpu(piece), bad, None)
-    return _ParsedBlock(
-        block, layout, top, first_line, by_gpu(piece), bad, split_lines(data) if lines is None else lines
-    )
+    piece, bad, texts = _rows(data, layout, first_line)
+    return _ParsedBlock(block, layout, top, data, first_line, by_gpu(piece), bad, texts)
 
 
 def _below(data: bytes, header: int) -> tuple[bytes, list[str]]:
@@ -284,16 +293,18 @@ def _below(data: bytes, header: int) -> tuple[bytes, list[str]]:
     return data[cut:], data[:cut].decode().split("\n")[:header]
 
 
-def _rows(data: bytes, layout: Layout, first_line: int) -> tuple[BlockRows, np.ndarray, pl.Series | None]:
-    """The good rows, the places of other lines, and the lines if they had to be split: the short way if it goes."""
+def _rows(data: bytes, layout: Layout, first_line: int) -> tuple[BlockRows, np.ndarray, list[str | None]]:
+    """The good rows, the places of other lines, and these (None if blank): the short way if it goes."""
     short = fast_rows.read(data, layout) if fast_rows.takes(layout) else None
     if short is not None:
         piece = piece_of_fast_rows(short, layout, (short.rows + first_line).astype(np.int32))
         if piece is not None:
-            return piece, short.bad, None
+            bad = short.bad
+            return piece, bad, [short.cells.line(place) or None for place in bad.tolist()]
     lines = split_lines(data)
     parsed = parse(lines, layout)
-    return piece_of(parsed, layout, _numbers(first_line, len(lines))), _positions(parsed.bad), lines
+    bad = _positions(parsed.bad)
+    return piece_of(parsed, layout, _numbers(first_line, len(lines))), bad, lines.gather(bad).to_list()
 
 
 def _numbers(first: int, size: int) -> np.ndarray:

@@ -116,6 +116,6 @@ def test_too_much_dirt_and_other_layouts_go_the_long_way() -> None:
 def test_digits(numbers: list[int]) -> None:
     cells = CellWords.of("".join(f"{number}, x\n" for number in numbers).encode(), 2)
     assert cells is not None
-    found, valid = cells.digits(cells.starts[0], cells.ends[0])
+    found, valid = cells.digits(cells.starts(0), cells.ends(0))
     assert valid.tolist() == [0 <= number < 10**8 for number in numbers]
     assert found[valid].tolist() == [number for number in numbers if 0 <= number < 10**8]
