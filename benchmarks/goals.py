@@ -79,11 +79,13 @@ def telemetry(folder: Path) -> Iterator[Goal]:
         log = folder / f"log{dirt}.csv"
         write_log(log, DAYS, dirt)
         sides = {name: (*reading(*one), str(log)) for name, one in TELEMETRY.items() if name != WITHOUT}
+        sides |= {"floor": floor("torn_rows", log)} if dirt else {}
         yield Goal(f"read {name}", sides.pop("gpudiag"), sides, "1/6 pandas, 8 x newlines")
         log.unlink()
     (folder / "logs").mkdir()
     write_logs(folder / "logs", 1000)
     start = {"inspect one": (*TOOL, "inspect", str(folder / "logs/00000.csv"))}
+    start |= {"floor": floor("small_logs", folder / "logs")}
     yield Goal("inspect 1,000 small logs", (*TOOL, "inspect", str(folder / "logs")), start, "3 s over inspect one")
 
 
