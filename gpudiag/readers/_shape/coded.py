@@ -12,6 +12,8 @@ import pandas as pd
 from gpudiag.schema import text_dtype
 
 _MANY = 2**15
+_FEW = 1000
+"""So many texts are sooner made one by one than by a library's selection."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,7 +31,10 @@ class Coded:
 
     def texts(self) -> Any:
         """The column, where every row has a text."""
-        return pd.array(np.array(self.labels, dtype=object), dtype=text_dtype()).take(self.codes)
+        labels = np.array(self.labels, dtype=object)
+        if len(self) < _FEW:
+            return pd.array(labels[self.codes], dtype=text_dtype())
+        return pd.array(labels, dtype=text_dtype()).take(self.codes)
 
 
 def coded(values: Any) -> Coded:

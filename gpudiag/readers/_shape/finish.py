@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from typing import Any, TypeGuard
 
 import numpy as np
@@ -12,14 +12,11 @@ import pandas as pd
 from gpudiag.errors import InputError
 from gpudiag.readers._io.problems import ProblemLog
 from gpudiag.readers._io.source import Source
-from gpudiag.readers._shape.coded import natural
-from gpudiag.readers._shape.tidy import ColumnsByName, frame, tidy
+from gpudiag.readers._shape.coded import Coded, natural
+from gpudiag.readers._shape.tidy import ColumnsByName, arranged, frame, tidy
 from gpudiag.readers.base import ReadOptions, Telemetry
 from gpudiag.schema import TABLES
 from gpudiag.units import FIRST_YEAR
-
-_FEW_ROWS = 1000
-"""So many are soon a list, which is looked at far quicker than a column is at single places."""
 
 Known = Mapping[str, Any]
 """What is known of one GPU: a row of table ``gpus``."""
@@ -62,22 +59,24 @@ def finish(
     zone = options.timezone
     given = {"gpu": gpu, "processes": processes, "host": host, "events": events}
     zoned = all(getattr(rows["time"].dtype, "tz", None) is not None for rows in given.values() if _has_time(rows))
-    tables = {name: tidy(TABLES[name], rows, zone, log) for name, rows in given.items()}
+    samples = arranged(TABLES["gpu"], given.pop("gpu"), zone, log)
+    tables = {"gpu": frame(TABLES["gpu"], samples)}
+    tables |= {name: tidy(TABLES[name], rows, zone, log) for name, rows in given.items()}
     if not any(len(table) for table in tables.values()):
         raise nothing_usable(source, reader, log)
     return Telemetry(
         **tables,
-        gpus=describe(tables["gpu"], gpus),
+        gpus=describe(samples, gpus),
         problems=log.all,
         notes=tuple(notes),
         reader=reader,
-        clock="utc" if zoned and not _relative(tables["gpu"]) else "local",
+        clock="utc" if zoned and not _relative(samples) else "local",
     )
 
 
-def _relative(gpu: pd.DataFrame) -> bool:
+def _relative(samples: Mapping[str, Any]) -> bool:
     """True for timestamps that count from an unknown start: they are shown from 1970 on."""
-    return len(gpu) > 0 and gpu["time"].iloc[-1].year < FIRST_YEAR
+    return "time" in samples and bool(samples["time"][-1] < np.datetime64(str(FIRST_YEAR)))
 
 
 def _has_time(rows: pd.DataFrame | ColumnsByName | None) -> TypeGuard[pd.DataFrame | ColumnsByName]:
@@ -91,19 +90,19 @@ def nothing_usable(source: Source, reader: str, log: ProblemLog) -> InputError:
     return InputError(f"{source.path}: looks like {reader}, but holds no usable sample{why}.")
 
 
-def describe(gpu: pd.DataFrame, gpus: pd.DataFrame | Sequence[Known] | None) -> pd.DataFrame:
-    """Table ``gpus``: what is known of each GPU, with memory size and power limit from its samples."""
-    spans = _spans(gpu)
+def describe(samples: Mapping[str, Any], gpus: pd.DataFrame | Sequence[Known] | None) -> pd.DataFrame:
+    """Table ``gpus``: what is known of each GPU, with memory size and power limit from its samples, as arranged."""
+    spans = _spans(samples["gpu"]) if samples else {}
     rows = gpus.to_dict("records") if isinstance(gpus, pd.DataFrame) else gpus or ()
     known = {row["gpu"]: row for row in rows}
     labels = sorted({*known, *spans}, key=natural)
     columns = {"gpu": np.array(labels, dtype=object)}
     for column in TABLES["gpus"].columns[1:]:
         values = [known.get(label, {}).get(column.name) for label in labels]
-        if column.name in gpu:  # sizes and limits: where nothing is told, the last of its samples
-            samples = gpu[column.name].to_numpy()
+        if column.name in samples:  # sizes and limits: where nothing is told, the last of its samples
+            read = samples[column.name]
             pairs = zip(labels, values, strict=True)
-            values = [_last(samples[spans[k]]) if _unknown(v) and k in spans else v for k, v in pairs]
+            values = [_last(read[spans[k]]) if _unknown(v) and k in spans else v for k, v in pairs]
         if not all(map(_unknown, values)):
             text = column.kind == "text"
             values = [(None if text else np.nan) if _unknown(value) else value for value in values]
@@ -115,20 +114,10 @@ def _unknown(value: Any) -> bool:
     return value is None or value == "" or value != value
 
 
-def _spans(gpu: pd.DataFrame) -> dict[str, slice]:
+def _spans(gpu: Coded) -> dict[str, slice]:
     """Where the rows of each GPU stand; they stand together."""
-    labels = gpu["gpu"].array
-    if len(labels) and labels[0] == labels[-1]:
-        return {labels[0]: slice(0, len(labels))}
-    labels = labels.tolist() if len(labels) <= _FEW_ROWS else labels
-    spans: dict[str, slice] = {}
-    low = 0
-    while low < len(labels):
-        label = labels[low]
-        high = bisect_left(range(len(labels)), True, lo=low, key=lambda at: labels[at] != label)
-        spans[label] = slice(low, high)
-        low = high
-    return spans
+    edges = np.searchsorted(gpu.codes, np.arange(len(gpu.labels) + 1, dtype=gpu.codes.dtype)).tolist()
+    return {label: slice(*span) for label, span in zip(gpu.labels, pairwise(edges), strict=True) if span[0] < span[1]}
 
 
 def _last(values: np.ndarray) -> float:

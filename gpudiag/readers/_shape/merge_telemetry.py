@@ -12,7 +12,7 @@ import pandas as pd
 from gpudiag.readers._io.problems import ProblemLog
 from gpudiag.readers._shape.finish import describe
 from gpudiag.readers._shape.identity import GpuIdentity, resolve, same_model
-from gpudiag.readers._shape.tidy import DUPLICATE, tidy
+from gpudiag.readers._shape.tidy import DUPLICATE, arranged, frame, tidy
 from gpudiag.readers.base import Telemetry
 from gpudiag.schema import TABLES
 from gpudiag.statement import NOTHING, Statement
@@ -60,9 +60,10 @@ def merge(parts: Sequence[Telemetry]) -> Telemetry:
         return parts[0]
     names, notes = _common_names(parts)
     log = ProblemLog()
-    tables = {
+    samples = arranged(TABLES["gpu"], _stacked(parts, "gpu", names), UTC, log, written=False)
+    tables = {"gpu": frame(TABLES["gpu"], samples)} | {
         table: tidy(TABLES[table], _stacked(parts, table, names), UTC, log, written=False)
-        for table in ("gpu", "processes", "host", "events")
+        for table in ("processes", "host", "events")
     }
     twice = sum(problem.count for problem in log.all if problem.kind == DUPLICATE)
     if twice:
@@ -71,7 +72,7 @@ def merge(parts: Sequence[Telemetry]) -> Telemetry:
     known = _stacked(parts, "gpus", names)
     return Telemetry(
         **tables,
-        gpus=describe(tables["gpu"], None if known is None else known.groupby("gpu", sort=False).first().reset_index()),
+        gpus=describe(samples, None if known is None else known.groupby("gpu", sort=False).first().reset_index()),
         problems=(*(problem for part in parts for problem in part.problems), *log.all),
         notes=(*dict.fromkeys(note for part in parts for note in part.notes), *notes),
         reader=", ".join(dict.fromkeys(part.reader for part in parts)),

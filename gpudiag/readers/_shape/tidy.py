@@ -36,15 +36,23 @@ _LARGEST = np.finfo(np.float64).max
 def tidy(
     table: TableSpec, rows: pd.DataFrame | ColumnsByName | None, zone: tzinfo, log: ProblemLog, *, written: bool = True
 ) -> pd.DataFrame:
-    """One table in UTC, bounded, sorted and without duplicates; rows of a dict of arrays are taken out of it.
-
-    ``written`` tells that rows come in the order in which they were written, so that a step back in time is odd.
-    """
-    columns: ColumnsByName = {} if rows is None else dict(rows.items()) if isinstance(rows, pd.DataFrame) else rows
-    if not columns or not len(columns["time"]):
-        return empty(table)
+    """One table in UTC, bounded, sorted and without duplicates: see :func:`arranged`; events are sorted alone."""
     if table.name == "events":
-        return _events(table, columns, zone, log)
+        return _events(table, rows, zone, log)
+    return frame(table, arranged(table, rows, zone, log, written=written))
+
+
+def arranged(
+    table: TableSpec, rows: pd.DataFrame | ColumnsByName | None, zone: tzinfo, log: ProblemLog, *, written: bool = True
+) -> dict[str, Any]:
+    """The columns of one table in UTC, bounded, sorted and without duplicates; none where there is no row.
+
+    Rows of a dict of arrays are taken out of it. ``written`` tells that rows come in the order in which they were
+    written, so that a step back in time is odd. Texts of a key are :class:`Coded`.
+    """
+    columns = _columns(rows)
+    if not columns:
+        return {}
     lines = _array(columns.pop("line")) if "line" in columns else None
     timestamps = _utc(columns.pop("time"), zone, log)
     known = np.ones(len(timestamps), bool)
@@ -56,7 +64,7 @@ def tidy(
         columns = {name: values[known] for name, values in columns.items()}
         timestamps, lines = timestamps[known], None if lines is None else lines[known]
     if not len(timestamps):
-        return empty(table)
+        return {}
     if written and (near := without_strays(timestamps, lines, log)) is not None:
         columns = {name: values[near] for name, values in columns.items()}
         timestamps, lines = timestamps[near], None if lines is None else lines[near]
@@ -78,11 +86,19 @@ def tidy(
                 out[column.name] = values
     if same.any():
         out = _merge(out, same, lines, key, log)
-    return frame(table, out)
+    return out
+
+
+def _columns(rows: pd.DataFrame | ColumnsByName | None) -> ColumnsByName:
+    """Arrays by column, none where there is no row."""
+    columns: ColumnsByName = {} if rows is None else dict(rows.items()) if isinstance(rows, pd.DataFrame) else rows
+    return columns if columns and len(columns["time"]) else {}
 
 
 def frame(table: TableSpec, out: Mapping[str, Any]) -> pd.DataFrame:
-    """Arrays by column as a table: columns in order and of the right dtype."""
+    """Arrays by column as a table, empty without any: columns in order and of the right dtype."""
+    if not out:
+        return empty(table)
     data: dict[str, Any] = {}
     for column in table.columns:
         if column.name in out:
@@ -97,7 +113,10 @@ def frame(table: TableSpec, out: Mapping[str, Any]) -> pd.DataFrame:
     return pd.DataFrame(data, copy=False)
 
 
-def _events(table: TableSpec, columns: ColumnsByName, zone: Any, log: ProblemLog) -> pd.DataFrame:
+def _events(table: TableSpec, given: pd.DataFrame | ColumnsByName | None, zone: Any, log: ProblemLog) -> pd.DataFrame:
+    columns = _columns(given)
+    if not columns:
+        return empty(table)
     columns["time"] = pd.Series(pd.DatetimeIndex(_utc(columns["time"], zone, log), tz="UTC").as_unit("us"))
     rows = pd.DataFrame({name: _array(values) if name != "time" else values for name, values in columns.items()})
     return conform(rows.sort_values("time", kind="stable"), table)

@@ -46,6 +46,7 @@ _CELLS = (
     ("pid", re.compile(r"\d{1,10}")),
 )
 _SIZE = r"\d+ MiB|\[[^\]]+\]"
+_SIZED = re.compile(rf", (?:{_SIZE})\s*$")
 
 
 def recognises(source: Source) -> bool:
@@ -59,7 +60,7 @@ def _columns(source: Source) -> list[str]:
     for line in lines:
         if names := _header(line):
             return names
-    first = next((line for line in lines if re.search(rf", (?:{_SIZE})\s*$", line)), "")
+    first = next((line for line in lines if _SIZED.search(line)), "")
     return _guessed([cell.strip() for cell in first.split(",")]) if first else []
 
 
