@@ -105,9 +105,11 @@ def _column(cells: CellWords, place: int, field: Field, layout: Layout) -> Parse
     if field.kind == "time":
         return to_timestamps(cells, place, layout.timestamp.format[:9])
     shown = [cells.text(place, row) for row in range(min(20, len(cells.lines)))]
-    unknown = Counter(filter(is_missing, shown)).most_common(1)
-    if unknown and 2 * unknown[0][1] > len(shown):
-        return None, cells.equal(place, unknown[0][0])
+    unknown = [text for text in shown if is_missing(text)]
+    if 2 * len(unknown) > len(shown):
+        usual, times = Counter(unknown).most_common(1)[0]
+        if 2 * times > len(shown):
+            return None, cells.equal(place, usual)
     if field.kind == "mask":
         return _masks(cells, place)
     return _numbers(cells, place, field, shown)
