@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import hashlib
 from functools import partial
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gpudiag.errors import InputError, InputNotFound
+from gpudiag.readers._io import source as source_file
 from gpudiag.readers._io.source import HEAD_BYTES, Source
 
 ZSTD = partial(pa.Codec("zstd", compression_level=3).compress, asbytes=True)
@@ -34,6 +36,14 @@ ENCODED = {
 def put(folder: Path, data: bytes) -> Source:
     (folder / "log").write_bytes(data)
     return Source.open(folder / "log")
+
+
+def test_a_small_file_is_opened_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    opened = []
+    monkeypatch.setattr(source_file, "open_bytes", lambda path: opened.append(path) or path.open("rb"))
+    source = put(tmp_path, b"a,b\n1,2\n")
+    assert b"".join(block.data for block in source.blocks()) == source.path.read_bytes()
+    assert source.sha256() == hashlib.sha256(source.path.read_bytes()).hexdigest() and len(opened) == 1
 
 
 @pytest.mark.parametrize("name", ENCODED)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -9,10 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from test_csv_fuzz import logs
 
-from gpudiag.readers._delimited import fast_rows
+from gpudiag.readers._delimited import fast_rows, sweep
 from gpudiag.readers._delimited.cell_words import CellWords
 from gpudiag.readers._delimited.grid import Layout, parse, split_lines
 from gpudiag.readers._fields.nvidia_fields import layout_of, split_header
+from gpudiag.readers.telemetry import read_telemetry
 
 ROW = "2026/02/15 06:12:{:02d}.455, {}, GPU-aaaa{}, [N/A], 5 %, 100 MiB, 70.25 W, P0, 0x00000000000000{:02X}"
 HEAD = (
@@ -101,6 +104,18 @@ def test_an_irregular_row_is_left_and_its_neighbours_are_not(damage: str, at: in
     assert short is not None and short.bad.tolist() == [at]
     long = parse(split_lines(("\n".join(rows) + "\n").encode()), form)
     same(short, long.rows.to_pandas())
+
+
+def test_only_torn_rows_of_a_regular_log_are_split(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = [ROW.format(k, k % 3, k % 3, k) for k in range(60)]
+    torn = {0: rows[0][:17], 7: "", 30: rows[30][:60], 59: rows[59][:40]}
+    (tmp_path / "gpu.csv").write_text("\n".join([HEAD, *(torn.get(at, row) for at, row in enumerate(rows)), ""]))
+    monkeypatch.setattr(sweep, "split_lines", lambda data: pytest.fail("all lines were split"))
+    log = read_telemetry(tmp_path / "gpu.csv", timezone="UTC")
+    assert len(log.gpu) == 56 and [(one.kind, one.count, one.line) for one in log.problems] == [
+        ("line that is no sample", 1, 2),
+        ("torn row", 2, 32),
+    ]
 
 
 def test_too_much_dirt_and_other_layouts_go_the_long_way() -> None:
