@@ -9,6 +9,8 @@ from functools import cache
 from pathlib import Path
 from tempfile import mkdtemp
 
+import nbformat
+
 from gpudiag.diagnosis import Diagnosis, diagnose
 from gpudiag.load import load_run
 from gpudiag.memo import MemoRun
@@ -30,13 +32,16 @@ def diagnosed(name: str) -> Diagnosis:
 
 @cache
 def report_of(name: str) -> Path:
-    """The folder with report.html and report.md; conftest.py names the one in which all processes of a session look."""
+    """The folder with report.html, report.md and report.ipynb, of which both are made; conftest.py names the one in
+    which all processes of a session look.
+    """
     folder = Path(os.environ["GPUDIAG_TEST_REPORTS"]) / name.replace("/", "-")
     if not folder.exists():
         made = Path(mkdtemp(dir=folder.parent))
         notebook = pages.filled("run_report", diagnosed(name).show)
         pages.save(made / "report.html", lambda: notebook, str)
         pages.save(made / "report.md", lambda: notebook, str)
+        nbformat.write(notebook, made / "report.ipynb")
         try:
             made.rename(folder)
         except OSError:  # another process was sooner

@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -17,9 +16,8 @@ import nbformat
 import pytest
 from labserver import PATIENCE_S, TOKEN, Lab
 from playwright.sync_api import TimeoutError as TookTooLong
+from sampleruns import diagnosed, report_of, sample
 
-from gpudiag.diagnosis import diagnose
-from gpudiag.load import load_run
 from gpudiag.run import Run
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
@@ -91,28 +89,28 @@ def lab(tmp_path_factory: pytest.TempPathFactory, samples: Path) -> Iterator[Lab
     """A server, and in its folder what an earlier report of the run has left, so that batch_index has a row."""
     lab = Lab.start(samples / SAMPLE, tmp_path_factory.mktemp("lab"))
     try:
-        diagnose(load_run(samples / SAMPLE)).save(lab.folder / "reports" / SAMPLE / "diagnosis.json")
+        diagnosed(SAMPLE).save(lab.folder / "reports" / SAMPLE / "diagnosis.json")
         lab.wait()
         yield lab
     finally:
         lab.end()
 
 
-@pytest.fixture
-def window(browser, lab: Lab) -> Iterator[Any]:
-    with _window(browser, lab) as page:
-        yield page
-
-
-@contextmanager
-def _window(browser, lab: Lab) -> Iterator[Any]:
-    """JupyterLab in a browser that reaches nothing but its server."""
-    page = browser.new_page(viewport={"width": 1500, "height": 1100}, reduced_motion="reduce")
-    page.set_default_timeout(PATIENCE_S * 1000)
+@pytest.fixture(scope="module")
+def user(browser, lab: Lab) -> Iterator[Any]:
+    """A browser that reaches nothing but the server, which knows it, and that keeps the scripts of JupyterLab."""
+    user = browser.new_context(viewport={"width": 1500, "height": 1100}, reduced_motion="reduce")
+    user.set_default_timeout(PATIENCE_S * 1000)
     allowed = (lab.address, "data:", "blob:")
-    page.route("**/*", lambda ask: ask.continue_() if ask.request.url.startswith(allowed) else ask.abort())
-    page.goto(f"{lab.address}/?token={TOKEN}")
-    page.wait_for_selector("#jupyterlab-splash", state="detached")
+    user.route("**/*", lambda ask: ask.continue_() if ask.request.url.startswith(allowed) else ask.abort())
+    user.request.get(f"{lab.address}/api/me?token={TOKEN}")
+    yield user
+    user.close()
+
+
+@pytest.fixture
+def window(user) -> Iterator[Any]:
+    page = user.new_page()
     yield page
     page.close()
 
@@ -142,8 +140,9 @@ def _executed(page, lab: Lab, name: str) -> list[dict[str, Any]]:
     return end["outputs"]
 
 
-def test_the_first_page_is_the_notebook_of_the_run(window) -> None:
-    assert re.search(r"/lab/tree/run_report\.ipynb$", window.url)
+def test_the_first_page_is_the_notebook_of_the_run(window, lab: Lab) -> None:
+    window.goto(lab.address)
+    assert re.search(r"/lab/tree/run_report\.ipynb\??$", window.url)
 
 
 @pytest.mark.parametrize("name", CHOSEN)
@@ -164,8 +163,8 @@ def test_a_notebook_runs_and_can_be_read_in_both_themes(name: str, window, lab: 
         assert _told(window, f"within => ({{poor: ({contrast})(within)}})", ".gpudiag") == {"poor": []}, theme
 
 
-def test_an_untrusted_report_keeps_its_look(window, lab: Lab, samples: Path, contrast: str) -> None:
-    notebook = diagnose(load_run(samples / SAMPLE))._notebook()
+def test_an_untrusted_report_keeps_its_look(window, lab: Lab, contrast: str) -> None:
+    notebook = nbformat.read(report_of(SAMPLE) / "report.ipynb", as_version=4)
     nbformat.write(notebook, lab.folder / "untrusted.ipynb")
     asked = {
         tuple(found.split("; "))
@@ -188,22 +187,23 @@ def test_an_untrusted_report_keeps_its_look(window, lab: Lab, samples: Path, con
 
 
 @pytest.fixture(scope="module")
-def coarse(samples: Path) -> Run:
-    return load_run(samples / COARSE)
+def coarse() -> Run:
+    return sample(COARSE)
 
 
 @pytest.fixture(scope="module")
-def widget(browser, lab: Lab, samples: Path) -> Iterator[Any]:
+def widget(user, lab: Lab, samples: Path) -> Iterator[Any]:
     """A notebook that was run in JupyterLab: one cell, the widget of the run ``coarse``."""
     code = f"import gpudiag as gd\ngd.load_run({str(samples / COARSE)!r}).timeline().widget()"
     kernel = {"name": "python3", "display_name": "Python 3 (ipykernel)", "language": "python"}
     cells = [nbformat.v4.new_code_cell(code)]
     notebook = nbformat.v4.new_notebook(cells=cells, metadata={"kernelspec": kernel})
     nbformat.write(notebook, lab.folder / "widget.ipynb")
-    with _window(browser, lab) as page:
-        outputs = _executed(page, lab, "widget")
-        assert [output["evalue"] for output in outputs if output["output_type"] == "error"] == []
-        yield page
+    page = user.new_page()
+    outputs = _executed(page, lab, "widget")
+    assert [output["evalue"] for output in outputs if output["output_type"] == "error"] == []
+    yield page
+    page.close()
 
 
 def test_a_widget_gets_the_samples_of_what_it_shows_from_the_kernel(widget, coarse: Run) -> None:
