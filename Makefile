@@ -1,6 +1,7 @@
 # make report    set up and write the sample report
 # make test      set up and run the tests, but for the slow ones
 # make test-slow the slow tests, a fifth of the cases of those that have many
+# make test-ci   these and those in one run, as CI has them
 # make test-all  every test with every case
 # make check     formatting, types, architecture
 # make ci        everything that CI runs
@@ -32,11 +33,12 @@ VENV ?= .venv
 CONSTRAINTS ?= constraints.txt
 BIN := $(VENV)/bin
 READY := $(VENV)/ready
+EXTRAS := lab,test
 
 
 unexport PYTHONDONTWRITEBYTECODE  # every process of the tests would compile all of gpudiag again
 
-.PHONY: report test test-slow test-all test-mcp test-oldest test-newest test-frameworks check dist test-dist ci lab samples docs docs-texts docs-links schemas gallery accuracy bench bench-check mutants fuzz clean timeline-assets
+.PHONY: report test test-slow test-ci test-all test-mcp test-oldest test-newest test-frameworks check dist test-dist ci lab samples docs docs-texts docs-links schemas gallery accuracy bench bench-check mutants fuzz clean timeline-assets
 .DELETE_ON_ERROR:
 .DEFAULT_GOAL := report
 
@@ -44,13 +46,13 @@ $(READY): pyproject.toml $(CONSTRAINTS)
 	@test -n "$(PYTHON)" || { echo "gpudiag needs Python 3.11 or newer on PATH."; exit 1; }
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@echo "Installing into $(VENV) (once) ..."
-	@PIP_CONSTRAINT= $(BIN)/python -m pip install --quiet --no-compile --disable-pip-version-check $(CONSTRAINTS:%=-c %) -e '.[lab,test]'
+	@PIP_CONSTRAINT= $(BIN)/python -m pip install --quiet --no-compile --disable-pip-version-check $(CONSTRAINTS:%=-c %) -e '.[$(EXTRAS)]'
 	@touch $@
 
 report: $(READY)
 	@$(BIN)/gpudiag report data/samples/$(CASE) -o reports/$(CASE) --strict
 
-test test-slow test-all test-mcp: export OPENBLAS_NUM_THREADS = 1  # two workers on two cores: threads of theirs would wait for cores
+test test-slow test-ci test-all test-mcp: export OPENBLAS_NUM_THREADS = 1  # two workers on two cores: threads of theirs would wait for cores
 
 test: $(READY)
 	@$(BIN)/python -m pytest -q -n 2 --dist worksteal --durations=20 -m "not slow" $(ARGS)
@@ -101,13 +103,21 @@ gallery: $(READY)
 	@$(BIN)/python docs/gallery.py
 
 test-slow: $(READY)  # of three workers one mostly waits: for a browser, a server or a command
-	@$(BIN)/python -m pytest -q -n 3 --dist worksteal --durations=20 -m "slow" $(ARGS)
+	@$(BIN)/python -m pytest -q -n 3 --dist worksteal --durations=20 -m "slow" --fifth $(ARGS)
+
+test-ci: $(VENV)/mcp-ready  # runs and reports of the samples, and all that is imported, are made for both once
+	@$(BIN)/python -m pytest -q -n 3 --dist worksteal --durations=20 --fifth $(ARGS)
 
 test-all: $(READY)
 	@$(BIN)/python -m pytest -q -n 2 --dist worksteal $(ARGS)
 
-test-mcp: $(READY)
-	@PIP_CONSTRAINT= $(BIN)/python -m pip install --quiet --disable-pip-version-check $(CONSTRAINTS:%=-c %) -e '.[mcp]'
+$(VENV)/mcp-ready: EXTRAS := lab,test,mcp
+$(VENV)/mcp-ready: $(READY)  # which brings it along where it is made for this
+	@$(BIN)/python -c "import mcp" 2>/dev/null || \
+		PIP_CONSTRAINT= $(BIN)/python -m pip install --quiet --disable-pip-version-check $(CONSTRAINTS:%=-c %) -e '.[mcp]'
+	@touch $@
+
+test-mcp: $(VENV)/mcp-ready
 	@$(BIN)/python -m pytest -q tests/agents/test_server.py $(ARGS)
 
 test-oldest:

@@ -30,6 +30,10 @@ settings.load_profile("gpudiag")
 ROOT = Path(__file__).resolve().parent.parent
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--fifth", action="store_true", help="of slow tests that are marked many, a fifth of the cases")
+
+
 def pytest_configure(config: pytest.Config) -> None:
     """Reports of the samples are made once for all processes of a session."""
     if "GPUDIAG_TEST_REPORTS" not in os.environ:
@@ -45,12 +49,12 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """``make test-slow`` runs a fifth of the cases of a test that is marked ``many``, the same ones each time."""
-    if config.getoption("markexpr") != "slow":
+    """``--fifth``: of a slow test that is marked ``many`` a fifth of the cases, the same ones each time."""
+    if not config.getoption("fifth"):
         return
     cases: dict[str, list[pytest.Item]] = {}
     for item in items:
-        if item.get_closest_marker("many"):
+        if item.get_closest_marker("many") and item.get_closest_marker("slow"):
             cases.setdefault(item.nodeid.partition("[")[0], []).append(item)
     left = set[pytest.Item]()
     for several in cases.values():
