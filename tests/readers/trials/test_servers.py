@@ -152,7 +152,7 @@ def test_every_bit_of_a_number_comes_through(
 @pytest.mark.slow
 def test_every_bit_comes_through_postgres_too(postgres_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     with storage_at(postgres_url) as storage:
-        write_study(storage, "bits", [frozen(i, intermediate_values=dict(enumerate(VALUES))) for i in range(50)])
+        write_study(storage, "bits", [frozen(i, intermediate_values=dict(enumerate(VALUES))) for i in range(8)])
     frames, read, sizes = [], postgres_columns.as_arrays, []
 
     def watched(*given: Any) -> pd.DataFrame | None:
@@ -165,9 +165,9 @@ def test_every_bit_comes_through_postgres_too(postgres_url: str, monkeypatch: py
         only(way, monkeypatch)
         reports = read_trials(postgres_url, study="bits").reports
         frames.append(reports)
-        assert [value.hex() for value in reports["value"]] == [value.hex() for value in VALUES * 50]
-        assert reports["step"].tolist() == [*range(len(VALUES))] * 50
-    assert 50 * len(VALUES) in sizes
+        assert [value.hex() for value in reports["value"]] == [value.hex() for value in VALUES * 8]
+        assert reports["step"].tolist() == [*range(len(VALUES))] * 8
+    assert 8 * len(VALUES) in sizes
     for other in frames[1:]:
         pd.testing.assert_frame_equal(frames[0], other)
 
@@ -179,7 +179,7 @@ def test_a_small_study_among_large_ones_is_not_looked_for_by_stretches(
     """Its rows lie far apart: by the index of its trials they are found at once."""
     with storage_at(url) as storage:
         first = write_study(storage, "small", [frozen(0)])
-        write_study(storage, "large", [frozen(i, intermediate_values=dict.fromkeys(range(50), 0.5)) for i in range(20)])
+        write_study(storage, "large", [frozen(i, intermediate_values=dict.fromkeys(range(10), 0.5)) for i in range(4)])
         first.add_trial(frozen(1))
     asked = []
     bounds = server_stretches._bounds
@@ -192,7 +192,7 @@ def test_a_small_study_among_large_ones_is_not_looked_for_by_stretches(
     monkeypatch.setattr(server_stretches, "_bounds", watched)
     assert read_trials(url, study="small").reports.groupby("trial").size().tolist() == [2, 2]
     assert "trial_intermediate_values" not in asked
-    assert len(read_trials(url, study="large").reports) == 1000
+    assert len(read_trials(url, study="large").reports) == 40
     assert "trial_intermediate_values" in asked
 
 
