@@ -18,10 +18,12 @@ from gpudiag.fleets.executors import executor_named
 from gpudiag.fleets.fleet import fleet
 from gpudiag.report.fleet.document import RunRow
 
+N = 5
+
 
 @pytest.fixture
 def runs(samples: Path, tmp_path: Path) -> Path:
-    for k in range(8):
+    for k in range(N):
         shutil.copytree(samples / "tiny-batch-laptop", tmp_path / "runs" / str(k))
         (tmp_path / "runs" / str(k) / "note.txt").write_text(str(k), encoding="utf-8")
     return tmp_path / "runs"
@@ -35,7 +37,7 @@ def names(rows: tuple[RunRow, ...]) -> list[str]:
 def test_a_pool_of_processes_will_do(runs: Path, tmp_path: Path) -> None:
     with ProcessPoolExecutor(2, mp_context=get_context("spawn")) as pool:
         table = fleet(runs, tmp_path / "out", executor=pool)
-    assert names(table.rows) == [str(k) for k in range(8)]
+    assert names(table.rows) == [str(k) for k in range(N)]
 
 
 @pytest.mark.slow
@@ -54,7 +56,7 @@ def test_a_dask_cluster_that_loses_a_worker_loses_no_run(runs: Path, tmp_path: P
                 os.kill(killed[0], signal.SIGKILL)
 
         table = fleet(runs, tmp_path / "out", executor=pool, progress=kill)
-    assert killed and names(table.rows) == [str(k) for k in range(8)]
+    assert killed and names(table.rows) == [str(k) for k in range(N)]
 
 
 @pytest.mark.slow
@@ -62,7 +64,7 @@ def test_an_executor_of_executorlib_will_do(runs: Path, tmp_path: Path) -> None:
     executorlib = pytest.importorskip("executorlib")
     with executorlib.SingleNodeExecutor(max_workers=2, block_allocation=True) as pool:
         table = fleet(runs, tmp_path / "out", executor=pool)
-    assert names(table.rows) == [str(k) for k in range(8)]
+    assert names(table.rows) == [str(k) for k in range(N)]
 
 
 OVER_MPI = """
@@ -89,7 +91,7 @@ def test_a_pool_of_mpi_will_do(runs: Path, tmp_path: Path) -> None:
     allowed = dict.fromkeys(("OMPI_ALLOW_RUN_AS_ROOT", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM"), "1")
     allowed["PRTE_MCA_rmaps_default_mapping_policy"] = ":oversubscribe"
     done = subprocess.run(command, env=os.environ | allowed, capture_output=True, text=True, timeout=300, check=True)
-    assert done.stdout.split() == [str(k) for k in range(8)]
+    assert done.stdout.split() == [str(k) for k in range(N)]
 
 
 @pytest.mark.slow
@@ -101,7 +103,7 @@ def test_a_fleet_is_one_job_of_submitit(runs: Path, tmp_path: Path, cluster: str
     executor = submitit.AutoExecutor(folder=tmp_path / "logs", cluster=cluster)
     executor.update_parameters(timeout_min=5, cpus_per_task=2)
     table = executor.submit(fleet, runs, tmp_path / "out", jobs=2).result()
-    assert names(table.rows) == [str(k) for k in range(8)]
+    assert names(table.rows) == [str(k) for k in range(N)]
 
 
 @pytest.mark.parametrize("name", ["dask", "dask:", "ray:local"])

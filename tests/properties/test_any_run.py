@@ -14,6 +14,7 @@ from drawn import few_of
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
+from gpudiag.diagnosis import diagnose
 from gpudiag.plots import PLOTS
 from gpudiag.run import Run
 from gpudiag.schema import GPU, TRIALS, conform
@@ -116,9 +117,10 @@ def _diagnosed_in_s(n: int) -> float:
     gpu = pd.DataFrame({"time": times, "gpu": [str(g) for g in range(n)] * 3, "util_pct": 50.0, "power_w": 200.0})
     run = Run(gpu=conform(gpu, GPU))
     began = time.process_time()
-    diagnosis = asked.diagnosed(run)
+    diagnosis = diagnose(run)
     spent = time.process_time() - began
-    assert diagnosis.ledger is not None and diagnosis.ledger.n_gpus == n
+    assert not diagnosis.errors and diagnosis.ledger is not None and diagnosis.ledger.n_gpus == n
+    asked.ledger_holds(diagnosis.ledger)
     asked.readable(repr(diagnosis))
     return spent
 
