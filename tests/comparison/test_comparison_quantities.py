@@ -240,7 +240,7 @@ def test_swapping_the_runs_inverts_every_ratio() -> None:
 
 @pytest.mark.slow
 def test_inputs_are_not_changed() -> None:
-    a, b = (with_telemetry(batch(n, A, params={"p": 1}), [50, 70]) for n in "ab")
+    a, b = (with_telemetry(batch(n, A, params={"p": 1}), [50, 70]) for n in ("never", "measured"))
     before = [(run.trials.copy(), run.gpu.copy()) for run in (a, b)]
     pair(a, b).to_json()
     for run, (trials, gpu) in zip((a, b), before, strict=True):
