@@ -26,7 +26,8 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     venv.create(folder / "env", with_pip=False, symlinks=True)
     bin_folder = folder / "env" / "bin"
     install = [sys.executable, "-m", "pip", "--python", str(bin_folder / "python"), "install", "--quiet", "--no-deps"]
-    subprocess.run([*install, "--no-compile", str(wheel)], check=True, cwd=folder, env={**os.environ, "PIP_CONSTRAINT": ""})
+    install += ["--no-compile", str(wheel)]
+    subprocess.run(install, check=True, cwd=folder, env={**os.environ, "PIP_CONSTRAINT": ""})
     (site,) = (folder / "env" / "lib").glob("python*/site-packages")
     # A folder named in a .pth file is searched, but .pth files within it are not read: no editable gpudiag comes along.
     (site / "borrowed.pth").write_text(sysconfig.get_paths()["purelib"] + "\n", encoding="utf-8")

@@ -14,7 +14,7 @@ from drawn import few_of
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from gpudiag.diagnosis import diagnose
+from gpudiag.diagnosis import Diagnosis, diagnose
 from gpudiag.plots import PLOTS
 from gpudiag.run import Run
 from gpudiag.schema import GPU, TRIALS, conform
@@ -107,12 +107,13 @@ def test_many_gpus(n: int) -> None:
     """Each takes about 4 ms of a diagnosis, as docs/promises.md says of thousands; nothing grows with their square:
     four times the GPUs take four times as long, not sixteen.
     """
-    few, many = _diagnosed_in_s(n // 4), _diagnosed_in_s(n)
+    (few, diagnosis), (many, _) = _diagnosed_in_s(n // 4), _diagnosed_in_s(n)
     assert many < 10 * max(few, 0.2)
+    asked.valid(diagnosis.to_json(), "diagnosis-4")  # to check that of all of them takes longer than all else
 
 
-def _diagnosed_in_s(n: int) -> float:
-    """CPU seconds of the diagnosis of n GPUs."""
+def _diagnosed_in_s(n: int) -> tuple[float, Diagnosis]:
+    """CPU seconds of the diagnosis of n GPUs, and the diagnosis."""
     times = np.repeat([T0 + pd.Timedelta(seconds=5 * tick) for tick in range(3)], n)
     gpu = pd.DataFrame({"time": times, "gpu": [str(g) for g in range(n)] * 3, "util_pct": 50.0, "power_w": 200.0})
     run = Run(gpu=conform(gpu, GPU))
@@ -122,7 +123,7 @@ def _diagnosed_in_s(n: int) -> float:
     assert not diagnosis.errors and diagnosis.ledger is not None and diagnosis.ledger.n_gpus == n
     asked.ledger_holds(diagnosis.ledger)
     asked.readable(repr(diagnosis))
-    return spent
+    return spent, diagnosis
 
 
 @pytest.mark.slow
