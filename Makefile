@@ -1,7 +1,6 @@
 # make report    set up and write the sample report
 # make test      set up and run the tests, but for the slow ones
 # make test-slow the slow tests, a fifth of the cases of those that have many
-# make test-ci   these and those in one run, as CI has them
 # make test-all  every test with every case
 # make check     formatting, types, architecture
 # make ci        everything that CI runs
@@ -38,7 +37,7 @@ EXTRAS := lab,test
 
 unexport PYTHONDONTWRITEBYTECODE  # every process of the tests would compile all of gpudiag again
 
-.PHONY: report test test-slow test-ci test-all test-mcp test-oldest test-newest test-frameworks check dist test-dist ci lab samples docs docs-texts docs-links schemas gallery accuracy bench bench-check mutants fuzz clean timeline-assets
+.PHONY: report test test-slow test-all test-mcp test-oldest test-newest test-frameworks check dist test-dist ci lab samples docs docs-texts docs-links schemas gallery accuracy bench bench-check mutants fuzz clean timeline-assets
 .DELETE_ON_ERROR:
 .DEFAULT_GOAL := report
 
@@ -52,10 +51,13 @@ $(READY): pyproject.toml $(CONSTRAINTS)
 report: $(READY)
 	@$(BIN)/gpudiag report data/samples/$(CASE) -o reports/$(CASE) --strict
 
-test test-slow test-ci test-all test-mcp: export OPENBLAS_NUM_THREADS = 1  # two workers on two cores: threads of theirs would wait for cores
+test test-slow test-all test-mcp: export OPENBLAS_NUM_THREADS = 1  # two workers on two cores: threads of theirs would wait for cores
+
+SELECT ?= -m "not slow"
+WORKERS ?= 2
 
 test: $(READY)
-	@$(BIN)/python -m pytest -q -n 2 --dist worksteal --durations=20 -m "not slow" $(ARGS)
+	@$(BIN)/python -m pytest -q -n $(WORKERS) --dist worksteal --durations=20 $(SELECT) $(ARGS)
 
 check: $(READY)
 	@$(BIN)/ruff check .
@@ -102,11 +104,9 @@ schemas: $(READY)
 gallery: $(READY)
 	@$(BIN)/python docs/gallery.py
 
-test-slow: $(READY)  # of three workers one mostly waits: for a browser, a server or a command
-	@$(BIN)/python -m pytest -q -n 3 --dist worksteal --durations=20 -m "slow" --fifth $(ARGS)
-
-test-ci: $(VENV)/mcp-ready  # runs and reports of the samples, and all that is imported, are made for both once
-	@$(BIN)/python -m pytest -q -n 3 --dist worksteal --durations=20 --fifth $(ARGS)
+test-slow: SELECT = -m slow --fifth
+test-slow: WORKERS = 3  # of three workers one mostly waits: for a browser, a server or a command
+test-slow: test
 
 test-all: $(READY)
 	@$(BIN)/python -m pytest -q -n 2 --dist worksteal $(ARGS)
