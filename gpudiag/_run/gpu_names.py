@@ -34,13 +34,16 @@ def declared_gpus(run: RunTables) -> dict[int, tuple[str, ...]]:
     devices = _by_row(run.trials, NAMED, names)
     found = dict(masks)
     for row, chosen in devices.items():
-        mask = masks.get(row, ())
-        inside = [mask[index] for gpu in chosen if (index := gpu_index(gpu)) is not None and index < len(mask)]
-        found[row] = tuple(inside) or mask or chosen
+        mask = masks.get(row)
+        if mask:
+            inside = [mask[index] for gpu in chosen if (index := gpu_index(gpu)) is not None and index < len(mask)]
+            chosen = tuple(inside) or mask
+        found[row] = chosen
     if "gpu" in run.trials:
         found |= _column(run.trials["gpu"], names)
     # A container may number its GPUs anew: names of which the telemetry knows none say nothing.
-    known = set(run.gpu["gpu"].dropna().unique()) | set(run.gpus["gpu"].dropna()) | set(run.info.left_out_gpus)
+    sampled = pd.Series(run.gpu["gpu"].unique()).dropna()
+    known = {*sampled, *run.gpus["gpu"].dropna(), *run.info.left_out_gpus}
     return found if not known or any(gpu in known for gpus in found.values() for gpu in gpus) else {}
 
 

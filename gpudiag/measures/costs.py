@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from gpudiag._run.worker_names import worker_names
 from gpudiag.errors import NotMeasurable
 from gpudiag.facts import Column, Fact, Row, Rows, column, fact, table_of
 from gpudiag.measures._gpu.energy import energy_curves
@@ -14,14 +13,14 @@ from gpudiag.measures._gpu.own_process import own_process
 from gpudiag.measures._gpu.shares import ALONE_SHARE, COLUMNS, peak_while, share_error_pct, trial_shares
 from gpudiag.measures._time.gpu_samples import samples_by_gpu
 from gpudiag.measures._time.gpu_time import GpuTime, gpu_time
-from gpudiag.measures._time.microseconds import SECOND_US, utc
+from gpudiag.measures._time.microseconds import SECOND_US, microseconds, utc
 from gpudiag.measures._time.pauses import holds_pause, pauses
 from gpudiag.measures._time.timeline import CELLS, STARTUP, Samples, Timeline
 from gpudiag.measures._time.weighted import weighted_sum
 from gpudiag.measures._time.window import TimedTrials
 from gpudiag.measures._trials.constraints import infeasible
+from gpudiag.measures._trials.placed import placed_trials
 from gpudiag.measures._trials.startup import Startups, startups
-from gpudiag.measures._trials.workers import workers_of
 from gpudiag.measures.base import GIVE_TRIALS, Profile, TrialRow, need_columns
 from gpudiag.memo import memoized
 from gpudiag.run import Run
@@ -168,7 +167,7 @@ def measure_costs(run: Run) -> CostsProfile:
     total_s = total_s if time.joined and time.timelines else float("nan")
     energy = [float(np.nansum(part)) for part in kwh.values() if part is not None] if time.joined else []
     outcomes = _outcomes(run, time, kwh, expected)
-    worker_time = _worker_time(time.trials, worker_names(run))
+    worker_time = _worker_time(time.trials, placed_trials(run))
     shared = trials["alone_pct"] < 100 * ALONE_SHARE
     spent = np.minimum(trials["startup_s"].fillna(begun.median_s), trials["duration_s"])
     worker_s = float(trials["duration_s"].sum())
@@ -311,16 +310,16 @@ def _busy_s(timeline: Timeline) -> np.ndarray:
     return timeline.length_s * np.nan_to_num(timeline.util_pct) / 100
 
 
-def _worker_time(trials: TimedTrials, names: pd.Series) -> pd.DataFrame:
-    """Worker seconds by outcome, and between the trials of a worker and study, pauses of the whole run aside."""
-    order = np.lexsort((trials.end_us, trials.start_us))
-    start, end = trials.start_us[order], trials.end_us[order]
-    worker = workers_of(start, end, names.to_numpy(object)[trials.rows.index][order])
+def _worker_time(trials: TimedTrials, placed: pd.DataFrame) -> pd.DataFrame:
+    """Worker seconds by outcome, and between the trials of a worker and study, pauses of the whole run aside.
+    ``placed``: the same trials, each on its worker.
+    """
+    start, end, worker = microseconds(placed["start"]), microseconds(placed["end"]), placed["worker"].to_numpy()
     seconds = pd.Series((trials.end_us - trials.start_us) / SECOND_US).groupby(trials.rows["outcome"].to_numpy())
     frame = pd.DataFrame({"n_trials": seconds.size(), "worker_s": seconds.sum()}).reindex(list(RAN), fill_value=0)
     by_worker = np.lexsort((end, start, worker))
     same = worker[by_worker][1:] == worker[by_worker][:-1]
-    study = trials.rows["study"].to_numpy()[order][by_worker]
+    study = placed["study"].to_numpy()[by_worker]
     same &= study[1:] == study[:-1]
     left, right = end[by_worker][:-1], start[by_worker][1:]
     same &= ~holds_pause(left, right, pauses(start, end))

@@ -11,7 +11,7 @@ import pandas as pd
 
 from gpudiag.facts import Column, Fact, Row, Rows, column, fact, table_of
 from gpudiag.measures._time.concurrency import count_at
-from gpudiag.measures._time.microseconds import SECOND_US, microseconds
+from gpudiag.measures._time.microseconds import SECOND_US, distinct, microseconds
 from gpudiag.measures._time.span import limits_us
 from gpudiag.measures._trials.chances import p_more_often
 from gpudiag.measures._trials.failure_periods import rates
@@ -134,7 +134,7 @@ def _levels(run: Run, ends: pd.DataFrame) -> pd.DataFrame:
     if ends.empty:
         return pd.DataFrame(columns=list(FailureLevel.declared())).rename_axis("level")
     start, end = microseconds(placed["start"]).clip(*limits), microseconds(placed["end"]).clip(*limits)
-    times = np.unique(np.concatenate([start, end]))
+    times = distinct(start, end)
     count, held = count_at(times, start, end), np.diff(times, append=times[-1]) / SECOND_US / 3600
     rows = {
         str(level): {**rates(part), "trial_h": float(level * held[count == level].sum())}

@@ -161,17 +161,17 @@ def _before(run: Run, intervals: pd.DataFrame) -> np.ndarray:
     if not run.info.clock.joined or run.gpu.empty or "mem_used_mib" not in run.gpu or not ended.any():
         return out
     totals = gpu_boards(run)["total_mib"]
-    own = measure_attribution(run).trials["gpu"].astype(object).to_numpy()[ended]
-    places = [None if pd.isna(names) else str(names).split(",") for names in own]
+    place, names = pd.factorize(measure_attribution(run).trials["gpu"][ended])
     end = microseconds(intervals["end"][ended])
     found = np.full(int(ended.sum()), math.nan)
     for gpu, part in by_gpu(cells(run, "mem_used_mib")):
         used = np.append(100 * part["mem_used_mib"].to_numpy(float) / totals[gpu], -np.inf)
         time = microseconds(part["time"])
-        low, high = (np.searchsorted(time, end - lag) for lag in (int(BEFORE_S * SECOND_US), 0))
+        named = np.array([*(gpu in str(of_one).split(",") for of_one in names), True])  # place -1 is unknown
+        here = np.flatnonzero(named[place])
+        low, high = (np.searchsorted(time, end[here] - lag) for lag in (int(BEFORE_S * SECOND_US), 0))
         most = np.maximum.reduceat(used, np.column_stack([low, np.maximum(high, low)]).ravel())[::2]
-        here = np.array([names is None or gpu in names for names in places])
-        found = np.where((high > low) & here, np.fmax(found, most), found)
+        found[here] = np.where(high > low, np.fmax(found[here], most), found[here])
     out[ended] = found
     return out
 

@@ -8,7 +8,7 @@ import pandas as pd
 from gpudiag.errors import NotMeasurable
 from gpudiag.facts import Column, Fact, Row, Rows, column, fact, table_of
 from gpudiag.measures._time.concurrency import count_at
-from gpudiag.measures._time.microseconds import SECOND_US, microseconds, utc
+from gpudiag.measures._time.microseconds import SECOND_US, distinct, microseconds, utc
 from gpudiag.measures._time.pauses import holds_pause, pauses
 from gpudiag.measures._time.span import limits_us
 from gpudiag.measures._time.trial_intervals import HANDOVER_US, intervals_of
@@ -128,7 +128,7 @@ def measure_parallelism(run: Run) -> ParallelismProfile:
     limits = limits_us(run)
     start, end = microseconds(placed["start"]).clip(*limits), microseconds(placed["end"]).clip(*limits)
     is_closed = ~placed["open"].to_numpy()
-    times = np.unique(np.concatenate([start, end]))
+    times = distinct(start, end)
     n_all = count_at(times, start, end)
     n_closed = count_at(times, start[is_closed], end[is_closed])
     held_s = np.diff(times, append=times[-1]) / SECOND_US
@@ -175,7 +175,7 @@ def measure_parallelism(run: Run) -> ParallelismProfile:
 
 def effective_parallelism(start_us: np.ndarray, end_us: np.ndarray) -> float:
     """Sum of the lengths of the intervals over the length of their union; NaN without any length."""
-    times = np.unique(np.concatenate([start_us, end_us]))
+    times = distinct(start_us, end_us)
     held = np.diff(times, append=times[-1])
     busy = held[count_at(times, start_us, end_us) >= 1].sum()
     return float((end_us - start_us).sum() / busy) if busy else float("nan")

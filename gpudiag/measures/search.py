@@ -156,7 +156,7 @@ def _outliers(intervals: pd.DataFrame) -> pd.DataFrame:
         parts.append(group[far].assign(median_s=math.exp(middle)))
     columns = ["study", "trial", "name", "state", "duration_s", "median_s"]
     found = pd.concat(parts) if parts else intervals.assign(median_s=math.nan).iloc[:0]
-    found = found.assign(name=trial_names(intervals).loc[found.index])[columns]
+    found = found.assign(name=trial_names(found, several=intervals["study"].nunique() > 1))[columns]
     return found.sort_values(["duration_s", "study", "trial"], ascending=[False, True, True], ignore_index=True)
 
 
@@ -293,12 +293,12 @@ def _gap_growth(intervals: pd.DataFrame) -> dict[str, Any]:
 
 def _waits(start: np.ndarray, end: np.ndarray) -> np.ndarray:
     """Each start waits since the latest end that no other start has taken: a worker that left leaves no gap behind."""
-    start, end = np.sort(start), np.sort(end)
+    ends = np.sort(end).tolist()
     free: list[int] = []
     waits, ended = [], 0
-    for begin in start.tolist():
-        while ended < len(end) and end[ended] <= begin:
-            free.append(int(end[ended]))
+    for begin in np.sort(start).tolist():
+        while ended < len(ends) and ends[ended] <= begin:
+            free.append(ends[ended])
             ended += 1
         if free:
             waits.append((free.pop(), begin))

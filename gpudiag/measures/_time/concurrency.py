@@ -23,10 +23,11 @@ def count_at(times_us: np.ndarray, start_us: np.ndarray, end_us: np.ndarray) -> 
 
 def busy_stretches(start_us: np.ndarray, end_us: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Left and right borders of the stretches of time with at least one interval, in order."""
-    times = np.unique(np.concatenate([start_us, end_us]))
-    busy = np.concatenate([[0], count_at(times, start_us, end_us) > 0]).astype(np.int8)
-    turn = np.diff(busy)
-    return times[turn == 1], times[turn == -1]
+    some = end_us > start_us  # one without length holds no time
+    order = np.argsort(start_us[some], kind="stable")
+    start, until = start_us[some][order], np.maximum.accumulate(end_us[some][order])
+    apart = start[1:] > until[:-1]
+    return start[np.append(True, apart)[: len(start)]], until[np.append(apart, True)[: len(start)]]
 
 
 USUAL_WAITS = 10

@@ -19,6 +19,12 @@ def microseconds(time: pd.Series) -> np.ndarray:
     return time.to_numpy("datetime64[us]").view(np.int64)
 
 
+def distinct(*times_us: np.ndarray) -> np.ndarray:
+    """All of these times in order, each once. A stable sort merges parts that are sorted; np.unique would hash all."""
+    together = np.sort(np.concatenate(times_us), kind="stable")
+    return together[np.append(True, together[1:] > together[:-1])[: len(together)]]
+
+
 def after(start_us: np.ndarray, seconds: pd.Series) -> np.ndarray:
     """Microseconds since 1970 of so many seconds after each start; NEVER where they are unknown."""
     length = seconds.to_numpy(float)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from gpudiag.measures._time.concurrency import assign_workers
-from gpudiag.measures._time.microseconds import SECOND_US
+from gpudiag.measures._time.microseconds import SECOND_US, distinct
 from gpudiag.measures._time.timeline import RESPONSE_US, Intervals, Samples
 
 RISE_PCT = 12.0
@@ -110,5 +110,4 @@ def _borders(samples: Samples, active: np.ndarray, rise: np.ndarray, start: np.n
     cuts = [samples.start_us[changes]] if len(changes) <= MOST_STEPS else []
     even = np.arange(first, last, max(int(longest), 1))
     marks = np.concatenate([*cuts, gaps, behind, samples.start_us[:1], samples.end_us[-1:], start, end, even])
-    marks = np.sort(marks[(marks >= first) & (marks <= last)], kind="stable")  # np.unique would hash them
-    return marks[np.append(True, marks[1:] > marks[:-1])]
+    return distinct(marks[(marks >= first) & (marks <= last)])

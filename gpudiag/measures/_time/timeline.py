@@ -11,7 +11,7 @@ from typing import Protocol
 import numpy as np
 
 from gpudiag.measures._time.activity import work_level_of_lives_pct, work_level_pct
-from gpudiag.measures._time.microseconds import LONG_AGO, NEVER, SECOND_US
+from gpudiag.measures._time.microseconds import LONG_AGO, NEVER, SECOND_US, distinct
 from gpudiag.schema import BUSY_PCT, IDLE_PCT
 
 CELLS = (
@@ -194,9 +194,7 @@ def _pieces(
     """Starts and ends of the pieces between all cuts, within the windows."""
     borders = np.array(windows, np.int64).reshape(-1, 2)
     marks = [samples.start_us, samples.end_us, intervals.start_us, intervals.end_us, cuts_us, borders.ravel()]
-    # A stable sort merges the sorted parts; np.unique would hash millions of timestamps.
-    cuts = np.sort(np.concatenate(marks), kind="stable")
-    cuts = cuts[np.concatenate(([True], cuts[1:] > cuts[:-1]))]
+    cuts = distinct(*marks)
     start, end = cuts[:-1], cuts[1:]
     window = _rank(borders[:, 0], start) - 1
     inside = np.flatnonzero((window >= 0) & (start < borders[window, 1]))

@@ -57,8 +57,7 @@ def is_open(intervals: pd.DataFrame) -> pd.Series:
 def trial_names(trials: pd.DataFrame, *, several: bool | None = None) -> pd.Series:
     """What to call each trial: its number, with its study before it where there are ``several`` ("study/7")."""
     several = trials["study"].nunique() > 1 if several is None else several
-    names = [
-        f"{study}/{trial}" if several else str(trial)
-        for study, trial in zip(trials["study"], trials["trial"], strict=True)
-    ]
+    names = list(map(str, trials["trial"].tolist()))
+    if several:
+        names = [f"{study}/{trial}" for study, trial in zip(trials["study"].tolist(), names, strict=True)]
     return pd.Series(names, trials.index, dtype=object)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from gpudiag.measures._time.concurrency import count_at
+from gpudiag.measures._time.microseconds import distinct
 from gpudiag.measures._time.weighted import weighted_sum
 
 ROUNDING = 1e-12
@@ -20,7 +21,7 @@ def effective_bounds(
     Closed trials run from `start_us` to `end_us`; open ones from `first_us` to somewhere in [`low_us`, `high_us`]. The
     least is reached; the most is reached where no more open trials go on after a time without any than before it.
     """
-    times = np.unique(np.concatenate([start_us, end_us, first_us, low_us, high_us]))
+    times = distinct(start_us, end_us, first_us, low_us, high_us)
     held = np.diff(times)
     sure = count_at(times, np.concatenate([start_us, first_us]), np.concatenate([end_us, low_us]))[:-1]
     more = count_at(times, low_us, high_us)[:-1]

@@ -15,7 +15,7 @@ import pandas as pd
 
 from gpudiag.measures._time.concurrency import count_at
 from gpudiag.measures._time.gpu_samples import samples_by_gpu
-from gpudiag.measures._time.microseconds import NEVER, microseconds
+from gpudiag.measures._time.microseconds import NEVER, distinct, microseconds
 from gpudiag.measures._time.timeline import Samples
 from gpudiag.measures._time.trial_intervals import HANDOVER_US, is_open
 from gpudiag.measures._trials.horizon import Sign
@@ -131,7 +131,7 @@ class _Room:
 
     def __init__(self, place: Place, opened: np.ndarray) -> None:
         end = np.maximum(place.end - HANDOVER_US, place.start)  # who starts just before another ends takes its place
-        self.times = np.unique(np.concatenate([place.start, end]))
+        self.times = distinct(place.start, end)
         self.count = count_at(self.times, place.start, end)
         fits = place.workers is not None and place.workers >= self.count.max(initial=0)
         self.workers = place.workers if fits else None

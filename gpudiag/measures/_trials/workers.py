@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from gpudiag.measures._time.concurrency import assign_workers, count_at
-from gpudiag.measures._time.microseconds import NEVER
+from gpudiag.measures._time.microseconds import NEVER, distinct
 from gpudiag.measures._time.trial_intervals import HANDOVER_US
 
 LEAST_TRIALS = 3
@@ -45,7 +45,7 @@ def workers_over_time(start_us: np.ndarray, end_us: np.ndarray, worker: np.ndarr
     first, last = np.minimum.reduceat(start_us[order], of_one), np.maximum.reduceat(end_us[order], of_one)
     left = len(start_us) - np.searchsorted(np.sort(start_us), last)
     last = np.where(left < len(first), last.max(), last)
-    times = np.unique(np.concatenate([first, last]))
+    times = distinct(first, last)
     number = count_at(times, first, last)
     held = np.diff(times, append=times[-1]) >= HELD_PCT / 100 * (times[-1] - times[0])
     times, number = times[held], number[held]
