@@ -217,9 +217,11 @@ def _all_in_range(values: pd.Series, column: ColumnSpec) -> bool:
 class _KnownRows:
     """What all columns of a telemetry share: which rows have a GPU and a time, the rank of the GPU, the time.
 
-    ``cells``: left and right border and weight of each row, where all rows are known, sorted and without duplicates.
+    ``gpus``: their names in order of rank. ``cells``: left and right border and weight of each row, where all rows are
+    known, sorted and without duplicates.
     """
 
+    gpus: list[str]
     known: np.ndarray
     code: np.ndarray
     time_us: np.ndarray
@@ -234,11 +236,12 @@ def _base_of(run: Run) -> _KnownRows:
 def _base(gpu: pd.DataFrame) -> _KnownRows:
     known = (gpu["time"].notna() & gpu["gpu"].notna()).to_numpy()
     code, names = pd.factorize(gpu["gpu"])
-    rank = {name: place for place, name in enumerate(gpu_order(names))}
+    gpus = gpu_order(names)
+    rank = {name: place for place, name in enumerate(gpus)}
     table = np.array([*(rank[str(name)] for name in names), -1], np.int16 if len(names) < MANY_CODES else np.int32)
     code, time = table[code], gpu["time"].to_numpy("datetime64[us]").view(np.int64)
     increases = (code[1:] > code[:-1]) | ((code[1:] == code[:-1]) & (time[1:] > time[:-1]))
-    return _KnownRows(known, code, time, _cells_of(code, time) if known.all() and increases.all() else None)
+    return _KnownRows(gpus, known, code, time, _cells_of(code, time) if known.all() and increases.all() else None)
 
 
 def _cells_of(code: np.ndarray, time: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -310,7 +313,7 @@ def _end(labels: Any, low: int) -> int:
 @memoized
 def sampled_gpus(run: Run) -> list[str]:
     """The GPUs of the telemetry in their order."""
-    return gpu_order(pd.Series(run.gpu["gpu"].unique()).dropna())
+    return _base_of(run).gpus
 
 
 def gpu_order(names: Iterable[object]) -> list[str]:
@@ -342,20 +345,21 @@ def expected_window(run: Run, samples: pd.DataFrame) -> tuple[int, int]:
 def coverage_pct(samples: pd.DataFrame, window: tuple[int, int]) -> dict[str, float]:
     """Share of the window that each GPU's cells cover; NaN for a window without length."""
     low, high = window
-    edges = _edges(samples["gpu"])
-    if not edges:
-        return {}
-    labels = samples["gpu"].iloc[edges[:-1]].astype(str)
     start, end = samples["start_us"].to_numpy(), samples["end_us"].to_numpy()
-    seen = [_seen_us(start[own], end[own], window) for own in map(slice, edges[:-1], edges[1:])]
-    return {gpu: 100 * us / (high - low) if high > low else float("nan") for gpu, us in zip(labels, seen, strict=True)}
+    return {
+        gpu: 100 * seen_us(start[own], end[own], window) / (high - low) if high > low else float("nan")
+        for gpu, own in slices(samples)
+    }
 
 
-def _seen_us(start_us: np.ndarray, end_us: np.ndarray, window: tuple[int, int]) -> int:
-    """Time of cells within a window, which most of them are."""
-    inside = np.minimum(end_us, window[1])
-    inside -= np.maximum(start_us, window[0])
-    return int(np.maximum(inside, 0, out=inside).sum())
+def seen_us(start_us: np.ndarray, end_us: np.ndarray, window: tuple[int, int]) -> int:
+    """Time of the cells of one GPU within a window."""
+    low, high = window
+    first, stop = int(np.searchsorted(end_us, low, "right")), int(np.searchsorted(start_us, high))
+    if stop <= first:
+        return 0
+    whole = int((end_us[first:stop] - start_us[first:stop]).sum())
+    return whole - max(low - int(start_us[first]), 0) - max(int(end_us[stop - 1]) - high, 0)
 
 
 def _cap_us(period_us: int) -> int:
@@ -432,5 +436,6 @@ def _failed_within(gaps: pd.DataFrame, run: Run) -> np.ndarray:
 
 
 def _outside_pct(samples: pd.DataFrame, window: tuple[int, int], observed_s: float) -> float:
-    inside = samples["end_us"].clip(upper=window[1]) - samples["start_us"].clip(lower=window[0])
-    return float(100 * (1 - inside.clip(lower=0).sum() / SECOND_US / observed_s)) if observed_s else float("nan")
+    start, end = samples["start_us"].to_numpy(), samples["end_us"].to_numpy()
+    inside = sum(seen_us(start[own], end[own], window) for _, own in slices(samples))
+    return float(100 * (1 - inside / SECOND_US / observed_s)) if observed_s else float("nan")

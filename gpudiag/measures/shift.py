@@ -87,7 +87,7 @@ def _segments(work: WorkSamples, period: Period | None) -> tuple[list[Level], fl
     at = np.flatnonzero(work.at_work & (work.running >= usual))
     weight = work.weight_s[at]
     worked = float(weight.sum())
-    step = float(np.median(np.diff(work.time_us))) / SECOND_US
+    step = work.step_us / SECOND_US
     block_s = max(MIN_BLOCK_S, worked / MAX_BLOCKS, MIN_BLOCK_SAMPLES * step, period.period_s if period else 0.0)
     util, time_us = work.util_pct[at], work.time_us[at]
     block = (np.cumsum(weight) - weight / 2) // block_s

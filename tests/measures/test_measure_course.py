@@ -38,7 +38,7 @@ def test_the_period_of_dips_is_found(period: int, step: int) -> None:
     rng = np.random.default_rng(1)
     timestamps = np.arange(0, 3600, step)
     value = np.where(timestamps % period < period / 4, 5.0, 92.0) + rng.normal(0, 3, len(timestamps))
-    found = find_period(timestamps * 1_000_000, value)
+    found = find_period(timestamps * 1_000_000, value, 1e6)
     assert found and found.period_s == pytest.approx(period, rel=0.05)
 
 
@@ -46,9 +46,9 @@ def test_noise_and_trends_have_no_period() -> None:
     rng = np.random.default_rng(2)
     for seed in range(20):
         noise = np.random.default_rng(seed).normal(90, 5, 90 + 40 * seed)
-        assert find_period(np.arange(len(noise)) * 5_000_000, noise) is None
-    assert find_period(np.arange(500) * 1_000_000, np.arange(500) + rng.normal(0, 1, 500)) is None
-    assert find_period(np.arange(500) * 1_000_000, np.full(500, 7.0)) is None
+        assert find_period(np.arange(len(noise)) * 5_000_000, noise, 5e6) is None
+    assert find_period(np.arange(500) * 1_000_000, np.arange(500) + rng.normal(0, 1, 500), 1e6) is None
+    assert find_period(np.arange(500) * 1_000_000, np.full(500, 7.0), 1e6) is None
 
 
 def test_stalls_of_a_periodic_gpu_by_hand() -> None:

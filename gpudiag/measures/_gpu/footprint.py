@@ -41,7 +41,7 @@ def freed_mib(memory: Samples, intervals: Intervals) -> np.ndarray:
     out = np.full(len(intervals.end_us), np.nan)
     if len(memory.time_us) < 2 or not len(out):
         return out
-    period = float(np.median(np.diff(memory.time_us)))
+    period = memory.step_us
     if period > MAX_PERIOD_US:
         return out
     order = np.argsort(intervals.end_us, kind="stable")
@@ -52,7 +52,7 @@ def freed_mib(memory: Samples, intervals: Intervals) -> np.ndarray:
         return out
     end = intervals.end_us[own]
     time, used = memory.time_us, memory.value
-    last, least = _before(time, used, end), _least_after(time, used, end)
+    last, least = _before(time, used, end), _least_after(time, used, end, max(SETTLE_US, 2 * int(period)))
     # A trial beside it that grows just then hides a part of the fall.
     earlier, later = _before(time, used, end - int(2 * period)), _before(time, used, end + int(2 * period))
     level = (np.abs(last - earlier) < STEP_MIB) & (np.abs(later - least) < STEP_MIB)
@@ -65,11 +65,10 @@ def _before(time: np.ndarray, value: np.ndarray, when: np.ndarray) -> np.ndarray
     return value[np.maximum(np.searchsorted(time, when, "left") - 1, 0)]
 
 
-def _least_after(time: np.ndarray, value: np.ndarray, when: np.ndarray) -> np.ndarray:
+def _least_after(time: np.ndarray, value: np.ndarray, when: np.ndarray, settle_us: int) -> np.ndarray:
     """The least value from each time until a successor could allocate; of one sample at least."""
-    period = int(np.median(np.diff(time)))
     low = np.searchsorted(time, when, "left")
-    high = np.searchsorted(time, when + max(SETTLE_US, 2 * period), "right")
+    high = np.searchsorted(time, when + settle_us, "right")
     padded = np.append(value, value[-1])
     low = np.minimum(low, len(value) - 1)
     return np.minimum.reduceat(padded, np.column_stack([low, np.maximum(high, low + 1)]).ravel())[::2]

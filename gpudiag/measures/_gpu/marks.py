@@ -78,7 +78,7 @@ def _by_gpu(
 
 
 def _period(all_samples: list[Samples]) -> float:
-    known = [float(np.median(np.diff(own.time_us))) for own in all_samples if len(own.time_us) > 1]
+    known = [own.step_us for own in all_samples if len(own.time_us) > 1]
     return max(known, default=float(SECOND_US))
 
 

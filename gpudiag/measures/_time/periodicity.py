@@ -28,16 +28,16 @@ class Period:
     height: float
 
 
-def find_period(time_us: np.ndarray, value: np.ndarray) -> Period | None:
+def find_period(time_us: np.ndarray, value: np.ndarray, step_us: float) -> Period | None:
     """The first peak of the autocorrelation above 0.2, and above noise, that rises as far from the trough before it.
 
     The period is at least 4 sampling periods (a shorter one would be an alias) and 20 s, at most a third of
-    the span. Unknown values are left out of the sums, so gaps bridge nothing.
+    the span. ``step_us``: median step of the times. Unknown values are left out of the sums, so gaps bridge nothing.
     """
     known = ~np.isnan(value)
     if known.sum() < MIN_SAMPLES:
         return None
-    step = max(int(np.median(np.diff(time_us))), 1)
+    step = max(int(step_us), 1)
     place = np.rint((time_us[known] - time_us[known][0]) / step).astype(np.int64)
     n = int(place[-1]) + 1
     if n > 100 * known.sum():

@@ -72,7 +72,7 @@ def cut_steps(samples: Samples, intervals: Intervals) -> Steps:
         trial[i, held] = own[place[held]]
     age, left = (begins - start[trial]) / SECOND_US, (end[trial] - begins) / SECOND_US
     named = np.where(trial >= 0, order[trial], -1)
-    coarse = len(samples.time_us) > 1 and float(np.median(np.diff(samples.time_us))) >= COARSE_US
+    coarse = len(samples.time_us) > 1 and samples.step_us >= COARSE_US
     return Steps(begins, length, active[at] & covered, seen, rise[at] & seen, named, age, left, coarse)
 
 

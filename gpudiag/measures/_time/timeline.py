@@ -39,6 +39,11 @@ class Samples:
     work_level_pct: float = math.nan
 
     @cached_property
+    def step_us(self) -> float:
+        """Median step between two or more samples."""
+        return float(np.median(np.diff(self.time_us)))
+
+    @cached_property
     def at_work(self) -> np.ndarray:
         """True for each sample that shows work, which is more than a little load; of utilization only."""
         known = not math.isnan(self.work_level_pct)

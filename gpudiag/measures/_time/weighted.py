@@ -18,12 +18,12 @@ def weighted_sum(values: ArrayLike, weights: ArrayLike) -> float:
 
 
 def _by_level(value: np.ndarray, weight: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The values that occur, in order, and the weight of each."""
+    """The values that occur, in order, and the weight of each; among them may be some that do not, of no weight."""
     if value.min() >= 0 and value.max() <= max(FEW_LEVELS, len(value)):
         whole = value.astype(np.intp)
         if (whole == value).all():  # most samples are whole percents
-            levels = np.flatnonzero(np.bincount(whole))
-            return levels.astype(float), np.bincount(whole, weight)[levels]
+            held = np.bincount(whole, weight)
+            return np.arange(len(held), dtype=float), held
     code, levels = pd.factorize(value, sort=True, use_na_sentinel=False)
     return levels, np.bincount(code, weight)
 
@@ -33,7 +33,9 @@ def weighted_mean(values: ArrayLike, weights: ArrayLike) -> float:
 
     Never outside of the values, where rounding would put it: samples that are all 100 % are not "> 99 %".
     """
-    value, weight = np.asarray(values, float), np.asarray(weights, float)
+    value, weight = np.asarray(values), np.asarray(weights, float)
+    if value.dtype != bool:
+        value = value.astype(float, copy=False)
     total = weight.sum()
     if not total > 0:
         return float("nan")
@@ -53,6 +55,6 @@ def weighted_quantiles(values: ArrayLike, weights: ArrayLike, shares: ArrayLike)
         return [float("nan")] * len(wanted)
     levels, held = _by_level(value, weight)
     reached = np.cumsum(held)
-    # The tolerance keeps a share that is met exactly from being missed.
-    at = np.searchsorted(reached, wanted * reached[-1] * (1 - 1e-12))
+    # The tolerance keeps a share that is met exactly from being missed; what has no weight is never meant.
+    at = np.searchsorted(reached, np.maximum(wanted * reached[-1] * (1 - 1e-12), np.nextafter(0.0, 1.0)))
     return [float(x) for x in levels[np.minimum(at, len(levels) - 1)]]

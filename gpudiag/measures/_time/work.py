@@ -22,7 +22,7 @@ from gpudiag.measures._time.timeline import (
     Timeline,
     narrow,
 )
-from gpudiag.measures.sampling import rows_by_gpu, trials_window
+from gpudiag.measures.sampling import rows_by_gpu, seen_us, trials_window
 from gpudiag.memo import memoized
 from gpudiag.run import Run
 from gpudiag.schema import IDLE_PCT
@@ -37,7 +37,7 @@ class WorkSamples:
 
     ``running`` counts the trials on the GPU (0 without trials), rounded up where some may have run there. Without
     trials, or without a common clock, all time from the first to the last activity counts as work and ``from_trials``
-    is False.
+    is False. ``step_us``: median step between samples.
     """
 
     time_us: np.ndarray
@@ -47,6 +47,7 @@ class WorkSamples:
     at_work: np.ndarray
     running: np.ndarray
     from_trials: bool
+    step_us: float
 
     @property
     def weight_s(self) -> np.ndarray:
@@ -83,7 +84,14 @@ def _work(samples: Samples, timeline: Timeline | None, *, sure: bool) -> WorkSam
         expected = np.ceil(np.append(timeline.held, 0)[at] - ROUNDING).astype(np.int32)
         running = narrow(np.where(inside, expected, np.int32(0)))
     return WorkSamples(
-        samples.time_us, samples.start_us, samples.end_us, samples.value, at_work, running, timeline is not None
+        samples.time_us,
+        samples.start_us,
+        samples.end_us,
+        samples.value,
+        at_work,
+        running,
+        timeline is not None,
+        samples.step_us,
     )
 
 
@@ -129,7 +137,9 @@ def _as_slice(rows: np.ndarray) -> slice | np.ndarray:
 def period_by_gpu(run: Run) -> dict[str, Period | None]:
     """The period of the utilization of each GPU at work, as :func:`find_period`."""
     works = work_by_gpu(run).items()
-    return {gpu: find_period(work.time_us, np.where(work.at_work, work.util_pct, np.nan)) for gpu, work in works}
+    return {
+        gpu: find_period(one.time_us, np.where(one.at_work, one.util_pct, np.nan), one.step_us) for gpu, one in works
+    }
 
 
 def work_coverage_pct(run: Run, works: dict[str, WorkSamples]) -> float:
@@ -140,10 +150,8 @@ def work_coverage_pct(run: Run, works: dict[str, WorkSamples]) -> float:
     )
     if window[1] <= window[0]:
         return float("nan")
-    seen = [
-        np.clip(np.minimum(w.end_us, window[1]) - np.maximum(w.start_us, window[0]), 0, None) for w in works.values()
-    ]
-    return float(100 * min(int(part.sum()) for part in seen) / (window[1] - window[0]))
+    seen = [seen_us(work.start_us, work.end_us, window) for work in works.values()]
+    return float(100 * min(seen) / (window[1] - window[0]))
 
 
 def stretches(flag: np.ndarray, start_us: np.ndarray, end_us: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -119,7 +119,7 @@ def solo_startups(samples: Samples, intervals: Intervals) -> np.ndarray:
     same = np.searchsorted(starts, intervals.start_us, "right") - np.searchsorted(starts, intervals.start_us, "left")
     alone = (count_at(intervals.start_us, intervals.start_us, intervals.end_us) == 1) & (same == 1)
     shown = alone & (first < intervals.end_us) & (first < following)
-    half = float(np.median(np.diff(samples.time_us))) / 2
+    half = samples.step_us / 2
     took = np.where(shown, first, intervals.start_us) - intervals.start_us - half
     return np.where(shown, np.maximum(took, 0) / SECOND_US, np.nan)
 
@@ -139,7 +139,7 @@ def ramp_startups(memory: Samples, intervals: Intervals) -> np.ndarray:
     until = np.minimum(np.minimum(following, intervals.end_us), intervals.start_us + LONGEST_US)
     low = np.searchsorted(memory.time_us, intervals.start_us)
     high = np.searchsorted(memory.time_us, until)
-    half = float(np.median(np.diff(memory.time_us))) / 2
+    half = memory.step_us / 2
     starts = np.sort(intervals.start_us)
     earlier = np.append(LONG_AGO, starts)[np.searchsorted(starts, intervals.start_us)]
     settled = intervals.start_us - np.maximum(earlier, intervals.start_us - SETTLED_US) >= SETTLED_US
