@@ -104,10 +104,12 @@ def _fact(name: str, value: object) -> FactValue:
 
 def need_columns(frame: pd.DataFrame, columns: tuple[str, ...], what: str, remedy: str) -> None:
     """Raise NotMeasurable unless the frame has rows and a value in each of the columns."""
+    import pandas as pd
+
     if frame.empty:
         raise NotMeasurable(f"There is no {what}.", remedy)
     for name in columns:
-        if name not in frame or not frame[name].notna().any():
+        if name not in frame or not (pd.notna(frame[name].iloc[0]) or frame[name].notna().any()):
             raise NotMeasurable(f"The {what} has no {name}.", remedy)
 
 

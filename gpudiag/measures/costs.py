@@ -15,7 +15,7 @@ from gpudiag.measures._time.gpu_samples import samples_by_gpu
 from gpudiag.measures._time.gpu_time import GpuTime, gpu_time
 from gpudiag.measures._time.microseconds import SECOND_US, microseconds, utc
 from gpudiag.measures._time.pauses import holds_pause, pauses
-from gpudiag.measures._time.timeline import CELLS, STARTUP, Samples, Timeline
+from gpudiag.measures._time.timeline import CELLS, STARTUP, Samples
 from gpudiag.measures._time.weighted import weighted_sum
 from gpudiag.measures._time.window import TimedTrials
 from gpudiag.measures._trials.constraints import infeasible
@@ -287,7 +287,9 @@ def _outcomes(
         energy = kwh[gpu]
         used = energy if energy is not None else np.full(len(timeline.cell), np.nan)
         free = np.maximum(1 - timeline.held, 0)
-        rows[NO_TRIAL] += [np.nansum(free * whole) for whole in (timeline.length_s, _busy_s(timeline), used)]
+        length = timeline.length_s
+        busy = np.where(np.isnan(timeline.util_pct), 0.0, length * timeline.util_pct / 100)
+        rows[NO_TRIAL] += [float((free * length).sum()), float((free * busy).sum()), np.nansum(free * used)]
     if expected is not None:
         for name, own in expected.groupby(outcomes).sum().iterrows():
             rows[str(name)] += own.to_numpy()
@@ -304,10 +306,6 @@ def _outcomes(
     price = run.info.settings.price_per_gpu_h
     frame["cost"] = frame["gpu_s"] / 3600 * price if price is not None else np.nan
     return frame.rename_axis("outcome").reset_index()
-
-
-def _busy_s(timeline: Timeline) -> np.ndarray:
-    return timeline.length_s * np.nan_to_num(timeline.util_pct) / 100
 
 
 def _worker_time(trials: TimedTrials, placed: pd.DataFrame) -> pd.DataFrame:
@@ -337,12 +335,12 @@ def _phases(startup_share: float, worker_s: float) -> pd.DataFrame:
 
 def _parallel(time: GpuTime) -> float:
     """Mean number of trials on a GPU while there is any."""
-    running = [
-        (weighted_sum(t.held, t.length_s), weighted_sum(np.minimum(t.held, 1), t.length_s))
-        for t in time.timelines.values()
-    ]
-    held = sum(part[1] for part in running)
-    return sum(part[0] for part in running) / held if held else float("nan")
+    beside, held = 0.0, 0.0
+    for timeline in time.timelines.values():
+        number, length = timeline.held, timeline.length_s
+        beside += weighted_sum(number, length)
+        held += weighted_sum(np.minimum(number, 1), length)
+    return beside / held if held else float("nan")
 
 
 def _progress(run: Run, trials: pd.DataFrame, timed: TimedTrials) -> pd.DataFrame:

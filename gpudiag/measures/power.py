@@ -161,10 +161,12 @@ def _load(samples: pd.DataFrame, limit_w: pd.Series) -> pd.DataFrame:
         util, power, weight = (column[own] for column in columns)
         known = (util >= 0) & (util <= 100)
         full = limits[gpu] if limits[gpu] > 0 else power.max()
-        # The last bin of utilization takes 100 % in; power may go beyond its limit.
-        column = np.minimum(util[known] // LOAD_BIN_PCT, LOAD_BINS - 1).astype(int)
-        row = (100 * power[known] / full // LOAD_BIN_PCT).astype(int)
-        seconds = np.bincount(row * LOAD_BINS + column, weight[known])
+        if not known.all():
+            util, power, weight = util[known], power[known], weight[known]
+        # The last bin of utilization takes 100 % in; power may go beyond its limit. No fifth is rounded up to a whole.
+        column = np.minimum((util / LOAD_BIN_PCT).astype(int), LOAD_BINS - 1)
+        row = (100 * power / full / LOAD_BIN_PCT).astype(int)
+        seconds = np.bincount(row * LOAD_BINS + column, weight)
         at = np.flatnonzero(seconds)
         parts.append((np.full(len(at), gpu, dtype=object), at, seconds[at]))
     if not parts:

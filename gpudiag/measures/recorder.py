@@ -117,13 +117,17 @@ def _stuck_s(part: pd.DataFrame, util: np.ndarray) -> float:
     if "power_w" not in part or not len(part) or np.isnan(util).all():
         return math.nan
     power = part["power_w"].to_numpy(float)
-    begins = np.flatnonzero(np.append(True, power[1:] != power[:-1]))
-    counts = np.diff(np.append(begins, len(power)))
-    idle, busy = (np.add.reduceat(flag.astype(float), begins) / counts for flag in (util < IDLE_PCT, util >= BUSY_PCT))
-    seconds = np.add.reduceat(part["weight_s"].to_numpy(), begins)
-    limit = part["power_limit_w"].to_numpy(float)[begins] if "power_limit_w" in part else np.full(len(begins), math.nan)
-    stuck = (counts >= MIN_SAMPLES) & (idle >= MIN_SHARE) & (busy >= MIN_SHARE) & ~(power[begins] >= AT_LIMIT * limit)
-    return float(seconds[stuck].max(initial=0.0)) if np.isfinite(power).any() else math.nan
+    if not np.isfinite(power).any():
+        return math.nan
+    borders = np.flatnonzero(np.concatenate(([True], power[1:] != power[:-1], [True])))
+    limit = part["power_limit_w"].to_numpy(float) if "power_limit_w" in part else np.full(len(power), math.nan)
+    weight_s, longest = part["weight_s"].to_numpy(), 0.0
+    for series in np.flatnonzero(np.diff(borders) >= MIN_SAMPLES).tolist():
+        own = slice(borders[series], borders[series + 1])
+        both = min((util[own] < IDLE_PCT).mean(), (util[own] >= BUSY_PCT).mean()) >= MIN_SHARE
+        if both and not power[own.start] >= AT_LIMIT * limit[own.start]:
+            longest = max(longest, float(weight_s[own].sum()))
+    return longest
 
 
 def _constants(run: Run) -> tuple[pd.DataFrame, int]:

@@ -46,13 +46,17 @@ def energy_curves(run: Run) -> Iterator[tuple[str, EnergyCurve]]:
         for gpu, part in by_gpu(cells(run, "power_w")):
             power = part["power_w"].to_numpy(float)
             good = (power > 0) & ~(power > most[gpu])
-            if gpu not in counted and np.count_nonzero(good) > 1:
-                yield gpu, _integrated(microseconds(part["time"])[good], power[good])
+            time_us = microseconds(part["time"])
+            if gpu in counted or np.count_nonzero(good) < 2:
+                continue
+            if good.all():
+                yield gpu, _integrated(time_us, power, part["start_us"].to_numpy(), part["end_us"].to_numpy())
+            else:
+                yield gpu, _integrated(time_us[good], power[good], *cell_borders(time_us[good]))
 
 
-def _integrated(time_us: np.ndarray, power_w: np.ndarray) -> EnergyCurve:
-    """Trapezoids between neighbouring readings, none across a gap."""
-    start, end = cell_borders(time_us)
+def _integrated(time_us: np.ndarray, power_w: np.ndarray, start: np.ndarray, end: np.ndarray) -> EnergyCurve:
+    """Trapezoids between neighbouring readings, none across a gap between the cells from ``start`` to ``end``."""
     step_s = np.diff(time_us) / SECOND_US
     joules = np.where(start[1:] == end[:-1], step_s * (power_w[1:] + power_w[:-1]) / 2, 0.0)
     return EnergyCurve(time_us, np.concatenate(([0.0], np.cumsum(joules))), "power")

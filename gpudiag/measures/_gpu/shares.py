@@ -30,7 +30,7 @@ def trial_shares(
     """
     length, n = timeline.length_s, timeline.held
     seen = ~np.isnan(timeline.util_pct)
-    busy = np.where(seen, np.nan_to_num(timeline.util_pct) / 100, 0.0) * length
+    busy = np.where(seen, timeline.util_pct / 100, 0.0) * length
     part = 1 / np.maximum(n, 1)
     alone = (n == 1) & (timeline.running == 1)
     energy = kwh if kwh is not None else np.broadcast_to(np.nan, len(n))
@@ -40,9 +40,13 @@ def trial_shares(
     )  # fmt: skip
     first = np.searchsorted(timeline.start_us, intervals.start_us)
     last = np.searchsorted(timeline.start_us, intervals.end_us)
-    # One column after the other: of a long log each is large.
     each = zip(COLUMNS, products, strict=True)
-    return pd.DataFrame({name: chance * _between(a * b, first, last) for name, (a, b) in each})
+    total = np.zeros(len(length) + 1)  # of one column after the other: of a long log each is large
+    out = {}
+    for name, (a, b) in each:
+        np.cumsum(np.multiply(a, b, out=total[1:]), out=total[1:])
+        out[name] = chance * (total[last] - total[first])
+    return pd.DataFrame(out)
 
 
 def peak_while(samples: Samples, intervals: Intervals) -> np.ndarray:
@@ -58,8 +62,3 @@ def share_error_pct(crowd: np.ndarray) -> np.ndarray:
     """Median error of a share at a mean number of trials at once, rounded up."""
     level = np.clip(np.ceil(np.nan_to_num(crowd, nan=1.0) - 1e-9), 1, 4).astype(int)
     return np.array([SHARE_ERROR_PCT[k] for k in level])
-
-
-def _between(values: np.ndarray, first: np.ndarray, last: np.ndarray) -> np.ndarray:
-    total = np.concatenate(([0.0], np.cumsum(values)))
-    return total[last] - total[first]

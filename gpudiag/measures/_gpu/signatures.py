@@ -131,6 +131,7 @@ def _first_match(signs: _Signs) -> np.ndarray:
     nothing = np.zeros(len(util), bool)
     by_proxy = (signs.mem_util_pct >= BANDWIDTH_PCT) & within
     bandwidth = np.where(np.isnan(signs.dram_active_pct), by_proxy, signs.dram_active_pct >= BANDWIDTH_PCT)
+    p95 = signs.p95(util)
     signatures = {
         "unused": nothing | bool(at.any() and util[at].max() <= UNUSED_PCT),
         "startup": idle & (work.running > 0) & ~work.at_work if work.from_trials else nothing,
@@ -142,18 +143,19 @@ def _first_match(signs: _Signs) -> np.ndarray:
         "compute_bound": full & ((ratio >= COMPUTE_RATIO) | (signs.sm_active_pct >= COMPUTE_SM_PCT)),
         "light": full & (low_power | (signs.sm_active_pct < SOFT_PCT)),
         "busy": full,
-        "small_work": nothing | _steadily_small(signs),
-        "stalled": idle & (signs.p95(util) >= SMALL_PCT),
+        "small_work": nothing | (p95 < SMALL_PCT and _steadily_small(signs)),
+        "stalled": idle & (p95 >= SMALL_PCT),
         "undetermined": ~nothing,
     }
-    code = np.full(len(util), -1, np.int8)
+    code = np.empty(len(util), np.int8)
     for place in reversed(range(len(CLASSES))):
-        code[at & signatures[CLASSES[place]]] = place
+        np.copyto(code, place, where=signatures[CLASSES[place]])
+    np.copyto(code, -1, where=~at)
     return code
 
 
 def _steadily_small(signs: _Signs) -> bool:
-    """Neither GPU nor memory nor CPU is near its limit for 95 % of the time, and the load is steady and light.
+    """Of a GPU that is below its limit for 95 % of the time: so are memory and CPU, and the load is steady and light.
 
     With unknown CPU this is False: then nobody can tell small work from a slow feed.
     """
@@ -163,5 +165,5 @@ def _steadily_small(signs: _Signs) -> bool:
     spread = float(np.sqrt(max(weighted_mean((util - mean) ** 2, weight), 0.0)))
     known = at & ~np.isnan(signs.power_ratio)
     heavy = known.any() and weighted_mean(signs.power_ratio[known], signs.work.weight_s[known]) >= LIGHT_RATIO
-    low = all(signs.p95(values) < SMALL_PCT for values in (signs.work.util_pct, signs.used_pct, signs.cpu_pct))
+    low = all(signs.p95(values) < SMALL_PCT for values in (signs.used_pct, signs.cpu_pct))
     return bool(low and mean > 0 and spread / mean < SMALL_CV and not heavy)

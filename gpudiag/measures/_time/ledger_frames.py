@@ -88,10 +88,12 @@ def coarser(
     edges = np.linspace(start[0], end[-1], steps + 1).astype(np.int64)
     held = np.empty((len(CELLS), steps))
     for code in range(len(CELLS)):
-        mine = cell == code
-        total = np.concatenate(([0], np.cumsum(end[mine] - start[mine])))
-        at = np.searchsorted(start[mine], edges, "right") - 1
-        inside = np.minimum(edges - np.append(start[mine], 0)[at], np.append(end[mine] - start[mine], 0)[at])
+        mine = np.flatnonzero(cell == code)
+        begins = start[mine]
+        length = end[mine] - begins
+        total = np.concatenate(([0], np.cumsum(length)))
+        at = np.searchsorted(begins, edges, "right") - 1
+        inside = np.minimum(edges - np.append(begins, 0)[at], np.append(length, 0)[at])
         held[code] = np.diff(np.where(at >= 0, total[np.maximum(at, 0)] + inside, 0))
     some = held.sum(axis=0) > 0
     return _merged(edges[:-1][some], edges[1:][some], held.argmax(axis=0)[some].astype(cell.dtype))

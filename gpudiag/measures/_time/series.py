@@ -23,8 +23,9 @@ def series(samples: pd.DataFrame, value: str, mean: str) -> pd.DataFrame:
         return _undecimated(samples, value, mean)
     parts = []
     for gpu, part in gpus:
-        at = kept_rows(part["time"], part[value].to_numpy(float), MAX_POINTS)
-        rows = part[["gpu", "time", value, "weight_s"]].iloc[at].assign(**{mean: _bin_mean(part, value, at)})
+        bins = time_bins(part["time"], MAX_POINTS)
+        at = kept_rows(part["time"], part[value].to_numpy(float), MAX_POINTS, bins)
+        rows = part[["gpu", "time", value, "weight_s"]].iloc[at].assign(**{mean: _bin_mean(part, value, at, bins)})
         parts.append(pd.concat([rows, _breaks(part, gpu)]).sort_values("time", kind="stable"))
     return pd.concat(parts, ignore_index=True)[["gpu", "time", value, mean, "weight_s"]]
 
@@ -42,12 +43,11 @@ def _undecimated(samples: pd.DataFrame, value: str, mean: str) -> pd.DataFrame:
     return out.reset_index(drop=True)[["gpu", "time", value, mean, "weight_s"]]
 
 
-def _bin_mean(part: pd.DataFrame, value: str, at: np.ndarray) -> np.ndarray:
+def _bin_mean(part: pd.DataFrame, value: str, at: np.ndarray, bins: np.ndarray) -> np.ndarray:
     """The mean of the bin of each of these rows."""
     values, weight = part[value].to_numpy(float), part["weight_s"].to_numpy()
     if len(part) <= MAX_POINTS:
         return values[at]
-    bins = time_bins(part["time"], MAX_POINTS)
     total = np.bincount(bins, weights=weight)
     return (np.bincount(bins, weights=weight * values) / np.where(total > 0, total, np.nan))[bins[at]]
 
