@@ -98,7 +98,8 @@ def diagnoses(folder: Path) -> Iterator[Goal]:
         if not trials:
             (run / "trials.csv").unlink()
         name = f"diagnose {days * 691_200:,.0f} samples" + (f" and {trials:,} trials" if trials else "")
-        yield Goal(name, code(DIAGNOSE, run), {"reading them": code(LOAD, run)}, "2 x, 1.0 GB")
+        peers = {"reading them": code(LOAD, run), "floor": floor("large_diagnosis", run)}
+        yield Goal(name, code(DIAGNOSE, run), peers, "2 x, 1.0 GB")
         shutil.rmtree(run)
 
 
