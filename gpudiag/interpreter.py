@@ -17,7 +17,7 @@ from typing import Self
 
 MOST_MIB = 1024
 """Memory with which a process is not kept: what earlier requests left in it shall not cost a later one."""
-COLLECT_AFTER = (100_000, 20, 20)
+COLLECT_AFTER = (500_000, 20, 20)
 """For ``gc.set_threshold``: objects after which Python looks for circles, instead of 700. It would look through the
 million of the libraries too often; who runs one request after another looks between two.
 """

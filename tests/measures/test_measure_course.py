@@ -38,7 +38,7 @@ def test_the_period_of_dips_is_found(period: int, step: int) -> None:
     rng = np.random.default_rng(1)
     timestamps = np.arange(0, 3600, step)
     value = np.where(timestamps % period < period / 4, 5.0, 92.0) + rng.normal(0, 3, len(timestamps))
-    found = find_period(timestamps * 1_000_000, value, 1e6)
+    found = find_period(timestamps * 1_000_000, value, 1e6 * step)
     assert found and found.period_s == pytest.approx(period, rel=0.05)
 
 
