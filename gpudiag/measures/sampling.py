@@ -20,7 +20,7 @@ import pandas as pd
 
 from gpudiag.errors import NotMeasurable
 from gpudiag.facts import Column, Fact, Row, Rows, column, fact, table_of
-from gpudiag.measures._time.microseconds import SECOND_US, microseconds, utc
+from gpudiag.measures._time.microseconds import SECOND_US, median_of_steps, microseconds, utc
 from gpudiag.measures._time.span import limits_us
 from gpudiag.measures._time.trial_intervals import intervals_of
 from gpudiag.measures.base import Profile, need_gpu
@@ -126,7 +126,7 @@ def cell_borders(time_us: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     if len(time_us) < 2:
         return time_us.copy(), time_us.copy()
     step = np.diff(time_us)
-    period = int(np.median(step))
+    period = int(median_of_steps(step))
     left = np.minimum(step, _caps_us(step, period), out=step)
     right = left // 2
     left -= right
@@ -140,7 +140,7 @@ def cell_borders(time_us: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 def longest_period_s(times_us: Iterable[np.ndarray]) -> float:
     """The median step between the increasing times (microseconds) of each GPU, the longest of them; NaN unknown."""
-    periods = [float(np.median(np.diff(timestamps))) / SECOND_US for timestamps in times_us if len(timestamps) > 1]
+    periods = [median_of_steps(np.diff(timestamps)) / SECOND_US for timestamps in times_us if len(timestamps) > 1]
     return max(periods, default=float("nan"))
 
 
@@ -187,20 +187,25 @@ def _cells(gpu: pd.DataFrame, base: _KnownRows, columns: tuple[str, ...]) -> pd.
     if not whole:
         first = gpu[columns[0]]
         known = known & (first.notna() & in_range(first, GPU[columns[0]])).to_numpy()
-    rows = gpu.loc[:, ["gpu", "time", *columns]]
     at = np.flatnonzero(known)
     code, time = base.code[at], base.time_us[at]
-    if not _sorted(code, time):
-        order = np.lexsort((time, code))
-        at, code, time = at[order], code[order], time[order]
-    last = np.ones(len(time), bool)
-    last[:-1] = (code[1:] != code[:-1]) | (time[1:] != time[:-1])
-    if not last.all():
-        at, code, time = at[last], code[last], time[last]
-    out = rows.iloc[at].reset_index(drop=True)
-    for place, (name, values) in enumerate(zip(("start_us", "end_us", "weight_s"), _cells_of(code, time), strict=True)):
-        out.insert(2 + place, name, values)
-    return out
+    if base.cells is None:
+        if not _sorted(code, time):
+            order = np.lexsort((time, code))
+            at, code, time = at[order], code[order], time[order]
+        last = np.append((code[1:] != code[:-1]) | (time[1:] != time[:-1]), True)[: len(time)]
+        if not last.all():
+            at, code, time = at[last], code[last], time[last]
+    names = gpu["gpu"].array
+    if base.cells is None or not len(at):
+        names = names.take(at)
+    else:  # the rows of a GPU stand together: as many of its first, without a copy
+        edges = pairwise(_edges_of_codes(code))
+        names = type(names)._concat_same_type([names[at[low] : at[low] + high - low] for low, high in edges])
+    start_us, end_us, weight_s = _cells_of(code, time)
+    data = {"gpu": names, "time": gpu["time"].array.take(at)}
+    data |= {"start_us": start_us, "end_us": end_us, "weight_s": weight_s}
+    return pd.DataFrame(data | {name: gpu[name].array.take(at) for name in columns}, copy=False)
 
 
 def _all_in_range(values: pd.Series, column: ColumnSpec) -> bool:
@@ -394,7 +399,7 @@ def _one_gpu(
 ) -> tuple[dict[str, object], Gaps]:
     """Figures of one GPU without its coverage, start and end in microseconds; and its gaps."""
     step = np.diff(time)
-    period = int(np.median(step)) if len(step) else 0
+    period = int(median_of_steps(step)) if len(step) else 0
     span_s = (end_us[-1] - start_us[0]) / SECOND_US
     observed_s = float(weight_s.sum())
     over_us = step - _caps_us(step, period)

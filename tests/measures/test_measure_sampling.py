@@ -3,13 +3,15 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given
+from drawn import few_of
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from smallruns import at, gpu, run, trials
 
 from gpudiag.diagnosis import diagnose
 from gpudiag.errors import NotMeasurable
 from gpudiag.measures import sampling
+from gpudiag.measures._time.microseconds import median_of_steps
 from gpudiag.measures._time.weighted import weighted_mean, weighted_quantiles
 from gpudiag.measures.ledger import measure_ledger
 from gpudiag.measures.sampling import (
@@ -110,6 +112,32 @@ def test_cells_sorts_drops_unknown_and_impossible_and_keeps_the_last_of_twins() 
     found = cells_of(frame, "util_pct")
     assert found["util_pct"].tolist() == [10, 25, 40]
     assert found["weight_s"].sum() == pytest.approx(6)
+
+
+@given(
+    st.lists(st.sampled_from([1_000_000, 1_000_001, 5_000_000]) | st.integers(1, 10_000_000), min_size=1, max_size=50)
+)
+def test_the_median_of_steps_is_numpys(steps: list[int]) -> None:
+    for times in (1, 100):  # so many that one is guessed by a part of them
+        assert median_of_steps(np.array(steps * times)) == np.median(steps * times)
+
+
+@pytest.mark.slow
+@settings(max_examples=few_of(60), deadline=None)
+@given(st.lists(st.tuples(st.sampled_from("013"), st.integers(0, 40), st.booleans()), min_size=1, max_size=60))
+def test_cells_of_a_column_with_unknown_values_are_those_of_its_known_rows(rows: list[tuple[str, int, bool]]) -> None:
+    """Whether the rows of a GPU stand together, in order, or not."""
+    for given_rows in (rows, sorted({row[:2]: row for row in rows}.values())):
+        names, seconds, known = zip(*given_rows, strict=True)
+        values = np.where(known, np.arange(len(known)) % 100.0, np.nan)
+        table = pd.concat([gpu([second], name) for name, second in zip(names, seconds, strict=True)], ignore_index=True)
+        table = table.assign(util_pct=values, power_w=np.arange(len(values)) + 0.5)
+        kept = table[np.array(known)].reset_index(drop=True)
+        seen = cells_of(table, "util_pct", "power_w")
+        pd.testing.assert_frame_equal(seen, cells_of(kept, "util_pct", "power_w"))
+        last = {(n, s): v for n, s, v in zip(kept["gpu"], kept["time"], kept["util_pct"], strict=True)}
+        assert dict(zip(zip(seen["gpu"], seen["time"], strict=True), seen["util_pct"], strict=True)) == last
+        assert [*zip(seen["gpu"], seen["time"], strict=True)] == sorted(last)
 
 
 def test_gpus_come_in_the_order_of_their_numbers() -> None:

@@ -10,6 +10,7 @@ import numpy as np
 from gpudiag.fleets.cluster.gpu_lives import Stretch, Window, lives_of, slots_of, stretches_of, window_of
 from gpudiag.fleets.cluster.gpu_record import WORK, record_of, sessions_of, spans_of
 from gpudiag.fleets.recordings import NOTHING, Sought, iso, parts_of
+from gpudiag.measures._time.microseconds import median_of_steps
 from gpudiag.readers._datasets.host_samples import HostSamples, UtilSamples
 from gpudiag.report.fleet.document import Recording
 from gpudiag.schema import IDLE_PCT
@@ -93,7 +94,7 @@ def host_ledger(samples: HostSamples, moments_us: Sequence[int], beside: Sought 
         mean = float(work[at].sum() / observed) if observed else float("nan")
         unused = bool(observed) and not (gpu.util_pct >= IDLE_PCT).any()
         totals.append(GpuTotals(samples.host, gpu.label, gpu.uuid, gpu.model, observed, mean, unused))
-    periods = [int(np.median(np.diff(gpu.time_us))) for gpu in samples.gpus if len(gpu.time_us) > 1]
+    periods = [int(median_of_steps(np.diff(gpu.time_us))) for gpu in samples.gpus if len(gpu.time_us) > 1]
     period = max(periods, default=0)
     slots = slots_of(samples.gpus)
     recorded = [one for gpu, own in zip(samples.gpus, spans, strict=True) for one in _sought(gpu, own, beside)]

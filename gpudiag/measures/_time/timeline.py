@@ -11,7 +11,7 @@ from typing import Protocol
 import numpy as np
 
 from gpudiag.measures._time.activity import work_level_of_lives_pct, work_level_pct
-from gpudiag.measures._time.microseconds import LONG_AGO, NEVER, SECOND_US, distinct
+from gpudiag.measures._time.microseconds import LONG_AGO, NEVER, SECOND_US, distinct, median_of_steps
 from gpudiag.schema import BUSY_PCT, IDLE_PCT
 
 CELLS = (
@@ -41,7 +41,7 @@ class Samples:
     @cached_property
     def step_us(self) -> float:
         """Median step between two or more samples."""
-        return float(np.median(np.diff(self.time_us)))
+        return median_of_steps(np.diff(self.time_us))
 
     @cached_property
     def at_work(self) -> np.ndarray:

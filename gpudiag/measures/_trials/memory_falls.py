@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from gpudiag.measures._time.microseconds import SECOND_US
+from gpudiag.measures._time.microseconds import SECOND_US, median_of_steps
 
 SLACK_US = 10 * SECOND_US
 """A process frees its memory up to this long before or after the end that the storage holds."""
@@ -25,7 +25,7 @@ def unexplained_falls(time_us: np.ndarray, used_mib: np.ndarray, end_us: np.ndar
     if len(end_us) < LEAST_ENDS or len(time_us) < 2:
         return none
     left, right, size = _falls(time_us, used_mib)
-    slack = SLACK_US + 2 * int(np.median(np.diff(time_us)))
+    slack = SLACK_US + 2 * int(median_of_steps(np.diff(time_us)))
     ends = np.sort(end_us)
     first = np.searchsorted(right, ends - slack, "left")
     last = np.searchsorted(left, ends + slack, "right")
