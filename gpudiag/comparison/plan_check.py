@@ -147,7 +147,7 @@ def _check(remedy: str, check: SuccessCheck, experiment: Side, doubt: str) -> Ou
         status, reason = CANNOT_TELL, doubt
     else:
         status, reason = (CAME_TRUE, "It holds.") if held else (MISSED, "It does not hold.")
-        inside = interval is not None and interval[0] <= check.value <= interval[1] and interval[0] < interval[1]
+        inside = interval is not None and interval[0] <= check.value <= interval[1]
         if inside and not held:
             status, reason = CANNOT_TELL, "It does not hold, but not by more than its uncertainty."
     return Outcome(
@@ -207,9 +207,10 @@ def _measured(measure: Key, side: Side) -> tuple[float | None, tuple[float, floa
 
 
 def _interval(measure: Key, value: float, side: Side) -> tuple[float, float] | None:
-    low, high = (side.value(measure.replace("_pct", f"_{end}_pct")) for end in ("low", "high"))
-    if isinstance(low, float) and isinstance(high, float):
-        return low, high
+    if measure.endswith("_pct"):
+        low, high = (side.value(f"{measure.removesuffix('_pct')}_{end}_pct") for end in ("low", "high"))
+        if isinstance(low, float) and isinstance(high, float):
+            return low, high
     if measure in _COURSES:
         mean = mean_over_time(side, _COURSES[measure])
         if not math.isnan(mean.log_se):

@@ -19,6 +19,7 @@ from gpudiag.errors import InputError, InputNotFound
 from gpudiag.manifest import DataLoader
 from gpudiag.run import InputRecord, Run
 
+MEDIAN = "trials.state.COMPLETE.median_s"
 A = np.random.default_rng(31).lognormal(3, 0.3, 30)
 
 
@@ -93,6 +94,27 @@ def test_each_prediction_comes_true_is_missed_or_cannot_be_told() -> None:
     gain = outcomes["gain", "throughput"]
     assert gain.status == "came true" and gain.measured == pytest.approx(1 / 0.7)
     assert gain.measured == pytest.approx(found.quantity("throughput").ratio)
+
+
+@pytest.mark.slow
+def test_a_median_has_the_interval_of_its_durations() -> None:
+    seconds = 0.7 * A
+    found = checked(run("after", seconds, 60, 8))
+    median = next(o for o in found.plan if o.measure == MEDIAN)
+    drawn = np.random.default_rng(0).choice(seconds, (20_000, len(seconds)))
+    low, high = np.percentile(np.median(drawn, axis=1), [2.5, 97.5])  # bootstrap, in place of order statistics
+    assert median.measured == pytest.approx(np.median(seconds))
+    assert (median.measured_low, median.measured_high) == pytest.approx((low, high), rel=0.05)
+
+
+@pytest.mark.slow
+def test_a_median_just_beside_what_was_predicted_is_not_missed() -> None:
+    limit = float(np.median(A)) * 0.995
+    one = replace(plan().remedies[0], predictions=(Prediction(MEDIAN, 40.0, limit / 2, limit, "s"),))
+    found = checked(run("after", A[::-1], 60, 8), remedies=(one,))
+    median = next(o for o in found.plan if o.measure == MEDIAN)
+    assert median.measured is not None and limit < median.measured
+    assert (median.status, median.reason.partition(",")[0]) == ("cannot tell", "Outside of what was predicted")
 
 
 @pytest.mark.slow
