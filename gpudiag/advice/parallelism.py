@@ -9,7 +9,7 @@ import numpy as np
 
 from gpudiag.advice._engine.capacity import FULL_PCT, hard_fit, held_levels, net_rates, safe_level
 from gpudiag.advice._engine.gains import fewer_gain, fill_gain
-from gpudiag.advice._engine.processes import started
+from gpudiag.advice._engine.processes import AT_ONCE, started
 from gpudiag.advice._engine.proposal import Change, Gain, Prediction, Proposal, SuccessCheck
 from gpudiag.advice._engine.remedy import remedy
 from gpudiag.advice._engine.situation import INPUT_WAITS, Situation
@@ -72,7 +72,7 @@ def more_workers(now: Situation) -> Proposal | None:
     if now.has("parallelism-above-configured"):
         doubts += " More trials ran at once than were configured: find out how many workers there really are."
     return Proposal(
-        (Change("trials at once", k, k + 1, started(now.settings.command, k + 1, f"was {k}")),),
+        (Change(AT_ONCE, k, k + 1, started(now.settings.command, k + 1, f"was {k}")),),
         gain,
         f"{now.unless_unknown(basis)} {shown if fits else ''}".strip(),
         (
@@ -116,7 +116,7 @@ def fewer_workers(now: Situation) -> Proposal | None:
     failed = now.fact(TrialsProfile.fail_low_pct)
     rates = net_rates(now.capacity, present, k)
     return Proposal(
-        (Change("trials at once", present, k, started(now.settings.command, k, f"was up to {present}")),),
+        (Change(AT_ONCE, present, k, started(now.settings.command, k, f"was up to {present}")),),
         fewer_gain(now.capacity, present, k, lost),
         f"Most memory seen with {seen}. {share(100 * lost, exact=True)} of trial time failed. Failures of another kind "
         f"go on.{rates or BOUNDED}",

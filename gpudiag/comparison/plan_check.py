@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import scipy
 
 from gpudiag.advice._engine.plan import Plan, PlannedRemedy, holds
-from gpudiag.advice._engine.proposal import Change, Prediction, SuccessCheck
-from gpudiag.comparison.differences import changed, equal_values, logged_params, pollers_agree, requested_params
+from gpudiag.advice._engine.proposal import Prediction, SuccessCheck
+from gpudiag.comparison.changes_made import made_beside, not_made, was_set
+from gpudiag.comparison.differences import pollers_agree
 from gpudiag.comparison.quantity import SAME_WITHIN, Quantity
 from gpudiag.comparison.side import Side
 from gpudiag.comparison.time_series import mean_over_time
@@ -22,12 +23,12 @@ from gpudiag.measures._trials.proportions import CONFIDENCE
 from gpudiag.measures.memory import MemoryProfile
 from gpudiag.measures.trials import TrialState
 from gpudiag.measures.utilization import UtilizationProfile
-from gpudiag.plain_data import Scalar
 from gpudiag.statement import NOTHING, Statement
 
 CAME_TRUE, MISSED, CANNOT_TELL = "came true", "missed", "cannot tell"
 UNSEEN = "The experiment does not show this number."
 INVALID = "The comparison is invalid, so this cannot be laid to the plan."
+UNMOVED = "It is not told apart from the baseline, and no effect is within what was predicted: this shows nothing."
 PREDICTION, CHECK, GAIN = "prediction", "check", "gain"
 _PEAKS = (MemoryProfile.max_used_pct.key, MemoryProfile.headroom_mib.key)
 _COURSES = {UtilizationProfile.mean_pct.key: "util_pct"}
@@ -60,12 +61,17 @@ def check_plan(
     plan: Plan, baseline: Side, experiment: Side, found: Sequence[Quantity], invalid: bool
 ) -> tuple[Outcome, ...]:
     """Every prediction and check of every remedy in the plan's order, then the gain of all together."""
-    out = []
+    out, doubts, seen = [], [], []
+    beside = made_beside(plan, baseline, experiment)
     for remedy in plan.remedies:
-        undone = _undone(remedy, experiment)
-        out += [_prediction(remedy.id, p, baseline, experiment, invalid, undone) for p in remedy.predictions]
-        out += [_check(remedy.id, check, experiment, undone or (INVALID if invalid else "")) for check in remedy.verify]
-    return (*out, *_gain(plan, found, invalid))
+        doubt = not_made(remedy, baseline, experiment) or beside or (INVALID if invalid else "")
+        made = _is_seen(remedy, baseline, experiment)
+        out += [_prediction(remedy.id, one, baseline, experiment, doubt, made) for one in remedy.predictions]
+        out += [_check(remedy.id, check, experiment, doubt) for check in remedy.verify]
+        doubts.append(doubt)
+        seen += [made] if remedy.predictions else []
+    doubt = next(filter(None, doubts), INVALID if invalid else "")
+    return (*out, *_gain(plan, found, doubt, bool(seen) and all(seen)))
 
 
 def made_for(plan: Plan, baseline: Side) -> str:
@@ -89,19 +95,66 @@ def verdict_on(
         return CANNOT_TELL, "No interval was predicted."
     if measured is None or math.isnan(measured):
         return CANNOT_TELL, UNSEEN
-    first, last = -math.inf if low is None else low, math.inf if high is None else high
-    if first == last:
-        first, last = first - SAME_WITHIN * abs(first), last + SAME_WITHIN * abs(last)
-    slack = 1e-9 * max(abs(measured), 1.0)
-    if first - slack <= measured <= last + slack:
+    if _within(measured, low, high):
         return CAME_TRUE, "Within what was predicted."
-    reach = interval or (measured * (1 - SAME_WITHIN), measured * (1 + SAME_WITHIN))
+    first, last = _predicted(low, high)
+    reach = _reach(measured, interval)
     if max(reach) >= first and min(reach) <= last:
         return CANNOT_TELL, "Outside of what was predicted, but not by more than its uncertainty."
     return MISSED, f"{'Below' if measured < first else 'Above'} all that was predicted."
 
 
-def _prediction(remedy: str, one: Prediction, baseline: Side, experiment: Side, invalid: bool, undone: str) -> Outcome:
+def _predicted(low: float | None, high: float | None) -> tuple[float, float]:
+    """From where to where, a point with its tolerance."""
+    first, last = -math.inf if low is None else low, math.inf if high is None else high
+    if first == last:
+        return first - SAME_WITHIN * abs(first), last + SAME_WITHIN * abs(last)
+    return first, last
+
+
+def _within(value: float, low: float | None, high: float | None) -> bool:
+    first, last = _predicted(low, high)
+    slack = 1e-9 * max(abs(value), 1.0)
+    return first - slack <= value <= last + slack
+
+
+def _reach(value: float, interval: tuple[float, float] | None) -> tuple[float, float]:
+    """The interval of a value, or its tolerance."""
+    return interval or (value * (1 - SAME_WITHIN), value * (1 + SAME_WITHIN))
+
+
+def _shows_nothing(status: str, made: bool, before: float, low: float | None, high: float | None) -> bool:
+    """True where the status would rest on a number that did not move: no effect, ``before``, was predicted too."""
+    return (status == MISSED or (status == CAME_TRUE and not made)) and _within(before, low, high)
+
+
+def _unmoved(measure: Key, baseline: Side, experiment: Side) -> bool:
+    """True where both runs show the number and its intervals meet: it did not move, or not by enough to be told."""
+    (was, before), (value, after) = _measured(measure, baseline), _measured(measure, experiment)
+    if was is None or value is None:
+        return False
+    first, last = before or (was, was)
+    reach = _reach(value, after)
+    return max(reach) >= first and min(reach) <= last
+
+
+def _is_seen(remedy: PlannedRemedy, baseline: Side, experiment: Side) -> bool:
+    """True where a remedy is known to have been applied: a setting is what it proposes, or all of its criteria that the
+    baseline failed came to hold, each by more than its uncertainty.
+    """
+    if was_set(remedy, baseline, experiment):
+        return True
+    failed = [check for check in remedy.verify if holds(check, baseline.value(check.measure)) is False]
+    return bool(failed) and all(
+        holds(check, experiment.value(check.measure)) and not _unmoved(check.measure, baseline, experiment)
+        for check in failed
+    )
+
+
+def _prediction(remedy: str, one: Prediction, baseline: Side, experiment: Side, doubt: str, made: bool) -> Outcome:
+    """A number of the experiment against what was predicted. ``doubt`` says why nothing may be laid to the remedy, or
+    ''; ``made``: the remedy is known to have been applied.
+    """
     value, interval = _measured(one.measure, experiment)
     status, reason = verdict_on(value, interval, one.low, one.high)
     if one.low is None and one.high is None and one.note:
@@ -112,14 +165,13 @@ def _prediction(remedy: str, one: Prediction, baseline: Side, experiment: Side, 
         agree, why = (
             pollers_agree(baseline, experiment, same_length=False) if one.measure in _PEAKS else (True, NOTHING)
         )
-        for doubt in (
-            undone,
-            INVALID if invalid else "",
-            str(Statement("{why} Peaks are not comparable.", why=why)) if agree is False else "",
-        ):
-            if doubt:
-                status, reason = CANNOT_TELL, doubt
-                break
+        nothing = one.baseline is not None and _shows_nothing(status, made, one.baseline, one.low, one.high)
+        if doubt:
+            status, reason = CANNOT_TELL, doubt
+        elif agree is False:
+            status, reason = CANNOT_TELL, str(Statement("{why} Peaks are not comparable.", why=why))
+        elif nothing and _unmoved(one.measure, baseline, experiment):
+            status, reason = CANNOT_TELL, UNMOVED
     return Outcome(
         remedy,
         PREDICTION,
@@ -167,7 +219,7 @@ def _check(remedy: str, check: SuccessCheck, experiment: Side, doubt: str) -> Ou
     )
 
 
-def _gain(plan: Plan, found: Sequence[Quantity], invalid: bool) -> list[Outcome]:
+def _gain(plan: Plan, found: Sequence[Quantity], doubt: str, made: bool) -> list[Outcome]:
     """The gain of the plan as a whole against throughput: 'x' is the same work in 1/x of the time per item."""
     if plan.combined is None or plan.combined.unit != "x":
         return []
@@ -175,10 +227,13 @@ def _gain(plan: Plan, found: Sequence[Quantity], invalid: bool) -> list[Outcome]
     time = next((q for q in found if q.name == "time_per_item"), None)
     value = 1 / time.ratio if time is not None and time.ratio > 0 else None
     interval = (1 / time.high, 1 / time.low) if time is not None and time.low > 0 else None
-    if invalid or (time is not None and time.verdict == "invalid"):
-        status, reason = CANNOT_TELL, INVALID
+    if doubt or (time is not None and time.verdict == "invalid"):
+        status, reason = CANNOT_TELL, doubt or INVALID
     else:
         status, reason = verdict_on(value, interval, held.low, held.high)
+        unmoved = value is not None and min(_reach(value, interval)) <= 1 <= max(_reach(value, interval))
+        if unmoved and _shows_nothing(status, made, 1.0, held.low, held.high):
+            status, reason = CANNOT_TELL, UNMOVED
     return [
         Outcome(
             "all together",
@@ -235,23 +290,3 @@ def _median_interval(side: Side, state: str) -> tuple[float, float] | None:
     values = np.sort(side.items.loc[side.items["state"] == state, "duration_s"].dropna().to_numpy(float))
     k = int(scipy.stats.binom.ppf((1 - CONFIDENCE) / 2, len(values), 0.5)) if len(values) >= 6 else 0
     return (float(values[k - 1]), float(values[len(values) - k])) if k >= 1 else None
-
-
-def _undone(remedy: PlannedRemedy, experiment: Side) -> str:
-    """A sentence where the experiment shows that a change of the remedy was not made, else ''."""
-    info = experiment.run.info
-    held = info.settings.model_dump() | info.dataloader.model_dump() | requested_params(experiment)
-    held |= logged_params(experiment)
-    for change in remedy.changes:
-        value = _looked_up(held, change)
-        if value is None or equal_values(value, change.proposed):
-            continue
-        if change.present is not None and equal_values(value, change.present):
-            return f"The change was not made: {change.what} is still {value}."
-    return ""
-
-
-def _looked_up(held: Mapping[str, Scalar], change: Change) -> Scalar:
-    words = change.what.lower().split()
-    names = ("_".join(words), words[-1] if words else "")
-    return next((value for name in names if (value := changed(held, name)) is not None), None)

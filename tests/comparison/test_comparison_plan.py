@@ -124,6 +124,69 @@ def test_a_change_that_was_not_made_proves_nothing() -> None:
     assert any(o.reason == "The change was not made: DataLoader num_workers is still 2." for o in found.plan)
 
 
+def open_plan(*changes: Change, check: SuccessCheck | None = None) -> tuple[PlannedRemedy]:
+    """A remedy whose predictions begin at no effect, for the run "before" of ``checked``."""
+    use = "utilization.mean_pct"
+    before = float(np.median(A)) + 1e-6  # times are whole microseconds
+    predictions = (Prediction(use, 40.0, 39.0, 75.0, "%"), Prediction(MEDIAN, before, before / 2, before, "s"),
+                   Prediction("memory.max_used_pct", 16.3, 16.3, 16.3, "%"))  # fmt: skip
+    verify = (check or SuccessCheck(use, ">=", 45.0, "%"), SuccessCheck("trials.fail_pct", "<=", 20.0, "%"))
+    return (replace(plan().remedies[0], changes=changes, predictions=predictions, verify=verify),)
+
+
+def statuses(found: Comparison) -> dict[str, str]:
+    return {o.measure.split(".")[-1]: o.status for o in found.plan if o.kind != "check"}
+
+
+UNSEEN_CHANGE = Change("start of a trial", "imports and data", "neither", "")
+UNKNOWN = dict.fromkeys(("mean_pct", "median_s", "max_used_pct", "throughput"), "cannot tell")
+HELD = dict.fromkeys(UNKNOWN, "came true")
+OPEN_GAIN = PlannedGain(1.0, 2.0, "x")
+
+
+@pytest.mark.slow
+def test_where_nothing_moved_a_range_that_begins_at_no_effect_shows_nothing() -> None:
+    same = run("after", A[::-1], 40, 2)
+    found = checked(same, remedies=open_plan(UNSEEN_CHANGE), combined=OPEN_GAIN)
+    assert statuses(found) == UNKNOWN
+    assert {o.reason.partition(",")[0] for o in found.plan if o.kind != "check"} == {
+        "It is not told apart from the baseline"
+    }
+    assert [o.status for o in found.plan if o.kind == "check"] == ["missed", "came true"]  # of the experiment alone
+    part = statuses(checked(run("after", 0.7 * A, 40, 2), remedies=open_plan(UNSEEN_CHANGE), combined=OPEN_GAIN))
+    assert part == UNKNOWN | {"median_s": "came true", "throughput": "came true"}
+
+
+@pytest.mark.slow
+def test_what_moved_shows_that_the_change_was_made() -> None:
+    faster = run("after", 0.7 * A, 60, 2)
+    assert statuses(checked(faster, remedies=open_plan(UNSEEN_CHANGE), combined=OPEN_GAIN)) == HELD
+    both_needed = open_plan(UNSEEN_CHANGE, check=SuccessCheck("utilization.mean_pct", ">=", 65.0, "%"))
+    assert statuses(checked(faster, remedies=both_needed, combined=OPEN_GAIN))["max_used_pct"] == "cannot tell"
+
+
+@pytest.mark.slow
+def test_a_setting_that_is_as_proposed_makes_no_effect_a_result() -> None:
+    set_ = open_plan(Change("num_workers", None, 8, ""))
+    assert statuses(checked(run("after", A[::-1], 40, 8), remedies=set_, combined=OPEN_GAIN)) == HELD
+
+
+@pytest.mark.slow
+def test_what_changed_beside_the_plan_or_not_at_all_is_not_laid_to_it() -> None:
+    def reason(experiment: Run, change: Change) -> str:
+        found = checked(experiment, remedies=open_plan(change), combined=OPEN_GAIN)
+        assert {o.status for o in found.plan} == {"cannot tell"}
+        (said,) = {o.reason for o in found.plan}
+        return said
+
+    beside = "No remedy of the plan changes num_workers, and it went from 2 to 8."
+    assert reason(run("after", 0.7 * A, 60, 8), UNSEEN_CHANGE) == beside
+    at_once = Change("trials at once", 1, 2, "")
+    assert reason(run("after", 0.7 * A, 60, 2), at_once) == "The change was not made: trials at once is still 1."
+    unstated = Change("num_workers", None, 8, "")
+    assert reason(run("after", 0.7 * A, 60, 2), unstated) == "The change was not made: num_workers is still 2."
+
+
 @pytest.mark.slow
 def test_an_invalid_comparison_tells_nothing_about_predictions() -> None:
     before = run("before", A, 40, 2)

@@ -24,6 +24,10 @@ def keeps_processes(run: Run) -> bool:
     return bool(seen.loc[outlive, "size"].sum() > MOST * seen["size"].sum())
 
 
+AT_ONCE = "trials at once"
+"""What a change is called that starts another number of workers."""
+
+
 def started(command: str | None, k: int, note: str) -> str:
     """Shell lines that start k workers: by the command's own option where it has one for their number."""
     command = command or "python train.py"

@@ -1,0 +1,73 @@
+"""Whether the changes of a plan were made, as far as two runs show it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from gpudiag.advice._engine.plan import Plan, PlannedRemedy
+from gpudiag.advice._engine.processes import AT_ONCE
+from gpudiag.advice._engine.proposal import Change
+from gpudiag.comparison.differences import changed, equal_values, logged_params, requested_params
+from gpudiag.comparison.side import Side
+from gpudiag.plain_data import Scalar
+
+
+def not_made(remedy: PlannedRemedy, baseline: Side, experiment: Side) -> str:
+    """A sentence where the experiment shows that a change of the remedy was not made, else ''."""
+    before, after = _set(baseline), _set(experiment)
+    for change in remedy.changes:
+        value = _looked_up(after, change)
+        if value is None or equal_values(value, change.proposed):
+            continue
+        if any(was is not None and equal_values(value, was) for was in (change.present, _looked_up(before, change))):
+            return f"The change was not made: {change.what} is still {value}."
+    return ""
+
+
+def was_set(remedy: PlannedRemedy, baseline: Side, experiment: Side) -> bool:
+    """True where a setting that the remedy names became what it proposes."""
+    before, after = _set(baseline), _set(experiment)
+    return any(
+        equal_values(_looked_up(after, change), change.proposed)
+        and not equal_values(_looked_up(before, change), change.proposed)
+        for change in remedy.changes
+    )
+
+
+def made_beside(plan: Plan, baseline: Side, experiment: Side) -> str:
+    """A sentence where the number at once or the loader changed and no remedy of the plan names that, else ''.
+
+    Settings in words (a sampler, a command) may be how a change of the plan was made, so they tell nothing.
+    """
+    named = {
+        word
+        for remedy in plan.remedies
+        for change in remedy.changes
+        for word in (*_names(change), *re.findall(r"\w+", change.code))
+    }
+    before, after = (
+        {"parallel": side.run.info.settings.parallel} | side.run.info.dataloader.model_dump()
+        for side in (baseline, experiment)
+    )
+    for name, value in after.items():
+        was = before[name]
+        if name not in named and was is not None and value is not None and was != value:
+            return f"No remedy of the plan changes {name}, and it went from {was} to {value}."
+    return ""
+
+
+def _set(side: Side) -> Mapping[str, Scalar]:
+    """Settings and parameters of a run by name; what the trials logged counts before what was asked for."""
+    info = side.run.info
+    return info.settings.model_dump() | info.dataloader.model_dump() | requested_params(side) | logged_params(side)
+
+
+def _names(change: Change) -> tuple[str, ...]:
+    """The names under which a run may hold what is changed."""
+    words = change.what.lower().split()
+    return ("parallel",) if change.what == AT_ONCE else ("_".join(words), words[-1] if words else "")
+
+
+def _looked_up(held: Mapping[str, Scalar], change: Change) -> Scalar:
+    return next((value for name in _names(change) if (value := changed(held, name)) is not None), None)
