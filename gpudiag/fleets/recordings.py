@@ -50,20 +50,20 @@ def sought(rows: Iterable[RunRow]) -> Sought:
 
 
 def recordings_of(run: Run) -> tuple[Recording, ...]:
-    """A recording a GPU with utilization."""
+    """A recording a GPU: of its samples with utilization, where it has any."""
     import pandas as pd
 
-    if run.gpu.empty or "util_pct" not in run.gpu:
-        return ()
     uuids = _uuids(run)
     out = []
-    for gpu, mine in run.gpu.dropna(subset=["util_pct"]).groupby("gpu", sort=True, observed=True):
-        times = mine["time"].sort_values()
-        uuid = uuids.get(str(gpu), "")
-        order = times.index
-        times_us = (times.dt.tz_convert("UTC") - pd.Timestamp(_EPOCH)) // pd.Timedelta(microseconds=1)
-        util = mine.loc[order, "util_pct"]
-        parts = () if uuid else tuple(digest for _, digest in parts_of(times_us.to_numpy(), util.to_numpy(float)))
+    for gpu, samples in run.gpu.groupby("gpu", sort=True, observed=True):
+        known = samples.dropna(subset=["util_pct"]) if "util_pct" in samples else samples[:0]
+        mine = (known if len(known) else samples).sort_values("time")
+        uuid, times = uuids.get(str(gpu), ""), mine["time"]
+        digests: Iterable[tuple[int, str]] = ()
+        if len(known) and not uuid:
+            times_us = (times.dt.tz_convert("UTC") - pd.Timestamp(_EPOCH)) // pd.Timedelta(microseconds=1)
+            digests = parts_of(times_us.to_numpy(), mine["util_pct"].to_numpy(float))
+        parts = tuple(digest for _, digest in digests)
         out.append(Recording(uuid, times.iloc[0].isoformat(), times.iloc[-1].isoformat(), parts))
     return tuple(out)
 

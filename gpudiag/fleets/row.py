@@ -13,9 +13,11 @@ from gpudiag.fleets.found import FoundRun, as_text
 from gpudiag.fleets.gpu_slots import n_slots
 from gpudiag.fleets.prices import costliest, failed_trials, priced
 from gpudiag.fleets.recordings import recordings_of
+from gpudiag.measures._time.gpu_samples import known_gpus
 from gpudiag.measures.costs import CostsProfile
 from gpudiag.measures.ledger import LedgerProfile
 from gpudiag.measures.power import PowerProfile
+from gpudiag.measures.sampling import cells
 from gpudiag.measures.trials import TrialsProfile, TrialState
 from gpudiag.measures.utilization import UtilizationProfile
 from gpudiag.plain_data import plain_object
@@ -24,7 +26,7 @@ from gpudiag.report.document import Document
 from gpudiag.report.fleet.document import CELLS, OF_OUTCOME, Cause, FailedTrials, Recording, RunRow
 from gpudiag.report.format import quantity, safe
 from gpudiag.report.format import share as percent
-from gpudiag.units import FIRST_YEAR
+from gpudiag.units import FIRST_YEAR, SECOND_US
 
 COMMIT = "user_attrs.git_commit"
 """Where trials state the commit: W&B's metadata, and whoever sets this attribute in Optuna."""
@@ -50,14 +52,14 @@ def row_of(found: FoundRun, diagnosis: Diagnosis) -> RunRow:
     document, run = diagnosis.document, diagnosis.run
     entry, head = document.run, document.headline
     values = document.values
-    seconds = document.ledger.seconds() if document.ledger else {}
     outcomes = {row.outcome: row.gpu_s for row in document.costs.outcomes} if document.costs else {}
     trials, costs = values(TrialsProfile), values(CostsProfile)
     within, over = values(LedgerProfile).get(LedgerProfile.mean_util_pct), values(UtilizationProfile)
     causes = priced(diagnosis)
     top = costliest(causes)
+    held_s, seconds = _gpu_time(diagnosis, costs.get(CostsProfile.total_gpu_h))
     gpu_s: dict[str, Any] = {name: outcomes.get(outcome) for outcome, name in OF_OUTCOME.items()}
-    gpu_s |= {f"{cell}_gpu_s": seconds.get(cell, 0.0) if document.ledger else None for cell in CELLS}
+    gpu_s |= {f"{cell}_gpu_s": None if held_s is None else seconds.get(cell, 0.0) for cell in CELLS}
     logs = [one for one in document.inputs if one.kind == "artifacts"]
     return RunRow(
         run=found.name,
@@ -73,14 +75,14 @@ def row_of(found: FoundRun, diagnosis: Diagnosis) -> RunRow:
         n_gpus=n_slots(run),
         start=_dated(entry.start) or _first([_dated(one.start) for one in logs]),
         end=_dated(entry.end) or _last([_dated(one.end) for one in logs]),
-        gpu_s=document.ledger.total_gpu_s if document.ledger else None,
+        gpu_s=held_s,
         util_pct=over.get(UtilizationProfile.mean_pct) if within is None else within,
         n_trials=trials.get(TrialsProfile.n),
         n_completed=trials.get(TrialState.n.at("COMPLETE")),
         n_pruned=trials.get(TrialState.n.at("PRUNED")),
         n_failed=trials.get(TrialState.n.at("FAIL")),
         energy_kwh=values(PowerProfile).get(PowerProfile.energy_kwh),
-        **_cost(diagnosis, costs.get(CostsProfile.cost)),
+        **_cost(diagnosis, costs.get(CostsProfile.cost), held_s),
         level=head.level,
         use=head.use,
         headline=head.sentences[0],
@@ -95,14 +97,31 @@ def row_of(found: FoundRun, diagnosis: Diagnosis) -> RunRow:
     )
 
 
-def _cost(diagnosis: Diagnosis, cost: float | None) -> dict[str, Any]:
-    """What the run cost; where it has no trials whose time is known, the ledger's GPU time at the stated price."""
-    ledger, settings = diagnosis.document.ledger, diagnosis.run.info.settings
+def _gpu_time(diagnosis: Diagnosis, costs_gpu_h: float | None) -> tuple[float | None, Mapping[str, float]]:
+    """GPU time of the run in all and by category. Without utilization (MIG) there is no ledger, and all time is
+    unobserved: that of the trials, ``costs_gpu_h``, else from the first to the last sample of any GPU, as in a ledger.
+    """
+    ledger, run = diagnosis.document.ledger, diagnosis.run
+    if ledger is not None:
+        return ledger.total_gpu_s, ledger.seconds()
+    if run.gpu.empty:
+        return None, {}
+    if costs_gpu_h is not None and costs_gpu_h > 0:
+        held_s = 3600 * costs_gpu_h
+    else:
+        seen = cells(run)
+        held_s = len(known_gpus(run)) * float(seen["end_us"].max() - seen["start_us"].min()) / SECOND_US
+    return (held_s, {"unobserved": held_s}) if held_s > 0 else (None, {})
+
+
+def _cost(diagnosis: Diagnosis, cost: float | None, gpu_s: float | None) -> dict[str, Any]:
+    """What the run cost; where it has no trials whose time is known, its GPU time at the stated price."""
+    settings = diagnosis.run.info.settings
     price, currency = settings.price_per_gpu_h, settings.currency
     if price is None:
         return {"cost": None, "currency": currency}
-    if cost is None and ledger is not None:
-        cost = ledger.total_gpu_s / 3600 * price
+    if cost is None and gpu_s is not None:
+        cost = gpu_s / 3600 * price
     return {"cost": cost, "currency": currency, "price_per_gpu_h": price}
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 
+import pandas as pd
 import pytest
 from commandline import called
 from test_counted import logged
@@ -30,6 +32,35 @@ def test_each_run_costs_its_own_price_or_that_of_the_fleet(tmp_path: Path) -> No
     assert read_fleet(tmp_path / "out").total.cost == table.total.cost
     again = fleet(tmp_path / "runs", tmp_path / "out", jobs=2, timezone="UTC")
     assert again.total.cost == pytest.approx({"USD": 3 * hours["r0"]})
+
+
+def split(path: Path, uuids: list[str], start: str, n: int, period_s: int) -> Path:
+    """nvidia-smi of boards in MIG mode: no utilization, but memory and power."""
+    times = pd.date_range(start, periods=n, freq=f"{period_s}s").strftime("%Y/%m/%d %H:%M:%S.000")
+    named = [f"{gpu}, {uuid}" for gpu, uuid in enumerate(uuids)]
+    rows = [f"{time}, {gpu}, NVIDIA H100 80GB HBM3, [N/A], 20000 MiB, 300.00 W" for time in times for gpu in named]
+    path.parent.mkdir(parents=True)
+    head = "timestamp, index, uuid, name, utilization.gpu [%], memory.used [MiB], power.draw [W]"
+    path.write_text("\n".join([head, *rows]) + "\n", encoding="utf-8")
+    return path
+
+
+@pytest.mark.slow
+def test_boards_without_utilization_hold_gpu_time_that_costs_and_counts_once(tmp_path: Path) -> None:
+    uuids = [f"GPU-{k}1111111-2222-3333-4444-555555555555" for k in range(3)]
+    split(tmp_path / "runs" / "two" / "gpu.csv", uuids[:2], "2026-03-02 10:00:00", 720, 5)
+    split(tmp_path / "runs" / "one" / "gpu.csv", uuids[2:], "2026-03-02 10:00:00", 360, 10)
+    split(tmp_path / "runs" / "copy" / "gpu.csv", uuids[2:], "2026-03-02 10:00:05", 350, 10)
+    (tmp_path / "runs" / "one" / "run.toml").write_text("[settings]\nprice_per_gpu_h = 5.0\n", encoding="utf-8")
+    table = fleet(tmp_path / "runs", tmp_path / "out", jobs=2, timezone="UTC", price_per_gpu_h=4.0)
+    assert {one.run: one.gpu_s for one in table.rows if one.gpu_s and one.status == "diagnosed"} == {
+        "one": 3600.0, "two": 7200.0
+    }  # fmt: skip
+    assert next(one for one in table.rows if one.run == "copy").status == "counted already"
+    assert table.total.cells["unobserved"] == table.total.gpu_s == 10800.0
+    assert table.total.cost == pytest.approx({"USD": 13.0}) and math.isnan(table.total.util_pct)
+    text = table.to_markdown()
+    assert "2 runs held GPUs for 3 GPU-h." in text and "idle" not in text.partition("Who used the GPUs")[0]
 
 
 def test_what_a_cause_lost_is_money_by_currency() -> None:

@@ -95,7 +95,7 @@ class RunRow:
     tail_only_gpu_s: float | None = field(default=None, metadata=meaning("end of trials"))
     idle_no_trial_gpu_s: float | None = field(default=None, metadata=meaning("idle without a trial"))
     foreign_gpu_s: float | None = field(default=None, metadata=meaning("busy without a trial"))
-    unobserved_gpu_s: float | None = field(default=None, metadata=meaning("no telemetry"))
+    unobserved_gpu_s: float | None = field(default=None, metadata=meaning("no telemetry, or none of utilization"))
     left_out_gpu_h: float | None = field(
         default=None, metadata=meaning("GPU time that counts nowhere: beside a recording that shares a part of it")
     )

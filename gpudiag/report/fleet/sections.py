@@ -44,6 +44,7 @@ MOST_ALIKE = 3
 """Of the worst runs, those that stand open."""
 IDLE_ALONE = ("idle", "less than 10 % utilization")
 """Of a fleet without trials: nobody knows what an idle GPU waits for."""
+UNOBSERVED = ("unobserved", "no telemetry, or none of utilization (MIG)")
 LOST_MEANS = "Lost at least: a run's loss counts for its costliest finding alone, since findings overlap"
 TOUCHED_MEANS = (
     "Only touched: all GPU time of these trials or runs, where the cost is unknown. It overlaps and is "
@@ -62,7 +63,7 @@ def ledger(document: FleetDocument) -> list[Block]:
     total = document.total
     if not total.gpu_s:
         return [Note("No run recorded its GPUs, so nothing can be said about their time.", "unknown")]
-    named = CELLS if total.n_trials else {**CELLS, "idle_no_trial": IDLE_ALONE}
+    named = {**CELLS, "unobserved": UNOBSERVED} | ({} if total.n_trials else {"idle_no_trial": IDLE_ALONE})
     rows: list[tuple[TableCell, ...]] = [
         (
             name,
@@ -166,7 +167,7 @@ def _totals(held: Iterable[Total], by: str, most: int = MOST_GROUPS) -> TableBlo
             *([Number(count(one.n_without_telemetry))] if unseen else []),
             Number(quantity(one.gpu_s / 3600, "GPU-h") if one.gpu_s else UNKNOWN),
             Number(share(one.util_pct)),
-            Number(share(100 * one.idle_gpu_s / one.gpu_s) if one.gpu_s else UNKNOWN),
+            Number(share(100 * one.idle_gpu_s / one.gpu_s) if one.observed_gpu_s else UNKNOWN),
             *([Number(quantity(one.failed_gpu_s / 3600, "GPU-h") if one.failed_gpu_s else UNKNOWN)] if failed else []),
             *([Number(quantity(one.recoverable_gpu_h, "GPU-h") if one.recoverable_gpu_h else UNKNOWN)] if lost else []),
             *([Number(quantity(one.energy_kwh, "kWh") if one.energy_kwh else UNKNOWN)] if energy else []),

@@ -100,8 +100,8 @@ def _where(total: Total) -> str:
         (total.idle_gpu_s, "idle"),
         (total.cells["unobserved"], "not observed"),
     ]
-    shares = [(100 * seconds / total.gpu_s, what) for seconds, what in parts]
-    named = [f"{share(pct)} was {what}" for pct, what in shares if pct >= WORTH_SAYING_PCT or what == "idle"]
+    shares, seen = [(100 * seconds / total.gpu_s, what) for seconds, what in parts], total.observed_gpu_s
+    named = [f"{share(pct)} was {what}" for pct, what in shares if pct >= WORTH_SAYING_PCT or (what == "idle" and seen)]
     return f"Of the GPU time, {listed(named)}."
 
 
