@@ -17,8 +17,6 @@ GROUPS: dict[str, Callable[[RunRow], str]] = {
     "week": lambda row: week_of(row.start),
     "month": lambda row: (row.start or "")[:7],
 }
-TIMED = ("week", "month")
-"""Those that stand in the order of time."""
 
 
 def grouped(rows: Iterable[RunRow], group: str) -> dict[str, list[RunRow]]:

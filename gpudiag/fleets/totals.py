@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 
-from gpudiag.fleets.groups import TIMED, grouped
-from gpudiag.report.fleet.document import CELLS, RUNS, RunRow, Total
+from gpudiag.fleets.groups import grouped
+from gpudiag.report.fleet.document import CELLS, RUNS, TIMED, RunRow, Total
 
 
 def totals_by(rows: Iterable[RunRow], group: str) -> list[Total]:

@@ -411,3 +411,19 @@ def test_markdown_names_the_runs_that_failed_and_why_as_many_as_one_reads() -> N
     failed = [RunRow(f"bad{k:02d}", "/x", "not diagnosed", reason=f"is empty {k}") for k in range(14)]
     text = FleetTable.of([row("a", seconds={"busy": 3600.0}), *failed]).to_markdown()
     assert "bad00" in text and "is empty 9" in text and "bad12" not in text
+
+
+def test_a_run_counts_in_the_month_it_began_in_and_the_table_says_so() -> None:
+    long = row("a", seconds={"busy": 3600.0 * 1440}, start="2026-05-28T00:00:00+00:00", end="2026-07-27T00:00:00+00:00")
+    text = FleetTable.of([long]).divided_by("month").to_markdown()
+    assert "| Month of start |" in text and "| 2026-05 | 1 | 1,440 GPU-h |" in text
+    assert "The whole time of a run counts in the month in which it began." in text
+    assert "of start" not in FleetTable.of([long]).divided_by("user").to_markdown()
+
+
+def test_models_of_a_run_with_several_are_named_once() -> None:
+    held = [
+        row("a", seconds={"busy": 60.0}, gpu_model="H100"),
+        row("b", seconds={"busy": 60.0}, gpu_model="A100, H100"),
+    ]
+    assert "GPU models: A100 and H100" in FleetTable.of(held).to_markdown()

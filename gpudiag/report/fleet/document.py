@@ -26,6 +26,8 @@ RUNS: tuple[RowStatus, ...] = ("diagnosed", "accounted")
 """Rows that count as a run."""
 OF_RUNS: tuple[RowStatus, ...] = (*RUNS, "continued")
 """Rows with GPU time of a run."""
+TIMED = ("week", "month")
+"""What a fleet is divided by in the order of time: a run belongs where it began."""
 SHORT = 0.01
 """Weeks and days with less than this share of the median one's observed time, as where half a sampling period lies
 before midnight, are no point of a course."""

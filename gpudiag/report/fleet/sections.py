@@ -17,7 +17,17 @@ from gpudiag.report._render.blocks import (
 from gpudiag.report._sections.ledger import CELLS
 from gpudiag.report.fleet.changes import changes_section
 from gpudiag.report.fleet.cluster import cluster
-from gpudiag.report.fleet.document import OF_RUNS, RUNS, CauseTotal, FleetDocument, RunRow, Total, no_run, short_weeks
+from gpudiag.report.fleet.document import (
+    OF_RUNS,
+    RUNS,
+    TIMED,
+    CauseTotal,
+    FleetDocument,
+    RunRow,
+    Total,
+    no_run,
+    short_weeks,
+)
 from gpudiag.report.fleet.headline import report_command
 from gpudiag.report.fleet.top import masthead, verdict
 from gpudiag.report.format import (
@@ -178,8 +188,10 @@ def _totals(held: Iterable[Total], by: str, most: int = MOST_GROUPS) -> TableBlo
     caption = _more(len(rows), most)
     if money_known and any(one.n_priced < one.n_runs - one.n_without_telemetry for one in held):
         caption = f"Cost is that of the runs with a price: price_per_gpu_h in run.toml, or --price. {caption}".strip()
+    if by in TIMED:
+        caption = f"The whole time of a run counts in the {by} in which it began. {caption}".strip()
     columns = (
-        by[0].upper() + by[1:],
+        f"{by[0].upper()}{by[1:]}{' of start' if by in TIMED else ''}",
         "Runs",
         *(["Without GPU time"] if unseen else []),
         "GPU time",

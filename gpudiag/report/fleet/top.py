@@ -34,7 +34,10 @@ def masthead(document: FleetDocument) -> list[Block]:
         if kind == "host" and document.cluster is not None:
             facts.append(("Hosts with telemetry" if document.checked else words, count(document.cluster.n_hosts)))
             continue
-        names = sorted({getattr(row, kind) for row in rows} - {""})
+        of_runs = (getattr(row, kind) for row in rows)
+        if kind == "gpu_model":  # a run may have several
+            of_runs = (name for held in of_runs for name in held.split(", "))
+        names = sorted(set(of_runs) - {""})
         if names:
             facts.append((words, listed(names) if len(names) <= MOST_NAMED else count(len(names))))
     return [Masthead(document.name, tuple(facts))]
