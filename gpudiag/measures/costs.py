@@ -120,7 +120,7 @@ class CostsProfile(Profile, topic="costs"):
     trial_gpu_h: Fact[float] = fact("GPU time with a trial; NaN where nobody knows on which GPUs trials ran")
     to_best_gpu_h: Fact[float] = fact(
         "GPU time of the trials that had ended when the best value was reached; NaN with several studies, and where "
-        "no value was better than the first",
+        "all values are equal",
         label="GPU time to the best value",
     )
     after_best_gpu_h: Fact[float] = fact(
@@ -177,7 +177,7 @@ def measure_costs(run: Run) -> CostsProfile:
     waited_s, with_trial_s = float(by_cell[STARTUP]), float(by_cell[STARTUP:].sum()) if time.joined else 0.0
     counted = trials.assign(gpu_s=np.nan if expected is None else expected["gpu_s"])
     progress = _progress(run, counted, time.trials)
-    one = progress["study"].nunique() == 1 and len(progress) > 1
+    one = progress["study"].nunique() == 1 and run.trials.loc[run.trials["state"] == "COMPLETE", "value"].nunique() > 1
     to_best_h = float(progress["gpu_h"].iloc[-1]) if one else float("nan")
     searched_s = float(counted.loc[trials["study"].isin(progress["study"]), "gpu_s"].sum(skipna=False))
     return CostsProfile(

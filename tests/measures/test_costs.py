@@ -156,6 +156,12 @@ def test_progress_counts_the_best_of_complete_trials_in_order_of_their_end() -> 
     assert (p.progress["gpu_h"] * 3600).tolist() == pytest.approx([10, 40])
     assert p.progress["at"].tolist() == list(at([10, 40]))
     assert (3600 * p.to_best_gpu_h, 3600 * p.after_best_gpu_h) == pytest.approx((40, 10))
+    lowest = measure_costs(run(gpu=gpu(range(60), util_pct=60.0), trials=table.assign(value=[0.1, 9.9, 0.2, 0.7, NAN]),
+                               studies=study("MINIMIZE")))  # fmt: skip
+    assert (3600 * lowest.to_best_gpu_h, 3600 * lowest.after_best_gpu_h) == pytest.approx((10, 40))
+    same = table.assign(value=[0.1, 9.9, 0.1, 0.1, NAN])
+    same = measure_costs(run(gpu=gpu(range(60), util_pct=60.0), trials=same, studies=study("MINIMIZE")))
+    assert np.isnan(same.to_best_gpu_h) and np.isnan(same.after_best_gpu_h)
     front = measure_costs(run(trials=table, studies=study("MINIMIZE,MINIMIZE")))
     assert front.progress.empty and np.isnan(front.to_best_gpu_h)
 
