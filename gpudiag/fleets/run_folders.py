@@ -6,7 +6,8 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
-from gpudiag.report.batch import is_ours, is_run
+from gpudiag.manifest import MANIFEST
+from gpudiag.report.batch import data_in, is_ours, is_run
 
 LEFT_ALONE = ("__pycache__", "node_modules")
 
@@ -24,8 +25,8 @@ def _is_file(path: Path) -> bool:
 
 
 def run_folders(folder: Path, leave_out: Path | None, others: list[Path]) -> Iterator[Path]:
-    """Folders down to the first that is a run; ``others`` gets those with files that are none. A link to a folder is
-    followed only if it leads out of the tree.
+    """Folders down to the first that is a run; ``others`` gets those with files that are none, and data beside folders
+    with a run.toml each. A link to a folder is followed only if it leads out of the tree.
     """
     met: set[str] = set()
     pending = [folder]
@@ -40,12 +41,22 @@ def run_folders(folder: Path, leave_out: Path | None, others: list[Path]) -> Ite
         except OSError:
             yield here  # a run that nobody can read: reading it says why
             continue
-        if _is_run(here):
+        several = _holds_runs(here, inside)
+        if not several and _is_run(here):
             yield here
         else:
-            if _holds_files(inside):
+            if several:
+                others += data_in(here)
+            elif _holds_files(inside):
                 others.append(here)
             pending += [one for one in reversed(inside) if not _is_hidden(one) and _may_be_entered(one)]
+
+
+def _holds_runs(folder: Path, inside: list[Path]) -> bool:
+    """Whether folders in it have a run.toml and it has none: then it is no run, whatever lies beside them."""
+    if _is_file(folder / MANIFEST):
+        return False
+    return any(_is_file(one / MANIFEST) for one in inside if not _is_hidden(one))
 
 
 def _is_hidden(path: Path) -> bool:

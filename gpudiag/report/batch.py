@@ -88,8 +88,13 @@ def is_ours(path: Path) -> bool:
 
 def is_run(folder: Path) -> bool:
     """Whether it has a run.toml, or data directly in it, or is such as a reader takes whole. Raises OSError."""
+    return (folder / MANIFEST).is_file() or any(True for _ in data_in(folder))
+
+
+def data_in(folder: Path) -> Iterator[Path]:
+    """The folder itself where a reader takes it whole, and the files directly in it that one reads. Raises OSError."""
     files = [path for path in sorted(folder.iterdir()) if path.is_file() and not path.name.startswith(".")]
-    return (folder / MANIFEST).is_file() or any(map(_recognised, [folder, *files]))
+    return (path for path in [folder, *files] if _recognised(path))
 
 
 def _recognised(path: Path) -> bool:

@@ -238,7 +238,7 @@ def test_folders_without_a_run_are_in_the_report_also_later(tree: Path, tmp_path
     table = fleet(tmp_path / "runs", tmp_path / "out")
     assert table.unread == read_fleet(tmp_path / "out").unread == ("a", "b", "c", "d")
     text = read_fleet(tmp_path / "out").to_markdown()
-    assert "4 folders hold files that gpudiag does not read: a, b, c ..." in text
+    assert "4 places hold files that belong to no run: a, b, c ..." in text
     assert "fleet.html" in text and "report.html" not in text
     assert table.anonymous().unread[0] == "folder 1"
 

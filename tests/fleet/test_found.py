@@ -41,6 +41,21 @@ def test_folders_with_files_and_no_run_are_named_unless_runs_lie_below(tree: Pat
     assert runs_below([tree]).unread == ("notes",)
 
 
+def test_data_beside_folders_with_a_run_toml_each_is_named_and_makes_no_run_of_them(tree: Path) -> None:
+    for name in ("one", "two"):
+        (tree / "alpha" / name / "run.toml").touch()
+    shutil.copy(tree / "alpha" / "one" / "gpu.csv", tree / "alpha" / "stray.csv")
+    (tree / "alpha" / "README").write_text("runs lie below", encoding="utf-8")
+    found = runs_below([tree])
+    assert [run.name for run in found.runs] == ["alpha/one", "alpha/two", "beta/host=n7/three"]
+    assert found.unread == ("alpha/stray.csv", "notes")
+
+
+def test_data_above_folders_of_data_are_one_run_with_them(tree: Path) -> None:
+    shutil.copy(tree / "alpha" / "one" / "gpu.csv", tree / "alpha" / "hosts.csv")
+    assert [run.name for run in runs_below([tree]).runs] == ["alpha", "beta/host=n7/three"]
+
+
 def test_a_run_that_is_met_twice_is_found_once(tree: Path) -> None:
     (tree / "again").symlink_to(tree / "alpha")
     (tree / "alpha" / "loop").symlink_to(tree)

@@ -337,11 +337,11 @@ def _twice(document: FleetDocument) -> list[Block]:
     )
 
 
-def passed_over(folders: Sequence[str]) -> str:
-    """Which folders hold nothing that is read, the first three by name."""
-    named = ", ".join(safe(one) for one in folders[:3]) + (" ..." if len(folders) > 3 else "")
-    verb = "holds" if len(folders) == 1 else "hold"
-    return f"{plural(len(folders), 'folder')} {verb} files that gpudiag does not read: {named}"
+def passed_over(places: Sequence[str]) -> str:
+    """Which folders and files belong to no run, the first three by name."""
+    named = ", ".join(safe(one) for one in places[:3]) + (" ..." if len(places) > 3 else "")
+    verb = "holds" if len(places) == 1 else "hold"
+    return f"{plural(len(places), 'place')} {verb} files that belong to no run: {named}"
 
 
 SECTIONS: dict[str, Callable[[FleetDocument], list[Block]]] = {
