@@ -12,8 +12,10 @@ import scipy
 from gpudiag.errors import NotMeasurable
 from gpudiag.facts import Column, Fact, Row, Rows, column, fact, table_of
 from gpudiag.measures._gpu.boards import gpu_boards
-from gpudiag.measures._time.microseconds import SECOND_US
+from gpudiag.measures._time.microseconds import SECOND_US, microseconds
+from gpudiag.measures._time.trial_intervals import intervals_of
 from gpudiag.measures._trials.abandoned import find_open_trials
+from gpudiag.measures._trials.memory_falls import falls_at_ends
 from gpudiag.measures.base import Profile, need_gpu
 from gpudiag.measures.sampling import RECORD_LONGER, by_gpu, cells, coverage_pct, expected_window, trials_window
 from gpudiag.run import Run
@@ -25,6 +27,9 @@ MIN_AFTER = 2
 JUMP = 3.0
 """A step of this many median steps leads to another level."""
 GROWS = 0.01
+LONG = 0.25
+"""A trial that takes this share of the time or more may itself be what grows."""
+LOADED = 0.9
 MOST_ALIKE = 0.95
 """Correlation of neighbours beyond which twenty blocks say nothing more."""
 
@@ -33,7 +38,8 @@ class GpuLeak(Row):
     """A GPU, of memory in use in the middle 90 % of the samples with trials (of all without); NaN with too few."""
 
     slope_pct_h: Column[float] = column(
-        "Theil-Sen slope, per cent of the total per hour, of the minima of 20 blocks of samples",
+        "Theil-Sen slope, per cent of the total per hour, of the minima of 20 blocks of samples, without what trials "
+        "free at their end",
         label="growth of the floor",
     )
     p_rise: Column[float] = column(
@@ -58,6 +64,7 @@ class LeakProfile(Profile, topic="leak"):
 
     per_gpu: Rows = table_of(GpuLeak)
     n_open: Fact[int] = fact("trials without an end")
+    freed_pct: Fact[float] = fact("COMPLETE and PRUNED trials at whose end memory fell by 300 MiB or more")
     ended: Fact[bool] = fact("the record goes on after the last trial")
     coverage_pct: Fact[float] = fact("observed part of the run, the least of all GPUs")
 
@@ -72,14 +79,53 @@ def measure_leak(run: Run) -> LeakProfile:
     totals = gpu_boards(run)["total_mib"]
     alive = find_open_trials(run) if len(run.trials) else None
     n_open = 0 if alive is None else int((~alive["abandoned"].astype(bool)).sum())
+    low, high = window or (0, 0)
+    lived = intervals_of(run)
+    lived = lived[lived["known"] & (window is not None)]
+    freed = np.zeros(len(lived), bool)
+    well = (lived["state"].isin(("COMPLETE", "PRUNED")) & (lived["end"] <= samples["time"].max())).to_numpy()
     rows = {}
     for gpu, part in by_gpu(samples):
         time, used = part["time"].to_numpy("datetime64[us]").astype(np.int64), part["mem_used_mib"].to_numpy(float)
         total = float(totals.get(gpu, math.nan))
-        rows[gpu] = _growth(time, used, total, window) | _remains(time, used, part["weight_s"].to_numpy(), window)
+        held, whose = _held_by_trials(time, used, lived, LONG * (high - low))
+        freed[whose] = True
+        floor = np.where(used - held < used.min(), used, used - held)  # less than ever: a trial had not yet loaded
+        rows[gpu] = _growth(time, floor, total, window) | _remains(time, used, part["weight_s"].to_numpy(), window)
     per_gpu = pd.DataFrame.from_dict(rows, orient="index").rename_axis("gpu")
     coverage = coverage_pct(samples, expected_window(run, samples))
-    return LeakProfile(per_gpu, n_open, bool((per_gpu["after_s"] > 0).any()), min(coverage.values()))
+    return LeakProfile(
+        per_gpu,
+        n_open,
+        100 * float(freed[well].mean()) if well.any() else math.nan,
+        bool((per_gpu["after_s"] > 0).any()),
+        min(coverage.values()),
+    )
+
+
+def _held_by_trials(
+    time: np.ndarray, used: np.ndarray, lived: pd.DataFrame, long_us: float
+) -> tuple[np.ndarray, np.ndarray]:
+    """MiB at each sample that trials free at their end, and which trials of ``lived`` free memory.
+
+    From the middle of its life on, if memory has risen by as much since its start: before, a trial may still load.
+    Without this the least of a block is what stays; with it 2, 7 and 8 % of 60 simulated searches each with 3, 4
+    and 8 trials at once that keep nothing "grew".
+    """
+    start, end = microseconds(lived["start"]), microseconds(lived["end"])
+    left, size, whose = falls_at_ends(time, used, end)
+    began = np.searchsorted(time, start[whose])
+    middle = np.searchsorted(time, (start[whose] + end[whose]) // 2)
+    falls = np.searchsorted(time, left, "right")
+    own = (began < middle) & (middle < falls) & ((end - start)[whose] < long_us)
+    began, middle, falls, size = began[own], middle[own], falls[own], size[own]
+    held = np.zeros(len(time) + 1)
+    if len(size):
+        least = np.minimum.reduceat(used, np.column_stack([began, middle]).ravel())[::2]
+        loaded = used[middle] - least >= LOADED * size
+        np.add.at(held, middle[loaded], size[loaded])
+        np.add.at(held, falls[loaded], -size[loaded])
+    return np.cumsum(held)[:-1], whose
 
 
 def _growth(time: np.ndarray, used: np.ndarray, total_mib: float, window: tuple[int, int] | None) -> dict[str, float]:

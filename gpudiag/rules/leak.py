@@ -13,8 +13,7 @@ from gpudiag.rules._engine.rule import rule
     severity="warning",
     title="GPU memory grows over the run",
     checks="Memory growth",
-    says="Memory in use on {gpu} never fell back: its minimum rose by {rise_mib} ({rise_pct} of the total) in "
-    "{span_s}.",
+    says="Memory on {gpu} that is not freed grew by {rise_mib} ({rise_pct} of the total) in {span_s}.",
     remedy="Look for tensors that outlive their step: losses summed without .item(), results kept in a list, hooks. "
     "Compare torch.cuda.memory_allocated() at the end of each epoch, or run each trial in its own process.",
     refuted_by="Not a problem if a caching allocator was still filling up, or later trials are larger.",
@@ -24,10 +23,10 @@ def memory_leak(
 ) -> Evidence | None:
     """A leak ends in an out-of-memory error, after all the time before it was spent.
 
-    Slope of the minima of 20 blocks (Theil-Sen) above 1 % of the total per hour, Mann-Kendall over the blocks below 1
-    %, less sure where neighboring blocks resemble each other, and a rise of 5 points or more (METHODS 8). SageMaker
-    GPUMemoryIncrease uses 5 points. Minima of blocks and not raw samples: on those Mann-Kendall gives 57 % false
-    alarms.
+    Slope of the minima of 20 blocks (Theil-Sen), without what trials hold and free at their end, above 1 % of the
+    total per hour, Mann-Kendall over the blocks below 1 %, less sure where neighboring blocks resemble each other, and
+    a rise of 5 points or more (METHODS 8). SageMaker GPUMemoryIncrease uses 5 points. Minima of blocks and not raw
+    samples: on those Mann-Kendall gives 57 % false alarms.
     """
     table = leak.per_gpu
     found = table[

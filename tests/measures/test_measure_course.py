@@ -107,6 +107,51 @@ def test_trials_of_differing_size_one_after_another_are_no_leak() -> None:
     assert measure_leak(run(gpu=grows)).per_gpu.at["0", "p_rise"] < 0.001
 
 
+def search_of(at_once: int, kept_mib: float, seed: int = 0) -> Run:
+    """90 trials of 3 sizes that free all at their end, but for ``kept_mib`` that their workers gather meanwhile."""
+    rng = np.random.default_rng(seed)
+    free, rows, size = 7.0 * np.arange(at_once), [], []
+    for _ in range(90):
+        worker = int(free.argmin())
+        end = free[worker] + rng.uniform(150, 250)
+        rows.append(("COMPLETE", float(free[worker]), float(end)))
+        size.append(rng.choice([20000.0, 30000.0, 50000.0]) / at_once)
+        free[worker] = end + 3
+    last = max(end for _, _, end in rows)
+    timestamps = np.arange(-20.0, last + 10, 2)
+    used = 500 + kept_mib * np.clip(timestamps / last, 0, 1)
+    for (_, start, end), mib in zip(rows, size, strict=True):
+        used += np.where((timestamps >= start + 28) & (timestamps < end), mib, 0)
+    return run(gpu=gpu(timestamps, mem_used_mib=used, mem_total_mib=81559.0), trials=trials(rows))
+
+
+@pytest.mark.parametrize("at_once", [1, 2, 3])
+def test_what_trials_free_at_their_end_is_no_leak_and_hides_none(at_once: int) -> None:
+    """However the sizes of those that run together happen to follow each other."""
+    for seed in range(4):
+        found = measure_leak(search_of(at_once, 0.0, seed))
+        assert found.per_gpu.at["0", "rise_pct"] < 5, "they grow in no run"
+        assert found.freed_pct > 50
+        row = measure_leak(search_of(at_once, 16000.0, seed)).per_gpu.loc["0"]
+        assert row["p_rise"] < 0.01 and row["rise_mib"] == pytest.approx(16000 * 0.9, rel=0.2)
+
+
+def test_memory_that_a_process_keeps_is_not_freed_at_the_ends() -> None:
+    rows = [("COMPLETE", 100.0 * i, 100.0 * i + 95) for i in range(40)]
+    kept = gpu(np.arange(-20.0, 4100, 5), mem_used_mib=8000.0, mem_total_mib=24000.0)
+    assert measure_leak(run(gpu=kept, trials=trials(rows))).freed_pct == 0
+    assert math.isnan(measure_leak(run(gpu=kept)).freed_pct)
+
+
+def test_one_long_trial_that_grows_is_a_leak() -> None:
+    """It frees all at its end; until then memory grew."""
+    timestamps = np.arange(0.0, 7200, 10)
+    used = np.where(timestamps < 7150, 4000 + timestamps, 300.0)
+    log = gpu(timestamps, mem_used_mib=used, mem_total_mib=24000.0)
+    row = measure_leak(run(gpu=log, trials=trials([("COMPLETE", 0.0, 7150.0)]))).per_gpu.loc["0"]
+    assert row["p_rise"] < 1e-6 and row["rise_mib"] == pytest.approx(0.855 * 7150, rel=0.01)
+
+
 def test_memory_that_stays_after_the_last_trial() -> None:
     timestamps = np.arange(0.0, 400, 5)
     used = np.where(timestamps < 50, 300.0, np.where(timestamps < 300, 9000.0, 2300.0))

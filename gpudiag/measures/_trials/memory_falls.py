@@ -1,4 +1,4 @@
-"""When memory of a GPU was freed by something other than the end of a trial that is known."""
+"""When memory of a GPU was freed, by the end of a trial that is known or by something other."""
 
 from __future__ import annotations
 
@@ -25,8 +25,7 @@ def unexplained_falls(time_us: np.ndarray, used_mib: np.ndarray, end_us: np.ndar
     if len(end_us) < LEAST_ENDS or len(time_us) < 2:
         return none
     left, right, size = _falls(time_us, used_mib)
-    slack = SLACK_US + 2 * int(median_of_steps(np.diff(time_us)))
-    ends = np.sort(end_us)
+    slack, ends = _slack_us(time_us), np.sort(end_us)
     first = np.searchsorted(right, ends - slack, "left")
     last = np.searchsorted(left, ends + slack, "right")
     at_end = np.array([size[a:b].max(initial=0.0) for a, b in zip(first, last, strict=True)])
@@ -37,6 +36,25 @@ def unexplained_falls(time_us: np.ndarray, used_mib: np.ndarray, end_us: np.ndar
     found = ~near & (size >= max(LEAST_MIB, float(np.quantile(seen, 0.1)) / 2))
     times: np.ndarray = (left[found] + right[found]) // 2
     return times if len(times) <= most else none
+
+
+def falls_at_ends(
+    time_us: np.ndarray, used_mib: np.ndarray, end_us: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The falls at the end of a trial: last sample before each, MiB, and the position of the end that is nearest."""
+    if not len(end_us) or len(time_us) < 2:
+        return np.zeros(0, np.int64), np.zeros(0), np.zeros(0, np.int64)
+    left, right, size = _falls(time_us, used_mib)
+    order = np.argsort(end_us, kind="stable")
+    ends = end_us[order]
+    nearest = np.searchsorted((ends[1:] + ends[:-1]) // 2, (left + right) // 2)
+    slack = _slack_us(time_us)
+    own = (size >= LEAST_MIB) & (ends[nearest] >= left - slack) & (ends[nearest] <= right + slack)
+    return left[own], size[own], order[nearest[own]]
+
+
+def _slack_us(time_us: np.ndarray) -> int:
+    return SLACK_US + 2 * int(median_of_steps(np.diff(time_us)))
 
 
 def _falls(time_us: np.ndarray, used_mib: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
