@@ -12,6 +12,7 @@ from gpudiag.advice._engine.proposal import Change, Proposal, SuccessCheck
 from gpudiag.advice._engine.remedy import remedy
 from gpudiag.advice._engine.situation import Situation
 from gpudiag.measures.failures import FailuresProfile
+from gpudiag.measures.leak import LeakProfile
 from gpudiag.measures.memory import GpuMemory, MemoryProfile
 from gpudiag.measures.trials import TrialsProfile
 from gpudiag.report.format import count, duration, memory, quantity, share
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
 OVERFLOWS = ("memory-near-limit", "failures-out-of-memory", "failures-after-full-memory", "failures-share-parameter")
 BY_NUMBER = "failures-by-number-at-once"
 """Of failures for any reason: what is done about memory answers it beside one of the others only."""
+MOST_FREE_PCT = 50.0
+"""Other trials that start or end meanwhile hide the falls of some (a default without a published source)."""
 POISONED = ("failures-poisoned", "memory-leak", "memory-residual")
 
 
@@ -135,8 +138,12 @@ def catch_oom(now: Situation) -> Proposal | None:
     rollback="Remove the lines.",
 )
 def free_memory(now: Situation) -> Proposal | None:
-    """Within one process the caching allocator keeps what a trial freed, and references keep the rest."""
-    if not now.torch or {"memory-leak", "memory-residual"} <= now.passed:  # nothing stays in use: there is none to free
+    """Within one process the caching allocator keeps what a trial freed, and references keep the rest.
+
+    Nothing where nothing stays in use: memory does not grow, and is free after the last trial or falls at most ends.
+    """
+    freed = "memory-residual" in now.passed or now.fact(LeakProfile.freed_pct) >= MOST_FREE_PCT
+    if not now.torch or ("memory-leak" in now.passed and freed):
         return None
     code = "del model, optimizer\ngc.collect()\ntorch.cuda.empty_cache()   # in a finally: block of the objective"
     return Proposal(

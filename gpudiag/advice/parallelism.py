@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -18,6 +19,9 @@ from gpudiag.measures.memory import MemoryProfile
 from gpudiag.measures.parallelism import ParallelismProfile
 from gpudiag.measures.trials import TrialsProfile
 from gpudiag.report.format import plural, share
+
+if TYPE_CHECKING:
+    from gpudiag.forecast.memory.capacity import MemoryCapacity
 
 TOO_FULL = ("memory-near-limit", "failures-out-of-memory", "failures-after-full-memory")
 UNSURE_PCT = 10.0
@@ -99,17 +103,27 @@ def more_workers(now: Situation) -> Proposal | None:
     rollback="Start the worker again.",
 )
 def fewer_workers(now: Situation) -> Proposal | None:
-    """Proposes the largest number at which memory was never above 90 % in this run; nothing where it ended with so few.
+    """Proposes the largest number at which memory was never above 90 % in this run; where none was tried for long, that
+    whose largest trials fit together. Nothing where it ended with so few.
 
     Throughput falls by less than in proportion (METHODS 0): 4 to 2 costs 34-39 %, not 50 %. And the time of failed
     trials comes back: between k'/k and 1/(1 - share of failed trials).
     """
     levels = held_levels(now.profiles)
-    present, k = int(levels.index.max()) if len(levels) else 0, safe_level(now.profiles)
+    present, safe = int(levels.index.max()) if len(levels) else 0, safe_level(now.profiles)
     present = min(present, now.workers_at_last or present)
-    if k is None or k >= present or not now.has(*TOO_FULL):
+    if not now.has(*TOO_FULL):
         return None
-    most = float(levels.at[k, "max_used_pct"])
+    if safe is not None:
+        k, fit, filled = safe, "", now.memory_as_seen(float(levels.at[safe, "max_used_pct"]))
+    elif now.capacity is not None and now.capacity.hard_fit_k >= 1:
+        k = int(now.capacity.hard_fit_k)
+        fit = f"The largest {plural(k, 'trial')} {'fits' if k == 1 else 'fit together'}, the largest {k + 1} may not. "
+        filled = _filled_by_largest(now, now.capacity, k)
+    else:
+        return None
+    if k >= present:
+        return None
     gone = sum(hours for hours in (now.bounds.lost_gpu_h or {}).values() if hours > 0)
     lost = gone / now.bounds.trial_gpu_h if now.bounds.trial_gpu_h > 0 else 0.0
     seen = "; ".join(f"{n} at once: {share(row['max_used_pct'], exact=True)}" for n, row in levels.iterrows())
@@ -118,13 +132,22 @@ def fewer_workers(now: Situation) -> Proposal | None:
     return Proposal(
         (Change(AT_ONCE, present, k, started(now.settings.command, k, f"was up to {present}")),),
         fewer_gain(now.capacity, present, k, lost),
-        f"Most memory seen with {seen}. {share(100 * lost, exact=True)} of trial time failed. Failures of another kind "
-        f"go on.{rates or BOUNDED}",
+        f"{fit}Most memory seen with {seen}. {share(100 * lost, exact=True)} of trial time failed. Failures of another "
+        f"kind go on.{rates or BOUNDED}",
         (
             SuccessCheck.of(MemoryProfile.max_used_pct, "<", FULL_PCT),
             SuccessCheck.of(TrialsProfile.fail_pct, "<", round(failed, 1)),
         ),
-        (now.memory_as_seen(most),),
+        (filled,),
+    )
+
+
+def _filled_by_largest(now: Situation, capacity: MemoryCapacity, k: int) -> Prediction:
+    """Fullest GPU's memory with the k largest trials at once."""
+    most = float(capacity.table.set_index("k").at[k, "worst_high_mib"])
+    used = now.fact(MemoryProfile.max_used_pct)
+    return Prediction.of(
+        MemoryProfile.max_used_pct, used, None, 100 * most / capacity.room.total_mib, "The largest trials together."
     )
 
 

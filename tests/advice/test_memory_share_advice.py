@@ -13,8 +13,10 @@ import pytest
 from gpudiag.advice._engine.gains import GainBounds
 from gpudiag.advice.memory import catch_oom, free_memory, isolate_trials, keep_fewer, memory_constraint
 from gpudiag.forecast.memory.constraint import Constraint, share_code
+from gpudiag.measures.leak import LeakProfile
 from tests.advice.capacities import levels
 from tests.advice.situations import Told, checks, gain_of, memory, predicted, situation, trials
+from tests.rules.small_profiles import profile
 
 LOST = GainBounds(lost_gpu_h={"failures": 3.5, "abandoned": 1.25})
 FEWER = ("trials.fail_pct", "<", 7.3)
@@ -125,6 +127,19 @@ def test_memory_that_no_check_finds_in_use_need_not_be_freed() -> None:
     assert free_memory.propose(now) is not None
     assert free_memory.propose(replace(now, passed=frozenset({"memory-leak", "memory-residual"}))) is None
     assert free_memory.propose(replace(now, passed=frozenset({"memory-residual"}))) is not None
+
+
+@pytest.mark.parametrize(("freed_pct", "passed", "offered"), [
+    (97.0, {"memory-leak"}, False),
+    (0.0, {"memory-leak"}, True),  # each process keeps what its trials took
+    (math.nan, {"memory-leak"}, True),
+    (97.0, set(), True),  # it grows all the same, or nobody knows
+])  # fmt: skip
+def test_memory_that_trials_free_at_their_end_need_not_be_freed(
+    freed_pct: float, passed: set[str], offered: bool
+) -> None:
+    now = situation(profile(LeakProfile, freed_pct=freed_pct), bounds=LOST)
+    assert (free_memory.propose(replace(now, passed=frozenset(passed))) is not None) is offered
 
 
 FULL = {1: 305.0, 2: 600.0, 3: 700.0, 4: 990.0}

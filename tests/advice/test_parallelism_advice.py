@@ -314,6 +314,30 @@ def test_fewer_at_once_is_for_levels_that_were_too_full(most: dict[int, float]) 
     assert fewer(most) is None
 
 
+@pytest.mark.parametrize(
+    ("hard_fit", "worst_mib", "offered", "said"),
+    [
+        (1.0, 500.0, 1, "The largest 1 trial fits, the largest 2 may not. "),
+        (2.0, 800.0, 2, "The largest 2 trials fit together, the largest 3 may not. "),
+        (3.0, 900.0, None, ""),
+        (0.0, NAN, None, ""),
+        (NAN, NAN, None, ""),
+    ],
+)
+def test_where_fewer_were_not_tried_the_largest_trials_say_how_many_fit(
+    hard_fit: float, worst_mib: float, offered: int | None, said: str
+) -> None:
+    table = pd.DataFrame({"k": [1, 2, 3], "worst_high_mib": worst_mib})
+    room = SimpleNamespace(total_mib=1000.0)
+    told = Told(capacity=SimpleNamespace(reason="", table=table, hard_fit_k=hard_fit, room=room))
+    made = fewer({3: 990.0}, analysis=told)
+    assert (made and made.changes[0].proposed) == offered
+    if made:
+        assert made.assumption.startswith(f"{said}Most memory seen with 3 at once: 99 %.")
+        assert predicted(made)["memory.max_used_pct"][2] == worst_mib / 10
+    assert fewer({3: 990.0}, rules=(), analysis=told) is None
+
+
 @pytest.mark.parametrize(("time_s", "present"), [(600.0, 4), (599.9, None)])
 def test_a_level_seen_for_a_moment_is_none(time_s: float, present: int | None) -> None:
     made = fewer(time_s={1: 6000.0, 2: 700.0, 3: 700.0, 4: time_s})
