@@ -24,7 +24,7 @@ from gpudiag.forecast.memory.constraint import constraint, share_code
 from gpudiag.forecast.memory.peaks import trial_peaks
 from gpudiag.plots.memory_capacity import MEMORY_CAPACITY
 from gpudiag.report.format import UNKNOWN
-from gpudiag.report.kinds.memory import _advice, _evidence, _risk
+from gpudiag.report.kinds.memory import _advice, _all_fit, _evidence, _risk
 from gpudiag.report.kinds.parallelism import RISKY_PCT, _memory, answer, room_at_once
 from tests.forecast.memoryruns import mixed_run
 
@@ -71,9 +71,26 @@ def test_the_table(case: MemoryCapacity) -> None:
         assert row["p_overflow_pct"] == pytest.approx(row["oom_pct"], rel=1 / 3)
         assert row["p_low_pct"] <= row["oom_pct"] <= row["p_high_pct"]
         assert row["p_overflow_pct"] <= row["sets_over_pct"] <= row["p_high_pct"]  # peaks do not all coincide
+        assert row["study_low_pct"] >= 100 * (1 - (1 - row["oom_low_pct"] / 100) ** case.n_trials) - 1e-9
     assert table.loc[2, "margin_mib"] > 0 > table.loc[3, "margin_mib"]
     assert table.loc[3, "seen_max_mib"] == pytest.approx(0.97 * 24564, rel=0.035)
     assert table.loc[2, "p_high_pct"] > 0  # none was seen, which is not never
+
+
+@pytest.mark.parametrize(
+    ("hard_fit", "p_low", "worst_low", "said"),
+    [
+        (True, 0.0, 900.0, "yes"),
+        (False, 0.0, 970.0, "not sure"),
+        (False, 0.1, 970.0, "no"),
+        (False, 0.0, 981.0, "no"),
+        (False, 0.0, math.nan, "not sure"),
+    ],
+)
+def test_whether_all_fit_is_not_open_where_the_largest_never_do(
+    hard_fit: bool, p_low: float, worst_low: float, said: str
+) -> None:
+    assert _all_fit({"hard_fit": hard_fit, "p_low_pct": p_low, "worst_low_mib": worst_low}, 980.0) == said
 
 
 def test_throughput_is_neither_linear_nor_free_of_crashes(case: MemoryCapacity) -> None:

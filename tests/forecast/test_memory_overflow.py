@@ -159,3 +159,14 @@ def test_the_chance_is_what_happens_with_more_at_once() -> None:
             if truth >= 0.5:
                 assert truth / 3 <= found.at[k, "p_overflow_pct"] <= 3 * truth
             assert found.at[k, "p_low_pct"] <= truth <= found.at[k, "p_high_pct"]
+
+
+def test_trials_that_cannot_fit_are_known_not_to_whatever_the_log_leaves_open() -> None:
+    """Of 20,000, 30,000 and 50,000 MiB each known to a tenth: two of the largest never fit into 81,559."""
+    rng = np.random.default_rng(1)
+    peaks = np.repeat([20000.0, 30000.0, 50000.0], 20)
+    draws = peaks * rng.uniform(0.95, 1.05, (100, len(peaks)))
+    found = overflow_table(draws, np.ones(len(peaks)), Room(81559.0, 500.0), [1, 2], rng).set_index("k")
+    largest = 500 + np.sort(draws, axis=1)[:, -2:].sum(axis=1)
+    assert found.at[2, "worst_low_mib"] == pytest.approx(np.quantile(largest, 0.025))
+    assert found.at[1, "worst_high_mib"] < 0.98 * 81559 < found.at[2, "worst_low_mib"]

@@ -56,8 +56,8 @@ NO_ROOM = "Memory in use without any trial is not known."
 ENDS = ("", "_low", "_high")
 MEMORY_COLUMNS = (
     "typical_mib", "typical_low_mib", "typical_high_mib", "p95_mib", "p95_low_mib", "p95_high_mib", "worst_mib",
-    "worst_high_mib", "margin_mib", "margin_low_mib", "margin_high_mib", "hard_fit", "sets_over_pct", "p_overflow_pct",
-    "p_low_pct", "p_high_pct",
+    "worst_low_mib", "worst_high_mib", "margin_mib", "margin_low_mib", "margin_high_mib", "hard_fit",
+    "sets_over_pct", "p_overflow_pct", "p_low_pct", "p_high_pct",
 )  # fmt: skip
 
 
@@ -74,8 +74,9 @@ class MemoryCapacity(Shown):
     failure) and crash_how ('seen', 'forecast', 'unknown'); failed_pct, failed_low_pct, failed_high_pct (of all trials,
     those that follow another failure included: as counted at k from 30 ends on, else as forecast); study_risk_pct
     (at least one overflow in ``n_trials`` like those seen, from p_overflow_pct) with study_low_pct and study_high_pct
-    (from p_low_pct and p_high_pct); rate_day, net_day with their ends (trials per
-    day without and with crashes, all GPUs together; with crashes as counted where as many workers ran long enough).
+    (from p_low_pct and p_high_pct, or what was counted at k where that shows more); rate_day, net_day with their ends
+    (trials per day without and with crashes, all GPUs together; with crashes as counted where as many workers ran long
+    enough).
     ``trials``, ``combinations``: see :class:`Peaks` and :func:`combinations`. ``constraints``: one a k.
     ``crashes``: by class and by level. ``gpu``: the one with least room, whose ``room`` counts. ``restart``: what a
     crash costs. ``hard_fit_k``: greatest k looked at whose largest trials fit together (NaN unknown).
@@ -367,12 +368,14 @@ def _with_risks(memory: pd.DataFrame, crashes: Crashes, seen: pd.DataFrame, n_tr
     out[["crash_pct", "crash_low_pct", "crash_high_pct", "crash_how"]] = pd.DataFrame(rows)
     failed = [_failed(row, crashes, others) for row in out.to_dict("records")]
     out[["failed_pct", "failed_low_pct", "failed_high_pct"]] = pd.DataFrame(failed, index=out.index)
+    counted = out["oom_low_pct"].astype(float).fillna(0.0)
     for name, chance in zip(
         ("study_risk_pct", "study_low_pct", "study_high_pct"),
         ("p_overflow_pct", "p_low_pct", "p_high_pct"),
         strict=True,
     ):
-        out[name] = [study_risk_pct(p, n_trials) if p == p else NAN for p in out[chance].astype(float)]
+        least = np.maximum(out[chance].astype(float), counted)  # NaN where the forecast knows nothing
+        out[name] = [study_risk_pct(p, n_trials) if p == p else NAN for p in least]
     return out
 
 

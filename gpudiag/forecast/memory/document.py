@@ -26,6 +26,7 @@ class LevelEntry:
     p95_low_mib: float | None
     p95_high_mib: float | None
     worst_mib: float | None
+    worst_low_mib: float | None
     worst_high_mib: float | None
     margin_mib: float | None = field(metadata=meaning("usable less p95_mib"))
     margin_low_mib: float | None

@@ -55,9 +55,9 @@ def overflow_table(
 
     ``draws`` (n_draws, n_trials): peaks that the log allows, MiB; ``weight_s``: a trial is met in proportion to its
     time. Columns: k; typical_mib, typical_low_mib, typical_high_mib (median of the sum with the baseline); p95_mib,
-    p95_low_mib, p95_high_mib (reached by one set in twenty); worst_mib, worst_high_mib (the k largest trials at
-    once); margin_mib, margin_low_mib, margin_high_mib (usable less p95); hard_fit (the k largest fit together, by the
-    upper end); sets_over_pct, p_overflow_pct, p_low_pct, p_high_pct.
+    p95_low_mib, p95_high_mib (reached by one set in twenty); worst_mib, worst_low_mib, worst_high_mib (the k largest
+    trials at once); margin_mib, margin_low_mib, margin_high_mib (usable less p95); hard_fit (the k largest fit
+    together, by the upper end); sets_over_pct, p_overflow_pct, p_low_pct, p_high_pct.
 
     ``at_peak`` (n_trials,): share of its time (0 to 1) at which each trial holds its peak; without it always.
 
@@ -123,17 +123,18 @@ def _row(
     typical, p95 = sums[:, 0], sums[:, 1]
     # Beyond n trials the largest stands for those that are missing.
     largest = room.baseline_mib + ordered[:, np.minimum(np.arange(k), n - 1)].sum(axis=1)
-    worst_high = float(np.quantile(largest, CENTRAL[1]))
+    worst_low, worst_high = np.quantile(largest, CENTRAL)
     p95_low, p95_high = np.quantile(p95, CENTRAL)
     return {
         "k": k,
         "typical_mib": float(np.mean(typical)),
         **dict(zip(("typical_low_mib", "typical_high_mib"), map(float, np.quantile(typical, CENTRAL)), strict=True)),
         "p95_mib": float(np.mean(p95)), "p95_low_mib": float(p95_low), "p95_high_mib": float(p95_high),
-        "worst_mib": float(largest.mean()), "worst_high_mib": worst_high,
+        "worst_mib": float(largest.mean()), "worst_low_mib": float(worst_low),
+        "worst_high_mib": float(worst_high),
         "margin_mib": room.usable_mib - float(np.mean(p95)),
         "margin_low_mib": room.usable_mib - float(p95_high), "margin_high_mib": room.usable_mib - float(p95_low),
-        "hard_fit": worst_high <= room.usable_mib,
+        "hard_fit": bool(worst_high <= room.usable_mib),
         "sets_over_pct": 100 * chance,
         "p_overflow_pct": 100 * likely,
         "p_low_pct": 100 * low,

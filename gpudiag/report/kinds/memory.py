@@ -160,7 +160,7 @@ def _grounds(capacity: MemoryCapacity) -> list[Block]:
     rows = capacity.table.to_dict("records")
     columns = {
         "Largest": [memory(row["worst_mib"]) for row in rows],
-        "All fit": ["yes" if row["hard_fit"] else "no" if row["p_low_pct"] > 0 else "not sure" for row in rows],
+        "All fit": [_all_fit(row, capacity.room.usable_mib) for row in rows],
         "Overflow %": [_short(row["p_overflow_pct"]) for row in rows],
         "at most": [_short(row["p_high_pct"]) for row in rows],
         "Study risk %": [
@@ -194,6 +194,12 @@ def _table(capacity: MemoryCapacity, columns: dict[str, list[str]], words: dict[
     ]
     caption = " ".join([words[name] for name in shown if name in words] + [last])
     return [TableBlock(("k", *shown), tuple(rows), caption)] if rows else []
+
+
+def _all_fit(row: dict[str, float], usable_mib: float) -> str:
+    if row["hard_fit"]:
+        return "yes"
+    return "no" if row["p_low_pct"] > 0 or row["worst_low_mib"] > usable_mib else "not sure"
 
 
 def _out_of_memory(row: dict[str, float]) -> str:
