@@ -49,6 +49,7 @@ class GpuMemory(Row):
         "unknown or memory moved by less than 1 % of it",
         label="times as much would fit",
     )
+    max_util_pct: Column[float] = column("highest utilization of the GPU, NaN unknown")
     n_rejected: Column[int] = column("readings above the total that the log states, left out of all figures")
     total_source: Column[str] = column("where the total is from")
 
@@ -93,6 +94,7 @@ def measure_memory(run: Run) -> MemoryProfile:
     }
     everyone = sampled_gpus(run)
     per_gpu = pd.DataFrame.from_dict(rows, orient="index").reindex(everyone).rename_axis("gpu")
+    per_gpu["max_util_pct"] = run.gpu.groupby("gpu")["util_pct"].max() if "util_pct" in run.gpu else math.nan
     per_gpu["n_rejected"] = rejected.reindex(everyone, fill_value=0)
     per_gpu["total_source"] = boards["total_source"].reindex(everyone)
     return MemoryProfile(

@@ -8,6 +8,7 @@ from gpudiag.errors import NotMeasurable
 from gpudiag.measures.memory import MemoryProfile, measure_memory
 from gpudiag.rules._engine.evidence import Evidence
 from gpudiag.rules._engine.rule import rule
+from gpudiag.schema import IDLE_PCT
 
 
 @rule(
@@ -55,9 +56,11 @@ def memory_headroom(memory: MemoryProfile, *, low_pct: float = 50.0) -> Evidence
 
     The maximum stays below half of the total (a default without a published source). The bound on growth takes what
     the memory rose by as what the job needs. It is an upper limit: memory does not grow in proportion
-    to the batch, and a job that ran before the record began is in the baseline.
+    to the batch, and a job that ran before the record began is in the baseline. A GPU that never was at 10 %
+    utilization while another was has no room to spare: nothing ran on it.
     """
-    roomy = memory.per_gpu[memory.per_gpu["max_used_pct"] < low_pct]
+    worked = ~(memory.per_gpu["max_util_pct"] < IDLE_PCT)
+    roomy = memory.per_gpu[(memory.per_gpu["max_used_pct"] < low_pct) & (worked | ~worked.any())]
     if roomy.empty:
         _need_total(memory)
         return None

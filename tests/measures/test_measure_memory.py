@@ -53,6 +53,7 @@ def test_more_than_the_total_is_set_aside() -> None:
 def test_a_gpu_without_memory_has_a_row_of_nan() -> None:
     table = pd.concat([gpu(range(9), "0", mem_used_mib=5.0), gpu(range(9), "1", util_pct=5.0)])
     memory = measure_memory(run(gpu=table))
+    assert memory.per_gpu["max_util_pct"].tolist() == [pytest.approx(math.nan, nan_ok=True), 5]
     assert memory.per_gpu.index.tolist() == ["0", "1"]
     assert math.isnan(memory.per_gpu.at["1", "mean_mib"])
 

@@ -194,6 +194,19 @@ def test_headroom(most: float, status: Status) -> None:
         assert found.lost_gpu_h is None and "alone makes nothing faster" in found.remedy
 
 
+@pytest.mark.parametrize(
+    ("utils", "roomy"),
+    [((97.0, 0.0), None), ((97.0, 9.9), None), ((97.0, 10.0), "1"), ((97.0, NAN), "1"), ((0.0, 0.0), "1")],
+)
+def test_a_gpu_that_nothing_ran_on_is_no_room(utils: tuple[float, float], roomy: str | None) -> None:
+    rows = {
+        name: {"total_mib": 81559.0, "max_used_pct": used, "headroom_mib": 1000.0, "max_util_pct": util}
+        for name, used, util in zip("01", (95.6, 0.6), utils, strict=True)
+    }
+    found = verdict(memory_headroom, profile(MemoryProfile, rows))
+    assert found.where.get("gpu") == roomy and (found.status is OK) is (roomy is None)
+
+
 def test_headroom_without_a_bound_claims_none() -> None:
     found = verdict(memory_headroom, memory(max_used_pct=10.0))
     assert found.status is FOUND and "times" not in found.summary and found.evidence["growth_factor"] is None
