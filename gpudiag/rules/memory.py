@@ -17,7 +17,7 @@ from gpudiag.schema import IDLE_PCT
     title="GPU memory is nearly full",
     checks="Peak GPU memory",
     explained_by=("failures-out-of-memory",),
-    says="{gpu} used {p99_used_pct:exact} of its {total_mib}; {headroom_mib} were left at the peak.",
+    says="{gpu} used up to {max_used_pct:exact} of its {total_mib}: {headroom_mib} were left at the peak.",
     remedy="Run fewer trials at once, or limit the parameters that take memory (batch size, model size). One larger "
     "trial can end the run.",
     refuted_by="Not a problem if the framework reserves all memory at start: memory in use is then no measure of need.",
@@ -25,18 +25,19 @@ from gpudiag.schema import IDLE_PCT
 def memory_near_limit(memory: MemoryProfile, *, high_pct: float = 90.0) -> Evidence | None:
     """Close to the limit the next allocation can fail, and it takes the whole process with it.
 
-    The 99th percentile over time of memory in use is at least 90 % of the total: PyTorch's TensorBoard plugin (0.9).
+    The most memory in use is at least 90 % of the total: PyTorch's TensorBoard plugin (0.9). However short the peak:
+    the allocation of a moment, as of a validation, is what fails.
     """
-    full = memory.per_gpu[memory.per_gpu["p99_used_pct"] >= high_pct]
+    full = memory.per_gpu[memory.per_gpu["max_used_pct"] >= high_pct]
     if full.empty:
         _need_total(memory)
         return None
-    worst = full["p99_used_pct"].idxmax()
+    worst = full["max_used_pct"].idxmax()
     row = full.loc[worst]
     return Evidence(
-        values={name: float(row[name]) for name in ("p99_used_pct", "max_used_pct", "headroom_mib")},
+        values={name: float(row[name]) for name in ("max_used_pct", "p99_used_pct", "headroom_mib")},
         where={"gpu": ", ".join(full.index), "time": row["max_at"].isoformat()},
-        margin=float(row["p99_used_pct"] - high_pct),
+        margin=float(row["max_used_pct"] - high_pct),
         extra={"gpu": str(worst), "total_mib": row["total_mib"]},
     )
 

@@ -172,12 +172,12 @@ def memory(**gpu: Any) -> MemoryProfile:
     return profile(MemoryProfile, {"0": {"total_mib": 24576.0, "headroom_mib": 1000.0, **gpu}})
 
 
-@pytest.mark.parametrize(("p99", "status"), [(90.0, FOUND), (89.9, OK), (NAN, NOT_ASSESSED)])
-def test_near_limit(p99: float, status: Status) -> None:
-    found = verdict(memory_near_limit, memory(p99_used_pct=p99, max_used_pct=p99))
+@pytest.mark.parametrize(("most", "status"), [(90.0, FOUND), (89.9, OK), (NAN, NOT_ASSESSED)])
+def test_near_limit(most: float, status: Status) -> None:
+    found = verdict(memory_near_limit, memory(p99_used_pct=40.0, max_used_pct=most))
     assert found.status is status
     if status is FOUND:
-        assert found.summary == ("GPU 0 used 90 % of its 24.0 GiB; 1,000 MiB were left at the peak.")
+        assert found.summary == ("GPU 0 used up to 90 % of its 24.0 GiB: 1,000 MiB were left at the peak.")
         assert found.where == {"gpu": "0", "time": TIMES.isoformat()}
     if status is NOT_ASSESSED:
         assert "[gpus.0]" in found.remedy
