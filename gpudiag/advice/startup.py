@@ -5,7 +5,7 @@ from __future__ import annotations
 from gpudiag.advice._engine.proposal import Change, Gain, Proposal, SuccessCheck
 from gpudiag.advice._engine.remedy import remedy
 from gpudiag.advice._engine.situation import Situation
-from gpudiag.measures.costs import CostsProfile
+from gpudiag.measures.costs import CostsProfile, began_once
 from gpudiag.report.format import number, share
 
 START_UP_SHARE_PCT = 10.0
@@ -43,6 +43,9 @@ def warm_worker(now: Situation) -> Proposal | None:
     after trial, that is done already, and what remains is something else.
     """
     workers, k = now.bounds.startup_pct, now.bounds.parallel
+    costs = now.profile(CostsProfile)
+    if costs is not None and began_once(costs):
+        return None
     if not (workers >= START_UP_SHARE_PCT and now.bounds.startup > 0) or now.keeps_processes:
         return None
     code = "data = load_data()                        # once, outside the objective\n" + LOOP[now.optuna]

@@ -151,6 +151,11 @@ class CostsProfile(Profile, topic="costs"):
         return self.outcomes
 
 
+def began_once(costs: CostsProfile) -> bool:
+    """True where no more trials ran than run at once: no start-up came again that could be kept."""
+    return len(costs.trials) <= round(costs.parallel) if costs.parallel >= 1 else False
+
+
 @memoized
 def measure_costs(run: Run) -> CostsProfile:
     """Worker time, GPU time, energy and money by trial and outcome. Needs trials with times; the rest if recorded."""

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from gpudiag.errors import NotMeasurable
-from gpudiag.measures.costs import CostsProfile, measure_costs
-from gpudiag.rules._engine.evidence import Evidence
+from gpudiag.measures.costs import CostsProfile, began_once, measure_costs
+from gpudiag.rules._engine.evidence import Evidence, NotApplicable
 from gpudiag.rules._engine.rule import rule
 from gpudiag.rules._engine.templates import Given
 from gpudiag.rules._engine.verdict import Severity
@@ -37,6 +37,8 @@ def startup_dominated(
     F^k of the time where starts are independent: measured, F = 34 % leaves 34 % at k = 1, 12 % at 2, 1.3 % at 4
     (METHODS 0). 25 % of worker time, or 10 % of GPU time, are defaults without a published source.
     """
+    if began_once(costs):
+        raise NotApplicable("No worker ran a second trial, so that no start-up came again.")
     of_workers, gpu = costs.startup_share_pct, costs.startup_only_pct
     if gpu > max_gpu_share_pct or of_workers > max_worker_share_pct:
         return Evidence(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import pandas as pd
 import pytest
 from sampleruns import diagnosed
 
@@ -32,6 +33,15 @@ def test_one_of_the_two_is_advised_by_whether_processes_outlive_their_trials(kep
     assert (prepare_once.propose(starting()) is not None) is kept
     assert (warm_worker.propose(starting()) is not None) is not kept
     assert prepare_once.propose(starting(rules=())) is None
+
+
+@pytest.mark.parametrize(
+    ("n", "parallel", "offered"), [(1, 1.0, False), (2, 1.0, True), (4, 3.6, False), (5, 3.6, True)]
+)
+def test_a_start_up_that_never_came_again_cannot_be_kept(n: int, parallel: float, offered: bool) -> None:
+    costs = profile(CostsProfile, parallel=parallel, trials=pd.DataFrame(index=range(n)))
+    bounds = GainBounds(busy_pct=19.0, startup_pct=37.0, startup_only_pct=20.0, parallel=parallel)
+    assert (warm_worker.propose(situation(use(19.0), costs, bounds=bounds)) is not None) is offered
 
 
 def test_preparing_once_brings_the_start_ups_back_at_most(kept: bool) -> None:

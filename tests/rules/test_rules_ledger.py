@@ -127,10 +127,10 @@ def test_a_night_without_trials_is_the_first_finding() -> None:
     assert "gpu-low-utilization" in {one.rule for one in others}
 
 
-def costs(worker: float, gpu: float, n: int = 10) -> CostsProfile:
+def costs(worker: float, gpu: float, n: int = 10, n_trials: int = 200) -> CostsProfile:
     return profile(
         CostsProfile, startup_share_pct=worker, startup_only_pct=gpu, startup_law_pct=0.1, parallel=4.0, n_startups=n,
-        startup_median_s=40.0, startup_only_gpu_h=0.2, trials=pd.DataFrame(index=range(200)),
+        startup_median_s=40.0, startup_only_gpu_h=0.2, trials=pd.DataFrame(index=range(n_trials)),
     )  # fmt: skip
 
 
@@ -146,6 +146,14 @@ def test_startup_dominated(worker: float, gpu: float, status: Status, severity: 
     verdict = judged(startup_dominated, costs(worker, gpu))
     assert verdict.status is status and (severity is None or verdict.severity is severity)
     assert "nan" not in verdict.summary
+
+
+@pytest.mark.parametrize(
+    ("n_trials", "status"), [(1, Status.NOT_APPLICABLE), (4, Status.NOT_APPLICABLE), (5, Status.FOUND)]
+)
+def test_start_ups_of_workers_that_ran_one_trial_cannot_be_kept(n_trials: int, status: Status) -> None:
+    """Four trials at once."""
+    assert judged(startup_dominated, costs(37.0, 20.0, n_trials=n_trials)).status is status
 
 
 def test_startup_says_both_prices() -> None:
