@@ -19,6 +19,7 @@ from gpudiag.rules._engine.verdict import Severity
     checks="Pruning rate",
     says=(
         "{n_pruned} of {n_decided} trials that finished without failure were pruned: {of_decided_pct:estimate}.",
+        Given("none", " None completed: the study has no result."),
         Given("timed", " Pruned trials took {cost_pct} of the trial time."),
         Given("early", " {at_first_pct} of them ended at step {first_step}, the first that is cut."),
     ),
@@ -34,7 +35,7 @@ def pruning_rate_high(
     The rate is PRUNED over COMPLETE and PRUNED trials, judged by the lower end of its Wilson 95 % interval.
     It is a warning where PRUNED trials take more than half of the trial time, or where more than half of
     them are cut at the first step that is ever cut, as early as the pruner allows (METHODS 5). 80 % and
-    50 % of the time are defaults without a published source.
+    50 % of the time are defaults without a published source. Where no trial was left to complete, it is critical.
     """
     if not pruning.n_pruned:
         raise NotApplicable("No trial was pruned.")
@@ -43,6 +44,7 @@ def pruning_rate_high(
         return None
     costly = pruning.cost_pct > high_cost_pct
     early = pruning.at_first_pct > high_first_pct
+    none = pruning.n_pruned == pruning.n_decided
     return Evidence(
         values={
             "of_decided_pct": pruning.of_decided_pct,
@@ -55,10 +57,11 @@ def pruning_rate_high(
             "median_step": pruning.median_step,
         },
         margin=low - high_pct,
-        severity=Severity.WARNING if costly or early else None,
+        severity=Severity.CRITICAL if none else Severity.WARNING if costly or early else None,
         extra={
             "n_pruned": pruning.n_pruned,
             "n_decided": pruning.n_decided,
+            "none": none,
             "early": early,
             "first_step": pruning.first_step,
             "timed": not math.isnan(pruning.cost_pct),

@@ -149,6 +149,13 @@ def test_pruning_rate(stated: dict[str, float], severity: Severity | None) -> No
         assert "173 of 181 trials that finished without failure were pruned: 95.6 %" in found.summary
 
 
+def test_a_study_of_which_no_trial_is_left_has_no_result() -> None:
+    found = verdict(pruning_rate_high, pruned(40, 0))
+    assert found.severity is CRITICAL and "None completed: the study has no result." in found.summary
+    assert verdict(pruning_rate_high, pruned(15, 0)).status is OK, "the next may complete"
+    assert "None completed" not in verdict(pruning_rate_high, pruned(173, 1)).summary
+
+
 def test_few_trials_prove_no_rate_and_none_is_no_question() -> None:
     assert verdict(pruning_rate_high, pruned(9, 1)).status is OK
     assert verdict(pruning_rate_high, pruned(0, 5)).status is NOT_APPLICABLE
