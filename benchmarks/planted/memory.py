@@ -14,9 +14,9 @@ from planted.base import TOTAL_MIB, Edge, blocks, fault, log, run, ticks, trials
     bigger=({"used_pct": 95.0}, {"used_pct": 100.0}),
 )
 def full(*, used_pct: float = 92.0) -> Run:
-    """One sample is at ``used_pct`` of the memory, the others are at 60 %."""
+    """Three samples are at ``used_pct`` of the memory, the others at 60 %."""
     at = ticks(1000.0)
-    return run(log(at, mem_used_mib=np.where(at == at[-2], used_pct, 60.0) / 100 * TOTAL_MIB))
+    return run(log(at, mem_used_mib=np.where(at > at[-4], used_pct, 60.0) / 100 * TOTAL_MIB))
 
 
 @fault(
