@@ -12,8 +12,6 @@ from gpudiag.facts import Column, Fact, Row, Rows, column, fact, table_of
 from gpudiag.measures._gpu.boards import gpu_boards
 from gpudiag.measures._time.concurrency import busy_stretches
 from gpudiag.measures._time.curve import rise
-from gpudiag.measures._time.gpu_time import gpu_time
-from gpudiag.measures._time.ledger_frames import cell_seconds
 from gpudiag.measures._time.microseconds import microseconds
 from gpudiag.measures._time.series import series
 from gpudiag.measures._time.trial_intervals import intervals_of
@@ -67,9 +65,6 @@ class GpuUtilization(Row):
     active_p95_pct: Column[float] = column("95th percentile from first to last activity")
     active_idle_gpu_h: Column[float] = column("time below 10 % from first to last activity")
     active_s: Column[float] = column("observed time from first to last activity")
-    startup_idle_gpu_h: Column[float] = column(
-        "time below 10 % in which all its trials started up, or had done their work; NaN without trials"
-    )
     mem_at_baseline: Column[bool] = column(
         "memory never rose above its minimum + 5 % of the total or 300 MiB, whichever is more; NaN unknown"
     )
@@ -133,7 +128,6 @@ def measure_utilization(run: Run) -> UtilizationProfile:
     everyone = sampled_gpus(run)
     per_gpu = pd.DataFrame.from_dict(rows, orient="index").reindex(everyone).rename_axis("gpu")
     per_gpu["n_samples"] = per_gpu["n_samples"].fillna(0).astype(int)
-    per_gpu["startup_idle_gpu_h"] = _startup_idle_gpu_h(run)
     per_gpu["mem_at_baseline"] = pd.Series([at_baseline.get(gpu, math.nan) for gpu in everyone], everyone, dtype=object)
     return UtilizationProfile(
         per_gpu=per_gpu,
@@ -218,15 +212,6 @@ def _weight_in_trials(run: Run, samples: pd.DataFrame) -> np.ndarray:
     for _, own in slices(samples):
         weight[own] = rise(start_us[own] - origin, end_us[own] - origin, knots - origin, busy) / 1e6
     return weight
-
-
-def _startup_idle_gpu_h(run: Run) -> pd.Series:
-    """By GPU, what the ledger has as start-ups and tails alone; empty without trials on the telemetry's clock."""
-    time = gpu_time(run)
-    if not time.joined:
-        return pd.Series(dtype=float)
-    seconds = cell_seconds(time.timelines)
-    return seconds[seconds["cell"].isin(("startup_only", "tail_only"))].groupby("gpu")["gpu_s"].sum() / 3600
 
 
 def _memory_at_baseline(run: Run) -> dict[str, bool]:

@@ -21,8 +21,6 @@ NO_UTILIZATION = (
     "Under MIG record SM activity with DCGM (dcgmi dmon -e 1002); elsewhere check that the driver prints "
     "utilization.gpu."
 )
-OFTEN_PCT = 5.0
-"""As often as a 5th percentile below 10 % says that a GPU is idle."""
 
 
 @rule(
@@ -224,7 +222,6 @@ def gpu_low_utilization(
         *WORST_GPU,
         " was idle for {idle_pct} of the time",
         WHILE_TRIALS,
-        Given("besides", " besides start-ups"),
         ", yet it ran at {p95_pct}",
         Given("above", " or more"),
         " for at least 5 % of it.",
@@ -248,15 +245,10 @@ def gpu_fluctuating(
     95th percentile at least 70 % and 5th percentile below 10 %, each of the time with trials from the GPU's first to
     its last activity: SageMaker LowGPUUtilization(70, 10). It is a note until a fifth of that time is idle. That, and
     the 5 minutes below which percentiles say little, and the 30 s between samples above which waits go unseen, are
-    defaults without a published source. Idle time in which all trials of the GPU start up, or have done their work, is
-    left out: 5 % must be idle besides.
+    defaults without a published source.
     """
     table = _figures(use, "active_", "active_s")
     long_enough = _at_work(use)["seconds"] >= min_run_s
-    startup = use.per_gpu["startup_idle_gpu_h"].fillna(0.0)
-    rest = (table["idle_gpu_h"] - startup).clip(lower=0.0)
-    waits = ~(startup > 0) | (rest * 3600 >= OFTEN_PCT / 100 * table["seconds"])
-    table = table.assign(idle_gpu_h=rest)[waits]
     uneven = table[(table["p95_pct"] >= high_pct) & (table["p5_pct"] < low_pct) & (table["seconds"] >= min_run_s)]
     if uneven.empty:
         _need_utilization(use.per_gpu)
@@ -276,11 +268,7 @@ def gpu_fluctuating(
         lost_gpu_h=float(uneven["idle_gpu_h"].sum()),
         margin=float(low_pct - row["p5_pct"]),
         severity=None if idle_pct >= severe_idle_pct else Severity.NOTE,
-        extra={
-            "above": row["p95_pct"] < 99.5,
-            "in_trials": _in_trials(use),
-            "besides": bool(startup[worst] > 0),
-        },
+        extra={"above": row["p95_pct"] < 99.5, "in_trials": _in_trials(use)},
     )
 
 

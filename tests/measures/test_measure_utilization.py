@@ -100,15 +100,3 @@ def test_mig_and_an_absent_log_are_different_reasons() -> None:
     with pytest.raises(NotMeasurable, match="no GPU telemetry") as caught:
         measure_utilization(run(gpus=gpus(gpu=["0"], name=["Tesla T4"])))
     assert "nvidia-smi" in caught.value.remedy
-
-
-def test_idle_time_of_start_ups_and_tails_is_told_from_waits() -> None:
-    """Two trials on one GPU: 40 s of start-up, 60 s of work with 10 s of waits within, 20 s after the last work."""
-    phase = np.arange(0, 240) % 120
-    util = np.where((phase < 40) | (phase >= 100) | ((phase >= 60) & (phase < 70)), 0.0, 90.0)
-    log = gpu(range(240), util_pct=util)
-    found = measure_utilization(run(gpu=log, trials=trials([("COMPLETE", 0, 120), ("COMPLETE", 120, 240)])))
-    assert 3600 * found.per_gpu.at["0", "startup_idle_gpu_h"] == pytest.approx(2 * (40 + 20), abs=4)
-    assert 3600 * found.per_gpu.at["0", "trial_idle_gpu_h"] == pytest.approx(2 * (40 + 10 + 20), abs=4)
-    alone = measure_utilization(run(gpu=log)).per_gpu.at["0", "startup_idle_gpu_h"]
-    assert math.isnan(alone)

@@ -168,26 +168,6 @@ def test_fluctuating(p5: float, p95: float, seconds: float, status: Status) -> N
         assert found.summary.endswith("yet it ran at 70 % or more for at least 5 % of it."), "a percentile is a bound"
 
 
-@pytest.mark.parametrize(
-    ("startup_s", "status", "said"),
-    [
-        (0.0, FOUND, "idle for 30 % of the time, yet"),
-        (600.0, FOUND, "idle for 13 % of the time besides start-ups, yet"),
-        (899.0, FOUND, "idle for 5"),
-        (901.0, OK, ""),
-        (1200.0, OK, ""),
-    ],
-)
-def test_start_ups_are_no_waits(startup_s: float, status: Status, said: str) -> None:
-    """An hour with 18 minutes of idle time, of which start-ups alone took a part."""
-    active = {"active_s": 3600.0, "active_p5_pct": 0.0, "active_p95_pct": 85.0, "active_idle_gpu_h": 0.3}
-    found = verdict(
-        gpu_fluctuating, use(**{**EVEN, "observed_s": 3600.0}, **active, startup_idle_gpu_h=startup_s / 3600)
-    )
-    assert found.status is status and said in found.summary
-    assert found.lost_gpu_h == (pytest.approx(0.3 - startup_s / 3600) if status is FOUND else None)
-
-
 def memory(**gpu: Any) -> MemoryProfile:
     return profile(MemoryProfile, {"0": {"total_mib": 24576.0, "headroom_mib": 1000.0, **gpu}})
 
