@@ -13,11 +13,12 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pandas as pd
 
 from gpudiag.files import write as write_file
 from gpudiag.measures._time.decimate import decimate
-from gpudiag.measures._time.microseconds import microseconds
+from gpudiag.measures._time.microseconds import NEVER, microseconds
 from gpudiag.measures._waits.logged import LoggedInterval, logged_trainings
 from gpudiag.plain_data import JsonObject, clean
 from gpudiag.plots._draw.causes import cause_label
@@ -74,6 +75,8 @@ def _trials(diagnosis: Diagnosis, zero: int) -> Iterator[TraceEvent]:
     arguments = _arguments(diagnosis.run)
     several = workers["study"].nunique() > 1
     start, end = microseconds(workers["start"]) - zero, microseconds(workers["end"]) - zero
+    after = pd.Series(start).groupby(workers["worker"].to_numpy()).shift(-1, fill_value=NEVER).to_numpy()
+    end = np.maximum(np.minimum(end, after), start)  # slices of a lane may not overlap, as trials that hand over may
     for row, begin, until in zip(workers.itertuples(index=False), start, end, strict=True):
         study = f"{safe(row.study)}/" if several else ""
         yield {

@@ -104,7 +104,7 @@ def _gpu_time(diagnosis: Diagnosis, costs_gpu_h: float | None) -> tuple[float | 
     ledger, run = diagnosis.document.ledger, diagnosis.run
     if ledger is not None:
         return ledger.total_gpu_s, ledger.seconds()
-    if run.gpu.empty:
+    if run.gpu.empty or ("util_pct" in run.gpu and run.gpu["util_pct"].notna().any()):
         return None, {}
     if costs_gpu_h is not None and costs_gpu_h > 0:
         held_s = 3600 * costs_gpu_h

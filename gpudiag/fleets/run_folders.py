@@ -53,10 +53,10 @@ def run_folders(folder: Path, leave_out: Path | None, others: list[Path]) -> Ite
 
 
 def _holds_runs(folder: Path, inside: list[Path]) -> bool:
-    """Whether folders in it have a run.toml and it has none: then it is no run, whatever lies beside them."""
+    """Whether several folders in it have a run.toml and it has none: then it is no run, whatever lies beside them."""
     if _is_file(folder / MANIFEST):
         return False
-    return any(_is_file(one / MANIFEST) for one in inside if not _is_hidden(one))
+    return sum(_is_file(one / MANIFEST) for one in inside if not _is_hidden(one)) > 1
 
 
 def _is_hidden(path: Path) -> bool:

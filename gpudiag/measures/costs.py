@@ -120,7 +120,7 @@ class CostsProfile(Profile, topic="costs"):
     trial_gpu_h: Fact[float] = fact("GPU time with a trial; NaN where nobody knows on which GPUs trials ran")
     to_best_gpu_h: Fact[float] = fact(
         "GPU time of the trials that had ended when the best value was reached; NaN with several studies, and where "
-        "all values are equal",
+        "all values of COMPLETE trials are equal",
         label="GPU time to the best value",
     )
     after_best_gpu_h: Fact[float] = fact(
@@ -145,6 +145,7 @@ class CostsProfile(Profile, topic="costs"):
     startup_only_gpu_h: Fact[float] = fact("the length of that")
     attributed_pct: Fact[float] = fact("share of the trials whose GPU is known")
     n_shared: Fact[int] = fact("trials that shared a GPU")
+    n_workers: Fact[int] = fact("workers that the trials fill")
 
     def to_frame(self) -> pd.DataFrame:
         """``outcomes``."""
@@ -152,8 +153,8 @@ class CostsProfile(Profile, topic="costs"):
 
 
 def began_once(costs: CostsProfile) -> bool:
-    """True where no more trials ran than run at once: no start-up came again that could be kept."""
-    return len(costs.trials) <= round(costs.parallel) if costs.parallel >= 1 else False
+    """True where no worker ran a second trial: no start-up came again that could be kept."""
+    return 0 < len(costs.trials) <= costs.n_workers
 
 
 @memoized
@@ -209,6 +210,7 @@ def measure_costs(run: Run) -> CostsProfile:
         startup_only_gpu_h=waited_s / 3600 if with_trial_s else float("nan"),
         attributed_pct=time.where.attributed_pct if time.where else float("nan"),
         n_shared=int(shared.sum()),
+        n_workers=placed_trials(run)["worker"].nunique(),
     )
 
 

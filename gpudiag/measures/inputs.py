@@ -38,7 +38,7 @@ def measure_inputs(run: Run) -> InputsProfile:
 
 
 def _why_unread(record: InputRecord) -> str:
-    """The error, the first damage of an input of which no row is left, that it is cut, or that its clock was set back;
+    """The error, the first damage of an input of which no row is left, that it is cut, or that its time goes back;
     '' where it was read.
     """
     lost = [problem for problem in record.problems if problem.lost]

@@ -23,6 +23,7 @@ from gpudiag.facts import Column, Fact, Row, Rows, column, fact, table_of
 from gpudiag.measures._time.microseconds import SECOND_US, median_of_steps, microseconds, utc
 from gpudiag.measures._time.span import limits_us
 from gpudiag.measures._time.trial_intervals import intervals_of
+from gpudiag.measures._time.weighted import weighted_quantiles
 from gpudiag.measures.base import Profile, need_gpu
 from gpudiag.memo import memoized
 from gpudiag.run import Run
@@ -32,6 +33,7 @@ CAP_PERIODS = 3
 AROUND = 10
 """Steps on each side of one, with which it is compared: the recorder's period there is their median."""
 MIN_CAP_S = 3.0
+MANY_STEPS = 100_000
 MANY_GPUS = 64
 MANY_CODES = np.iinfo(np.int16).max
 RECORD_LONGER = "Let the recorder run as long as the job; start it before the first trial and stop it after the last."
@@ -139,9 +141,19 @@ def cell_borders(time_us: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def longest_period_s(times_us: Iterable[np.ndarray]) -> float:
-    """The median step between the increasing times (microseconds) of each GPU, the longest of them; NaN unknown."""
-    periods = [median_of_steps(np.diff(timestamps)) / SECOND_US for timestamps in times_us if len(timestamps) > 1]
+    """The usual step between the increasing times (microseconds) of each GPU, the longest of them; NaN unknown."""
+    periods = [_usual_step_us(np.diff(timestamps)) / SECOND_US for timestamps in times_us if len(timestamps) > 1]
     return max(periods, default=float("nan"))
+
+
+def _usual_step_us(step: np.ndarray) -> float:
+    """The median; where the recorder's period changes, that of the time: what a sampler saw so seldom was not seen."""
+    period = median_of_steps(step)
+    caps = _caps_us(step, int(period))
+    if isinstance(caps, int):
+        return period
+    length = np.minimum(step, caps)
+    return float(weighted_quantiles(length, length, (0.5,))[0])
 
 
 def sample_weights(time: pd.Series | np.ndarray) -> np.ndarray:
@@ -379,9 +391,14 @@ def _caps_us(step: np.ndarray, period_us: int) -> int | np.ndarray:
     if len(long) <= AROUND or len(step) < n:
         return cap  # so few are nowhere most of the steps around
     first = np.clip(long - AROUND, 0, len(step) - n)
-    around = np.sort(np.lib.stride_tricks.sliding_window_view(step, n)[first])
-    caps = np.full(len(step), cap)
-    caps[long] = np.maximum(cap, CAP_PERIODS * around[:, AROUND])
+    long_until = np.concatenate(([0], np.cumsum(step > cap)))
+    mostly = long_until[first + n] - long_until[first] > AROUND
+    if not mostly.any():
+        return cap
+    caps, windows = np.full(len(step), cap), np.lib.stride_tricks.sliding_window_view(step, n)
+    for some in np.array_split(np.flatnonzero(mostly), len(long) // MANY_STEPS + 1):  # each takes 21 times its memory
+        middle = np.partition(windows[first[some]], AROUND)[:, AROUND]
+        caps[long[some]] = np.maximum(cap, CAP_PERIODS * middle)
     return caps
 
 
@@ -402,7 +419,8 @@ def _one_gpu(
     period = int(median_of_steps(step)) if len(step) else 0
     span_s = (end_us[-1] - start_us[0]) / SECOND_US
     observed_s = float(weight_s.sum())
-    over_us = step - _caps_us(step, period)
+    caps = _caps_us(step, period)
+    over_us = step - caps
     at = np.flatnonzero(over_us > 0)
     gap_s = step[at] / SECOND_US
     share_pct = 100 * over_us[at] / SECOND_US / span_s if span_s else gap_s
@@ -412,7 +430,7 @@ def _one_gpu(
         "end": time[-1],
         "span_s": span_s,
         "median_period_s": period / SECOND_US if len(step) else float("nan"),
-        "cap_s": _cap_us(period) / SECOND_US if len(step) else float("nan"),
+        "cap_s": float(np.max(caps)) / SECOND_US if len(step) else float("nan"),
         "observed_s": observed_s,
         "unobserved_s": span_s - observed_s,
         "coverage_pct": float("nan"),

@@ -14,7 +14,7 @@ from gpudiag.measures._time.periodicity import Period
 from gpudiag.measures._time.weighted import weighted_mean, weighted_quantiles
 from gpudiag.measures._time.work import WorkSamples, period_by_gpu, stretches, work_by_gpu, work_coverage_pct
 from gpudiag.measures.base import Profile, need_gpu
-from gpudiag.measures.sampling import RECORD_LONGER, gpu_order
+from gpudiag.measures.sampling import RECORD_LONGER, gpu_order, longest_period_s
 from gpudiag.run import Run
 from gpudiag.schema import IDLE_PCT
 
@@ -62,7 +62,7 @@ def measure_stalls(run: Run) -> StallsProfile:
     periods = period_by_gpu(run)
     rows = {gpu: _one_gpu(works[gpu], periods[gpu]) for gpu in gpu_order(works)}
     per_gpu = pd.DataFrame.from_dict(rows, orient="index").rename_axis("gpu")
-    return StallsProfile(per_gpu, work_coverage_pct(run, works), max(w.step_us for w in works.values()) / SECOND_US)
+    return StallsProfile(per_gpu, work_coverage_pct(run, works), longest_period_s(w.time_us for w in works.values()))
 
 
 def _one_gpu(work: WorkSamples, period: Period | None) -> dict[str, float]:

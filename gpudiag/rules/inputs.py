@@ -28,9 +28,9 @@ def input_unread(inputs: InputsProfile) -> Evidence | None:
     """A study or log that is missing from the numbers makes them those of another run.
 
     Counted are inputs that a reader recognized by content and could not read, or only in part: damaged, cut, locked by
-    a writer, of an unknown schema, or with a clock that is set back by a minute or more, so that two times are one; one
-    is too many (a default without a published source). What is named on the
-    command line or in run.toml must be readable and ends the command otherwise.
+    a writer, of an unknown schema, or with times that go back by a minute or more into what is covered already; one is
+    too many (a default without a published source). What is named on the command line or in run.toml must be readable
+    and ends the command otherwise.
     """
     if inputs.n_unread:
         named = inputs.unread.head(MOST_NAMED)

@@ -13,7 +13,7 @@ from gpudiag.rules._engine.rule import rule
     severity="warning",
     title="GPU memory grows over the run",
     checks="Memory growth",
-    says="Memory on {gpu} that is not freed grew by {rise_mib} ({rise_pct} of the total) in {span_s}.",
+    says="Memory on {gpu} that trials do not free grew by {rise_mib} ({rise_pct} of the total) in {span_s}.",
     remedy="Look for tensors that outlive their step: losses summed without .item(), results kept in a list, hooks. "
     "Compare torch.cuda.memory_allocated() at the end of each epoch, or run each trial in its own process.",
     refuted_by="Not a problem if a caching allocator was still filling up, or later trials are larger.",

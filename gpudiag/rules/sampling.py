@@ -69,8 +69,8 @@ def sampling_coverage(
     refuted_by="Not a problem if the recorder was restarted on purpose.",
 )
 def sampling_gaps(seen: SamplingProfile, *, max_gap_pct: float = 5.0) -> Evidence | None:
-    """A step of more than three median periods, of the whole record or of the 21 steps around it, is a gap; nothing is
-    assumed about the time within it.
+    """A step of more than three median periods, of the whole record or, if longer, of the 21 steps around it, is a gap;
+    nothing is assumed about the time within it.
 
     Reported where the gaps of a GPU leave more than this share of its span unobserved (a default without a published
     source), and as a warning where trials failed within gaps, for then the missing data are informative, and where

@@ -35,12 +35,10 @@ def test_one_of_the_two_is_advised_by_whether_processes_outlive_their_trials(kep
     assert prepare_once.propose(starting(rules=())) is None
 
 
-@pytest.mark.parametrize(
-    ("n", "parallel", "offered"), [(1, 1.0, False), (2, 1.0, True), (4, 3.6, False), (5, 3.6, True)]
-)
-def test_a_start_up_that_never_came_again_cannot_be_kept(n: int, parallel: float, offered: bool) -> None:
-    costs = profile(CostsProfile, parallel=parallel, trials=pd.DataFrame(index=range(n)))
-    bounds = GainBounds(busy_pct=19.0, startup_pct=37.0, startup_only_pct=20.0, parallel=parallel)
+@pytest.mark.parametrize(("n", "n_workers", "offered"), [(1, 1, False), (2, 1, True), (4, 4, False), (5, 4, True)])
+def test_a_start_up_that_never_came_again_cannot_be_kept(n: int, n_workers: int, offered: bool) -> None:
+    costs = profile(CostsProfile, n_workers=n_workers, trials=pd.DataFrame(index=range(n)))
+    bounds = GainBounds(busy_pct=19.0, startup_pct=37.0, startup_only_pct=20.0, parallel=1.0)
     assert (warm_worker.propose(situation(use(19.0), costs, bounds=bounds)) is not None) is offered
 
 

@@ -322,6 +322,16 @@ def test_an_idle_end_reaches_to_a_hole_that_may_hide_work(hole_s: int, seen_s: i
         assert row["trail_s" if idle[-1] else "lead_s"] == pytest.approx(seen_s, abs=15)
 
 
+def test_every_end_of_a_fall_counts_as_one_that_frees_memory() -> None:
+    """Four trials a round end in the same second and free all; a fifth of the trials ended before the record began."""
+    times = np.arange(0, 1000, 2.0)
+    used = np.where((times % 100) < 90, 8000.0, 500.0)
+    rounds = [("COMPLETE", 100.0 * k, 100.0 * k + 90.0) for k in range(10) for _ in range(4)]
+    before = [("COMPLETE", -100.0, -10.0)] * 10
+    table = gpu(times, util_pct=50.0, mem_used_mib=used, mem_total_mib=80_000.0)
+    assert measure_leak(run(gpu=table, trials=trials(before + rounds))).freed_pct == 100
+
+
 def test_loader_lines_are_read_from_events() -> None:
     told = ["[TRAIN PROFILE] DataLoader avg: 25.3ms, max: 78.1ms", "time: 11.3min | 30.0 batch/s"]
     events = conform(pd.DataFrame({"time": at([0, 1]), "kind": "log", "detail": told}), EVENTS)

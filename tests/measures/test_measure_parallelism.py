@@ -247,3 +247,9 @@ def test_what_is_waiting_has_not_run_whatever_timestamps_it_has() -> None:
     told = diagnose(run(trials=trials(rows), gpu=telemetry))
     assert "No trial has both a start and an end" in told.to_markdown()
     assert "INVALID" in compare(told, told).to_markdown()
+
+
+@pytest.mark.parametrize(("overlap_s", "n_workers"), [(299.0, 1), (301.0, 2)])
+def test_what_overlaps_by_more_than_five_minutes_ran_beside_the_other(overlap_s: float, n_workers: int) -> None:
+    rows = [("COMPLETE", 0.0, 36_000.0), ("COMPLETE", 36_000.0 - overlap_s, 72_000.0)]
+    assert measure_parallelism(run(trials=trials(rows))).n_workers == n_workers

@@ -19,6 +19,7 @@ from gpudiag.measures.sampling import (
     cell_borders,
     cells_of,
     gpu_order,
+    longest_period_s,
     measure_sampling,
     rows_by_gpu,
     sample_weights,
@@ -83,6 +84,9 @@ def test_a_recorder_that_goes_on_at_a_longer_period_leaves_no_gaps(order: int, n
     seen = measure_sampling(run(gpu=table)).per_gpu.loc["0"]
     assert seen["n_gaps"] == (0 if known else n_slow)
     assert seen["observed_s"] == pytest.approx(timestamps[-1] + 1 if known else 601 + 3 * n_slow)
+    us = (1_000_000 * timestamps).astype(np.int64)
+    assert longest_period_s([us]) == (60 if known else 1), "by time: 660 s and more of 1,260 were seen once a minute"
+    assert seen["cap_s"] == (180 if known else 3)
     if n_slow == 90:
         hole = gpu(np.delete(timestamps, np.arange(40, 46) if order < 0 else np.arange(640, 646)))
         assert measure_sampling(run(gpu=hole)).gaps["gap_s"].tolist() == [420.0]

@@ -130,7 +130,7 @@ def test_a_night_without_trials_is_the_first_finding() -> None:
 def costs(worker: float, gpu: float, n: int = 10, n_trials: int = 200) -> CostsProfile:
     return profile(
         CostsProfile, startup_share_pct=worker, startup_only_pct=gpu, startup_law_pct=0.1, parallel=4.0, n_startups=n,
-        startup_median_s=40.0, startup_only_gpu_h=0.2, trials=pd.DataFrame(index=range(n_trials)),
+        startup_median_s=40.0, startup_only_gpu_h=0.2, n_workers=4, trials=pd.DataFrame(index=range(n_trials)),
     )  # fmt: skip
 
 

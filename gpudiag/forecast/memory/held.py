@@ -76,7 +76,8 @@ def _warm_workers(memory: Memory, board: Board) -> tuple[Array, Array, Array, Ar
     at = board.steps.end_pair
     # An end that no reading shows is written a little early.
     gone_at = np.where(at >= 0, at, np.searchsorted(memory.time_s, memory.end_s)) + 1
-    lane = assign_workers(*((part * SECOND_US).astype(np.int64) for part in (memory.start_s, memory.end_s)))
+    start_us, end_us = ((part * SECOND_US).astype(np.int64) for part in (memory.start_s, memory.end_s))
+    lane = assign_workers(start_us, end_us)
     warmed, left = np.zeros((2, len(memory.time_s) + 2))
     first, last = np.zeros((2, len(lane)), bool)
     for number in range(int(lane.max(initial=-1)) + 1):

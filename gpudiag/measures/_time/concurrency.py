@@ -8,6 +8,7 @@ import heapq
 import numpy as np
 
 from gpudiag.measures._time.microseconds import SECOND_US
+from gpudiag.measures._time.trial_intervals import HANDOVER_US
 
 
 def count_at(times_us: np.ndarray, start_us: np.ndarray, end_us: np.ndarray) -> np.ndarray:
@@ -35,27 +36,28 @@ USUAL_WAITS = 10
 else than its next trial, if it has not left."""
 SHORT_US = 5 * SECOND_US
 OVERLAP_SHARE = 0.1
-"""Of both intervals: what overlaps by no more took over where nobody was free, as the next job does while the one
-before cleans up. A worker more would have waited for nearly all of the run."""
+OVERLAP_US = 300 * SECOND_US
+"""Of both intervals, and at most five minutes: what overlaps by no more may have taken over where nobody was free, as
+the next job does while the one before cleans up. A worker more would have waited for nearly all of the run."""
 
 
-def assign_workers(start_us: np.ndarray, end_us: np.ndarray) -> np.ndarray:
+def assign_workers(start_us: np.ndarray, end_us: np.ndarray, most_us: int = HANDOVER_US) -> np.ndarray:
     """Worker (0-based) of each interval; the intervals must be sorted by start.
 
     Each takes, of the workers that became free a usual wait ago or less, the one that did so first; if there is none,
-    the one that did so last; if none is free, the one that is about to be (OVERLAP_SHARE), else a new one. So the
-    number of workers is the peak of the concurrency, hand-overs aside, and nothing runs any more on as many as have
-    left. An interval without length takes no new worker where there is one.
+    the one that did so last; if none is free, the one that is about to be (by OVERLAP_SHARE and
+    ``most_us``), else a new one. So the number of workers is the peak of the concurrency, hand-overs aside, and nothing
+    runs any more on as many as have left. An interval without length takes no new worker where there is one.
     """
     if (start_us[1:] >= end_us[:-1]).all():
         return np.zeros(len(start_us), np.int64)  # one after the other
-    latest, waits = _assigned(start_us, end_us, 0)
+    latest, waits = _assigned(start_us, end_us, 0, most_us)
     if not len(waits):
         return latest
-    return _assigned(start_us, end_us, max(SHORT_US, int(USUAL_WAITS * np.median(waits))))[0]
+    return _assigned(start_us, end_us, max(SHORT_US, int(USUAL_WAITS * np.median(waits))), most_us)[0]
 
 
-def _assigned(start_us: np.ndarray, end_us: np.ndarray, usual_us: int) -> tuple[np.ndarray, list[int]]:
+def _assigned(start_us: np.ndarray, end_us: np.ndarray, usual_us: int, most_us: int) -> tuple[np.ndarray, list[int]]:
     """Workers, and how long each interval that took one over found it free."""
     running: list[tuple[int, int]] = []
     free: list[tuple[int, int]] = []  # in order of time
@@ -72,7 +74,7 @@ def _assigned(start_us: np.ndarray, end_us: np.ndarray, usual_us: int) -> tuple[
         elif running and end == start:
             out[i] = running[0][1]
             continue
-        elif running and _hands_over(began[running[0][1]], running[0][0], start, end):
+        elif running and _hands_over(began[running[0][1]], running[0][0], start, end, most_us):
             _, worker = heapq.heappop(running)
         else:
             worker = n_workers
@@ -82,6 +84,6 @@ def _assigned(start_us: np.ndarray, end_us: np.ndarray, usual_us: int) -> tuple[
     return np.array(out, np.int64), waits
 
 
-def _hands_over(began: int, ends: int, start: int, end: int) -> bool:
+def _hands_over(began: int, ends: int, start: int, end: int, most_us: int) -> bool:
     """Whether one that begins shortly before another ends may well follow it."""
-    return ends < end and ends - start <= OVERLAP_SHARE * min(ends - began, end - start)
+    return ends < end and ends - start <= min(most_us, OVERLAP_SHARE * min(ends - began, end - start))

@@ -53,6 +53,16 @@ def falls_at_ends(
     return left[own], size[own], order[nearest[own]]
 
 
+def with_a_fall(time_us: np.ndarray, used_mib: np.ndarray, end_us: np.ndarray) -> np.ndarray:
+    """True for each end at which memory falls, also where several trials end at once."""
+    if len(time_us) < 2:
+        return np.zeros(len(end_us), bool)
+    left, right, size = _falls(time_us, used_mib)
+    large, slack = size >= LEAST_MIB, _slack_us(time_us)
+    left, right = left[large], right[large]
+    return np.searchsorted(right, end_us - slack) < np.searchsorted(left, end_us + slack, "right")
+
+
 def _slack_us(time_us: np.ndarray) -> int:
     return SLACK_US + 2 * int(median_of_steps(np.diff(time_us)))
 

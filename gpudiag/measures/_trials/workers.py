@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from gpudiag.measures._time.concurrency import assign_workers, count_at
+from gpudiag.measures._time.concurrency import OVERLAP_US, assign_workers, count_at
 from gpudiag.measures._time.microseconds import NEVER, distinct
 from gpudiag.measures._time.trial_intervals import HANDOVER_US
 
@@ -22,7 +22,7 @@ def workers_of(start_us: np.ndarray, end_us: np.ndarray, names: np.ndarray) -> n
     """
     known = pd.notna(names)
     if not known.all() or len(names) < LEAST_TRIALS * len(set(names.tolist())):
-        return assign_workers(start_us, end_us)
+        return assign_workers(start_us, end_us, OVERLAP_US)
     out = np.zeros(len(start_us), np.int64)
     n_workers = 0
     for name in dict.fromkeys(names.tolist()):
@@ -30,7 +30,7 @@ def workers_of(start_us: np.ndarray, end_us: np.ndarray, names: np.ndarray) -> n
         start = start_us[own]
         late = np.append(start[1:], NEVER)
         end = np.where(end_us[own] - late <= HANDOVER_US, np.minimum(end_us[own], late), end_us[own])
-        worker = assign_workers(start, end)
+        worker = assign_workers(start, end, OVERLAP_US)
         out[own] = n_workers + worker
         n_workers += int(worker.max()) + 1
     return out

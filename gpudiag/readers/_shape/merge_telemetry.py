@@ -28,7 +28,7 @@ _LEAST_CONFLICTS = 3
 """A log cut within a row or an instant differs in the sample at the cut, which says nothing."""
 _TOLERANCE = {"util_pct": 1.0, "mem_used_mib": 2.0}
 """Differences up to these are rounding."""
-_LEAST_BETWEEN = 20
+_LEAST_BETWEEN = 40
 _AROUND = 3
 _BETWEEN_SHARE = 0.5
 """Of samples of one GPU two in seven are the least or the greatest among their six neighbors in another log of it."""

@@ -21,9 +21,11 @@ ColumnsByName = MutableMapping[str, Any]
 DUPLICATE = "duplicate sample"
 CONFLICT = "duplicate sample with other values"
 BACKWARDS = "time goes back"
-SET_BACK = "the clock is set back, so that what came before and after lies one over the other"
+SET_BACK = "time goes back into what is covered already, as by a clock that is set back or logs of two machines in one"
 SET_BACK_BY = np.timedelta64(60, "s")
 """Less is a clock that is kept right, or rows that several threads wrote."""
+SET_BACK_TIMES = 3
+"""A clock is set back more seldom than rows without any order go back."""
 NO_TIME = "row without a time"
 NO_GPU = "row that names no GPU"
 OVERFULL = "mem_used_mib above mem_total_mib"
@@ -208,11 +210,12 @@ def _tell_set_back(times: np.ndarray, steps: np.ndarray, group: np.ndarray, log:
     """
     starts = np.union1d(np.flatnonzero(group[1:] != group[:-1]) + 1, np.append(steps, 0))
     before = starts[np.searchsorted(starts, steps) - 1]
-    over = np.flatnonzero((times[steps - 1] - times[steps] >= SET_BACK_BY) & (times[steps] >= times[before]))
-    if len(over):
+    over = np.flatnonzero((times[steps - 1] - times[steps] >= SET_BACK_BY) & (times[steps] > times[before]))
+    moments = np.unique(times[steps[over]])
+    if 0 < len(moments) <= SET_BACK_TIMES:
         at = steps[over[0]]
         example = f"from {times[at - 1]} to {times[at]} UTC".replace(".000000", "")
-        log.add(SET_BACK, len(np.unique(times[steps[over]])), example=example)
+        log.add(SET_BACK, len(moments), example=example)
 
 
 def _bounded(values: Any, column: ColumnSpec, lines: np.ndarray | None, log: ProblemLog) -> Any:
