@@ -21,7 +21,8 @@ def not_made(remedy: PlannedRemedy, baseline: Side, experiment: Side) -> str:
         if value is None or equal_values(value, change.proposed):
             continue
         if any(was is not None and equal_values(value, was) for was in (change.present, _looked_up(before, change))):
-            return f"The change was not made: {change.what} is still {value}."
+            what = "the number of trials at once" if change.what == AT_ONCE else change.what
+            return f"The change was not made: {what} is still {value}."
     return ""
 
 
@@ -58,9 +59,14 @@ def made_beside(plan: Plan, baseline: Side, experiment: Side) -> str:
 
 
 def _set(side: Side) -> Mapping[str, Scalar]:
-    """Settings and parameters of a run by name; what the trials logged counts before what was asked for."""
+    """Settings and parameters of a run by name; what the trials logged counts before what was asked for, and a number
+    at once that the trials contradict is unknown.
+    """
     info = side.run.info
-    return info.settings.model_dump() | info.dataloader.model_dump() | requested_params(side) | logged_params(side)
+    settings = info.settings.model_dump()
+    if side.value("parallelism.peak") not in (None, settings["parallel"]):
+        settings["parallel"] = None
+    return settings | info.dataloader.model_dump() | requested_params(side) | logged_params(side)
 
 
 def _names(change: Change) -> tuple[str, ...]:

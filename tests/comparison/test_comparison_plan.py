@@ -182,7 +182,10 @@ def test_what_changed_beside_the_plan_or_not_at_all_is_not_laid_to_it() -> None:
     beside = "No remedy of the plan changes num_workers, and it went from 2 to 8."
     assert reason(run("after", 0.7 * A, 60, 8), UNSEEN_CHANGE) == beside
     at_once = Change("trials at once", 1, 2, "")
-    assert reason(run("after", 0.7 * A, 60, 2), at_once) == "The change was not made: trials at once is still 1."
+    assert (
+        reason(run("after", 0.7 * A, 60, 2), at_once)
+        == "The change was not made: the number of trials at once is still 1."
+    )
     unstated = Change("num_workers", None, 8, "")
     assert reason(run("after", 0.7 * A, 60, 2), unstated) == "The change was not made: num_workers is still 2."
 
