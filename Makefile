@@ -1,6 +1,6 @@
 # make report    set up and write the sample report
 # make test      set up and run the tests, but for the slow ones
-# make test-slow the slow tests, a fifth of the cases of those that have many
+# make test-slow the slow tests, a tenth of the cases of those that have many
 # make test-all  every test with every case
 # make check     formatting, types, architecture
 # make ci        everything that CI runs
@@ -104,7 +104,7 @@ schemas: $(READY)
 gallery: $(READY)
 	@$(BIN)/python docs/gallery.py
 
-test-slow: SELECT = -m slow --fifth
+test-slow: SELECT = -m slow --tenth
 test-slow: WORKERS = 3  # of three workers one mostly waits: for a browser, a server or a command
 test-slow: test
 

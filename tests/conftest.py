@@ -31,7 +31,7 @@ ROOT = Path(__file__).resolve().parent.parent
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--fifth", action="store_true", help="of slow tests that are marked many, a fifth of the cases")
+    parser.addoption("--tenth", action="store_true", help="of slow tests that are marked many, a tenth of the cases")
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -49,8 +49,8 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """``--fifth``: of a slow test that is marked ``many`` a fifth of the cases, the same ones each time."""
-    if not config.getoption("fifth"):
+    """``--tenth``: of a slow test that is marked ``many`` a tenth of the cases, the same ones each time."""
+    if not config.getoption("tenth"):
         return
     cases: dict[str, list[pytest.Item]] = {}
     for item in items:
@@ -59,7 +59,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     left = set[pytest.Item]()
     for several in cases.values():
         several.sort(key=lambda item: hashlib.sha256(item.nodeid.encode()).digest())
-        left.update(several[math.ceil(len(several) / 5) :])
+        left.update(several[math.ceil(len(several) / 10) :])
     config.hook.pytest_deselected(items=sorted(left, key=items.index))
     items[:] = [item for item in items if item not in left]
 

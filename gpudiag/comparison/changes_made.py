@@ -10,6 +10,7 @@ from gpudiag.advice._engine.processes import AT_ONCE
 from gpudiag.advice._engine.proposal import Change
 from gpudiag.comparison.differences import changed, equal_values, logged_params, requested_params
 from gpudiag.comparison.side import Side
+from gpudiag.measures.parallelism import ParallelismProfile
 from gpudiag.plain_data import Scalar
 
 
@@ -64,7 +65,7 @@ def _set(side: Side) -> Mapping[str, Scalar]:
     """
     info = side.run.info
     settings = info.settings.model_dump()
-    if side.value("parallelism.peak") not in (None, settings["parallel"]):
+    if side.value(ParallelismProfile.peak.key) not in (None, settings["parallel"]):
         settings["parallel"] = None
     return settings | info.dataloader.model_dump() | requested_params(side) | logged_params(side)
 
