@@ -42,13 +42,11 @@ def _why_unread(record: InputRecord) -> str:
     '' where it was read.
     """
     lost = [problem for problem in record.problems if problem.lost]
-    cut = next((problem for problem in lost if problem.kind.startswith(INCOMPLETE)), None)
-    if cut and record.rows and not record.error:
-        example = f" ({cut.example})" if cut.example else ""
-        return f"{record.path}: {cut.kind.removeprefix(INCOMPLETE).strip()}{example}"
-    back = next((problem for problem in record.problems if problem.kind == SET_BACK), None)
-    if back and not record.error:
-        return f"{record.path}: {back.kind} ({back.example})"
+    cut = [problem for problem in lost if problem.kind.startswith(INCOMPLETE)]
+    part = next(iter((*cut, *(problem for problem in record.problems if problem.kind == SET_BACK))), None)
+    if part and record.rows and not record.error:
+        example = f" ({part.example})" if part.example else ""
+        return f"{record.path}: {part.kind.removeprefix(INCOMPLETE).strip()}{example}"
     if record.error or record.rows or not lost:
         return record.error or ""
     return f"{record.path}: nothing of it could be read ({lost[0].kind}: {lost[0].example})"

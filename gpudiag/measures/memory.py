@@ -20,6 +20,7 @@ from gpudiag.measures.sampling import (
     cells_of,
     coverage_pct,
     expected_window,
+    rows_by_gpu,
     sampled_gpus,
     slices,
 )
@@ -94,7 +95,7 @@ def measure_memory(run: Run) -> MemoryProfile:
     }
     everyone = sampled_gpus(run)
     per_gpu = pd.DataFrame.from_dict(rows, orient="index").reindex(everyone).rename_axis("gpu")
-    per_gpu["max_util_pct"] = run.gpu.groupby("gpu")["util_pct"].max() if "util_pct" in run.gpu else math.nan
+    per_gpu["max_util_pct"] = pd.Series(_most_util_pct(run), dtype=float)
     per_gpu["n_rejected"] = rejected.reindex(everyone, fill_value=0)
     per_gpu["total_source"] = boards["total_source"].reindex(everyone)
     return MemoryProfile(
@@ -104,6 +105,13 @@ def measure_memory(run: Run) -> MemoryProfile:
         headroom_mib=float(per_gpu["headroom_mib"].min()),
         coverage_pct=float(min(coverage.values())),
     )
+
+
+def _most_util_pct(run: Run) -> dict[str, float]:
+    if "util_pct" not in run.gpu:
+        return {}
+    util = run.gpu["util_pct"].to_numpy(float)
+    return {gpu: float(np.fmax.reduce(util[rows], initial=math.nan)) for gpu, rows in rows_by_gpu(run).items()}
 
 
 def possible_readings(samples: pd.DataFrame, run: Run) -> tuple[pd.DataFrame, pd.Series]:

@@ -379,19 +379,16 @@ def seen_us(start_us: np.ndarray, end_us: np.ndarray, window: tuple[int, int]) -
     return whole - max(low - int(start_us[first]), 0) - max(int(end_us[stop - 1]) - high, 0)
 
 
-def _cap_us(period_us: int) -> int:
-    return max(CAP_PERIODS * period_us, int(MIN_CAP_S * SECOND_US))
-
-
 def _caps_us(step: np.ndarray, period_us: int) -> int | np.ndarray:
     """How long each step may be that is no gap."""
-    cap = _cap_us(period_us)
-    long = np.flatnonzero(step > cap)
+    cap = max(CAP_PERIODS * period_us, int(MIN_CAP_S * SECOND_US))
+    over = step > cap
+    long = np.flatnonzero(over)
     n = 2 * AROUND + 1
     if len(long) <= AROUND or len(step) < n:
         return cap  # so few are nowhere most of the steps around
     first = np.clip(long - AROUND, 0, len(step) - n)
-    long_until = np.concatenate(([0], np.cumsum(step > cap)))
+    long_until = np.concatenate(([0], np.cumsum(over)))
     mostly = long_until[first + n] - long_until[first] > AROUND
     if not mostly.any():
         return cap

@@ -40,27 +40,22 @@ def unexplained_falls(time_us: np.ndarray, used_mib: np.ndarray, end_us: np.ndar
 
 def falls_at_ends(
     time_us: np.ndarray, used_mib: np.ndarray, end_us: np.ndarray
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The falls at the end of a trial: last sample before each, MiB, and the position of the end that is nearest."""
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """The falls at the end of a trial: last sample before each, MiB, and the position of the end that is nearest; then
+    True for each end at which memory falls, also where several trials end at once.
+    """
     if not len(end_us) or len(time_us) < 2:
-        return np.zeros(0, np.int64), np.zeros(0), np.zeros(0, np.int64)
+        return np.zeros(0, np.int64), np.zeros(0), np.zeros(0, np.int64), np.zeros(len(end_us), bool)
     left, right, size = _falls(time_us, used_mib)
+    large = size >= LEAST_MIB
+    left, right, size = left[large], right[large], size[large]
     order = np.argsort(end_us, kind="stable")
     ends = end_us[order]
     nearest = np.searchsorted((ends[1:] + ends[:-1]) // 2, (left + right) // 2)
     slack = _slack_us(time_us)
-    own = (size >= LEAST_MIB) & (ends[nearest] >= left - slack) & (ends[nearest] <= right + slack)
-    return left[own], size[own], order[nearest[own]]
-
-
-def with_a_fall(time_us: np.ndarray, used_mib: np.ndarray, end_us: np.ndarray) -> np.ndarray:
-    """True for each end at which memory falls, also where several trials end at once."""
-    if len(time_us) < 2:
-        return np.zeros(len(end_us), bool)
-    left, right, size = _falls(time_us, used_mib)
-    large, slack = size >= LEAST_MIB, _slack_us(time_us)
-    left, right = left[large], right[large]
-    return np.searchsorted(right, end_us - slack) < np.searchsorted(left, end_us + slack, "right")
+    own = (ends[nearest] >= left - slack) & (ends[nearest] <= right + slack)
+    freed = np.searchsorted(right, end_us - slack) < np.searchsorted(left, end_us + slack, "right")
+    return left[own], size[own], order[nearest[own]], freed
 
 
 def _slack_us(time_us: np.ndarray) -> int:

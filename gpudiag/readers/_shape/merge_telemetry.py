@@ -37,8 +37,6 @@ DIFFERENT_BETWEEN = (
     "{n_different} of the {n_between} samples of one log lie beyond all that the other has shortly before and after"
 )
 TWICE = "{twice:sample stands|samples stand} in more than one log; each was counted once."
-
-
 OVERLAP_US = 60 * SECOND_US
 """A log that is continued in another one may overlap with it for less."""
 BY_NUMBER = (
