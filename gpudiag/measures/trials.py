@@ -88,6 +88,10 @@ class TrialsProfile(Profile, topic="trials"):
     n_infeasible: Fact[int] = fact(
         "COMPLETE trials with a constraint above 0, which are never the best", label="trials that broke a constraint"
     )
+    n_infinite: Fact[int] = fact(
+        "COMPLETE trials of one objective that is infinite, which are never the best",
+        label="trials with an infinite value",
+    )
     n_reversed: Fact[int] = fact("trials that end before they start, a clock fault")
     fail_pct: Fact[float] = fact("FAIL of the finished trials", label="failed")
     fail_low_pct: Fact[float] = fact("lower end of its Wilson 95 % interval", label="failed, at least")
@@ -143,6 +147,7 @@ def measure_trials(run: Run) -> TrialsProfile:
         n_stopped=int(counts[STOPPED]),
         n_running=int(counts["RUNNING"] + counts[ABANDONED]),
         n_infeasible=int(results["infeasible"].sum()),
+        n_infinite=int(np.isinf(results["value"]).sum()) if "value" in results else 0,
         n_reversed=int((intervals["end"] < intervals["start"]).sum()),
         fail_pct=100 * n_fail / n_finished if n_finished else math.nan,
         fail_low_pct=fail_low,

@@ -18,8 +18,8 @@ from gpudiag.schema import IDLE_PCT
     checks="Peak GPU memory",
     explained_by=("failures-out-of-memory",),
     says="{gpu} used up to {max_used_pct:exact} of its {total_mib}: {headroom_mib} were left at the peak.",
-    remedy="Run fewer trials at once, or limit the parameters that take memory (batch size, model size). One larger "
-    "trial can end the run.",
+    remedy="Limit what takes memory (batch size, model size), or run fewer trials at once where several run. One "
+    "larger batch can end the run.",
     refuted_by="Not a problem if the framework reserves all memory at start: memory in use is then no measure of need.",
 )
 def memory_near_limit(memory: MemoryProfile, *, high_pct: float = 90.0) -> Evidence | None:
@@ -48,8 +48,8 @@ def memory_near_limit(memory: MemoryProfile, *, high_pct: float = 90.0) -> Evide
     title="Most of the GPU memory was free",
     checks="Free GPU memory",
     says="{gpu} used at most {max_used_pct} of its {total_mib}: {headroom_mib} stayed free.",
-    remedy="Time a larger batch or one more trial at once, where the GPU waits for neither CPU nor disk. Free memory "
-    "alone makes nothing faster.",
+    remedy="Where the GPU waits for neither CPU nor disk, time a larger batch or, in a search, one more trial at once. "
+    "Free memory alone makes nothing faster.",
     refuted_by="Not a problem if a rare large trial, absent from this run, needs the room.",
 )
 def memory_headroom(memory: MemoryProfile, *, low_pct: float = 50.0) -> Evidence | None:

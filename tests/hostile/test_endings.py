@@ -210,6 +210,12 @@ def test_what_another_user_left_is_kept(tmp_path: Path, monkeypatch: pytest.Monk
 Start = Callable[..., subprocess.Popen[str]]
 
 
+def heeding_signals() -> None:
+    """Whoever runs the tests with nohup, or behind a shell, ignores some of them, and so would what they start."""
+    for number in (signal.SIGHUP, signal.SIGINT):
+        signal.signal(number, signal.SIG_DFL)
+
+
 @pytest.fixture
 def start(tmp_path: Path) -> Iterator[Start]:
     """Start ``gpudiag ARGUMENTS`` with temporary files and output below ``tmp_path``."""
@@ -221,7 +227,13 @@ def start(tmp_path: Path) -> Iterator[Start]:
     def begin(*arguments: object) -> subprocess.Popen[str]:
         command = [sys.executable, "-P", "-m", "gpudiag", *map(str, arguments)]
         made = subprocess.Popen(
-            command, text=True, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, cwd=tmp_path, env=environment
+            command,
+            text=True,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            cwd=tmp_path,
+            env=environment,
+            preexec_fn=heeding_signals,
         )
         started.append(made)
         return made
@@ -291,6 +303,35 @@ def test_a_kernel_of_which_nobody_was_told_ends_too(tmp_path: Path) -> None:
     other.kill()
     for one in (kernel, other):
         one.communicate()
+
+
+@pytest.mark.slow
+def test_a_signal_while_a_socket_is_made_is_no_end_without_end(tmp_path: Path) -> None:
+    """ZeroMQ itself looks for signals, so that a socket may be open and known to nobody; closing waited for it."""
+    code = """
+import sys
+from pathlib import Path
+import nbformat, papermill, zmq.asyncio
+from gpudiag.report._notebook.kernel import keeping_kernel, kernel_for
+made, get = [], zmq.asyncio.Socket.get
+def interrupted(socket, key):
+    made.append(key)
+    if made.count(zmq.TYPE) == int(sys.argv[2]):
+        raise KeyboardInterrupt
+    return get(socket, key)
+zmq.asyncio.Socket.get = interrupted
+cells = [nbformat.v4.new_code_cell("1")]
+try:
+    with keeping_kernel(), kernel_for(Path(sys.argv[1]), own_modules=False) as given:
+        papermill.execute_notebook(nbformat.v4.new_notebook(cells=cells), None, kernel_name="python3", **given)
+except KeyboardInterrupt:
+    print("ended")
+"""
+    ended = process(code, tmp_path, 3)
+    try:
+        assert ended.communicate(timeout=60)[0] == "ended\n"
+    finally:
+        ended.kill()
 
 
 @linux

@@ -129,6 +129,17 @@ def test_the_report_says_how_many_trials_broke_a_constraint() -> None:
         ] == expected
 
 
+@pytest.mark.slow
+def test_the_report_says_how_many_values_are_infinite() -> None:
+    """Optuna's best_trial would be the one of -inf; here a number is best, and the others are told."""
+    lives = [("COMPLETE", 10 * i, 10 * i + 10) for i in range(4)] + [("PRUNED", 40, 50)]
+    table = trials(lives, value=[0.2, -math.inf, 0.1, math.inf, -math.inf])
+    found = gd.diagnose(run(trials=table, studies=study("MINIMIZE")))
+    assert found.profiles["trials"].best["trial"].tolist() == [2]
+    said = [str(block.text) for block in section(found.document) if isinstance(block, Note)]
+    assert "2 of 4 COMPLETE trials ended with an infinite value: none counts as best." in said
+
+
 def test_a_memory_limit_names_the_best_feasible_trial() -> None:
     table = trials(
         [("COMPLETE", 0, 10)] * 3, value=[0.1, 0.2, 0.3], **{"system_attrs.constraints": ["[1]", "[0]", None]}

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from contextvars import ContextVar
 from pathlib import Path
+from traceback import clear_frames
 from typing import TYPE_CHECKING, Any
 
 from gpudiag.interpreter import MOST_MIB, memory_mib, module_command
@@ -79,7 +80,8 @@ class _Kept:
                 self._folders.enter_context(none_left(folder))
                 self._manager = _manager_class(folder, own_modules=False, clients=self._clients)(kernel_name="python3")
             yield self._manager
-        except BaseException:
+        except BaseException as error:
+            clear_frames(error.__traceback__)  # what a signal cut short may hold a socket, which would be waited for
             self.end()
             raise
         self._let_go()

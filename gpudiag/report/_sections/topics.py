@@ -112,9 +112,9 @@ def trials(document: Document) -> list[Block]:
     parts = (_tiles(facts, *COURSE), *pictures)
     if document.headline.level == "ok":  # nothing to look for: the sentence is enough
         more = Folded("By state, how long trials took, and which parameters did best", (table, *parts))
-        return [Note(_completed(document)), *_infeasible(facts), more, *_pruning(document)]
+        return [Note(_completed(document)), *_never_best(facts), more, *_pruning(document)]
     more = Folded("How long trials took, and which parameters did best", parts)
-    said = (*failed_trials(document), *_infeasible(facts))
+    said = (*failed_trials(document), *_never_best(facts))
     return [Note(_completed(document)), table, *said, more, *_pruning(document)]
 
 
@@ -152,12 +152,12 @@ def _outcome(facts: TopicValues, state: str) -> tuple[str | Number, ...]:
     )
 
 
-def _infeasible(facts: TopicValues) -> list[Block]:
-    """How many COMPLETE trials broke a constraint, where any did."""
-    n, of = facts.get(TrialsProfile.n_infeasible), facts.get(TrialState.n.at("COMPLETE"))
-    return (
-        [Note(f"{n:,} of {plural(of, 'COMPLETE trial')} broke a constraint: none counts as best.")] if n and of else []
-    )
+def _never_best(facts: TopicValues) -> list[Block]:
+    """How many COMPLETE trials broke a constraint or have an infinite value, where any did."""
+    why = {TrialsProfile.n_infeasible: "broke a constraint", TrialsProfile.n_infinite: "ended with an infinite value"}
+    of = plural(facts.get(TrialState.n.at("COMPLETE")) or 0, "COMPLETE trial")
+    numbers = ((facts.get(n), said) for n, said in why.items())
+    return [Note(f"{n:,} of {of} {said}: none counts as best.") for n, said in numbers if n]
 
 
 def _pruning(document: Document) -> list[Block]:
