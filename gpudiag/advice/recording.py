@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import pandas as pd
+
 from gpudiag.advice._engine.gains import NOTHING
 from gpudiag.advice._engine.proposal import Change, Proposal, SuccessCheck
 from gpudiag.advice._engine.remedy import remedy
 from gpudiag.advice._engine.situation import INPUT_WAITS, Situation
 from gpudiag.measures.feed import FeedProfile
-from gpudiag.measures.sampling import SamplingProfile
+from gpudiag.measures.sampling import SILENCE_S, SamplingProfile
+from gpudiag.report.format import duration
 from gpudiag.rules._engine.judging import MIN_COVERAGE_PCT, RECORD_COMMAND
 from gpudiag.rules.sampling import MOSTLY_GAP_PCT
+from gpudiag.timezones import parse_zone
 
 MIN_HOST_S = 60.0
 SHOWS = "It shows the cause and speeds nothing up."
@@ -34,12 +38,63 @@ def record_run(now: Situation) -> Proposal | None:
     sampling = now.profile(SamplingProfile)
     if sampling is not None and (sampling.gaps["share_pct"] > MOSTLY_GAP_PCT).any():
         return None  # one timestamp is wrong, or two recordings lie years apart: more recording does not mend it
+    if len(_sessions(now)) > 1:
+        return None
     return Proposal(
         (Change("recorder", None, "the whole run", _recorder(now)),),
         NOTHING,
         SHOWS,
         (SuccessCheck.of(SamplingProfile.coverage_pct, ">=", MIN_COVERAGE_PCT),),
     )
+
+
+@remedy(
+    title="Judge the sessions in this record one by one",
+    answers=("sampling-coverage", "sampling-gaps"),
+    tier=0,
+    effort="minutes",
+    pros=("what is said of a session holds for it", "the time between them no longer counts"),
+    cons=(),
+    refute="It was one run, which went on while the recorder stood still.",
+    rollback="",
+)
+def judge_sessions(now: Situation) -> Proposal | None:
+    """A record with hours of silence of all GPUs is one of several sessions, where no trials hold it together."""
+    sessions = _sessions(now)
+    if len(sessions) < 2:
+        return None
+    zone = parse_zone(now.analysis.run.info.timezone)
+    begin, end = max(sessions, key=lambda one: one[1] - one[0])
+    span = [f'"{one.tz_convert(zone):%Y-%m-%d %H:%M:%S}"' for one in (begin, end.ceil("s") + pd.Timedelta("1s"))]
+    code = (
+        "gpudiag fleet RUN   # a line for each session; or in Python:\n"
+        f"gd.diagnose(run.between({', '.join(span)}))   # the longest"
+    )
+    silence = duration(SILENCE_S)
+    return Proposal(
+        (Change("sessions judged together", len(sessions), 1, code),),
+        NOTHING,
+        f"No GPU was sampled for more than {silence} between one and the next. {SHOWS}",
+        (SuccessCheck.of(SamplingProfile.coverage_pct, ">=", MIN_COVERAGE_PCT),),
+    )
+
+
+def _sessions(now: Situation) -> list[tuple[pd.Timestamp, pd.Timestamp]]:
+    """First and last sample of each stretch without a long silence of all GPUs; none where there are trials."""
+    sampling = now.profile(SamplingProfile)
+    if sampling is None or not now.analysis.run.trials.empty:
+        return []
+    pieces: list[tuple[pd.Timestamp, pd.Timestamp]] = []
+    for gpu, row in sampling.per_gpu.iterrows():
+        silent = sampling.gaps[(sampling.gaps["gpu"] == gpu) & (sampling.gaps["gap_s"] > SILENCE_S)]
+        pieces += zip([row["start"], *silent["end"]], [*silent["start"], row["end"]], strict=True)
+    sessions: list[tuple[pd.Timestamp, pd.Timestamp]] = []
+    for start, end in sorted(pieces):
+        if sessions and (start - sessions[-1][1]).total_seconds() <= SILENCE_S:
+            start, last = sessions.pop()
+            end = max(last, end)
+        sessions.append((start, end))
+    return sessions
 
 
 @remedy(

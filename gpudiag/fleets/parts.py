@@ -8,13 +8,10 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 from gpudiag._load.sessions import SessionsApart
+from gpudiag.measures.sampling import SILENCE_S
 
 if TYPE_CHECKING:
     from gpudiag.run import Run
-
-SILENCE_S = 6 * 3600.0
-"""A longer silence of all GPUs ends a session, where no trials say what belongs together (a default without a source:
-longer than an outage that somebody mends, shorter than a night)."""
 
 
 @dataclass(frozen=True)
