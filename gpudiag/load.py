@@ -13,6 +13,7 @@ from gpudiag._load.intake import Intake, take
 from gpudiag._load.passwords import passwords_hidden
 from gpudiag._load.sessions import refuse_sessions_apart, within_session, without_undated
 from gpudiag._load.sources import as_runs, is_whole, name_of
+from gpudiag._run.selection import Span, span_of
 from gpudiag._run.sound import sound
 from gpudiag.alignment import apply_clock, establish_clock
 from gpudiag.errors import ConfigError, InputError, InputNotFound, expected
@@ -80,6 +81,7 @@ def load_run(
     columns: Sequence[str] = (),
     period_s: float | None = None,
     name: str | None = None,
+    between: Span = "",
 ) -> Run:
     """Load a run from whatever it is in: the one door.
 
@@ -102,6 +104,8 @@ def load_run(
         columns: names of the columns of telemetry without a header; default: run.toml's.
         period_s: seconds between samples of telemetry without timestamps; default: run.toml's, else 1 s is assumed.
         name: what to call it in reports; default: run.toml's, else by its file, folder or storage.
+        between: the span of it to keep, as :meth:`gpudiag.Run.between` takes it: start and end, or text with a comma
+            between them; either may be left out.
 
     Raises:
         InputNotFound: nothing is at one of the paths.
@@ -109,10 +113,12 @@ def load_run(
             or several runs, or an option is of a wrong type.
         InputError: an input that was named cannot be read, or there is no input at all.
         StudyNotFound: the storage has no study of that name.
+        NotMeasurable: nothing lies in the span.
     """
     if not isinstance(name, str | None):
         raise expected("the name of the run", name)
     check_columns(columns)
+    span_of(between)  # raises for what is none
     ReadOptions(parse_zone(timezone or None), tuple(columns), period_s or None, study)  # raises for a wrong type
     given = {"study": study, "timezone": timezone, "columns": tuple(columns), "period_s": period_s, "name": name}
     stated = {key: value for key, value in given.items() if value}
@@ -131,7 +137,7 @@ def load_run(
     if len(runs) > 1:
         raise ConfigError(f"got {len(runs)} runs ({_all_shown(sources)}); load them one by one.")
     if runs and is_whole(runs[0][0]):
-        return _of_folder(Path(str(runs[0][0])), stated)
+        return _cut(_of_folder(Path(str(runs[0][0])), stated), between)
     inputs = by_kind or [(one, "") for one in sources]
     if not inputs:
         raise InputError("a run needs at least one input; give telemetry files, trials, or both.")
@@ -153,7 +159,13 @@ def load_run(
         intakes, notes = tracked.beside(intakes)
         manifest = manifest.model_copy(update={"notes": (*manifest.notes, *notes)})
     refuse_sessions_apart(intakes, _all_shown([one for one, _ in inputs]))
-    return _assemble(intakes, manifest, manifest.name or name_of([one for one, _ in inputs], study), options)
+    name = manifest.name or name_of([one for one, _ in inputs], study)
+    return _cut(_assemble(intakes, manifest, name, options), between)
+
+
+def _cut(run: Run, between: Span) -> Run:
+    start, end = span_of(between)
+    return run if start is None and end is None else run.between(start, end)
 
 
 def load_part(folder: Path, files: Sequence[str], timezone: Zone = None, *, since: str = "", before: str = "") -> Run:

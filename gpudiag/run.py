@@ -38,10 +38,18 @@ class Run(RunTables):
         columns: Sequence[str] = (),
         period_s: float | None = None,
         name: str | None = None,
+        between: selection.Span = "",
     ) -> Run:
         """The run of these inputs: :func:`gpudiag.load_run` with its inputs by kind, and with the same options."""
         load: Any = importlib.import_module("gpudiag.load")  # above this module: a run is what the readers fill
-        options = {"study": study, "timezone": timezone, "columns": columns, "period_s": period_s, "name": name}
+        options: dict[str, Any] = {
+            "study": study,
+            "timezone": timezone,
+            "columns": columns,
+            "period_s": period_s,
+            "name": name,
+        }
+        options |= {"between": between}
         run: Run = load.load_run(telemetry=telemetry, trials=trials, artifacts=artifacts, **options)
         return run
 

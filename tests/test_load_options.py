@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import sys
+from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import gpudiag as gd
 from gpudiag.cli import main
-from gpudiag.errors import InputError
+from gpudiag.errors import ConfigError, InputError, NotMeasurable
 
 BARE = "".join(f"{util} %, {4000 + util} MiB\n" for util in range(0, 100, 2))
 NAKED = "".join(f"{100 + n / 10:.1f}, {util}, {util / 3:.2f}\n" for n, util in enumerate(range(0, 100, 2)))
@@ -49,3 +52,66 @@ def test_an_assumed_period_is_said_before_the_findings(
         out = capsys.readouterr().out
         assert ("Assumed: Its samples carry no time" in out) is said
         assert not said or out.index("Assumed:") < out.index("add --all")
+
+
+@pytest.mark.parametrize(
+    ("given", "first", "last"),
+    [
+        ("1970-01-01 00:00:10,1970-01-01 00:00:20", 10, 19),
+        (" 1970-01-01 00:00:10 , ", 10, 49),
+        (",1970-01-01 00:00:20", 0, 19),
+        ((datetime(1970, 1, 1, 0, 0, 10, tzinfo=UTC), None), 10, 49),
+        (["1970-01-01T01:00:10+01:00", "1970-01-01 00:00:12"], 10, 11),
+        ("", 0, 49),
+        (",", 0, 49),
+        ((None, None), 0, 49),
+    ],
+)
+def test_a_span_of_a_run(tmp_path: Path, given: Any, first: int, last: int) -> None:
+    (tmp_path / "gpu.log").write_text(BARE, encoding="utf-8")
+    for source in (tmp_path, tmp_path / "gpu.log"):
+        run = gd.load_run(source, between=given, timezone="UTC")
+        assert run.gpu["util_pct"].tolist() == list(range(2 * first, 2 * last + 2, 2))
+    assert gd.Run.from_files(telemetry=[tmp_path / "gpu.log"], between=given, timezone="UTC").gpu.equals(run.gpu)
+
+
+@pytest.mark.parametrize(
+    ("given", "error", "said"),
+    [
+        ("1970-01-01", ConfigError, "two times with a comma"),
+        ("1970-01-01,1970-01-02,1970-01-03", ConfigError, "two times with a comma"),
+        ("noon,", ConfigError, "'noon' is not a time"),
+        ("1970-01-02,1970-01-01", ConfigError, "must lie before"),
+        ("1970-01-02,", NotMeasurable, "Nothing of the run lies between"),
+    ],
+)
+def test_a_span_that_is_none_is_refused(tmp_path: Path, given: str, error: type[Exception], said: str) -> None:
+    (tmp_path / "gpu.log").write_text(BARE, encoding="utf-8")
+    with pytest.raises(error, match=said):
+        gd.load_run(tmp_path, between=given, timezone="UTC")
+
+
+@pytest.mark.slow
+def test_a_report_of_a_span_is_the_same_with_and_without_a_kernel(
+    samples: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = gd.load_run(samples / "tiny-batch-laptop")
+    first, middle = run.gpu["time"].iloc[[0, len(run.gpu) // 2]]
+    span = f"{first},{middle}"
+    for folder, options in (("kernel", ()), ("direct", ("--no-notebook",))):
+        typed = [
+            "gpudiag",
+            "report",
+            str(samples / "tiny-batch-laptop"),
+            "--between",
+            span,
+            "-o",
+            str(tmp_path / folder),
+        ]
+        monkeypatch.setattr(sys, "argv", [*typed, "-p", "minimal=true", *options])
+        with pytest.raises(SystemExit) as ended:
+            main()
+        assert not ended.value.code
+    made = [json.loads((tmp_path / folder / "diagnosis.json").read_text()) for folder in ("kernel", "direct")]
+    assert made[0]["measures"] == made[1]["measures"]
+    assert made[0]["measures"] == gd.diagnose(run.between(first, middle)).to_dict()["measures"]

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from gpudiag._run.gpu_names import declared_gpus
 from gpudiag._run.tables import RunTables
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 R = TypeVar("R", bound=RunTables)
 """A run, whatever its class: what is selected of it is one again."""
+Span: TypeAlias = str | Sequence[str | datetime | None]
 TIMED = ("gpu", "processes", "host", "events", "steps", "profiled")
 
 
@@ -58,6 +59,27 @@ def between(run: R, start: str | datetime | None, end: str | datetime | None) ->
     zone = parse_zone(run.info.timezone)
     bounds = " to ".join("the edge" if m is None else f"{m.tz_convert(zone):%Y-%m-%d %H:%M:%S}" for m in (low, high))
     return _changed(run, chosen, f"Selected: {bounds} ({run.info.timezone}).", between=both)
+
+
+def span_of(given: Span) -> tuple[str | datetime | None, str | datetime | None]:
+    """Start and end of a span: a pair, or text with a comma between them; None for one that is left out.
+
+    Raises ConfigError for what is no pair.
+    """
+    ends = given.split(",") if isinstance(given, str) else list(given)
+    if not given or all(_blank(end) for end in ends):
+        return None, None
+    if len(ends) != 2:
+        raise ConfigError(
+            f"between: expected two times with a comma between them, of which one may be left out, e.g. "
+            f"'2026-03-01 10:00,2026-03-01 12:00'; got {given!r}."
+        )
+    start, end = (None if _blank(end) else end.strip() if isinstance(end, str) else end for end in ends)
+    return start, end
+
+
+def _blank(end: str | datetime | None) -> bool:
+    return end is None or (isinstance(end, str) and not end.strip())
 
 
 def gpus_only(run: R, names: Sequence[str | int]) -> R:

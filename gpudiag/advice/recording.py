@@ -65,11 +65,9 @@ def judge_sessions(now: Situation) -> Proposal | None:
         return None
     zone = parse_zone(now.analysis.run.info.timezone)
     begin, end = max(sessions, key=lambda one: one[1] - one[0])
-    span = [f'"{one.tz_convert(zone):%Y-%m-%d %H:%M:%S}"' for one in (begin, end.ceil("s") + pd.Timedelta("1s"))]
-    code = (
-        "gpudiag fleet RUN   # a line for each session; or in Python:\n"
-        f"gd.diagnose(run.between({', '.join(span)}))   # the longest"
-    )
+    ends = (begin, end + pd.Timedelta("1s"))  # the end of a span is not in it
+    span = ",".join(f"{one.tz_convert(zone):%Y-%m-%d %H:%M:%S}" for one in ends)
+    code = f'gpudiag fleet RUN   # a line for each session\ngpudiag report RUN --between "{span}"   # the longest'
     silence = duration(SILENCE_S)
     return Proposal(
         (Change("sessions judged together", len(sessions), 1, code),),

@@ -75,6 +75,10 @@ class Inputs:
         list[str] | None, typer.Option("--artifacts", metavar="FILE...", help="task and training logs")
     ] = None
     study: Study = None
+    between: Annotated[
+        str | None,
+        typer.Option("--between", metavar="FROM,TO", help="only this span, e.g. '2026-03-01 10:00,2026-03-01 12:00'"),
+    ] = None
 
     @property
     def any(self) -> bool:
@@ -83,7 +87,8 @@ class Inputs:
 
     def arguments(self, run: list[str] | None, layout: ReadingOptions) -> dict[str, Any]:
         """What was given of the run, these and the layout, as arguments of load_run."""
-        given = {"telemetry": self.telemetry, "trials": self.trials, "artifacts": self.artifacts, "study": self.study}
+        given = {"telemetry": self.telemetry, "trials": self.trials, "artifacts": self.artifacts}
+        given |= {"study": self.study, "between": self.between}
         source = run if run and len(run) > 1 else "".join(run or [])
         return {"source": source} | {name: value for name, value in {**given, **layout.arguments()}.items() if value}
 

@@ -31,4 +31,5 @@ def anonymous_row(row: RunRow, numbers: Numbers) -> RunRow:
     """The row with numbers for names, and without paths and texts of the run."""
     hidden: dict[str, Any] = {kind: numbers[kind].get(getattr(row, kind), "") for kind in KINDS}
     reason = row.reason and REASONS.get(row.status, HIDDEN)
-    return replace(row, source="", reason=reason, headline="", inputs="", telemetry=(), recordings=(), **hidden)
+    hidden |= {"source": "", "options": (), "reason": reason, "headline": ""}
+    return replace(row, inputs="", telemetry=(), recordings=(), **hidden)

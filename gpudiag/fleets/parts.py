@@ -33,6 +33,15 @@ class Part:
         began = self.start[: 16 if self.end else 10].replace("T", " ")
         return "::".join(one for one in (began, self.study) if one)
 
+    @property
+    def options(self) -> tuple[str, ...]:
+        """What ``gpudiag report`` shows it with, alone; nothing for some of the files."""
+        if self.files:
+            return ()
+        if self.study:
+            return ("--study", self.study)
+        return ("--between", f"{self.start},{self.end}") if self.end else ()
+
     def of(self, run: Run) -> Run:
         """That part of the run as read (of ``files``, if there are any)."""
         if self.study:

@@ -54,8 +54,8 @@ def test_hours_of_silence_of_all_gpus_part_sessions(spans: tuple[tuple[str, floa
 def test_the_longest_session_is_cut_out_as_shown() -> None:
     made, found = diagnosed(("0", 0, 1), ("0", 10, 12.5), ("0", 20, 21))
     (one,) = (one for one in found.recommendations if one.id == "judge-sessions")
-    start, end = one.changes[0].code.split('"')[1::2]
-    alone = gd.diagnose(made.between(start, end))
+    span = one.changes[0].code.split('"')[1]
+    alone = gd.diagnose(made.between(*span.split(",")))
     assert len(alone.run.gpu) == 150 and alone.profiles["sampling"].coverage_pct == pytest.approx(100, abs=1)
     assert not advised(alone)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import shlex
 import shutil
 from collections.abc import Callable
 from concurrent.futures import Executor, Future
@@ -15,11 +16,13 @@ import pandas as pd
 import pytest
 from sampleruns import diagnosed as sample_diagnosis
 
+import gpudiag as gd
 from gpudiag.errors import ConfigError, InputError
 from gpudiag.fleets.fleet import fleet, read_fleet
 from gpudiag.fleets.row import from_plain, to_plain
 from gpudiag.fleets.worker import diagnosed
 from gpudiag.report.fleet.document import CELLS, RunRow
+from gpudiag.report.fleet.headline import report_command
 
 pytestmark = pytest.mark.usefixtures("warm")
 
@@ -142,6 +145,19 @@ def test_sessions_are_runs_of_their_own(tmp_path: Path) -> None:
     again: list[str] = []
     fleet(tmp_path / "logs", tmp_path / "out", timezone="UTC", progress=lambda d, n, row: again.append(row.run))
     assert again == []
+
+
+@pytest.mark.slow
+def test_a_session_is_reported_alone(tmp_path: Path) -> None:
+    text = log("2026-03-01 10:00", 600, 90) + log("2026-03-02 10:00", 600, 20).partition("\n")[2]
+    (tmp_path / "log").mkdir()
+    (tmp_path / "log" / "gpu.csv").write_text(text, encoding="utf-8")
+    table = fleet(tmp_path / "log", tmp_path / "out", timezone="UTC")
+    for row, util_pct in zip(table.rows, (90.0, 20.0), strict=True):
+        command, report, source, option, span = shlex.split(report_command(row))
+        assert (command, report, option) == ("gpudiag", "report", "--between")
+        alone = gd.load_run(source, between=span)
+        assert (len(alone.gpu), alone.gpu["util_pct"].mean()) == (600, util_pct)
 
 
 def test_the_table_is_a_data_set_that_others_read(made: Path) -> None:

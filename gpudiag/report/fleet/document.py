@@ -123,6 +123,9 @@ class RunRow:
     causes: tuple[Cause, ...] = ()
     failures: tuple[FailedTrials, ...] = field(default=(), metadata=meaning("failed trials by kind"))
     recommendations: tuple[str, ...] = ()
+    options: tuple[str, ...] = field(
+        default=(), metadata=meaning("of gpudiag report, for this run alone of those in its source")
+    )
     inputs: str = field(default="", metadata=meaning("digest of the content of all inputs"))
     telemetry: tuple[str, ...] = field(default=(), metadata=meaning("digests of the telemetry"))
     recordings: tuple[Recording, ...] = field(default=(), metadata=meaning("which GPUs were recorded when"))

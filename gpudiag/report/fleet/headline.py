@@ -105,4 +105,4 @@ def _next(causes: Sequence[CauseTotal], rows: Sequence[RunRow]) -> str:
 def report_command(row: RunRow) -> str:
     """What shows one run in full; '' where its place is hidden."""
     source = f"./{row.source}" if row.source.startswith("-") else row.source
-    return f"gpudiag report {shlex.quote(source)}" if source else ""
+    return shlex.join(["gpudiag", "report", source, *row.options]) if source else ""
