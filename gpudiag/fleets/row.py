@@ -228,7 +228,7 @@ def to_plain(row: RunRow) -> dict[str, Any]:
 def from_plain(held: Mapping[str, Any]) -> RunRow:
     """The row that :func:`to_plain` wrote; raises TypeError for that of another version."""
     causes = tuple(Cause(**one) for one in held["causes"])
-    lists = {name: tuple(held[name]) for name in ("recommendations", "telemetry")}
+    lists = {name: tuple(held.get(name, ())) for name in ("options", "recommendations", "telemetry")}
     failures = tuple(FailedTrials(**one) for one in held["failures"])
     recordings = tuple(map(recording_from, held["recordings"]))
     return RunRow(**{**held, **lists, "causes": causes, "failures": failures, "recordings": recordings})
