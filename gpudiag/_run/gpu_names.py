@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Container
 
 import pandas as pd
 
@@ -19,6 +20,9 @@ NAMED = frozenset(
 )
 _PREFIXES = ("user_attrs.", "params.", "system_attrs.")
 _INDEX = re.compile(r"(?:(?:cuda|gpu|gpus|hip|nvidia)[\s:#_-]*)?(\d+)(?:\.0+)?", re.IGNORECASE)
+_SHARED = re.compile(r"(\d+)[b-z]")
+"""What the second GPU of one index is called, as the readers name it."""
+_OPEN = "?"
 _EVENT = r"(?i)\btrial\s*#?\s*(?P<trial>\d+)\b.*?\b(?:gpu|cuda)\s*[:#]?\s*(?P<gpu>\d+)\b"
 
 
@@ -27,7 +31,8 @@ def declared_gpus(run: RunTables) -> dict[int, tuple[str, ...]]:
 
     The column ``gpu`` comes first, then attributes and parameters called gpu_id, device, CUDA_VISIBLE_DEVICES
     and the like. Values may be an index, ``cuda:1``, a list of these, a UUID or a bus id. Where both a
-    mask and a device are given, the device counts within the mask, as CUDA counts it.
+    mask and a device are given, the device counts within the mask, as CUDA counts it. An index that two GPUs have,
+    as those of two machines, names the one of them that was sampled while the trial ran; none where both were.
     """
     names = GpuNames.of(run)
     masks = _by_row(run.trials, VISIBLE, names)
@@ -36,11 +41,13 @@ def declared_gpus(run: RunTables) -> dict[int, tuple[str, ...]]:
     for row, chosen in devices.items():
         mask = masks.get(row)
         if mask:
-            inside = [mask[index] for gpu in chosen if (index := gpu_index(gpu)) is not None and index < len(mask)]
+            inner = [gpu_index(gpu.removesuffix(_OPEN)) for gpu in chosen]
+            inside = [mask[index] for index in inner if index is not None and index < len(mask)]
             chosen = tuple(inside) or mask
         found[row] = chosen
     if "gpu" in run.trials:
         found |= _column(run.trials["gpu"], names)
+    found = _settled(run, found)
     # A container may number its GPUs anew: names of which the telemetry knows none say nothing.
     sampled = pd.Series(run.gpu["gpu"].unique()).dropna()
     known = {*sampled, *run.gpus["gpu"].dropna(), *run.info.left_out_gpus}
@@ -68,22 +75,54 @@ def gpus_of_events(run: RunTables) -> dict[tuple[str, int], tuple[str, ...]]:
     for trial, name in zip(number[known].astype(int), gpu[known], strict=True):
         if trial in studies.index and studies.loc[trial, "nunique"] == 1:
             out[(str(studies.loc[trial, "first"]), trial)] = (str(name),)
+    shared = _shared(run)
+    return {key: names for key, names in out.items() if not shared.keys() & set(names)}
+
+
+def _shared(run: RunTables) -> dict[str, list[str]]:
+    """The GPUs of each index that several have: two machines, or a board in the place of another one."""
+    out: dict[str, list[str]] = {}
+    for gpu in run.gpus["gpu"].dropna().astype(str):
+        if twin := _SHARED.fullmatch(gpu):
+            out.setdefault(twin[1], [twin[1]]).append(gpu)
     return out
+
+
+def _settled(run: RunTables, found: dict[int, tuple[str, ...]]) -> dict[int, tuple[str, ...]]:
+    """``found`` with GPUs in place of indices that several have; without the trials of which that is not known."""
+    shared = {f"{index}{_OPEN}": gpus for index, gpus in _shared(run).items()}
+    if not any(gpu in shared for gpus in found.values() for gpu in gpus):
+        return found
+    times = run.gpu.groupby("gpu", observed=True)["time"].agg(["min", "max"])
+    start, end = (run.trials[name].reset_index(drop=True) for name in ("start", "end"))
+
+    def one(row: int, gpu: str) -> str:
+        if gpu not in shared:
+            return gpu
+        seen = times[times.index.isin(shared[gpu])]
+        beside = seen[(seen["min"] <= end[row]) & (seen["max"] >= start[row])]
+        return str(beside.index[0]) if len(beside) == 1 else ""
+
+    settled = {row: tuple(one(row, gpu) for gpu in gpus) for row, gpus in found.items()}
+    return {row: gpus for row, gpus in settled.items() if all(gpus)}
 
 
 class GpuNames:
     """Turns what people write into the names of GPUs that the telemetry uses."""
 
-    def __init__(self, uuids: dict[str, str], buses: dict[str, str]) -> None:
+    def __init__(self, uuids: dict[str, str], buses: dict[str, str], shared: Container[str] = ()) -> None:
         self._uuids = uuids
         self._buses = buses
+        self._shared = shared
 
     @classmethod
     def of(cls, run: RunTables) -> GpuNames:
-        return cls(_lookup(run.gpus, "uuid"), _lookup(run.gpus, "bus_id"))
+        return cls(_lookup(run.gpus, "uuid"), _lookup(run.gpus, "bus_id"), _shared(run))
 
     def parse(self, value: object) -> tuple[str, ...]:
-        """GPU names in a value; empty where it names none (``cuda``, ``cpu``, ``auto``, -1) or an unknown one."""
+        """GPU names in a value; empty where it names none (``cuda``, ``cpu``, ``auto``, -1) or an unknown one. An index
+        that several GPUs have comes with a question mark.
+        """
         if isinstance(value, bool) or value is None:
             return ()
         parts = [part for part in re.split(r"[,;\s]*[,;][,;\s]*", str(value).strip().strip("[](){}\"' ")) if part]
@@ -93,7 +132,8 @@ class GpuNames:
     def _one(self, text: str) -> str:
         match = _INDEX.fullmatch(text)
         if match:
-            return str(int(match[1]))
+            index = str(int(match[1]))
+            return index + _OPEN if index in self._shared else index
         key = text.lower()
         if key.startswith("gpu-") and len(key) >= 8:
             hits = {gpu for uuid, gpu in self._uuids.items() if uuid.startswith(key)}

@@ -88,6 +88,35 @@ def test_names_of_which_the_telemetry_knows_none_say_nothing() -> None:
     assert measure_attribution(renumbered).trials["gpu"].tolist() == ["0"]
 
 
+TWINS = gpus(gpu=["0", "0b"], uuid=["GPU-5a1b2c3d-11", "GPU-5a1b9999-22"])
+
+
+@pytest.mark.parametrize(
+    ("columns", "found"),
+    [
+        ({"gpu": "0"}, ""),
+        ({"user_attrs.CUDA_VISIBLE_DEVICES": "0"}, ""),
+        ({"user_attrs.gpu_uuid": "GPU-5a1b2c3d-11"}, "0"),
+        ({"user_attrs.gpu_uuid": "GPU-5a1b9999-22"}, "0b"),
+        ({"user_attrs.CUDA_VISIBLE_DEVICES": "GPU-5a1b9999-22", "user_attrs.device": "cuda:0"}, "0b"),
+    ],
+)
+def test_an_index_that_two_machines_have_names_neither(columns: dict[str, object], found: str) -> None:
+    both = pd.concat([gpu(range(0, 100), name, util_pct=60.0) for name in ("0", "0b")])
+    made = run(gpu=both, gpus=TWINS, trials=trials([("COMPLETE", 10, 90)], **columns))
+    assert declared_gpus(made) == ({0: (found,)} if found else {})
+
+
+def test_an_index_is_that_of_the_board_that_was_there_while_the_trial_ran() -> None:
+    """A board in the place of another one, which was taken out at 100 s."""
+    samples = pd.concat([gpu(range(0, 100), "0", util_pct=60.0), gpu(range(120, 300), "0b", util_pct=60.0)])
+    table = trials(
+        [("COMPLETE", 10, 90), ("COMPLETE", 95, 110), ("COMPLETE", 130, 190), ("COMPLETE", 90, 130)], gpu="0"
+    )
+    made = run(gpu=samples, gpus=TWINS, trials=table)
+    assert declared_gpus(made) == {0: ("0",), 1: ("0",), 2: ("0b",)}
+
+
 def test_a_line_of_a_log_names_the_gpu() -> None:
     lines = pd.DataFrame(
         {
