@@ -120,13 +120,17 @@ def _between_failures(between_s: float, n: int) -> tuple[float, float, float]:
 
 
 def _outside(now: Situation, change: Change, part: float, seconds: Numeric) -> Proposal:
-    """A change that saves at most a part of some of the time outside of steps."""
+    """A change that saves at most a part of some of the time outside of steps. It worked where half of that is gone:
+    the run is shorter then, too.
+    """
     hours = part * now.fact(seconds) * now.fact(StepsProfile.logged_gpus) / 3600
+    half_pct = 100 * part * now.fact(seconds) / now.fact(StepsProfile.logged_s) / 2
+    left_pct = 100 * (now.fact(StepsProfile.pauses_pct) - half_pct) / (100 - half_pct)
     return Proposal(
         (change,),
         Gain(0.0, hours, "GPU-h", change.what) if hours > 0 else None,
         "The pauses of which the log tells it hold nothing else.",
-        (SuccessCheck.of(StepsProfile.pauses_pct, "<", max(PAUSES_PCT, now.fact(StepsProfile.pauses_pct) / 2)),),
+        (SuccessCheck.of(StepsProfile.pauses_pct, "<", max(PAUSES_PCT, left_pct)),),
     )
 
 

@@ -85,7 +85,7 @@ def test_the_trace_has_a_slice_a_stretch_and_none_before_its_start() -> None:
     )
     events = [event for event in trace(diagnose(made))["traceEvents"] if event.get("cat") == "training"]
     assert {event["pid"] for event in events} == {TRAININGS} and min(event["ts"] for event in events) == 0
-    assert [event["name"] for event in events].count("steps and evaluation between steps") == 1
+    assert [event["name"] for event in events].count("steps and pauses with an evaluation") == 1
     (paused,) = (event for event in events if event["args"].get("paused_s", 0) >= LEAST_PAUSE_S)
     assert paused["args"] == pytest.approx({"steps_s": 10.0, "paused_s": 40.0, "loader_s": 3.0})
     assert paused["dur"] == 50_000_000
