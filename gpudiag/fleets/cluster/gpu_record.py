@@ -8,14 +8,14 @@ from itertools import pairwise
 
 import numpy as np
 
-from gpudiag.measures.sampling import cell_borders
+from gpudiag.measures.sampling import SILENCE_S, cell_borders
 from gpudiag.readers._datasets.host_samples import UtilSamples
 from gpudiag.schema import BUSY_PCT, IDLE_PCT
 from gpudiag.units import SECOND_US
 
 IDLE, LOW, BUSY, WORK = range(4)
 """Amounts: microseconds below 10 % utilization, from 10 to 50 %, of 50 % or more; and percent times microseconds."""
-SILENCE_US = 6 * 3600 * SECOND_US
+SILENCE_US = int(SILENCE_S * SECOND_US)
 """A longer silence of all GPUs of a host ends a session, as that of all GPUs of a run does."""
 
 

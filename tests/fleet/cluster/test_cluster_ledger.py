@@ -18,6 +18,7 @@ from gpudiag.errors import InputError
 from gpudiag.fleets.cluster.cluster import Cluster, cluster
 from gpudiag.fleets.cluster.gpu_record import SILENCE_US
 from gpudiag.readers._datasets.partitions import telemetry_dataset
+from gpudiag.readers._jobs.scheduler_jobs import SchedulerJobs
 from gpudiag.report.fleet.document import CELLS, RunRow
 
 PERCENT = st.one_of(st.sampled_from([0.0, 9.999, 10.0, 49.9, 50.0, 100.0]), st.floats(0, 100), st.just(math.nan))
@@ -218,4 +219,17 @@ def test_two_data_sets_of_one_host_are_one_host(tmp_path: Path) -> None:
     host = steady("n1", {"0": 80.0})
     made = cluster([written(tmp_path / "a", host), written(tmp_path / "b", host)])
     assert [row.gpu_s for row in made.rows] == pytest.approx([7230])
-    assert pd.Timestamp(made.rows[0].start) == START - pd.Timedelta(seconds=15)
+    assert pd.Timestamp(made.rows[0].start) == START
+
+
+@pytest.mark.parametrize("jobs", [None, SchedulerJobs((), 0, 0, (), ())])
+def test_a_record_that_begins_with_a_month_or_a_week_is_none_of_the_one_before(
+    tmp_path: Path, jobs: SchedulerJobs | None
+) -> None:
+    """Half of a cell lies before the first sample, which is at midnight: 2026-06-01 is a Monday."""
+    begin = pd.Timestamp("2026-06-01", tz="UTC")
+    seconds = [(begin - START).total_seconds() + second for second in range(0, 7200, 30)]
+    made = cluster([written(tmp_path, Host("n1", {"0": (seconds, [80.0] * len(seconds))}))], jobs)
+    (row,) = made.rows
+    assert (row.start, row.gpu_s) == (begin.isoformat(), pytest.approx(7200)) and "2026-05" not in row.run
+    assert jobs is None or row.run == "n1: unallocated, 2026-W23"
