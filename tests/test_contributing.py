@@ -194,8 +194,8 @@ WHOLE = next((ROOT / "docs" / "gallery").glob("*.png")).read_bytes()
 small_png = lambda picture: WHOLE
 
 if __name__"""
-"""In the gallery of the tree: layout, pixels and verdicts take longest, and of a picture all that is asked is that it is
-there with its words.
+"""In the gallery of the tree: layout, pixels and verdicts take longest, and of a picture all that is asked is that it
+is there with its words.
 """
 
 

@@ -21,14 +21,18 @@ THEMES = {  # class of the body; foreground, ground, description, band behind co
 }  # fmt: skip
 
 
+@pytest.fixture(scope="module")
+def shown() -> str:
+    return diagnosed("hpo-aggressive-pruning")._repr_html_()
+
+
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("theme", THEMES)
 def test_it_can_be_read_in_every_theme_whatever_the_system_prefers(
-    theme: str, scheme: str, browser: Any, contrast: str
+    theme: str, scheme: str, browser: Any, contrast: str, shown: str
 ) -> None:
     kind, ink, paper, soft, band, link = THEMES[theme]
     page = browser.new_page(color_scheme=scheme)
-    shown = diagnosed("hpo-aggressive-pruning")._repr_html_()
     page.set_content(
         f"<style>:root {{ --vscode-editor-foreground: {ink}; --vscode-editor-background: {paper}; "
         f"--vscode-descriptionForeground: {soft} }} body {{ color: {ink}; background: {paper} }} "

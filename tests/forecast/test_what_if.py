@@ -18,6 +18,7 @@ from sampleruns import sample
 import gpudiag as gd
 from gpudiag.errors import ConfigError, NotMeasurable
 from gpudiag.forecast.memory.net import rates_without_crashes
+from gpudiag.forecast.parallelism import what_if
 from gpudiag.forecast.parallelism.backtest import backtest
 from gpudiag.forecast.parallelism.observed import observe
 from gpudiag.forecast.parallelism.what_if import Forecast
@@ -40,6 +41,17 @@ def true_rate(spec: Spec, workers: int, seed: int, trials: int = 1000) -> float:
         starts.setdefault(life.worker, []).append(life.start_s)
     cycles = [after - before for times in starts.values() for before, after in pairwise(sorted(times))]
     return 3600 * workers / float(np.mean(cycles))
+
+
+def rates(run: gd.Run, parallel: list[int]) -> Forecast:
+    """The forecast without that of memory, which takes as long again and changes no rate."""
+
+    def not_asked(*given: object, **options: object) -> None:
+        raise NotMeasurable("nobody asked")
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(what_if, "memory_capacity", not_asked)
+        return gd.what_if(run, parallel)
 
 
 @pytest.fixture(scope="module")
@@ -181,7 +193,7 @@ def test_a_study_that_changes_in_the_middle_gets_bounds() -> None:
     """The second half does twice the work: nothing before it tells that."""
     first = gd.simulate(SPEC, seed=6, n_trials=80)
     longer = override(SPEC, {"n_trials": 60, "epoch_s": (20.0, 60.0), "start": "2025-10-25T03:00:00"})
-    made = gd.what_if(_joined(first.run, gd.simulate(longer, seed=7).run), [6])
+    made = rates(_joined(first.run, gd.simulate(longer, seed=7).run), [6])
     assert made.drift.found or (made.backtest is not None and not made.backtest.passed)
 
 
@@ -231,7 +243,7 @@ def _joined(before: gd.Run, after: gd.Run) -> gd.Run:
 @pytest.mark.slow
 def test_two_gpus_are_forecast_together_and_by_assignment() -> None:
     spec = override(SPEC, {"gpus": (Gpu(), Gpu()), "n_trials": 160})
-    made = gd.what_if(gd.simulate(spec, seed=9).run, [2, 4])
+    made = rates(gd.simulate(spec, seed=9).run, [2, 4])
     assert {policy for _, policy, _ in made.policies} == {"round robin", "least loaded", "by memory"}
     assert made.at(2).throughput.value == pytest.approx(true_rate(spec, 2, 79), rel=0.08)
 
@@ -276,9 +288,7 @@ def test_progress_is_told_and_may_cancel() -> None:
 def test_order_of_rows_changes_nothing() -> None:
     run = gd.simulate(SPEC, seed=10, n_trials=60).run
     mixed = replace(run, trials=run.trials.sample(frac=1, random_state=1).reset_index(drop=True))
-    assert gd.what_if(mixed, [6]).at(6).throughput.value == pytest.approx(
-        gd.what_if(run, [6]).at(6).throughput.value, rel=0.02
-    )
+    assert rates(mixed, [6]).at(6).throughput.value == pytest.approx(rates(run, [6]).at(6).throughput.value, rel=0.02)
 
 
 def test_sections_show_themselves_and_unknown_ones_are_named(forecast: Forecast, case_1: Forecast) -> None:
@@ -297,7 +307,7 @@ def test_intervals_cover_and_errors_stay_small() -> None:
     for seed in range(8):
         law = ("saturating", "overlapping")[seed % 2]
         spec = override(SPEC, {"gpus": (Gpu(sharing=law, overhead_pct=3.0 * (seed % 3 == 0)),), "n_trials": 150})
-        made = gd.what_if(gd.simulate(spec, seed=100 + seed).run, [2, 6])
+        made = rates(gd.simulate(spec, seed=100 + seed).run, [2, 6])
         for k, errors in ((2, down), (6, up)):
             scenario = made.at(k)
             inside.append(scenario.throughput.low <= true_rate(spec, k, 900 + seed, 150) <= scenario.throughput.high)
@@ -315,7 +325,7 @@ def test_the_gain_holds_what_further_processes_cost(workers: int, overhead_pct: 
     """The loop closed: the same GPU with one more worker, which may be slower than before."""
     gpu = Gpu(sharing="saturating", overhead_pct=overhead_pct)
     spec = override(SPEC, {"gpus": (gpu,), "workers": workers, "startup_s": (1.0, 3.0)})
-    gain = gd.what_if(gd.simulate(spec, seed=21, n_trials=120).run, [workers, workers + 1]).at(workers + 1).gain
+    gain = rates(gd.simulate(spec, seed=21, n_trials=120).run, [workers, workers + 1]).at(workers + 1).gain
     truth = true_rate(spec, workers + 1, 90, 400) / true_rate(spec, workers, 90, 400)
     assert gain.known and gain.low <= truth <= gain.high
     assert (truth < 1.0) == (workers == 3), "a full GPU loses what a further process costs"

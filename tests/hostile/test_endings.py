@@ -248,7 +248,7 @@ def until(met: Callable[[], object], what: str) -> None:
     end = time.monotonic() + 120
     while not met():
         assert time.monotonic() < end, what
-        time.sleep(0.02)
+        time.sleep(0.1)
 
 
 def of_run(folder: Path) -> list[str]:

@@ -5,6 +5,7 @@ import math
 import numpy as np
 import pandas as pd
 import pytest
+from drawn import few_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from smallruns import gpu, run, trials
@@ -195,7 +196,7 @@ def test_a_process_that_left_the_gpu_ends_an_open_trial() -> None:
 
 
 @pytest.mark.slow
-@settings(max_examples=30)
+@settings(max_examples=few_of(30))
 @given(INTERVALS, INTERVALS)
 def test_the_bounds_hold_wherever_open_trials_end(pairs: list[tuple[int, int]], opened: list[tuple[int, int]]) -> None:
     rows = [("COMPLETE", s, s + d + 1) for s, d in pairs] + [("RUNNING", s, NAN) for s, _ in opened[:3]]

@@ -61,7 +61,7 @@ def test_numbers_verdict_and_files_reach_the_run(
 def test_a_run_that_is_not_there_is_one_sentence_and_the_report_stays(
     gpudiag: Any, samples: Path, tmp_path: Path, mlflow: ModuleType
 ) -> None:
-    code, _, err = gpudiag(*options(samples, "mlflow:gone"))
+    code, _, err = gpudiag(*options(samples, "mlflow:gone"), "-p", "minimal=true")
     assert code == 2 and "MLflow did not take the report for run 'gone': http://user:***@host/api: no run gone" in err
     assert "geheim" not in err and (tmp_path / "out" / "report.html").is_file()
 

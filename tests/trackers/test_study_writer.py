@@ -173,7 +173,7 @@ def test_on_the_command_line_only_the_option_writes(gpudiag: Any, samples: Path,
     before = (run / "optuna.db").read_bytes()
     assert gpudiag("diagnose", run)[0] == 0
     assert (run / "optuna.db").read_bytes() == before
-    code, out, err = gpudiag("report", run, "-o", "out", "--no-notebook", "--write-study")
+    code, out, err = gpudiag("report", run, "-o", "out", "--no-notebook", "-p", "minimal=true", "--write-study")
     assert code == 0 and "study 'healthy'" in (out + err), err
     with sqlite3.connect(run / "optuna.db") as connection:
         rows = dict(connection.execute("SELECT key, value_json FROM study_user_attributes"))
