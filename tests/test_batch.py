@@ -109,16 +109,12 @@ def test_one_bad_run_stops_no_other(samples: Path, tmp_path: Path, capsys: pytes
     bad = tmp_path / "bad"
     bad.mkdir()
     (bad / "run.toml").write_text("nonsense = 1\n", encoding="utf-8")
-    shutil.copytree(samples / "tiny-batch-laptop", tmp_path / "good")
+    shutil.copytree(samples / "healthy", tmp_path / "good")
     said: list[IndexEntry] = []
     index = report_all(
-        plan_jobs([tmp_path]),
-        tmp_path / "out",
-        ["--parameter=minimal=true", "--no-notebook"],
-        workers=2,
-        progress=said.append,
+        plan_jobs([tmp_path]), tmp_path / "out", ["--parameter=minimal=true"], workers=2, progress=said.append
     )
-    assert [(row.folder, row.level) for row in index.rows] == [("bad", "failed"), ("good", "note")]
+    assert [(row.folder, row.level) for row in index.rows] == [("bad", "failed"), ("good", "ok")]
     assert "nonsense" in index.rows[0].error and "\n" not in index.rows[0].error
     assert sorted(row.folder for row in said) == ["bad", "good"]
     assert (tmp_path / "out/good/report.html").is_file() and (tmp_path / "out/index.md").is_file()

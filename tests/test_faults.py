@@ -380,9 +380,6 @@ power._one_gpu = broken(power._one_gpu)
 SECTIONS["ledger"] = broken(SECTIONS["ledger"])
 PLOTS["memory"] = replace(PLOTS["memory"], paint=broken(PLOTS["memory"].paint))
 """
-    # Of the sections the two with a fault, and that of the findings, which stands.
-    others = re.compile(r"\.show\.(?!ledger\b|memory\b|verdict\b)")
-    notebook.cells = [cell for cell in notebook.cells if not others.search(cell.source)]
     at = next(i for i, cell in enumerate(notebook.cells) if "parameters" in cell.metadata.get("tags", []))
     notebook.cells.insert(at + 1, nbformat.v4.new_code_cell(plant))
     nbformat.write(notebook, tmp_path / "planted.ipynb")

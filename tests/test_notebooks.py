@@ -85,7 +85,7 @@ FOR = {
     "gpu_report": ["idle-second-gpu/baseline", "tiny-batch-laptop"],
     "compare_report": ["idle-second-gpu/baseline", "tiny-batch-laptop"],
     "hpo_report": ["hpo-aggressive-pruning"],
-    "capacity_report": ["healthy"],  # on one with crashes: tests/forecast/test_forecast_surface.py
+    "capacity_report": ["memory-exhaustion"],
     "tour": ["real-h100/two-workers"],
     "ad_hoc": ["healthy"],
 }
@@ -116,8 +116,8 @@ def test_the_batch_index_lists_what_is_below_a_folder(samples: Path, tmp_path: P
 @pytest.mark.slow
 def test_execution_shows_what_the_diagnosis_shows_without_a_kernel(samples: Path, tmp_path: Path) -> None:
     """Under a title of its own, test_a_report_without_a_notebook_is_the_same below."""
-    files = run_notebook("run_report", tmp_path, {"run_path": samples / "healthy"})
-    assert files.md.read_text() == (report_of("healthy") / "report.md").read_text()
+    files = run_notebook("run_report", tmp_path, {"run_path": samples / "hpo-aggressive-pruning"})
+    assert files.md.read_text() == (report_of("hpo-aggressive-pruning") / "report.md").read_text()
 
 
 @pytest.mark.slow

@@ -23,17 +23,13 @@ NAMES = (
 @pytest.fixture
 def hostile(samples: Path, tmp_path: Path) -> Path:
     """Two runs in one folder; it and each run hold files that leave a mark when they are imported."""
-    return planted(tmp_path, samples / "healthy")
-
-
-def planted(folder: Path, sample: Path) -> Path:
     for name in ("one", "two"):
-        shutil.copytree(sample, folder / name)
-    for place in (folder, folder / "one", folder / "two"):
+        shutil.copytree(samples / "healthy", tmp_path / name)
+    for folder in (tmp_path, tmp_path / "one", tmp_path / "two"):
         for name in NAMES:
-            mark = f"open({str(folder / MARKER)!r}, 'a').write(__file__ + chr(10))\nraise ImportError(__file__)\n"
-            (place / f"{name}.py").write_text(mark, encoding="utf-8")
-    return folder
+            mark = f"open({str(tmp_path / MARKER)!r}, 'a').write(__file__ + chr(10))\nraise ImportError(__file__)\n"
+            (folder / f"{name}.py").write_text(mark, encoding="utf-8")
+    return tmp_path
 
 
 def run_in(folder: Path, command: list[str]) -> subprocess.CompletedProcess[str]:
@@ -87,8 +83,7 @@ def test_a_report_imports_nothing_from_the_folder_of_the_run(hostile: Path) -> N
 
 
 @pytest.mark.slow
-def test_the_reports_of_a_batch_import_nothing_from_the_folder_of_the_runs(samples: Path, tmp_path: Path) -> None:
-    hostile = planted(tmp_path, samples / "tiny-batch-laptop")
+def test_the_reports_of_a_batch_import_nothing_from_the_folder_of_the_runs(hostile: Path) -> None:
     done = gpudiag_in(hostile, "report", "one", "two", "-o", "out", "--jobs", "2", "-p", "minimal=true")
     assert done.returncode == 0, done.stderr
     assert imported(hostile) == "" and (hostile / "out" / "two" / "report.html").is_file()

@@ -122,7 +122,7 @@ def test_a_file_name_that_is_not_utf_8(folder: Path, tmp_path: Path) -> None:
         folder.rename(named)
     except OSError:
         pytest.skip("this file system takes UTF-8 only")
-    shutil.copy(SAMPLES / "healthy" / "optuna.db", named)  # the trials' tables hold its path
+    shutil.copy(SAMPLES / "hpo-aggressive-pruning" / "optuna.db", named)  # the trials' tables hold its path
     program = (
         "import sys; from gpudiag.cli import main\n"
         "name, out = sys.argv[1:]\n"
