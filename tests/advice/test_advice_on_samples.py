@@ -46,6 +46,7 @@ def busy_pct(name: str) -> float:
 
 
 @pytest.mark.slow
+@pytest.mark.many
 @pytest.mark.parametrize("name", RUNS)
 def test_the_document_fits_its_schema(name: str) -> None:
     fits(document(name), "diagnosis-4")

@@ -85,6 +85,7 @@ def test_the_correlation_of_neighbors_is_right_on_average(phi: float) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.many
 @pytest.mark.parametrize("phi", [0.0, 0.3, 0.6, 0.9])
 @pytest.mark.parametrize("n", [6, 8, 12, 19])
 def test_few_alike_durations_are_seldom_called_different(phi: float, n: int) -> None:

@@ -33,6 +33,7 @@ def test_levels_by_hand() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.many
 @pytest.mark.parametrize("level", [0.05, 0.005])
 @pytest.mark.parametrize("paired", [True, False])
 @pytest.mark.parametrize("n", [8, 30])

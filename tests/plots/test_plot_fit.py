@@ -28,6 +28,7 @@ NAMES = [
 
 
 @pytest.mark.slow
+@pytest.mark.many
 @pytest.mark.parametrize("name", NAMES)
 def test_a_column_of_a_paper(name: str, profiles: dict[str, Any]) -> None:
     figure = draw(name, profiles, width_in=COLUMN_IN).figure

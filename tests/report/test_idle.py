@@ -49,6 +49,7 @@ def test_the_table_of_gpus_and_the_table_of_gpu_time_have_one_idle_share(name: s
 
 
 @pytest.mark.slow
+@pytest.mark.many
 @pytest.mark.parametrize("name", RUNS)
 def test_the_number_at_the_top_is_that_of_the_table(name: str) -> None:
     said = [re.search(r", (\S+ %) of it idle", words) for words, _ in key_numbers(diagnosed(name).document)]

@@ -31,6 +31,7 @@ def samples(seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 
 @pytest.mark.slow
+@pytest.mark.many
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("width", [150_000, 1_000_000, 7_000_000, 500_000_000])
 def test_least_mean_and_greatest_are_those_of_what_was_observed(seed: int, width: int) -> None:

@@ -44,6 +44,7 @@ def prose(markdown: str) -> list[str]:
 
 
 @pytest.mark.slow
+@pytest.mark.many
 @pytest.mark.parametrize("name", RUNS)
 def test_sentences_of_a_page_are_short_and_plain(name: str) -> None:
     found = []
