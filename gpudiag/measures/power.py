@@ -11,13 +11,13 @@ import pandas as pd
 
 from gpudiag.errors import NotMeasurable
 from gpudiag.facts import Column, Fact, Row, Rows, column, fact, table_of
-from gpudiag.measures._gpu.boards import gpu_boards
+from gpudiag.measures._gpu.boards import gpu_boards, most_plausible_w
+from gpudiag.measures._gpu.energy import JOULES_PER_KWH, counted_curves
 from gpudiag.measures._time.microseconds import SECOND_US, microseconds
 from gpudiag.measures._time.weighted import weighted_mean
 from gpudiag.measures.base import Profile, need_gpu
 from gpudiag.measures.sampling import (
     RECORD_LONGER,
-    cells,
     cells_of,
     cells_where,
     coverage_pct,
@@ -29,13 +29,8 @@ from gpudiag.measures.sampling import (
 from gpudiag.run import Run
 from gpudiag.schema import text_dtype
 
-AVERAGED_LIMIT = 1.3
-INSTANT_LIMIT = 1.6
-"""Times the board's limit above which a reading is implausible: a sensor that averages over 1 s (Ampere but GA100, and
-newer), and one that reads an instant or is unknown (METHODS 8; an Acme A100 really drew 1.5 times its limit)."""
 SUSTAINED_LIMIT = 1.10
 SW_POWER_CAP = 0x4
-JOULES_PER_KWH = 3.6e6
 LOAD_BIN_PCT = 5.0
 LOAD_BINS = 20
 
@@ -50,7 +45,7 @@ class GpuPower(Row):
     n_rejected: Column[int] = column("implausible readings", label="readings set aside")
     rejected_pct: Column[float] = column("their share", label="part set aside")
     energy_kwh: Column[float] = column(
-        "of the observed time: trapezoids within gaps, or the board's own counter where it was recorded"
+        "of the observed time: the board's own counter from its first reading to its last, else trapezoids within gaps"
     )
     over_limit_pct: Column[float] = column(
         "share of observed time above 1.10 x limit among plausible readings of an averaging sensor, else NaN",
@@ -64,7 +59,7 @@ class GpuPower(Row):
     coverage_pct: Column[float] = column("observed part of the run")
     mean_temp_c: Column[float] = column("mean temperature")
     max_temp_c: Column[float] = column("highest temperature", label="highest temperature")
-    energy_source: Column[str] = column("'counter' or 'power'")
+    energy_source: Column[str] = column("'counter', 'power', or 'both': power where the counter tells nothing")
     limit_w: Column[float] = column("power limit", label="limit of the board")
     limit_source: Column[str] = column("'log', 'run.toml', 'data sheet' or ''")
     board: Column[str] = column("matched data-sheet name")
@@ -116,8 +111,7 @@ def measure_power(run: Run) -> PowerProfile:
     if not samples["weight_s"].sum() > 0:
         raise NotMeasurable("No GPU has two or more readings of its power above 0 W.", RECORD_LONGER)
     boards = gpu_boards(run)
-    factor = np.where(boards["averaged_sensor"] == True, AVERAGED_LIMIT, INSTANT_LIMIT)  # noqa: E712 - NaN is unknown
-    boards["plausible_w"] = boards["limit_w"] * factor
+    boards["plausible_w"] = most_plausible_w(boards)
     coverage = coverage_pct(samples, expected_window(run, samples))
     of_board, arrays = boards.to_dict("index"), {name: samples[name].to_numpy() for name in ARRAYS}
     arrays["time_us"] = microseconds(samples["time"])
@@ -130,10 +124,9 @@ def measure_power(run: Run) -> PowerProfile:
     everyone = sampled_gpus(run)
     per_gpu = pd.DataFrame.from_dict(rows, orient="index").reindex(everyone).rename_axis("gpu")
     per_gpu["n_rejected"] = per_gpu["n_rejected"].fillna(0).astype(int)
-    per_gpu = per_gpu.join(_energy_counted(run)).join(_temperature(run))
-    counted = per_gpu.pop("counter_kwh")
-    per_gpu["energy_source"] = np.where(counted.notna(), "counter", "power")
-    per_gpu["energy_kwh"] = counted.fillna(per_gpu["energy_kwh"])
+    per_gpu = per_gpu.join(_temperature(run)).assign(energy_source="power")
+    for gpu, curve in counted_curves(run).items():
+        per_gpu.loc[gpu, ["energy_kwh", "energy_source"]] = [curve.total_kwh, curve.source]
     described = boards[["limit_w", "limit_source", "board", "laptop", "averaged_sensor", "note", "plausible_w"]]
     per_gpu = per_gpu.join(described.rename(columns={"note": "board_note"}))
     rejected = samples.loc[bad, ["gpu", "time", "power_w"]].reset_index(drop=True)
@@ -232,16 +225,6 @@ def _capped_pct(rejected: pd.DataFrame) -> float:
         return math.nan
     mask = rejected["throttle_reasons"].dropna().astype("int64")
     return 100 * float(((mask & SW_POWER_CAP) > 0).mean())
-
-
-def _energy_counted(run: Run) -> pd.DataFrame:
-    """counter_kwh per GPU: the increases of the board's own counter, which starts anew when the driver is loaded."""
-    if "energy_j" not in run.gpu:
-        return pd.DataFrame({"counter_kwh": pd.Series(dtype=float)})
-    known = cells(run, "energy_j")
-    rise = known.groupby("gpu", sort=False)["energy_j"].diff().clip(lower=0)
-    joules = rise.groupby(known["gpu"], sort=False).sum(min_count=1)
-    return (joules / JOULES_PER_KWH).rename("counter_kwh").to_frame()
 
 
 def _temperature(run: Run) -> pd.DataFrame:

@@ -10,11 +10,11 @@ import pandas as pd
 
 from gpudiag.errors import NotMeasurable
 from gpudiag.facts import Column, Fact, Row, Rows, column, fact, table_of
-from gpudiag.measures._gpu.boards import gpu_boards
+from gpudiag.measures._gpu.boards import gpu_boards, most_plausible_w
 from gpudiag.measures._time.weighted import weighted_mean
 from gpudiag.measures._time.work import stretches
 from gpudiag.measures.base import RECORD_GPU, Profile, need_gpu
-from gpudiag.measures.power import AVERAGED_LIMIT, INSTANT_LIMIT, SW_POWER_CAP
+from gpudiag.measures.power import SW_POWER_CAP
 from gpudiag.measures.sampling import RECORD_LONGER, by_gpu, cells, coverage_pct, expected_window
 from gpudiag.run import Run
 from gpudiag.schema import BUSY_PCT
@@ -68,9 +68,7 @@ def measure_throttle(run: Run) -> ThrottleProfile:
     samples = cells(run, "util_pct", *have)
     if not samples["weight_s"].sum() > 0:
         raise NotMeasurable("There is only one sample of each GPU.", RECORD_LONGER)
-    boards = gpu_boards(run)
-    factor = np.where(boards["averaged_sensor"] == True, AVERAGED_LIMIT, INSTANT_LIMIT)  # noqa: E712 - NaN is unknown
-    plausible = (boards["limit_w"] * factor).to_dict()
+    plausible = most_plausible_w(gpu_boards(run)).to_dict()
     rows = {
         gpu: _one_gpu(_ThrottleSamples.of(part), float(plausible.get(gpu, math.nan))) for gpu, part in by_gpu(samples)
     }

@@ -132,6 +132,17 @@ def test_the_counter_goes_before_power_and_survives_a_reload() -> None:
     assert p.energy_kwh == pytest.approx(50 * 50 / 3.6e6)
 
 
+def test_time_before_the_first_reading_of_the_counter_costs_what_power_says() -> None:
+    """100 W all the time, and a counter that rises by 120 J a second and is read from 60 to 80 s only."""
+    time = np.arange(0, 100)
+    read = np.where((time >= 60) & (time <= 80), 7000 + 120.0 * time, NAN)
+    log = gpu(time, util_pct=60.0, power_w=100.0, energy_j=read)
+    p = measure_costs(run(gpu=log, trials=trials([("COMPLETE", 10, 50), ("FAIL", 50, 70), ("COMPLETE", 70, 90)])))
+    assert p.trials["energy_kwh"].to_numpy() * 3.6e6 == pytest.approx([4000, 1000 + 1200, 1200 + 1000])
+    assert p.energy_kwh == pytest.approx(8400 / 3.6e6)
+    assert p.energy_kwh == pytest.approx(p.outcomes["energy_kwh"].sum())
+
+
 def test_a_counter_that_was_read_once_hides_no_power() -> None:
     once = np.where(np.arange(100) == 40, 5000.0, NAN)
     log = gpu(range(0, 100), util_pct=60.0, power_w=100.0, energy_j=once)

@@ -3,6 +3,7 @@ from __future__ import annotations
 import math
 
 import numpy as np
+import pandas as pd
 import pytest
 from smallruns import gpu, gpus, run
 
@@ -65,8 +66,47 @@ def test_energy_stops_at_a_gap() -> None:
 def test_the_boards_own_counter_is_preferred() -> None:
     log = gpu(range(4), power_w=10.0, energy_j=[1000, 1500, 20, 120])
     row = measure_power(run(gpu=log)).per_gpu.loc["0"]
-    assert row["energy_source"] == "counter"
-    assert row["energy_kwh"] == pytest.approx(600 / 3.6e6)  # 500 and 100 J; the driver was loaded anew between
+    assert row["energy_source"] == "both"
+    # 500 and 100 J; the driver was loaded anew between, for a second at 10 W.
+    assert row["energy_kwh"] == pytest.approx(610 / 3.6e6)
+    log = gpu(range(4), power_w=10.0, energy_j=[1000, 1500, 1500, 1600])
+    row = measure_power(run(gpu=log)).per_gpu.loc["0"]
+    assert (row["energy_source"], row["energy_kwh"]) == ("counter", pytest.approx(600 / 3.6e6))
+
+
+def test_power_counts_where_the_counter_tells_nothing() -> None:
+    """100 W from second 0 to 100; a counter read from 60 to 80, which rises by 120 J a second."""
+    time = np.arange(101)
+    read = (time >= 60) & (time <= 80) & (time % 5 == 0)
+    log = gpu(time, power_w=100.0, energy_j=np.where(read, 7000 + 120.0 * time, math.nan))
+    profile = measure_power(run(gpu=log))
+    assert profile.energy_kwh == pytest.approx((60 * 100 + 20 * 120 + 20 * 100) / 3.6e6)
+    assert profile.per_gpu.at["0", "energy_source"] == "both"
+    other = gpu(time, "1", power_w=50.0)
+    both = measure_power(run(gpu=pd.concat([log, other])))
+    assert both.energy_kwh == pytest.approx((10_400 + 5_000) / 3.6e6)
+
+
+def test_a_counter_tells_of_a_hole_between_its_readings_and_power_does_not() -> None:
+    """Nothing was recorded from 10 to 1000 s; the counter rose by 150 kJ meanwhile. It ended 10 s before power."""
+    time = np.r_[0:11, 1000:1021]
+    counter = np.r_[100.0 * np.arange(11), 151_000 + 100.0 * np.arange(11), np.full(10, math.nan)]
+    profile = measure_power(run(gpu=gpu(time, power_w=90.0, energy_j=counter)))
+    assert profile.energy_kwh == pytest.approx((1000 + 150_000 + 1000 + 10 * 90) / 3.6e6)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_counter_and_power_together_make_the_whole_energy(seed: int) -> None:
+    """Power is read each second and the counter now and then, from one second to another; it may start anew once."""
+    rng = np.random.default_rng(seed)
+    time, watts = np.arange(101), rng.uniform(50, 300, 101)
+    used = np.r_[0, np.cumsum((watts[1:] + watts[:-1]) / 2)]
+    first, last = sorted(rng.choice(101, 2, replace=False))
+    read = (time >= first) & (time <= last) & (rng.random(101) < 0.4)
+    anew = int(rng.integers(101)) if seed % 2 else 101
+    counter = np.where(time < anew, 5000 + used, used - used[min(anew, 100)])
+    log = gpu(time, power_w=watts, energy_j=np.where(read, counter, math.nan))
+    assert measure_power(run(gpu=log)).energy_kwh == pytest.approx(used[-1] / 3.6e6)
 
 
 def test_frozen_readings_are_measured_in_seconds() -> None:

@@ -14,6 +14,11 @@ from gpudiag.memo import memoized
 from gpudiag.run import Run
 from gpudiag.units import MIB_PER_GIB
 
+AVERAGED_LIMIT = 1.3
+INSTANT_LIMIT = 1.6
+"""Times the board's limit above which a reading is implausible: a sensor that averages over 1 s (Ampere but GA100, and
+newer), and one that reads an instant or is unknown (METHODS 8; an Acme A100 really drew 1.5 times its limit)."""
+
 
 def gpu_boards(run: Run) -> pd.DataFrame:
     """Index gpu: name, board, laptop, note, averaged_sensor, total_mib, total_source, limit_w, limit_source.
@@ -23,6 +28,12 @@ def gpu_boards(run: Run) -> pd.DataFrame:
     the greatest that was in force.
     """
     return _boards(run).copy()  # callers add columns
+
+
+def most_plausible_w(boards: pd.DataFrame) -> pd.Series:
+    """The greatest plausible reading of the power of each of :func:`gpu_boards`; NaN without a limit."""
+    averaged = boards["averaged_sensor"] == True  # noqa: E712 - NaN is unknown
+    return boards["limit_w"] * np.where(averaged, AVERAGED_LIMIT, INSTANT_LIMIT)
 
 
 @memoized
