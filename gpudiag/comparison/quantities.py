@@ -10,7 +10,7 @@ from functools import partial
 import numpy as np
 import pandas as pd
 
-from gpudiag.comparison.coverage import usable
+from gpudiag.comparison.coverage import LEAST_COVER_PCT, usable
 from gpudiag.comparison.differences import pollers_agree
 from gpudiag.comparison.intervals import (
     Ratio,
@@ -47,6 +47,10 @@ EVENTS = "{n_a} in {a_s} and {n_b} in {b_s}, by the logs given."
 SHARES = "{hits_a} of {n_a} and {hits_b} of {n_b}; Fisher's exact {p:as significance}."
 FEW = Statement("Fewer than 6 a side: described, not tested.")
 READINGS = Statement("The numbers of readings during the jobs differ.")
+PARTLY = (
+    "Power or energy was recorded for {a_pct:exact} of {a} and {b_pct:exact} of {b}: how much was used in the rest is "
+    "unknown."
+)
 NOT_COMPARABLE = Statement("Their greatest readings are not comparable.")
 
 
@@ -322,8 +326,32 @@ def _costs(baseline: Side, experiment: Side, matched: Match) -> list[Quantity]:
                 n_experiment=float(n[1]),
             )
         )
-    telemetry = ("energy", "energy_per_item")
-    return [_of_the_job(q, baseline, experiment) if q.name in telemetry else q for q in out]
+    return [_of_known_energy(q, baseline, experiment) if q.name in ENERGY else q for q in out]
+
+
+ENERGY = ("energy", "energy_per_item")
+MOST_APART_PCT = 2.0
+"""By how much of the job less may be known of one energy than of the other: less than half of what counts as equal."""
+
+
+def _of_known_energy(quantity: Quantity, *sides: Side) -> Quantity:
+    """Energy of a part of a job is not that of the job: it is withheld where power was recorded for too little."""
+    costs = [side.get("costs") for side in sides]
+    known = [part.energy_coverage_pct if part is not None else math.nan for part in costs]
+    least = max(LEAST_COVER_PCT, max(known) - MOST_APART_PCT)
+    if all(pct >= least for pct in known):
+        return _of_the_job(quantity, *sides)
+    a, b = (
+        value if pct >= least else math.nan
+        for value, pct in zip((quantity.baseline, quantity.experiment), known, strict=True)
+    )
+    note = Statement(PARTLY, a=sides[0].name, a_pct=known[0], b=sides[1].name, b_pct=known[1])
+    return replace(
+        make(quantity.name, quantity.title, quantity.unit, quantity.kind, (a, b), note=note, tested=False),
+        n_baseline=quantity.n_baseline,
+        n_experiment=quantity.n_experiment,
+        verdict=INVALID,
+    )
 
 
 def _search(baseline: Side, experiment: Side, matched: Match) -> list[Quantity]:

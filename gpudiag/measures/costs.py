@@ -84,7 +84,8 @@ class PhaseCost(Row):
 
 class OutcomeCost(Row):
     """An outcome with its GPU time; ``no trial`` is the rest of it. All NaN where too little is known of the GPUs on
-    which trials ran. Energy and busy time are of the observed time alone (``ledger.coverage_pct``).
+    which trials ran. Energy and busy time are of the observed time alone (``energy_coverage_pct``, and
+    ``ledger.coverage_pct``).
     """
 
     outcome: Column[str] = column("outcome")
@@ -129,6 +130,10 @@ class CostsProfile(Profile, topic="costs"):
     )
     total_gpu_h: Fact[float] = fact("all GPU time")
     energy_kwh: Fact[float] = fact("energy of all GPUs, where observed", label="energy of the observed time")
+    energy_coverage_pct: Fact[float] = fact(
+        "share of all GPU time whose energy is known, by its counter or by power; NaN where none is",
+        label="GPU time whose energy is known",
+    )
     cost: Fact[float] = fact("money, in the currency, at the stated price")
     currency: Fact[str] = fact("of the stated price")
     parallel: Fact[float] = fact("trials on a GPU at once while there is any", label="trials at once")
@@ -164,7 +169,7 @@ def measure_costs(run: Run) -> CostsProfile:
     time = gpu_time(run)
     if time.trials.rows.empty:
         raise NotMeasurable("No trial has a start and an end.", "Record start and end of each trial.")
-    kwh = _kwh(run, time)
+    kwh, known_s = _kwh(run, time)
     shares = {gpu: trial_shares(time.timelines[gpu], time.intervals(gpu), kwh[gpu]) for gpu in time.places}
     begun = startups(run)
     trials = _trials(run, time, shares, begun)
@@ -199,6 +204,7 @@ def measure_costs(run: Run) -> CostsProfile:
         after_best_gpu_h=searched_s / 3600 - to_best_h,
         total_gpu_h=total_s / 3600,
         energy_kwh=float(sum(energy)) if energy else float("nan"),
+        energy_coverage_pct=100 * known_s / total_s if energy and total_s else float("nan"),
         cost=total_s / 3600 * price if price is not None else float("nan"),
         currency=run.info.settings.currency if run.info.settings.price_per_gpu_h is not None else "",
         parallel=parallel,
@@ -214,13 +220,15 @@ def measure_costs(run: Run) -> CostsProfile:
     )
 
 
-def _kwh(run: Run, time: GpuTime) -> dict[str, np.ndarray | None]:
-    """Energy of each piece of the timeline of each GPU; None without power."""
+def _kwh(run: Run, time: GpuTime) -> tuple[dict[str, np.ndarray | None], float]:
+    """Energy of each piece of the timeline of each GPU, None without power; and of how many seconds it is known."""
     out: dict[str, np.ndarray | None] = dict.fromkeys(time.timelines)
+    known_us = 0
     for gpu, curve in energy_curves(run):
         if gpu in out:
             out[gpu] = curve.between(time.timelines[gpu].start_us, time.timelines[gpu].end_us)
-    return out
+            known_us += curve.known_us(time.windows)
+    return out, known_us / SECOND_US
 
 
 def _trials(run: Run, time: GpuTime, by_gpu: dict[str, pd.DataFrame], begun: Startups) -> pd.DataFrame:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -116,6 +117,22 @@ def test_the_ledger_changes_add_up_to_the_totals() -> None:
     energy = found.quantity("energy")
     assert energy.baseline == pytest.approx((100 + 3 * np.mean([80, 90, 0])) * A.sum() / 3.6e6, rel=0.02)
     assert found.quantity("utilization").baseline == pytest.approx(np.mean([80, 90, 0]), rel=0.02)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("dark", [0.6, 0.05])
+def test_energy_of_a_part_of_a_job_is_not_compared(dark: float) -> None:
+    """Both draw 340 W all the time; the power of one was not read in its first part."""
+    a, b = (with_telemetry(batch(n, x, params={"p": 1}), [80.0]) for n, x in (("a", A), ("b", 1.01 * A)))
+    unread = np.arange(len(b.gpu)) < dark * len(b.gpu)
+    found = pair(a, replace(b, gpu=b.gpu.assign(power_w=b.gpu["power_w"].mask(unread))))
+    for name, truth in (("energy", 340 * A.sum() / 3.6e6), ("energy_per_item", 340 * A.sum() / 3600 / 40)):
+        held = found.quantity(name)
+        assert held.baseline == pytest.approx(truth, rel=0.01) and np.isnan(held.experiment) and np.isnan(held.ratio)
+        said = re.search(r"recorded for 100 % of a and ([\d.]+) % of b:", str(held.note))
+        assert held.verdict == "invalid" and said
+        assert float(said[1]) == pytest.approx(100 * (1 - unread.mean()), abs=0.6)
+    assert found.quantity("gpu_time").verdict == "no evidence" and found.quantity("power").verdict == "equivalent"
 
 
 @pytest.mark.slow

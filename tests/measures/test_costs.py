@@ -143,6 +143,24 @@ def test_time_before_the_first_reading_of_the_counter_costs_what_power_says() ->
     assert p.energy_kwh == pytest.approx(p.outcomes["energy_kwh"].sum())
 
 
+@pytest.mark.slow
+def test_of_how_much_gpu_time_the_energy_is_known() -> None:
+    """Power from second 60 of 100 on, a sample a second, on one GPU of two; then a counter read at 20 and at 40 s."""
+    time = np.arange(0, 101)
+    one = gpu(time, util_pct=60.0, power_w=np.where(time >= 60, 100.0, NAN))
+    other = gpu(time, "1", util_pct=60.0)
+    table = trials([("COMPLETE", 0, 100), ("COMPLETE", 0, 100)], gpu=["0", "1"])
+    p = measure_costs(run(gpu=pd.concat([one, other]), trials=table))
+    assert p.energy_coverage_pct == pytest.approx(100 * (100 - 59.5) / 200)  # half a step before the first reading
+    read = one.assign(energy_j=np.where((time == 20) | (time == 40), 100.0 * time, NAN))
+    p = measure_costs(run(gpu=pd.concat([read, other]), trials=table))
+    # The counter tells of 20 to 40 s and of half a step of 20 s, at most, beside it.
+    assert p.energy_coverage_pct == pytest.approx(100 * (100 - 59.5 + 20 + 2 * 10) / 200)
+    assert p.energy_kwh == pytest.approx((20 * 100 + 40 * 100) / 3.6e6)
+    dark = measure_costs(run(gpu=other, trials=trials([("COMPLETE", 0, 100)])))
+    assert np.isnan(dark.energy_coverage_pct) and np.isnan(dark.energy_kwh)
+
+
 def test_a_counter_that_was_read_once_hides_no_power() -> None:
     once = np.where(np.arange(100) == 40, 5000.0, NAN)
     log = gpu(range(0, 100), util_pct=60.0, power_w=100.0, energy_j=once)

@@ -36,6 +36,15 @@ def test_energy_of_a_partly_observed_run_says_so() -> None:
 
 
 @pytest.mark.slow
+def test_energy_of_a_run_with_power_in_a_part_says_so_though_all_was_observed() -> None:
+    run = toy_run()
+    late = run.gpu["time"] >= run.trials["start"].min() + 0.6 * (run.trials["end"].max() - run.trials["start"].min())
+    text = diagnose(replace(run, gpu=run.gpu.assign(power_w=run.gpu["power_w"].where(late)))).to_markdown()
+    head = next(line for line in text.splitlines() if "Worker time |" in line)
+    assert "| Energy, 40 % observed |" in head and "was not observed." not in text
+
+
+@pytest.mark.slow
 def test_unclear_time_bounds_start_up_and_stalls() -> None:
     run = simulate(
         seed=7, gpus=(Gpu(),) * 8, workers=8, n_trials=80, epochs=6, startup_s=(8.0, 12.0), epoch_s=(14.0, 22.0),

@@ -148,7 +148,7 @@ def costs(document: Document) -> list[Block]:
         )
         for row, worker_h, gpu_h in zip(outcomes, workers, gpus, strict=True)
     )
-    covered = document.values(LedgerProfile).get(LedgerProfile.coverage_pct)
+    covered = document.values(CostsProfile).get(CostsProfile.energy_coverage_pct)
     energy = "Energy" if covered is None or covered >= OBSERVED_PCT else f"Energy, {share(covered)} observed"
     columns = ("Outcome", "Trials", "Worker time", "GPU time", energy, "Cost")
     kept = [i for i in range(len(columns)) if i < 2 or any(_text(row[i]) != UNKNOWN for row in rows)]
