@@ -81,7 +81,7 @@ def row_of(found: FoundRun, diagnosis: Diagnosis) -> RunRow:
         n_completed=trials.get(TrialState.n.at("COMPLETE")),
         n_pruned=trials.get(TrialState.n.at("PRUNED")),
         n_failed=trials.get(TrialState.n.at("FAIL")),
-        energy_kwh=values(PowerProfile).get(PowerProfile.energy_kwh),
+        energy_kwh=_energy_kwh(document),
         **_cost(diagnosis, costs.get(CostsProfile.cost), held_s),
         level=head.level,
         use=head.use,
@@ -113,6 +113,14 @@ def _gpu_time(diagnosis: Diagnosis, costs_gpu_h: float | None) -> tuple[float | 
         seen = cells(run)
         held_s = len(known_gpus(run)) * float(seen["end_us"].max() - seen["start_us"].min()) / SECOND_US
     return (held_s, {"unobserved": held_s}) if held_s > 0 else (None, {})
+
+
+def _energy_kwh(document: Document) -> float | None:
+    """Energy of the time that is counted as GPU time: that of the trials where their clock is known, else all."""
+    costs = document.values(CostsProfile)
+    if costs.get(CostsProfile.total_gpu_h) is not None:
+        return costs.get(CostsProfile.energy_kwh)
+    return document.values(PowerProfile).get(PowerProfile.energy_kwh)
 
 
 def _cost(diagnosis: Diagnosis, cost: float | None, gpu_s: float | None) -> dict[str, Any]:

@@ -221,14 +221,15 @@ def measure_costs(run: Run) -> CostsProfile:
 
 
 def _kwh(run: Run, time: GpuTime) -> tuple[dict[str, np.ndarray | None], float]:
-    """Energy of each piece of the timeline of each GPU, None without power; and of how many seconds it is known."""
+    """Energy of each piece of the timeline of each GPU, None where none was recorded; and of how many seconds it is."""
     out: dict[str, np.ndarray | None] = dict.fromkeys(time.timelines)
-    known_us = 0
+    total_us = 0
     for gpu, curve in energy_curves(run):
-        if gpu in out:
+        known_us = curve.known_us(time.windows) if gpu in out else 0
+        if known_us:
             out[gpu] = curve.between(time.timelines[gpu].start_us, time.timelines[gpu].end_us)
-            known_us += curve.known_us(time.windows)
-    return out, known_us / SECOND_US
+            total_us += known_us
+    return out, total_us / SECOND_US
 
 
 def _trials(run: Run, time: GpuTime, by_gpu: dict[str, pd.DataFrame], begun: Startups) -> pd.DataFrame:

@@ -16,6 +16,7 @@ from gpudiag.errors import InputError
 from gpudiag.fleets.history.history import history
 from gpudiag.fleets.history.noise import FEWEST, MOST, prediction_interval
 from gpudiag.fleets.history.page import panels_of
+from gpudiag.fleets.history.tracked import TRACKED
 from gpudiag.plots.history import HISTORY_PLOTS
 from gpudiag.report._render.blocks import Number
 from gpudiag.report.fleet.history import history_text, runs_table
@@ -73,6 +74,26 @@ def test_which_side_is_worse(tmp_path: Path, util: float, gpu_s: float, verdicts
     held = history(write_all(tmp_path, [*STEADY, util], [*TIMES, gpu_s]))
     assert tuple(one.verdict for one in held.quantities) == verdicts
     assert held.regression == ("worse" in verdicts)
+
+
+def energies(trials_kwh: float | None, record_kwh: float, known_pct: float | None, gpu_h: float | None = 1.0) -> float:
+    """What a history takes as energy per result of a search of ten completed trials."""
+    costs = {"total_gpu_h": gpu_h, "energy_kwh": trials_kwh, "energy_coverage_pct": known_pct}
+    measures = {
+        "costs": {name: {"value": value} for name, value in costs.items()},
+        "power": {"energy_kwh": {"value": record_kwh}, "coverage_pct": {"value": 100.0}},
+        "trials": {"n": {"value": 12}, "state.COMPLETE.n": {"value": 10}},
+    }
+    found = next(one for one in TRACKED if one.name == "energy_kwh").of({"measures": measures})
+    return math.nan if found is None else found
+
+
+def test_energy_is_of_the_time_that_is_gpu_time() -> None:
+    """A recorder that stayed on for nine idle hours after an hour of trials costs its search nothing."""
+    assert energies(0.3, 0.84, 100.0) == pytest.approx(0.03)
+    assert energies(None, 0.84, None, gpu_h=None) == pytest.approx(0.084)  # the clocks cannot be joined
+    assert energies(0.3, 0.84, None) == pytest.approx(0.03)  # written before it was said how much is known
+    assert math.isnan(energies(0.12, 0.84, 40.0)) and math.isnan(energies(None, 0.84, None))
 
 
 def test_too_few_runs_are_not_judged(tmp_path: Path) -> None:

@@ -7,6 +7,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+Reading = Callable[[Mapping[str, Any]], float | None]
+"""A number out of a diagnosis.json; None where it is unknown."""
+
 
 @dataclass(frozen=True)
 class Tracked:
@@ -16,10 +19,14 @@ class Tracked:
     title: str
     unit: str
     higher_is_better: bool
-    of: Callable[[Mapping[str, Any]], float | None]
+    of: Reading
 
 
-def _fact(topic: str, name: str) -> Callable[[Mapping[str, Any]], float | None]:
+KNOWN_PCT = 90.0
+"""Below this share of the GPU time, energy that is known is that of a part: METHODS 7, check 5."""
+
+
+def _fact(topic: str, name: str) -> Reading:
     return lambda document: _number(document, topic, name)
 
 
@@ -28,17 +35,25 @@ def _number(document: Mapping[str, Any], topic: str, name: str) -> float | None:
     return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
 
 
-def _per_completed(topic: str, name: str) -> Callable[[Mapping[str, Any]], float | None]:
+def _per_completed(total_of: Reading) -> Reading:
     """Over the completed trials, or over the run where it has none at all."""
 
     def of(document: Mapping[str, Any]) -> float | None:
-        total, n = _number(document, topic, name), _number(document, "trials", "n")
+        total, n = total_of(document), _number(document, "trials", "n")
         done = _number(document, "trials", "state.COMPLETE.n") if n else 1.0
         if total is None or done is None:
             return None
         return total / done if done else math.inf  # spent, and nothing came of it
 
     return of
+
+
+def _energy_kwh(document: Mapping[str, Any]) -> float | None:
+    """Energy of the time that is counted as GPU time: of the trials where their clock is known, else of the record."""
+    of_trials = _number(document, "costs", "total_gpu_h") is not None
+    topic, known = ("costs", "energy_coverage_pct") if of_trials else ("power", "coverage_pct")
+    known_pct = _number(document, topic, known)
+    return None if known_pct is not None and known_pct < KNOWN_PCT else _number(document, topic, "energy_kwh")
 
 
 def _utilization(document: Mapping[str, Any]) -> float | None:
@@ -48,8 +63,8 @@ def _utilization(document: Mapping[str, Any]) -> float | None:
 
 TRACKED = (
     Tracked("util_pct", "mean utilization", "%", True, _utilization),
-    Tracked("gpu_s", "GPU time per result", "GPU-s", False, _per_completed("ledger", "total_gpu_s")),
+    Tracked("gpu_s", "GPU time per result", "GPU-s", False, _per_completed(_fact("ledger", "total_gpu_s"))),
     Tracked("median_s", "median completed trial", "s", False, _fact("trials", "state.COMPLETE.median_s")),
-    Tracked("energy_kwh", "energy per result", "kWh", False, _per_completed("power", "energy_kwh")),
+    Tracked("energy_kwh", "energy per result", "kWh", False, _per_completed(_energy_kwh)),
 )
 """A result is a completed trial, or the run where there are no trials."""

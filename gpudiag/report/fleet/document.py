@@ -109,7 +109,9 @@ class RunRow:
     n_completed: int | None = None
     n_pruned: int | None = None
     n_failed: int | None = None
-    energy_kwh: float | None = None
+    energy_kwh: float | None = field(
+        default=None, metadata=meaning("energy of that GPU time, where power or energy was recorded")
+    )
     cost: float | None = None
     currency: str = ""
     price_per_gpu_h: float | None = field(default=None, metadata=meaning("of run.toml, else that of the whole fleet"))
@@ -159,7 +161,7 @@ class Total:
     util_pct: float = field(metadata=NAN_IS_NULL)
     failed_gpu_s: float
     pruned_gpu_s: float
-    energy_kwh: float
+    energy_kwh: float = field(metadata=meaning("of the GPU time, where power or energy was recorded"))
     n_trials: int
     n_failed: int
     recoverable_gpu_h: float
