@@ -298,6 +298,7 @@ def _costs(baseline: Side, experiment: Side, matched: Match) -> list[Quantity]:
     if costs[0] is None or costs[1] is None or not all(n):
         return []
     time = [throughput(side) for side in (baseline, experiment)]
+    judged = {"time_per_item": [one.mean for one in time]}
     out = []
     for name, title, unit, field in (
         ("gpu_time", "GPU time", "GPU-h", "total_gpu_h"),
@@ -311,6 +312,9 @@ def _costs(baseline: Side, experiment: Side, matched: Match) -> list[Quantity]:
         power = [mean_over_time(side, "power_w") for side in (baseline, experiment)] if name == "energy" else []
         ratio = throughput_ratio(time, "as time per item", each, power)
         out.append(make(name, f"{title} in all", unit, TOTAL, total, tested=False))
+        follows = "" if name == "energy" else _follows(each, judged)
+        if name == "gpu_time":
+            judged["gpu_time_per_item"] = each
         small, scale = ("Wh", 1000.0) if unit == "kWh" else ("GPU-s", 3600.0) if unit == "GPU-h" else (unit, 1.0)
         out.append(
             make(
@@ -320,8 +324,8 @@ def _costs(baseline: Side, experiment: Side, matched: Match) -> list[Quantity]:
                 PRICE,
                 [scale * x for x in each],
                 ratio,
-                tested=name == "energy",
-                follows="" if name == "energy" else "time_per_item",
+                tested=not follows,
+                follows=follows,
                 n_baseline=float(n[0]),
                 n_experiment=float(n[1]),
             )
@@ -329,6 +333,19 @@ def _costs(baseline: Side, experiment: Side, matched: Match) -> list[Quantity]:
     return [_of_known_energy(q, baseline, experiment) if q.name in ENERGY else q for q in out]
 
 
+def _follows(each: list[float], judged: dict[str, list[float]]) -> str:
+    """Which of the quantities judged this one is times a constant, the same in both runs; '' where there is none: with
+    another number of GPUs GPU time is no longer that of the wall, with another price money no longer that of GPU time.
+    """
+    for name, values in judged.items():
+        one, other = (value / known for value, known in zip(each, values, strict=True))
+        if math.isclose(one, other, rel_tol=SAME_FACTOR):
+            return name
+    return ""
+
+
+SAME_FACTOR = 1e-6
+"""Within which two factors are the same but for rounding to microseconds."""
 ENERGY = ("energy", "energy_per_item")
 MOST_APART_PCT = 2.0
 """By how much of the job less may be known of one energy than of the other: less than half of what counts as equal."""

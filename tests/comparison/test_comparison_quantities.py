@@ -15,7 +15,7 @@ from gpudiag.comparison.compare import Comparison, Comparisons, compare
 from gpudiag.comparison.match import Match
 from gpudiag.comparison.quantity import Quantity, judged, say
 from gpudiag.run import Run
-from gpudiag.schema import EVENTS, REPORTS, STUDIES, conform
+from gpudiag.schema import EVENTS, GPU, REPORTS, STUDIES, conform
 
 RNG = np.random.default_rng(21)
 A = RNG.lognormal(3, 0.4, 40)
@@ -117,6 +117,39 @@ def test_the_ledger_changes_add_up_to_the_totals() -> None:
     energy = found.quantity("energy")
     assert energy.baseline == pytest.approx((100 + 3 * np.mean([80, 90, 0])) * A.sum() / 3.6e6, rel=0.02)
     assert found.quantity("utilization").baseline == pytest.approx(np.mean([80, 90, 0]), rel=0.02)
+
+
+def priced(name: str, seconds: np.ndarray, price: float, n_gpus: int = 1) -> Run:
+    """A batch on GPUs at 80 % that are all held from its start to its end, at this price an hour."""
+    one = with_telemetry(batch(name, seconds, params={"p": 1}, settings={"price_per_gpu_h": price}), [80.0])
+    held = [one.gpu.assign(gpu=str(k)) for k in range(n_gpus)]
+    return replace(one, gpu=conform(pd.concat(held), GPU))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("price", "n_gpus", "verdicts", "follows"),
+    [
+        (2.0, 1, ("no evidence", "no evidence"), ("time_per_item", "time_per_item")),
+        (3.0, 1, ("no evidence", "higher"), ("time_per_item", "")),
+        (2.0, 2, ("higher", "higher"), ("", "gpu_time_per_item")),
+        (1.0, 2, ("higher", "no evidence"), ("", "time_per_item")),
+    ],
+)
+def test_gpus_and_prices_count_though_the_time_is_the_same(
+    price: float, n_gpus: int, verdicts: tuple[str, str], follows: tuple[str, str]
+) -> None:
+    found = pair(priced("a", A, 2.0), priced("b", 1.001 * A, price, n_gpus))
+    assert found.quantity("time_per_item").verdict == "no evidence"
+    hours = A.sum() / 3600 / 40
+    truths = (1.001 * n_gpus, 1.001 * n_gpus * price / 2)
+    for name, base, truth, verdict, other in zip(
+        ("gpu_time_per_item", "cost_per_item"), (3600 * hours, 2 * hours), truths, verdicts, follows, strict=True
+    ):
+        held = found.quantity(name)
+        assert held.baseline == pytest.approx(base, rel=1e-3) and held.ratio == pytest.approx(truth, rel=1e-3)
+        assert (held.verdict, held.follows, held.tested) == (verdict, other, not other)
+        assert (held.low > 1) == (verdict == "higher") and held.low < truth < held.high
 
 
 @pytest.mark.slow
