@@ -63,6 +63,7 @@ def test_an_assumed_period_is_said_before_the_findings(
         ((datetime(1970, 1, 1, 0, 0, 10, tzinfo=UTC), None), 10, 49),
         (["1970-01-01T01:00:10+01:00", "1970-01-01 00:00:12"], 10, 11),
         ("", 0, 49),
+        (None, 0, 49),
         (",", 0, 49),
         ((None, None), 0, 49),
     ],
@@ -81,14 +82,24 @@ def test_a_span_of_a_run(tmp_path: Path, given: Any, first: int, last: int) -> N
         ("1970-01-01", ConfigError, "two times with a comma"),
         ("1970-01-01,1970-01-02,1970-01-03", ConfigError, "two times with a comma"),
         ("noon,", ConfigError, "'noon' is not a time"),
+        (7, ConfigError, "two times with a comma"),
+        (",9999-12-31 23:59:59", ConfigError, "years 1970 to 2200"),
+        ("0001-01-01,", ConfigError, "years 1970 to 2200"),
         ("1970-01-02,1970-01-01", ConfigError, "must lie before"),
         ("1970-01-02,", NotMeasurable, "Nothing of the run lies between"),
     ],
 )
-def test_a_span_that_is_none_is_refused(tmp_path: Path, given: str, error: type[Exception], said: str) -> None:
+def test_a_span_that_is_none_is_refused(tmp_path: Path, given: Any, error: type[Exception], said: str) -> None:
     (tmp_path / "gpu.log").write_text(BARE, encoding="utf-8")
     with pytest.raises(error, match=said):
         gd.load_run(tmp_path, between=given, timezone="UTC")
+
+
+def test_what_is_stated_of_all_of_a_run_is_not_of_a_span(samples: Path) -> None:
+    run = gd.load_run(samples / "hpo-aggressive-pruning")
+    part = run.between("2025-10-24 18:30", "2025-10-24 19:00")
+    assert run.info.settings.n_trials and run.info.stated and len(part.trials) < len(run.trials)
+    assert part.info.settings.n_trials is None and not part.info.stated
 
 
 @pytest.mark.slow

@@ -82,7 +82,7 @@ def gpus_of_events(run: RunTables) -> dict[tuple[str, int], tuple[str, ...]]:
 def _shared(run: RunTables) -> dict[str, list[str]]:
     """The GPUs of each index that several have: two machines, or a board in the place of another one."""
     out: dict[str, list[str]] = {}
-    for gpu in run.gpus["gpu"].dropna().astype(str):
+    for gpu in sorted({*run.gpus["gpu"].dropna().astype(str), *run.info.left_out_gpus}):
         if twin := _SHARED.fullmatch(gpu):
             out.setdefault(twin[1], [twin[1]]).append(gpu)
     return out
@@ -100,8 +100,9 @@ def _settled(run: RunTables, found: dict[int, tuple[str, ...]]) -> dict[int, tup
         if gpu not in shared:
             return gpu
         seen = times[times.index.isin(shared[gpu])]
-        beside = seen[(seen["min"] <= end[row]) & (seen["max"] >= start[row])]
-        return str(beside.index[0]) if len(beside) == 1 else ""
+        beside = seen[~(seen["min"] > end[row]) & ~(seen["max"] < start[row])]  # an unknown end is later than any
+        left_out = any(twin in run.info.left_out_gpus for twin in shared[gpu])  # of which no sample is there
+        return str(beside.index[0]) if len(beside) == 1 and not left_out else ""
 
     settled = {row: tuple(one(row, gpu) for gpu in gpus) for row, gpus in found.items()}
     return {row: gpus for row, gpus in settled.items() if all(gpus)}

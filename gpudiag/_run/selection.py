@@ -16,6 +16,7 @@ from gpudiag._run.tables import RunTables
 from gpudiag.errors import ConfigError, NotMeasurable, StudyNotFound, nearest
 from gpudiag.schema import STATES, text_dtype
 from gpudiag.timezones import parse_zone
+from gpudiag.units import LAST_YEAR
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -58,16 +59,18 @@ def between(run: R, start: str | datetime | None, end: str | datetime | None) ->
     both = (_tighter(low, earlier, max), _tighter(high, later, min))
     zone = parse_zone(run.info.timezone)
     bounds = " to ".join("the edge" if m is None else f"{m.tz_convert(zone):%Y-%m-%d %H:%M:%S}" for m in (low, high))
-    return _changed(run, chosen, f"Selected: {bounds} ({run.info.timezone}).", between=both)
+    run = replace(run, info=replace(run.info, settings=run.info.settings.model_copy(update={"n_trials": None})))
+    return _changed(run, chosen, f"Selected: {bounds} ({run.info.timezone}).", between=both, stated={})  # of all of it
 
 
-def span_of(given: Span) -> tuple[str | datetime | None, str | datetime | None]:
+def span_of(given: Span | None) -> tuple[str | datetime | None, str | datetime | None]:
     """Start and end of a span: a pair, or text with a comma between them; None for one that is left out.
 
     Raises ConfigError for what is no pair.
     """
-    ends = given.split(",") if isinstance(given, str) else list(given)
-    if not given or all(_blank(end) for end in ends):
+    known = given is None or isinstance(given, str | Sequence)
+    ends = given.split(",") if isinstance(given, str) else list(given or ()) if known else []
+    if known and all(_blank(end) for end in ends):
         return None, None
     if len(ends) != 2:
         raise ConfigError(
@@ -185,16 +188,19 @@ def _moment(run: RunTables, moment: str | datetime | None, which: str) -> pd.Tim
         return None
     try:
         timestamp = pd.Timestamp(moment)
-    except (ValueError, TypeError) as error:
+        if timestamp is pd.NaT:
+            raise ConfigError(f"between: the {which} is unknown (NaT); give a time, or None for the run's own.")
+        if timestamp.tzinfo is None:
+            zone = parse_zone(run.info.timezone)
+            timestamp = timestamp.tz_localize(zone, ambiguous=True, nonexistent="shift_forward")
+        timestamp = timestamp.tz_convert("UTC").as_unit("us")
+    except (ValueError, TypeError, OverflowError, NotImplementedError) as error:
         raise ConfigError(
             f"between: the {which} {moment!r} is not a time; expected e.g. '2026-03-01 10:00' or a datetime."
         ) from error
-    if timestamp is pd.NaT:
-        raise ConfigError(f"between: the {which} is unknown (NaT); give a time, or None for the run's own.")
-    if timestamp.tzinfo is None:
-        zone = parse_zone(run.info.timezone)
-        timestamp = timestamp.tz_localize(zone, ambiguous=True, nonexistent="shift_forward")
-    return timestamp.tz_convert("UTC").as_unit("us")
+    if not 1970 <= timestamp.year <= LAST_YEAR:
+        raise ConfigError(f"between: the {which} {moment!r} lies outside of the years 1970 to {LAST_YEAR}.")
+    return timestamp
 
 
 def _overlaps(trials: pd.DataFrame, low: pd.Timestamp | None, high: pd.Timestamp | None) -> pd.Series:

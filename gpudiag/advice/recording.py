@@ -13,7 +13,6 @@ from gpudiag.measures.sampling import SILENCE_S, SamplingProfile
 from gpudiag.report.format import duration
 from gpudiag.rules._engine.judging import MIN_COVERAGE_PCT, RECORD_COMMAND
 from gpudiag.rules.sampling import MOSTLY_GAP_PCT
-from gpudiag.timezones import parse_zone
 
 MIN_HOST_S = 60.0
 SHOWS = "It shows the cause and speeds nothing up."
@@ -63,11 +62,14 @@ def judge_sessions(now: Situation) -> Proposal | None:
     sessions = _sessions(now)
     if len(sessions) < 2:
         return None
-    zone = parse_zone(now.analysis.run.info.timezone)
     begin, end = max(sessions, key=lambda one: one[1] - one[0])
     ends = (begin, end + pd.Timedelta("1s"))  # the end of a span is not in it
-    span = ",".join(f"{one.tz_convert(zone):%Y-%m-%d %H:%M:%S}" for one in ends)
-    code = f'gpudiag fleet RUN   # a line for each session\ngpudiag report RUN --between "{span}"   # the longest'
+    span = ",".join(one.isoformat(timespec="seconds") for one in ends)
+    zone = now.analysis.run.info.timezone
+    code = (
+        "gpudiag fleet RUN   # a line for each session\n"
+        f'gpudiag report RUN --timezone {zone} --between "{span}"   # the longest'
+    )
     silence = duration(SILENCE_S)
     return Proposal(
         (Change("sessions judged together", len(sessions), 1, code),),

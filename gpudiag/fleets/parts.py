@@ -33,14 +33,15 @@ class Part:
         began = self.start[: 16 if self.end else 10].replace("T", " ")
         return "::".join(one for one in (began, self.study) if one)
 
-    @property
-    def options(self) -> tuple[str, ...]:
-        """What ``gpudiag report`` shows it with, alone; nothing for some of the files."""
+    def options(self, timezone: str) -> tuple[str, ...]:
+        """What ``gpudiag report`` shows it with, alone; nothing for some of the files. ``timezone``: in which it was
+        read.
+        """
         if self.files:
             return ()
         if self.study:
             return ("--study", self.study)
-        return ("--between", f"{self.start},{self.end}") if self.end else ()
+        return ("--timezone", timezone, "--between", f"{self.start},{self.end}") if self.end else ()
 
     def of(self, run: Run) -> Run:
         """That part of the run as read (of ``files``, if there are any)."""

@@ -91,7 +91,7 @@ def row_of(found: FoundRun, diagnosis: Diagnosis) -> RunRow:
         causes=causes,
         failures=failed_trials(diagnosis),
         recommendations=tuple(one.id for one in document.recommendations),
-        options=found.part.options if found.part else (),
+        options=found.part.options(run.info.timezone) if found.part else (),
         inputs=_digest(document, found),
         telemetry=tuple(one.sha256 for one in document.inputs if one.kind == "telemetry" and one.sha256),
         recordings=recordings_of(run),

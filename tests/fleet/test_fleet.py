@@ -152,11 +152,11 @@ def test_a_session_is_reported_alone(tmp_path: Path) -> None:
     text = log("2026-03-01 10:00", 600, 90) + log("2026-03-02 10:00", 600, 20).partition("\n")[2]
     (tmp_path / "log").mkdir()
     (tmp_path / "log" / "gpu.csv").write_text(text, encoding="utf-8")
-    table = fleet(tmp_path / "log", tmp_path / "out", timezone="UTC")
+    table = fleet(tmp_path / "log", tmp_path / "out", timezone="Asia/Tokyo")
     for row, util_pct in zip(table.rows, (90.0, 20.0), strict=True):
-        command, report, source, option, span = shlex.split(report_command(row))
-        assert (command, report, option) == ("gpudiag", "report", "--between")
-        alone = gd.load_run(source, between=span)
+        command, report, source, zoned, zone, option, span = shlex.split(report_command(row))
+        assert (command, report, zoned, option) == ("gpudiag", "report", "--timezone", "--between")
+        alone = gd.load_run(source, between=span, timezone=zone)
         assert (len(alone.gpu), alone.gpu["util_pct"].mean()) == (600, util_pct)
 
 

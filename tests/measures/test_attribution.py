@@ -110,11 +110,18 @@ def test_an_index_that_two_machines_have_names_neither(columns: dict[str, object
 def test_an_index_is_that_of_the_board_that_was_there_while_the_trial_ran() -> None:
     """A board in the place of another one, which was taken out at 100 s."""
     samples = pd.concat([gpu(range(0, 100), "0", util_pct=60.0), gpu(range(120, 300), "0b", util_pct=60.0)])
-    table = trials(
-        [("COMPLETE", 10, 90), ("COMPLETE", 95, 110), ("COMPLETE", 130, 190), ("COMPLETE", 90, 130)], gpu="0"
-    )
-    made = run(gpu=samples, gpus=TWINS, trials=table)
-    assert declared_gpus(made) == {0: ("0",), 1: ("0",), 2: ("0b",)}
+    lives = [("COMPLETE", 10, 90), ("COMPLETE", 95, 110), ("COMPLETE", 130, 190), ("COMPLETE", 90, 130)]
+    unknown = float("nan")
+    lives += [("RUNNING", 200, unknown), ("RUNNING", 50, unknown), ("COMPLETE", unknown, 90)]
+    made = run(gpu=samples, gpus=TWINS, trials=trials(lives, gpu="0"))
+    assert declared_gpus(made) == {0: ("0",), 1: ("0",), 2: ("0b",), 4: ("0b",), 6: ("0",)}
+
+
+@pytest.mark.parametrize("kept", ["0", "0b"])
+def test_one_of_two_machines_alone_has_not_the_trials_of_both(kept: str) -> None:
+    both = pd.concat([gpu(range(0, 100), name, util_pct=60.0) for name in ("0", "0b")])
+    whole = run(gpu=both, gpus=TWINS, trials=trials([("COMPLETE", 10, 90), ("COMPLETE", 10, 90)], gpu="0"))
+    assert declared_gpus(whole.gpus_only(kept)) == {}
 
 
 def test_a_line_of_a_log_names_the_gpu() -> None:

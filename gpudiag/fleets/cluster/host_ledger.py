@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -63,6 +63,8 @@ class HostLedger:
     work: np.ndarray
     seen_us: np.ndarray
     recordings: tuple[Recording, ...] = ()
+    begins_us: Mapping[int, int] = field(default_factory=dict)
+    """By start of a window: its first sample, behind half of a cell."""
 
     @property
     def labels(self) -> list[str]:
@@ -101,6 +103,11 @@ def host_ledger(samples: HostSamples, moments_us: Sequence[int], beside: Sought 
     return HostLedger(
         samples.host, tuple(totals), *slots, windows, stretches, period, times, amounts, bin_us, bins, work, seen,
         tuple(recorded),
+        begins_us={
+            window[0]: first
+            for (first, _), of_session in zip(sessions, zip(*spans, strict=True), strict=True)
+            if (window := window_of(of_session)) is not None
+        },
     )  # fmt: skip
 
 

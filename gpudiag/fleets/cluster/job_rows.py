@@ -99,9 +99,9 @@ def _book_host(book: _Book, ledger: HostLedger, claims: Sequence[Claim]) -> None
 
 def _book_free(book: _Book, ledger: HostLedger, low: int, high: int, gpus: Mapping[str, str]) -> None:
     """Time of nobody, week by week: a row of months would count in the week in which it began."""
-    within = [one for one in mondays([(low, high)]) if one - low > ledger.period_us]  # else a half cell before its week
-    for first, last in pairwise(dict.fromkeys([low, *within, high])):
-        key = ledger.host, week_of(iso((first + last) // 2))
+    begun = min(ledger.begins_us.get(low, low), high)
+    for first, last in pairwise(dict.fromkeys([low, *mondays([(begun, high)]), high])):
+        key = ledger.host, week_of(iso(max(first, begun)))
         book.free.setdefault(key, Tally()).add(ledger, first, last, gpus)
 
 

@@ -18,7 +18,7 @@ from gpudiag.errors import InputError
 from gpudiag.fleets.cluster.cluster import Cluster, cluster
 from gpudiag.fleets.cluster.gpu_record import SILENCE_US
 from gpudiag.readers._datasets.partitions import telemetry_dataset
-from gpudiag.readers._jobs.scheduler_jobs import SchedulerJobs
+from gpudiag.readers._jobs.scheduler_jobs import SchedulerJob, SchedulerJobs
 from gpudiag.report.fleet.document import CELLS, RunRow
 
 PERCENT = st.one_of(st.sampled_from([0.0, 9.999, 10.0, 49.9, 50.0, 100.0]), st.floats(0, 100), st.just(math.nan))
@@ -233,3 +233,20 @@ def test_a_record_that_begins_with_a_month_or_a_week_is_none_of_the_one_before(
     (row,) = made.rows
     assert (row.start, row.gpu_s) == (begin.isoformat(), pytest.approx(7200)) and "2026-05" not in row.run
     assert jobs is None or row.run == "n1: unallocated, 2026-W23"
+
+
+def test_a_record_that_its_job_started_and_a_week_that_a_job_ended_before(tmp_path: Path) -> None:
+    monday = pd.Timestamp("2026-06-01", tz="UTC")
+    ago_s = (monday - START).total_seconds()
+    seconds = [ago_s - 600 + second for second in range(0, 7800, 60)]
+    slow = [ago_s + 1800 + second for second in range(0, 5400, 600)]  # another GPU, read less often
+    host = Host("n1", {"0": (seconds, [80.0] * len(seconds)), "1": (slow, [5.0] * len(slow))})
+    us = round(monday.timestamp() * 1e6)
+    job = SchedulerJob("7", us - 610 * 10**6, us - 60 * 10**6, ("n1",), 2, node_list="n1")
+    made = cluster([written(tmp_path, host)], SchedulerJobs((job,), 0, 0, (), ()))
+    rows = {row.run: row for row in made.rows}
+    assert all(row.start is not None and row.end is not None and row.start <= row.end for row in made.rows)
+    free = {name: row for name, row in rows.items() if "unallocated" in name}
+    assert set(free) == {"n1: unallocated, 2026-W22", "n1: unallocated, 2026-W23"}
+    assert free["n1: unallocated, 2026-W23"].start == monday.isoformat()
+    assert sum(row.gpu_s or 0 for row in made.rows) == pytest.approx(2 * 7800)
