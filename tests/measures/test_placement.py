@@ -11,6 +11,8 @@ from gpudiag.measures._gpu.placement import Lives, place
 from gpudiag.measures._time.timeline import Samples
 
 US = 1_000_000
+Lived = tuple[np.ndarray, np.ndarray, np.ndarray, list[Samples], list[Samples]]
+"""Starts, ends and true GPUs of trials; memory and activity by GPU."""
 NOBODY = np.full(9, np.nan)
 
 
@@ -52,10 +54,11 @@ def test_marks_of_a_trial_on_its_gpu_and_on_another() -> None:
     memory = [log([(0, 300), (24, 700), (40, 5000), (80, 300)]), log([(0, 4000)])]
     activity = [log([(40, 90), (77, 0)]), log([(0, 90)])]
     one = np.ones(1, bool)
-    rose, begin, freed, within, stopped, late = marks_of(
+    rose, begin, fell, dropped, freed, within, stopped, late = marks_of(
         np.array([20 * US]), np.array([80 * US]), one, memory, activity
     )
     assert [mark.kind[0].tolist() for mark in (rose, begin, freed)] == [[1, 7], [2, 0], [4, 0]]
+    assert [mark.kind[0].tolist() for mark in (fell, dropped)] == [[2, 9], [3, 9]]
     assert [mark.kind[0].tolist() for mark in (within, stopped, late)] == [[0, 0], [0, 2], [2, 2]]
 
 
@@ -64,12 +67,13 @@ def test_nothing_is_read_off_a_gap() -> None:
     kept = np.abs(whole.time_us - 80 * US) > 15 * US
     gapped = Samples(*(getattr(whole, name)[kept] for name in ("time_us", "start_us", "end_us", "value")))
     marks = marks_of(np.array([20 * US]), np.array([80 * US]), np.ones(1, bool), [gapped], [gapped])
-    assert marks[2].kind.tolist() == [[-1]] and marks[4].kind.tolist() == [[-1]]
+    assert [mark.kind.tolist() for mark in marks[2:5]] == [[[-1]]] * 3 and marks[6].kind.tolist() == [[-1]]
 
 
 def clear_mark(where: np.ndarray, n_gpus: int) -> Mark:
     """A mark that only the trial's own GPU shows; -1: none does."""
-    return Mark((where[:, None] == np.arange(n_gpus)).astype(int), np.zeros(len(where), int), (1.0, 9.0))
+    kind = (where[:, None] == np.arange(n_gpus)).astype(int)
+    return Mark(kind, np.zeros(len(where), int), (1.0, 9.0), np.where(kind, 0.1, 0.9))
 
 
 def lives(spans: list[tuple[float, float]], chain: list[int]) -> Lives:
@@ -114,3 +118,71 @@ def test_trials_that_draw_their_gpu_are_judged_one_by_one() -> None:
     marks = [clear_mark(true, 3)] * 3
     made = place(marks, lives(spans, chain), 3, 3)
     assert not made.shared and made.gpu.tolist() == true.tolist()
+
+
+def test_how_often_a_gpu_shows_a_mark_at_any_time() -> None:
+    # Lives of 10 s, each begun by a rise of memory; of the others no second in this GPU's log has one.
+    start = np.arange(0, 1000, 20, dtype=np.int64) * US
+    rising = log([at for i in range(50) for at in ((20.0 * i + 1, 5000.0), (20.0 * i + 9, 0.0))], 1000)
+    rose = marks_of(start, start + 10 * US, np.ones(50, bool), [rising, log([], 1000)], [rising, log([], 1000)])[0]
+    assert (rose.kind[1:-1] == [0, 7]).all()  # within 3 s, and never
+    assert (rose.any_time[1:-1, 0] < 0.5).all() and (rose.any_time[1:-1, 1] > 0.9).all()
+
+
+def lived(seed: int, lengths: tuple[float, ...], *, tail: float, jitter: float, step_s: float, keeps: bool) -> Lived:
+    """Two hours and a half of one worker a GPU, trials of unlike lengths that end their work ``tail`` seconds early and
+    free their memory then, unless the process ``keeps`` it.
+    """
+    rng = np.random.default_rng(seed)
+    time = (np.arange(0, 9000, step_s) * US).astype(np.int64)
+    rows, memory, activity = [], [], []
+    for gpu, length in enumerate(lengths):
+        used, busy, at = np.full(len(time), 21_000.0 if keeps else 1000.0), np.zeros(len(time)), 60.0
+        while at < 8900 - max(lengths):
+            end = at + length + rng.uniform(-jitter, jitter)
+            works = (time >= (at + 10) * US) & (time < (end - tail) * US)
+            busy[works], used[works] = 90 - 25 * gpu, 21_000
+            rows.append((int(at * US), int(end * US), gpu))
+            at = end + 5
+        memory.append(Samples(time, time, time + int(step_s * US), used))
+        activity.append(Samples(time, time, time + int(step_s * US), busy))
+    start, end, where = np.array(sorted(rows)).T
+    return start, end, where, memory, activity
+
+
+def placed(made: Lived) -> tuple[int, int, int]:
+    """Trials that are placed right, wrong, and not at all."""
+    start, end, where, memory, activity = made
+    ended, unknown = np.ones(len(start), bool), np.full(len(start), -1)
+    own = Lives(start, end, chains_of(start, end, ended, np.full(len(start), np.nan)), unknown)
+    found = place(marks_of(start, end, ended, memory, activity), own, len(memory), len(memory)).gpu
+    return int((found == where).sum()), int(((found >= 0) & (found != where)).sum()), int((found < 0).sum())
+
+
+@pytest.mark.parametrize("seed", (41, 42))
+@pytest.mark.parametrize(
+    ("lengths", "tail", "step_s", "keeps"),
+    [
+        ((100.0, 300.0), 0.0, 1.0, False),
+        ((100.0, 300.0), 2.0, 1.0, False),
+        ((300.0, 100.0), 2.0, 1.0, True),
+        ((120.0, 150.0), 4.0, 1.0, False),
+        ((150.0, 150.0), 3.0, 1.0, False),
+        ((200.0, 420.0), 8.0, 5.0, False),
+        ((100.0, 260.0), 15.0, 2.0, False),
+        ((110.0, 170.0, 300.0), 3.0, 1.0, False),
+        ((120.0, 200.0, 300.0, 410.0), 6.0, 5.0, False),
+    ],
+)
+def test_gpus_are_not_exchanged_where_work_and_memory_end_before_the_trial(
+    lengths: tuple[float, ...], tail: float, step_s: float, keeps: bool, seed: int
+) -> None:
+    right, wrong, withheld = placed(lived(seed, lengths, tail=tail, jitter=25, step_s=step_s, keeps=keeps))
+    assert wrong == 0 and right >= 0.95 * (right + withheld)
+
+
+@pytest.mark.parametrize("seed", (51, 52, 53))
+@pytest.mark.parametrize(("jitter", "tail"), [(0.0, 3.0), (1.0, 3.0), (4.0, 6.0)])
+def test_trials_in_step_on_two_gpus_are_placed_right_or_not_at_all(jitter: float, tail: float, seed: int) -> None:
+    made = lived(seed, (150.0, 150.0), tail=tail, jitter=jitter, step_s=1.0, keeps=False)
+    assert placed(made)[1] == 0

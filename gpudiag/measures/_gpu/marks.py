@@ -21,10 +21,19 @@ SETTLE_US = 6 * SECOND_US
 SOON_US, TAIL_US = 20 * SECOND_US, 10 * SECOND_US
 RISES_US = tuple(int(s * SECOND_US) for s in (3, 6, 12, 25, 50, 100))
 """Borders of the time from a start to the first rise of memory."""
+LAGS_US = tuple(int(s * SECOND_US) for s in (-3, 0, 3, 6, 12, 25, 50, 100))
+"""Borders of the time from a last fall to the end: a trial writes its results after its work (METHODS 3)."""
+SHIFTS = 12
+MOST_SHIFTED = 12_000
+"""Lives at other times; more tell no more."""
 MOST_BESIDE = 3
 ROWS = MOST_BESIDE + 1
 FAST_US = 12 * SECOND_US
 """From this period on an end and the start after it fall between the same two samples."""
+
+
+Kind = Callable[[Samples, np.ndarray, np.ndarray, float], np.ndarray]
+"""From samples of a GPU, starts, ends and the period of the samples to a code by trial."""
 
 
 @dataclass(frozen=True)
@@ -32,11 +41,13 @@ class Mark:
     """One kind of mark: ``kind`` (trial by GPU) is its code, -1 where nothing was recorded; ``beside`` (by trial, below
     ROWS) is what else decides how often others leave it there: how many of them are near, or how long the trial lived.
     ``usual``: how often each code is expected where the trial ran, as counts that the log's own are added to.
+    ``any_time`` (trial by GPU): how often that GPU shows the code to lives as long that lie at other times of the log.
     """
 
     kind: np.ndarray
     beside: np.ndarray
     usual: tuple[float, ...]
+    any_time: np.ndarray
 
 
 def marks_of(
@@ -46,28 +57,74 @@ def marks_of(
     not ``ended`` only the first ones count.
     """
     period = _period([*memory, *activity])
+    lives = _Lives(start, end, ended, period)
     at_end, at_start = _others(end, end, period + SECOND_US), _others(start, start, max(SETTLE_US, period))
-    life = np.searchsorted(np.quantile(end - start, [1 / 3, 2 / 3]), end - start)
-    rises = (1.0,) * (len(RISES_US) + 2)
-    first = [Mark(_by_gpu(_rose, memory, start, end, period), at_start, rises)]
-    if period <= FAST_US:
-        first.append(Mark(_by_gpu(_idle_first, activity, start, end, period), life, (1.0, 1.0, 2.0)))
-    else:
-        after_end = _since_last(start, end) <= period + SETTLE_US
-        first[0].kind[after_end] = -1  # the end before it is the same mark
-    later = [
-        Mark(_by_gpu(_freed, memory, start, end, period), at_end, (1.0, 1.0, 2.0, 4.0, 6.0, 1.0)),
-        Mark(_by_gpu(_falls_within, memory, start, end, period), life, (2.0, 1.0, 1.0, 1.0)),
-        Mark(_by_gpu(_stopped, activity, start, end, period), at_end, (4.0, 2.0, 1.0, 1.0)),
-        Mark(_by_gpu(_active_late, activity, start, end, period), life, (1.0, 1.0, 4.0)),
+    rises, falls = (1.0,) * (len(RISES_US) + 2), (1.0,) * (len(LAGS_US) + 2)
+    fine = period <= FAST_US
+    after_end = np.zeros(len(start), bool) if fine else _since_last(start, end) <= period + SETTLE_US
+    every = ~after_end  # else the end before it is the same mark
+    out = [lives.mark(_rose, memory, at_start, rises, every)]
+    if fine:
+        out += [
+            lives.mark(_idle_first, activity, lives.third, (1.0, 1.0, 2.0), every),
+            lives.mark(_last_fall, memory, at_end, falls, ended),
+            lives.mark(_last_drop, activity, at_end, falls, ended),
+        ]
+    return [
+        *out,
+        lives.mark(_freed, memory, at_end, (1.0, 1.0, 2.0, 4.0, 6.0, 1.0), ended),
+        lives.mark(_falls_within, memory, lives.third, (2.0, 1.0, 1.0, 1.0), ended),
+        lives.mark(_stopped, activity, at_end, (4.0, 2.0, 1.0, 1.0), ended),
+        lives.mark(_active_late, activity, lives.third, (1.0, 1.0, 4.0), ended),
     ]
-    for mark in later:
-        mark.kind[~ended] = -1
-    return [*first, *later]
+
+
+class _Lives:
+    """Trials as they were, and the same lives at other times of the log."""
+
+    def __init__(self, start: np.ndarray, end: np.ndarray, ended: np.ndarray, period: float) -> None:
+        self.start, self.end, self.period = start, end, period
+        self.third = np.searchsorted(np.quantile(end - start, [1 / 3, 2 / 3]), end - start)
+        self.who, self.at = _shifted(start, end)
+        self.ended = ended
+
+    def mark(
+        self, kind: Kind, gpus: list[Samples], beside: np.ndarray, usual: tuple[float, ...], of: np.ndarray
+    ) -> Mark:
+        """One kind of mark ``of`` these trials."""
+        seen = _by_gpu(kind, gpus, self.start, self.end, self.period)
+        seen[~of] = -1
+        who = self.who[of[self.who]]
+        at = self.at[of[self.who]]
+        other = _by_gpu(kind, gpus, at, at + (self.end - self.start)[who], self.period)
+        often = np.stack([_shares(own, self.third[who], len(usual)) for own in other.T])
+        chance = often[np.arange(len(gpus))[None, :], self.third[:, None], seen]
+        return Mark(seen, beside, usual, np.where(seen >= 0, chance, 1.0))
+
+
+def _shifted(start: np.ndarray, end: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Lives moved to other times at which trials ran: whose, and their starts."""
+    first, last = int(start.min()), int(end.max())
+    whose = np.arange(0, len(start), max(1, len(start) * SHIFTS // MOST_SHIFTED))
+    by = ((np.arange(SHIFTS) + 0.5) / SHIFTS * (last - first)).astype(np.int64)
+    at = (first + (start[whose] - first + by[:, None]) % max(last - first, 1)).ravel()
+    who = np.tile(whose, SHIFTS)
+    running = np.searchsorted(np.sort(start), at, "right") > np.searchsorted(np.sort(end), at, "right")
+    kept = running & (at + (end - start)[who] <= last)
+    return who[kept], at[kept]
+
+
+def _shares(kind: np.ndarray, third: np.ndarray, n: int) -> np.ndarray:
+    """How often each code is seen, by third of the lengths; two counts as in all of them are added."""
+    seen = kind >= 0
+    count = np.bincount(third[seen] * n + kind[seen], minlength=3 * n).reshape(3, n).astype(float)
+    count += 2 * (count.sum(axis=0) + 1) / (count.sum() + n)
+    shares: np.ndarray = count / count.sum(axis=1, keepdims=True)
+    return shares
 
 
 def _by_gpu(
-    kind: Callable[[Samples, np.ndarray, np.ndarray, float], np.ndarray],
+    kind: Kind,
     gpus: list[Samples],
     start: np.ndarray,
     end: np.ndarray,
@@ -146,6 +203,26 @@ def _rose(memory: Samples, start: np.ndarray, end: np.ndarray, period: float) ->
     up = np.append(memory.time_us[1:][np.diff(memory.value) >= STEP_MIB], np.iinfo(np.int64).max)
     first = up[np.searchsorted(up, start)]
     kind = np.where(first < end, np.searchsorted(np.array(RISES_US), first - start, "right"), len(RISES_US) + 1)
+    return np.where(fresh, kind, -1)
+
+
+def _last_fall(memory: Samples, start: np.ndarray, end: np.ndarray, period: float) -> np.ndarray:
+    """How long before the end memory last fell, by LAGS_US; the last: not in this life."""
+    return _lag(memory, STEP_MIB, start, end, period)
+
+
+def _last_drop(activity: Samples, start: np.ndarray, end: np.ndarray, period: float) -> np.ndarray:
+    """How long before the end activity last fell, by LAGS_US; the last: not in this life."""
+    return _lag(activity, STEP_PCT, start, end, period)
+
+
+def _lag(samples: Samples, step: float, start: np.ndarray, end: np.ndarray, period: float) -> np.ndarray:
+    _, _, _, fresh = _around(samples, end, period)
+    falls = samples.time_us[1:][np.diff(samples.value) <= -step]
+    never = np.iinfo(np.int64).min // 2
+    reach = end + int(max(period + SECOND_US, SETTLE_US))
+    last = np.append(never, falls)[np.searchsorted(falls, reach, "right")]
+    kind = np.where(last > start, np.searchsorted(np.array(LAGS_US), end - last, "right"), len(LAGS_US) + 1)
     return np.where(fresh, kind, -1)
 
 
