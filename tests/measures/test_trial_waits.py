@@ -155,8 +155,8 @@ def test_simulated_trainings_one_after_the_other(tmp_path: Path, seed: int) -> N
 def test_the_page_says_the_largest_wait_of_the_trials() -> None:
     text = gd.diagnose(two_trials()).to_markdown()
     assert (
-        "Of 2 trials with a log of their own, the largest wait was waiting for data in 1 (59 %) and checkpoints "
-        "between steps in 1 (14 %); in brackets its share of a trial's GPU time."
+        "Of 2 trials with a log of their own, the largest wait was waiting for data in 1 (59 %) and pauses with "
+        "a checkpoint in 1 (14 %); in brackets its share of a trial's GPU time."
     ) in text
 
 

@@ -13,7 +13,7 @@ LABELS = {
     "evaluation": "pauses with an evaluation",
     "checkpoint": "pauses with a checkpoint",
     "evaluation_checkpoint": "pauses with both",
-    "pause": "other pauses",
+    "pause": "other pauses between steps",
     "loader": "waiting for data",
     "copy": "copies to and from the GPU",
     "launch": "launching of kernels",

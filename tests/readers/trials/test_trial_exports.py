@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import subprocess
 import sys
 from datetime import timedelta
 from pathlib import Path
@@ -12,7 +13,6 @@ import optuna
 import pandas as pd
 import pytest
 from handmade_studies import frozen, sqlite_study, write_study
-from optuna.cli import main as optuna_command
 from optuna.exceptions import ExperimentalWarning
 from optuna.storages import InMemoryStorage
 
@@ -87,24 +87,17 @@ def test_parquet_of_others_is_left_alone(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("style", ["json", "yaml"])
 @pytest.mark.parametrize("flatten", [False, True])
-def test_what_the_command_line_prints(
-    tmp_path: Path,
-    style: str,
-    flatten: bool,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_what_the_command_line_prints(tmp_path: Path, expected: pd.DataFrame, style: str, flatten: bool) -> None:
     trials = [frozen(i, state) for i, state in enumerate(STATES)]
     trials[0].value = float("inf")
     path = sqlite_study(tmp_path / "o.db", *trials)
-    command = ["optuna", "trials", "--storage", f"sqlite:///{path}"]
+    command = [sys.executable, "-W", "ignore", "-m", "optuna.cli", "trials", "--storage", f"sqlite:///{path}"]
     command += ["--study-name", "s", "-f", style, *(["--flatten"] if flatten else [])]
-    monkeypatch.setattr(sys, "argv", command)
-    assert not optuna_command()
-    (tmp_path / "out.txt").write_text(capsys.readouterr().out)
+    run = "import sys; from optuna.cli import main; sys.argv = ['optuna', *sys.argv[1:]]; sys.exit(main())"
+    printed = subprocess.run([sys.executable, "-c", run, *command[5:]], capture_output=True, text=True, check=True)
+    (tmp_path / "out.txt").write_text(printed.stdout)
     theirs = read_trials(path).trials
     out = read_trials(tmp_path / "out.txt", study="s")
     assert out.reader == f"optuna-cli-{style}"
