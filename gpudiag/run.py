@@ -48,8 +48,8 @@ class Run(RunTables):
             "columns": columns,
             "period_s": period_s,
             "name": name,
+            "between": between,
         }
-        options |= {"between": between}
         run: Run = load.load_run(telemetry=telemetry, trials=trials, artifacts=artifacts, **options)
         return run
 

@@ -70,11 +70,10 @@ def judge_sessions(now: Situation) -> Proposal | None:
         "gpudiag fleet RUN   # a line for each session\n"
         f'gpudiag report RUN --timezone {zone} --between "{span}"   # the longest'
     )
-    silence = duration(SILENCE_S)
     return Proposal(
         (Change("sessions judged together", len(sessions), 1, code),),
         NOTHING,
-        f"No GPU was sampled for more than {silence} between one and the next. {SHOWS}",
+        f"No GPU was sampled for more than {duration(SILENCE_S)} between one and the next. {SHOWS}",
         (SuccessCheck.of(SamplingProfile.coverage_pct, ">=", MIN_COVERAGE_PCT),),
     )
 

@@ -66,6 +66,10 @@ class HostLedger:
     begins_us: Mapping[int, int] = field(default_factory=dict)
     """By start of a window: its first sample, behind half of a cell."""
 
+    def begun_us(self, low: int, high: int) -> int:
+        """When what lies between two moments began: with the first sample, where half of a cell lies before it."""
+        return min(self.begins_us.get(low, low), high)
+
     @property
     def labels(self) -> list[str]:
         """The GPUs."""

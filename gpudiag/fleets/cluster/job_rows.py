@@ -99,7 +99,7 @@ def _book_host(book: _Book, ledger: HostLedger, claims: Sequence[Claim]) -> None
 
 def _book_free(book: _Book, ledger: HostLedger, low: int, high: int, gpus: Mapping[str, str]) -> None:
     """Time of nobody, week by week: a row of months would count in the week in which it began."""
-    begun = min(ledger.begins_us.get(low, low), high)
+    begun = ledger.begun_us(low, high)
     for first, last in pairwise(dict.fromkeys([low, *mondays([(begun, high)]), high])):
         key = ledger.host, week_of(iso(max(first, begun)))
         book.free.setdefault(key, Tally()).add(ledger, first, last, gpus)

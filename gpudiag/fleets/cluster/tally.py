@@ -49,7 +49,7 @@ class Tally:
             held += (own[WORK], observed, high - low)
             self.models.add(ledger.gpus[at[gpu]].model)
         # A run begins with its first sample: the half cell before it would lay a month's record in the month before.
-        begun = min(ledger.begins_us.get(low, low), high)
+        begun = ledger.begun_us(low, high)
         self.start_us = begun if self.start_us is None else min(self.start_us, begun)
         self.end_us = high if self.end_us is None else max(self.end_us, high)
 
