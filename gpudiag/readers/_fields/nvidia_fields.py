@@ -148,12 +148,12 @@ def _with_unit(field: Field, cells: Sequence[str], columns: Sequence[Sequence[st
 def _preferred(fields: Sequence[Field], columns: Sequence[Sequence[str]]) -> list[Field]:
     """The fields with at most one for each target; flags and counters only where nothing better tells the reasons."""
     chosen: dict[str, int] = {}
+    told = {field.target for field in fields}
     for target, _, _, names in _BY_TARGET:
-        places = [place for place, field in enumerate(fields) if field.target == target]
-        rank = {name: number for number, name in enumerate(names.split())}
-        places.sort(key=lambda place: (not columns[place], rank[_bare(fields[place].name)]))
-        if places:
-            chosen[target] = places[0]
+        if target in told:
+            places = [place for place, field in enumerate(fields) if field.target == target]
+            rank = names.split().index
+            chosen[target] = min(places, key=lambda place: (not columns[place], rank(_bare(fields[place].name))))
     kinds = ["mask"] if "throttle_reasons" in chosen else ["flag"] if any(f.kind == "flag" for f in fields) else []
     for place, field in enumerate(fields):
         if field.kind == "flag" or field.target.startswith(COUNTER):
