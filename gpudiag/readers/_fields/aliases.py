@@ -11,6 +11,8 @@ import re
 from dataclasses import dataclass
 from functools import cache
 
+from gpudiag.readers._fields.dcgm_fields import BY_EXPORTER_NAME, FB_FREE, XID, Metric
+
 _SYNONYMS = {
     "util": "util utils utilization utilisation utilized",
     "mem": "mem memory vram framebuffer fb dram",
@@ -147,6 +149,8 @@ def words_of(name: str) -> list[str]:
 @cache
 def meaning_of(name: str) -> Meaning:
     """What a column name of a home-made log means."""
+    if metric := BY_EXPORTER_NAME.get(name.strip()):
+        return _of_dcgm(metric)
     if name.strip().lower() == "utilization.memory":  # nvidia-smi's own name is not ambiguous
         return Meaning("mem_util_pct", "%")
     words, device = _without_device(words_of(name))
@@ -159,6 +163,15 @@ def meaning_of(name: str) -> Meaning:
     if scale is None:
         return Meaning(device=device, gpu=gpu)
     return Meaning(target, unit, scale, device, gpu)
+
+
+def _of_dcgm(metric: Metric) -> Meaning:
+    """What a field means under the name that dcgm-exporter gives it, in DCGM's units."""
+    if metric.column == XID:
+        return Meaning("known", gpu=True)
+    target = "mem_free_mib" if metric.column == FB_FREE else metric.column
+    ending = target.rsplit("_", 1)[1] if "_" in target else ""
+    return Meaning(target, {"pct": "%"}.get(ending, ending), metric.factor, gpu=True)
 
 
 def _without_device(words: list[str]) -> tuple[list[str], str]:

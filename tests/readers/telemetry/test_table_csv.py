@@ -57,6 +57,28 @@ def test_timestamps(timestamp: str, utc: str, read: Any) -> None:
     assert telemetry.gpu["time"].tolist() == [pd.Timestamp(utc, tz="UTC")]
 
 
+def test_columns_under_the_names_of_dcgm_exporter_are_in_its_units(read: Any) -> None:
+    """As a table of a scrape that somebody turned on its side: ratios up to 1, energy in mJ, PCIe in bytes a second."""
+    columns = {
+        "DCGM_FI_DEV_GPU_UTIL": 80,
+        "DCGM_FI_PROF_GR_ENGINE_ACTIVE": 0.75,
+        "DCGM_FI_PROF_SM_ACTIVE": 0.31,
+        "DCGM_FI_DEV_FB_USED": 500,
+        "DCGM_FI_DEV_FB_FREE": 81420,
+        "DCGM_FI_DEV_TOTAL_ENERGY_CONSUMPTION": 5_000_000,
+        "DCGM_FI_PROF_PCIE_TX_BYTES": 3 * 2**20,
+        "DCGM_FI_DEV_CLOCK_THROTTLE_REASONS": 4,
+        "DCGM_FI_DEV_XID_ERRORS": 0,
+    }
+    cells = ",".join(map(str, columns.values()))
+    telemetry = read("timestamp," + ",".join(columns) + ",gpu", lambda k: f"{EPOCH_S + k},{cells},{k % 2}")
+    assert len(telemetry.gpu) == 6 and sorted(telemetry.gpus["gpu"]) == ["0", "1"]
+    first = telemetry.gpu.iloc[0]
+    expected = {"util_pct": 80, "sm_active_pct": 31, "mem_used_mib": 500, "mem_total_mib": 81920, "energy_j": 5000,
+                "pcie_tx_mib_s": 3, "throttle_reasons": 4}  # fmt: skip
+    assert {name: first[name] for name in expected} == pytest.approx(expected)
+
+
 def test_fractions_come_and_go(read: Any) -> None:
     """Python's isoformat leaves a fraction of zero out."""
     gpu = read("time,gpu_util", lambda k: f"2025-09-24T03:48:0{k}{'' if k == 2 else '.250000'},{k}").gpu
