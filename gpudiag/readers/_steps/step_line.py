@@ -8,7 +8,8 @@ from dataclasses import dataclass
 
 from gpudiag.readers._batches.log_lines import KINDS
 from gpudiag.readers._steps.bars import BarLine, bar_of
-from gpudiag.readers._steps.dialects import DIALECTS, NUMBER, Dialect
+from gpudiag.readers._steps.dialects import DIALECTS, Dialect
+from gpudiag.readers._steps.rates import SAMPLES, TOKENS, rate_of, speed_of
 from gpudiag.readers._steps.written_numbers import clock_s, each_s, number
 
 _LOOKED_AT = 4096
@@ -18,20 +19,13 @@ _LONGEST_S = 1e7
 _COUNT = r"\d{1,3}(?:,\d{3}){1,3}|\d{1,9}"
 """A whole number; its thousands may be set apart."""
 _COUNTED = re.compile(
-    r"(?i)(?<![a-z])(?:global[_ ]?step|train[_ ]?step|step|iteration|iter|batch|update)s?\s?[\]:=#]{0,2}\s{0,3}"
-    rf"[\[(]?\s{{0,5}}(?P<step>{_COUNT})(?:\s?(?:/|of)\s{{0,5}}(?P<total>{_COUNT}))?(?![\d.%])"
+    r"(?i)(?<![a-z])(?<!s/)(?<!c/)(?<!per )"
+    r"(?:(?P<of_all>(?:global|optim(?:izer)?|opt)[_ -]?(?:step|iteration|iter)|update)"
+    r"|(?P<part>(?:micro|mini|accum(?:ulation)?)[_ -]?(?:step|iteration|iter|batch))"
+    r"|train[_ ]?step|step|iteration|iter|batch)s?\s?[\]:=#]{0,2}\s{0,3}"
+    rf"[\[(]?\s{{0,5}}(?P<step>{_COUNT})(?:\s?(?:/|of)\s{{0,5}}(?P<total>{_COUNT}))?(?![\d.%]|[-:]\d)"
 )
-_SPEED = re.compile(
-    rf"(?i)(?:{NUMBER}\s?(?P<s>ms|s|sec|secs|seconds?)\s?(?:/|per)\s?(?:it|iter|iteration|step|batch)\b"
-    rf"|{NUMBER}\s?(?:it|its|iters?|steps?|batch|batches)\s?(?:/|per)\s?s(?:ec(?:ond)?)?\b)"
-)
-_A_SECOND = r"\s?(?:/|per)\s?s(?:ec(?:ond)?)?\b"
-_GROUPED = rf"((?<![\d.])\d{{1,3}}(?:,\d{{3}})+(?:\.\d{{0,12}})?|{NUMBER[1:-1]})"
-"""A number, or one whose thousands are set apart."""
-_SAMPLES, _TOKENS = (
-    re.compile(rf"(?i){_GROUPED}\s?{what}{_A_SECOND}(?!\s?[:=])|\b{what}{_A_SECOND}\s?[:=]\s?{_GROUPED}")
-    for what in ("(?:samples?|images?|imgs?|examples?|seqs?|sequences?)", "(?:tokens?|toks?)")
-)
+"""Where an optimizer step takes several batches, ``of_all`` counts those steps and ``part`` the batches."""
 _EPOCH = re.compile(r"(?i)\bepochs?\b\s{0,3}[:=#]?\s{0,3}[\[(]?\s{0,4}(\d{1,6})(?:\s?(?:/|of)\s?(\d{1,6}))?(?![\d.])")
 _TOOK = re.compile(
     r"(?i)\b(?:time|took|elapsed|duration)\b\s*[:=]?\s*(?:(?P<clock>\d{1,5}(?::\d\d){1,2})"
@@ -88,8 +82,7 @@ def step_of(line: str, *, stamped: bool) -> StepLine | None:
             return _of_dialect(dialect, found, line)
     if bar := bar_of(line):
         return of_bar(bar)
-    counted = _COUNTED.search(line)
-    return _plain(line, lower, counted, stamped) if counted else _epoch(line, stamped)
+    return _plain(line, lower, stamped) if _COUNTED.search(line) else _epoch(line, stamped)
 
 
 def of_bar(bar: BarLine) -> StepLine:
@@ -155,33 +148,58 @@ def _took_s(took: re.Match[str]) -> float:
     return number(took["number"]) * (_UNIT_S["ms"] if unit == "ms" else _UNIT_S.get(unit[0], 1.0))
 
 
-def _plain(line: str, lower: str, counted: re.Match[str], stamped: bool) -> StepLine | None:
-    rates = "/" in line or " per " in lower  # the patterns of rates begin with a number: they try each of a line
-    speed = _SPEED.search(line) if rates else None
-    samples, tokens = ((_value(p, 1.0, line) if rates else math.nan) for p in (_SAMPLES, _TOKENS))
-    if not (speed or samples > 0 or tokens > 0 or (stamped and "loss" in lower)) or _NOT_TRAINING.search(line):
+def _plain(line: str, lower: str, stamped: bool) -> StepLine | None:
+    counted, alike = _counted(line)
+    if not counted:
+        return None
+    rates = "/" in line or " per " in lower
+    speed_s = speed_of(line) if rates and alike else None
+    samples, tokens = ((rate_of(unit, line) if rates else math.nan) for unit in (SAMPLES, TOKENS))
+    said = speed_s is not None or samples > 0 or tokens > 0 or (stamped and "loss" in lower)
+    if not said or _NOT_TRAINING.search(line):
         return None
     if "loss" in lower and len(_EVALUATED.findall(line)) == lower.count("loss"):
         return None  # it tells of no loss but that of an evaluation
     epoch = _EPOCH.search(line)
     return StepLine(
         "steps",
-        int(counted["step"].replace(",", "")),
-        int(counted["total"].replace(",", "")) if counted["total"] else None,
+        _whole(counted["step"]),
+        _whole(counted["total"]) if counted["total"] else None,
         "step",
         int(epoch[1]) if epoch else None,
-        "running" if speed else "",
-        _possible(_speed_s(speed)) if speed else math.nan,
+        "running" if speed_s is not None else "",
+        math.nan if speed_s is None else _possible(speed_s),
         samples_s=samples,
         tokens_s=tokens,
         rank=_rank(line),
     )
 
 
-def _speed_s(speed: re.Match[str]) -> float:
-    if speed["s"]:
-        return number(speed[1]) * (0.001 if speed["s"].lower() == "ms" else 1.0)
-    return each_s(number(speed[3]))
+def _counted(line: str) -> tuple[re.Match[str] | None, bool]:
+    """How far the training is, by the steps of its optimizer where a line counts these beside others; and whether a
+    speed is that of what is counted: not if an optimizer step may take several of the others.
+    """
+    counts = list(_COUNTED.finditer(line))
+    of_all = next((found for found in counts if found["of_all"]), None)
+    parts = [found for found in counts if found["part"]]
+    whole = next((found for found in counts if not found["of_all"] and not found["part"]), None)
+    if not of_all or not (whole or parts):
+        counted = of_all or whole or (parts[0] if parts else None)
+        return counted, not (whole and parts)
+    return of_all, not parts and whole is not None and _go_on_alike(whole, of_all)
+
+
+def _go_on_alike(within: re.Match[str], of_all: re.Match[str]) -> bool:
+    """Whether steps within an epoch and those in all differ by whole epochs, as they do where each is one of the other.
+    At the ends of an epoch they may by chance.
+    """
+    step, total = _whole(within["step"]), _whole(within["total"] or "0")
+    ahead = _whole(of_all["step"]) - step
+    return ahead == 0 or (0 < step < total and ahead % total == 0)
+
+
+def _whole(text: str) -> int:
+    return int(text.replace(",", ""))
 
 
 def _value(pattern: re.Pattern[str], factor: float, line: str) -> float:

@@ -212,6 +212,45 @@ LINES: dict[str, tuple[str, dict[str, object]]] = {
         "[rank 2] step=40 loss=3.1 tokens/s: 51200",
         {"step": 40, "tokens_s": 51_200.0, "tokens_of": None, "rank": 2},
     ),
+    "labels before their numbers": (
+        "step 10/1000 loss 2.8917 it/s 0.667",
+        {"step": 10, "total": 1000, "step_s": 1 / 0.667},
+    ),
+    "labels before their numbers, at times of a day": (
+        "2026-03-10 09:00:34,120 [INFO] step 10/1000 loss 2.58 tokens/s 21845 it/s 0.667 eta 0:12:30",
+        {"step": 10, "step_s": 1 / 0.667, "tokens_s": 21_845.0},
+    ),
+    "labels of two words": (
+        "iter 10 loss 2 grad norm 1.25 lr 0.0003 s/it 1.500 samples/s 21.3",
+        {"step": 10, "step_s": 1.5, "samples_s": 21.3},
+    ),
+    "units behind their numbers": (
+        "step 10 loss 2.58 21845 tok/s 1500 ms/step lr 3e-4",
+        {"step": 10, "step_s": 1.5, "tokens_s": 21_845.0},
+    ),
+    "units behind numbers with a name": (
+        "step 10 loss 2.58 throughput 21845 tok/s 1500 ms/step",
+        {"step": 10, "step_s": 1.5, "tokens_s": 21_845.0},
+    ),
+    "labels with signs": (
+        "step: 10 loss: 2.58 it/s: 0.5 tokens/s: 300",
+        {"step": 10, "step_s": 2.0, "tokens_s": 300.0},
+    ),
+    "a unit that may belong to either number": (
+        "step 10 perf 21845 tok/s 1500 ms/step",
+        {"step": 10, "step_s": 1.5, "tokens_s": math.nan},
+    ),
+    "a time of a step before the step": ("ms/step 1500 step 10 loss 2.1", {"step": 10, "step_s": 1.5}),
+    "two counts of the same pace": (
+        "Epoch 1, Step 20/100, loss 0.5, global step 120, 4.0 it/s",
+        {"step": 120, "total": None, "epoch": 1, "step_s": 0.25},
+    ),
+    "steps of the optimizer beside batches": (
+        "iter 80/800 (optimizer step 10) loss 3.1 | 0.5 s/it | 21845 tok/s",
+        {"step": 10, "total": None, "step_s": math.nan, "tokens_s": 21_845.0},
+    ),
+    "updates beside steps": ("step 80 | update 10/100 | 300 tok/s", {"step": 10, "total": 100, "tokens_s": 300.0}),
+    "a day of an update": ("step 80 loss 2 | 3 it/s | last update 2026-01-01 12:00", {"step": 80, "step_s": 1 / 3}),
     "accelerate": (
         "06/26/2025 10:00:00 - INFO - __main__ - Epoch: 1, Step: 20/100, Loss: 0.5, 32.5 samples/sec",
         {"step": 20, "total": 100, "epoch": 1, "samples_s": 32.5},
@@ -248,7 +287,15 @@ def test_what_a_line_says(name: str) -> None:
     assert said is not None
     for field, value in want.items():
         found = getattr(said, field)
-        assert found == (pytest.approx(value) if isinstance(value, float) else value), field
+        assert found == (pytest.approx(value, nan_ok=True) if isinstance(value, float) else value), field
+
+
+def test_the_step_of_the_optimizer_counts_and_not_its_parts() -> None:
+    """What the speed of such a line is of is open, so that without a timestamp it tells of no time."""
+    line = "epoch: 0 | micro step: 7 | global step: 1 | loss: 2.998 | 4.0 it/s"
+    said = step_of(line, stamped=True)
+    assert said is not None and (said.step, said.total) == (1, None) and math.isnan(said.step_s)
+    assert step_of(line, stamped=False) is None
 
 
 def test_what_is_not_said_is_unknown() -> None:

@@ -1,0 +1,94 @@
+"""Rates in a plain line, such as ``0.667 it/s`` and ``it/s 0.667``: which of two numbers a unit belongs to."""
+
+from __future__ import annotations
+
+import math
+import re
+
+from gpudiag.readers._steps.dialects import NUMBER
+from gpudiag.readers._steps.written_numbers import each_s, number
+
+_PER = r"\s?(?:/|per)\s?"
+_A_SECOND = rf"{_PER}s(?:ec(?:ond)?)?\b"
+_SPEED = re.compile(
+    rf"(?i)(?<![a-z_/])(?:(?P<s>ms|s|sec|secs|seconds?){_PER}(?:it|iter|iteration|step|batch)\b"
+    rf"|(?:it|its|iters?|steps?|batch|batches){_A_SECOND})"
+)
+SAMPLES, TOKENS = (
+    re.compile(rf"(?i)(?<![a-z_]){what}{_A_SECOND}")
+    for what in ("(?:samples?|images?|imgs?|examples?|seqs?|sequences?)", "(?:tokens?|toks?)")
+)
+_NUMBER = rf"(?:(?<![\d.])\d{{1,3}}(?:,\d{{3}})+(?:\.\d{{0,12}})?|{NUMBER[1:-1]})"
+"""A number, or one whose thousands are set apart."""
+_BEFORE = re.compile(rf"(?<![\d.:/])({_NUMBER})(\s{{0,8}})\Z")
+_AFTER = re.compile(
+    rf"(?i)(?:(?P<sign>\s{{0,8}}[:=]\s{{0,8}})|\s{{1,8}})(?P<number>{_NUMBER}|nan|inf|n/a)(?![\w%/:]|[.,]\d)"
+)
+_NAMES_UNIT = re.compile(r"(?i)(?:\b(?:speed|throughput|at|took)\s{0,8}[:=]?|@)\s{0,8}\Z")
+"""What stands before a number and its unit, and is no quantity with another unit."""
+_CLOCK = r"\d{1,5}(?::\d\d){1,2}"
+_PART = re.compile(
+    rf"(?P<number>(?<![\w.:/-])(?:{_CLOCK}|[-+]?{_NUMBER}(?:/\d+)?)(?:%|[a-zA-Z][\w/]*)?(?![\w:-]|[.,/]\d))"
+    r"|(?P<word>[a-zA-Z_][\w/.-]*(?:\s?[:=])?)|\s+|(?P<other>.)"
+)
+_STAMP = re.compile(r"\d{2}(?:\d\d)?[-/]\d\d(?:[-/]\d\d)?[T ]\d\d:\d\d(?::\d\d)?(?:[.,]\d+)?")
+_LOOKED_BACK, _LOOKED_AHEAD = 300, 200
+"""Characters around a unit in which the habit of its line shows."""
+
+
+def rate_of(unit: re.Pattern[str], line: str) -> float:
+    """The number of the first such unit that has one; NaN without one."""
+    values = (_value(found, line) for found in unit.finditer(line))
+    return next((value for value in values if value is not None), math.nan)
+
+
+def speed_of(line: str) -> float | None:
+    """Seconds of one step, by the speed that a line states; None without a speed, NaN for one that tells no time."""
+    for found in _SPEED.finditer(line):
+        value = _value(found, line)
+        if value is not None:
+            return value * (0.001 if found["s"].lower() == "ms" else 1.0) if found["s"] else each_s(value)
+    return None
+
+
+def _value(unit: re.Match[str], line: str) -> float | None:
+    """The number before a unit or after it; None where there is neither, or the line leaves open which it is."""
+    head = _STAMP.sub("|", line[max(unit.start() - _LOOKED_BACK, 0) : unit.start()])
+    before, after = _BEFORE.search(head), _AFTER.match(line, unit.end())
+    if not before or not after:
+        found = before[1] if before else after["number"] if after else None
+        return _read(found) if found else None
+    if after["sign"]:
+        return _read(after["number"])
+    if not before[2] or _NAMES_UNIT.search(head, 0, before.start()):
+        return _read(before[1])
+    begins = _ends_with_number(_kinds(head)[::-1])
+    ends = _ends_with_number(_kinds(line[unit.end() : unit.end() + _LOOKED_AHEAD]))
+    return None if begins == ends else _read(before[1] if begins else after["number"])
+
+
+def _kinds(text: str) -> list[str]:
+    """The numbers, words and others of a text. Words in a row are one label, but none goes on behind a unit."""
+    out, unit = [], False
+    for part in _PART.finditer(text):
+        kind = part.lastgroup or ""
+        out += ["other", kind] if kind == "word" and unit else [kind] if kind else []
+        unit = kind == "word" and "/" in part[0] if kind else unit
+    return out
+
+
+def _ends_with_number(kinds: list[str]) -> bool:
+    """Whether numbers and words in turn, from a number on, come to their end with a number. Anything else is the end,
+    and so are two numbers in a row.
+    """
+    last = ""
+    for kind in kinds:
+        if kind == "other" or (kind == "number" == last):
+            break
+        last = kind
+    return last == "number"
+
+
+def _read(text: str) -> float:
+    value = number(text.replace(",", ""))
+    return value if math.isfinite(value) else math.nan
