@@ -40,10 +40,10 @@ def courses(run: Run) -> list[pd.DataFrame]:
     count epochs tell nothing more.
 
     Columns are those of :func:`step_intervals` and ``each_s`` (time of a step in it), ``usual`` (at pace),
-    ``paused_s``, ``work_s``, ``usual_s``, ``down_s`` (of ``resumed``, what the steps in it leave at their usual
-    pace) and ``again_s`` (time of the repeated steps, at that pace). A pause in which the log tells of a
-    resumption, or a long one behind a failure, is in ``resumed``; the steps up to the first line take what that
-    line states.
+    ``paused_s``, ``work_s`` (what a stated wait for data is part of), ``usual_s``, ``down_s`` (of ``resumed``, what
+    the steps in it leave at their usual pace) and ``again_s`` (time of the repeated steps, at that pace). A pause in
+    which the log tells of a resumption, or a long one behind a failure, is in ``resumed``; the steps up to the first
+    line take what that line states. Where the time of most steps is unknown, so is the course.
     """
     return [_course(part) for part, enough in _by_training(run) if enough]
 
@@ -65,7 +65,8 @@ def _by_training(run: Run) -> list[tuple[pd.DataFrame, bool]]:
         long = [together or len(part) >= MIN_LINES * _n_attempts(part) for part in parts]
         mixed = MIXED * sum(len(part) for part, enough in zip(parts, long, strict=True) if enough) < len(log)
         for part, enough in zip(parts, long, strict=True):
-            out.append((part, enough and not mixed and float(part["took_s"].sum()) > 0))
+            timed = 2 * float(part["n"][part["took_s"].notna()].sum()) >= float(part["n"].sum())
+            out.append((part, enough and not mixed and timed and float(part["took_s"].sum()) > 0))
     return out
 
 
@@ -79,10 +80,10 @@ def _course(part: pd.DataFrame) -> pd.DataFrame:
     interval a pause. Where it states none, or one far beyond the usual beside other work that the log tells of, the
     interval holds a pause if it took far longer than its steps usually do.
     """
-    took, stated, n = (part[name].to_numpy(float) for name in ("took_s", "stated_s", "n"))
+    took, as_stated, n = (part[name].to_numpy(float) for name in ("took_s", "stated_s", "n"))
     first = part["first"].to_numpy()
     attempt, between = part["attempt"].to_numpy(), part["resumed"].to_numpy()  # between the lines of two attempts
-    took = np.where(first & np.isnan(took) & (attempt == 0), stated, np.where(between > 0, np.nan, took))
+    took = np.where(first & np.isnan(took) & (attempt == 0), as_stated, np.where(between > 0, np.nan, took))
     steps = np.where(n > 0, n, np.nan)  # a bar that is drawn anew has none: all the time before it is a pause
     inner = ~np.isnan(took) & ~first
     timed = inner & (n > 0)
@@ -90,8 +91,10 @@ def _course(part: pd.DataFrame) -> pd.DataFrame:
     alone = timed & ~told  # with nothing but steps
     shown = alone if alone.sum() >= ENOUGH else timed
     usual_s = _usual_s(took[shown], n[shown], coarse=bool(part["coarse"].iloc[0]))
-    holds = told & (stated - n * usual_s >= PAUSE_S) & (stated >= PAUSE_TIMES * n * usual_s)  # as nanoGPT's times do
-    stated = np.where(holds, np.nan, stated)
+    holds = (
+        told & (as_stated - n * usual_s >= PAUSE_S) & (as_stated >= PAUSE_TIMES * n * usual_s)
+    )  # as nanoGPT's times do
+    stated = np.where(holds, np.nan, as_stated)
     silent = np.isnan(stated)
     left_out_s = max(_median(((took - stated) / steps)[shown & ~silent]), 0.0)
     own = np.where(silent, n * usual_s, np.minimum(stated + n * left_out_s, took))
@@ -114,7 +117,7 @@ def _course(part: pd.DataFrame) -> pd.DataFrame:
         resumed=np.where(resumed, pause, between),
         down_s=np.where(resumed, pause, np.maximum(between - n * pace_s, 0.0)),
         again_s=np.maximum(part["repeated"].to_numpy() - untimed, 0.0) * pace_s,
-        work_s=np.where(np.isnan(stated), took - pause, stated),
+        work_s=np.where(np.isnan(as_stated), took - np.where(part["end"].isna(), 0.0, pause), as_stated),
         usual_s=usual_s,
     )
 

@@ -11,6 +11,9 @@ from gpudiag.measures._steps.places import spacing_of
 AROUND = 5
 """Lines whose median shows the usual time of a step: up to two of them may hold an evaluation."""
 
+OF_EPOCH = ("epoch", "window")
+"""Means of which an epoch's first line states nothing of the epoch before."""
+
 
 def stated_times(
     lines: pd.DataFrame, done: np.ndarray, attempt: np.ndarray, bar: np.ndarray
@@ -29,11 +32,16 @@ def stated_times(
     goes_on = (attempt > 0) & (floats(lines, "elapsed_s") == 0)
     n[first & ((step == 0) | goes_on)] = 0.0  # a bar is drawn once before its first step
     n[first & advanced] = 1.0
-    stated, loader = _stated(lines, n, opens, step_s), _stated(lines, n, opens, loader_s)
-    loader = np.where(np.isnan(loader), n * loader_s, loader)  # the mean of the last steps stands for all of them
+    rest = np.where(opens & ~first, np.maximum(n - step, 0.0), 0.0)  # steps of the epoch before
+    stated, loader = (_stated(lines, n, rest, opens, each_s) for each_s in (step_s, loader_s))
+    unknown = (rest > 0) & np.isin(_meant(lines), OF_EPOCH)  # what they take is not what the line states
+    loader = np.where(np.isnan(loader) & ~unknown, n * loader_s, loader)  # the mean of the last steps stands for all
+    if 2 * n[unknown & np.isnan(loader)].sum() > n.sum():
+        loader = np.full(len(n), np.nan)  # the waits of few steps are not those of all
+    guessed = np.where(np.isnan(stated) & ~unknown, _guessed(lines, n, step_s), stated)
     tokens_s = floats(lines, "tokens_s")
     per_token = np.divide(n, tokens_s, out=np.where(n > 0, np.nan, 0.0), where=tokens_s > 0)
-    return n, stated, loader, np.where(np.isnan(stated), _guessed(lines, n, step_s), stated), per_token
+    return n, stated, loader, guessed, per_token
 
 
 def _guessed(lines: pd.DataFrame, n: np.ndarray, each_s: np.ndarray) -> np.ndarray:
@@ -50,11 +58,20 @@ def _meant(lines: pd.DataFrame) -> np.ndarray:
     return lines["meant"].to_numpy(dtype=object) if "meant" in lines else np.full(len(lines), "")
 
 
-def _stated(lines: pd.DataFrame, n: np.ndarray, opens: np.ndarray, each_s: np.ndarray) -> np.ndarray:
-    """Stated time of just the ``n`` steps of each interval; NaN where a line states another mean."""
-    meant = _meant(lines)
-    out = np.where(meant == "window", n * each_s, np.nan)
+def _stated(lines: pd.DataFrame, n: np.ndarray, rest: np.ndarray, opens: np.ndarray, each_s: np.ndarray) -> np.ndarray:
+    """Stated time of just the ``n`` steps of each interval; NaN where a line states another mean. An epoch's first line
+    states nothing of the ``rest`` of the epoch before: that has the pace which the lines of that epoch show, if they
+    show it of as many steps.
+    """
+    meant, step = _meant(lines), floats(lines, "step")
+    so_far = each_s * step  # of the epoch's steps up to here
+    since = np.where(opens, (n - rest) * each_s, so_far - np.append(0.0, so_far[:-1]))
+    opened = np.maximum.accumulate(np.where(opens, np.arange(len(n)), 0))  # the first line of each line's epoch
+    shown = np.where((meant == "epoch") & ~opens, step - step[opened], n - rest)
+    alike = (meant == "epoch") & ~opens & (meant[opened] == "epoch") & (shown > 0)
+    pace_s = np.divide(so_far - so_far[opened], shown, out=each_s.copy(), where=alike)
+    rest_s = np.append(0.0, np.where((pace_s[:-1] >= 0) & (rest[1:] <= shown[:-1]), rest[1:] * pace_s[:-1], np.nan))
+    rest_s[rest == 0] = 0.0
+    out = np.where(meant == "window", (n - rest) * each_s + rest_s, np.nan)
     out = np.where((meant == "step") & (n == 1), each_s, out)
-    so_far = each_s * floats(lines, "step")  # of the epoch's steps up to here
-    since = np.where(opens, so_far, so_far - np.append(0.0, so_far[:-1]))
-    return np.where((meant == "epoch") & (since >= 0), since, out)
+    return np.where((meant == "epoch") & (since >= 0), since + rest_s, out)
