@@ -11,7 +11,7 @@ import pandas as pd
 
 from gpudiag.errors import NotMeasurable
 from gpudiag.facts import Column, Fact, Row, Rows, column, fact, table_of
-from gpudiag.measures._steps.courses import MIN_LINES, courses, left_out
+from gpudiag.measures._steps.courses import MIN_LINES, courses, has_pace, left_out
 from gpudiag.measures._steps.ranks import in_lock_step, one_of_each
 from gpudiag.measures._time.weighted import weighted_quantiles
 from gpudiag.measures._waits.logged import OTHER_PAUSE, PAUSES
@@ -88,7 +88,10 @@ class StepsProfile(Profile, topic="steps"):
     step_s: Fact[float] = fact("median time of a step, weighted by steps", label="time of a step")
     p95_step_s: Fact[float] = fact("95th percentile likewise", label="95 % of the steps take at most")
     pauses_s: Fact[float] = fact("time outside of steps")
-    pauses_pct: Fact[float] = fact("its share of the span", label="time outside of steps")
+    pauses_pct: Fact[float] = fact(
+        "its share of the span; more where ``n_unseen`` is not 0", label="time outside of steps"
+    )
+    n_unseen: Fact[float] = fact("stretches that may hold time outside of steps which no clock of the log tells")
     n_pauses: Fact[int] = fact("pauses", label="pauses")
     evaluations_s: Fact[float] = fact("time in pauses with an evaluation in the log", label="with an evaluation")
     checkpoints_s: Fact[float] = fact("time in pauses with a checkpoint in the log", label="with a checkpoint")
@@ -147,6 +150,12 @@ def measure_steps(run: Run) -> StepsProfile:
     """Time of steps and time outside of them. Needs log lines with a step and a time."""
     every, few = courses(run), left_out(run)
     told = one_of_each(every)
+    if not told and any(len(part) >= MIN_LINES and not has_pace(part) for part in few):
+        raise NotMeasurable(
+            "The log does not tell how long a step took: most have no time, or its bars have no name and take turns at "
+            "two paces.",
+            "Name the bars, such as tqdm(..., desc='train'), or log each 10 to 50 steps with a timestamp.",
+        )
     if not told and few:
         raise NotMeasurable(
             "Too few lines on steps belong together whose times the clock tells apart: they are of {n:training}, and "
@@ -174,6 +183,7 @@ def measure_steps(run: Run) -> StepsProfile:
     stated = whole[whole["loader_s"].notna() & whole["work_s"].notna()]
     n_gpus = waits.n_gpus if in_lock_step(every) else math.nan
     lost = float(rows["resumption_s"].sum())
+    at_pace_s = float((rows["productive_pct"] * rows["logged_s"]).sum(skipna=False)) / 100
     return StepsProfile(
         trainings=trainings,
         pauses=pauses.astype({"after_step": "int64"}).reset_index(drop=True),
@@ -190,6 +200,7 @@ def measure_steps(run: Run) -> StepsProfile:
         p95_step_s=p95,
         pauses_s=float(rows["pauses_s"].sum()),
         pauses_pct=100 * float(rows["pauses_s"].sum()) / span,
+        n_unseen=float(whole["unseen"].sum()),
         n_pauses=len(pauses),
         evaluations_s=_told_s(pauses, "evaluation"),
         checkpoints_s=_told_s(pauses, "checkpoint"),
@@ -206,8 +217,8 @@ def measure_steps(run: Run) -> StepsProfile:
         resumption_s=lost,
         resumption_gpu_h=n_gpus * lost / 3600,
         resumption_pct=100 * lost / span,
-        productive_pct=float((rows["productive_pct"] * rows["logged_s"]).sum()) / span,
-        goodput_pct=float((rows["productive_pct"] * rows["logged_s"]).sum()) / wall,
+        productive_pct=100 * at_pace_s / span,
+        goodput_pct=100 * at_pace_s / wall,
         ettr_pct=100 * (span - lost) / wall,
         mttf_s=wall / n_resumed if n_resumed else math.nan,
         late_ratio=ratio,
@@ -225,6 +236,7 @@ def _training(part: pd.DataFrame) -> dict[str, object]:
     first_s = float((first["took_s"] - first["n"] * usual_s).clip(lower=0).sum())
     lost = float(part["down_s"].sum() + part["again_s"].sum())
     pauses = float(part["paused_s"].sum())
+    productive = 100 * max(span - pauses - first_s - lost, 0.0) / span
     return {
         "training": part["training"].iloc[0],
         "rank": float(part["rank"].iloc[0]),
@@ -237,7 +249,7 @@ def _training(part: pd.DataFrame) -> dict[str, object]:
         "pauses_s": pauses,
         "first_s": first_s,
         "resumption_s": min(lost, span),
-        "productive_pct": 100 * max(span - pauses - first_s - lost, 0.0) / span,
+        "productive_pct": math.nan if part["unseen"].any() else productive,
     }
 
 

@@ -22,6 +22,7 @@ from gpudiag.rules._engine.verdict import Severity
         Given("checkpoints_s", ". The log names a checkpoint in {checkpoints_s} of this time"),
         Given("both_s", ", and both in {both_s}"),
         Given("idle_paused_pct", ". They hold {idle_paused_pct} of the time that the GPU waited within its work"),
+        Given("n_unseen", ". It may be more: the log has no timestamps"),
         ".",
     ),
     remedy="Look at what the log says there: evaluate or save less often, save in the background (asynchronous "
@@ -34,7 +35,8 @@ def steps_paused(
     """Between steps a training evaluates, saves and waits, and mostly leaves the GPU idle.
 
     Above 10 % of the time that the log spans, a warning from a quarter on (defaults without a published source). An
-    interval between two lines holds a pause if it took twice the time of its steps and five seconds more.
+    interval between two lines holds a pause if it took twice the time of its steps and five seconds more. Where
+    neither timestamps nor one bar tell of the time between epochs, nothing is said of less.
     """
     if steps.pauses_pct > max_pauses_pct:
         longest = steps.pauses.iloc[0]
@@ -49,6 +51,7 @@ def steps_paused(
                 "checkpoints_s": steps.checkpoints_s,
                 "both_s": steps.both_s,
                 "step_s": steps.step_s,
+                "n_unseen": steps.n_unseen,
             },
             margin=steps.pauses_pct - max_pauses_pct,
             severity=Severity.WARNING if steps.pauses_pct >= severe_pauses_pct else None,
@@ -60,6 +63,11 @@ def steps_paused(
         )
     if not steps.pauses_pct >= 0:
         raise NotMeasurable("The log does not say how long its steps took.", GIVE_LOG)
+    if steps.n_unseen:
+        raise NotMeasurable(
+            "The log has no timestamps, and how much time passed outside of its steps is unknown.",
+            "Let the log begin its lines with a timestamp, such as %(asctime)s in the format of Python's logging.",
+        )
     return None
 
 

@@ -27,6 +27,8 @@ ENOUGH = 3
 """Intervals in which the log tells of nothing but steps, from which on only these say what is usual; and intervals in a
 row that are as slow as each other, which are slow steps and no pauses."""
 ALIKE = 1.5
+TURNS = (2, 3)
+"""Bars of a training and of its evaluation, and of a test."""
 DOWN_S = 30.0
 """A pause as long as this behind a failure is a restart (a default without a published source): less takes a failure
 that was caught."""
@@ -65,9 +67,30 @@ def _by_training(run: Run) -> list[tuple[pd.DataFrame, bool]]:
         long = [together or len(part) >= MIN_LINES * _n_attempts(part) for part in parts]
         mixed = MIXED * sum(len(part) for part, enough in zip(parts, long, strict=True) if enough) < len(log)
         for part, enough in zip(parts, long, strict=True):
-            timed = 2 * float(part["n"][part["took_s"].notna()].sum()) >= float(part["n"].sum())
-            out.append((part, enough and not mixed and timed and float(part["took_s"].sum()) > 0))
+            out.append((part, enough and not mixed and has_pace(part) and float(part["took_s"].sum()) > 0))
     return out
+
+
+def has_pace(part: pd.DataFrame) -> bool:
+    """Whether the time of most steps is known, by timestamps or otherwise, and it is that of one kind of steps."""
+    n = part["n"].to_numpy(float)
+    known = part["took_s"].notna().to_numpy()
+    return (2 * n[known].sum() >= n.sum() or bool(part["end"].notna().any())) and not _takes_turns(part[known])
+
+
+def _takes_turns(part: pd.DataFrame) -> bool:
+    """Whether bars that nothing names or numbers are of two kinds in turn: every second or third is slower than all of
+    the others, as where a bar of the training and one of its evaluation have as many steps.
+    """
+    by_bar = part.groupby("recounted")[["took_s", "n"]].sum()
+    each_s = (by_bar["took_s"] / by_bar["n"]).to_numpy()
+    for n_kinds in TURNS:
+        turns = [each_s[at::n_kinds] for at in range(n_kinds)]
+        slow = max(range(n_kinds), key=lambda at: float(np.median(turns[at])) if len(turns[at]) else 0.0)
+        others = np.concatenate([turn for at, turn in enumerate(turns) if at != slow])
+        if len(each_s) >= 2 * n_kinds - 1 and turns[slow].min() >= ALIKE * others.max():
+            return True
+    return False
 
 
 def _n_attempts(part: pd.DataFrame) -> int:

@@ -16,6 +16,8 @@ from gpudiag.memo import memoized
 from gpudiag.run import Run
 from gpudiag.schema import text_dtype
 
+SHOWN = 2.0
+"""Times its usual length that a step states where it shows an evaluation before it."""
 COLUMNS = (
     "path",
     "training",
@@ -26,6 +28,7 @@ COLUMNS = (
     "recounted",
     "coarse",
     "undated",
+    "unseen",
     "start",
     "end",
     "done",
@@ -53,7 +56,8 @@ def step_intervals(run: Run) -> pd.DataFrame:
 
     Columns: ``path`` (file), ``training`` (its name), ``rank`` and ``trial`` (NaN without), ``unit``, ``attempt``
     from 0, ``recounted`` (how often steps had been counted anew while no line numbered epochs), ``coarse`` (its
-    clock shows whole seconds), ``undated`` (lines in it whose timestamp lies before an earlier line's), ``start``
+    clock shows whole seconds), ``undated`` (lines in it whose timestamp lies before an earlier line's), ``unseen`` (it
+    may hold time outside of steps that no clock tells), ``start``
     and ``end`` (UTC; NaT without timestamps), ``done`` (steps since the first epoch began, at the end), ``n``
     (steps in it), ``took_s`` (by timestamps, else by the bar's clock, else as stated; NaN unknown), ``stated_s`` (n
     times the stated mean of just these steps, NaN where none is stated), ``loader_s`` (n times the stated wait for
@@ -147,6 +151,7 @@ def _of_training(lines: pd.DataFrame, places: Places) -> pd.DataFrame:
     nothing_known = bool(np.isnan(took[~first]).all())
     took = guessed if nothing_known else took
     took[~(took >= 0)] = np.nan
+    unseen = _unseen(lines, since, opens & ~first & np.isnan(by_time).all(), took if nothing_known else None)
     origin = first & (n == 0)
     took[origin] = 0.0
     before = np.append(0.0, done[:-1])
@@ -158,6 +163,7 @@ def _of_training(lines: pd.DataFrame, places: Places) -> pd.DataFrame:
                 "recounted": recounted,
                 "coarse": coarse,
                 "undated": undated,
+                "unseen": unseen & ~first,
                 "start": pd.to_datetime(np.append(np.datetime64("NaT", "us"), time[:-1]), utc=True),
                 "end": pd.to_datetime(time, utc=True),
                 "done": done,
@@ -177,6 +183,20 @@ def _of_training(lines: pd.DataFrame, places: Places) -> pd.DataFrame:
     )
 
 
+def _unseen(lines: pd.DataFrame, since: list[str], between: np.ndarray, stated: np.ndarray | None) -> np.ndarray:
+    """Where time may have passed outside of steps that no clock tells: ``between`` the bars of a log without
+    timestamps, but for evaluations with bars of their own, and beside times that are only ``stated``. A stated time of
+    one step holds what came before it, as nanoGPT's does, if it shows what the log tells of.
+    """
+    told = np.array(since, dtype=object) != ""
+    if stated is None:
+        saved = np.array(["checkpoint" in text for text in since])
+        return between & ~((floats(lines, "since_s") > 0) & ~saved)
+    each_s = floats(lines, "step_s")
+    shown = each_s >= SHOWN * float(pd.Series(each_s).median())
+    return (lines["meant"].to_numpy(dtype=object) != "step") | (told & ~shown)
+
+
 def _with_end(intervals: pd.DataFrame, lines: pd.DataFrame) -> pd.DataFrame:
     """The intervals, and without a step the time from the last line on a step to the last that tells of other work."""
     last = lines.iloc[-1]
@@ -186,7 +206,7 @@ def _with_end(intervals: pd.DataFrame, lines: pd.DataFrame) -> pd.DataFrame:
         start=intervals["end"].iloc[-1:],
         end=intervals["end"].iloc[-1:] + pd.Timedelta(seconds=float(last["then_s"])),
         n=0.0, took_s=float(last["then_s"]), stated_s=np.nan, loader_s=np.nan, tokens_s=np.nan, first=False,
-        resumed=0.0, repeated=0.0,
+        resumed=0.0, repeated=0.0, unseen=False,
         since=str(last.get("then", "")), begun_s=float(last.get("begun_s", np.nan)) + float(last["then_s"]),
     )  # fmt: skip
     return pd.concat([intervals, row.astype(intervals.dtypes)], ignore_index=True)

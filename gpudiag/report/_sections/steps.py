@@ -30,8 +30,11 @@ def _logged(document: Document) -> list[Block]:
         return []
     unit, wall_s = str(facts[StepsProfile.unit]), _wall_s(facts)
     said = f"One {unit} took {duration(facts[StepsProfile.step_s])} in the median. "
+    goodput = facts.get(StepsProfile.goodput_pct)
     said += (
-        f"{share(facts[StepsProfile.goodput_pct])} of the {duration(wall_s)} in the log went into {unit}s that count."
+        f"How much time passed outside of {unit}s is unknown: the log has no timestamps."
+        if goodput is None
+        else f"{share(goodput)} of the {duration(wall_s)} in the log went into {unit}s that count."
     )
     failures = facts.get(StepsProfile.mttf_s)
     if failures is not None:
@@ -49,7 +52,7 @@ def _logged(document: Document) -> list[Block]:
     waits = loader.get(LoaderProfile.of_step_pct) if loader else None
     if waits is not None:
         said += f" By the log {share(min(waits, 100))} of a step is spent waiting for data."
-    parts = [_parts(facts, wall_s)] if facts[StepsProfile.goodput_pct] < WELL_PCT else []
+    parts = [_parts(facts, wall_s)] if goodput is not None and goodput < WELL_PCT else []
     return [Note(said), *parts, Figure("step_time")]
 
 

@@ -1,0 +1,119 @@
+"""Time outside of steps of logs without timestamps: what bars show, and what no clock tells."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import pytest
+
+import gpudiag as gd
+from gpudiag.errors import NotMeasurable
+from gpudiag.measures.steps import StepsProfile, measure_steps
+
+
+def clock(seconds: float) -> str:
+    return f"{int(seconds) // 60:02d}:{int(seconds) % 60:02d}"
+
+
+def bar(n: int, each_s: float, name: str = "", every: int = 10) -> list[str]:
+    """tqdm's bar of ``n`` steps, drawn empty first."""
+    return [
+        f"{name}{100 * at // n:3d}%|###| {at}/{n} [{clock(at * each_s)}<00:10, {1 / each_s:.2f}it/s]"
+        for at in range(0, n + 1, every)
+    ]
+
+
+def loaded(folder: Path, lines: list[str]) -> gd.Run:
+    (folder / "train.log").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return gd.load_run(folder, timezone="UTC")
+
+
+def measured(folder: Path, lines: list[str]) -> StepsProfile:
+    return measure_steps(loaded(folder, lines))
+
+
+def epochs(*bars: list[str], n: int = 6) -> list[str]:
+    return [line for epoch in range(n) for one in (*bars, [f"epoch {epoch}: val loss 2.1"]) for line in one]
+
+
+def test_between_bars_nobody_knows_what_passed(tmp_path: Path) -> None:
+    """The bar of an evaluation has no name, and another number of steps."""
+    said = measured(tmp_path, epochs(bar(200, 1.0), bar(1000, 0.05, every=50)))
+    assert said.step_s == pytest.approx(1.0) and said.logged_s == 6 * 200
+    assert said.n_unseen == 5 and math.isnan(said.productive_pct) and math.isnan(said.goodput_pct)
+
+
+@pytest.mark.slow
+def test_time_outside_of_steps_is_a_finding_or_not_assessed_where_more_is_unknown(tmp_path: Path) -> None:
+    few, many = (epochs(bar(200, 1.0, "Train: "), bar(100, s, "Eval: "), ["Saving checkpoint"]) for s in (0.1, 1.0))
+    unknown = gd.diagnose(loaded(tmp_path, few))
+    assert unknown.verdicts["steps-paused"].status.value == "not_assessed"
+    assert "no timestamps" in unknown.verdicts["steps-paused"].reason
+    found = gd.diagnose(loaded(tmp_path, many)).verdicts["steps-paused"]
+    assert found.status.value == "found" and "may be more" in found.summary
+    text = unknown.to_markdown()
+    assert "How much time passed outside of steps is unknown" in text
+
+
+def test_bars_of_evaluations_tell_of_the_time_between(tmp_path: Path) -> None:
+    said = measured(tmp_path, epochs(bar(200, 1.0, "Train: "), bar(1000, 0.05, "Validation: ", every=50)))
+    assert said.n_unseen == 0 and said.pauses_s == pytest.approx(6 * 50, abs=6)
+    assert said.productive_pct == pytest.approx(100 * 200 / 250, abs=1)
+
+
+def test_a_checkpoint_beside_an_evaluation_with_a_bar_is_unknown(tmp_path: Path) -> None:
+    lines = epochs(bar(200, 1.0, "Train: "), bar(1000, 0.05, "Validation: ", every=50), ["Saving checkpoint to out"])
+    said = measured(tmp_path, lines)
+    assert said.n_unseen == 5 and math.isnan(said.productive_pct) and said.pauses_s == pytest.approx(6 * 50, abs=6)
+
+
+def test_one_bar_tells_of_all_of_its_time(tmp_path: Path) -> None:
+    said = measured(tmp_path, bar(2000, 0.5))
+    assert said.n_unseen == 0 and said.productive_pct == pytest.approx(100, abs=1)
+
+
+@pytest.mark.parametrize("slower", [0, 1, 2])
+@pytest.mark.parametrize("n_kinds", [2, 3])
+def test_nothing_tells_which_of_two_bars_in_turn_is_the_training(tmp_path: Path, slower: int, n_kinds: int) -> None:
+    each_s = [1.0 if kind == slower % n_kinds else 0.25 for kind in range(n_kinds)]
+    with pytest.raises(NotMeasurable, match="take turns"):
+        measured(tmp_path, epochs(*(bar(200, seconds) for seconds in each_s)))
+
+
+def test_names_tell_which_of_two_bars_in_turn_is_the_training(tmp_path: Path) -> None:
+    said = measured(tmp_path, epochs(bar(200, 1.0, "Train: "), bar(200, 0.25, "Eval: ")))
+    assert said.step_s == pytest.approx(1.0) and said.pauses_s == pytest.approx(6 * 50, abs=6)
+
+
+@pytest.mark.parametrize("each_s", [[2.0, 1.0, 1.0, 1.0, 1.0], [1.0, 1.6, 1.1, 1.5, 1.2], [0.5, 0.6, 0.5, 0.6, 0.5]])
+def test_bars_of_one_kind_are_a_training(tmp_path: Path, each_s: list[float]) -> None:
+    lines = [line for seconds in each_s for line in bar(200, seconds)]
+    assert measured(tmp_path, lines).logged_s == pytest.approx(200 * sum(each_s), abs=5)
+
+
+@pytest.mark.parametrize("validated", ["", " - val_loss: 0.6"])
+def test_a_line_an_epoch_says_nothing_of_the_time_between(tmp_path: Path, validated: str) -> None:
+    row = f"300/300 ━━━━━━━━━━━━━━━━━━━━ 72s 240ms/step - loss: 0.5{validated}"
+    lines = [line for epoch in range(1, 16) for line in (f"Epoch {epoch}/15", row)]
+    said = measured(tmp_path, lines)
+    assert said.n_unseen == 14 and math.isnan(said.productive_pct)
+
+
+def test_stated_times_say_nothing_of_the_time_between_lines(tmp_path: Path) -> None:
+    said = measured(tmp_path, [f"step {n}/1000 | loss 2.5 | 0.5 s/it" for n in range(10, 1001, 10)])
+    assert said.n_unseen == 99 and math.isnan(said.productive_pct)
+    assert said.step_s == pytest.approx(0.5) and said.logged_s == pytest.approx(500)
+
+
+@pytest.mark.parametrize("shown", [True, False])
+def test_a_stated_time_that_shows_the_evaluation_leaves_nothing_open(tmp_path: Path, shown: bool) -> None:
+    """nanoGPT's iteration holds its evaluation; a copy that starts its clock behind it shows none."""
+    lines = []
+    for n in range(300):
+        evaluates = n > 0 and n % 50 == 0
+        lines += [f"step {n}: train loss 3.0, val loss 3.1"] if evaluates else []
+        lines.append(f"iter {n}: loss 3.1234, time {500 + 20_000 * (evaluates and shown):.2f}ms, mfu 35.12%")
+    said = measured(tmp_path, lines)
+    assert said.n_unseen == (0 if shown else 5)
+    assert math.isnan(said.productive_pct) != shown
