@@ -12,6 +12,7 @@ import pandas as pd
 from gpudiag.errors import NotMeasurable
 from gpudiag.facts import Column, Fact, Row, Rows, column, fact, table_of
 from gpudiag.measures._steps.courses import MIN_LINES, courses, has_pace, left_out
+from gpudiag.measures._steps.logs import training_logs
 from gpudiag.measures._steps.ranks import in_lock_step, one_of_each
 from gpudiag.measures._time.weighted import weighted_quantiles
 from gpudiag.measures._waits.logged import OTHER_PAUSE, PAUSES
@@ -23,6 +24,7 @@ PARTS = 5
 MANY = 10
 """So many counts in a row are the epochs of one training; fewer may be trainings of their own."""
 MOST_STRETCHES = 400
+JOIN_LOGS = "Put the logs of one training into one file in their order, or each training into a folder of its own."
 GIVE_LOG = (
     "Put the training log into the run folder (or give it with --artifacts). Lines with the step and a "
     "timestamp or a speed are read, such as those of Hugging Face, Lightning, Megatron, Keras or a tqdm bar."
@@ -30,9 +32,9 @@ GIVE_LOG = (
 
 
 class TrainingSteps(Row):
-    """A training: one file, and one rank of it where lines name ranks. NaN is unknown."""
+    """A training: one log, and one rank of it where lines name ranks. NaN is unknown."""
 
-    training: Column[str] = column("file of the log")
+    training: Column[str] = column("file of the log, the first where it goes on in others")
     rank: Column[float] = column("rank, where its lines name one")
     trial: Column[float] = column("trial, where its lines name one", label="trial")
     unit: Column[str] = column("what its lines count: step or epoch")
@@ -53,7 +55,7 @@ class TrainingSteps(Row):
 class StepPause(Row):
     """A pause between steps, the longest first."""
 
-    training: Column[str] = column("file of the log")
+    training: Column[str] = column("file of the log, the first where it goes on in others")
     start: Column[pd.Timestamp] = column("earliest moment at which it can have begun, NaT without timestamps")
     end: Column[pd.Timestamp] = column("latest moment at which it can have ended, NaT without timestamps")
     after_step: Column[int] = column("steps done by the end of the interval", label="by step")
@@ -81,6 +83,12 @@ class StepsProfile(Profile, topic="steps"):
         "of these lines those whose timestamp lies before an earlier line's and tells nothing"
     )
     n_left_out: Fact[int] = fact("trainings with too few lines to tell of, of which nothing is counted")
+    n_joined: Fact[int] = fact("files that go on with the training of another, and count as one log with it")
+    n_twice: Fact[int] = fact("files left out, since another tells of the same steps")
+    n_unclear: Fact[int] = fact(
+        "files of which it is not clear whether they go on with the training of another; they are taken for others",
+        label="log files that may go on with the training of another",
+    )
     unit: Fact[str] = fact("what is counted: step or epoch")
     n_steps: Fact[float] = fact("steps between these lines", label="steps")
     startup_s: Fact[float] = fact("time from the logs' first timestamps to their first steps", label="start-up")
@@ -179,7 +187,7 @@ def measure_steps(run: Run) -> StepsProfile:
     span, startup = float(rows["logged_s"].sum()), float(rows["startup_s"].sum(min_count=1))
     wall = span + float(np.nan_to_num(startup))
     n_resumed = sum(_n_resumed(part) for part in told)
-    waits = _waits(run)
+    waits, logs = _waits(run), training_logs(run)
     stated = whole[whole["loader_s"].notna() & whole["work_s"].notna()]
     n_gpus = waits.n_gpus if in_lock_step(every) else math.nan
     lost = float(rows["resumption_s"].sum())
@@ -192,6 +200,9 @@ def measure_steps(run: Run) -> StepsProfile:
         n_undated=float(whole["undated"].sum()),
         n_trainings=len(trainings),
         n_left_out=len(few),
+        n_joined=logs.n_joined,
+        n_twice=logs.n_twice,
+        n_unclear=logs.n_unclear,
         unit=unit,
         n_steps=float(rows["n_steps"].sum()),
         startup_s=startup,

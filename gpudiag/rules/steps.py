@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gpudiag.errors import NotMeasurable
-from gpudiag.measures.steps import GIVE_LOG, StepsProfile, measure_steps
+from gpudiag.measures.steps import GIVE_LOG, JOIN_LOGS, StepsProfile, measure_steps
 from gpudiag.rules._engine.evidence import Evidence
 from gpudiag.rules._engine.rule import rule
 from gpudiag.rules._engine.templates import Given
@@ -97,6 +97,7 @@ def steps_slower(steps: StepsProfile, *, max_late_ratio: float = 1.2, min_steady
             "The log holds too few lines on steps to show a course.",
             "Let the training log every 10 to 50 steps, with a time.",
         )
+    _check_logs(steps)
     return None
 
 
@@ -134,4 +135,11 @@ def steps_lost(steps: StepsProfile, *, max_lost_pct: float = 5.0) -> Evidence | 
         )
     if not steps.resumption_pct >= 0:
         raise NotMeasurable("The log does not say how long its steps took.", GIVE_LOG)
+    _check_logs(steps)
     return None
+
+
+def _check_logs(steps: StepsProfile) -> None:
+    """Raises NotMeasurable where files may be parts of one training: all may be well in each, and not in the whole."""
+    if steps.n_unclear:
+        raise NotMeasurable("{n:log file} may go on with the training of another.", JOIN_LOGS, n=steps.n_unclear)

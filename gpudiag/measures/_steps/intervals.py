@@ -10,6 +10,7 @@ import pandas as pd
 
 from gpudiag.measures._steps.clocks import apart, clock_of, in_order, is_coarse
 from gpudiag.measures._steps.lines import floats, told_of
+from gpudiag.measures._steps.logs import training_logs
 from gpudiag.measures._steps.places import Places, advanced, places_of, redrawn, trainings_of
 from gpudiag.measures._steps.stated_times import stated_times
 from gpudiag.memo import memoized
@@ -49,15 +50,16 @@ COLUMNS = (
 def step_intervals(run: Run) -> pd.DataFrame:
     """The intervals of every training in the run's table ``steps``, in the order of its lines.
 
-    A training is one kind of line in one file (of one rank and one trial, where lines name them), and of the kinds in
-    a file the one that spans most time. A step that is no further than the one before begins an epoch where an epoch
-    was complete or another is named, else a new attempt: the training was resumed. If its steps begin at the first and
-    the log tells of no checkpoint, it is another training, named ``FILE (2)`` and so on.
+    A training is one kind of line in one log (of one rank and one trial, where lines name them), and of the kinds in
+    a log the one that spans most time. A log is a file, or several of which each goes on where another ended. A step
+    that is no further than the one before begins an epoch where an epoch was complete or another is named, else a new
+    attempt: the training was resumed. If its steps begin at the first and the log tells of no checkpoint, it is another
+    training, named ``FILE (2)`` and so on.
 
-    Columns: ``path`` (file), ``training`` (its name), ``rank`` and ``trial`` (NaN without), ``unit``, ``attempt``
-    from 0, ``recounted`` (how often steps had been counted anew while no line numbered epochs), ``coarse`` (its
-    clock shows whole seconds), ``undated`` (lines in it whose timestamp lies before an earlier line's), ``unseen`` (it
-    may hold time outside of steps that no clock tells), ``start``
+    Columns: ``path`` (the log's first file), ``training`` (its name), ``rank`` and ``trial`` (NaN without), ``unit``,
+    ``attempt`` from 0, ``recounted`` (how often steps had been counted anew while no line numbered epochs), ``coarse``
+    (its clock shows whole seconds), ``undated`` (lines in it whose timestamp lies before an earlier line's), ``unseen``
+    (it may hold time outside of steps that no clock tells), ``start``
     and ``end`` (UTC; NaT without timestamps), ``done`` (steps since the first epoch began, at the end), ``n``
     (steps in it), ``took_s`` (by timestamps, else by the bar's clock, else as stated; NaN unknown), ``stated_s`` (n
     times the stated mean of just these steps, NaN where none is stated), ``loader_s`` (n times the stated wait for
@@ -68,9 +70,8 @@ def step_intervals(run: Run) -> pd.DataFrame:
     without steps.
     """
     parts = []
-    ordered = run.steps.drop_duplicates().sort_values(["path", "line"], kind="stable")
-    for path, of_file in ordered.groupby("path", sort=False):
-        for rank, trial, lines in _writers(of_file):
+    for path, of_log in training_logs(run).lines.groupby("log", sort=False):
+        for rank, trial, lines in _writers(of_log):
             found = [_of_series(group) for _, group in lines.groupby("series", sort=False)]
             main = max((parts for parts in found if parts), key=_extent, default=[])
             for number, part in enumerate(main, 1):
@@ -142,7 +143,8 @@ def _of_training(lines: pd.DataFrame, places: Places) -> pd.DataFrame:
     first, opens = np.append(True, np.diff(attempt) > 0), np.append(True, np.diff(bar) > 0)
     by_time = np.append(np.nan, np.diff(time).astype("timedelta64[us]").astype(float) / 1e6)
     undated_here = np.isnat(time) | np.append(True, np.isnat(time[:-1]))
-    by_time[undated_here] = np.append(np.nan, np.diff(log_s))[undated_here]
+    within = np.append(False, np.diff(lines["part"]) == 0)  # each file has a clock of its own
+    by_time[undated_here] = np.where(within, np.append(np.nan, np.diff(log_s)), np.nan)[undated_here]
     before_s = np.nan_to_num(floats(lines, "since_s"))  # what the bar of an evaluation took before this one opened
     anew = np.where(elapsed + before_s > 0, elapsed + before_s, np.nan)
     by_bar = np.where(opens, anew, np.append(np.nan, np.diff(elapsed)))

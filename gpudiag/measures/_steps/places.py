@@ -38,6 +38,7 @@ def places_of(lines: pd.DataFrame) -> Places:
     done = np.zeros(len(step))
     attempt, bar, recounted = (np.zeros(len(step), int) for _ in range(3))
     changed = np.append(False, np.diff(total) != 0) & ~np.isnan(total) & ~np.isnan(np.append(np.nan, total[:-1]))
+    reopened = _reopened(lines, elapsed)
     base, tries, bars, counts = 0.0, 0, 0, 0
     if _are_epochs(lines, step):
         total = np.full(len(step), float(step.max()))
@@ -50,10 +51,17 @@ def places_of(lines: pd.DataFrame) -> Places:
                 base = _base_of(lines, epoch[at], at, done, step)
             else:
                 base, bars, counts = base + step[at - 1], bars + 1, counts + 1
-        elif at and elapsed[at] < elapsed[at - 1]:  # another bar goes on where the one before stood
+        elif at and (elapsed[at] < elapsed[at - 1] or reopened[at]):  # another bar goes on where the one before stood
             tries, bars = tries + 1, bars + 1
         done[at], attempt[at], bar[at], recounted[at] = base + step[at], tries, bars, counts
     return Places(done, attempt, bar, recounted)
+
+
+def _reopened(lines: pd.DataFrame, elapsed: np.ndarray) -> np.ndarray:
+    """Lines that begin another file of the log with a clock of its own, which does not go on with that before."""
+    undated = lines["time"].isna().to_numpy()
+    goes_on = np.diff(elapsed, prepend=np.nan) >= 0
+    return np.append(False, np.diff(lines["part"]) != 0) & (undated | np.append(False, undated[:-1])) & ~goes_on
 
 
 def _are_epochs(lines: pd.DataFrame, step: np.ndarray) -> bool:

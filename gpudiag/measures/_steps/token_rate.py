@@ -8,6 +8,7 @@ from typing import NamedTuple
 import pandas as pd
 
 from gpudiag.measures._steps.courses import courses
+from gpudiag.measures._steps.logs import training_logs
 from gpudiag.measures._steps.ranks import by_log, in_lock_step, world_size
 from gpudiag.measures._time.weighted import weighted_quantiles
 from gpudiag.run import Run
@@ -58,7 +59,8 @@ def token_rate(run: Run, tokens_per_step: float, used: list[str]) -> TokenRate:
 
 def _tokens_of(run: Run, whole: pd.DataFrame) -> set[str]:
     """Whose tokens the lines of these trainings count; '' is unknown."""
-    lines = run.steps[run.steps["path"].isin(whole["path"]) & (run.steps["tokens_s"] > 0)]
+    lines = training_logs(run).lines
+    lines = lines[lines["log"].isin(whole["path"]) & (lines["tokens_s"] > 0)]
     return set(lines["tokens_of"].fillna("")) if "tokens_of" in lines else {""}
 
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import pandas as pd
 
+from gpudiag.measures._steps.logs import training_logs
 from gpudiag.run import Run
 
 _LINE = (
@@ -39,7 +40,7 @@ def given_up(run: Run) -> GivenUp | None:
         return None
     if len(run.steps) and "path" in run.steps and "line" in run.steps:
         went_on = found["path"].map(run.steps.groupby("path")["line"].max())
-        found = found[~(found.groupby("path")["line"].transform("max") < went_on)]
+        found = found[~((found.groupby("path")["line"].transform("max") < went_on) | found["path"].isin(_gone_on(run)))]
     if found.empty:
         return None
     # A rank within a group is that of the process only where no line names the latter.
@@ -53,3 +54,9 @@ def given_up(run: Run) -> GivenUp | None:
     since = (here["time"] - pd.to_timedelta(here["ran_ms"], unit="ms")).min()
     ranks = tuple(sorted(int(rank) for rank in here["rank"]))
     return GivenUp(str(op), int(seq), ranks, float(here["ran_ms"].max()) / 1000, since)
+
+
+def _gone_on(run: Run) -> set[str]:
+    """The files whose training went on in another."""
+    lines = training_logs(run).lines
+    return set(lines["path"][lines["part"] < lines.groupby("log")["part"].transform("max")])

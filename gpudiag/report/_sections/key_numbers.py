@@ -114,7 +114,8 @@ def _in_steps(document: Document) -> KeyNumber | None:
     at_pace, logged_s = steps.get(StepsProfile.productive_pct), steps.get(StepsProfile.logged_s)
     if at_pace is None or logged_s is None:
         return None
-    return (f"of {duration(logged_s)} went into {steps[StepsProfile.unit]}s", share(at_pace))
+    at_most = "at most " if steps.get(StepsProfile.n_unclear) else ""
+    return (f"of {duration(logged_s)} went into {steps[StepsProfile.unit]}s", f"{at_most}{share(at_pace)}")
 
 
 def _step(document: Document) -> KeyNumber | None:

@@ -30,11 +30,11 @@ def _logged(document: Document) -> list[Block]:
         return []
     unit, wall_s = str(facts[StepsProfile.unit]), _wall_s(facts)
     said = f"One {unit} took {duration(facts[StepsProfile.step_s])} in the median. "
-    goodput = facts.get(StepsProfile.goodput_pct)
+    goodput, most = facts.get(StepsProfile.goodput_pct), "At most " if facts.get(StepsProfile.n_unclear) else ""
     said += (
         f"How much time passed outside of {unit}s is unknown: the log has no timestamps."
         if goodput is None
-        else f"{share(goodput)} of the {duration(wall_s)} in the log went into {unit}s that count."
+        else f"{most}{share(goodput)} of the {duration(wall_s)} in the log went into {unit}s that count."
     )
     failures = facts.get(StepsProfile.mttf_s)
     if failures is not None:
@@ -48,12 +48,28 @@ def _logged(document: Document) -> list[Block]:
         )
     if few:
         said += f" {plural(few, 'training')} with too few lines to tell {'is' if few == 1 else 'are'} left out."
+    said += _of_files(facts)
     loader = document.values(LoaderProfile)
     waits = loader.get(LoaderProfile.of_step_pct) if loader else None
     if waits is not None:
         said += f" By the log {share(min(waits, 100))} of a step is spent waiting for data."
     parts = [_parts(facts, wall_s)] if goodput is not None and goodput < WELL_PCT else []
     return [Note(said), *parts, Figure("step_time")]
+
+
+def _of_files(facts: TopicValues) -> str:
+    """Which files are one log, and of which that is not clear."""
+    joined, twice, unclear = (
+        facts.get(fact) or 0 for fact in (StepsProfile.n_joined, StepsProfile.n_twice, StepsProfile.n_unclear)
+    )
+    said = ""
+    if joined:
+        said += f" {plural(joined, 'file')} {'goes' if joined == 1 else 'go'} on where another ended."
+    if twice:
+        said += f" {plural(twice, 'file')} with the same steps as another {'is' if twice == 1 else 'are'} left out."
+    if unclear:
+        said += f" {plural(unclear, 'file')} may go on with the training of another, but each is judged alone."
+    return said
 
 
 def _wall_s(facts: TopicValues) -> float:

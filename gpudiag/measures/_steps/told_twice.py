@@ -1,0 +1,187 @@
+"""Files that tell of the same steps at the same moments: one training that is logged twice."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+
+from gpudiag.measures._steps.clocks import is_coarse
+from gpudiag.measures._steps.lines import floats, told_of
+from gpudiag.measures._steps.log_files import LogFile, Writer, WrittenSteps, as_told, may_be_one, of_one_process
+from gpudiag.schema import text_dtype
+
+ENOUGH = 5
+"""Fewer steps that both tell of are no proof."""
+ALIKE = 0.9
+"""Share of these steps that both tell of at the same moment; of the rest a timestamp may be damaged."""
+APART_S = 2.0
+"""Two programs that stamp the same line may differ by so much, and a clock of whole seconds by half of it."""
+
+
+def without_second_tellings(files: Sequence[LogFile]) -> tuple[list[LogFile], int]:
+    """The files without what another tells of as fully, and how many files tell of nothing else.
+
+    What only the one left out tells of other work goes to the interval of the other in which it was.
+    """
+    every = sorted(
+        ((file, at, steps) for at, file in enumerate(files) for steps in file.written.values()), key=_least_full
+    )
+    begins, ends = (np.array([_edge(steps, place) for _, _, steps in every]) for place in (0, -1))
+    out: dict[tuple[int, Writer], int] = {}
+    heard: set[int] = set()
+    for number, (file, at, steps) in enumerate(every):
+        for other in _overlapping(begins, ends, number):
+            fuller, fuller_at, by = every[other]
+            if (fuller_at, by.writer) in out or fuller_at == at or not _may_be_one(fuller, by, file, steps):
+                continue
+            undated = not steps.is_dated or not by.is_dated
+            if other in heard and undated:
+                continue
+            if _same(by, steps):
+                out[at, steps.writer] = other
+                heard |= {other} if undated else set()
+                break
+    return _kept(files, every, out)
+
+
+def _kept(
+    files: Sequence[LogFile],
+    every: Sequence[tuple[LogFile, int, WrittenSteps]],
+    out: dict[tuple[int, Writer], int],
+) -> tuple[list[LogFile], int]:
+    if not out:
+        return list(files), 0
+    lines = [file.lines for file in files]
+    for (at, writer), other in out.items():
+        _, into, by = every[other]
+        lines[into] = _with_words(lines[into], by, files[at].written[writer], files[at].behind)
+    for at, writer in out:
+        lines[at] = lines[at][~_of(lines[at], writer)]
+    left = [replace(file, lines=own) for file, own in zip(files, lines, strict=True) if len(own)]
+    return left, len(files) - len(left)
+
+
+def _least_full(one: tuple[LogFile, int, WrittenSteps]) -> tuple[int, bool, int, int]:
+    """The fuller of two comes first: more lines, then one that names its rank or trial, then one that tells more."""
+    file, at, steps = one
+    return -len(steps.lines), steps.writer == (None, None), -len(file.told), at
+
+
+def _edge(steps: WrittenSteps, place: int) -> float:
+    """The first or last moment, in seconds; NaN without any."""
+    moments = steps.moment[~np.isnat(steps.moment)]
+    return float(moments[place].astype(np.int64)) / 1e6 if len(moments) else np.nan
+
+
+def _overlapping(begins: np.ndarray, ends: np.ndarray, number: int) -> list[int]:
+    """Which of the fuller ones were written while this one was; of one of the two the time may be unknown."""
+    if np.isnan(begins[number]):
+        return np.flatnonzero(~np.isnan(begins[:number])).tolist()
+    reach = APART_S + (1 - ALIKE) * (ends[number] - begins[number])
+    within = (begins[:number] <= begins[number] + reach) & (ends[:number] >= ends[number] - reach)
+    return np.flatnonzero(within | np.isnan(begins[:number])).tolist()
+
+
+def _may_be_one(fuller: LogFile, by: WrittenSteps, file: LogFile, steps: WrittenSteps) -> bool:
+    named = all(a is None or b is None or a == b for a, b in zip(by.writer, steps.writer, strict=True))
+    return named and by.lines["unit"].iloc[0] == steps.lines["unit"].iloc[0] and (
+        may_be_one(fuller.path, file.path)
+        and (by.is_dated == steps.is_dated or of_one_process(fuller.path, file.path))
+    )  # fmt: skip
+
+
+def _same(one: WrittenSteps, other: WrittenSteps) -> bool:
+    """Whether the steps that both name were done at the same moments. Of lines of one form no less than the same moment
+    counts: those of ranks, or of trainings side by side, are never as close all along.
+    """
+    if not (one.is_dated or other.is_dated):
+        return False  # two trainings of equal steps have bars that are alike
+    apart_s = _apart_s(one, other)
+    if len(apart_s) < ENOUGH:
+        return False
+    middle = float(np.median(apart_s))
+    if one.is_dated and other.is_dated:
+        if _form(one) == _form(other):
+            return bool((apart_s == 0).all()) and len(one.lines) == len(other.lines) == len(apart_s)
+        if abs(middle) > APART_S:
+            return False
+    return float((np.abs(apart_s - middle) <= APART_S).mean()) >= ALIKE
+
+
+def _apart_s(one: WrittenSteps, other: WrittenSteps) -> np.ndarray:
+    """By line of the other whose step the one names too: how much later it was, by the nearest line of that step."""
+    left, right = (_clock_of(steps) for steps in (other, one))
+    if one.is_dated != other.is_dated:
+        left, right = (frame.drop_duplicates("step") for frame in (left, right))
+        met = left.merge(right, on="step", suffixes=("", "_of_one"))
+    else:
+        right = right.assign(at_s_of_one=right["at_s"])
+        met = pd.merge_asof(left, right, on="at_s", by="step", direction="nearest").dropna(subset=["at_s_of_one"])
+    return (met["at_s"] - met["at_s_of_one"]).to_numpy()
+
+
+def _clock_of(steps: WrittenSteps) -> pd.DataFrame:
+    """Steps by their moment, or by the time of the bar, in seconds."""
+    at_s = steps.moment.astype(np.int64) / 1e6 if steps.is_dated else floats(steps.lines, "elapsed_s")
+    known = ~np.isnat(steps.moment) if steps.is_dated else ~np.isnan(at_s)
+    frame = pd.DataFrame({"at_s": at_s[known], "step": steps.lines["step"].to_numpy(np.int64)[known]})
+    return frame.sort_values("at_s", kind="stable")
+
+
+def _form(steps: WrittenSteps) -> tuple[object, ...]:
+    """The kind of its lines, whether they name a total, and whether their clock has parts of a second."""
+    lines = steps.lines
+    moments = steps.moment[~np.isnat(steps.moment)].astype(np.int64) / 1e6
+    return lines["series"].iloc[0], bool(np.isnan(floats(lines, "total")).all()), is_coarse(moments)
+
+
+def _of(lines: pd.DataFrame, writer: Writer) -> np.ndarray:
+    rank, trial = (np.nan if name is None else name for name in writer)
+    of_rank, of_trial = floats(lines, "rank"), floats(lines, "trial")
+    return ((of_rank == rank) | (np.isnan(of_rank) & np.isnan(rank))) & (
+        (of_trial == trial) | (np.isnan(of_trial) & np.isnan(trial))
+    )
+
+
+def _with_words(lines: pd.DataFrame, by: WrittenSteps, steps: WrittenSteps, behind: set[str]) -> pd.DataFrame:
+    """The lines of a file with what another tells of the same steps: each word at the longest interval that ends
+    between the two lines of the other that it stands between.
+    """
+    since = dict(zip(lines.index, told_of(lines), strict=True))
+    index, step = by.lines.index.to_numpy(), floats(by.lines, "step")
+    moment, low, high = _spans(by, steps)
+    longest = np.append(-np.inf, np.diff(moment))
+    for at in np.flatnonzero([bool(text) for text in told_of(steps.lines)]).tolist():
+        within = np.flatnonzero((moment > low[at]) & (moment <= high[at]))
+        if by.is_dated != steps.is_dated:
+            upper = floats(steps.lines, "step")
+            within = np.flatnonzero((step > (upper[at - 1] if at else -1)) & (step <= upper[at]))
+        if len(within):
+            here = index[within[np.argmax(longest[within])]]
+            words = {*since[here].split(", "), *told_of(steps.lines)[at].split(", ")} - {""}
+            since[here] = as_told(words) or ""
+    lines = lines.assign(since=pd.Series({key: text or None for key, text in since.items()}, dtype=text_dtype()))
+    return _with_end(lines, behind) if step[-1] == floats(steps.lines, "step")[-1] else lines
+
+
+def _spans(by: WrittenSteps, steps: WrittenSteps) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """By line of the one its moment, and by line of the other the moments that it stands between, in seconds."""
+    moment = np.where(np.isnat(by.moment), np.nan, by.moment.astype(np.int64) / 1e6)
+    high = np.where(np.isnat(steps.moment), np.nan, steps.moment.astype(np.int64) / 1e6) + APART_S
+    return moment, np.append(-np.inf, high[:-1]), high
+
+
+def _with_end(lines: pd.DataFrame, behind: set[str]) -> pd.DataFrame:
+    """With what the other tells of behind its last step, too."""
+    if not behind:
+        return lines
+    last = lines.index[-1]
+    then = lines["then"] if "then" in lines else pd.Series(None, lines.index, dtype=text_dtype())
+    known = set() if pd.isna(then[last]) else set(str(then[last]).split(", "))
+    then = then.astype("object")
+    then[last] = as_told(known | behind)
+    then_s = lines["then_s"] if "then_s" in lines else pd.Series(np.nan, lines.index)
+    return lines.assign(then=then.astype(text_dtype()), then_s=then_s.where(lines.index != last, then_s.fillna(0.0)))
