@@ -21,6 +21,7 @@ Writer: TypeAlias = tuple[float | None, float | None]
 """Rank and trial that lines name; None without."""
 _OWN_NUMBER = re.compile(r"(?i)(trial|fold|seed|rank|split|replica)s?[_\-=. ]{0,2}(\d{1,9})(?!\d)")
 _STREAM = re.compile(r"(?i)(?:std)?(?:out|err)(?![a-z])|\.(?:log|txt)$")
+_ROTATED = re.compile(r"(?i)(?:[._-](?:\d{1,9}|\d{4}-\d\d-\d\d[\d_.:T-]*|gz|xz|bz2|zst))+$")
 MOST_NAMES = 16_384
 """So many names of files are kept apart at once; a search may have thousands of logs."""
 _DIGITS = re.compile(r"\d+")
@@ -147,8 +148,8 @@ def of_one_process(first: str, second: str) -> bool:
 
 
 def is_rotated(first: str, second: str) -> bool:
-    """Whether the name of one is that of the other and more, as of ``train.log.1`` beside ``train.log``."""
-    return first.startswith(second) or second.startswith(first)
+    """Whether two files have one name but for what rotated logs have behind it, as ``train.log.1`` and ``train.log``."""
+    return _name(_ROTATED, first) == _name(_ROTATED, second)
 
 
 @lru_cache(MOST_NAMES)

@@ -60,8 +60,7 @@ def _chains(files: Sequence[LogFile], trials: pd.DataFrame) -> tuple[list[_Chain
     n_unclear = 0
     order = sorted(files, key=_begins)
     for place, file in enumerate(order):
-        before, behind = order[:place], order[place + 1 :]
-        chain, unclear = _chain_of(file, chains, before, behind, trials)
+        chain, unclear = _chain_of(file, chains, order[:place], order[place + 1 :], trials)
         n_unclear += unclear
         if chain is None:
             chains.append(_Chain([file]))
@@ -94,7 +93,8 @@ def _chain_of(
     if len(likely) > 1:
         return None, True
     last = likely[0].files[-1]
-    rivals = [(other, fit_of(last, other, trials)) for other in behind if _side_by_side(file, other, trials)]
+    alone = [chain.files[0] for chain in chains if len(chain.files) == 1 and chain is not likely[0]]
+    rivals = [(other, fit_of(last, other, trials)) for other in [*alone, *behind] if _side_by_side(file, other, trials)]
     if any(fit in GOES_ON and _likeness(last, other, fit) >= best for other, fit in rivals):
         return None, True
     return likely[0], False
@@ -111,10 +111,10 @@ def _likeness(last: LogFile, file: LogFile, fit: Fit) -> tuple[bool, bool]:
 
 
 def _side_by_side(file: LogFile, other: LogFile, trials: pd.DataFrame) -> bool:
-    """Whether the other, which begins later, was written while this one was, or cannot go on with it."""
+    """Whether the other was written while this one was, or neither can go on with the other."""
     if file.is_dated and other.is_dated:
-        return bool(other.opened < file.last)
-    return fit_of(file, other, trials) is Fit.NONE
+        return bool(other.opened < file.last and file.opened < other.last)
+    return fit_of(file, other, trials) is Fit.NONE and fit_of(other, file, trials) is Fit.NONE
 
 
 def _joined(files: Sequence[LogFile]) -> pd.DataFrame:

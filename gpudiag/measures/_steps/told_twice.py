@@ -17,6 +17,8 @@ ENOUGH = 5
 """Fewer steps that both tell of are no proof."""
 ALIKE = 0.9
 """Share of these steps that both tell of at the same moment; of the rest a timestamp may be damaged."""
+FULL = 20
+"""Lines that show a course: with timestamps they tell more than any number of lines without."""
 APART_S = 2.0
 """Two programs that stamp the same line may differ by so much, and a clock of whole seconds by half of it."""
 
@@ -64,10 +66,13 @@ def _kept(
     return left, len(files) - len(left)
 
 
-def _least_full(one: tuple[LogFile, int, WrittenSteps]) -> tuple[int, bool, int, int]:
-    """The fuller of two comes first: more lines, then one that names its rank or trial, then one that tells more."""
+def _least_full(one: tuple[LogFile, int, WrittenSteps]) -> tuple[bool, int, bool, int, int]:
+    """The fuller of two comes first: one with timestamps and lines enough, then one with more lines, one that names its
+    rank or trial, and one that tells more.
+    """
     file, at, steps = one
-    return -len(steps.lines), steps.writer == (None, None), -len(file.told), at
+    dated = steps.is_dated and len(steps.lines) >= FULL
+    return not dated, -len(steps.lines), steps.writer == (None, None), -len(file.told), at
 
 
 def _edge(steps: WrittenSteps, place: int) -> float:
@@ -99,8 +104,9 @@ def _same(one: WrittenSteps, other: WrittenSteps) -> bool:
     """
     if not (one.is_dated or other.is_dated):
         return False  # two trainings of equal steps have bars that are alike
-    apart_s = _apart_s(one, other)
-    if len(apart_s) < ENOUGH:
+    apart_s, (met_from, met_to) = _apart_s(one, other)
+    step = floats(other.lines, "step")
+    if len(apart_s) < ENOUGH or (met_to - met_from < ALIKE * (step.max() - step.min()) - other.stride):
         return False
     middle = float(np.median(apart_s))
     if one.is_dated and other.is_dated:
@@ -111,8 +117,10 @@ def _same(one: WrittenSteps, other: WrittenSteps) -> bool:
     return float((np.abs(apart_s - middle) <= APART_S).mean()) >= ALIKE
 
 
-def _apart_s(one: WrittenSteps, other: WrittenSteps) -> np.ndarray:
-    """By line of the other whose step the one names too: how much later it was, by the nearest line of that step."""
+def _apart_s(one: WrittenSteps, other: WrittenSteps) -> tuple[np.ndarray, tuple[float, float]]:
+    """By line of the other whose step the one names too: how much later it was, by the nearest line of that step; and
+    the least and the most of these steps.
+    """
     left, right = (_clock_of(steps) for steps in (other, one))
     if one.is_dated != other.is_dated:
         left, right = (frame.drop_duplicates("step") for frame in (left, right))
@@ -120,7 +128,7 @@ def _apart_s(one: WrittenSteps, other: WrittenSteps) -> np.ndarray:
     else:
         right = right.assign(at_s_of_one=right["at_s"])
         met = pd.merge_asof(left, right, on="at_s", by="step", direction="nearest").dropna(subset=["at_s_of_one"])
-    return (met["at_s"] - met["at_s_of_one"]).to_numpy()
+    return (met["at_s"] - met["at_s_of_one"]).to_numpy(), (float(met["step"].min()), float(met["step"].max()))
 
 
 def _clock_of(steps: WrittenSteps) -> pd.DataFrame:
