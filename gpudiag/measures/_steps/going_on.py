@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
-from gpudiag.measures._steps.log_files import LogFile, Writer, WrittenSteps, is_rotated, may_be_one
+from gpudiag.measures._steps.log_files import LogFile, Place, Writer, WrittenSteps, is_rotated, may_be_one
 
 USUAL = 2.0
 """A line comes as usual after the one before up to twice the usual steps or time."""
@@ -54,7 +54,7 @@ def fit_of(one: LogFile, other: LogFile, trials: pd.DataFrame) -> Fit:
     met = _meeting(one, other)
     if met is None:
         return Fit.NONE
-    told = other.before(int(met.after.lines["line"].iloc[0]))
+    told = other.begins_with
     searched = _is_searched(one, other, met.after.writer, trials)
     if met.is_first:
         begun_anew = not (searched or met.is_over or met.is_other) and _begun_anew(one, told)
@@ -92,7 +92,7 @@ def stood_still(one: LogFile, other: LogFile) -> bool:
     steps = _meeting(one, other)
     if steps is None or not (one.is_dated and other.is_dated) or is_rotated(one.path, other.path):
         return False
-    return silent_s(one, other) >= max(STILL_S, float(np.nan_to_num(USUAL * steps.before.between_s)))
+    return silent_s(one, other) >= max(STILL_S, _or(USUAL * steps.before.between_s, 0.0))
 
 
 def _meeting(one: LogFile, other: LogFile) -> _Meeting | None:
@@ -101,42 +101,38 @@ def _meeting(one: LogFile, other: LogFile) -> _Meeting | None:
         before = one.written.get(writer)
         if before is None or before.kind != after.kind:
             continue
-        last, first = before.lines.iloc[-1], after.lines.iloc[0]
-        totals = _number(last, "total"), _number(first, "total")
-        stride = float(np.nanmax([before.stride, after.stride, 1.0]))
+        last, first = before.last, after.first
+        stride = max(_or(before.stride, 1.0), _or(after.stride, 1.0))
         return _Meeting(
             before,
             after,
             _ahead(last, first),
             stride,
-            is_over=math.isnan(_number(last, "epoch")) and float(last["step"]) >= totals[0],
-            is_first=_is_first(after, stride, _number(before.lines.iloc[0], "epoch")),
-            is_other=not math.isnan(sum(totals)) and totals[0] != totals[1],
+            is_over=math.isnan(last.epoch) and last.step >= last.total,
+            is_first=_is_first(after, stride, before.first.epoch),
+            is_other=not math.isnan(last.total + first.total) and last.total != first.total,
         )
     return None
 
 
-def _ahead(last: pd.Series, first: pd.Series) -> float:
+def _ahead(last: Place, first: Place) -> float:
     """Steps from a line to a later one, 0 or less where it goes back."""
-    epochs = _number(first, "epoch") - _number(last, "epoch")
+    epochs = first.epoch - last.epoch
     if math.isnan(epochs) or epochs == 0:
-        return float(first["step"] - last["step"])
+        return first.step - last.step
     if epochs == 1:
-        return float(first["step"] + np.nan_to_num(max(_number(last, "total") - float(last["step"]), 0.0)))
-    return math.inf if epochs > 1 else -float(last["step"])
+        return first.step + max(_or(last.total - last.step, 0.0), 0.0)
+    return math.inf if epochs > 1 else -last.step
 
 
 def _is_first(steps: WrittenSteps, stride: float, epoch: float = 1.0) -> bool:
     """Whether its first line is of the first steps of a training, whose first epoch is 0 where ``epoch`` is."""
-    first = steps.lines.iloc[0]
-    is_later = _number(first, "epoch") > (0 if epoch == 0 else 1)
-    return not is_later and float(first["step"]) <= float(np.nanmax([stride, 1.0]))
+    return not steps.first.epoch > (0 if epoch == 0 else 1) and steps.first.step <= _or(stride, 1.0)
 
 
 def _begun_anew(one: LogFile, told: set[str]) -> bool:
     """Whether a training from the first step may be the one that stopped in the other file."""
-    own = one.before(int(one.lines["line"].iloc[0]))
-    return "failure" in one.behind or ("resumption" in told and "resumption" not in own)
+    return "failure" in one.behind or ("resumption" in told and "resumption" not in one.begins_with)
 
 
 def _is_searched(one: LogFile, other: LogFile, writer: Writer, trials: pd.DataFrame) -> bool:
@@ -151,6 +147,5 @@ def _is_searched(one: LogFile, other: LogFile, writer: Writer, trials: pd.DataFr
     return not bool(((start <= one.opened) & ((end >= other.last) | np.isnat(end))).any())
 
 
-def _number(line: pd.Series, name: str) -> float:
-    value = line.get(name, math.nan)
-    return math.nan if pd.isna(value) else float(value)
+def _or(value: float, otherwise: float) -> float:
+    return otherwise if math.isnan(value) else value

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from pathlib import PurePath
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 import pandas as pd
@@ -27,6 +27,14 @@ MOST_NAMES = 16_384
 _DIGITS = re.compile(r"\d+")
 
 
+class Place(NamedTuple):
+    """Where a line says that a training is; NaN unknown."""
+
+    step: float
+    total: float
+    epoch: float
+
+
 @dataclass(frozen=True, eq=False)
 class WrittenSteps:
     """Lines of one kind, of one rank and trial in one file: of the kinds in it the one that spans most time."""
@@ -34,7 +42,19 @@ class WrittenSteps:
     writer: Writer
     lines: pd.DataFrame
 
-    @property
+    @cached_property
+    def first(self) -> Place:
+        return Place(*(float(floats(self.lines[:1], name)[0]) for name in Place._fields))
+
+    @cached_property
+    def last(self) -> Place:
+        return Place(*(float(floats(self.lines[-1:], name)[0]) for name in Place._fields))
+
+    @cached_property
+    def first_line(self) -> int:
+        return int(self.lines["line"].iloc[0])
+
+    @cached_property
     def kind(self) -> str:
         """The kind of its lines; bars with another number of steps are of one kind."""
         return str(self.lines["series"].iloc[0]).partition("|")[0]
@@ -72,6 +92,8 @@ class LogFile:
     def written(self) -> dict[Writer, WrittenSteps]:
         """Its steps by who wrote them, in the order of their first lines."""
         rank, trial = floats(self.lines, "rank"), floats(self.lines, "trial")
+        if np.isnan(rank).all() and np.isnan(trial).all():
+            return {(None, None): WrittenSteps((None, None), max(_kinds(self.lines), key=_extent))}
         found = {}
         for (of_rank, of_trial), part in self.lines.groupby([rank, trial], sort=False, dropna=False):
             writer = _known(of_rank), _known(of_trial)
@@ -83,11 +105,11 @@ class LogFile:
         moments = in_order(self.lines["time"].to_numpy("datetime64[us]"))
         return moments[~np.isnat(moments)]
 
-    @property
+    @cached_property
     def is_dated(self) -> bool:
         return len(self._moments) > 0
 
-    @property
+    @cached_property
     def opened(self) -> np.datetime64:
         """Its first timestamp; NaT without any."""
         if not self.is_dated:
@@ -95,12 +117,12 @@ class LogFile:
         before_s = float(np.nan_to_num(floats(self.lines, "begun_s")[0]))
         return self._moments[0] - np.timedelta64(round(before_s * 1e6), "us")
 
-    @property
+    @cached_property
     def last(self) -> np.datetime64:
         """The moment of its last step; NaT without any."""
         return self._moments[-1] if self.is_dated else np.datetime64("NaT", "us")
 
-    @property
+    @cached_property
     def closed(self) -> np.datetime64:
         """The last moment of which it tells; NaT without any."""
         then_s = np.nan_to_num(floats(self.lines, "then_s"))[-1]
@@ -117,8 +139,10 @@ class LogFile:
         """What it tells of at all."""
         return self.behind | words_of(self.lines)
 
-    def before(self, line: int) -> set[str]:
-        """What it tells of before a line on a step."""
+    @cached_property
+    def begins_with(self) -> set[str]:
+        """What it tells of before the first line of a kind that counts."""
+        line = min(steps.first_line for steps in self.written.values())
         return words_of(self.lines[self.lines["line"] <= line])
 
 
@@ -148,7 +172,7 @@ def of_one_process(first: str, second: str) -> bool:
 
 
 def is_rotated(first: str, second: str) -> bool:
-    """Whether two files have one name but for what rotated logs have behind it, as ``train.log.1`` and ``train.log``."""
+    """Whether two files have one name but for what rotated logs have behind, as ``train.log.1`` and ``train.log``."""
     return _name(_ROTATED, first) == _name(_ROTATED, second)
 
 
@@ -165,7 +189,8 @@ def _name(without: re.Pattern[str], path: str) -> tuple[PurePath, str]:
 
 def _kinds(lines: pd.DataFrame) -> Iterator[pd.DataFrame]:
     """Its lines by kind, without bars that are drawn before they stand where the training does."""
-    for _, kind in lines.groupby("series", sort=False):
+    one = lines["series"].nunique() == 1
+    for kind in [lines] if one else [kind for _, kind in lines.groupby("series", sort=False)]:
         drawn = kind[~redrawn(kind)]
         yield drawn[~advanced(drawn)]
 

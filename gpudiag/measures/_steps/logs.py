@@ -71,7 +71,7 @@ def _chains(files: Sequence[LogFile], trials: pd.DataFrame) -> tuple[list[_Chain
 
 def _begins(file: LogFile) -> tuple[bool, int, int, str]:
     """Dated files by their moments, others by the step that they begin with."""
-    step = int(next(iter(file.written.values())).lines["step"].iloc[0])
+    step = int(next(iter(file.written.values())).first.step)
     if file.is_dated:
         return False, int(file.opened.astype(np.int64)), step, file.path
     return True, 0, step, file.path

@@ -104,16 +104,16 @@ def _same(one: WrittenSteps, other: WrittenSteps) -> bool:
     """
     if not (one.is_dated or other.is_dated):
         return False  # two trainings of equal steps have bars that are alike
+    dated = one.is_dated and other.is_dated
+    if dated and _form(one) == _form(other):
+        return len(one.lines) >= ENOUGH and _identical(one, other)
     apart_s, (met_from, met_to) = _apart_s(one, other)
     step = floats(other.lines, "step")
     if len(apart_s) < ENOUGH or (met_to - met_from < ALIKE * (step.max() - step.min()) - other.stride):
         return False
     middle = float(np.median(apart_s))
-    if one.is_dated and other.is_dated:
-        if _form(one) == _form(other):
-            return bool((apart_s == 0).all()) and len(one.lines) == len(other.lines) == len(apart_s)
-        if abs(middle) > APART_S:
-            return False
+    if dated and abs(middle) > APART_S:
+        return False
     return float((np.abs(apart_s - middle) <= APART_S).mean()) >= ALIKE
 
 
@@ -137,6 +137,11 @@ def _clock_of(steps: WrittenSteps) -> pd.DataFrame:
     known = ~np.isnat(steps.moment) if steps.is_dated else ~np.isnan(at_s)
     frame = pd.DataFrame({"at_s": at_s[known], "step": steps.lines["step"].to_numpy(np.int64)[known]})
     return frame.sort_values("at_s", kind="stable")
+
+
+def _identical(one: WrittenSteps, other: WrittenSteps) -> bool:
+    same = np.array_equal(floats(one.lines, "step"), floats(other.lines, "step"))
+    return same and np.array_equal(one.moment, other.moment)
 
 
 def _form(steps: WrittenSteps) -> tuple[object, ...]:
