@@ -14,6 +14,8 @@ from gpudiag.facts import Column, Fact, Row, Rows, column, fact, table_of
 from gpudiag.measures._steps.courses import MIN_LINES, courses, has_pace, left_out
 from gpudiag.measures._steps.logs import training_logs
 from gpudiag.measures._steps.ranks import in_lock_step, one_of_each
+from gpudiag.measures._time.gpu_time import gpu_time
+from gpudiag.measures._time.microseconds import SECOND_US, microseconds
 from gpudiag.measures._time.weighted import weighted_quantiles
 from gpudiag.measures._waits.logged import OTHER_PAUSE, PAUSES
 from gpudiag.measures.base import Profile
@@ -126,7 +128,7 @@ class StepsProfile(Profile, topic="steps"):
     n_repeated: Fact[float] = fact("steps that were done twice", label="steps done twice")
     resumption_s: Fact[float] = fact("time lost to resumptions: down, and steps done twice")
     resumption_gpu_h: Fact[float] = fact(
-        "GPU time of it, on the GPUs on which the log's pauses are seen; NaN unknown",
+        "GPU time of it that telemetry was recorded in, on the GPUs on which the log's pauses are seen; NaN unknown",
         label="GPU time lost to resumptions",
     )
     resumption_pct: Fact[float] = fact("its share of the span", label="lost to resumptions")
@@ -226,7 +228,7 @@ def measure_steps(run: Run) -> StepsProfile:
         down_s=float(whole["down_s"].sum()),
         n_repeated=float(whole["repeated"].sum()),
         resumption_s=lost,
-        resumption_gpu_h=n_gpus * lost / 3600,
+        resumption_gpu_h=n_gpus * (lost - _unrecorded_s(run, whole, waits.gpus)) / 3600,
         resumption_pct=100 * lost / span,
         productive_pct=100 * at_pace_s / span,
         goodput_pct=100 * at_pace_s / wall,
@@ -265,13 +267,17 @@ def _training(part: pd.DataFrame) -> dict[str, object]:
 
 
 class _Waits(NamedTuple):
-    """GPU-hours without a kernel in pauses, their share of those within the work, and on how many GPUs the log's pauses
-    are seen; NaN without telemetry.
+    """GPU-hours without a kernel in pauses, their share of those within the work (NaN without telemetry), and the GPUs
+    on which the log's pauses are seen.
     """
 
     paused_gpu_h: float = math.nan
     paused_pct: float = math.nan
-    n_gpus: float = math.nan
+    gpus: tuple[str, ...] = ()
+
+    @property
+    def n_gpus(self) -> float:
+        return len(self.gpus) or math.nan
 
 
 def _waits(run: Run) -> _Waits:
@@ -285,7 +291,20 @@ def _waits(run: Run) -> _Waits:
         return _Waits()
     held = float(rows["gpu_s"].reindex([*PAUSES.values(), OTHER_PAUSE]).sum())
     seen = causes.causes["gpu"][(causes.causes["source"] == "log") & (causes.causes["gpu_s"] > 0)]
-    return _Waits(held / 3600, 100 * held / within, seen.nunique() or math.nan)
+    return _Waits(held / 3600, 100 * held / within, tuple(seen.unique()))
+
+
+def _unrecorded_s(run: Run, whole: pd.DataFrame, gpus: Sequence[str]) -> float:
+    """Seconds for which the training was down and no telemetry was recorded, as between two jobs: nobody knows whether
+    it held its GPUs. Mean over the GPUs.
+    """
+    down = whole[(whole["down_s"] > 0) & whole["start"].notna() & whole["end"].notna()]
+    if down.empty or not gpus:
+        return 0.0
+    begin_us, end_us = microseconds(down["start"]), microseconds(down["end"])
+    lines = [gpu_time(run).timelines[gpu] for gpu in gpus]
+    seen_s = np.mean([line.recorded_s(begin_us, end_us) for line in lines], axis=0)
+    return float(np.clip((end_us - begin_us) / SECOND_US - seen_s, 0.0, down["down_s"]).sum())
 
 
 def _startup_s(part: pd.DataFrame) -> float:

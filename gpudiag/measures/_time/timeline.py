@@ -113,6 +113,15 @@ class Timeline:
         own = slice(*np.searchsorted(self.start_us, (start_us, end_us)).tolist())
         return Timeline(*(getattr(self, each.name)[own] for each in fields(self)))
 
+    def recorded_s(self, start_us: np.ndarray, end_us: np.ndarray) -> np.ndarray:
+        """Observed seconds within each span."""
+        if not len(self.start_us):
+            return np.zeros(len(start_us))
+        length_s = np.where(np.isnan(self.util_pct), 0.0, self.length_s)
+        upto_s = np.column_stack([np.cumsum(length_s) - length_s, np.cumsum(length_s)]).ravel()
+        edges = np.column_stack([self.start_us, self.end_us]).ravel()
+        return np.interp(end_us, edges, upto_s) - np.interp(start_us, edges, upto_s)
+
     def seconds(self, weight: np.ndarray | None = None) -> np.ndarray:
         """Seconds, or the sum of seconds times ``weight``, in each cell of CELLS."""
         length_us = (self.end_us - self.start_us).astype(float)
