@@ -42,12 +42,6 @@ def pin_gpu(now: Situation) -> Proposal | None:
     n, idle = len(use.per_gpu), idle_gpus(now)
     active = n - len(idle)
     few = "" if (now.parallel or n) >= n else f"Only {now.parallel} trial runs at once: start {n} workers."
-    code = (
-        f"for i in range({now.parallel or n}):\n"
-        f'    env = {{**os.environ, "CUDA_VISIBLE_DEVICES": str(i % {n}), "CUDA_DEVICE_ORDER": "PCI_BUS_ID"}}\n'
-        '    subprocess.Popen([sys.executable, "worker.py", "--device", "0"], env=env)  # 0: the one that it can see\n'
-        f"# in worker.py: {DEVICE[now.torch]}"
-    )
     verify = [SuccessCheck.of(GpuUtilization.mean_pct.at(gpu), ">", IDLE_PCT) for gpu in idle]
     means = use.per_gpu["mean_pct"]
     if not idle and means.max() > means.min():  # the least busy one comes halfway to the mean of all, or further
@@ -56,10 +50,10 @@ def pin_gpu(now: Situation) -> Proposal | None:
     return Proposal(
         (
             Change(
-                "GPU of a worker",
+                "GPUs of the training" if now.one_training else "GPU of a worker",
                 f"GPU {', '.join(g for g in use.per_gpu.index if g not in idle)}",
-                "GPU i mod n",
-                code,
+                f"all {n} GPUs" if now.one_training else "GPU i mod n",
+                _training_on_all(now, n, active) if now.one_training else _worker_on_each(now, n),
             ),
         ),
         _spread_gain(now, n, active) if idle and active else Gain(1.0, 1.0, "x", "devices"),
@@ -92,6 +86,22 @@ def check_devices(now: Situation) -> Proposal | None:
     return Proposal(changes, NOTHING, "It shows the cause and speeds nothing up.")
 
 
+def _worker_on_each(now: Situation, n: int) -> str:
+    return (
+        f"for i in range({now.parallel or n}):\n"
+        f'    env = {{**os.environ, "CUDA_VISIBLE_DEVICES": str(i % {n}), "CUDA_DEVICE_ORDER": "PCI_BUS_ID"}}\n'
+        '    subprocess.Popen([sys.executable, "worker.py", "--device", "0"], env=env)  # 0: the one that it can see\n'
+        f"# in worker.py: {DEVICE[now.torch]}"
+    )
+
+
+def _training_on_all(now: Situation, n: int, active: int) -> str:
+    """How one training is started on all GPUs; its framework may not be known."""
+    if now.torch:
+        return f"torchrun --standalone --nproc-per-node={n} train.py  # was: {active}; with DistributedDataParallel"
+    return f"# start the training on all {n} GPUs, each with its own part of every batch (data parallelism)"
+
+
 def _spread_gain(now: Situation, n: int, active: int) -> Gain:
     """What the same workers gain: no more than the time in which a GPU was busy goes; all of it where u is unknown."""
     busy = now.bounds.busy_pct
@@ -101,6 +111,11 @@ def _spread_gain(now: Situation, n: int, active: int) -> Gain:
 
 def _spread_limit(now: Situation) -> str:
     """What bounds the gain of the same workers, and what would bring more."""
+    if now.one_training:
+        return (
+            "Each step divides its work among all GPUs at best. The rest of the time does not shrink, and GPUs wait "
+            "for each other."
+        )
     who = f"the same {plural(now.parallel, 'worker')}" if now.parallel else "the same workers"
     if not now.bounds.busy_pct >= 0:
         return f"The busy GPU is what {who} wait for. How busy it was is not known."

@@ -21,10 +21,6 @@ SAVE = {
     "megatron": "python pretrain_gpt.py ... --ckpt-format torch_dist --async-save",
 }
 """By the dialect of the log: how its framework says it."""
-OF_TORCH = frozenset(
-    {"mmengine", "mmcv", "detectron2", "yolox", "timm", "imagenet", "torchvision", "nanogpt", "deepspeed"}
-)
-"""Other dialects that PyTorch programs write."""
 PAUSES_PCT = 10.0
 """The limit of the check."""
 CONFIDENCE = 0.95
@@ -65,7 +61,7 @@ def save_in_background(now: Situation) -> Proposal | None:
     if not now.fact(StepsProfile.checkpoints_s) > 0:
         return None
     code = _of_log(now, SAVE)
-    if not code and (now.torch or OF_TORCH & set(now.analysis.run.steps["series"])):
+    if not code and now.torch:
         code = (
             'state = {"model": model.state_dict(), "optimizer": optimizer.state_dict()}\n'
             "torch.distributed.checkpoint.async_save(state, checkpoint_id=path)   # was: torch.save"

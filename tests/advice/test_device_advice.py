@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+import pandas as pd
 import pytest
 
 from gpudiag.advice._engine.gains import GainBounds
@@ -11,7 +12,7 @@ from gpudiag.advice.devices import check_devices, idle_gpus, pin_gpu
 from gpudiag.advice.hardware import power_and_cooling
 from gpudiag.measures.power import PowerProfile
 from gpudiag.rules._engine.verdict import Verdict
-from tests.advice.situations import HALF, checks, found, gain_of, situation, use
+from tests.advice.situations import HALF, Told, checks, found, gain_of, situation, use
 from tests.rules.small_profiles import profile
 
 
@@ -77,6 +78,26 @@ def test_idle_gpus_are_named_once_in_the_order_of_the_findings() -> None:
     assert idle_gpus(situation(rules=(beside, unused("0, 2")))) == ["0", "2", "1"]
     assert idle_gpus(situation(rules=(beside,))) == ["2", "1"]
     assert idle_gpus(situation(rules=(found("gpu-unused"), found("gpu-imbalance", {"gpu": "3"})))) == []
+
+
+@pytest.mark.parametrize(
+    ("log", "code"),
+    [
+        ({"rank": [0, 1]}, "torchrun --standalone --nproc-per-node=8 train.py  # was: 2"),
+        ({"series": ["mmengine", "mmengine"]}, "torchrun --standalone --nproc-per-node=8 train.py  # was: 2"),
+        ({}, "# start the training on all 8 GPUs"),
+    ],
+)
+def test_one_training_is_started_on_all_gpus(log: dict[str, list[object]], code: str) -> None:
+    """It has no workers, and trees of LightGBM have no ranks."""
+    told = Told(n_trials=0)
+    told.run.steps = pd.DataFrame({"series": ["steps", "steps"], "rank": [pd.NA, pd.NA], **log})
+    bounds = GainBounds(busy_pct=86.0)
+    now = situation(use(21.5, gpus(8)), rules=(unused("2, 3, 4, 5, 6, 7"),), bounds=bounds, analysis=told)
+    made = pin_gpu.propose(now)
+    assert made is not None and gain_of(made) == (1.0, 4.0, "x", "devices")
+    assert made.changes[0].code.startswith(code) and "LightGBM" not in made.changes[0].code
+    assert (made.changes[0].what, made.changes[0].present) == ("GPUs of the training", "GPU 0, 1")
 
 
 @pytest.mark.parametrize("n", [1, 2, 3])

@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from toyrun import toy_run
 
-from gpudiag.advice._engine.gains import GainBounds, bounds_of, combine, fill_gain, saved_gain, speedup
+from gpudiag.advice._engine.gains import GainBounds, bounds_of, combine, fill_gain, gpus_at_work, saved_gain, speedup
 from gpudiag.advice._engine.proposal import Gain
 from gpudiag.measures.costs import CostsProfile, measure_costs
-from gpudiag.measures.ledger import measure_ledger
+from gpudiag.measures.ledger import LedgerProfile, measure_ledger
 from tests.advice.situations import ledger
 from tests.rules.small_profiles import profile
 
@@ -114,6 +114,19 @@ def test_without_trials_shares_are_of_all_that_was_observed() -> None:
     assert bounds.busy_pct == pytest.approx(100 * 500 / 1600)
     assert bounds.idle_pct == pytest.approx(100 * 1000 / 1600)
     assert math.isnan(bounds.startup_only_pct)
+
+
+def test_without_trials_a_gpu_that_never_worked_is_not_in_the_mean() -> None:
+    both = [
+        ledger({"busy": 900.0, "busy_low": 60.0, "idle_no_trial": 40.0}, {"busy": 850.0, "busy_low": 10.0}),
+        ledger({"idle_no_trial": 990.0, "unobserved": 10.0}, {"idle_no_trial": 2.0}),
+    ]
+    cells, compute = (pd.concat([getattr(one, name).assign(gpu=str(i)) for i, one in enumerate(both)])
+                      for name in ("cells", "compute"))  # fmt: skip
+    two: LedgerProfile = profile(LedgerProfile, cells=cells, compute=compute, has_trials=False, mean_util_pct=43.3)
+    bounds = bounds_of({"ledger": two})
+    assert (bounds.busy_pct, bounds.idle_pct) == (pytest.approx(86.0), pytest.approx(4.0))
+    assert gpus_at_work(two) == ["0"] and gpus_at_work(both[1]) == ["0"]  # where none worked, it is of all
 
 
 @pytest.mark.parametrize("has_trials", [True, False])

@@ -14,9 +14,21 @@ XGBOOST_PARAMS = frozenset(
 """Parameters that gradient boosting has, by the names of XGBoost; networks have none of them."""
 
 
+OF_TORCH = frozenset(
+    {"mmengine", "mmcv", "detectron2", "yolox", "timm", "imagenet", "torchvision", "nanogpt", "deepspeed"}
+)
+"""Kinds of lines on steps that PyTorch programs write."""
+
+
 def is_boosting(run: Run) -> bool:
     """True where the trials have parameters of LightGBM or XGBoost: of PyTorch they need nothing."""
     return bool(_parameters(run) & (LIGHTGBM_PARAMS | XGBOOST_PARAMS))
+
+
+def logs_like_torch(run: Run) -> bool:
+    """True where lines on steps are of a PyTorch program, or name their rank as torchrun does."""
+    ranks = "rank" in run.steps and bool(run.steps["rank"].notna().any())
+    return ranks or bool(OF_TORCH & set(run.steps["series"]))
 
 
 def _parameters(run: Run) -> set[str]:

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 TRIAL_CELLS = ("startup_only", "tail_only", "waiting", "stalled", "busy_low", "busy")
 IDLE_CELLS = ("startup_only", "tail_only", "waiting", "stalled")
+WORK_CELLS = ("busy_low", "busy", "foreign")
 LOST = {"failures": "FAIL", "abandoned": "ABANDONED"}
 IDLE = "idle"
 """What most changes take away: idle time, whatever its cause."""
@@ -33,8 +34,8 @@ TELLING = ("log", "trace")
 class GainBounds:
     """Shares of this run that bound every gain. Unknown is NaN.
 
-    ``busy_pct`` is u_b: utilization over the time in which trials ran (over all observed time where there are no
-    trials), on the GPUs that they ran on; ``idle_pct`` the share of that time below 10 %; ``busy_all_pct`` the
+    ``busy_pct`` is u_b: utilization over the time in which trials ran, on the GPUs that they ran on (where there are no
+    trials, over all observed time of the GPUs that worked); ``idle_pct`` the share of that time below 10 %; ``busy_all_pct`` the
     utilization of all GPUs over all observed time. ``startup_pct`` is F, ``parallel`` k, ``startup_law_pct`` F^k,
     ``startup_only_pct`` what the ledger shows of it. ``lost_gpu_h``: GPU-hours by source, as in LOST.
     """
@@ -89,16 +90,25 @@ def bounds_of(profiles: Mapping[str, Profile]) -> GainBounds:
     return bounds
 
 
+def gpus_at_work(ledger: LedgerProfile) -> list[str]:
+    """The GPUs that were ever at 10 % or more; all of them where none was."""
+    busy = ledger.cells["cell"].isin(WORK_CELLS) & (ledger.cells["gpu_s"] > 0)
+    return list((ledger.cells.loc[busy, "gpu"] if busy.any() else ledger.cells["gpu"]).unique())
+
+
 def _from_ledger(ledger: LedgerProfile) -> GainBounds:
-    seconds = ledger.cells.groupby("cell", observed=False)["gpu_s"].sum()
-    active = ledger.compute.groupby("cell", observed=False)["compute_gpu_s"].sum()
-    cells = [name for name in seconds.index if name != "unobserved"]
+    cells, compute = ledger.cells, ledger.compute
+    if not ledger.has_trials:  # with trials, the cells say on which GPUs they ran
+        cells, compute = (table[table["gpu"].isin(gpus_at_work(ledger))] for table in (cells, compute))
+    seconds = cells.groupby("cell", observed=False)["gpu_s"].sum()
+    active = compute.groupby("cell", observed=False)["compute_gpu_s"].sum()
+    counted = [name for name in seconds.index if name != "unobserved"]
     if ledger.has_trials:
-        cells = [name for name in cells if name in TRIAL_CELLS]
-    time = float(seconds[cells].sum())
-    idle = seconds[[name for name in cells if name in (*IDLE_CELLS, "idle_no_trial")]].sum()
+        counted = [name for name in counted if name in TRIAL_CELLS]
+    time = float(seconds[counted].sum())
+    idle = seconds[[name for name in counted if name in (*IDLE_CELLS, "idle_no_trial")]].sum()
     return GainBounds(
-        busy_pct=100 * float(active[cells].sum()) / time if time else math.nan,
+        busy_pct=100 * float(active[counted].sum()) / time if time else math.nan,
         idle_pct=100 * float(idle) / time if time else math.nan,
         busy_all_pct=ledger.mean_util_pct,
         coverage_pct=ledger.coverage_pct,

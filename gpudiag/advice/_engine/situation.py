@@ -9,8 +9,8 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from gpudiag.advice._engine.capacity import FULL_PCT
-from gpudiag.advice._engine.framework import is_boosting, may_be_optuna
-from gpudiag.advice._engine.gains import GainBounds, bounds_of
+from gpudiag.advice._engine.framework import is_boosting, logs_like_torch, may_be_optuna
+from gpudiag.advice._engine.gains import GainBounds, bounds_of, gpus_at_work
 from gpudiag.advice._engine.processes import keeps_processes
 from gpudiag.advice._engine.proposal import Prediction, SuccessCheck
 from gpudiag.analysis import Analysis
@@ -115,11 +115,16 @@ class Situation:
     @property
     def torch(self) -> bool:
         """False where PyTorch's code is of no use: trees are boosted, or nothing shows a data loader of tasks, no
-        step was profiled, and no collective recorded.
+        step was profiled, no collective recorded, and no log is of PyTorch.
         """
         shown = self.optuna or bool(self.dataloader.model_fields_set) or len(self.analysis.run.profiled) > 0
-        shown = shown or len(self.analysis.run.collectives) > 0
+        shown = shown or len(self.analysis.run.collectives) > 0 or logs_like_torch(self.analysis.run)
         return not is_boosting(self.analysis.run) and shown
+
+    @property
+    def one_training(self) -> bool:
+        """True where a log tells of steps and there are no trials."""
+        return len(self.analysis.run.steps) > 0 and not len(self.analysis.run.trials)
 
     @property
     def keeps_processes(self) -> bool:
@@ -171,7 +176,10 @@ class Situation:
     def at_work(self) -> str:
         """The time that ``bounds.busy_pct`` is of, in words."""
         ledger = self.profile(LedgerProfile)
-        return "while trials ran" if ledger is not None and ledger.has_trials else "over the whole record"
+        if ledger is None or not ledger.has_trials:
+            some = ledger is not None and len(gpus_at_work(ledger)) < ledger.n_gpus
+            return "of the GPUs that worked" if some else "over the whole record"
+        return "while trials ran"
 
     @property
     def parallel(self) -> int | None:
