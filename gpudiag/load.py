@@ -15,7 +15,7 @@ from gpudiag._load.sessions import refuse_sessions_apart, within_session, withou
 from gpudiag._load.sources import as_runs, is_whole, name_of
 from gpudiag._run.selection import Span, span_of
 from gpudiag._run.sound import sound
-from gpudiag.alignment import apply_clock, establish_clock
+from gpudiag.alignment import apply_clock, apply_logs_clock, establish_clock, establish_logs_clock
 from gpudiag.errors import ConfigError, InputError, InputNotFound, expected
 from gpudiag.manifest import MANIFEST, GpuOverride, Manifest, read_manifest
 from gpudiag.readers._io.freed_memory import give_back_freed_memory
@@ -282,6 +282,7 @@ def _assemble(
         info=info,
     )
     run = passwords_hidden(run)
+    run = apply_logs_clock(run, establish_logs_clock(run))
     return apply_clock(run, establish_clock(run))
 
 

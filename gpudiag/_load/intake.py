@@ -127,6 +127,7 @@ def _describe_trials(data: Trials, path: str, kind: InputKind, sha256: str) -> I
         studies=tuple(_study(row, data) for row in data.studies.to_dict("records")),
         problems=data.problems,
         notes=data.notes,
+        clock=data.clock,
     )
 
 

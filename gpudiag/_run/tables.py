@@ -40,7 +40,8 @@ class StudyRecord:
 class InputRecord:
     """How one input was read. Times are ISO 8601 in UTC; unknown is None or empty.
 
-    ``clock`` says how the timestamps of telemetry are meant: ``utc`` (they carry a zone) or ``local``. Whatever a
+    ``clock`` says how the timestamps of telemetry and of logs on steps are meant: ``utc`` (they carry a zone) or
+    ``local`` (``mixed``: of both kinds; ``unknown``). Whatever a
     record is made from, its texts hold no password of a storage URL.
     """
 
@@ -111,6 +112,7 @@ class RunInfo:
     ``thresholds`` are run.toml's, by rule id; ``gpu_overrides`` its data-sheet values, by GPU index;
     ``given_offset_s`` its statement that trials + offset = telemetry, None where it says nothing; ``rule_modules`` its
     modules with rules of somebody's own, by import path. ``folder``: where the run lies, None for single inputs.
+    ``logs_clock``: the same as ``clock`` between logs of trainings and telemetry, where there are no trials.
     ``between`` and ``left_out_gpus`` say what was selected: first and last moment that count (UTC), GPUs that do not.
     ``user``, ``project`` and ``host`` are run.toml's. ``timezone_assumed``: nobody stated the zone, so that it is that
     of the machine that read the run.
@@ -124,6 +126,7 @@ class RunInfo:
     training: Training = field(default_factory=Training)
     inputs: tuple[InputRecord, ...] = ()
     clock: ClockRecord = field(default_factory=ClockRecord)
+    logs_clock: ClockRecord = field(default_factory=ClockRecord)
     stated: Mapping[str, float] = field(default_factory=dict)
     thresholds: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     show_attrs: tuple[str, ...] = ()

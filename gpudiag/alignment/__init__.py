@@ -1,6 +1,7 @@
-"""The offset between the clock of the trials and the clock of the telemetry: found, applied, said."""
+"""The offset between the clock of the trials, or of logs, and the clock of the telemetry: found, applied, said."""
 
 from gpudiag.alignment.apply import apply_clock
 from gpudiag.alignment.establish import establish_clock
+from gpudiag.alignment.logs import apply_logs_clock, establish_logs_clock
 
-__all__ = ["apply_clock", "establish_clock"]
+__all__ = ["apply_clock", "apply_logs_clock", "establish_clock", "establish_logs_clock"]

@@ -21,8 +21,8 @@ def apply_clock(run: Run, record: ClockRecord) -> Run:
         return replace(run, info=info)
     return replace(
         run,
-        trials=_moved(run.trials, ("start", "end"), record),
-        reports=_moved(run.reports, ("time",), record),
+        trials=later(run.trials, ("start", "end"), shifts_s(run.trials, record)),
+        reports=later(run.reports, ("time",), shifts_s(run.reports, record)),
         events=_moved_events(run, record),
         info=info,
     )
@@ -37,11 +37,12 @@ def shifts_s(frame: pd.DataFrame, record: ClockRecord) -> np.ndarray:
     return shift
 
 
-def _moved(frame: pd.DataFrame, columns: tuple[str, ...], record: ClockRecord) -> pd.DataFrame:
+def later(frame: pd.DataFrame, columns: tuple[str, ...], by_s: np.ndarray) -> pd.DataFrame:
+    """The table with so many seconds added to these times of each row."""
     present = [name for name in columns if name in frame]
     if frame.empty or not present:
         return frame
-    step = pd.to_timedelta(np.round(shifts_s(frame, record) * 1e6).astype("int64"), unit="us")
+    step = pd.to_timedelta(np.round(by_s * 1e6).astype("int64"), unit="us")
     return frame.assign(**{name: (frame[name] + step).astype(frame[name].dtype) for name in present})
 
 
@@ -51,5 +52,4 @@ def _moved_events(run: Run, record: ClockRecord) -> pd.DataFrame:
     if events.empty or "path" not in events or "source" not in run.studies:
         return events
     same_source = events["path"].isin(run.studies["source"].dropna()).to_numpy(dtype=bool)
-    step = pd.to_timedelta(np.where(same_source, round(record.applied_s * 1e6), 0).astype("int64"), unit="us")
-    return events.assign(time=(events["time"] + step).astype(events["time"].dtype))
+    return later(events, ("time",), np.where(same_source, record.applied_s, 0.0))

@@ -51,7 +51,7 @@ def establish_clock(run: Run) -> ClockRecord:
     if run.trials["start"].notna().sum() == 0 or run.gpu.empty:
         missing = "GPU telemetry" if run.gpu.empty else "trial with a start"
         return ClockRecord(method="none", evidence=Statement(ONE_CLOCK, missing=missing), joined=False)
-    zone, samples = _zone(run), SampleTimes.of(run)
+    zone, samples = zone_of(run), SampleTimes.of(run)
     record = replace(with_skew(run, samples, _offset(run, samples, zone)), notes=oddities(run, zone))
     return _joined(run, samples, record)
 
@@ -67,11 +67,11 @@ def _offset(run: Run, samples: SampleTimes, zone: tzinfo) -> ClockRecord:
     foreign = _of_another_clock(run)
     back = foreign + [(study, trial) for study, trial, _ in steps_back(run.trials)]
     splits = back + [split for split in _silences(run, zone) if split not in back]
-    parts = [(split, _correlate(run, samples, _piece(run.trials, split, splits), zone)) for split in splits]
-    found = _correlate(run, samples, run.trials[~_from(run.trials, splits)], zone)
+    parts = [(split, correlate(run, samples, _piece(run.trials, split, splits), zone)) for split in splits]
+    found = correlate(run, samples, run.trials[~_from(run.trials, splits)], zone)
     strong = {part.offset_s for part in (found, *(part for _, part in parts)) if part.confidence == "strong"}
     if splits and not back and len(strong) < 2:
-        parts, found = [], _correlate(run, samples, run.trials, zone)
+        parts, found = [], correlate(run, samples, run.trials, zone)
     applied = found.offset_s if found.confidence == "strong" else 0.0
     method = "correlation" if found.candidates else "none"
     record = ClockRecord(found.offset_s, found.confidence, method, found.evidence, applied, found.candidates)
@@ -113,7 +113,7 @@ def _changes(
             yield study, trial, offset
 
 
-def _correlate(run: Run, samples: SampleTimes, trials: pd.DataFrame, zone: tzinfo) -> Judgement:
+def correlate(run: Run, samples: SampleTimes, trials: pd.DataFrame, zone: tzinfo) -> Judgement:
     """The offset that the data show for these trials, or why they cannot."""
     start, end = seconds(trials["start"]), seconds(trials["end"])
     timed = end > start
@@ -190,7 +190,8 @@ def _prior(zone: tzinfo, low_s: float, high_s: float) -> set[float]:
     return {0.0, *away, *(-offset for offset in away)}
 
 
-def _zone(run: Run) -> tzinfo:
+def zone_of(run: Run) -> tzinfo:
+    """The zone in which the run's timestamps without one are read."""
     try:
         return parse_zone(run.info.timezone)
     except ConfigError:  # a tzinfo object without an IANA name was passed

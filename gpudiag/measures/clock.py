@@ -7,7 +7,7 @@ import pandas as pd
 
 from gpudiag.facts import Column, Fact, Row, Rows, column, fact, table_of
 from gpudiag.measures.base import GIVE_TRIALS, Profile, need_columns, need_gpu
-from gpudiag.run import Run
+from gpudiag.run import ClockRecord, Run
 from gpudiag.statement import Statement
 
 
@@ -33,24 +33,27 @@ class ClockNote(Row):
 
 
 class ClockProfile(Profile, topic="clock"):
-    """How the clocks of trials and telemetry lie to each other: trials + ``offset_s`` = telemetry."""
+    """How the clock of trials, or of logs, lies to that of the telemetry: trials + ``offset_s`` = telemetry."""
 
     candidates: Rows = table_of(ClockCandidate)
     parts: Rows = table_of(ClockPart)
     notes: Rows = table_of(ClockNote)
     offset_s: Fact[float] = fact("offset found", label="offset found")
-    applied_s: Fact[float] = fact("what was added to the timestamps of the trials", label="offset applied")
+    applied_s: Fact[float] = fact("what was added to the timestamps of the trials or logs", label="offset applied")
     confidence: Fact[str] = fact("strong, weak, assumed or undetermined", label="confidence")
     method: Fact[str] = fact("given, utc, correlation, none or not examined")
     evidence: Fact[Statement] = fact("what it rests on, in words")
-    joined: Fact[bool] = fact("trials and telemetry share time")
+    joined: Fact[bool] = fact("trials and telemetry share time; the steps of a log lie on work of the GPUs")
+    of_log: Fact[bool] = fact("the clock is that of training logs, for there are no trials")
 
 
 def measure_clock(run: Run) -> ClockProfile:
-    """The record of the clock. Needs trials with a start and telemetry."""
-    need_columns(run.trials, ("start",), "trials table", GIVE_TRIALS)
+    """The record of the clock. Needs trials with a start, or logs with timestamps, and telemetry."""
+    of_log = run.info.logs_clock.method != ClockRecord().method
+    if not of_log:
+        need_columns(run.trials, ("start",), "trials table", GIVE_TRIALS)
     need_gpu(run, "time")
-    clock = run.info.clock
+    clock = run.info.logs_clock if of_log else run.info.clock
     candidates = np.array(clock.candidates, float).reshape(-1, 2)
     return ClockProfile(
         candidates=pd.DataFrame(candidates, columns=["offset_s", "fit"]),
@@ -62,4 +65,5 @@ def measure_clock(run: Run) -> ClockProfile:
         method=clock.method,
         evidence=clock.evidence,
         joined=clock.joined,
+        of_log=of_log,
     )

@@ -87,7 +87,9 @@ class Telemetry(Shown):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Trials(Shown):
-    """Trials or tasks of one input as the tables of :mod:`gpudiag.schema`."""
+    """Trials or tasks of one input as the tables of :mod:`gpudiag.schema`. ``clock``: how the timestamps of lines on steps
+    are meant, as in telemetry.
+    """
 
     trials: pd.DataFrame = field(default_factory=no_rows("trials"))
     reports: pd.DataFrame = field(default_factory=no_rows("reports"))
@@ -99,6 +101,7 @@ class Trials(Shown):
     steps: pd.DataFrame = field(default_factory=no_rows("steps"))
     profiled: pd.DataFrame = field(default_factory=no_rows("profiled"))
     collectives: pd.DataFrame = field(default_factory=no_rows("collectives"))
+    clock: str = ""
 
     @property
     def rows(self) -> int:

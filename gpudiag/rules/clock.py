@@ -13,18 +13,20 @@ from gpudiag.rules._engine.verdict import Severity
 @rule(
     measure=measure_clock,
     severity="warning",
-    title="Trials and telemetry are not from the same time",
-    checks="Common time of trials and telemetry",
+    title="Trials or logs and telemetry are not from the same time",
+    checks="Common time of trials or logs and telemetry",
     says="{clock}",
     remedy="Give the telemetry of the same run. If only the clocks differ, state timezone or clock_offset_s in "
-    "run.toml (trials + offset = telemetry), or pass --timezone.",
+    "run.toml (trials or log + offset = telemetry), or pass --timezone.",
     refuted_by="Not a problem if the times agree once the offset between the clocks is stated.",
 )
 def clocks_apart(clock: ClockProfile) -> Evidence | None:
     """Trials and GPU time can only be joined where they overlap.
 
     No trial, moved by the offset that was applied, lies within the telemetry. Figures of GPU time then say nothing
-    about trials, and figures of trials nothing about GPUs (METHODS 2).
+    about trials, and figures of trials nothing about GPUs (METHODS 2). Of a training's log without trials it is found
+    where a tenth of the steps, and a minute, lie where no GPU worked, while GPUs worked as long beside the log (defaults
+    without a published source).
     """
     if clock.joined:
         return None
@@ -36,12 +38,12 @@ def clocks_apart(clock: ClockProfile) -> Evidence | None:
 @rule(
     measure=measure_clock,
     severity="note",
-    title="The clocks of trials and telemetry differ",
-    checks="Clocks of trials and telemetry",
+    title="The clocks of trials or logs and telemetry differ",
+    checks="Clocks of trials or logs and telemetry",
     says=(
         Given(
             "moved",
-            "The trials' timestamps were moved to the clock of the telemetry.",
+            ("The ", Given("of_log", "log's", "trials'"), " timestamps were moved to the clock of the telemetry."),
             "The data point to an offset; nothing was moved.",
         ),
         " {clock}",
@@ -69,5 +71,5 @@ def clocks_differ(clock: ClockProfile, *, max_offset_s: float = 0.0) -> Evidence
     return Evidence(
         values={"offset_s": clock.offset_s, "applied_s": clock.applied_s, "confidence": clock.confidence},
         severity=Severity.WARNING if leans else None,
-        extra={"moved": moved, "clock": clock.evidence, "n_parts": len(clock.parts)},
+        extra={"moved": moved, "clock": clock.evidence, "n_parts": len(clock.parts), "of_log": clock.of_log},
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from types import SimpleNamespace
 
 import pandas as pd
 import pytest
@@ -91,6 +92,7 @@ def test_idle_gpus_are_named_once_in_the_order_of_the_findings() -> None:
 def test_one_training_is_started_on_all_gpus(log: dict[str, list[object]], code: str) -> None:
     """It has no workers, and trees of LightGBM have no ranks."""
     told = Told(n_trials=0)
+    told.run.info.inputs = (SimpleNamespace(reader="training-log"),)
     told.run.steps = pd.DataFrame({"series": ["steps", "steps"], "rank": [pd.NA, pd.NA], **log})
     bounds = GainBounds(busy_pct=86.0)
     now = situation(use(21.5, gpus(8)), rules=(unused("2, 3, 4, 5, 6, 7"),), bounds=bounds, analysis=told)

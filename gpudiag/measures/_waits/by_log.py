@@ -24,11 +24,16 @@ ENOUGH = 5
 """Intervals of nothing but steps that show how idle a GPU is in them."""
 
 
+def joined_trainings(run: Run) -> list[LoggedTraining]:
+    """The trainings of the logs; none where the clock of the logs is not the telemetry's."""
+    return logged_trainings(run) if run.info.logs_clock.joined else []
+
+
 def logs_of_gpu(run: Run, time: GpuTime, gpu: str, part: UnusedTime) -> list[LoggedTraining]:
     """The trainings that this GPU did one after the other, where logs tell of them; none where several may share it,
     or where nobody knows which of several it did.
     """
-    found = [one for one in logged_trainings(run) if _works_beside(one, part)]
+    found = [one for one in joined_trainings(run) if _works_beside(one, part)]
     if len(time.trials.rows) and any(not math.isnan(one.trial) for one in found):
         places = time.places.get(gpu, np.zeros(0, np.int64))
         numbers = set(time.trials.rows["trial"].to_numpy()[places].tolist())
@@ -113,7 +118,7 @@ def _in_steps(intervals: Sequence[LoggedInterval], idle: np.ndarray, seen: np.nd
 def stated_waits(run: Run, part: UnusedTime, logged: Waits, *, surely: bool) -> Waits:
     """The wait for data where a log states it, but not between which lines: its share of all steps."""
     waits = Waits("log")
-    if any(one.loader_s >= 0 for training in logged_trainings(run) for one in training.intervals):
+    if not run.info.logs_clock.joined or any(one.loader_s >= 0 for training in logged_trainings(run) for one in training.intervals):
         return waits
     try:
         share = measure_loader(run).of_step_pct / 100

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from gpudiag.measures._steps.ranks import world_size
 from gpudiag.measures._time.gpu_time import gpu_time
 from gpudiag.measures._waits.bounds import Share, Waits
-from gpudiag.measures._waits.by_log import logged_waits, logs_of_gpu, stated_waits
+from gpudiag.measures._waits.by_log import joined_trainings, logged_waits, logs_of_gpu, stated_waits
 from gpudiag.measures._waits.by_signature import signature_waits
 from gpudiag.measures._waits.by_trace import Fit, ProfiledStep, traced_waits
-from gpudiag.measures._waits.logged import LoggedTraining, logged_trainings
+from gpudiag.measures._waits.logged import LoggedTraining
 from gpudiag.measures._waits.pieces import UnusedTime, unused_time
 from gpudiag.memo import memoized
 from gpudiag.run import Run
@@ -32,7 +32,7 @@ class LoggedGpu:
 def logged_gpus(run: Run) -> dict[str, LoggedGpu]:
     """By GPU. Logs are certain to tell of it where they name their trials, or tell of all GPUs that work meanwhile."""
     time = gpu_time(run)
-    spans = [training.span_us for training in logged_trainings(run)]
+    spans = [training.span_us for training in joined_trainings(run)]
     parts = {gpu: unused_time(line, time, gpu, spans) for gpu, line in time.timelines.items()}
     logs = {gpu: logs_of_gpu(run, time, gpu, part) for gpu, part in parts.items()}
     of_all = sum(map(bool, logs.values())) in (1, world_size(run))

@@ -56,7 +56,7 @@ def read(source: Source, options: ReadOptions) -> Trials:
     notes = [f"{name}: {steps.note()}."]
     if clock in ("local", "mixed"):
         notes.append(f"{name}: timestamps without a zone read as local time of {options.timezone}.")
-    return Trials(steps=frame, problems=problems.all, notes=tuple(notes), reader=NAME)
+    return Trials(steps=frame, problems=problems.all, notes=tuple(notes), reader=NAME, clock=clock)
 
 
 def _object(line: str) -> dict[str, Any] | None:
