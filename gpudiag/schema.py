@@ -239,7 +239,7 @@ STEPS = TableSpec(
         ColumnSpec("trial", "int", "number of the trial that the line names"),
         ColumnSpec("series", "text", "kind of line; only lines of one kind count on", required=True),
         ColumnSpec(
-            "since", "text", "what lines since the one before tell of: evaluation, checkpoint, resumption, failure"
+            "since", "text", "what lines since the one before tell of: evaluation, checkpoint, resumption, failure, end"
         ),
         ColumnSpec("since_s", "float", "time of evaluations since the one before, by their own bars", "s", 0, MOST_S),
         ColumnSpec("then", "text", "on the last line: what those behind it tell of, likewise"),

@@ -77,11 +77,13 @@ def test_a_clock_that_no_zone_explains_is_not_joined(tmp_path: Path, ahead_h: fl
     assert "clock_offset_s" in found.remedy and "log + offset = telemetry" in found.remedy
 
 
+@pytest.mark.slow
 def test_without_pauses_nothing_shows_the_offset(tmp_path: Path) -> None:
     assert written(tmp_path, 0.0, lengths=(2400,)).info.logs_clock.joined
     assert not written(tmp_path, 8.0, lengths=(2400,)).info.logs_clock.joined
 
 
+@pytest.mark.slow
 def test_an_offset_that_is_stated_moves_the_log(tmp_path: Path) -> None:
     written(tmp_path, 1.3)
     (tmp_path / "run.toml").write_text("clock_offset_s = -4680\n")
@@ -91,12 +93,14 @@ def test_an_offset_that_is_stated_moves_the_log(tmp_path: Path) -> None:
     assert evaluation_s(run) == pytest.approx(sum(PAUSES_S), rel=0.05)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("cut", [{"from_s": 2000.0}, {"to_s": 2500.0}, {"from_s": 1500.0, "to_s": 3500.0}])
 def test_telemetry_of_a_part_of_the_training_is_no_other_clock(tmp_path: Path, cut: dict[str, float]) -> None:
     clock = written(tmp_path, 0.0, **cut).info.logs_clock
     assert clock.joined and clock.applied_s == 0
 
 
+@pytest.mark.slow
 def test_zones_on_both_sides_are_taken_at_their_word(tmp_path: Path) -> None:
     run = written(tmp_path, 0.0, zone="+01:00")  # so it is an hour behind by its own word
     assert [one.clock for one in run.info.inputs if one.path.endswith("train.log")] == ["utc"]

@@ -143,7 +143,7 @@ def free_memory(now: Situation) -> Proposal | None:
     Nothing where nothing stays in use: memory does not grow, and is free after the last trial or falls at most ends.
     """
     freed = "memory-residual" in now.passed or now.fact(LeakProfile.freed_pct) >= MOST_FREE_PCT
-    if not now.torch or ("memory-leak" in now.passed and freed):
+    if not (now.torch and now.has_trials) or ("memory-leak" in now.passed and freed):
         return None
     code = "del model, optimizer\ngc.collect()\ntorch.cuda.empty_cache()   # in a finally: block of the objective"
     return Proposal(
@@ -184,6 +184,8 @@ def find_assert(now: Situation) -> Proposal | None:
 )
 def isolate_trials(now: Situation) -> Proposal | None:
     """After a device-side assert every CUDA call of that process fails, so later trials fail too (METHODS 0)."""
+    if not now.has_trials:
+        return None
     given = "trial.params" if now.optuna else "task"
     code = (
         'with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as once:\n'

@@ -85,6 +85,7 @@ def save_in_background(now: Situation) -> Proposal | None:
 def save_interval(now: Situation) -> Proposal | None:
     """√(2·C·M) for a checkpoint of C and a failure every M (Young 1974, doi 10.1145/361147.361115). M is between the
     ends of the 95 % interval for a Poisson rate (Garwood 1936); proposed where today's interval lies outside of it.
+    It saves at most the steps that were done twice: how long a training stands still does not depend on it.
     """
     cost_s, every_s = now.fact(StepsProfile.checkpoint_s), now.fact(StepsProfile.checkpoint_every_s)
     between_s, n = now.fact(StepsProfile.mttf_s), now.fact(StepsProfile.n_resumed)
@@ -96,7 +97,8 @@ def save_interval(now: Situation) -> Proposal | None:
     likely = f"{duration(low_s)} to {duration(high_s)}"
     code = f"save_every_s = {round(best_s)}   # was: {round(every_s)}"
     change = Change("checkpoint interval", duration(every_s), duration(best_s), code)
-    lost_h = now.fact(StepsProfile.resumption_gpu_h)
+    again_s = now.fact(StepsProfile.resumption_s) - now.fact(StepsProfile.down_s)
+    lost_h = again_s * now.fact(StepsProfile.logged_gpus) / 3600
     return Proposal(
         (change,),
         Gain(0.0, lost_h, "GPU-h", "restart") if lost_h > 0 else None,

@@ -67,6 +67,7 @@ class LeakProfile(Profile, topic="leak"):
     freed_pct: Fact[float] = fact("COMPLETE and PRUNED trials at whose end memory fell by 300 MiB or more")
     ended: Fact[bool] = fact("the record goes on after the last trial")
     coverage_pct: Fact[float] = fact("observed part of the run, the least of all GPUs")
+    has_trials: Fact[bool] = fact("there are trials, which may free memory")
 
 
 def measure_leak(run: Run) -> LeakProfile:
@@ -102,6 +103,7 @@ def measure_leak(run: Run) -> LeakProfile:
         100 * float(freed[well].mean()) if well.any() else math.nan,
         bool((per_gpu["after_s"] > 0).any()),
         min(coverage.values()),
+        len(run.trials) > 0,
     )
 
 

@@ -14,7 +14,7 @@ from gpudiag.rules._engine.verdict import Severity
     measure=measure_clock,
     severity="warning",
     title="Trials or logs and telemetry are not from the same time",
-    checks="Common time of trials or logs and telemetry",
+    checks="Common time of run and telemetry",
     says="{clock}",
     remedy="Give the telemetry of the same run. If only the clocks differ, state timezone or clock_offset_s in "
     "run.toml (trials or log + offset = telemetry), or pass --timezone.",
@@ -39,7 +39,7 @@ def clocks_apart(clock: ClockProfile) -> Evidence | None:
     measure=measure_clock,
     severity="note",
     title="The clocks of trials or logs and telemetry differ",
-    checks="Clocks of trials or logs and telemetry",
+    checks="Clocks of run and telemetry",
     says=(
         Given(
             "moved",

@@ -6,6 +6,7 @@ from gpudiag.errors import NotMeasurable
 from gpudiag.measures.leak import LeakProfile, measure_leak
 from gpudiag.rules._engine.evidence import Evidence, NotApplicable, worst_gpu
 from gpudiag.rules._engine.rule import rule
+from gpudiag.rules._engine.templates import Given
 
 
 @rule(
@@ -13,9 +14,13 @@ from gpudiag.rules._engine.rule import rule
     severity="warning",
     title="GPU memory grows over the run",
     checks="Memory growth",
-    says="Memory on {gpu} that trials do not free grew by {rise_mib} ({rise_pct} of the total) in {span_s}.",
+    says=(
+        "Memory on {gpu}",
+        Given("has_trials", " that trials do not free"),
+        " grew by {rise_mib} ({rise_pct} of the total) in {span_s}.",
+    ),
     remedy="Look for tensors that outlive their step: losses summed without .item(), results kept in a list, hooks. "
-    "Compare torch.cuda.memory_allocated() at the end of each epoch, or run each trial in its own process.",
+    "Compare torch.cuda.memory_allocated() at the end of each epoch. In a search, run each trial in its own process.",
     refuted_by="Not a problem if a caching allocator was still filling up, or later trials are larger.",
 )
 def memory_leak(
@@ -49,6 +54,7 @@ def memory_leak(
         found,
         ("slope_pct_h", "rise_pct", "rise_mib", "p_rise", "span_s"),
         margin=float(found.at[worst, "rise_pct"] - min_rise_pct),
+        extra={"has_trials": leak.has_trials},
     )
 
 

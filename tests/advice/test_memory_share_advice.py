@@ -129,6 +129,11 @@ def test_memory_that_no_check_finds_in_use_need_not_be_freed() -> None:
     assert free_memory.propose(replace(now, passed=frozenset({"memory-residual"}))) is not None
 
 
+def test_a_training_by_itself_has_no_trials_to_set_apart() -> None:
+    now = situation(profile(LeakProfile), bounds=LOST, rules=("memory-leak",), analysis=Told(n_trials=0))
+    assert isolate_trials.propose(now) is None and free_memory.propose(now) is None
+
+
 @pytest.mark.parametrize(("freed_pct", "passed", "offered"), [
     (97.0, {"memory-leak"}, False),
     (0.0, {"memory-leak"}, True),  # each process keeps what its trials took

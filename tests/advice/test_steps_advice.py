@@ -67,6 +67,13 @@ def test_the_interval_is_youngs_and_its_ends_those_of_the_rate(n: int) -> None:
         assert (save_interval.propose(now(checkpoint_every_s=every_s, **inside)) is not None) == proposed
 
 
+def test_another_interval_saves_the_steps_done_twice_and_not_the_time_down() -> None:
+    """An hour lost, of which a quarter went into standing still, on two GPUs."""
+    known = {"checkpoint_s": 30.0, "checkpoint_every_s": 50_000.0, "n_resumed": 2, "mttf_s": 5_000.0}
+    lost = {"resumption_s": 3600.0, "down_s": 900.0, "logged_gpus": 2.0, "resumption_gpu_h": 2.0}
+    assert gain_of(save_interval.propose(now(**known, **lost))) == (0.0, 1.5, "GPU-h", "restart")
+
+
 @pytest.mark.parametrize("unknown", ["checkpoint_s", "checkpoint_every_s", "mttf_s"])
 def test_without_its_numbers_no_interval_is_proposed(unknown: str) -> None:
     known = {"checkpoint_s": 30.0, "checkpoint_every_s": 50_000.0, "n_resumed": 2, "mttf_s": 5_000.0}

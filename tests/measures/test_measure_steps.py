@@ -324,6 +324,18 @@ def test_epochs_that_no_line_numbers_are_one_training(tmp_path: Path, evaluates:
     assert said.pauses_s == pytest.approx(80, abs=1) and said.evaluations_s == (said.pauses_s if evaluates else 0)
 
 
+@pytest.mark.parametrize("between", ["=== seed {n} ===", "INFO: fold {n}/3", "saved final model run{n}.pt"])
+@pytest.mark.parametrize("total", ["", "/60"])
+def test_what_follows_the_end_of_a_training_is_another(tmp_path: Path, between: str, total: str) -> None:
+    """Three trainings of 60 steps, 40 s apart, in which the next one starts: no pause of any, and no checkpoint."""
+    lines = []
+    for n in range(3):
+        lines += plain_steps(100.0 * n, 60, total=total)
+        lines += [f"{BEGIN + timedelta(seconds=100 * n + 60):%Y-%m-%d %H:%M:%S} {between.format(n=n + 1)}"]
+    said = measured(tmp_path, lines)
+    assert (said.n_trainings, said.n_resumed, said.n_pauses, said.checkpoints_s) == (3, 0, 0, 0)
+
+
 @pytest.mark.parametrize("ends", [50, 70])
 def test_steps_that_begin_anew_and_end_elsewhere_are_other_trainings(tmp_path: Path, ends: int) -> None:
     said = measured(tmp_path, [*plain_steps(0, 60), *plain_steps(100, ends)])

@@ -122,9 +122,14 @@ class Situation:
         return not is_boosting(self.analysis.run) and shown
 
     @property
+    def has_trials(self) -> bool:
+        """False for a training by itself: what trials do after one another is no advice for it."""
+        return len(self.analysis.run.trials) > 0
+
+    @property
     def one_training(self) -> bool:
         """True where a log tells of steps and there are no trials."""
-        return len(self.analysis.run.steps) > 0 and not len(self.analysis.run.trials)
+        return len(self.analysis.run.steps) > 0 and not self.has_trials
 
     @property
     def keeps_processes(self) -> bool:

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from gpudiag.measures._steps.clocks import apart, clock_of, in_order, is_coarse
-from gpudiag.measures._steps.lines import floats, told_of
+from gpudiag.measures._steps.lines import floats, told_of, without_end
 from gpudiag.measures._steps.logs import training_logs
 from gpudiag.measures._steps.places import Places, advanced, places_of, redrawn, trainings_of
 from gpudiag.measures._steps.stated_times import stated_times
@@ -208,8 +208,8 @@ def _with_end(intervals: pd.DataFrame, lines: pd.DataFrame) -> pd.DataFrame:
         start=intervals["end"].iloc[-1:],
         end=intervals["end"].iloc[-1:] + pd.Timedelta(seconds=float(last["then_s"])),
         n=0.0, took_s=float(last["then_s"]), stated_s=np.nan, loader_s=np.nan, tokens_s=np.nan, first=False,
-        resumed=0.0, repeated=0.0, unseen=False,
-        since=str(last.get("then", "")), begun_s=float(last.get("begun_s", np.nan)) + float(last["then_s"]),
+        resumed=0.0, repeated=0.0, unseen=False, since=without_end(str(last.get("then", ""))),
+        begun_s=float(last.get("begun_s", np.nan)) + float(last["then_s"]),
     )  # fmt: skip
     return pd.concat([intervals, row.astype(intervals.dtypes)], ignore_index=True)
 

@@ -12,6 +12,24 @@ def floats(lines: pd.DataFrame, name: str) -> np.ndarray:
     return lines[name].to_numpy("float64", na_value=np.nan)
 
 
+END = "end"
+"""What lines tell of where a training ends, or another begins."""
+
+
 def told_of(lines: pd.DataFrame) -> list[str]:
-    """What lines since the one before tell of, '' for nothing."""
+    """What lines since the one before tell of but for ends, '' for nothing."""
+    return [without_end(text) for text in _since(lines)]
+
+
+def without_end(text: str) -> str:
+    """The other work that such a text tells of."""
+    return ", ".join(work for work in text.split(", ") if work != END)
+
+
+def ends_before(lines: pd.DataFrame) -> np.ndarray:
+    """Lines before which a training ended, as others tell."""
+    return np.array([END in text.split(", ") for text in _since(lines)], bool)
+
+
+def _since(lines: pd.DataFrame) -> list[str]:
     return lines["since"].fillna("").astype(str).tolist() if "since" in lines else [""] * len(lines)

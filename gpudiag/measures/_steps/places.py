@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
-from gpudiag.measures._steps.lines import floats, told_of
+from gpudiag.measures._steps.lines import ends_before, floats, told_of
 
 AT_ONCE = 10
 """Times the usual steps between two lines that no training does within the first second of a bar, or in half the time
@@ -38,6 +38,7 @@ def places_of(lines: pd.DataFrame) -> Places:
     done = np.zeros(len(step))
     attempt, bar, recounted = (np.zeros(len(step), int) for _ in range(3))
     changed = np.append(False, np.diff(total) != 0) & ~np.isnan(total) & ~np.isnan(np.append(np.nan, total[:-1]))
+    changed |= ends_before(lines)
     reopened = _reopened(lines, elapsed)
     base, tries, bars, counts = 0.0, 0, 0, 0
     if _are_epochs(lines, step):
@@ -71,7 +72,7 @@ def _are_epochs(lines: pd.DataFrame, step: np.ndarray) -> bool:
     if not len(ends) or any(not np.isnan(floats(lines, name)).all() for name in told):
         return False
     alike = bool((step[ends] == step.max()).all() and (step[ends + 1] <= _stride(np.diff(step))).all())
-    return alike and (len(ends) > 1 or step[-1] == step.max())
+    return alike and not ends_before(lines)[ends + 1].any() and (len(ends) > 1 or step[-1] == step.max())
 
 
 def _base_of(lines: pd.DataFrame, epoch: float, at: int, done: np.ndarray, step: np.ndarray) -> float:

@@ -36,10 +36,14 @@ _OTHER_WORK = {
         r"|\bCUDA (?:out of memory|error)\b|\bNCCL error\b"
         r"|\bChildFailedError\b|\bSegmentation fault\b|\bDUE TO (?:TIME LIMIT|PREEMPTION|NODE FAILURE)\b"
     ),
+    "end": re.compile(
+        r"(?i)\bfinal (?:model|weights|checkpoint)\b"
+        r"|(?:^|[\W_])(?:seed|fold|run|training|config|experiment)\s?[#:=]?\s?\d{1,6}(?:\s?(?:/|of)\s?\d{1,6})?\W{0,10}$"
+    ),
 }
 """What a training does between steps, as its log tells of it; a resumption in the words of Hugging Face, Lightning,
 mmengine, timm, Megatron and torchrun. What was caught is a failure too: it counts only before a start from the first
-step."""
+step. An end is that of the training, by its last file or by a heading of the next (seed 2, fold 2/5)."""
 _LEAP = 2000
 """Any leap year: of timestamps without a year only the differences count."""
 _LOOKED_AT = 400
