@@ -17,6 +17,7 @@ from gpudiag.comparison.consistency import SAME_WORK, samples_per_item_ratio
 from gpudiag.comparison.coverage import telemetry_covers_job
 from gpudiag.comparison.differences import logged_params
 from gpudiag.comparison.match import SAME_SET, Match
+from gpudiag.comparison.logged_steps import n_logged, same_step
 from gpudiag.comparison.same_search import same_search
 from gpudiag.comparison.side import Side
 from gpudiag.comparison.steps import SAME_STEPS, SURE, chance_of_steps, steps_of_items
@@ -96,7 +97,7 @@ def _or_error(name: str, made: GateCheck | Fault) -> GateCheck:
 def same_unit(baseline: Side, experiment: Side) -> GateCheck:
     """1. Durations against durations, of items that are the same amount of work; parallelism stated on both sides."""
     if baseline.run.trials.empty or experiment.run.trials.empty:
-        return GateCheck("same-unit", UNKNOWN, Statement(NO_UNIT))
+        return same_step(baseline, experiment) or GateCheck("same-unit", UNKNOWN, Statement(NO_UNIT))
     found: list[GateFinding] = []
     a, b = (bool(side.finished["duration_s"].notna().any()) for side in (baseline, experiment))
     if a != b:
@@ -232,6 +233,9 @@ def sample_size(baseline: Side, experiment: Side, matched: Match) -> GateCheck:
         n = len(matched.both_complete)
         what = Statement("{n} items that succeeded in both", n=n)
         enough = n >= MIN_UNITS
+    elif counts := n_logged(baseline, experiment):
+        what = Statement("{n_a} and {n_b} stretches of logged steps", n_a=counts[0], n_b=counts[1])
+        enough = min(counts) >= MIN_UNITS
     else:
         counts = [
             int(((s.items["state"] == "COMPLETE") & (s.items["duration_s"] > 0)).sum()) for s in (baseline, experiment)

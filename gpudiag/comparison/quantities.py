@@ -21,6 +21,7 @@ from gpudiag.comparison.intervals import (
     share_ratio,
     unpaired_ratio,
 )
+from gpudiag.comparison.logged_steps import logged_step_time
 from gpudiag.comparison.match import Match
 from gpudiag.comparison.quantity import (
     INVALID,
@@ -60,6 +61,7 @@ def quantities(baseline: Side, experiment: Side, matched: Match) -> list[Quantit
         _durations,
         _per_step,
         _throughput,
+        _logged_steps,
         _totals,
         _outcomes,
         _means,
@@ -183,6 +185,10 @@ def _throughput(baseline: Side, experiment: Side, matched: Match) -> list[Quanti
             )
         )
     return out
+
+
+def _logged_steps(baseline: Side, experiment: Side, matched: Match) -> list[Quantity]:
+    return logged_step_time(baseline, experiment)
 
 
 def _totals(baseline: Side, experiment: Side, matched: Match) -> list[Quantity]:

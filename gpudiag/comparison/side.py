@@ -98,10 +98,10 @@ def as_side(given: RunLike, role: str) -> Side:
     known = getattr(given, "analysis", None)
     analysis = known if isinstance(known, Analysis) else Analysis(as_run(given))
     side = Side(analysis, analysis.run.info.name)
-    if side.run.trials.empty and side.run.gpu.empty:
+    if side.run.trials.empty and side.run.gpu.empty and side.run.steps.empty:
         name = " ".join(side.name.split())  # a sentence is one line, whatever a run is called
         raise InputError(
-            f"the {role} '{name}' holds neither trials nor GPU telemetry, so there is nothing to compare; check its "
+            f"the {role} '{name}' holds neither trials, GPU telemetry nor steps of a training, so there is nothing to compare; check its "
             "inputs with gpudiag inspect."
         )
     return side

@@ -216,7 +216,7 @@ def test_a_few_items_are_described(n: int) -> None:
 
 
 def test_an_empty_run_is_one_sentence() -> None:
-    with pytest.raises(InputError, match="the experiment 'no thing' holds neither trials nor GPU telemetry"):
+    with pytest.raises(InputError, match="the experiment 'no thing' holds neither trials, GPU telemetry nor steps"):
         compare(batch("a", A), Run(info=RunInfo(name="no\nthing")))
     with pytest.raises(ConfigError, match="expected a run, a path"):
         compare(3, batch("a", A))  # type: ignore[arg-type]

@@ -81,7 +81,7 @@ def _what_may_be_said(document: ComparisonDocument) -> str:
         return " ".join(c.evidence for c in ordered_reasons(document)[:2])
     held = leader(document)
     if held is None:
-        return "Neither run has items with times, so nothing can be said about speed."
+        return "The runs share neither items with times nor steps of a log, so nothing can be said about speed."
     numbers = both(held, " against ")
     doubts = [
         f"{word}: {'; '.join(c.title.lower() for c in document.gate if c.status == status)}"
