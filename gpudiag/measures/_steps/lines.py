@@ -18,7 +18,7 @@ END = "end"
 
 def told_of(lines: pd.DataFrame) -> list[str]:
     """What lines since the one before tell of but for ends, '' for nothing."""
-    return [without_end(text) for text in _since(lines)]
+    return [without_end(text) for text in since_of(lines)]
 
 
 def without_end(text: str) -> str:
@@ -28,8 +28,9 @@ def without_end(text: str) -> str:
 
 def ends_before(lines: pd.DataFrame) -> np.ndarray:
     """Lines before which a training ended, as others tell."""
-    return np.array([END in text.split(", ") for text in _since(lines)], bool)
+    return np.array([END in text.split(", ") for text in since_of(lines)], bool)
 
 
-def _since(lines: pd.DataFrame) -> list[str]:
+def since_of(lines: pd.DataFrame) -> list[str]:
+    """All that lines since the one before tell of, '' for nothing."""
     return lines["since"].fillna("").astype(str).tolist() if "since" in lines else [""] * len(lines)

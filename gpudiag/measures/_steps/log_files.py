@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 
 from gpudiag.measures._steps.clocks import in_order
-from gpudiag.measures._steps.lines import floats, told_of
+from gpudiag.measures._steps.lines import floats, since_of
 from gpudiag.measures._steps.places import advanced, redrawn
 
 Writer: TypeAlias = tuple[float | None, float | None]
@@ -148,7 +148,7 @@ class LogFile:
 
 def words_of(lines: pd.DataFrame) -> set[str]:
     """The other work that lines on steps tell of before them."""
-    return {work for text in set(told_of(lines)) for work in text.split(", ") if work}
+    return {work for text in set(since_of(lines)) for work in text.split(", ") if work}
 
 
 def as_told(words: set[str]) -> str | None:

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from gpudiag.measures._steps.going_on import GOES_ON, Fit, fit_of, is_rest, stood_still
-from gpudiag.measures._steps.lines import told_of
+from gpudiag.measures._steps.lines import since_of
 from gpudiag.measures._steps.log_files import LogFile, as_told, of_one_name
 from gpudiag.measures._steps.told_twice import without_second_tellings
 from gpudiag.memo import memoized
@@ -136,6 +136,6 @@ def _behind(words: set[str], lines: pd.DataFrame) -> pd.DataFrame:
     first = ~lines.duplicated([name for name in ("series", "rank", "trial") if name in lines])
     since = [
         as_told(words.union(text.split(", ")) - {""}) if begins else text or None
-        for text, begins in zip(told_of(lines), first, strict=True)
+        for text, begins in zip(since_of(lines), first, strict=True)
     ]
     return lines.assign(since=pd.Series(since, lines.index, dtype=text_dtype()))

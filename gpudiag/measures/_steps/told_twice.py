@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from gpudiag.measures._steps.clocks import is_coarse
-from gpudiag.measures._steps.lines import floats, told_of
+from gpudiag.measures._steps.lines import floats, since_of
 from gpudiag.measures._steps.log_files import LogFile, Writer, WrittenSteps, as_told, may_be_one, of_one_process
 from gpudiag.schema import text_dtype
 
@@ -163,18 +163,18 @@ def _with_words(lines: pd.DataFrame, by: WrittenSteps, steps: WrittenSteps, behi
     """The lines of a file with what another tells of the same steps: each word at the longest interval that ends
     between the two lines of the other that it stands between.
     """
-    since = dict(zip(lines.index, told_of(lines), strict=True))
+    since = dict(zip(lines.index, since_of(lines), strict=True))
     index, step = by.lines.index.to_numpy(), floats(by.lines, "step")
     moment, low, high = _spans(by, steps)
     longest = np.append(-np.inf, np.diff(moment))
-    for at in np.flatnonzero([bool(text) for text in told_of(steps.lines)]).tolist():
+    for at in np.flatnonzero([bool(text) for text in since_of(steps.lines)]).tolist():
         within = np.flatnonzero((moment > low[at]) & (moment <= high[at]))
         if by.is_dated != steps.is_dated:
             upper = floats(steps.lines, "step")
             within = np.flatnonzero((step > (upper[at - 1] if at else -1)) & (step <= upper[at]))
         if len(within):
             here = index[within[np.argmax(longest[within])]]
-            words = {*since[here].split(", "), *told_of(steps.lines)[at].split(", ")} - {""}
+            words = {*since[here].split(", "), *since_of(steps.lines)[at].split(", ")} - {""}
             since[here] = as_told(words) or ""
     lines = lines.assign(since=pd.Series({key: text or None for key, text in since.items()}, dtype=text_dtype()))
     return _with_end(lines, behind) if step[-1] == floats(steps.lines, "step")[-1] else lines
