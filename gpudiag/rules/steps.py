@@ -51,7 +51,6 @@ def steps_paused(
                 "checkpoints_s": steps.checkpoints_s,
                 "both_s": steps.both_s,
                 "step_s": steps.step_s,
-                "n_unseen": steps.n_unseen,
             },
             margin=steps.pauses_pct - max_pauses_pct,
             severity=Severity.WARNING if steps.pauses_pct >= severe_pauses_pct else None,
@@ -59,6 +58,7 @@ def steps_paused(
             extra={
                 "longest_s": float(longest["paused_s"]),
                 "after_step": int(longest["after_step"]),
+                "n_unseen": steps.n_unseen,
             },
         )
     if not steps.pauses_pct >= 0:
