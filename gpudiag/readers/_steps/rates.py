@@ -20,9 +20,10 @@ SAMPLES, TOKENS = (
 )
 _NUMBER = rf"(?:(?<![\d.])\d{{1,3}}(?:,\d{{3}})+(?:\.\d{{0,12}})?|{NUMBER[1:-1]})"
 """A number, or one whose thousands are set apart."""
-_BEFORE = re.compile(rf"(?<![\d.:/])({_NUMBER})(\s{{0,8}})\Z")
+_POWERS = {"k": 1e3, "K": 1e3, "M": 1e6}
+_BEFORE = re.compile(rf"(?<![\d.:/])({_NUMBER}[kKM]?)(\s{{0,8}})\Z")
 _AFTER = re.compile(
-    rf"(?i)(?:(?P<sign>\s{{0,8}}[:=]\s{{0,8}})|\s{{1,8}})(?P<number>{_NUMBER}|nan|inf|n/a)(?![\w%/:]|[.,]\d)"
+    rf"(?i)(?:(?P<sign>\s{{0,8}}[:=]\s{{0,8}})|\s{{1,8}})(?P<number>{_NUMBER}(?-i:[kKM])?|nan|inf|n/a)(?![\w%/:]|[.,]\d)"
 )
 _NAMES_UNIT = re.compile(r"(?i)(?:\b(?:speed|throughput|at|took)\s{0,8}[:=]?|@)\s{0,8}\Z")
 """What stands before a number and its unit, and is no quantity with another unit."""
@@ -90,5 +91,6 @@ def _ends_with_number(kinds: list[str]) -> bool:
 
 
 def _read(text: str) -> float:
-    value = number(text.replace(",", ""))
+    power = _POWERS.get(text[-1], 1.0)
+    value = number(text.rstrip("kKM").replace(",", "")) * power
     return value if math.isfinite(value) else math.nan

@@ -240,6 +240,14 @@ LINES: dict[str, tuple[str, dict[str, object]]] = {
         "step 10 perf 21845 tok/s 1500 ms/step",
         {"step": 10, "step_s": 1.5, "tokens_s": math.nan},
     ),
+    "thousands of tokens": (
+        "Step: 10 | Loss: 2.8 | Tokens/s: 21.85K | Tokens: 3.1K",
+        {"step": 10, "tokens_s": 21_850.0},
+    ),
+    "thousands of tokens before their unit": (
+        "step=10 loss=2.8 throughput=1.5M tok/s",
+        {"step": 10, "tokens_s": 1.5e6},
+    ),
     "a time of a step before the step": ("ms/step 1500 step 10 loss 2.1", {"step": 10, "step_s": 1.5}),
     "two counts of the same pace": (
         "Epoch 1, Step 20/100, loss 0.5, global step 120, 4.0 it/s",
