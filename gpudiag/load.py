@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 import pandas as pd
 
-from gpudiag._load.folder import refuse_several_runs, search
+from gpudiag._load.folder import left, refuse_several_runs, search
 from gpudiag._load.intake import Intake, take
 from gpudiag._load.passwords import passwords_hidden
 from gpudiag._load.sessions import refuse_sessions_apart, within_session, without_undated
@@ -185,16 +186,18 @@ def _of_folder(path: Path, stated: Mapping[str, Any], span: tuple[str, str] = ("
         refuse_several_runs(folder)
     manifest = (read_manifest(file) if file.is_file() else Manifest()).model_copy(update=stated)
     options = _options(manifest)
+    others: list[str] = []
     if manifest.inputs:
         intakes = [take(locate(name, folder), options, shown_as=name) for name in manifest.inputs]
     else:
-        found, skipped = search(folder, options)
+        found, others = search(folder, options)
         intakes = without_undated(found)
         refuse_sessions_apart(intakes, str(folder))
-        manifest = manifest.model_copy(update={"notes": (*manifest.notes, *skipped)})
+        manifest = manifest.model_copy(update={"notes": (*manifest.notes, *([left(others)] if others else []))})
     if any(span):
         intakes = within_session(intakes, *span)
-    return _assemble(intakes, manifest, manifest.name or name_of([folder]), options, folder)
+    run = _assemble(intakes, manifest, manifest.name or name_of([folder]), options, folder)
+    return replace(run, info=replace(run.info, not_recognized=tuple(others)))
 
 
 def _not_given(value: object) -> bool:

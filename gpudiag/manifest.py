@@ -150,7 +150,10 @@ class Manifest(_Strict):
     )
     columns: TextList = Field((), description="column names of telemetry without a header")
     clock_offset_s: float | None = Field(
-        None, ge=-MOST_OFFSET_S, le=MOST_OFFSET_S, description="clock of trials (of training logs, where there are no trials) + this = telemetry clock"
+        None,
+        ge=-MOST_OFFSET_S,
+        le=MOST_OFFSET_S,
+        description="clock of trials (without trials, of training logs) + this = telemetry clock",
     )
     settings: Settings = Settings()
     dataloader: DataLoader = DataLoader()

@@ -37,7 +37,7 @@ def written(folder: Path, ahead_h: float, zone: str = "", lengths: tuple[int, ..
     times = np.arange(cut.get("from_s", 0.0), cut.get("to_s", at + 600.0), 2.0)
     works = np.any([(times >= low) & (times < high) for low, high in busy], axis=0)
     rows = [
-        f"{BEGIN + timedelta(seconds=float(time)):%Y/%m/%d %H:%M:%S.000}, 0, {95 if work else 0} %, 60000 MiB, 81559 MiB"
+        f"{BEGIN + timedelta(seconds=float(time)):%Y/%m/%d %H:%M:%S.000}, 0, {95 * int(work)} %, 60000 MiB, 81559 MiB"
         for time, work in zip(times, works, strict=True)
     ]
     head = "timestamp, index, utilization.gpu [%], memory.used [MiB], memory.total [MiB]"

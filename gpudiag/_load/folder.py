@@ -31,7 +31,7 @@ def refuse_several_runs(folder: Path) -> None:
 
 
 def search(folder: Path, options: ReadOptions) -> tuple[list[Intake], list[str]]:
-    """Every input below the folder that some reader recognises by content, and a note on the other files."""
+    """Every input below the folder that some reader recognises by content, and the names of the other files."""
     intakes: list[Intake] = []
     others: list[str] = []
     passed_over = PassedOver()
@@ -45,12 +45,11 @@ def search(folder: Path, options: ReadOptions) -> tuple[list[Intake], list[str]]
         raise _nothing(folder, others, intakes, passed_over)
     if options.study:
         intakes = _of_study(options.study, folder, intakes)
-    if not others:
-        return intakes, []
-    return intakes, [_left(others)]
+    return intakes, others
 
 
-def _left(others: list[str]) -> str:
+def left(others: list[str]) -> str:
+    """A note on files that no reader recognises."""
     what = "1 other file in the folder is" if len(others) == 1 else f"{len(others)} other files in the folder are"
     return f"{what} none of the kinds read: {some(others)}."
 

@@ -114,6 +114,7 @@ class RunInfo:
     modules with rules of somebody's own, by import path. ``folder``: where the run lies, None for single inputs.
     ``logs_clock``: the same as ``clock`` between logs of trainings and telemetry, where there are no trials.
     ``between`` and ``left_out_gpus`` say what was selected: first and last moment that count (UTC), GPUs that do not.
+    ``not_recognized``: files of the folder of which no reader knows the content.
     ``user``, ``project`` and ``host`` are run.toml's. ``timezone_assumed``: nobody stated the zone, so that it is that
     of the machine that read the run.
     """
@@ -137,6 +138,7 @@ class RunInfo:
     notes: tuple[str, ...] = ()
     between: tuple[pd.Timestamp | None, pd.Timestamp | None] = (None, None)
     left_out_gpus: tuple[str, ...] = ()
+    not_recognized: tuple[str, ...] = ()
     user: str = ""
     project: str = ""
     host: str = ""

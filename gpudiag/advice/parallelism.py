@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 TOO_FULL = ("memory-near-limit", "failures-out-of-memory", "failures-after-full-memory")
 UNSURE_PCT = 10.0
 """A bound above this on what fits as far as was seen says how few trials there were, and no more."""
+IF_CPU = "That is so only if the CPU keeps up."
 MAY_SLOW = "It may bring nothing, or slow the search down: compare the trials per hour of ten trials with those of now."
 BOUNDED = " Good trials a day: at worst in proportion to the workers, at best as before and without the failed time."
 MIN_TRIALS = 5
@@ -232,10 +233,10 @@ def _forecast_gain(now: Situation, k: int) -> tuple[Gain | None, str]:
     if found is None or not found.gain.low <= found.gain.high:
         cost = share(100 * MOST_LOSS)
         least = replace(bound, low=min(slowed(k, k + 1), bound.high))
-        return least, f"The CPU keeps up. At worst nothing is idle at the right time and one more costs all {cost}."
+        return least, f"{IF_CPU} At worst nothing is idle at the right time and one more costs all {cost}."
     high = min(found.gain.high, most)
     how = "bounds alone, for the model failed its back-test or lacks data" if found.bounds_only else "a re-simulation"
-    return Gain(min(found.gain.low, high), high), f"Forecast from this log, by {how}; the CPU keeps up."
+    return Gain(min(found.gain.low, high), high), f"Forecast from this log, by {how}. {IF_CPU}"
 
 
 def _slower(now: Situation, proposed: int, present: int, high: float) -> tuple[Prediction, ...]:

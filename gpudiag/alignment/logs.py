@@ -19,8 +19,8 @@ TOLD_TIMES, TOLD_S = 1.1, 2.0
 """Between two lines there was more than steps where they lie five seconds more than twice as far apart as usual; where
 the log tells of other work in between, two seconds more than 1.1 times (as in METHODS 9.1)."""
 PERIODS, LINES = 20.0, 3.0
-"""A GPU is without work where none is seen for 20 samples, and for the time of three lines (defaults without a published
-source): one that waits within its steps works in each of them."""
+"""A GPU is without work where none is seen for 20 samples, and for the time of three lines (defaults without a
+published source): one that waits within its steps works in each of them."""
 MISPLACED = 0.1
 MISPLACED_S = 60.0
 """From a tenth of the logged steps on, and a minute, something is wrong with the clock (defaults without a published

@@ -54,8 +54,8 @@ class Compared:
     @property
     def leader(self) -> Quantity | None:
         """The quantity that the verdict is about: durations of the same items where as many ran at once, else wall
-        time per finished item; per COMPLETE item where trials were PRUNED, which are no unit of result. Without trials it is
-        the time of a step by the logs.
+        time per finished item; per COMPLETE item where trials were PRUNED, which are no unit of result.
+        Without trials it is the time of a step by the logs.
         """
         by_name = {quantity.name: quantity for quantity in self.quantities}
         paired = self.matched.named and len(self.matched.both_complete) > 0

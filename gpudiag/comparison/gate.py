@@ -16,8 +16,8 @@ from gpudiag.comparison.check import ERROR, FAIL, PASS, TITLES, UNKNOWN, GateChe
 from gpudiag.comparison.consistency import SAME_WORK, samples_per_item_ratio
 from gpudiag.comparison.coverage import telemetry_covers_job
 from gpudiag.comparison.differences import logged_params
-from gpudiag.comparison.match import SAME_SET, Match
 from gpudiag.comparison.logged_steps import n_logged, same_step
+from gpudiag.comparison.match import SAME_SET, Match
 from gpudiag.comparison.same_search import same_search
 from gpudiag.comparison.side import Side
 from gpudiag.comparison.steps import SAME_STEPS, SURE, chance_of_steps, steps_of_items

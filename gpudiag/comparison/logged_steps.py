@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -18,10 +19,11 @@ from gpudiag.statement import Statement
 MOST_STRETCHES = 400
 """More lines than these are taken together, in their order: an interval needs no more of them."""
 SAME_TOKENS = 0.1
-"""Part by which the tokens of a step may differ and it is still the same work (a default without a published source)."""
+"""Part by which the tokens of a step may differ, and it is still the same work (a default without a published
+source)."""
 ONE_EACH = Statement(
-    "Pauses are left out. The interval is of the steps of these two runs: by how much the same training differs from run "
-    "to run is not in it."
+    "Pauses are left out. The interval is of the steps of these two runs: by how much the same training differs from "
+    "run to run is not in it."
 )
 OTHER_WORK = "A step of {b} is {times} times the tokens of one of {a}: compare time per token."
 SAME_STEP = "Both logs count {unit}s, of as many tokens each."
@@ -39,8 +41,8 @@ def logged_step_time(baseline: Side, experiment: Side) -> list[Quantity]:
     unit = str(lines[0]["unit"].iloc[0])
     of = "a step" if unit == "step" else "an epoch"
     title = Statement("Time of {of} by the training logs, geometric mean", of=of)
-    counted = {"n_baseline": float(len(a)), "n_experiment": float(len(b))}
-    return [make("logged_step_time", title, "s", TIME, values, unpaired_ratio(a, b), note=ONE_EACH, **counted)]
+    made = make("logged_step_time", title, "s", TIME, values, unpaired_ratio(a, b), note=ONE_EACH)
+    return [replace(made, n_baseline=float(len(a)), n_experiment=float(len(b)))]
 
 
 def n_logged(*sides: Side) -> list[int]:

@@ -101,8 +101,8 @@ def as_side(given: RunLike, role: str) -> Side:
     if side.run.trials.empty and side.run.gpu.empty and side.run.steps.empty:
         name = " ".join(side.name.split())  # a sentence is one line, whatever a run is called
         raise InputError(
-            f"the {role} '{name}' holds neither trials, GPU telemetry nor steps of a training, so there is nothing to compare; check its "
-            "inputs with gpudiag inspect."
+            f"the {role} '{name}' holds neither trials, GPU telemetry nor steps of a training, so there is nothing to "
+            "compare; check its inputs with gpudiag inspect."
         )
     return side
 

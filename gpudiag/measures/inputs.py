@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pandas as pd
 
 from gpudiag.errors import NotMeasurable
@@ -10,6 +12,9 @@ from gpudiag.measures.base import Profile
 from gpudiag.readers._io.problems import INCOMPLETE
 from gpudiag.readers._shape.tidy import SET_BACK
 from gpudiag.run import InputRecord, Run
+
+LOG_NAMES = re.compile(r"(?i)\.(?:log|out|err|stdout|stderr)(?:\.\d+)?$")
+MOST_NAMED = 3
 
 
 class UnreadInput(Row):
@@ -25,6 +30,7 @@ class InputsProfile(Profile, topic="inputs"):
     unread: Rows = table_of(UnreadInput)
     n_inputs: Fact[int] = fact("inputs that a reader recognized", label="inputs")
     n_unread: Fact[int] = fact("inputs that could not be read, or only in part", label="not read whole")
+    unknown_logs: Fact[str] = fact("logs in the folder of which no reader knows the lines, '' for none")
 
 
 def measure_inputs(run: Run) -> InputsProfile:
@@ -33,8 +39,16 @@ def measure_inputs(run: Run) -> InputsProfile:
         raise NotMeasurable("The run was built in memory, without inputs.", "Load it with gpudiag.load_run.")
     unread = [(record.path, why) for record in run.info.inputs if (why := _why_unread(record))]
     return InputsProfile(
-        unread=pd.DataFrame(unread, columns=["path", "error"]), n_inputs=len(run.info.inputs), n_unread=len(unread)
+        unread=pd.DataFrame(unread, columns=["path", "error"]),
+        n_inputs=len(run.info.inputs),
+        n_unread=len(unread),
+        unknown_logs=", ".join(unknown_logs(run)),
     )
+
+
+def unknown_logs(run: Run) -> list[str]:
+    """Files of the folder that are called logs, and of which no reader knows the content; three at most."""
+    return [name for name in run.info.not_recognized if LOG_NAMES.search(name)][:MOST_NAMED]
 
 
 def _why_unread(record: InputRecord) -> str:

@@ -20,6 +20,7 @@ from gpudiag.measures._time.weighted import weighted_quantiles
 from gpudiag.measures._waits.logged import OTHER_PAUSE, PAUSES
 from gpudiag.measures.base import Profile
 from gpudiag.measures.causes import measure_causes
+from gpudiag.measures.inputs import unknown_logs
 from gpudiag.run import Run
 
 PARTS = 5
@@ -27,6 +28,10 @@ MANY = 10
 """So many counts in a row are the epochs of one training; fewer may be trainings of their own."""
 MOST_STRETCHES = 400
 JOIN_LOGS = "Put the logs of one training into one file in their order, or each training into a folder of its own."
+STATE_TIMES = (
+    "Lines with the step and a timestamp or a speed are read, such as those of Hugging Face, Lightning, Megatron, "
+    "Keras or a tqdm bar. Begin each line with the time, or log the time of a step."
+)
 GIVE_LOG = (
     "Put the training log into the run folder (or give it with --artifacts). Lines with the step and a "
     "timestamp or a speed are read, such as those of Hugging Face, Lightning, Megatron, Keras or a tqdm bar."
@@ -160,6 +165,8 @@ def measure_steps(run: Run) -> StepsProfile:
     """Time of steps and time outside of them. Needs log lines with a step and a time."""
     every, few = courses(run), left_out(run)
     told = one_of_each(every)
+    if not told and few and not any(part["took_s"].sum() > 0 for part in few):
+        raise NotMeasurable("The lines on steps that were read tell no time and no speed of a step.", STATE_TIMES)
     if not told and any(len(part) >= MIN_LINES and not has_pace(part) for part in few):
         raise NotMeasurable(
             "The log does not tell how long a step took: most have no time, or its bars have no name and take turns at "
@@ -171,6 +178,10 @@ def measure_steps(run: Run) -> StepsProfile:
             "Too few lines on steps belong together whose times the clock tells apart: they are of {n:training}, and "
             "{least:line} or more of one are needed.", GIVE_LOG, n=len(few), least=MIN_LINES,
         )  # fmt: skip
+    if not told and (logs := unknown_logs(run)):
+        raise NotMeasurable(
+            "{logs} in the folder was not read, for no reader knows its lines.", STATE_TIMES, logs=", ".join(logs)
+        )
     if not told:
         raise NotMeasurable("No training log with the times of {n:step} or more was read.", GIVE_LOG, n=MIN_LINES)
     unit = str(told[0]["unit"].iloc[0])

@@ -87,8 +87,9 @@ class Telemetry(Shown):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Trials(Shown):
-    """Trials or tasks of one input as the tables of :mod:`gpudiag.schema`. ``clock``: how the timestamps of lines on steps
-    are meant, as in telemetry.
+    """Trials or tasks of one input as the tables of :mod:`gpudiag.schema`.
+
+    ``clock``: how the timestamps of lines on steps are meant, as in telemetry.
     """
 
     trials: pd.DataFrame = field(default_factory=no_rows("trials"))

@@ -10,6 +10,7 @@ from dataclasses import replace
 
 from gpudiag.faults import REPORT
 from gpudiag.measures.inputs import InputsProfile
+from gpudiag.measures.steps import StepsProfile
 from gpudiag.report._render.blocks import (
     NAMES,
     Block,
@@ -90,7 +91,15 @@ def verdict(document: Document) -> list[Block]:
         finding=first.rule if first and not hang_told_first(document) else "",
         chips=(*_unread(document), *_chips(head.counts)),
     )
-    return [top, Figure("overview", small=True, bare=True)]
+    return [top, *_unknown_logs(document), Figure("overview", small=True, bare=True)]
+
+
+def _unknown_logs(document: Document) -> list[Block]:
+    """Which logs beside the inputs tell nothing, where no other tells of steps."""
+    logs = document.values(InputsProfile).get(InputsProfile.unknown_logs)
+    if not logs or document.values(StepsProfile):
+        return []
+    return [Note(f"Not read: {logs}. No reader knows its lines; `gpudiag inspect` shows how each file is read.")]
 
 
 def _unread(document: Document) -> list[Chip]:

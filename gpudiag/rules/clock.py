@@ -24,9 +24,9 @@ def clocks_apart(clock: ClockProfile) -> Evidence | None:
     """Trials and GPU time can only be joined where they overlap.
 
     No trial, moved by the offset that was applied, lies within the telemetry. Figures of GPU time then say nothing
-    about trials, and figures of trials nothing about GPUs (METHODS 2). Of a training's log without trials it is found
-    where a tenth of the steps, and a minute, lie where no GPU worked, while GPUs worked as long beside the log (defaults
-    without a published source).
+    about trials, and figures of trials nothing about GPUs (METHODS 2). Of a training's log without trials it is
+    found where a tenth of the steps, and a minute, lie where no GPU worked, while GPUs worked as long beside the log
+    (defaults without a published source).
     """
     if clock.joined:
         return None

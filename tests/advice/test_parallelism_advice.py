@@ -58,7 +58,7 @@ def test_one_more_at_once_brings_its_ratio_at_most(k: int, high: float) -> None:
     assert change.code == f"for i in $(seq {k + 1}); do python train.py & done; wait  # was {k}"
     assert gain_of(made) == (pytest.approx(0.92), pytest.approx(high), "x", "idle") and made.verify_first == MAY_SLOW
     assert made.assumption == (
-        "The CPU keeps up. At worst nothing is idle at the right time and one more costs all 8 %. "
+        "That is so only if the CPU keeps up. At worst nothing is idle at the right time and one more costs all 8 %. "
         f"The {k + 1} largest trials together need {(k + 1) * 100} MiB of 900 MiB: they fit."
     )
     higher = pytest.approx(1.88 * (1 + 0.5 / k), abs=0.01)

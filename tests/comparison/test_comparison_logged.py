@@ -15,7 +15,10 @@ from gpudiag.comparison.compare import Comparison
 BEGIN = datetime(2026, 3, 10, 9, tzinfo=UTC)
 
 
-def written(folder: Path, name: str, step_s: float, line: str = "step {n}/900 loss 2.1", seed: int = 1, n: int = 300) -> Path:
+PLAIN = "step {n}/900 loss 2.1"
+
+
+def written(folder: Path, name: str, step_s: float, line: str = PLAIN, seed: int = 1, n: int = 300) -> Path:
     """A log of steps of about that length, a line every ten, with an evaluation of 30 s in the middle."""
     drawn, at, lines = random.Random(seed), 0.0, []
     for step in range(1, n + 1):
@@ -59,7 +62,7 @@ def test_steps_of_other_tokens_are_other_work(tmp_path: Path) -> None:
     b = written(tmp_path, "b", 2.0, "step {n}/900 loss 2.1 tokens/s: 16,384", seed=2)
     found = compared(a, b)
     assert found.verdict == "invalid" and found.reasons[0].check == "same-unit"
-    assert "2.0 times the tokens" in str(found.reasons[0].evidence) or "2 times the tokens" in str(found.reasons[0].evidence)
+    assert "times the tokens of one of a" in str(found.reasons[0].evidence)
     for folder in (a, b):
         (folder / "run.toml").write_text("[training]\ntokens_per_step = 16384\n")
     assert compared(a, b).verdict == "equivalent"

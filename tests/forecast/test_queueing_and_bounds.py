@@ -15,7 +15,7 @@ from gpudiag.forecast.parallelism.colocation import BUSY_LAWS, SPEED_LAWS, busy_
 from gpudiag.forecast.parallelism.drift import find_drift
 from gpudiag.forecast.parallelism.mva import calibrated_other, mva_throughput
 from gpudiag.forecast.parallelism.processor_sharing import Futures
-from gpudiag.forecast.parallelism.spread import ratio_estimate, spread, stretched, widening
+from gpudiag.forecast.parallelism.spread import by_law, ratio_estimate, spread, stretched, widening
 from gpudiag.forecast.parallelism.throughput_bounds import bounded_gain, bounded_rate, shares_within
 
 SHARES = st.floats(0.02, 1.0)
@@ -121,6 +121,16 @@ def test_an_interval_holds_its_value_and_what_it_must_reach(sample: list[float],
     assert estimate.low <= min(value, other) and estimate.high >= max(value, other)
     clipped = spread(value, np.array(sample), 2.0, "x", also=(other,), within=(10.0, 20.0))
     assert 10 <= clipped.low <= clipped.value <= clipped.high <= 20
+
+
+def test_that_laws_differ_is_no_noise_to_be_widened() -> None:
+    """Half of the futures follow a law with 40 trials an hour, half one with 50, each with 2 of noise: twice that is
+    allowed for around either law, and not twice the 10 between them.
+    """
+    noise = np.linspace(-2.0, 2.0, 201)
+    rate = by_law(50.0, np.concatenate([50.0 + noise, 40.0 + noise]), 2.0, "trials/h")
+    assert (rate.low, rate.value, rate.high) == pytest.approx((40 - 2 * 1.8, 50.0, 50 + 2 * 1.8))
+    assert by_law(50.0, np.concatenate([50.0 + noise, 40.0 + noise]), 2.0, "", within=(38.0, 52.0)).low == 38.0
 
 
 def test_assignment_by_load_and_by_memory() -> None:

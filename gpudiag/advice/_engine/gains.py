@@ -34,10 +34,11 @@ TELLING = ("log", "trace")
 class GainBounds:
     """Shares of this run that bound every gain. Unknown is NaN.
 
-    ``busy_pct`` is u_b: utilization over the time in which trials ran, on the GPUs that they ran on (where there are no
-    trials, over all observed time of the GPUs that worked); ``idle_pct`` the share of that time below 10 %; ``busy_all_pct`` the
-    utilization of all GPUs over all observed time. ``startup_pct`` is F, ``parallel`` k, ``startup_law_pct`` F^k,
-    ``startup_only_pct`` what the ledger shows of it. ``lost_gpu_h``: GPU-hours by source, as in LOST.
+    ``busy_pct`` is u_b: utilization over the time in which trials ran, on the GPUs that they ran on (without
+    trials, over all observed time of the GPUs that worked); ``idle_pct`` the share of that time below 10 %;
+    ``busy_all_pct`` the utilization of all GPUs over all observed time. ``startup_pct`` is F, ``parallel`` k,
+    ``startup_law_pct`` F^k, ``startup_only_pct`` what the ledger shows of it. ``lost_gpu_h``: GPU-hours by source, as
+    in LOST.
     """
 
     busy_pct: float = math.nan

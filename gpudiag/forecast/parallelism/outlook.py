@@ -15,7 +15,7 @@ from gpudiag.forecast.parallelism.model import ThroughputModel
 from gpudiag.forecast.parallelism.mva import calibrated_other, mva_throughput
 from gpudiag.forecast.parallelism.recent import Recent
 from gpudiag.forecast.parallelism.scenario import Scenario
-from gpudiag.forecast.parallelism.spread import ratio_estimate, spread, stretched
+from gpudiag.forecast.parallelism.spread import by_law, ratio_estimate, spread, stretched
 from gpudiag.forecast.parallelism.throughput_bounds import bounded_gain, bounded_rate
 from gpudiag.forecast.progress import Progress
 
@@ -115,7 +115,7 @@ class _PresentState:
             other = self.model.undisturbed(k) / self.undisturbed
             value, now = float(point.throughput_h.mean()), self.rate.value
             loss = self.model.slowed(k, self.now)
-            throughput = spread(value, many.throughput_h, factor, "trials/h", also=(other * now,))
+            throughput = by_law(value, many.throughput_h, factor, "trials/h", also=(other * now,))
             throughput = stretched(throughput, loss, bounded_rate(self.rate, self.now, k, NAN, gpus))
             gain = ratio_estimate(point, many, self.held.point, self.held.many, factor, also=(other,))
             gain = stretched(gain, loss, bounded_gain(self.now, k, NAN, gpus))

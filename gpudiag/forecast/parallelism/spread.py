@@ -54,10 +54,16 @@ def ratio_estimate(
     reaches over both: that they differ is no noise, and is not widened.
     """
     value = float(point.throughput_h.mean() / now.throughput_h.mean())
+    return by_law(value, many.throughput_h / now_many.throughput_h, factor, "", also=also, within=within)
+
+
+def by_law(value: float, sample: np.ndarray, factor: float, unit: str, *, also: tuple[float, ...] = (),
+           within: tuple[float, float] = (-np.inf, np.inf)) -> Estimate:  # fmt: skip
+    """``value`` in the interval of :func:`ratio_estimate`: the halves of the sample are of one law each."""
     ends = []
-    for half in np.array_split(many.throughput_h / now_many.throughput_h, len(BUSY_LAWS)):
+    for half in np.array_split(sample, len(BUSY_LAWS)):
         low, middle, high = np.percentile(half, (NOMINAL[0], 50.0, NOMINAL[1]))
         ends += [middle - factor * (middle - low), middle + factor * (high - middle)]
     low, high = min(value, *ends, *also), max(value, *ends, *also)
     low, value, high = (float(np.clip(x, *within)) for x in (low, value, high))
-    return Estimate(value, low, high, "")
+    return Estimate(value, low, high, unit)

@@ -118,7 +118,8 @@ def _in_steps(intervals: Sequence[LoggedInterval], idle: np.ndarray, seen: np.nd
 def stated_waits(run: Run, part: UnusedTime, logged: Waits, *, surely: bool) -> Waits:
     """The wait for data where a log states it, but not between which lines: its share of all steps."""
     waits = Waits("log")
-    if not run.info.logs_clock.joined or any(one.loader_s >= 0 for training in logged_trainings(run) for one in training.intervals):
+    told = [one for training in logged_trainings(run) for one in training.intervals]
+    if not run.info.logs_clock.joined or any(one.loader_s >= 0 for one in told):
         return waits
     try:
         share = measure_loader(run).of_step_pct / 100

@@ -79,7 +79,9 @@ def read(source: Source, options: ReadOptions) -> Trials:
     notes = [f"{name}: " + ", ".join([*said, *([steps.note()] if len(steps) else [])]) + "."]
     if {clock, steps_clock} & {"local", "mixed"}:
         notes.append(f"{name}: timestamps without a zone read as local time of {options.timezone}.")
-    return Trials(events=events, steps=of_steps, problems=problems.all, notes=tuple(notes), reader=NAME, clock=steps_clock)
+    return Trials(
+        events=events, steps=of_steps, problems=problems.all, notes=tuple(notes), reader=NAME, clock=steps_clock
+    )
 
 
 class _Event(NamedTuple):
