@@ -20,7 +20,7 @@ from gpudiag.alignment import apply_clock, apply_logs_clock, establish_clock, es
 from gpudiag.errors import ConfigError, InputError, InputNotFound, expected
 from gpudiag.manifest import MANIFEST, GpuOverride, Manifest, read_manifest
 from gpudiag.readers._io.freed_memory import give_back_freed_memory
-from gpudiag.readers._io.url import is_address, is_url, shown
+from gpudiag.readers._io.url import is_address, is_url, shown, without_passwords
 from gpudiag.readers._shape.merge_telemetry import merge as merge_telemetry
 from gpudiag.readers._studies.merge_trials import merge as merge_trials
 from gpudiag.readers.base import ReadOptions, Telemetry, Trials, check_columns
@@ -197,7 +197,7 @@ def _of_folder(path: Path, stated: Mapping[str, Any], span: tuple[str, str] = ("
     if any(span):
         intakes = within_session(intakes, *span)
     run = _assemble(intakes, manifest, manifest.name or name_of([folder]), options, folder)
-    return replace(run, info=replace(run.info, not_recognized=tuple(others)))
+    return replace(run, info=replace(run.info, not_recognized=tuple(map(without_passwords, others))))
 
 
 def _not_given(value: object) -> bool:
