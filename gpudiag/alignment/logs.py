@@ -174,6 +174,9 @@ def _placed(stretches: pd.DataFrame, offset_s: float, work: np.ndarray) -> _Plac
 
 
 def _shared(start: np.ndarray, end: np.ndarray, spans: np.ndarray) -> np.ndarray:
-    """Seconds that each interval shares with spans that do not overlap."""
-    low, high = np.maximum(start[:, None], spans[None, :, 0]), np.minimum(end[:, None], spans[None, :, 1])
-    return np.maximum(high - low, 0.0).sum(axis=1)
+    """Seconds that each interval shares with spans, which come in order and do not overlap."""
+    if not len(spans):
+        return np.zeros(len(start))
+    until = np.cumsum(spans[:, 1] - spans[:, 0])
+    spent = np.column_stack([np.append(0.0, until[:-1]), until]).ravel()
+    return np.interp(end, spans.ravel(), spent) - np.interp(start, spans.ravel(), spent)

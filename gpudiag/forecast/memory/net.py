@@ -12,7 +12,7 @@ from gpudiag.forecast.estimate import Estimate
 from gpudiag.forecast.memory.crashes import MIN_SEEN
 from gpudiag.forecast.memory.document import CapacitySource
 from gpudiag.forecast.parallelism.recent import UNIT, recent
-from gpudiag.forecast.parallelism.spread import spread, stretched
+from gpudiag.forecast.parallelism.spread import by_law, stretched
 from gpudiag.forecast.parallelism.throughput_bounds import bounded_rate
 from gpudiag.measures._trials.failure_periods import failure_periods
 from gpudiag.run import Run
@@ -140,6 +140,6 @@ def rates_without_crashes(
         value = float(clean.point(workers).throughput_h.mean())
         most = clean.undisturbed(workers) / free * here
         future = clean.bootstrap(workers).throughput_h
-        made = spread(value, future, held.widening(workers), UNIT, also=(most,), within=(0.0, np.inf))
+        made = by_law(value, future, held.widening(workers), UNIT, also=(most,), within=(0.0, np.inf))
         out[k] = stretched(made, clean.slowed(workers, now))
     return out

@@ -15,7 +15,7 @@ from gpudiag.forecast.parallelism.gpu_sharing import telling_levels
 from gpudiag.forecast.parallelism.model import ThroughputModel, part, whole
 from gpudiag.forecast.parallelism.observed import observe
 from gpudiag.forecast.parallelism.processor_sharing import Futures
-from gpudiag.forecast.parallelism.spread import spread, widening
+from gpudiag.forecast.parallelism.spread import by_law, widening
 from gpudiag.forecast.parallelism.throughput_bounds import measured_rate
 from gpudiag.measures._time.microseconds import SECOND_US
 from gpudiag.memo import once
@@ -78,7 +78,7 @@ class Recent:
         Where the rate is not the same throughout, what it was in the second half lies within.
         """
         if not self.test.reason:
-            return spread(float(self.point.throughput_h.mean()), self.many.throughput_h, self.widening(self.now), UNIT)
+            return by_law(float(self.point.throughput_h.mean()), self.many.throughput_h, self.widening(self.now), UNIT)
         rate, seen = self.rate, self.test.measured
         return replace(rate, low=min(rate.low, seen), high=max(rate.high, seen)) if self.test.tested else rate
 
