@@ -230,7 +230,8 @@ def test_gpus_of_two_models_have_no_one_peak() -> None:
 
 def test_several_trainings_have_no_one_mfu() -> None:
     whole = made(LLAMA, tokens_s=7.0, tokens_of="gpu", columns={"tensor_active_pct": 30.0})
-    both = pd.concat([whole.steps, whole.steps.assign(path="other.log")], ignore_index=True)
+    other = whole.steps.assign(path="other.log", time=whole.steps["time"] + pd.Timedelta(seconds=7))
+    both = pd.concat([whole.steps, other], ignore_index=True)
     assert "logs of 2 trainings" in str(measure_mfu(Run(**{**vars(whole), "steps": both})).withheld)
 
 

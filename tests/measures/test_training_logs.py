@@ -128,6 +128,19 @@ def test_bars_without_timestamps_go_on_where_the_log_says_so(tmp_path: Path) -> 
     assert (silent.n_trainings, silent.n_joined, silent.n_unclear) == (2, 0, 1)
 
 
+def test_bars_of_epochs_go_on_in_the_epoch_that_was_saved(tmp_path: Path) -> None:
+    """Epochs 0 to 4, of the last 60 of 100 steps, and again from epoch 1: 360 steps are done twice."""
+
+    def epochs(begin: int, end: int) -> list[str]:
+        at = [(epoch, n) for epoch in range(begin, end) for n in range(10, 101, 10)]
+        return [f"Epoch {epoch}: {n}%|##  | {n}/100 [00:{n // 2:02d}<00:10,  2.00it/s, loss=0.3]" for epoch, n in at]
+
+    said = measured(
+        tmp_path, {"z.log": epochs(0, 5)[:-4], "b.log": ["Restoring states from the checkpoint", *epochs(1, 9)]}
+    )
+    assert (said.n_trainings, said.n_joined, said.n_resumed, said.n_repeated) == (1, 1, 1, 360)
+
+
 def test_timestamps_without_a_year_are_a_clock_of_each_file(tmp_path: Path) -> None:
     """Of detectron2 nobody knows how long it was down between two files, however their clocks compare."""
 
@@ -157,6 +170,8 @@ def test_ranks_and_parallel_trainings_go_on_each_with_its_own(tmp_path: Path) ->
     }  # fmt: skip
     said = measured(folder_of(tmp_path, "pairs"), pairs)
     assert (said.n_trainings, said.n_joined, said.n_unclear, said.n_repeated) == (2, 2, 0, 200 + 120)
+    folders = {f"job{path[2]}/{path[0]}.log": lines for path, lines in pairs.items()}
+    assert alike(said, measured(folder_of(tmp_path, "folders"), folders))
 
 
 JOBS = [f"slurm-{n}.out" for n in range(1, 5)]

@@ -161,9 +161,13 @@ def may_be_one(first: str, second: str) -> bool:
     return _own_numbers(first) == _own_numbers(second)
 
 
-def of_one_name(first: str, second: str) -> bool:
-    """Whether two files lie in one folder and have one name but for numbers, as those of jobs in a row have."""
-    return _name(_DIGITS, first) == _name(_DIGITS, second)
+def likeness(first: str, second: str) -> int:
+    """2 for files of one name in two folders, or of one rotated log; 1 for those in one folder with one name but for
+    numbers, as those of jobs in a row; else 0.
+    """
+    if PurePath(first).name == PurePath(second).name or is_rotated(first, second):
+        return 2
+    return int(_name(_DIGITS, first) == _name(_DIGITS, second))
 
 
 def of_one_process(first: str, second: str) -> bool:

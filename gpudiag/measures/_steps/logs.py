@@ -11,7 +11,7 @@ import pandas as pd
 
 from gpudiag.measures._steps.going_on import GOES_ON, Fit, fit_of, is_rest, stood_still
 from gpudiag.measures._steps.lines import since_of
-from gpudiag.measures._steps.log_files import LogFile, as_told, of_one_name
+from gpudiag.measures._steps.log_files import LogFile, as_told, likeness
 from gpudiag.measures._steps.told_twice import without_second_tellings
 from gpudiag.memo import memoized
 from gpudiag.run import Run
@@ -69,12 +69,11 @@ def _chains(files: Sequence[LogFile], trials: pd.DataFrame) -> tuple[list[_Chain
     return chains, n_unclear
 
 
-def _begins(file: LogFile) -> tuple[bool, int, int, str]:
+def _begins(file: LogFile) -> tuple[bool, int, float, float, str]:
     """Dated files by their moments, others by the step that they begin with."""
-    step = int(next(iter(file.written.values())).first.step)
-    if file.is_dated:
-        return False, int(file.opened.astype(np.int64)), step, file.path
-    return True, 0, step, file.path
+    first = next(iter(file.written.values())).first
+    moment = int(file.opened.astype(np.int64)) if file.is_dated else 0
+    return not file.is_dated, moment, float(np.nan_to_num(first.epoch)), first.step, file.path
 
 
 def _chain_of(
@@ -106,8 +105,8 @@ def _latest(chains: Sequence[_Chain], file: LogFile) -> list[_Chain]:
     return ([max(ended, key=lambda chain: chain.files[-1].last)] if file.is_dated else ended[-1:]) if ended else []
 
 
-def _likeness(last: LogFile, file: LogFile, fit: Fit) -> tuple[bool, bool]:
-    return fit is Fit.SEAMLESS, of_one_name(last.path, file.path)
+def _likeness(last: LogFile, file: LogFile, fit: Fit) -> tuple[bool, int]:
+    return fit is Fit.SEAMLESS, likeness(last.path, file.path)
 
 
 def _side_by_side(file: LogFile, other: LogFile, trials: pd.DataFrame) -> bool:
