@@ -13,6 +13,9 @@ H100 do, and exchange less; for H20 and L20, which have no public data sheet, wh
 board has no such format, or where sources differ or a name does not tell: A10G, L40 (the same chip as L40S, half the
 number), RTX 2080 Ti (two versions), Quadro RTX 6000 and 8000 (with and without fan), RTX PRO 6000 (workstation and
 server), and those with no source at hand.
+
+``boost_mhz`` is the boost clock of the same white papers and data sheets, where they state one: a board may run above
+it, an H100 SXM at up to 1,980 MHz for 1,830.
 """
 
 from __future__ import annotations
@@ -63,6 +66,7 @@ class Board:
     tf32_dense_tflops: float
     fp16_dense_tflops: float
     fp8_dense_tflops: float
+    boost_mhz: float
     laptop_assumed: bool = False
 
     @property

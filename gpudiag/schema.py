@@ -89,10 +89,12 @@ GPU = TableSpec(
             "power_average_w", "float", "power drawn, mean over the last second (NVML field 185)", "W", 0, MOST_W
         ),
         ColumnSpec("power_limit_w", "float", "enforced power limit", "W", 0, MOST_W),
+        ColumnSpec("power_default_w", "float", "the board's own power limit, before anybody set one", "W", 0, MOST_W),
         ColumnSpec("energy_j", "float", "energy counter since driver load", "J", 0, MOST_J),
         ColumnSpec("temp_c", "float", "core temperature", "°C", -50, 200),
         ColumnSpec("mem_temp_c", "float", "memory temperature", "°C", -50, 200),
         ColumnSpec("sm_clock_mhz", "float", "SM clock", "MHz", 0, MOST_MHZ),
+        ColumnSpec("sm_clock_max_mhz", "float", "highest SM clock that the driver allows", "MHz", 0, MOST_MHZ),
         ColumnSpec("mem_clock_mhz", "float", "memory clock", "MHz", 0, MOST_MHZ),
         ColumnSpec("throttle_reasons", "int", "bit mask of NVML clocks-event reasons"),
         ColumnSpec("pstate", "int", "performance state, 0 fastest", "", 0, 15),

@@ -12,6 +12,7 @@ from planted import (
     profiled,
     pruning,
     recording,
+    standstill,
     steps,
     trials,
     utilization,

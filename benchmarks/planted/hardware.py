@@ -45,15 +45,37 @@ def thermal(*, share: float = 0.1) -> Run:
 
 
 @fault(
-    "power-throttling",
+    "hardware-slowdown",
     edges={"max_share_pct": Edge({"share": 0.05}, {"share": 0.055})},
+    bigger=({"share": 0.3}, {"share": 1.0}, {"share": 1.0, "bit": 0x8}),
+)
+def braked(*, share: float = 0.1, bit: int = 0x80) -> Run:
+    """The power brake of the machine halves the clock for ``share`` of the time."""
+    bits = _bits(share, bit)
+    return run(log(ticks(SECONDS), throttle_reasons=bits, sm_clock_mhz=np.where(bits > 0, CLOCK_MHZ / 2, CLOCK_MHZ)))
+
+
+LOWERED_W = 0.9 * LIMIT_W
+
+
+@fault(
+    "power-throttling",
+    edges={
+        "max_share_pct": Edge({"share": 0.05}, {"share": 0.055}, past_gives=Severity.WARNING),
+        "min_capped_pct": Edge(
+            {"share": 0.495, "clock_mhz": CLOCK_MHZ, "limit_w": LOWERED_W},
+            {"share": 0.505, "clock_mhz": CLOCK_MHZ, "limit_w": LOWERED_W},
+            past_gives=Severity.NOTE,
+        ),
+    },
     bigger=({"share": 0.3}, {"share": 0.9}, {"share": 0.9, "clock_mhz": 900.0}),
 )
-def capped(*, share: float = 0.1, clock_mhz: float = 0.79 * CLOCK_MHZ) -> Run:
-    """The power cap lowers the clock to ``clock_mhz`` for ``share`` of the time."""
+def capped(*, share: float = 0.1, clock_mhz: float = 0.79 * CLOCK_MHZ, limit_w: float = LIMIT_W) -> Run:
+    """The power cap lowers the clock to ``clock_mhz`` for ``share`` of the time; the board's own limit is 450 W."""
     at = ticks(SECONDS)
     bits = _bits(share, 0x4)
-    return run(log(at, throttle_reasons=bits, sm_clock_mhz=np.where(bits > 0, clock_mhz, CLOCK_MHZ)))
+    clock = np.where(bits > 0, clock_mhz, CLOCK_MHZ)
+    return run(log(at, throttle_reasons=bits, sm_clock_mhz=clock, power_limit_w=limit_w))
 
 
 @fault(

@@ -126,6 +126,7 @@ PLANTED: dict[str, Change] = {
     "memory-residual": _residual,
     "power-implausible": _gpu(power_w=lambda g: g["power_w"].where(_elapsed(g) % 600 > 10, 3 * g["power_limit_w"])),
     "thermal-throttling": _gpu(throttle_reasons=lambda g: 0x20),
+    "hardware-slowdown": _gpu(throttle_reasons=lambda g: 0x80),
     "power-throttling": _gpu(throttle_reasons=lambda g: 4, sm_clock_mhz=_low_clock(0.6)),
     "clocks-low": _gpu(sm_clock_mhz=_low_clock(0.4)),
     "temperature-high": _gpu(temp_c=lambda g: 90.0),

@@ -48,7 +48,7 @@ SHOWN_BY = {
     "gaps": ("trial-gap-growth",),
     "prune_steps": ("pruning-rate-high", "pruned-before-possible", "pruned-late"),
     "learning_curves": ("pruned-too-early",),
-    "power": ("power-implausible", "power-fault-throttling"),
+    "power": ("power-implausible", "power-fault-throttling", "busy-without-progress"),
     "step_time": ("steps-paused", "steps-slower"),
     "ranks": ("steps-communication", "rank-behind"),
 }  # fmt: skip

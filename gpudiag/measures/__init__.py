@@ -29,6 +29,7 @@ TOPICS = (
     "balance",
     "stalls",
     "idleness",
+    "standstill",
     "shift",
     "feed",
     "bottleneck",

@@ -9,6 +9,7 @@ import pandas as pd
 
 from gpudiag.facts import Column, Fact, Row, Rows, column, fact, table_of
 from gpudiag.measures._gpu.boards import gpu_boards
+from gpudiag.measures._gpu.peers import of_peers
 from gpudiag.measures.base import Profile
 from gpudiag.measures.sampling import cells, slices
 from gpudiag.measures.utilization import measure_utilization
@@ -54,7 +55,7 @@ def measure_balance(run: Run) -> BalanceProfile:
     per_gpu = per_gpu.join(_while_busy(run))
     name = gpu_boards(run)["name"].reindex(per_gpu.index)
     for what, ratio in (("busy_clock_mhz", "clock_ratio"), ("busy_power_w", "power_ratio")):
-        per_gpu[ratio] = _to_peers(per_gpu[what], name)
+        per_gpu[ratio] = per_gpu[what] / of_peers(per_gpu[what], name)
     mean = np.sort(per_gpu["mean_pct"].dropna().to_numpy())
     began = float(run.trials["start"].notna().sum()) if len(run.trials) else math.nan
     return BalanceProfile(
@@ -90,24 +91,6 @@ def _busy(samples: dict[str, np.ndarray]) -> dict[str, float]:
 def _median(values: np.ndarray) -> float:
     known = values[~np.isnan(values)]
     return float(np.median(known)) if len(known) else math.nan
-
-
-def _to_peers(values: pd.Series, names: pd.Series) -> pd.Series:
-    """Each value over the median of the others of the same name."""
-    out = pd.Series(math.nan, values.index)
-    for _, own in values.dropna().groupby(names):
-        if len(own) > 1:
-            out[own.index] = own / _median_of_others(own.to_numpy())
-    return out
-
-
-def _median_of_others(values: np.ndarray) -> np.ndarray:
-    """For each of two values or more the median of all but itself."""
-    ordered, n = np.sort(values), len(values)
-    rank = np.empty(n, int)
-    rank[np.argsort(values)] = np.arange(n)
-    low, high = (n - 2) // 2, (n - 1) // 2  # of the middle among the others, who move up from its own rank on
-    return (ordered[low + (low >= rank)] + ordered[high + (high >= rank)]) / 2
 
 
 def _jain(values: np.ndarray) -> float:

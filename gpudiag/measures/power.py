@@ -12,6 +12,7 @@ import pandas as pd
 from gpudiag.errors import NotMeasurable
 from gpudiag.facts import Column, Fact, Row, Rows, column, fact, table_of
 from gpudiag.measures._gpu.boards import gpu_boards, most_plausible_w
+from gpudiag.measures._gpu.clocks import POWER_CAP
 from gpudiag.measures._gpu.energy import JOULES_PER_KWH, counted_curves
 from gpudiag.measures._time.microseconds import SECOND_US, microseconds
 from gpudiag.measures._time.weighted import weighted_mean
@@ -30,7 +31,6 @@ from gpudiag.run import Run
 from gpudiag.schema import text_dtype
 
 SUSTAINED_LIMIT = 1.10
-SW_POWER_CAP = 0x4
 LOAD_BIN_PCT = 5.0
 LOAD_BINS = 20
 
@@ -224,7 +224,7 @@ def _capped_pct(rejected: pd.DataFrame) -> float:
     if "throttle_reasons" not in rejected or not rejected["throttle_reasons"].notna().any():
         return math.nan
     mask = rejected["throttle_reasons"].dropna().astype("int64")
-    return 100 * float(((mask & SW_POWER_CAP) > 0).mean())
+    return 100 * float(((mask & POWER_CAP) > 0).mean())
 
 
 def _temperature(run: Run) -> pd.DataFrame:

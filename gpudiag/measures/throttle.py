@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -11,19 +13,21 @@ import pandas as pd
 from gpudiag.errors import NotMeasurable
 from gpudiag.facts import Column, Fact, Row, Rows, column, fact, table_of
 from gpudiag.measures._gpu.boards import gpu_boards, most_plausible_w
+from gpudiag.measures._gpu.clocks import HARDWARE_BITS, POWER_BRAKE, POWER_CAP, THERMAL_BITS, reference_clocks
 from gpudiag.measures._time.weighted import weighted_mean
 from gpudiag.measures._time.work import stretches
 from gpudiag.measures.base import RECORD_GPU, Profile, need_gpu
-from gpudiag.measures.power import SW_POWER_CAP
 from gpudiag.measures.sampling import RECORD_LONGER, by_gpu, cells, coverage_pct, expected_window
 from gpudiag.run import Run
 from gpudiag.schema import BUSY_PCT
 
-POWER_BITS = 0x4 | 0x80
-THERMAL_BITS = 0x20 | 0x40
 LOW_CLOCK = 0.8
 WARM_CLOCK = 0.85
 NEAR_C = 5.0
+AT_LIMIT = 0.95
+"""Share of the power limit from which on a GPU is at it, where the reasons for its clocks are unknown."""
+LOWERED = 0.95
+"""Share of the board's own power limit below which a limit was lowered: 250 W on a board of 260 W is a variant."""
 SLOWDOWN_C = 87.0
 """Where slow-down begins on boards that do not say: 87-93 °C by default (METHODS 8)."""
 COLUMNS = ("throttle_reasons", "sm_clock_mhz", "temp_c", "power_w")
@@ -31,17 +35,38 @@ COLUMNS = ("throttle_reasons", "sm_clock_mhz", "temp_c", "power_w")
 
 class GpuThrottle(Row):
     """A GPU: shares of busy time (utilization >= 50), NaN where the columns are missing. A low clock is one below 0.8
-    of the highest seen.
+    of the reference: the highest of the clock that the GPU showed, the median of its peers, what the driver allows and
+    the board's boost clock.
     """
 
     busy_s: Column[float] = column("busy time")
     thermal_pct: Column[float] = column("thermal slow-down bits 0x60")
-    warm_low_pct: Column[float] = column("clock below 0.85 of the highest seen within 5 °C of 87 °C")
-    power_pct: Column[float] = column("power bits 0x84")
-    capped_low_pct: Column[float] = column("power bits and a low clock")
-    low_pct: Column[float] = column("low clock", label="busy time at a low clock")
+    warm_low_pct: Column[float] = column(
+        "clock below 0.85 of the highest that it or its peers showed, within 5 °C of 87 °C"
+    )
+    hardware_pct: Column[float] = column(
+        "hardware slow-down or power brake, bits 0x88, without a thermal bit", label="slowed down by the hardware"
+    )
+    brake_pct: Column[float] = column("the power brake of it, bit 0x80", label="by the power brake")
+    power_pct: Column[float] = column("software power cap, bit 0x4", label="at the power cap")
+    capped_low_pct: Column[float] = column("power cap and a low clock; NaN without a reference")
+    capped_power_w: Column[float] = column("median power at the power cap", label="power at the cap")
+    limit_w: Column[float] = column("power limit, the greatest in force")
+    default_w: Column[float] = column("the board's own power limit", label="the board's own power limit")
+    is_lowered: Column[bool] = column(
+        "the limit is below 0.95 of the board's own; False where one of them is unknown",
+        label="power limit was lowered",
+    )
+    low_pct: Column[float] = column("low clock; NaN without a reference", label="busy time at a low clock")
+    uncapped_low_pct: Column[float] = column("low clock that no power cap explains; NaN without a reference")
     busy_clock_mhz: Column[float] = column("median clock")
     max_clock_mhz: Column[float] = column("highest clock seen", label="highest clock")
+    reference_mhz: Column[float] = column(
+        "the reference; NaN where nothing but the GPU's own clocks is known, and all of them near the highest were "
+        "held down",
+        label="clock to compare with",
+    )
+    reference_source: Column[str] = column("'seen', 'peers', 'stated' by the driver, 'board', or '' unknown")
     hot_pct: Column[float] = column("share of all time at 87 °C or more")
     hot_s: Column[float] = column("that time", label="hot for")
     max_temp_c: Column[float] = column("highest temperature")
@@ -68,10 +93,10 @@ def measure_throttle(run: Run) -> ThrottleProfile:
     samples = cells(run, "util_pct", *have)
     if not samples["weight_s"].sum() > 0:
         raise NotMeasurable("There is only one sample of each GPU.", RECORD_LONGER)
-    plausible = most_plausible_w(gpu_boards(run)).to_dict()
-    rows = {
-        gpu: _one_gpu(_ThrottleSamples.of(part), float(plausible.get(gpu, math.nan))) for gpu, part in by_gpu(samples)
-    }
+    boards = gpu_boards(run)
+    known = boards[["limit_w", "default_w"]].join(reference_clocks(run)).assign(plausible_w=most_plausible_w(boards))
+    of_board = known.to_dict("index")
+    rows = {gpu: _one_gpu(_ThrottleSamples.of(part), of_board[gpu]) for gpu, part in by_gpu(samples)}
     coverage = coverage_pct(samples, expected_window(run, samples))
     per_gpu = pd.DataFrame.from_dict(rows, orient="index").rename_axis("gpu")
     return ThrottleProfile(per_gpu, float(min(coverage.values())))
@@ -107,31 +132,54 @@ class _ThrottleSamples:
         )  # fmt: skip
 
 
-def _one_gpu(c: _ThrottleSamples, plausible_w: float) -> dict[str, float]:
+def _one_gpu(c: _ThrottleSamples, board: Mapping[Any, Any]) -> dict[str, float | str]:
     busy = c.util >= BUSY_PCT
     known_clock, known_temp = ~np.isnan(c.clock), ~np.isnan(c.temp)
-    top = float(c.clock[known_clock].max()) if known_clock.any() else math.nan
-    low = c.clock < LOW_CLOCK * top
-    warm = (c.clock < WARM_CLOCK * top) & (c.temp >= SLOWDOWN_C - NEAR_C)
-    power, thermal = (c.mask & POWER_BITS) > 0, (c.mask & THERMAL_BITS) > 0
+    reference = float(board["reference_mhz"])
+    is_lowered = bool(board["limit_w"] < LOWERED * board["default_w"])
+    low = c.clock < LOW_CLOCK * reference
+    compared = busy & known_clock & (reference == reference)
+    warm = (c.clock < WARM_CLOCK * board["achieved_mhz"]) & (c.temp >= SLOWDOWN_C - NEAR_C)
+    capped, thermal = (c.mask & POWER_CAP) > 0, (c.mask & THERMAL_BITS) > 0
+    at_cap = np.where(c.masked, capped, (c.power >= AT_LIMIT * board["limit_w"]) & (not is_lowered))
     hot = c.temp >= SLOWDOWN_C
-    frozen = (c.power > plausible_w) & ((c.mask & SW_POWER_CAP) > 0) & low
-    known = bool((c.masked & known_clock & (c.power <= math.inf)).any()) and plausible_w == plausible_w
-    first, last = stretches(frozen, c.start_us, c.end_us)
     return {
         "busy_s": float(c.weight_s[busy].sum()),
         "thermal_pct": _share(thermal, busy & c.masked, c),
         "warm_low_pct": _share(warm, busy & known_clock & known_temp, c),
-        "power_pct": _share(power, busy & c.masked, c),
-        "capped_low_pct": _share(power & low, busy & c.masked & known_clock, c),
-        "low_pct": _share(low, busy & known_clock, c),
-        "busy_clock_mhz": float(np.median(c.clock[busy & known_clock])) if (busy & known_clock).any() else math.nan,
-        "max_clock_mhz": top,
+        "hardware_pct": _share(((c.mask & HARDWARE_BITS) > 0) & ~thermal, busy & c.masked, c),
+        "brake_pct": _share(((c.mask & POWER_BRAKE) > 0) & ~thermal, busy & c.masked, c),
+        "power_pct": _share(capped, busy & c.masked, c),
+        "capped_low_pct": _share(capped & low, compared & c.masked, c),
+        "capped_power_w": _median(c.power[busy & capped]),
+        "limit_w": float(board["limit_w"]),
+        "default_w": float(board["default_w"]),
+        "is_lowered": is_lowered,
+        "low_pct": _share(low, compared, c),
+        "uncapped_low_pct": _share(low & ~at_cap, compared, c),
+        "busy_clock_mhz": _median(c.clock[busy]),
+        "max_clock_mhz": float(board["seen_mhz"]),
+        "reference_mhz": reference,
+        "reference_source": str(board["reference_source"]),
         "hot_pct": _share(hot, known_temp, c),
         "hot_s": float(c.weight_s[hot].sum()) if known_temp.any() else math.nan,
         "max_temp_c": float(c.temp[known_temp].max()) if known_temp.any() else math.nan,
-        "frozen_cap_s": float(((c.end_us[last] - c.start_us[first]) / 1e6).max(initial=0.0)) if known else math.nan,
+        "frozen_cap_s": _frozen_s(c, low & capped, float(board["plausible_w"])) if reference > 0 else math.nan,
     }
+
+
+def _frozen_s(c: _ThrottleSamples, held: np.ndarray, plausible_w: float) -> float:
+    """Longest stretch of implausible power in which the clock was held low by the power cap."""
+    known = bool((c.masked & ~np.isnan(c.clock) & (c.power <= math.inf)).any()) and plausible_w == plausible_w
+    if not known:
+        return math.nan
+    first, last = stretches((c.power > plausible_w) & held, c.start_us, c.end_us)
+    return float(((c.end_us[last] - c.start_us[first]) / 1e6).max(initial=0.0))
+
+
+def _median(values: np.ndarray) -> float:
+    known = values[~np.isnan(values)]
+    return float(np.median(known)) if len(known) else math.nan
 
 
 def _share(flag: np.ndarray, among: np.ndarray, c: _ThrottleSamples) -> float:

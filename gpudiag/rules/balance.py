@@ -80,7 +80,7 @@ def gpu_imbalance(
     remedy="Compare temperature, power limit, throttle reasons and PCIe link of that GPU with the others. In "
     "synchronized training the slowest GPU sets the pace of all.",
     refuted_by="Not a problem if clocks or power limits were lowered on purpose, or that GPU ran lighter kernels.",
-    explained_by=("thermal-throttling", "power-throttling", "power-fault-throttling"),
+    explained_by=("thermal-throttling", "hardware-slowdown", "power-throttling", "power-fault-throttling"),
 )
 def gpu_straggler(
     share: BalanceProfile, *, min_clock_ratio: float = 0.85, min_busy_s: float = 300.0

@@ -223,7 +223,7 @@ def launch_bound(
     remedy="Profile one step (nsys or the framework's profiler) and look for many short kernels. Larger batches, "
     "fused kernels or lower precision use the same busy time better.",
     refuted_by="Not a problem if memory bandwidth limits this kind of work, or the power limit is not this board's.",
-    explained_by=("sm-activity-low",),
+    explained_by=("busy-without-progress", "thermal-throttling", "hardware-slowdown", "clocks-low", "sm-activity-low"),
 )
 def gpu_busy_but_light(
     feed: FeedProfile, *, max_power_ratio: float = 0.35, min_busy_s: float = 300.0, max_sm_pct: float = 50.0

@@ -17,7 +17,7 @@ from gpudiag.rules._engine.rule import rule
     remedy="See what changed when the last segment starts: a worker that died, another job on the host, heat, a full "
     "cache, or larger inputs.",
     refuted_by="Not a problem if the search moved to lighter models by itself.",
-    explained_by=("thermal-throttling", "power-throttling", "cpu-bound-input", "io-wait"),
+    explained_by=("thermal-throttling", "hardware-slowdown", "power-throttling", "cpu-bound-input", "io-wait"),
 )
 def gpu_level_shift(shift: ShiftProfile, *, min_fall_pct: float = 20.0, min_share_pct: float = 10.0) -> Evidence | None:
     """A run that slows down half-way through has a cause with a time.

@@ -2,25 +2,47 @@
 
 from __future__ import annotations
 
+import math
+
 import pandas as pd
 
 from gpudiag.errors import NotMeasurable
+from gpudiag.measures._gpu.clocks import SOURCES as SOURCE_NAMES
 from gpudiag.measures.base import RECORD_GPU
 from gpudiag.measures.throttle import SLOWDOWN_C, ThrottleProfile, measure_throttle
 from gpudiag.rules._engine.evidence import Evidence, NotApplicable, worst_gpu
 from gpudiag.rules._engine.rule import rule
 from gpudiag.rules._engine.templates import Given, Sentence
+from gpudiag.rules._engine.verdict import Severity
+from gpudiag.values import Value, Values
 
 MIN_BUSY_S = 60.0
+MOST_OF_TIME_PCT = 50.0
+AT_CAP = 0.9
+"""Share of the power limit from which on power is at it (a default without a published source)."""
+MIN_SLOWER = 1.05
+REFERENCE: tuple[Sentence, ...] = (
+    Given("by_seen", "; it reached {reference_mhz}"),
+    Given("by_peers", "; its peers ran at {reference_mhz}"),
+    Given("by_stated", "; the driver allows {reference_mhz}"),
+    Given("by_board", "; its board's boost clock is {reference_mhz}"),
+)
+OF_REFERENCE: tuple[Sentence, ...] = (
+    Given("by_seen", " that it reached"),
+    Given("by_peers", " at which its peers ran"),
+    Given("by_stated", " that the driver allows"),
+    Given("by_board", " of its board's boost clock"),
+)
+AT_CLOCK: Sentence = Given("busy_clock_mhz", (", at {busy_clock_mhz}", *REFERENCE))
+SLOWER: Sentence = Given(
+    "slower_ratio", " Kernels that follow the clock took {slower_ratio} times as long as at that clock."
+)
+RECORD_MAX = "Record clocks.max.sm beside clocks.sm (nvidia-smi --query-gpu), or the names of the GPUs."
 
 
 def _share_says(what: str) -> Sentence:
     """The sentence that a share of busy time is above its limit."""
-    return (
-        "{gpu} " + what + " for {share_pct} of its busy time",
-        Given("max_clock_mhz", ", at {busy_clock_mhz} of {max_clock_mhz}"),
-        ".",
-    )
+    return ("{gpu} " + what + " for {share_pct} of its busy time", AT_CLOCK, ".", SLOWER)
 
 
 @rule(
@@ -37,9 +59,37 @@ def thermal_throttling(t: ThrottleProfile, *, max_share_pct: float = 5.0) -> Evi
     """A GPU that is too hot halves its clocks or worse, and utilization does not show it.
 
     Thermal slow-down bits (0x20, 0x40 of NVML's clocks-event reasons) in more than 5 % of busy time (METHODS 8).
-    Without bits: a clock below 0.85 of the highest seen while within 5 °C of 87 °C, for as large a share.
+    Without bits: a clock below 0.85 of the highest that it or its peers showed while within 5 °C of 87 °C, for as large
+    a share.
     """
-    return _share(t, "thermal_pct", "warm_low_pct", max_share_pct)
+    return _share(t, t.per_gpu["thermal_pct"].fillna(t.per_gpu["warm_low_pct"]), max_share_pct)
+
+
+@rule(
+    measure=measure_throttle,
+    severity="warning",
+    title="The hardware slows the GPU down",
+    checks="Slowdown by the hardware",
+    says=(
+        "{gpu} was slowed down by ",
+        Given("braked", "the power brake of its machine", "its hardware"),
+        " for {share_pct} of its busy time",
+        AT_CLOCK,
+        ".",
+        SLOWER,
+    ),
+    remedy="Look at the power supplies and the power budget of the server: they pull the power brake. Then check power "
+    "cables, seating and temperature of the GPU (nvidia-smi -q -d PERFORMANCE,POWER,TEMPERATURE).",
+    refuted_by="Not a problem if the flag shows up only in single samples when clocks change.",
+)
+def hardware_slowdown(t: ThrottleProfile, *, max_share_pct: float = 5.0) -> Evidence | None:
+    """The hardware halves the clocks or worse to protect itself, and utilization does not show it.
+
+    Hardware slow-down (0x8) or power brake (0x80) of NVML's clocks-event reasons, without a thermal bit, in more than
+    5 % of busy time (a default without a published source). NVML: both reduce the clocks by a factor of 2 or more. By
+    its documentation 0x8 may also show up when clocks change, which single samples would be.
+    """
+    return _share(t, t.per_gpu["hardware_pct"], max_share_pct, braked=t.per_gpu["brake_pct"] > max_share_pct)
 
 
 @rule(
@@ -47,21 +97,69 @@ def thermal_throttling(t: ThrottleProfile, *, max_share_pct: float = 5.0) -> Evi
     severity="warning",
     title="The power limit slows the GPU down",
     checks="Slowdown by the power limit",
-    says=_share_says("ran below 80 % of its clock at the power limit"),
-    remedy="Compare the limit in force with the default (nvidia-smi -q -d POWER). On laptops check the power adapter "
-    "and the performance mode, in servers the power brake of the chassis.",
+    says=(
+        "{gpu} ",
+        Given("is_low", "ran below 80 % of its clock at the power limit", "was at its power limit"),
+        " for {share_pct} of its busy time",
+        AT_CLOCK,
+        ".",
+        SLOWER,
+        Given("lowered", " Its limit was lowered to {limit_w}; {default_w} is its board's own."),
+        Given("ordinary", " {limit_w} is its board's own limit, which heavy kernels reach."),
+    ),
+    remedy="Compare the limit in force with the default (nvidia-smi -q -d POWER), and restore a lowered one. On "
+    "laptops check the power adapter and the performance mode. At the board's own limit nothing is wrong: only kernels "
+    "that draw less run faster.",
     refuted_by="Not a problem if the limit was lowered on purpose to save energy.",
     explained_by=("power-fault-throttling",),
 )
-def power_throttling(t: ThrottleProfile, *, max_share_pct: float = 5.0) -> Evidence | None:
+def power_throttling(
+    t: ThrottleProfile, *, max_share_pct: float = 5.0, min_capped_pct: float = MOST_OF_TIME_PCT
+) -> Evidence | None:
     """The power cap alone is normal for an efficient job; with clocks far down it costs time.
 
-    Power bits (0x4 cap, 0x80 brake) together with a clock below 0.8 of the highest seen, in more than 5 % of busy
-    time (METHODS 1 and 8).
+    Power cap (0x4) together with a clock below 0.8 of the reference, in more than 5 % of busy time (METHODS 1 and 8).
+    It is a note where power is at the board's own limit: there heavy kernels run at such clocks. A limit that was
+    lowered, to less than 0.95 of the board's own, is told where it holds for half of the busy time, as a note where
+    clocks stay above that (defaults without a published source).
     """
-    if t.per_gpu["power_pct"].notna().any() and not t.per_gpu["capped_low_pct"].notna().any():
+    table = _busy(t)
+    lowered = table["is_lowered"] == True  # noqa: E712 - NaN is unknown
+    low = table["capped_low_pct"] > max_share_pct
+    capped = table["power_pct"] >= min_capped_pct
+    found = table[low | (lowered & capped)]
+    if found.empty:
+        _need_cost(table, capped)
+        return None
+    ordinary = ~lowered & (table["default_w"] > 0) & (table["capped_power_w"] >= AT_CAP * table["limit_w"])
+    share = table["capped_low_pct"].where(low, table["power_pct"])
+    grave = (low & ~ordinary)[found.index]
+    worst = share[grave[grave].index if grave.any() else found.index].idxmax()
+    return _worst(
+        worst,
+        found.assign(share_pct=share),
+        margin=float(share[worst] - max_share_pct) if low[worst] else None,
+        severity=None if grave.any() else Severity.NOTE,
+        extra={"is_low": low[worst], "lowered": lowered[worst], "ordinary": low[worst] and ordinary[worst]},
+    )
+
+
+def _need_cost(table: pd.DataFrame, capped: pd.Series) -> None:
+    """Nothing found is no health where reasons or clocks are unknown, or there is no clock to compare with."""
+    if not table["power_pct"].notna().any():
+        raise NotMeasurable("Clocks-event reasons were not recorded while a GPU was busy.", RECORD_GPU)
+    if not table[["capped_low_pct", "busy_clock_mhz"]].notna().any(axis=None):
         raise NotMeasurable("The SM clock was not recorded, so what the power cap costs is unknown.", RECORD_GPU)
-    return _share(t, "capped_low_pct", None, max_share_pct)
+    held = table.index[capped & table["capped_low_pct"].isna()]
+    if len(held):
+        raise NotMeasurable(
+            "{gpus} stood at the power cap for most of the busy time, and no clock without it is known.",
+            RECORD_MAX,
+            gpus=held,
+        )
+    silent = table.index[table["power_pct"].isna()]
+    if len(silent):
+        raise NotMeasurable("Clocks-event reasons of {gpus} are unknown.", RECORD_GPU, gpus=silent)
 
 
 @rule(
@@ -69,32 +167,41 @@ def power_throttling(t: ThrottleProfile, *, max_share_pct: float = 5.0) -> Evide
     severity="warning",
     title="Clocks are low while the GPU is busy",
     checks="GPU clocks under load",
-    says="{gpu} ran at {busy_clock_mhz} while busy (median), {clock_pct} of the {max_clock_mhz} that it reached.",
+    says=(
+        "{gpu} ran at {busy_clock_mhz} while busy (median), {clock_pct} of the {reference_mhz}",
+        *OF_REFERENCE,
+        ".",
+    ),
     remedy="Look for locked clocks (nvidia-smi -q -d CLOCK; nvidia-smi -rgc resets them), a power-saving profile, or "
     "a low performance state.",
     refuted_by="Not a problem if clocks were locked on purpose, or kernels are so short that the GPU never speeds up.",
-    explained_by=("power-fault-throttling", "thermal-throttling", "power-throttling"),
+    explained_by=("power-fault-throttling", "thermal-throttling", "hardware-slowdown", "power-throttling"),
 )
 def clocks_low(t: ThrottleProfile, *, max_clock_pct: float = 60.0, min_share_pct: float = 50.0) -> Evidence | None:
     """Utilization says that kernels run, not how fast: at half the clock they take twice as long.
 
-    The median SM clock of busy time is below 60 % of the highest clock seen, and clocks below 80 % of it fill
-    half of the busy time or more (METHODS 8). These are defaults without a published source.
+    The median SM clock of busy time is below 60 % of the reference, and clocks below 80 % of it fill half of the busy
+    time or more without the power cap, which has a check of its own (METHODS 8). The reference is the highest of the
+    clock that the GPU showed, the median of its peers, what the driver allows and the board's boost clock. These are
+    defaults without a published source.
     """
     table = _busy(t)
-    if not table["low_pct"].notna().any():
+    if not table["busy_clock_mhz"].notna().any():
         raise NotMeasurable("The SM clock was not recorded while a GPU was busy.", RECORD_GPU)
-    ratio = 100 * table["busy_clock_mhz"] / table["max_clock_mhz"]
-    found = table[(ratio < max_clock_pct) & (table["low_pct"] >= min_share_pct)]
+    ratio = 100 * table["busy_clock_mhz"] / table["reference_mhz"]
+    found = table[(ratio < max_clock_pct) & (table["uncapped_low_pct"] >= min_share_pct)]
     if found.empty:
+        alone = table.index[table["busy_clock_mhz"].notna() & table["uncapped_low_pct"].isna()]
+        if len(alone):
+            raise NotMeasurable("The clocks of {gpus} were held down at all times.", RECORD_MAX, gpus=alone)
         return None
     worst = ratio[found.index].idxmin()
     return worst_gpu(
         worst,
         found,
-        ("busy_clock_mhz", "max_clock_mhz", "low_pct", "busy_s"),
+        ("busy_clock_mhz", "reference_mhz", "low_pct", "busy_s"),
         margin=float(max_clock_pct - ratio[worst]),
-        extra={"clock_pct": float(ratio[worst])},
+        extra={"clock_pct": float(ratio[worst]), **_source(found.at[worst, "reference_source"])},
     )
 
 
@@ -142,7 +249,7 @@ def temperature_high(t: ThrottleProfile, *, max_hot_s: float = 60.0) -> Evidence
 def power_fault_throttling(t: ThrottleProfile, *, max_frozen_s: float = 60.0) -> Evidence | None:
     """The driver believes the frozen reading and caps a GPU that draws next to nothing.
 
-    Implausible power together with the software power cap bit and clocks below 80 % of the highest seen, unbroken
+    Implausible power together with the software power cap bit and clocks below 80 % of the reference, unbroken
     for more than a minute (METHODS 8). A single spike does no harm and does not count.
     """
     table = t.per_gpu
@@ -168,10 +275,10 @@ def _busy(t: ThrottleProfile) -> pd.DataFrame:
     return table
 
 
-def _share(t: ThrottleProfile, column: str, other: str | None, limit_pct: float) -> Evidence | None:
-    """The finding that a share of busy time is above its limit; ``other`` stands in where the bits are unknown."""
+def _share(t: ThrottleProfile, share: pd.Series, limit_pct: float, **flags: pd.Series) -> Evidence | None:
+    """The finding that a share of busy time is above its limit; of ``flags`` the sentence may name the worst GPU's."""
     table = _busy(t)
-    share = table[column].fillna(table[other]) if other else table[column]
+    share = share[table.index]
     if not share.notna().any():
         raise NotMeasurable("Clocks-event reasons were not recorded while a GPU was busy.", RECORD_GPU)
     found = share[share > limit_pct]
@@ -181,9 +288,38 @@ def _share(t: ThrottleProfile, column: str, other: str | None, limit_pct: float)
             raise NotMeasurable("Clocks-event reasons of {gpus} are unknown.", RECORD_GPU, gpus=silent)
         return None
     worst = found.idxmax()
-    return worst_gpu(
+    return _worst(
         worst,
         table.loc[found.index].assign(share_pct=found),
-        ("share_pct", "busy_s", "max_temp_c"),
         margin=float(found[worst] - limit_pct),
+        extra={name: bool(flag[worst]) for name, flag in flags.items()},
     )
+
+
+def _worst(
+    worst: object,
+    found: pd.DataFrame,
+    *,
+    margin: float | None,
+    severity: Severity | None = None,
+    extra: Values | None = None,
+) -> Evidence:
+    """The finding by the worst GPU. How much slower kernels were is told where most of its busy time was slow, by the
+    median clock.
+    """
+    row = found.loc[worst]
+    slower = row["reference_mhz"] / row["busy_clock_mhz"] if row["share_pct"] >= MOST_OF_TIME_PCT else math.nan
+    more = {"slower_ratio": slower if slower >= MIN_SLOWER else math.nan, **_source(row["reference_source"])}
+    return worst_gpu(
+        worst,
+        found,
+        ("share_pct", "busy_s", "max_temp_c"),
+        margin=margin,
+        severity=severity,
+        extra={**more, **(extra or {})},
+    )
+
+
+def _source(told_by: object) -> dict[str, Value]:
+    """Who told the reference, as conditions of the sentence."""
+    return {f"by_{source}": source == told_by for source in SOURCE_NAMES}

@@ -5,11 +5,13 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import pandas as pd
 import pytest
 from smallruns import gpu, run
 
 from gpudiag.errors import NotMeasurable
 from gpudiag.measures.throttle import ThrottleProfile, measure_throttle
+from gpudiag.schema import GPUS, conform
 
 SECONDS = [10.0 * place for place in range(20)]
 BUSY = {place: 95.0 for place in range(3, 18)}
@@ -31,7 +33,8 @@ def test_reasons_are_shares_of_the_busy_time_in_which_they_are_known() -> None:
     clock = column(2000.0, p6=1599.0, p7=1600.0, p9=1000.0)
     row = measured(throttle_reasons=reasons, sm_clock_mhz=clock, util_pct=column(95.0, p1=0.0, p3=50.0, p0=49.0))
     assert row["busy_s"] == pytest.approx(measured(temp_c=40.0)["busy_s"] + 30)  # 2, 18 and 19 too
-    assert (row["thermal_pct"], row["power_pct"]) == (pytest.approx(300 / 17), pytest.approx(300 / 17))
+    assert (row["thermal_pct"], row["power_pct"]) == (pytest.approx(300 / 17), pytest.approx(200 / 17))
+    assert (row["hardware_pct"], row["brake_pct"]) == (pytest.approx(100 / 17), pytest.approx(100 / 17))
     assert row["capped_low_pct"] == pytest.approx(100 / 17)
     assert row["low_pct"] == pytest.approx(200 / 18)
     assert (row["max_clock_mhz"], row["busy_clock_mhz"]) == (2000.0, 2000.0)
@@ -69,3 +72,60 @@ def test_what_was_not_recorded_is_not_known() -> None:
         measured(power_w=90.0)
     with pytest.raises(NotMeasurable, match="only one sample"):
         measure_throttle(run(gpu=gpu([0.0], util_pct=95.0, temp_c=40.0)))
+
+
+def test_a_clock_that_was_held_down_at_all_times_is_no_reference() -> None:
+    held = measured(throttle_reasons=column(0x80, p0=0x1), sm_clock_mhz=column(900.0, p0=345.0, p5=910.0))
+    assert math.isnan(held["reference_mhz"]) and held["reference_source"] == ""
+    assert math.isnan(held["low_pct"]) and math.isnan(held["capped_low_pct"])
+    assert (held["hardware_pct"], held["max_clock_mhz"]) == (100.0, 910.0)
+    once = measured(throttle_reasons=column(0x80, p0=0x0), sm_clock_mhz=column(900.0, p0=1980.0))
+    assert (once["reference_mhz"], once["reference_source"], once["low_pct"]) == (1980.0, "seen", 100.0)
+    near = measured(throttle_reasons=column(0x4, p0=0x0), sm_clock_mhz=column(1400.0, p0=1380.0))
+    assert (near["reference_mhz"], near["reference_source"]) == (1400.0, "seen"), "hardly any lower without the cap"
+
+
+def test_the_reference_is_the_highest_clock_that_somebody_states() -> None:
+    held = {"throttle_reasons": 0x80, "sm_clock_mhz": 900.0}
+    stated = measured(**held, sm_clock_max_mhz=1980.0)
+    assert (stated["reference_mhz"], stated["reference_source"], stated["low_pct"]) == (1980.0, "stated", 100.0)
+    lower = measured(throttle_reasons=0x4, sm_clock_mhz=2000.0, sm_clock_max_mhz=1980.0)
+    assert (lower["reference_mhz"], lower["reference_source"]) == (2000.0, "seen"), "above what the driver allows"
+
+
+def several(clocks: dict[str, float], names: dict[str, str]) -> Any:
+    """GPUs that are busy throughout at their clock, the slow one with the thermal bit."""
+    slow = min(clocks, key=lambda name: clocks[name])
+    parts = [
+        gpu(SECONDS, name, util_pct=95.0, sm_clock_mhz=clock, throttle_reasons=0x40 if name == slow else 0)
+        for name, clock in clocks.items()
+    ]
+    listed = conform(pd.DataFrame({"gpu": list(names), "name": list(names.values())}), GPUS)
+    profile: ThrottleProfile = measure_throttle(run(gpu=pd.concat(parts, ignore_index=True), gpus=listed))
+    return profile.per_gpu
+
+
+def test_peers_are_gpus_of_the_same_name() -> None:
+    clocks = {"0": 1980.0, "1": 1900.0, "2": 1000.0}
+    alike = several(clocks, dict.fromkeys(clocks, "Some Board"))
+    assert (alike.at["2", "reference_mhz"], alike.at["2", "reference_source"]) == (1940.0, "peers")
+    assert (alike.at["0", "reference_mhz"], alike.at["0", "reference_source"]) == (1980.0, "seen")
+    assert alike.at["2", "low_pct"] == 100.0 and alike.at["1", "low_pct"] == 0.0
+    apart = several(clocks, {"0": "Some Board", "1": "Some Board", "2": "Another Board"})
+    assert apart.at["2", "reference_source"] == "" and math.isnan(apart.at["2", "low_pct"])
+    unnamed = several(clocks, dict.fromkeys(clocks, ""))
+    assert unnamed.at["2", "reference_source"] == "", "GPUs without a name need not be alike"
+
+
+def test_a_known_board_has_a_boost_clock() -> None:
+    row = several({"0": 1200.0}, {"0": "NVIDIA H100 80GB HBM3"}).loc["0"]
+    assert (row["reference_mhz"], row["reference_source"], row["default_w"]) == (1830.0, "board", 700.0)
+
+
+def test_low_clocks_at_the_power_cap_are_apart_by_bits_else_by_power() -> None:
+    clock = column(900.0, p0=2000.0)
+    by_bits = measured(throttle_reasons=column(0x4, p0=0), sm_clock_mhz=clock)
+    assert (by_bits["low_pct"], by_bits["uncapped_low_pct"]) == (100.0, 0.0)
+    for power, default, uncapped in ((96.0, 100.0, 0.0), (94.0, 100.0, 100.0), (96.0, 200.0, 100.0)):
+        by_power = measured(sm_clock_mhz=clock, power_w=power, power_limit_w=100.0, power_default_w=default)
+        assert by_power["uncapped_low_pct"] == uncapped, (power, default)

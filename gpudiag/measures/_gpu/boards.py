@@ -21,11 +21,13 @@ newer), and one that reads an instant or is unknown (METHODS 8; an Acme A100 rea
 
 
 def gpu_boards(run: Run) -> pd.DataFrame:
-    """Index gpu: name, board, laptop, note, averaged_sensor, total_mib, total_source, limit_w, limit_source.
+    """Index gpu: name, board, laptop, note, averaged_sensor, total_mib, total_source, limit_w, limit_source,
+    default_w, max_clock_mhz, boost_mhz.
 
     Totals and limits come from run.toml where it states them, else from the log, else from the data
     sheet; ``_source`` says which ('run.toml', 'log', 'data sheet', '' if unknown, with NaN). A limit in the log is
-    the greatest that was in force.
+    the greatest that was in force. ``default_w``, the board's own limit, is of the log, else of the data sheet, which
+    knows that of a laptop's board only as its greatest. ``max_clock_mhz`` is what the driver allows, by the log.
     """
     return _boards(run).copy()  # callers add columns
 
@@ -59,13 +61,23 @@ def _boards(run: Run) -> pd.DataFrame:
             "total_source": total_source,
             "limit_w": limit,
             "limit_source": limit_source,
+            "default_w": _first(_default_w(board, _logged(logged, listed, gpu, "power_default_w")))[0],
+            "max_clock_mhz": _first({"log": _logged(logged, listed, gpu, "sm_clock_max_mhz")})[0],
+            "boost_mhz": board.boost_mhz if board else math.nan,
         }
     return pd.DataFrame.from_dict(rows, orient="index", columns=list(_COLUMNS)).rename_axis("gpu")
 
 
+def _default_w(board: Board | None, logged_w: float | None) -> dict[str, float | None]:
+    return {"log": logged_w, "data sheet": board.power_w if board and not board.laptop else None}
+
+
+LOGGED = ("mem_total_mib", "power_limit_w", "power_default_w", "sm_clock_max_mhz")
+
+
 def _greatest_logged(run: Run) -> pd.DataFrame:
-    """The greatest total and limit that the log has for each GPU."""
-    columns = {name: run.gpu[name].to_numpy(float) for name in ("mem_total_mib", "power_limit_w") if name in run.gpu}
+    """The greatest total, limits and allowed clock that the log has for each GPU."""
+    columns = {name: run.gpu[name].to_numpy(float) for name in LOGGED if name in run.gpu}
     rows = rows_by_gpu(run)
     most = {name: [np.fmax.reduce(values[own]) for own in rows.values()] for name, values in columns.items()}
     return pd.DataFrame(most, index=list(rows))
@@ -73,6 +85,7 @@ def _greatest_logged(run: Run) -> pd.DataFrame:
 
 _COLUMNS = (
     "name", "board", "laptop", "note", "averaged_sensor", "total_mib", "total_source", "limit_w", "limit_source",
+    "default_w", "max_clock_mhz", "boost_mhz",
 )  # fmt: skip
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from gpudiag.measures._gpu.boards import gpu_boards
+from gpudiag.measures._gpu.clocks import HARDWARE_BITS, POWER_CAP, THERMAL_BITS, reference_clocks
 from gpudiag.measures._time.weighted import weighted_mean, weighted_quantiles
 from gpudiag.measures._time.work import WorkSamples, beside_work, work_by_gpu
 from gpudiag.measures.feed import (
@@ -21,7 +22,7 @@ from gpudiag.measures.feed import (
     meant_to_work,
     power_ratio,
 )
-from gpudiag.measures.throttle import LOW_CLOCK, POWER_BITS, THERMAL_BITS
+from gpudiag.measures.throttle import LOW_CLOCK
 from gpudiag.memo import memoized
 from gpudiag.run import Run
 from gpudiag.schema import IDLE_PCT, UNUSED_PCT
@@ -59,7 +60,8 @@ class Signatures:
 def signatures(run: Run) -> dict[str, Signatures]:
     """By GPU with two samples or more. Columns that were not recorded show nothing."""
     works = work_by_gpu(run)
-    boards, host = gpu_boards(run).to_dict("index"), HostTimes.of(run.host)
+    boards = gpu_boards(run).join(reference_clocks(run)[["reference_mhz"]]).to_dict("index")
+    host = HostTimes.of(run.host)
     out = {}
     for (gpu, work), own in zip(works.items(), beside_work(run, works, COLUMNS), strict=True):
         signs = _Signs.of(work, own, host, boards[gpu])
@@ -97,7 +99,7 @@ class _Signs:
         near, beside_it = beside(work, host)
         clock, reasons = column("sm_clock_mhz"), column("throttle_reasons")
         mask = np.nan_to_num(reasons, nan=0.0).astype(np.int64)
-        top = np.nanmax(clock) if (~np.isnan(clock)).any() else np.nan
+        low = clock < LOW_CLOCK * float(board["reference_mhz"])
         power = own.get("power_w")
         return cls(
             work=work,
@@ -108,7 +110,7 @@ class _Signs:
             sm_active_pct=column("sm_active_pct"),
             dram_active_pct=column("dram_active_pct"),
             mem_util_pct=column("mem_util_pct"),
-            throttled=((mask & (POWER_BITS | THERMAL_BITS)) > 0) & (clock < LOW_CLOCK * top),
+            throttled=((mask & HARDWARE_BITS) > 0) | (((mask & (POWER_CAP | THERMAL_BITS)) > 0) & low),
             used_pct=100 * column("mem_used_mib") / float(board["total_mib"]),
             cpu_pct=of_host(np.fmax(beside_it["core_pct"], beside_it["cpu_pct"])),
         )

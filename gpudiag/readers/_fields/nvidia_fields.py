@@ -44,11 +44,13 @@ _BY_TARGET: tuple[tuple[str, FieldKind, str, str], ...] = (
      "power.draw.instant gpu.power.draw.instant"),
     ("power_limit_w", "number", "W", "enforced.power.limit gpu.power.current_limit power.limit "
      "gpu.power.requested_limit"),
+    ("power_default_w", "number", "W", "power.default_limit gpu.power.default_limit"),
     ("temp_c", "number", "", "temperature.gpu"),
     ("mem_temp_c", "number", "", "temperature.memory"),
     ("fan_pct", "number", "%", "fan.speed"),
     ("pstate", "number", "", "pstate"),
     ("sm_clock_mhz", "number", "MHz", "clocks.current.sm clocks.sm clocks.current.graphics clocks.gr"),
+    ("sm_clock_max_mhz", "number", "MHz", "clocks.max.sm clocks.max.graphics clocks.max.gr"),
     ("mem_clock_mhz", "number", "MHz", "clocks.current.memory clocks.mem"),
     ("throttle_reasons", "mask", "", "clocks_event_reasons.active clocks_throttle_reasons.active"),
 )  # fmt: skip

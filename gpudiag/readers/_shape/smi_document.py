@@ -42,6 +42,16 @@ _FIELDS: dict[str, tuple[str, float, tuple[str, ...]]] = {
             "power_readings/power_limit",
         ),
     ),
+    "power_default_w": (
+        "W",
+        1,
+        (
+            "power_readings/default_power_limit",
+            "gpu_power_readings/default_power_limit",
+            "gpu_power_readings/gpu_ceiling_power_limit/default_power_limit",
+        ),
+    ),
+    "sm_clock_max_mhz": ("MHz", 1, ("max_clocks/sm_clock", "max_clocks/sm")),
     "sm_clock_mhz": ("MHz", 1, ("clocks/sm_clock", "clocks/sm")),
     "mem_clock_mhz": ("MHz", 1, ("clocks/mem_clock", "clocks/memory")),
     "fan_pct": ("%", 1, ("fan_speed",)),

@@ -1,0 +1,42 @@
+"""Planted faults of trainings that stand still while their GPUs look busy."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+
+from gpudiag.rules._engine.verdict import Severity
+from gpudiag.run import Run
+from gpudiag.schema import STEPS, conform
+from planted.base import Edge, fault, log, run, ticks, timestamps
+
+WORK_S, WORK_W = 900.0, 380.0
+EVERY_S = 10.0
+
+
+@fault(
+    "busy-without-progress",
+    edges={
+        "min_low_s": Edge({"low_s": 595.0}, {"low_s": 600.0}, past_gives=Severity.WARNING),
+        "max_low_ratio": Edge({"ratio": 0.255}, {"ratio": 0.245}, past_gives=Severity.WARNING),
+        "max_logged_ratio": Edge(
+            {"ratio": 0.61, "total": 1000}, {"ratio": 0.59, "total": 1000}, past_gives=Severity.WARNING
+        ),
+    },
+    bigger=({"low_s": 1200.0}, {"low_s": 1200.0, "total": 1000}, {"low_s": 7200.0, "total": 1000}),
+)
+def hung(*, low_s: float = 1000.0, ratio: float = 0.2, total: int | None = None) -> Run:
+    """After 15 min of work the GPU stays at 100 % for ``low_s`` and draws ``ratio`` of its power. With ``total`` there
+    is a log of one step every 10 s, which stops with the work.
+    """
+    at = ticks(WORK_S + low_s)
+    low = at > WORK_S
+    gpu = log(at, util_pct=np.where(low, 100.0, 95.0), power_w=np.where(low, ratio * WORK_W, WORK_W))
+    return run(gpu) if total is None else run(gpu, steps=_steps(total))
+
+
+def _steps(total: int) -> pd.DataFrame:
+    """Lines of a log while the GPU works."""
+    step = np.arange(1, round(WORK_S / EVERY_S) + 1)
+    frame = pd.DataFrame({"time": timestamps(EVERY_S * step - 1), "step": step, "line": step, "total": total})
+    return conform(frame.assign(unit="step", series="steps", meant="", path="train.log"), STEPS)

@@ -1,0 +1,127 @@
+"""GPUs that look busy and stand still: fifteen minutes of work at 500 W, then a quarter of an hour at 120 W."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from planted.base import in_workers, log, run, ticks, timestamps, trials
+
+from gpudiag.analysis import Analysis
+from gpudiag.measures.standstill import StandstillProfile, measure_standstill
+from gpudiag.rules import RULES
+from gpudiag.rules._engine.judging import judge_all
+from gpudiag.rules._engine.rule import check_thresholds
+from gpudiag.rules._engine.verdict import Severity, Status, Verdict
+from gpudiag.run import Run
+from gpudiag.schema import STEPS, conform
+
+IDLE_S, WORK_S, LOW_S = 60.0, 900.0, 900.0
+FALL_S = IDLE_S + WORK_S
+AT = ticks(FALL_S + LOW_S)
+LOW = AT > FALL_S
+UTIL = np.where(AT < IDLE_S, 0.0, np.where(LOW, 100.0, 96.0))
+POWER = np.where(AT < IDLE_S, 70.0, np.where(LOW, 120.0, 500.0))
+
+
+def hung(gpus: str = "0", **columns: Any) -> Run:
+    usual = {"util_pct": UTIL, "power_w": POWER, "power_limit_w": 700.0}
+    return run(*(log(AT, name, **{**usual, **columns}) for name in gpus))
+
+
+def lines(last_s: float, total: int | None, every_s: float = 10.0) -> pd.DataFrame:
+    at = np.arange(IDLE_S + every_s, last_s, every_s)
+    frame = pd.DataFrame({"time": timestamps(at), "step": np.arange(1, len(at) + 1), "total": total})
+    frame = frame.assign(line=frame["step"], unit="step", series="steps", meant="", path="train.log")
+    return conform(frame, STEPS)
+
+
+def with_log(made: Run, last_s: float, total: int | None) -> Run:
+    return Run(gpu=made.gpu, gpus=made.gpus, steps=lines(last_s, total), info=made.info)
+
+
+def judged(made: Run) -> Verdict:
+    (rule,) = (rule for rule in RULES if rule.id == "busy-without-progress")
+    (one,) = judge_all((rule,), Analysis(made), check_thresholds((rule,), {}))
+    return one
+
+
+def row(made: Run) -> Any:
+    profile: StandstillProfile = measure_standstill(made)
+    return profile.per_gpu.loc["0"]
+
+
+def test_the_fall_of_power_by_hand() -> None:
+    seen = row(hung())
+    assert (seen["low_s"], seen["low_util_pct"], seen["low_w"], seen["before_w"]) == (LOW_S, 100.0, 120.0, 500.0)
+    assert seen["idle_w"] == 70.0 and seen["low_ratio"] == pytest.approx((120 - 70) / (500 - 70))
+    assert seen["low_start"] == timestamps([FALL_S])[0] and bool(seen["is_flat"])
+
+
+def test_with_telemetry_alone_it_may_be_lighter_work() -> None:
+    found = judged(hung("01"))
+    assert (found.status, found.severity, found.lost_gpu_h) == (Status.FOUND, Severity.WARNING, None)
+    assert "may hang, or do lighter work" in found.summary
+
+
+def test_with_a_log_that_stops_short_the_time_is_lost() -> None:
+    found = judged(with_log(hung("01"), FALL_S, 5000))
+    assert (found.status, found.severity) == (Status.FOUND, Severity.CRITICAL)
+    assert found.lost_gpu_h == pytest.approx(2 * LOW_S / 3600, rel=0.03), "from the last line on"
+    last = len(np.arange(IDLE_S + 10, FALL_S, 10))
+    assert f"stops at step {last} of 5,000" in found.summary
+
+
+@pytest.mark.parametrize("total", [None, len(np.arange(IDLE_S + 10, FALL_S, 10))])
+def test_a_log_that_is_complete_or_states_no_total_proves_no_hang(total: int | None) -> None:
+    found = judged(with_log(hung(), FALL_S, total))
+    assert (found.severity, found.lost_gpu_h) == (Severity.WARNING, None)
+
+
+def test_a_log_that_stops_short_shows_less_of_a_fall_too() -> None:
+    half = np.where(LOW, 300.0, POWER)
+    assert judged(with_log(hung(power_w=half), FALL_S, 5000)).severity is Severity.WARNING
+    assert judged(hung(power_w=half)).status is Status.OK
+    same = np.where(LOW, 480.0, POWER)
+    assert judged(with_log(hung(power_w=same), FALL_S, 5000)).status is Status.OK, "its log was copied earlier"
+
+
+def test_steps_that_go_on_are_progress() -> None:
+    assert judged(with_log(hung(), FALL_S + LOW_S - 20, 5000)).status is Status.OK
+
+
+@pytest.mark.parametrize(
+    "columns",
+    [
+        {"mem_used_mib": np.where(LOW, 9000.0, 15000.0)},
+        {"power_w": np.where(LOW, 120.0 + 45.0 * np.sin(AT / 30), POWER)},
+        {"util_pct": np.where(LOW, 94.0, UTIL)},
+        {"power_w": np.where(AT > FALL_S + LOW_S - 100, 500.0, POWER)},
+        {"util_pct": np.where(LOW & (AT % 300 < 10), 0.0, UTIL)},
+    ],
+    ids=["memory moved", "power moves", "not quite full", "goes on by itself", "in pieces"],
+)
+def test_lighter_work_that_shows_itself_is_none(columns: dict[str, Any]) -> None:
+    assert judged(hung(**columns)).status is Status.OK
+
+
+def test_a_hang_that_somebody_ends_is_one() -> None:
+    killed, after = AT > FALL_S + LOW_S - 200, AT > FALL_S + LOW_S - 100
+    util = np.where(after, 96.0, np.where(killed, 0.0, UTIL))
+    found = judged(hung(util_pct=util, power_w=np.where(after, 500.0, np.where(killed, 70.0, POWER))))
+    assert found.status is Status.FOUND and "for 11 min 40 s" in found.summary
+
+
+def test_another_trial_is_other_work() -> None:
+    made = hung()
+    begun = trials(in_workers([WORK_S, LOW_S - 60.0]), start=timestamps([IDLE_S, FALL_S + 1]))
+    assert judged(Run(gpu=made.gpu, gpus=made.gpus, trials=begun, info=made.info)).status is not Status.FOUND
+
+
+def test_without_a_fall_there_is_nothing() -> None:
+    seen = row(hung(power_w=np.where(AT < IDLE_S, 70.0, 120.0)))
+    assert seen["low_s"] == 0.0 and math.isnan(seen["low_ratio"]), "light throughout: another check tells that"
+    assert math.isnan(row(hung(util_pct=96.0))["idle_w"])

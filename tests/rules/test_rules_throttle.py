@@ -1,0 +1,103 @@
+"""A GPU that is slow at all times is never called ok: H100s whose clocks, reasons and limits are set by hand."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from planted.base import log, run, ticks
+
+from gpudiag.analysis import Analysis
+from gpudiag.rules import RULES
+from gpudiag.rules._engine.judging import judge_all
+from gpudiag.rules._engine.rule import check_thresholds
+from gpudiag.rules._engine.verdict import Severity, Status, Verdict
+from gpudiag.run import Run
+from gpudiag.schema import GPUS, conform
+
+H100 = "NVIDIA H100 80GB HBM3"
+AT = ticks(1800.0)
+
+
+def h100(name: str = H100, **columns: Any) -> Run:
+    """A GPU that is busy for half an hour at a limit of 700 W."""
+    usual = {"power_w": 600.0, "power_limit_w": 700.0, "sm_clock_mhz": 1980.0, "mem_total_mib": 81559.0}
+    part = log(AT, **{**usual, **columns})
+    listed = conform(pd.DataFrame({"gpu": ["0"], "name": [name], "mem_total_mib": [81559.0]}), GPUS)
+    return run(part, gpus=listed)
+
+
+def judged(made: Run) -> dict[str, Verdict]:
+    verdicts = {v.rule: v for v in judge_all(RULES, Analysis(made), check_thresholds(RULES, {}))}
+    return {rule: verdicts[rule] for rule in CHECKS}
+
+
+CHECKS = ("thermal-throttling", "hardware-slowdown", "power-throttling", "clocks-low")
+
+
+def found(made: Run) -> dict[str, Severity | None]:
+    return {rule: v.severity for rule, v in judged(made).items() if v.status is Status.FOUND and not v.caused_by}
+
+
+@pytest.mark.parametrize(("bit", "by"), [(0x80, "the power brake of its machine"), (0x8, "its hardware")])
+def test_a_brake_that_is_on_at_all_times_is_found(bit: int, by: str) -> None:
+    made = h100(throttle_reasons=bit, sm_clock_mhz=915.0, power_w=300.0)
+    assert found(made) == {"hardware-slowdown": Severity.WARNING}
+    said = judged(made)["hardware-slowdown"].summary
+    assert f"slowed down by {by} for 100 % of its busy time, at 915 MHz" in said
+    assert "1,830 MHz" in said and "took 2 times as long" in said, "1830 / 915"
+
+
+def test_without_any_clock_to_compare_with_the_reason_alone_is_told() -> None:
+    made = h100("Some Board", throttle_reasons=0x80, sm_clock_mhz=915.0)
+    said = judged(made)["hardware-slowdown"]
+    assert said.status is Status.FOUND and "at 915 MHz." in said.summary and "times as long" not in said.summary
+    assert judged(made)["clocks-low"].status is Status.NOT_ASSESSED
+
+
+def test_a_cap_at_all_times_without_a_clock_to_compare_with_is_not_ok() -> None:
+    capped = judged(h100("Some Board", throttle_reasons=0x4, sm_clock_mhz=1050.0, power_w=695.0))
+    assert capped["power-throttling"].status is Status.NOT_ASSESSED
+    assert "clocks.max.sm" in capped["power-throttling"].remedy
+    stated = h100("Some Board", throttle_reasons=0x4, sm_clock_mhz=1050.0, power_w=695.0, sm_clock_max_mhz=1980.0)
+    assert found(stated) == {"power-throttling": Severity.WARNING}, "whose limit that is, is unknown"
+
+
+def test_a_board_at_its_own_limit_is_no_warning_however_its_log_begins() -> None:
+    for first in (1050.0, 1980.0):
+        clock = np.where(AT < 60, first, 1050.0)
+        bits = np.where(AT < 60, 0x4 * (first < 1980.0), 0x4)
+        made = h100(throttle_reasons=bits, sm_clock_mhz=clock, power_w=695.0)
+        assert found(made) == {"power-throttling": Severity.NOTE}, first
+        assert "700 W is its board's own limit" in judged(made)["power-throttling"].summary
+    light = h100(throttle_reasons=0x4, sm_clock_mhz=1600.0, power_w=695.0)
+    assert judged(light)["power-throttling"].status is Status.OK, "1600 of 1830 MHz"
+
+
+def test_a_lowered_limit_is_told_with_what_it_costs() -> None:
+    made = h100(throttle_reasons=0x4, sm_clock_mhz=1050.0, power_w=349.0, power_limit_w=350.0)
+    assert found(made) == {"power-throttling": Severity.WARNING}
+    said = judged(made)["power-throttling"].summary
+    assert "lowered to 350 W; 700 W is its board's own" in said
+    assert float(re.search(r"took ([\d.]+) times", said).group(1)) == pytest.approx(1830 / 1050, abs=0.005)  # type: ignore[union-attr]
+    hardly = h100(throttle_reasons=0x4, sm_clock_mhz=1700.0, power_w=599.0, power_limit_w=600.0)
+    assert found(hardly) == {"power-throttling": Severity.NOTE}
+    by_log = h100("Some Board", throttle_reasons=0x4, sm_clock_mhz=1700.0, power_limit_w=350.0, power_default_w=700.0)
+    assert found(by_log) == {"power-throttling": Severity.NOTE}
+    unused = h100(sm_clock_mhz=1980.0, power_w=300.0, power_limit_w=350.0)
+    assert found(unused) == {}, "a limit that is never reached costs nothing"
+
+
+def test_locked_clocks_are_found_where_the_board_is_known() -> None:
+    assert found(h100(throttle_reasons=0x2, sm_clock_mhz=1000.0, power_w=350.0)) == {"clocks-low": Severity.WARNING}
+
+
+def test_heat_is_told_against_the_clock_of_the_peers() -> None:
+    slow = {"sm_clock_mhz": 1000.0, "throttle_reasons": 0x40, "temp_c": 88.0}
+    parts = [log(AT, name, **(slow if name == "2" else {"sm_clock_mhz": 1980.0})) for name in "0123"]
+    made = run(*parts, gpus=conform(pd.DataFrame({"gpu": list("0123"), "name": H100}), GPUS))
+    said = judged(made)["thermal-throttling"].summary
+    assert "at 1,000 MHz; its peers ran at 1,980 MHz" in said and "1.98 times as long" in said
