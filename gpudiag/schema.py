@@ -121,6 +121,8 @@ GPUS = TableSpec(
         ColumnSpec("name", "text", "product name as the driver prints it"),
         ColumnSpec("mem_total_mib", "float", "memory of the device", "MiB", 0, MOST_MIB),
         ColumnSpec("power_limit_w", "float", "enforced power limit", "W", 0, MOST_W),
+        ColumnSpec("power_default_w", "float", "the board's own power limit, before anybody set one", "W", 0, MOST_W),
+        ColumnSpec("sm_clock_max_mhz", "float", "highest SM clock that the driver allows", "MHz", 0, MOST_MHZ),
         ColumnSpec("driver", "text", "driver version"),
         ColumnSpec("host", "text", "name of the machine that it is in"),
     ),

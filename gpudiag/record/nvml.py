@@ -80,7 +80,8 @@ class Nvml:
                 raise
             return None
         memory = _optional(_memory, self._api, handle)
-        limit = _optional(_power_limit, self._api, handle)
+        limit = _optional(_power_limit, self._api, handle) | _optional(_default_limit, self._api, handle)
+        clock = _optional(_highest_clock, self._api, handle)
         info = _optional(lambda api, at: {"bus_id": _text(api.nvmlDeviceGetPciInfo(at).busId)}, self._api, handle)
         mode = _optional(lambda api, at: {"mig": api.nvmlDeviceGetMigMode(at)[0]}, self._api, handle)
         named = _optional(lambda api, at: {"name": _text(api.nvmlDeviceGetName(at))}, self._api, handle)
@@ -91,6 +92,8 @@ class Nvml:
             bus_id=str(info.get("bus_id", "")),
             mem_total_mib=_number(memory.get("mem_total_mib")),
             power_limit_w=_number(limit.get("power_limit_w")),
+            power_default_w=_number(limit.get("power_default_w")),
+            sm_clock_max_mhz=_number(clock.get("sm_clock_max_mhz")),
             mig=mode.get("mig") == pynvml.NVML_DEVICE_MIG_ENABLE,
             handle=handle,
         )
@@ -184,6 +187,14 @@ def _memory(api: Any, handle: Any) -> Values:
 
 def _power_limit(api: Any, handle: Any) -> Values:
     return {"power_limit_w": api.nvmlDeviceGetEnforcedPowerLimit(handle) / 1000}
+
+
+def _default_limit(api: Any, handle: Any) -> Values:
+    return {"power_default_w": api.nvmlDeviceGetPowerManagementDefaultLimit(handle) / 1000}
+
+
+def _highest_clock(api: Any, handle: Any) -> Values:
+    return {"sm_clock_max_mhz": api.nvmlDeviceGetMaxClockInfo(handle, pynvml.NVML_CLOCK_SM)}
 
 
 def _reasons(api: Any, handle: Any) -> Values:

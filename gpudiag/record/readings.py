@@ -25,6 +25,8 @@ class Device:
     bus_id: str = ""
     mem_total_mib: float | None = None
     power_limit_w: float | None = None
+    power_default_w: float | None = None
+    sm_clock_max_mhz: float | None = None
     mig: bool = False
     handle: Any = field(default=None, repr=False, compare=False)
 

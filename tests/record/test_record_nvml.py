@@ -112,6 +112,8 @@ ANSWERS: dict[str, Any] = {
     "nvmlDeviceGetMemoryInfo": memory,
     "nvmlDeviceGetPowerUsage": 71_250,
     "nvmlDeviceGetEnforcedPowerLimit": 700_000,
+    "nvmlDeviceGetPowerManagementDefaultLimit": 750_000,
+    "nvmlDeviceGetMaxClockInfo": 1980,
     "nvmlDeviceGetTotalEnergyConsumption": 123_456,
     "nvmlDeviceGetFieldValues": field_values,
     "nvmlDeviceGetTemperature": 45,
@@ -144,6 +146,7 @@ def test_what_a_gpu_is() -> None:
     driver, (gpu,) = Nvml(Api()).open()
     assert (driver, gpu.uuid, gpu.name, gpu.bus_id) == ("570.86.15", "GPU-8a1b", "NVIDIA H200", "00000000:07:00.0")
     assert (gpu.mem_total_mib, gpu.power_limit_w, gpu.mig) == (1024, 700, False)
+    assert (gpu.power_default_w, gpu.sm_clock_max_mhz) == (750, 1980)
 
 
 @pytest.mark.parametrize("code", LASTING)

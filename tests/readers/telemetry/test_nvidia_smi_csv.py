@@ -39,6 +39,13 @@ def test_values_and_utc(read: Any) -> None:
     assert gpu.loc[1, ["util_pct", "mem_used_mib", "mem_total_mib", "power_w"]].tolist() == [100, 100, 40960, 70.25]
 
 
+def test_what_the_board_may_do_at_most(read: Any) -> None:
+    head = HEAD + ", clocks.current.sm [MHz], clocks.max.sm [MHz], power.limit [W], power.default_limit [W]"
+    gpu = read(head, *(f"{row(second)}, 1050 MHz, 1980 MHz, 350.00 W, 700.00 W" for second in (1, 2))).gpu
+    columns = ["sm_clock_mhz", "sm_clock_max_mhz", "power_limit_w", "power_default_w"]
+    assert gpu.loc[1, columns].tolist() == [1050, 1980, 350, 700]
+
+
 @pytest.mark.parametrize(
     "cell",
     [

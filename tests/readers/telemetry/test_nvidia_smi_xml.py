@@ -49,6 +49,12 @@ def read(text: str, folder: Path) -> Telemetry:
             "power_limit_w",
             250,
         ),
+        (
+            "<gpu_power_readings><default_power_limit>700.00 W</default_power_limit></gpu_power_readings>",
+            "power_default_w",
+            700,
+        ),
+        ("<max_clocks><sm_clock>1980 MHz</sm_clock></max_clocks>", "sm_clock_max_mhz", 1980),
         ("<pci><rx_util>2048 KB/s</rx_util></pci>", "pcie_rx_mib_s", 2),
         ("<performance_state>P8</performance_state>", "pstate", 8),
         ("<fan_speed>33 %</fan_speed>", "fan_pct", 33),
