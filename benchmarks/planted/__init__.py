@@ -20,4 +20,4 @@ from planted import (
 from planted.base import FAULTS, Edge, Fault
 
 __all__ = ["FAULTS", "Edge", "Fault", "collectives", "course", "failures", "feed", "hardware", "memory", "profiled",
-           "pruning", "recording", "steps", "trials", "utilization"]  # fmt: skip
+           "pruning", "recording", "standstill", "steps", "trials", "utilization"]  # fmt: skip

@@ -18,20 +18,19 @@ EVERY_S = 10.0
     "busy-without-progress",
     edges={
         "min_low_s": Edge({"low_s": 595.0}, {"low_s": 600.0}, past_gives=Severity.WARNING),
-        "max_low_ratio": Edge({"ratio": 0.255}, {"ratio": 0.245}, past_gives=Severity.WARNING),
+        "max_low_ratio": Edge({"power_ratio": 0.255}, {"power_ratio": 0.245}, past_gives=Severity.WARNING),
         "max_logged_ratio": Edge(
-            {"ratio": 0.61, "total": 1000}, {"ratio": 0.59, "total": 1000}, past_gives=Severity.WARNING
+            {"power_ratio": 0.61, "total": 1000}, {"power_ratio": 0.59, "total": 1000}, past_gives=Severity.WARNING
         ),
     },
     bigger=({"low_s": 1200.0}, {"low_s": 1200.0, "total": 1000}, {"low_s": 7200.0, "total": 1000}),
 )
-def hung(*, low_s: float = 1000.0, ratio: float = 0.2, total: int | None = None) -> Run:
-    """After 15 min of work the GPU stays at 100 % for ``low_s`` and draws ``ratio`` of its power. With ``total`` there
-    is a log of one step every 10 s, which stops with the work.
-    """
+def hung(*, low_s: float = 1000.0, power_ratio: float = 0.2, total: int | None = None) -> Run:
+    """After 15 min of work the GPU stays at 100 % for ``low_s`` and draws ``power_ratio`` of its power."""
     at = ticks(WORK_S + low_s)
     low = at > WORK_S
-    gpu = log(at, util_pct=np.where(low, 100.0, 95.0), power_w=np.where(low, ratio * WORK_W, WORK_W))
+    gpu = log(at, util_pct=np.where(low, 100.0, 95.0), power_w=np.where(low, power_ratio * WORK_W, WORK_W))
+    # With a total there is a log, which stops with the work.
     return run(gpu) if total is None else run(gpu, steps=_steps(total))
 
 
