@@ -10,6 +10,7 @@ from gpudiag.advice._engine.proposal import Change, Proposal, Value
 from gpudiag.advice._engine.remedy import remedy
 from gpudiag.advice._engine.situation import INPUT_WAITS, Situation
 from gpudiag.measures.loader import LoaderProfile
+from gpudiag.measures.stalls import StallsProfile
 from gpudiag.measures.utilization import UtilizationProfile
 from gpudiag.report.format import quantity, share
 
@@ -94,7 +95,7 @@ def persistent_workers(now: Situation) -> Proposal | None:
     checks, predictions = now.fills(gain.high if gain else math.nan)
     assumption = "The GPU waits for new workers at the start of epochs, at most all of its idle time."
     change = _loader("persistent_workers", False, True)
-    doubt = "" if now.has("stalls-periodic") else _unshown(now)
+    doubt = "" if _long_waits(now) else _unshown(now)
     return Proposal((change,), gain, now.unless_unknown(assumption), checks, predictions, doubt)
 
 
@@ -248,6 +249,12 @@ def _shown(now: Situation) -> str:
     if waits > 0:
         return f"Steps wait {share(waits)} of their time for the loader; at best all of that goes."
     return f"{LOADER}; nothing recorded shows or refutes it."
+
+
+def _long_waits(now: Situation) -> bool:
+    """Whether the GPU waits at regular intervals that are surely not its steps."""
+    stalls = now.profile(StallsProfile)
+    return now.has("stalls-periodic") and (stalls is None or bool((stalls.per_gpu["reading"] == "waits").any()))
 
 
 def _steady(now: Situation) -> str:

@@ -13,6 +13,8 @@ from gpudiag.measures._time.microseconds import SECOND_US
 from gpudiag.measures._time.periodicity import Period
 from gpudiag.measures._time.weighted import weighted_mean, weighted_quantiles
 from gpudiag.measures._time.work import WorkSamples, period_by_gpu, stretches, work_by_gpu, work_coverage_pct
+from gpudiag.measures._waits.beats import Drops, reading_of, too_sharp
+from gpudiag.measures._waits.divided import logged_gpus
 from gpudiag.measures.base import Profile, need_gpu
 from gpudiag.measures.sampling import RECORD_LONGER, gpu_order, longest_period_s
 from gpudiag.run import Run
@@ -21,6 +23,8 @@ from gpudiag.schema import IDLE_PCT
 LONGEST_S = 600.0
 """Without trials an idle stretch longer than this lies between jobs and is no stall."""
 NEAR = 0.25
+LONGER = 2.0
+"""Dips more than twice as long as most of the time in them, and two samples more, are none of the period's."""
 
 
 class GpuStalls(Row):
@@ -36,11 +40,16 @@ class GpuStalls(Row):
         "height of the first peak of the autocorrelation, NaN without one", label="autocorrelation at the period"
     )
     period_s: Column[float] = column("where that peak is", label="every")
-    n_dips: Column[float] = column("dips", label="dips seen")
+    n_dips: Column[float] = column("dips that repeat with it", label="dips seen")
     regular_pct: Column[float] = column("share of the steps from dip to dip within a quarter of the period")
     depth_pct: Column[float] = column("points below the level between dips", label="deep by")
-    width_s: Column[float] = column("median width of a dip", label="each lasting")
-    lost_pct: Column[float] = column("share of the work that the dips cost", label="utilization lost")
+    width_s: Column[float] = column("width of a dip, the median of the time in dips", label="each lasting")
+    lost_pct: Column[float] = column("share of the work that these dips cost", label="utilization lost")
+    reading: Column[str] = column(
+        "what the dips are: waits as long as they look, one a step, a beat of the samples with waits in each step, or "
+        "open between both; '' without a period"
+    )
+    beat_s: Column[float] = column("time of a step that is the period or beats with the samples, NaN unknown")
 
 
 class StallsProfile(Profile, topic="stalls"):
@@ -60,12 +69,12 @@ def measure_stalls(run: Run) -> StallsProfile:
     if not works:
         raise NotMeasurable("There is only one sample of each GPU.", RECORD_LONGER)
     periods = period_by_gpu(run)
-    rows = {gpu: _one_gpu(works[gpu], periods[gpu]) for gpu in gpu_order(works)}
+    rows = {gpu: _one_gpu(run, gpu, works[gpu], periods[gpu]) for gpu in gpu_order(works)}
     per_gpu = pd.DataFrame.from_dict(rows, orient="index").rename_axis("gpu")
     return StallsProfile(per_gpu, work_coverage_pct(run, works), longest_period_s(w.time_us for w in works.values()))
 
 
-def _one_gpu(work: WorkSamples, period: Period | None) -> dict[str, float]:
+def _one_gpu(run: Run, gpu: str, work: WorkSamples, period: Period | None) -> dict[str, object]:
     at, weight = work.at_work, work.weight_s
     worked = float(weight[at].sum())
     (p95,) = weighted_quantiles(work.util_pct[at], weight[at], (0.95,))
@@ -73,7 +82,7 @@ def _one_gpu(work: WorkSamples, period: Period | None) -> dict[str, float]:
         "work_s": worked,
         "p95_pct": p95,
         **_stalls(work, worked),
-        **_dips(work, worked, period),
+        **_dips(run, gpu, work, worked, period),
     }
 
 
@@ -91,20 +100,69 @@ def _stalls(work: WorkSamples, worked: float) -> dict[str, float]:
     }
 
 
-def _dips(work: WorkSamples, worked: float, found: Period | None) -> dict[str, float]:
+def _dips(run: Run, gpu: str, work: WorkSamples, worked: float, found: Period | None) -> dict[str, object]:
     """The period of the utilization and what the dips that repeat with it cost."""
-    names = ("acf", "period_s", "n_dips", "regular_pct", "depth_pct", "width_s", "lost_pct")
+    names = ("acf", "period_s", "n_dips", "regular_pct", "depth_pct", "width_s", "lost_pct", "beat_s")
     if found is None:
-        return dict.fromkeys(names, math.nan)
+        return {**dict.fromkeys(names, math.nan), "reading": ""}
     low, high = weighted_quantiles(work.util_pct[work.at_work], work.weight_s[work.at_work], (0.02, 0.75))
     below = work.at_work & (work.util_pct < (low + high) / 2)
     first, last = stretches(below, work.start_us, work.end_us)
-    steps = np.diff(work.start_us[first]) / SECOND_US
+    start, end = work.start_us[first], work.end_us[last]
+    steps = np.diff(start) / SECOND_US
     near = np.abs(steps - found.period_s) <= NEAR * found.period_s
-    depth = high - weighted_mean(work.util_pct[below], work.weight_s[below])
-    share = float(work.weight_s[below].sum()) / worked
-    width = np.median(work.end_us[last] - work.start_us[first]) / SECOND_US if len(first) else math.nan
-    values = (found.height, found.period_s, float(len(first)), 100 * float(near.mean()) if len(steps) else math.nan)
-    return dict(
-        zip(names, (*values, depth, float(width), 100 * share * depth / high if high else math.nan), strict=True)
+    own = _at_the_period(start, end, found.period_s, work.step_us)
+    (width_us,) = weighted_quantiles((end - start)[own], (end - start)[own], (0.5,))
+    long = ~own & (end - start > LONGER * width_us + 2 * work.step_us)
+    between = work.at_work & (np.abs(work.util_pct - (low + high) / 2) < (high - low) / 4)
+    sharp = too_sharp(int(between.sum()), 2 * int(own.sum()), found.period_s, _step_s(work))
+    span_us = int(work.start_us[0]), int(work.end_us[-1])
+    drops = Drops(start[own], end[own], np.column_stack([start[~own], end[~own]]), span_us, sharp)
+    reading = reading_of(run, logged_gpus(run).get(gpu), drops, found.period_s, _step_s(work))
+    inside = _inside(first[own], last[own], len(below))
+    # The edges of a beat are waits as well, and so is what lies off its period.
+    held = work.at_work & ~_inside(first[long], last[long], len(below)) if reading.kind == "beat" else inside
+    lost = float((work.weight_s[held] * (high - work.util_pct[held])).sum()) / worked
+    values = (
+        found.height,
+        found.period_s,
+        float(own.sum()),
+        100 * float(near.mean()) if len(steps) else math.nan,
+        high - weighted_mean(work.util_pct[inside], work.weight_s[inside]),
+        width_us / SECOND_US,
+        100 * lost / high if high else math.nan,
+        reading.step_s,
     )
+    return {**dict(zip(names, values, strict=True)), "reading": reading.kind}
+
+
+def _at_the_period(start_us: np.ndarray, end_us: np.ndarray, period_s: float, step_us: float) -> np.ndarray:
+    """The dips with one of about their width a period before or after, but for those whose width is unlike that of
+    most of their time: a training that is down for minutes saves no checkpoint then.
+    """
+    least, most = ((1 + sign * NEAR) * period_s * SECOND_US for sign in (-1, 1))
+    width = (end_us - start_us).astype(float)
+    size = np.log2(width / step_us + 1).astype(int)
+    own = np.zeros(len(width), bool)
+    for one in np.unique(size):
+        alike, mine = start_us[np.abs(size - one) <= 1], start_us[size == one]
+        for low, high in ((mine + least, mine + most), (mine - most, mine - least)):
+            own[size == one] |= np.searchsorted(alike, high, "right") > np.searchsorted(alike, low, "left")
+    if not own.any():
+        return own
+    (usual,) = weighted_quantiles(width[own], width[own], (0.5,))
+    return own & (width <= LONGER * usual + 2 * step_us) & (width >= usual / LONGER - 2 * step_us)
+
+
+def _inside(first: np.ndarray, last: np.ndarray, n: int) -> np.ndarray:
+    """True for the samples of some stretches."""
+    edges = np.zeros(n + 1, np.int64)
+    edges[first] += 1
+    edges[last + 1] -= 1
+    return np.cumsum(edges[:-1]) > 0
+
+
+def _step_s(work: WorkSamples) -> float:
+    """Mean time from sample to sample, without gaps."""
+    steps = np.diff(work.time_us)
+    return float(steps[steps <= 1.5 * work.step_us].mean()) / SECOND_US

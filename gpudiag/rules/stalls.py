@@ -2,18 +2,28 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from gpudiag.errors import NotMeasurable
 from gpudiag.measures.stalls import StallsProfile, measure_stalls
 from gpudiag.rules._engine.evidence import Evidence, need_fast_samples, worst_gpu
 from gpudiag.rules._engine.rule import rule
-from gpudiag.rules._engine.templates import WORST_GPU
+from gpudiag.rules._engine.templates import WORST_GPU, Given
 from gpudiag.rules._engine.verdict import Severity
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 MIN_HEIGHT_RATIO = 0.2
 MIN_REGULAR_PCT = 50.0
 MIN_DIPS = 5.0
 MIN_LOST_PCT = 5.0
 MAX_SAMPLING_S = 30.0
+BEAT = "its steps of {beat_s} would look the same when sampled every {sampling_period_s}."
+ANY_BEAT = (
+    "steps of nearly {sampling_period_s}, or of a fraction of it, would look the same when sampled every "
+    "{sampling_period_s}."
+)
 
 
 @rule(
@@ -23,10 +33,18 @@ MAX_SAMPLING_S = 30.0
     checks="Regular waits",
     says=(
         *WORST_GPU,
-        " drops by {depth_pct:=points} every {period_s}, for {width_s} each time: {lost_pct} of its work is lost.",
+        Given(
+            "beats",
+            " waits in each step of {beat_s}: {lost_pct} of its work is lost. Sampled every {sampling_period_s}, that "
+            "looks like drops every {period_s}, through which the log's steps go on.",
+            " drops by {depth_pct:=points} every {period_s}, for {width_s} each time: {lost_pct} of its work is lost.",
+        ),
+        Given("each_step", " That is once a step."),
+        Given("open", (" Or it waits in each step: ", Given("beat_s", BEAT, ANY_BEAT))),
     ),
     remedy="Find out what the job does once a period: validation, checkpoints, logging, or loader workers that "
-    "restart each epoch (persistent_workers=True keeps them). Move it to another thread, or do it less often.",
+    "restart each epoch (persistent_workers=True keeps them). Move it to another thread, or do it less often. Waits in "
+    "each step are mostly for data. Sample every second to see which it is.",
     refuted_by="Not a problem if the result needs that work on the CPU.",
     explained_by=("steps-lost", "steps-paused"),
 )
@@ -42,25 +60,21 @@ def stalls_periodic(
 ) -> Evidence | None:
     """Regular waits have one cause, and can be moved out of the GPU's way.
 
-    First peak of the autocorrelation of utilization at work above 0.2, period of 4 sampling periods, 20 s and a
-    third of the span at most (METHODS 8), confirmed where half of the steps from dip to dip are within a quarter of
-    the period, over 5 periods. The dips must cost 5 % of the work, for a warning 10 % (defaults without a published
-    source). Periods below 4 sampling periods can't be seen; with samples more than 30 s apart none is looked for (a
-    default without a published source).
+    First peak of the autocorrelation of utilization at work above 0.2 (0.5 below 20 s), period of 4 sampling periods
+    to a third of the span (METHODS 8), confirmed where half of the steps from dip to dip are within a quarter of
+    the period, over 5 periods. These dips must cost 5 % of the work, for a warning 10 % (defaults without a published
+    source). Waits in steps of nearly the sampling period look like drops of minutes, which the log's steps tell apart
+    from such: both are said where nothing does. Periods below 4 sampling periods can't be seen; with samples more than
+    30 s apart none is looked for (a default without a published source).
     """
     table = stalls.per_gpu
-    found = table[
-        (table["acf"] > min_acf_ratio)
-        & (table["regular_pct"] >= min_regular_pct)
-        & (table["n_dips"] >= min_periods)
-        & (table["lost_pct"] >= min_lost_pct)
-    ]
+    found = table[_regular(table, min_acf_ratio, min_regular_pct, min_periods, min_lost_pct)]
     if found.empty:
         _need_work(stalls)
         need_fast_samples(stalls.sampling_period_s, max_sampling_s)
         return None
     worst = (found["lost_pct"] * found["work_s"]).idxmax()
-    lost_pct = float(found.at[worst, "lost_pct"])
+    lost_pct, reading = float(found.at[worst, "lost_pct"]), found.at[worst, "reading"]
     return worst_gpu(
         worst,
         found,
@@ -68,6 +82,12 @@ def stalls_periodic(
         lost_gpu_h=float((found["lost_pct"] / 100 * found["work_s"]).sum() / 3600),
         margin=lost_pct - min_lost_pct,
         severity=None if lost_pct >= severe_lost_pct else Severity.NOTE,
+        extra={
+            "beats": reading == "beat",
+            "each_step": reading == "step",
+            "open": reading == "open",
+            "sampling_period_s": stalls.sampling_period_s,
+        },
     )
 
 
@@ -98,17 +118,11 @@ def stalls_aperiodic(
     s between samples above which waits go unseen, are defaults without a published source.
     """
     table = stalls.per_gpu
-    regular = (
-        (table["acf"] > MIN_HEIGHT_RATIO)
-        & (table["regular_pct"] >= MIN_REGULAR_PCT)
-        & (table["n_dips"] >= MIN_DIPS)
-        & (table["lost_pct"] >= MIN_LOST_PCT)
-    )
     found = table[
         (table["stalled_pct"] >= min_stalled_pct)
         & (table["p95_pct"] >= min_peak_pct)
         & (table["n_stalls"] >= min_periods)
-        & ~regular
+        & ~_regular(table)
     ]
     if found.empty:
         _need_work(stalls)
@@ -121,6 +135,22 @@ def stalls_aperiodic(
         ("stalled_pct", "stalled_s", "n_stalls", "longest_stall_s", "p95_pct"),
         lost_gpu_h=float(found["stalled_s"].sum() / 3600),
         margin=float(found.at[worst, "stalled_pct"] - min_stalled_pct),
+    )
+
+
+def _regular(
+    table: pd.DataFrame,
+    min_acf_ratio: float = MIN_HEIGHT_RATIO,
+    min_regular_pct: float = MIN_REGULAR_PCT,
+    min_periods: float = MIN_DIPS,
+    min_lost_pct: float = MIN_LOST_PCT,
+) -> pd.Series:
+    """True for each GPU whose dips repeat."""
+    return (
+        (table["acf"] > min_acf_ratio)
+        & (table["regular_pct"] >= min_regular_pct)
+        & (table["n_dips"] >= min_periods)
+        & (table["lost_pct"] >= min_lost_pct)
     )
 
 

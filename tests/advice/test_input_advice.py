@@ -13,6 +13,7 @@ from gpudiag.advice._engine.gains import GainBounds
 from gpudiag.advice._engine.proposal import Proposal
 from gpudiag.advice._engine.remedy import Remedy
 from gpudiag.measures.loader import LoaderProfile
+from gpudiag.measures.stalls import StallsProfile
 from gpudiag.rules._engine.verdict import Status, Verdict
 from gpudiag.rules.loader import loader_workers_cores
 from tests.advice.situations import HALF, checks, gain_of, predicted, situation, trials, use
@@ -204,6 +205,10 @@ def test_workers_are_kept_only_where_they_start_anew(kept: bool | None, workers:
 def test_periodic_stalls_speak_for_workers_that_are_kept() -> None:
     made = advised.persistent_workers.propose(situation(rules=("stalls-periodic",), bounds=HALF, **LINE))
     assert made is not None and made.verify_first == ""
+    for reading, doubt in (("waits", ""), ("step", UNSHOWN), ("beat", UNSHOWN), ("open", UNSHOWN)):
+        stalls = profile(StallsProfile, {"0": {"reading": reading}})
+        made = advised.persistent_workers.propose(situation(stalls, rules=("stalls-periodic",), bounds=HALF, **LINE))
+        assert made is not None and made.verify_first == doubt, "waits in each step are not those between epochs"
 
 
 @pytest.mark.parametrize(("present", "more"), [(1, 2), (2, 4), (8, 16), (9, 16), (15, 16), (16, None), (20, None)])

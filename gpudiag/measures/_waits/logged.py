@@ -23,6 +23,7 @@ CAUSES = (*PAUSES.values(), OTHER_PAUSE, "first_steps", "restart", "loader")
 class LoggedInterval:
     """A stretch of a training, in microseconds: ``least_steps_s`` to ``steps_s`` went into steps at their pace,
     ``paused_s`` at most into ``cause`` ('' for none), ``loader_s`` of the steps into waiting for data (NaN unknown).
+    ``n``: steps done in it.
     """
 
     start_us: int
@@ -32,14 +33,18 @@ class LoggedInterval:
     paused_s: float
     cause: str
     loader_s: float
+    n: float
 
 
 @dataclass(frozen=True)
 class LoggedTraining:
-    """One training whose lines carry timestamps; rank and trial are NaN where no line names one."""
+    """One training whose lines carry timestamps; rank and trial are NaN where no line names one. ``unit``: what its
+    lines count, step or epoch.
+    """
 
     rank: float
     trial: float
+    unit: str
     intervals: tuple[LoggedInterval, ...]
 
     @property
@@ -60,7 +65,8 @@ def logged_trainings(run: Run) -> list[LoggedTraining]:
     for course in courses(run):
         intervals = tuple(_intervals(course))
         if intervals:
-            found.append(LoggedTraining(float(course["rank"].iloc[0]), float(course["trial"].iloc[0]), intervals))
+            first = course.iloc[0]
+            found.append(LoggedTraining(float(first["rank"]), float(first["trial"]), str(first["unit"]), intervals))
     return found
 
 
@@ -77,19 +83,22 @@ def _intervals(course: pd.DataFrame) -> list[LoggedInterval]:
             # Where it resumed, and how many steps no line tells of before it stopped, is open.
             gone_s = (end_us - reach) / SECOND_US
             steps_s = min(usual_s + usual_n * row["usual_s"], gone_s)
-            made = LoggedInterval(reach, end_us, 0.0, steps_s, gone_s, "restart", 0.0)
+            made = LoggedInterval(reach, end_us, 0.0, steps_s, gone_s, "restart", 0.0, float(row["n"]))
         elif row["first"] or begin_us == end_us:
             start_us = end_us - round(steps_s * SECOND_US) if steps_s >= 0 else end_us
             slow_s = max(steps_s - usual_s, 0.0)
             cause = "first_steps" if slow_s > 0 else ""
-            made = LoggedInterval(max(start_us, reach), end_us, usual_s, usual_s, slow_s, cause, float(row["loader_s"]))
+            made = LoggedInterval(
+                max(start_us, reach), end_us, usual_s, usual_s, slow_s, cause, float(row["loader_s"]), float(row["n"])
+            )
         else:
             took_s, paused_s = (end_us - begin_us) / SECOND_US, float(row["paused_s"] + row["resumed"])
             cause = "restart" if row["resumed"] else PAUSES.get(row["since"], OTHER_PAUSE) if paused_s else ""
             within_s = took_s - paused_s
             made = LoggedInterval(
-                max(begin_us, reach), end_us, within_s, within_s, paused_s, cause, float(row["loader_s"])
-            )
+                max(begin_us, reach), end_us, within_s, within_s, paused_s, cause, float(row["loader_s"]),
+                float(row["n"]),
+            )  # fmt: skip
         if made.end_us > made.start_us:
             out.append(made)
             reach = made.end_us

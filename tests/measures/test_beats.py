@@ -1,0 +1,144 @@
+"""What drops of utilization that repeat are: waits that long, or a beat of the samples with the steps of a training.
+
+Each GPU is simulated as intervals of work, and sampled as the share of the last second (or sixth of one) that lies in
+them. What is expected follows from the lengths that were simulated.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from smallruns import gpu, run, steps_of, trials
+
+from gpudiag.analysis import Analysis
+from gpudiag.measures._waits.beats import too_sharp
+from gpudiag.measures.stalls import measure_stalls
+from gpudiag.rules import RULES
+from gpudiag.rules._engine.judging import judge_all
+from gpudiag.rules._engine.verdict import Verdict
+from gpudiag.run import Run
+
+
+def training(
+    step_s: float, wait_s: float, n: int, *, every: int = 0, pause_s: float = 0.0, jitter_s: float = 0.0
+) -> tuple[np.ndarray, np.ndarray]:
+    """Start and end of the work of each step, which waits first; and after every so many steps a pause."""
+    rng = np.random.default_rng(5)
+    took = step_s + jitter_s * rng.standard_normal(n)
+    paused = np.where(np.arange(1, n + 1) % every == 0, pause_s, 0.0) if every else np.zeros(n)
+    end = np.cumsum(took + paused) - paused
+    return end - took + wait_s, end
+
+
+def sampled(work: tuple[np.ndarray, np.ndarray], every_s: float, shown_s: float = 1.0) -> pd.DataFrame:
+    start, end = work
+    length = end - start
+    edges, worked = np.column_stack([start, end]).ravel(), np.column_stack([length.cumsum() - length, length.cumsum()])
+    at = np.arange(5.0, end[-1], every_s)
+    share = np.interp(at, edges, worked.ravel()) - np.interp(at - shown_s, edges, worked.ravel())
+    return gpu(at, util_pct=100 * share / shown_s)
+
+
+def logged(work: tuple[np.ndarray, np.ndarray], each: int) -> pd.DataFrame:
+    """A line every so many steps, by a clock of whole seconds."""
+    done = np.arange(each, len(work[1]) + 1, each)
+    return steps_of([(float(int(work[1][step - 1])), int(step)) for step in done])
+
+
+def found(one: Run) -> dict[str, Verdict]:
+    rules = tuple(rule for rule in RULES if rule.id in ("stalls-periodic", "stalls-aperiodic"))
+    thresholds = {rule.id: dict(rule.thresholds) for rule in rules}
+    return {verdict.rule: verdict for verdict in judge_all(rules, Analysis(one), thresholds)}
+
+
+BEATS = [  # step, wait, sampling period, jitter: beats of 255 s, 510 s, about 255 s, 93 s
+    (5.1, 1.5, 5.0, 0.0),
+    (10.2, 3.0, 10.0, 0.0),
+    (5.1, 1.5, 5.0, 0.05),
+    (3.1, 0.8, 3.0, 0.02),
+]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("step_s", "wait_s", "every_s", "jitter_s"), BEATS)
+def test_waits_in_steps_that_beat_with_the_samples_are_told_as_such(
+    step_s: float, wait_s: float, every_s: float, jitter_s: float
+) -> None:
+    work = training(step_s, wait_s, 900, jitter_s=jitter_s)
+    beats = run(gpu=sampled(work, every_s), steps=logged(work, 10))
+    row = measure_stalls(beats).per_gpu.loc["0"]
+    assert row["reading"] == "beat" and row["beat_s"] == pytest.approx(step_s, rel=0.01)
+    assert row["period_s"] == pytest.approx(1 / abs(1 / step_s - 1 / every_s), rel=0.1)
+    assert row["lost_pct"] == pytest.approx(100 * wait_s / step_s, abs=1.5), "what each step waits, not the drops"
+    told = found(beats)["stalls-periodic"].summary
+    assert "waits in each step" in told and "drops by" not in told
+
+
+def test_without_a_log_a_beat_and_a_pause_of_its_shape_are_both_said() -> None:
+    told = found(run(gpu=sampled(training(5.1, 1.5, 900), 5.0)))["stalls-periodic"].summary
+    assert "drops by" in told and "Or it waits in each step" in told
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("shown_s", [1.0, 1 / 6])
+def test_sharp_edges_show_pauses_without_a_log(shown_s: float) -> None:
+    """60 s every 600 s, sampled every 2 s: an edge of a beat would last 600 s / 2 s times the time that is shown."""
+    pauses = run(gpu=sampled(training(0.5, 0.02, 10_000, every=1080, pause_s=60.0), 2.0, shown_s))
+    assert measure_stalls(pauses).per_gpu.at["0", "reading"] == "waits"
+    assert "Or it waits" not in found(pauses)["stalls-periodic"].summary
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("every_s", [1.0, 5.0, 10.0])
+def test_pauses_whose_period_is_that_of_a_beat_remain_pauses_by_the_log(every_s: float) -> None:
+    """Steps that would beat with the samples every 40 of them, and a true pause as often."""
+    step_s = every_s * (1 + 1 / 40)
+    work = training(step_s, 0.0, 40 * 20, every=36, pause_s=40 * every_s - 36 * step_s)
+    row = measure_stalls(run(gpu=sampled(work, every_s), steps=logged(work, 4))).per_gpu.loc["0"]
+    assert row["reading"] == "waits" and row["period_s"] == pytest.approx(40 * every_s, rel=0.05)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("step_s", "wait_s"), [(12.0, 5.0), (4.0, 1.6)])
+def test_a_wait_in_each_step_is_regular_and_its_time_is_told(step_s: float, wait_s: float) -> None:
+    work = training(step_s, wait_s, 200)
+    verdicts = found(run(gpu=sampled(work, 1.0), steps=logged(work, 10)))
+    row = measure_stalls(run(gpu=sampled(work, 1.0), steps=logged(work, 10))).per_gpu.loc["0"]
+    assert row["period_s"] == pytest.approx(step_s, rel=0.01) and row["reading"] == "step"
+    assert row["lost_pct"] == pytest.approx(100 * wait_s / step_s, abs=1)
+    assert verdicts["stalls-periodic"].summary.endswith("That is once a step.")
+    assert verdicts["stalls-aperiodic"].status.value == "ok"
+
+
+def test_a_period_is_told_more_finely_than_it_is_sampled() -> None:
+    """4.4 s sampled every second: the first peak is at 4 s."""
+    row = measure_stalls(run(gpu=sampled(training(4.4, 1.6, 300), 1.0))).per_gpu.loc["0"]
+    assert row["period_s"] == pytest.approx(4.4, rel=0.02)
+
+
+def test_what_lies_off_the_period_costs_nothing_of_it() -> None:
+    """Pauses of 15 s every 500 s, and once 180 s of a crash: the pauses cost 3 % of the time, not 3 % and 180 s."""
+    at = np.arange(0.0, 5000, 1)
+    low = (at % 500 >= 485) | ((at >= 2200) & (at < 2380))
+    low[-20:] = False
+    row = measure_stalls(run(gpu=gpu(at, util_pct=np.where(low, 0.0, 95.0)))).per_gpu.loc["0"]
+    assert row["n_dips"] == 9 and row["width_s"] == pytest.approx(15, abs=1)
+    assert row["lost_pct"] == pytest.approx(100 * 9 * 15 / 5000, abs=0.1)
+
+
+def test_long_pauses_among_many_short_ones_are_those_of_the_period() -> None:
+    """140 s every 600 s, among 20 single samples: a median over dips would be a single sample."""
+    at = np.arange(0.0, 7200, 10)
+    util = np.where(at % 600 >= 460, 0.0, 95.0)
+    util[np.random.default_rng(3).choice(np.flatnonzero(at % 600 < 440), 20, replace=False)] = 0.0
+    util[-20:] = 95.0
+    row = measure_stalls(run(gpu=gpu(at, util_pct=util), trials=trials([("COMPLETE", -60, 7260)]))).per_gpu.loc["0"]
+    assert row["n_dips"] == 11 and row["width_s"] == 140
+
+
+def test_edges_by_hand() -> None:
+    """40 edges, 100 s sampled every 5 s: where samples show 1/6 s, a beat has 20 / 30 / 2 in the middle of each."""
+    assert pytest.approx(13.3, abs=0.1) == 40 * 20 / 30 / 2
+    assert too_sharp(4, 40, 100.0, 5.0) and not too_sharp(5, 40, 100.0, 5.0)
+    assert not too_sharp(0, 26, 100.0, 5.0), "fewer than nine expected are too few to miss"
