@@ -69,13 +69,20 @@ def low(*, mean_pct: float = 14.0, seconds: float = 1800.0) -> Run:
         "min_run_s": Edge({"seconds": 295.0}, {"seconds": 300.0}, Status.NOT_ASSESSED),
         "max_sampling_s": Edge({"peak_pct": 69.0}, {"peak_pct": 70.0}, Status.NOT_ASSESSED, limit=0.1),
         "severe_idle_pct": Edge({"share": 0.19}, {"share": 0.2}, Severity.NOTE, Severity.WARNING),
+        "min_periods": Edge({"phases": 2}, {"phases": 3}),
     },
     bigger=({"share": 0.3}, {"share": 0.4, "floor_pct": 0.0}, {"share": 0.5, "floor_pct": 0.0}),
 )
-def fluctuating(*, peak_pct: float = 95.0, floor_pct: float = 5.0, seconds: float = 500.0, share: float = 0.25) -> Run:
-    """Of the samples ``share``, never the first or the last, are at ``floor_pct``, the others at ``peak_pct``."""
+def fluctuating(
+    *, peak_pct: float = 95.0, floor_pct: float = 5.0, seconds: float = 500.0, share: float = 0.25, phases: int = 0
+) -> Run:
+    """Of the samples ``share``, never the first or the last, are at ``floor_pct``, the others at ``peak_pct``; in so
+    many phases of 10 samples where any are named.
+    """
     at = ticks(seconds)
     util = scattered(len(at), share, floor_pct, peak_pct)
+    if phases:
+        util = np.where((np.arange(len(at)) % 20 >= 10) & (np.arange(len(at)) < 20 * phases), floor_pct, peak_pct)
     return run(log(at, util_pct=util), trials=trials([("COMPLETE", 0.0, seconds)]))
 
 

@@ -20,6 +20,7 @@ import pandas as pd
 
 from gpudiag.errors import NotMeasurable
 from gpudiag.facts import Column, Fact, Row, Rows, column, fact, table_of
+from gpudiag.measures._steps.intervals import step_intervals
 from gpudiag.measures._time.microseconds import SECOND_US, median_of_steps, microseconds, utc
 from gpudiag.measures._time.span import limits_us
 from gpudiag.measures._time.trial_intervals import intervals_of
@@ -27,7 +28,7 @@ from gpudiag.measures._time.weighted import weighted_quantiles
 from gpudiag.measures.base import Profile, need_gpu
 from gpudiag.memo import memoized
 from gpudiag.run import Run
-from gpudiag.schema import GPU, ColumnSpec, gpu_index, in_range, text_dtype
+from gpudiag.schema import GPU, IDLE_PCT, ColumnSpec, gpu_index, in_range, text_dtype
 
 CAP_PERIODS = 3
 AROUND = 10
@@ -39,6 +40,8 @@ longer than an outage that somebody mends, shorter than a night)."""
 MANY_STEPS = 100_000
 MANY_GPUS = 64
 MANY_CODES = np.iinfo(np.int16).max
+MOST_OUTSIDE = 0.1
+"""Share of the GPUs' work that may lie outside of the logs that tell of it: start-up, a last evaluation."""
 RECORD_LONGER = "Let the recorder run as long as the job; start it before the first trial and stop it after the last."
 
 
@@ -80,7 +83,9 @@ class SamplingProfile(Profile, topic="sampling"):
     median_period_s: Fact[float] = fact("median step between samples, of the GPU sampled least often")
     n_gaps: Fact[int] = fact("gaps of all GPUs")
     longest_gap_s: Fact[float] = fact("longest gap of any GPU, 0 without gaps")
-    expected_s: Fact[float] = fact("expected span: the trials' where there are any", label="length of the run")
+    expected_s: Fact[float] = fact(
+        "expected span: the trials' where there are any, else that of telemetry and logs", label="length of the run"
+    )
     outside_pct: Fact[float] = fact(
         "share of telemetry outside the expected span, NaN without trials", label="observed outside the run"
     )
@@ -357,9 +362,51 @@ def trials_window(run: Run) -> tuple[int, int] | None:
 
 
 def expected_window(run: Run, samples: pd.DataFrame) -> tuple[int, int]:
-    """The span, in microseconds, that telemetry should cover: the trials', else that of all GPUs together."""
-    window = trials_window(run)
-    return window or (int(samples["start_us"].min()), int(samples["end_us"].max()))
+    """The span, in microseconds, that telemetry should cover: the trials', else that of all GPUs and of the logs of
+    their trainings together.
+    """
+    return trials_window(run) or with_logs(run, (int(samples["start_us"].min()), int(samples["end_us"].max())))
+
+
+def with_logs(run: Run, seen: tuple[int, int]) -> tuple[int, int]:
+    """The time of the telemetry together with that of the trainings' logs on its clock, in microseconds."""
+    logged = logged_window(run)
+    return (min(seen[0], logged[0]), max(seen[1], logged[1])) if logged else seen
+
+
+@memoized
+def logged_window(run: Run) -> tuple[int, int] | None:
+    """First and last moment of the steps of the trainings whose logs meet the telemetry, in microseconds; None where
+    the clocks are not shown to be one.
+
+    A log of another time zone may overlap by chance: then the GPUs work where no log says so, or not where one does.
+    """
+    if "util_pct" not in run.gpu or run.steps.empty or len(samples := cells(run, "util_pct")) < 2:
+        return None
+    low, high = limits_us(run)
+    low, high = max(low, int(samples["start_us"].min())), min(high, int(samples["end_us"].max()))
+    spans = [(begin, end) for begin, end in _logged_spans(run) if begin < high and end > low]
+    if not spans:
+        return None
+    start, end = (np.array(edge) for edge in zip(*sorted(spans), strict=True))
+    at = np.searchsorted(start, time_us := microseconds(samples["time"]), "right") - 1
+    logged = (at >= 0) & (time_us <= np.maximum.accumulate(end)[at])
+    used = samples["util_pct"].to_numpy() * samples["weight_s"].to_numpy() / 100
+    worked, there = float(used[logged].sum()), float(samples["weight_s"].to_numpy()[logged].sum())
+    if not 100 * worked >= IDLE_PCT * there or used[~logged].sum() > MOST_OUTSIDE * used.sum():
+        return None
+    limits = limits_us(run)
+    return max(int(start.min()), limits[0]), min(int(end.max()), limits[1])
+
+
+def _logged_spans(run: Run) -> list[tuple[int, int]]:
+    """First and last timestamp of each training's steps, in microseconds."""
+    intervals = step_intervals(run)
+    dated = intervals[intervals["end"].notna()]
+    begin = microseconds(dated["start"].fillna(dated["end"]))
+    moments = dated[["training", "rank", "trial"]].assign(begin=begin, end=microseconds(dated["end"]))
+    by = moments.groupby(["training", "rank", "trial"], dropna=False)
+    return list(zip(by["begin"].min().tolist(), by["end"].max().tolist(), strict=True))
 
 
 def coverage_pct(samples: pd.DataFrame, window: tuple[int, int]) -> dict[str, float]:

@@ -21,6 +21,7 @@ from gpudiag.measures._waits.logged import OTHER_PAUSE, PAUSES
 from gpudiag.measures.base import Profile
 from gpudiag.measures.causes import measure_causes
 from gpudiag.measures.inputs import unknown_logs
+from gpudiag.measures.sampling import by_gpu, cells, logged_window, seen_us
 from gpudiag.run import Run
 
 PARTS = 5
@@ -118,6 +119,10 @@ class StepsProfile(Profile, topic="steps"):
         "median time between pauses with a checkpoint, resumptions apart", label="between checkpoints"
     )
     logged_gpus: Fact[float] = fact("GPUs on which measure causes sees the log's pauses; NaN unknown")
+    recorded_pauses_s: Fact[float] = fact(
+        "part of these pauses that telemetry on the log's clock covers; NaN where that is unknown",
+        label="pauses recorded",
+    )
     idle_paused_gpu_h: Fact[float] = fact(
         "GPU time without a kernel in these pauses, as measure causes divides it",
         label="without a kernel in the pauses",
@@ -232,6 +237,7 @@ def measure_steps(run: Run) -> StepsProfile:
         checkpoint_s=float(paused["paused_s"][paused["since"] == "checkpoint"].median()),
         checkpoint_every_s=_checkpoint_every_s(told),
         logged_gpus=n_gpus,
+        recorded_pauses_s=_recorded_s(run, pauses),
         idle_paused_gpu_h=waits.paused_gpu_h,
         idle_paused_pct=waits.paused_pct,
         first_s=float(rows["first_s"].sum()),
@@ -250,6 +256,18 @@ def measure_steps(run: Run) -> StepsProfile:
         loader_pct=100 * float(stated["loader_s"].sum() / stated["work_s"].sum()) if len(stated) else math.nan,
         loader_steps=float(stated["n"].sum()),
     )
+
+
+def _recorded_s(run: Run, pauses: pd.DataFrame) -> float:
+    """Time of the pauses within the telemetry, where that is of the log's clock; a pause is as likely anywhere in its
+    interval.
+    """
+    if logged_window(run) is None or pauses["start"].isna().any() or pauses["end"].isna().any():
+        return math.nan
+    start, end = microseconds(pauses["start"]), microseconds(pauses["end"])
+    recorded = [(one["start_us"].to_numpy(), one["end_us"].to_numpy()) for _, one in by_gpu(cells(run, "util_pct"))]
+    seen = [max(seen_us(*one, span) for one in recorded) for span in zip(start.tolist(), end.tolist(), strict=True)]
+    return float((pauses["paused_s"].to_numpy() * np.array(seen, float) / np.maximum(end - start, 1)).sum())
 
 
 def _training(part: pd.DataFrame) -> dict[str, object]:

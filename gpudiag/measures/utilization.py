@@ -64,6 +64,7 @@ class GpuUtilization(Row):
     active_p5_pct: Column[float] = column("5th percentile from first to last activity")
     active_p95_pct: Column[float] = column("95th percentile from first to last activity")
     active_idle_gpu_h: Column[float] = column("time below 10 % from first to last activity")
+    active_idle_phases: Column[float] = column("stretches below 10 % from first to last activity")
     active_s: Column[float] = column("observed time from first to last activity")
     mem_at_baseline: Column[bool] = column(
         "memory never rose above its minimum + 5 % of the total or 300 MiB, whichever is more; NaN unknown"
@@ -117,12 +118,13 @@ def measure_utilization(run: Run) -> UtilizationProfile:
     at_baseline = _memory_at_baseline(run)
     util, observed = samples["util_pct"].to_numpy(), samples["weight_s"].to_numpy()
     time_us = microseconds(samples["time"])
-    rows = {}
+    rows: dict[str, dict[str, object]] = {}
     for gpu, own in slices(samples):
         rows[gpu] = {
             **_one_gpu(time_us[own], util[own], observed[own]),
             **_within(util[own], trial_weight[own], "trial"),
             **_within(util[own], _in_activity(util[own]) * weight[own], "active"),
+            "active_idle_phases": _idle_phases(util[own], _in_activity(util[own]) * weight[own]),
             "coverage_pct": coverage[gpu],
         }
     everyone = sampled_gpus(run)
@@ -181,6 +183,12 @@ def _within(util: np.ndarray, weight: np.ndarray, when: str) -> dict[str, float]
         f"{when}_idle_gpu_h": float(weight[util < IDLE_PCT].sum() / 3600) if known else math.nan,
         f"{when}_s": float(weight.sum()) if known else math.nan,
     }
+
+
+def _idle_phases(util: np.ndarray, weight: np.ndarray) -> float:
+    """How often utilization falls below 10 %, by those of its samples that weigh anything; NaN where none does."""
+    idle = util[weight > 0] < IDLE_PCT
+    return float(np.count_nonzero(idle[1:] > idle[:-1]) + idle[0]) if len(idle) else math.nan
 
 
 def _in_activity(util: np.ndarray) -> np.ndarray:

@@ -25,7 +25,7 @@ MOSTLY_GAP_PCT = 99.0
         Given("gap_start", "; from {gap_start} to {gap_end} there is no sample, so a timestamp may be wrong"),
         ".",
     ),
-    remedy="Start the recorder before the first trial and stop it after the last. Check that run.toml names all "
+    remedy="Start the recorder before the job and stop it after. Check that run.toml names all "
     "telemetry files and the right time zone. A few times far from all others come from a wrong clock: drop those "
     "rows.",
     refuted_by="Not a problem if the study ran on other days too: name the one study, or the files of those days.",
@@ -35,9 +35,10 @@ def sampling_coverage(
 ) -> Evidence | None:
     """What was not observed cannot be judged: below this coverage no rule over telemetry says that all is well.
 
-    Coverage is the time that samples stand for over the span of the trials, or over the telemetry's own
-    span where there are no trials. 80 % is the practice of jobstats (Princeton). Below a minute nothing is said (a
-    default without a published source).
+    Coverage is the time that samples stand for over the span of the trials; without trials over that of the telemetry
+    and of the trainings' logs together, where these are on its clock: the GPUs work while a log tells of steps, and a
+    tenth of their work at most lies elsewhere (a default without a published source). 80 % is the practice of jobstats
+    (Princeton). Below a minute nothing is said (a default without a published source).
     """
     if seen.expected_s < min_run_s:
         raise NotMeasurable("Only {expected_s} are to be covered.", LONGER, expected_s=seen.expected_s)

@@ -9,6 +9,9 @@ from gpudiag.rules._engine.rule import rule
 from gpudiag.rules._engine.templates import Given
 from gpudiag.rules._engine.verdict import Severity
 
+MOSTLY = 0.9
+"""A record that covers this share of the pauses needs no word."""
+
 
 @rule(
     measure=measure_steps,
@@ -21,6 +24,8 @@ from gpudiag.rules._engine.verdict import Severity
         Given("evaluations_s", ". The log names an evaluation in {evaluations_s} of this time"),
         Given("checkpoints_s", ". The log names a checkpoint in {checkpoints_s} of this time"),
         Given("both_s", ", and both in {both_s}"),
+        Given("recorded_part", ". The GPU's record covers {recorded_pauses_s} of it"),
+        Given("unrecorded", ". The GPU's record covers none of it"),
         Given("idle_paused_pct", ". They hold {idle_paused_pct} of the time that the GPU waited within its work"),
         Given("n_unseen", ". It may be more: the log has no timestamps"),
         ".",
@@ -56,6 +61,9 @@ def steps_paused(
             severity=Severity.WARNING if steps.pauses_pct >= severe_pauses_pct else None,
             lost_gpu_h=steps.idle_paused_gpu_h if steps.idle_paused_gpu_h > 0 else None,
             extra={
+                "recorded_part": 0 < steps.recorded_pauses_s < MOSTLY * steps.pauses_s,
+                "unrecorded": steps.recorded_pauses_s == 0,
+                "recorded_pauses_s": steps.recorded_pauses_s,
                 "longest_s": float(longest["paused_s"]),
                 "after_step": int(longest["after_step"]),
                 "n_unseen": steps.n_unseen,

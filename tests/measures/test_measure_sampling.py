@@ -6,7 +6,7 @@ import pytest
 from drawn import few_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from smallruns import at, gpu, run, trials
+from smallruns import at, gpu, run, steps_of, trials
 
 from gpudiag.diagnosis import diagnose
 from gpudiag.errors import NotMeasurable
@@ -24,6 +24,7 @@ from gpudiag.measures.sampling import (
     rows_by_gpu,
     sample_weights,
 )
+from gpudiag.measures.steps import measure_steps
 from gpudiag.rules._engine.verdict import Status
 
 
@@ -244,3 +245,49 @@ def test_a_mean_lies_within_its_values() -> None:
     for n in range(5, 205):
         assert weighted_mean(np.full(n, 100.0), rng.uniform(0.009, 0.02, n)) == 100
         assert weighted_mean(np.full(n, 0.1), rng.uniform(0.009, 0.02, n)) == 0.1
+
+
+def logged_steps(first_s: float, last_s: float) -> pd.DataFrame:
+    """Lines every 40 s, of 20 steps each."""
+    return steps_of([(float(second), 20 * n) for n, second in enumerate(np.arange(first_s, last_s + 1, 40), 1)])
+
+
+@pytest.mark.slow
+def test_telemetry_of_a_part_of_a_training_covers_that_part_of_its_log() -> None:
+    """13 minutes of the 2 hours that the log tells of, in which the GPU worked."""
+    part = run(gpu=gpu(np.arange(300.0, 1080, 10), util_pct=95.0), steps=logged_steps(0.0, 7200.0))
+    found = measure_sampling(part)
+    assert (found.expected_s, found.coverage_pct) == (7200.0, pytest.approx(100 * 780 / 7200))
+    diagnosis = diagnose(part)
+    assert "covers 10.8 % of 2 h" in diagnosis.verdicts["sampling-coverage"].summary
+    assert diagnosis.verdicts["stalls-periodic"].status is Status.NOT_ASSESSED
+
+
+@pytest.mark.parametrize("shift_s", [-28800.0, -3600.0, 3600.0, 28800.0])
+def test_a_log_on_another_clock_says_nothing_of_the_coverage(shift_s: float) -> None:
+    """Shifted by whole hours the log lies elsewhere, or leaves a third of the work outside."""
+    whole = gpu(np.arange(0.0, 10800, 10), util_pct=95.0)
+    found = measure_sampling(run(gpu=whole, steps=logged_steps(shift_s, shift_s + 10800.0)))
+    assert (found.expected_s, found.coverage_pct) == (10800.0, pytest.approx(100))
+
+
+def test_a_log_of_a_gpu_that_did_not_work_says_nothing_of_the_coverage() -> None:
+    idle = gpu(np.arange(300.0, 1080, 10), util_pct=0.0)
+    assert measure_sampling(run(gpu=idle, steps=logged_steps(0.0, 7200.0))).expected_s == 780.0
+
+
+@pytest.mark.slow
+def test_pauses_of_a_log_beyond_the_record_are_told_as_such() -> None:
+    """Three pauses of 200 s; the record holds none, then the first with half of the second."""
+    rows, second = [], 0.0
+    for n in range(1, 121):
+        second += 40.0 + (200.0 if n in (31, 61, 91) else 0.0)
+        rows.append((second, 20 * n))
+    for until_s, recorded_s, words in ((1200.0, 0.0, "covers none of it"), (2730.0, 300.0, "The GPU's record covers")):
+        timestamps = np.arange(10.0, until_s - 5, 10)
+        paused = (timestamps > 1240) & (timestamps < 1440)
+        part = run(gpu=gpu(timestamps, util_pct=np.where(paused, 0.0, 95.0)), steps=steps_of(rows))
+        found = measure_steps(part)
+        assert found.n_pauses == 3 and found.pauses_s == pytest.approx(600)
+        assert found.recorded_pauses_s == pytest.approx(recorded_s, abs=25)
+        assert words in diagnose(part).verdicts["steps-paused"].summary

@@ -9,6 +9,7 @@ from smallruns import T0, gpu, gpus, run, trials
 
 from gpudiag.errors import NotMeasurable
 from gpudiag.measures.utilization import measure_utilization
+from gpudiag.rules.utilization import gpu_fluctuating
 
 
 def test_figures_by_hand() -> None:
@@ -100,3 +101,19 @@ def test_mig_and_an_absent_log_are_different_reasons() -> None:
     with pytest.raises(NotMeasurable, match="no GPU telemetry") as caught:
         measure_utilization(run(gpus=gpus(gpu=["0"], name=["Tesla T4"])))
     assert "nvidia-smi" in caught.value.remedy
+
+
+def test_one_gap_between_two_jobs_is_no_alternation() -> None:
+    """A quarter of an hour idle between two jobs, and the same time in three waits."""
+    timestamps = np.arange(0.0, 3600, 10)
+    gap = measure_utilization(run(gpu=gpu(timestamps, util_pct=np.where((timestamps // 900) == 1, 0.0, 95.0))))
+    waits = measure_utilization(run(gpu=gpu(timestamps, util_pct=np.where(timestamps % 1000 >= 700, 0.0, 95.0))))
+    assert (gap.per_gpu.at["0", "active_idle_phases"], waits.per_gpu.at["0", "active_idle_phases"]) == (1, 3)
+    assert gpu_fluctuating.judge(gap) is None and gpu_fluctuating.judge(waits) is not None
+
+
+def test_idle_time_between_trials_is_no_phase_of_their_work() -> None:
+    timestamps = np.arange(0.0, 1000, 10)
+    rows = [("COMPLETE", 0.0, 295.0), ("COMPLETE", 705.0, 1000.0)]
+    table = gpu(timestamps, util_pct=np.where((timestamps >= 300) & (timestamps < 700), 0.0, 95.0))
+    assert measure_utilization(run(gpu=table, trials=trials(rows))).per_gpu.at["0", "active_idle_phases"] == 0

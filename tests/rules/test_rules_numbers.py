@@ -180,7 +180,7 @@ def test_the_margin_is_what_lies_beyond_the_threshold(
 
 
 FOUR = {"configured": 4.0, "n_timed": 9, "peak": 4}
-UNEVEN = {"active_p95_pct": 90.0, "trial_s": 0.0}
+UNEVEN = {"active_p95_pct": 90.0, "trial_s": 0.0, "active_idle_phases": 3.0}
 ELSEWHERE: list[tuple[str, Any, float, float | None, str]] = [
     # rule, profile, margin, hours lost, words of the sentence
     (

@@ -159,7 +159,8 @@ EVEN = {"mean_pct": 60.0, "observed_s": 300.0, "idle_gpu_h": 0.01, "max_pct": 10
     [(9.9, 70, 300, FOUND), (10, 70, 300, OK), (9.9, 69.9, 300, OK), (0, 100, 299, NOT_ASSESSED)],
 )
 def test_fluctuating(p5: float, p95: float, seconds: float, status: Status) -> None:
-    active = {"active_s": seconds, "active_p5_pct": p5, "active_p95_pct": p95, "active_idle_gpu_h": 0.01}
+    active = {"active_s": seconds, "active_p5_pct": p5, "active_p95_pct": p95, "active_idle_gpu_h": 0.01,
+              "active_idle_phases": 3.0}  # fmt: skip
     found = verdict(gpu_fluctuating, use(**{**EVEN, "observed_s": seconds}, **active))
     assert found.status is status
     assert verdict(gpu_fluctuating, use(**EVEN)).status is OK, "never active"

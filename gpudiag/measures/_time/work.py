@@ -22,7 +22,7 @@ from gpudiag.measures._time.timeline import (
     Timeline,
     narrow,
 )
-from gpudiag.measures.sampling import rows_by_gpu, seen_us, trials_window
+from gpudiag.measures.sampling import rows_by_gpu, seen_us, trials_window, with_logs
 from gpudiag.memo import memoized
 from gpudiag.run import Run
 from gpudiag.schema import IDLE_PCT
@@ -143,11 +143,12 @@ def period_by_gpu(run: Run) -> dict[str, Period | None]:
 
 
 def work_coverage_pct(run: Run, works: dict[str, WorkSamples]) -> float:
-    """The least over GPUs of observed time over the span of the trials, or of all telemetry without trials."""
-    window = trials_window(run) or (
+    """The least over GPUs of observed time over the span of the trials, or of telemetry and logs without trials."""
+    recorded_us = (
         min(int(work.start_us[0]) for work in works.values()),
         max(int(work.end_us[-1]) for work in works.values()),
     )
+    window = trials_window(run) or with_logs(run, recorded_us)
     if window[1] <= window[0]:
         return float("nan")
     seen = [seen_us(work.start_us, work.end_us, window) for work in works.values()]

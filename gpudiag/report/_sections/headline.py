@@ -13,6 +13,7 @@ from gpudiag.measures.jobs import JobsProfile
 from gpudiag.measures.recorder import GpuRecorder, RecorderProfile
 from gpudiag.measures.sampling import GpuSampling, SamplingProfile
 from gpudiag.measures.trials import TrialsProfile, TrialState
+from gpudiag.measures.utilization import UtilizationProfile
 from gpudiag.report._sections.answers import answer, brings, recommended
 from gpudiag.report._sections.bottleneck import clear_limit
 from gpudiag.report._sections.collectives import undecided_hang
@@ -27,7 +28,7 @@ from gpudiag.report._sections.key_numbers import (
 from gpudiag.report._sections.unchecked import wanted
 from gpudiag.report.document import Counts, Document, Headline, Level, Use, VerdictEntry
 from gpudiag.report.format import duration, plural, quantity, safe, share
-from gpudiag.rules._engine.judging import MIN_OBSERVED_S, MIN_SAMPLES
+from gpudiag.rules._engine.judging import MIN_COVERAGE_PCT, MIN_OBSERVED_S, MIN_SAMPLES
 from gpudiag.rules._engine.verdict import Severity, Status, worst_of
 
 WELL_PCT, PARTLY_PCT, UNUSED_PCT = 75.0, 25.0, 1.0
@@ -212,7 +213,9 @@ def _used(document: Document, use: Use) -> str:
     who, average = ("The GPU was", "") if n == 1 else (f"The {n} GPUs were", " on average")
     if jobs := jobs_alone(document):
         who, average = f"The {gpus_of_jobs(jobs)} {'were' if jobs[JobsProfile.recorded_gpus] > 1 else 'was'}", ""
-    return f"{who} {USE_WORDS[use]} ({share(mean)}{average})"
+    seen = document.values(UtilizationProfile).get(UtilizationProfile.coverage_pct)
+    when = " while recorded" if seen is not None and seen < MIN_COVERAGE_PCT else ""
+    return f"{who} {USE_WORDS[use]}{when} ({share(mean)}{average})"
 
 
 def _completed(document: Document) -> str:
