@@ -77,12 +77,13 @@ def fluctuating(
     *, peak_pct: float = 95.0, floor_pct: float = 5.0, seconds: float = 500.0, share: float = 0.25, phases: int = 0
 ) -> Run:
     """Of the samples ``share``, never the first or the last, are at ``floor_pct``, the others at ``peak_pct``; in so
-    many phases of 10 samples where any are named.
+    many phases of 10 samples, without a trial, where any are named.
     """
     at = ticks(seconds)
     util = scattered(len(at), share, floor_pct, peak_pct)
     if phases:
-        util = np.where((np.arange(len(at)) % 20 >= 10) & (np.arange(len(at)) < 20 * phases), floor_pct, peak_pct)
+        idle = (np.arange(len(at)) % 20 >= 10) & (np.arange(len(at)) < 20 * phases)
+        return run(log(at, util_pct=np.where(idle, floor_pct, peak_pct)))
     return run(log(at, util_pct=util), trials=trials([("COMPLETE", 0.0, seconds)]))
 
 

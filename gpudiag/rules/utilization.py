@@ -244,14 +244,14 @@ def gpu_fluctuating(
     """A GPU that is busy at times and idle at others waits for something, and the waits can be overlapped.
 
     95th percentile at least 70 % and 5th percentile below 10 %, each of the time with trials from the GPU's first to
-    its last activity: SageMaker LowGPUUtilization(70, 10). It is a note until a fifth of that time is idle. That, the
-    three times that it must fall idle, for one stretch between two jobs is no alternation, the 5 minutes below which
-    percentiles say little, and the 30 s between samples above which waits go unseen, are defaults without a published
-    source.
+    its last activity: SageMaker LowGPUUtilization(70, 10). Without trials it must fall idle three times: one stretch may
+    lie between two jobs. It is a note until a fifth of that time is idle. That, the three times, the 5 minutes below
+    which percentiles say little, and the 30 s between samples above which waits go unseen, are defaults without a
+    published source.
     """
     table = _figures(use, "active_", "active_s")
     long_enough = _at_work(use)["seconds"] >= min_run_s
-    by_turns = use.per_gpu["active_idle_phases"] >= min_periods
+    by_turns = _in_trials(use) | (use.per_gpu["active_idle_phases"] >= min_periods)
     high_and_low = (table["p95_pct"] >= high_pct) & (table["p5_pct"] < low_pct)
     uneven = table[high_and_low & by_turns & (table["seconds"] >= min_run_s)]
     if uneven.empty:
