@@ -13,7 +13,7 @@ from gpudiag.measures._time.microseconds import SECOND_US
 from gpudiag.measures._time.periodicity import Period
 from gpudiag.measures._time.weighted import weighted_mean, weighted_quantiles
 from gpudiag.measures._time.work import WorkSamples, period_by_gpu, stretches, work_by_gpu, work_coverage_pct
-from gpudiag.measures._waits.beats import Drops, reading_of, too_sharp
+from gpudiag.measures._waits.beats import Drops, reading_of, step_through, too_sharp
 from gpudiag.measures._waits.divided import logged_gpus
 from gpudiag.measures.base import Profile, need_gpu
 from gpudiag.measures.sampling import RECORD_LONGER, gpu_order, longest_period_s
@@ -36,6 +36,9 @@ class GpuStalls(Row):
     stalled_pct: Column[float] = column("its share of work_s", label="time stalled")
     n_stalls: Column[float] = column("stalls", label="stalls")
     longest_stall_s: Column[float] = column("longest of them", label="longest stall")
+    through_s: Column[float] = column(
+        "time of a step, where the log's steps go on through stalls that seem longer than one; else NaN"
+    )
     acf: Column[float] = column(
         "height of the first peak of the autocorrelation, NaN without one", label="autocorrelation at the period"
     )
@@ -81,22 +84,25 @@ def _one_gpu(run: Run, gpu: str, work: WorkSamples, period: Period | None) -> di
     return {
         "work_s": worked,
         "p95_pct": p95,
-        **_stalls(work, worked),
+        **_stalls(run, gpu, work, worked),
         **_dips(run, gpu, work, worked, period),
     }
 
 
-def _stalls(work: WorkSamples, worked: float) -> dict[str, float]:
+def _stalls(run: Run, gpu: str, work: WorkSamples, worked: float) -> dict[str, float]:
     first, last = stretches(work.at_work & (work.util_pct < IDLE_PCT), work.start_us, work.end_us)
-    lengths = (work.end_us[last] - work.start_us[first]) / SECOND_US
-    if not work.from_trials:
-        lengths = lengths[lengths <= LONGEST_S]
+    start, end = work.start_us[first], work.end_us[last]
+    own = (end - start <= LONGEST_S * SECOND_US) | work.from_trials
+    lengths = (end - start)[own] / SECOND_US
+    other = np.column_stack([start[~own], end[~own]])
+    drops = Drops(start[own], end[own], other, (int(work.start_us[0]), int(work.end_us[-1])), sharp=False)
     total = float(lengths.sum())
     return {
         "stalled_s": total,
         "stalled_pct": 100 * total / worked if worked else math.nan,
         "n_stalls": float(len(lengths)),
         "longest_stall_s": float(lengths.max()) if len(lengths) else 0.0,
+        "through_s": step_through(run, logged_gpus(run).get(gpu), drops),
     }
 
 

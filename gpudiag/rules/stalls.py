@@ -35,7 +35,7 @@ ANY_BEAT = (
         *WORST_GPU,
         Given(
             "beats",
-            " waits in each step of {beat_s}: {lost_pct} of its work is lost. Sampled every {sampling_period_s}, that "
+            " waits in each step of {beat_s}: about {lost_pct} of its work is lost. Sampled every {sampling_period_s}, that "
             "looks like drops every {period_s}, through which the log's steps go on.",
             " drops by {depth_pct:=points} every {period_s}, for {width_s} each time: {lost_pct} of its work is lost.",
         ),
@@ -114,16 +114,27 @@ def stalls_aperiodic(
 
     Utilization below 10 %, past the start-up and before the tail of the trials, for a tenth of the work in five
     waits or more, on a GPU that is half busy at least (95th percentile) when it works, where no period explains them
-    as the rule on regular waits asks. Idle is SageMaker's 10 %, busy PyTorch's 50 %; the share, and the 30
-    s between samples above which waits go unseen, are defaults without a published source.
+    as the rule on regular waits asks. Where a log's steps go on through them at their pace, waits within steps were
+    joined by samples too far apart, and their length is open. Idle is SageMaker's 10 %, busy PyTorch's 50 %; the share,
+    and the 30 s between samples above which waits go unseen, are defaults without a published source.
     """
     table = stalls.per_gpu
-    found = table[
+    seen = table[
         (table["stalled_pct"] >= min_stalled_pct)
         & (table["p95_pct"] >= min_peak_pct)
         & (table["n_stalls"] >= min_periods)
         & ~_regular(table)
     ]
+    found = seen[seen["through_s"].isna()]
+    if found.empty and len(seen):
+        raise NotMeasurable(
+            "The log's steps of {through_s} go on through what looks like waits of up to {longest_stall_s}: samples "
+            "{sampling_period_s} apart do not show how long the waits are.",
+            "Sample every second or faster, or let the log state the wait for data.",
+            through_s=float(seen["through_s"].iloc[0]),
+            longest_stall_s=float(seen["longest_stall_s"].iloc[0]),
+            sampling_period_s=stalls.sampling_period_s,
+        )
     if found.empty:
         _need_work(stalls)
         need_fast_samples(stalls.sampling_period_s, max_sampling_s)

@@ -142,3 +142,24 @@ def test_edges_by_hand() -> None:
     assert pytest.approx(13.3, abs=0.1) == 40 * 20 / 30 / 2
     assert too_sharp(4, 40, 100.0, 5.0) and not too_sharp(5, 40, 100.0, 5.0)
     assert not too_sharp(0, 26, 100.0, 5.0), "fewer than nine expected are too few to miss"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("jitter_s", "shown_s"), [(0.25, 1 / 6), (0.5, 1.0)])
+def test_waits_in_uneven_steps_are_no_irregular_waits_of_a_minute(jitter_s: float, shown_s: float) -> None:
+    """Each step waits 1.5 s; samples 5 s apart join some of them. Without a log nobody can tell."""
+    work = training(5.1, 1.5, 900, jitter_s=jitter_s)
+    telemetry = sampled(work, 5.0, shown_s)
+    told = found(run(gpu=telemetry, steps=logged(work, 10)))["stalls-aperiodic"]
+    assert told.status.value == "not_assessed" and "go on through" in told.reason
+    assert found(run(gpu=telemetry))["stalls-aperiodic"].status.value == "found"
+
+
+@pytest.mark.slow
+def test_irregular_waits_that_the_log_shows_remain() -> None:
+    rng = np.random.default_rng(8)
+    took = 2.0 + np.where(rng.random(900) < 0.03, rng.uniform(10, 60, 900), 0.0)
+    end = np.cumsum(took)
+    work = end - 1.96, end
+    told = found(run(gpu=sampled(work, 2.0), steps=logged(work, 10)))["stalls-aperiodic"]
+    assert told.status.value == "found"

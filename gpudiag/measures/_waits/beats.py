@@ -93,6 +93,20 @@ def reading_of(run: Run, of_gpu: LoggedGpu | None, drops: Drops, period_s: float
     return Reading("open", step_s if beats else math.nan)
 
 
+def step_through(run: Run, of_gpu: LoggedGpu | None, drops: Drops) -> float:
+    """Time of a step where the log's steps surely go on through drops that seem longer than one; else NaN.
+
+    Steps that vary do not beat regularly, but their waits join to longer ones in samples far apart likewise.
+    """
+    if of_gpu is None or not of_gpu.surely or not len(drops.start_us):
+        return math.nan
+    told = _logs(run, of_gpu)
+    logs = [_plain(one, drops.span_us) for one in told]
+    step_s, _ = _step(logs, told[0].unit if told else "", drops)
+    longest_s = float((drops.end_us - drops.start_us).max()) / SECOND_US
+    return step_s if longest_s > step_s and _longer_steps(logs, drops) is False else math.nan
+
+
 def _logs(run: Run, of_gpu: LoggedGpu | None) -> Sequence[LoggedTraining]:
     """Those of the GPU; where ranks each write one, that of a rank."""
     if of_gpu is not None and of_gpu.logs:
