@@ -170,25 +170,8 @@ def measure_steps(run: Run) -> StepsProfile:
     """Time of steps and time outside of them. Needs log lines with a step and a time."""
     every, few = courses(run), left_out(run)
     told = one_of_each(every)
-    if not told and few and not any(part["took_s"].sum() > 0 for part in few):
-        raise NotMeasurable("The lines on steps that were read tell no time and no speed of a step.", STATE_TIMES)
-    if not told and any(len(part) >= MIN_LINES and not has_pace(part) for part in few):
-        raise NotMeasurable(
-            "The log does not tell how long a step took: most have no time, or its bars have no name and take turns at "
-            "two paces.",
-            "Name the bars, such as tqdm(..., desc='train'), or log each 10 to 50 steps with a timestamp.",
-        )
-    if not told and few:
-        raise NotMeasurable(
-            "Too few lines on steps belong together whose times the clock tells apart: they are of {n:training}, and "
-            "{least:line} or more of one are needed.", GIVE_LOG, n=len(few), least=MIN_LINES,
-        )  # fmt: skip
-    if not told and (logs := unknown_logs(run)):
-        raise NotMeasurable(
-            "{logs} in the folder was not read, for no reader knows its lines.", STATE_TIMES, logs=", ".join(logs)
-        )
     if not told:
-        raise NotMeasurable("No training log with the times of {n:step} or more was read.", GIVE_LOG, n=MIN_LINES)
+        raise _no_course(run, few)
     unit = str(told[0]["unit"].iloc[0])
     whole = pd.concat(told, ignore_index=True)
     rows = pd.DataFrame([_training(part) for part in told])
@@ -268,6 +251,28 @@ def _recorded_s(run: Run, pauses: pd.DataFrame) -> float:
     recorded = [(one["start_us"].to_numpy(), one["end_us"].to_numpy()) for _, one in by_gpu(cells(run, "util_pct"))]
     seen = [max(seen_us(*one, span) for one in recorded) for span in zip(start.tolist(), end.tolist(), strict=True)]
     return float((pauses["paused_s"].to_numpy() * np.array(seen, float) / np.maximum(end - start, 1)).sum())
+
+
+def _no_course(run: Run, few: list[pd.DataFrame]) -> NotMeasurable:
+    """Why no training is told of, and what to do."""
+    if few and not any(part["took_s"].sum() > 0 for part in few):
+        return NotMeasurable("The lines on steps that were read tell no time and no speed of a step.", STATE_TIMES)
+    if any(len(part) >= MIN_LINES and not has_pace(part) for part in few):
+        return NotMeasurable(
+            "The log does not tell how long a step took: most have no time, or its bars have no name and take turns at "
+            "two paces.",
+            "Name the bars, such as tqdm(..., desc='train'), or log each 10 to 50 steps with a timestamp.",
+        )
+    if few:
+        return NotMeasurable(
+            "Too few lines on steps belong together whose times the clock tells apart: they are of {n:training}, and "
+            "{least:line} or more of one are needed.", GIVE_LOG, n=len(few), least=MIN_LINES,
+        )  # fmt: skip
+    if unread := unknown_logs(run):
+        return NotMeasurable(
+            "{logs} in the folder was not read, for no reader knows its lines.", STATE_TIMES, logs=", ".join(unread)
+        )
+    return NotMeasurable("No training log with the times of {n:step} or more was read.", GIVE_LOG, n=MIN_LINES)
 
 
 def _training(part: pd.DataFrame) -> dict[str, object]:

@@ -35,8 +35,8 @@ ANY_BEAT = (
         *WORST_GPU,
         Given(
             "beats",
-            " waits in each step of {beat_s}: about {lost_pct} of its work is lost. Sampled every {sampling_period_s}, that "
-            "looks like drops every {period_s}, through which the log's steps go on.",
+            " waits in each step of {beat_s}: about {lost_pct} of its work is lost. Sampled every {sampling_period_s}, "
+            "that looks like drops every {period_s}, through which the log's steps go on.",
             " drops by {depth_pct:=points} every {period_s}, for {width_s} each time: {lost_pct} of its work is lost.",
         ),
         Given("each_step", " That is once a step."),
