@@ -294,6 +294,17 @@ def test_a_whole_log_beside_its_parts_is_the_one_that_counts(tmp_path: Path) -> 
     assert said.trainings["training"].iloc[0].endswith("all.log")
 
 
+def test_a_file_of_a_logger_that_prints_the_same_lines(tmp_path: Path) -> None:
+    """What jobs print is in the one file that both write to; only what they print tells of the failure."""
+    logger = [*FIRST[:-1], *AGAIN[1:]]
+    printed = {"slurm-1.out": ["loading data", *FIRST], "slurm-2.out": AGAIN}
+    run = read(tmp_path, {**printed, "train.log": logger})
+    said = measure_steps(run)
+    assert (said.n_trainings, said.n_twice, said.n_resumed, said.n_repeated) == (1, 2, 1, 200)
+    lines = training_logs(run).lines
+    assert lines.loc[lines["since"].notna(), ["step", "since"]].to_numpy().tolist() == [[510, "resumption, failure"]]
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("recorded", [True, False])
 def test_gpu_time_of_a_resumption_is_that_of_which_telemetry_was_recorded(tmp_path: Path, recorded: bool) -> None:

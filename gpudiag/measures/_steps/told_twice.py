@@ -15,6 +15,8 @@ from gpudiag.schema import text_dtype
 
 ENOUGH = 5
 """Fewer steps that both tell of are no proof."""
+OF_ONE_FORM = 10
+"""Fewer lines of one form may be the same by chance, by a clock of whole seconds."""
 ALIKE = 0.9
 """Share of these steps that both tell of at the same moment; of the rest a timestamp may be damaged."""
 FULL = 20
@@ -106,7 +108,7 @@ def _same(one: WrittenSteps, other: WrittenSteps) -> bool:
         return False  # two trainings of equal steps have bars that are alike
     dated = one.is_dated and other.is_dated
     if dated and _form(one) == _form(other):
-        return len(one.lines) >= ENOUGH and _identical(one, other)
+        return len(other.lines) >= OF_ONE_FORM and _holds(one, other)
     apart_s, (met_from, met_to) = _apart_s(one, other)
     step = floats(other.lines, "step")
     if len(apart_s) < ENOUGH or (met_to - met_from < ALIKE * (step.max() - step.min()) - other.stride):
@@ -139,11 +141,17 @@ def _clock_of(steps: WrittenSteps) -> pd.DataFrame:
     return frame.sort_values("at_s", kind="stable")
 
 
-def _identical(one: WrittenSteps, other: WrittenSteps) -> bool:
-    """Whether two files hold the same lines, as a copy does."""
-    numbers = ("step", "total", "epoch", "step_s", "loader_s", "samples_s", "tokens_s", "line")
-    same = all(np.array_equal(floats(one.lines, name), floats(other.lines, name), equal_nan=True) for name in numbers)
-    return same and np.array_equal(one.moment, other.moment)
+def _holds(one: WrittenSteps, other: WrittenSteps) -> bool:
+    """Whether the one holds all lines of the other, as a logger's file holds what it prints, too."""
+    if not np.isin(other.moment[[0, -1]], one.moment).all():
+        return False
+    return set(_rows(other)) <= set(_rows(one))
+
+
+def _rows(steps: WrittenSteps) -> list[tuple[float, ...]]:
+    numbers = ("step", "total", "epoch", "step_s", "loader_s", "samples_s", "tokens_s")
+    columns = [np.nan_to_num(floats(steps.lines, name), nan=-1.0) for name in numbers]
+    return list(zip(steps.moment.astype(np.int64).tolist(), *(column.tolist() for column in columns), strict=True))
 
 
 def _form(steps: WrittenSteps) -> tuple[object, ...]:
@@ -166,27 +174,32 @@ def _with_words(lines: pd.DataFrame, by: WrittenSteps, steps: WrittenSteps, behi
     between the two lines of the other that it stands between.
     """
     since = dict(zip(lines.index, since_of(lines), strict=True))
-    index, step = by.lines.index.to_numpy(), floats(by.lines, "step")
-    moment, low, high = _spans(by, steps)
-    longest = np.append(-np.inf, np.diff(moment))
-    for at in np.flatnonzero([bool(text) for text in since_of(steps.lines)]).tolist():
-        within = np.flatnonzero((moment > low[at]) & (moment <= high[at]))
-        if by.is_dated != steps.is_dated:
-            upper = floats(steps.lines, "step")
-            within = np.flatnonzero((step > (upper[at - 1] if at else -1)) & (step <= upper[at]))
+    index, told = by.lines.index.to_numpy(), since_of(steps.lines)
+    place, low, high = _spans(by, steps)
+    longest = np.append(-np.inf, np.nan_to_num(np.diff(place)))
+    for at in np.flatnonzero([bool(text) for text in told]).tolist():
+        within = np.flatnonzero((place > low[at]) & (place <= high[at]))
         if len(within):
-            here = index[within[np.argmax(longest[within])]]
-            words = {*since[here].split(", "), *since_of(steps.lines)[at].split(", ")} - {""}
-            since[here] = as_told(words) or ""
+            here = index[within[np.argmax(longest[within])] if at else within[-1]]
+            since[here] = as_told({*since[here].split(", "), *told[at].split(", ")} - {""}) or ""
+    later = np.flatnonzero(place > high[-1])
+    if behind and len(later):
+        here = index[later[0]]
+        since[here] = as_told({*since[here].split(", "), *behind} - {""}) or ""
     lines = lines.assign(since=pd.Series({key: text or None for key, text in since.items()}, dtype=text_dtype()))
-    return _with_end(lines, behind) if step[-1] == floats(steps.lines, "step")[-1] else lines
+    return lines if len(later) else _with_end(lines, behind)
 
 
 def _spans(by: WrittenSteps, steps: WrittenSteps) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """By line of the one its moment, and by line of the other the moments that it stands between, in seconds."""
-    moment = np.where(np.isnat(by.moment), np.nan, by.moment.astype(np.int64) / 1e6)
-    high = np.where(np.isnat(steps.moment), np.nan, steps.moment.astype(np.int64) / 1e6) + APART_S
-    return moment, np.append(-np.inf, high[:-1]), high
+    """By line of the one its moment in seconds, and by line of the other the moments that it stands between; where one
+    of them has no timestamps, the steps.
+    """
+    if by.is_dated != steps.is_dated:
+        place, high = floats(by.lines, "step"), floats(steps.lines, "step")
+    else:
+        place, high = (np.where(np.isnat(one.moment), np.nan, one.moment.astype(np.int64) / 1e6) for one in (by, steps))
+        high = high + APART_S
+    return place, np.append(-np.inf, high[:-1]), high
 
 
 def _with_end(lines: pd.DataFrame, behind: set[str]) -> pd.DataFrame:
