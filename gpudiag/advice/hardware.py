@@ -30,7 +30,7 @@ LIMITED = (
 )
 def power_and_cooling(now: Situation) -> Proposal | None:
     """Too hot, or capped below its default, a board runs below its clocks; an efficient job at its cap does not."""
-    if not now.has(*(set(LIMITED) - {"power-throttling"})) and not _is_lowered(now):
+    if not now.has(*(set(LIMITED) - {"power-throttling"})) and not _is_below_its_own_limit(now):
         return None
     limit = now.least(GpuPower.limit_w)
     code = "nvidia-smi -q -d POWER,TEMPERATURE,PERFORMANCE   # note the limits first\nsudo nvidia-smi -pl DEFAULT_WATTS"
@@ -42,7 +42,7 @@ def power_and_cooling(now: Situation) -> Proposal | None:
     )
 
 
-def _is_lowered(now: Situation) -> bool:
+def _is_below_its_own_limit(now: Situation) -> bool:
     """False where the finding on the power limit is a note on a board at its own limit: there is none to restore."""
     found, throttle = now.found.get("power-throttling"), now.profile(ThrottleProfile)
     if found is None or found.severity is not Severity.NOTE or throttle is None:

@@ -24,6 +24,8 @@ LEVEL = 0.35
 """Share of the power range below which a busy GPU is at low power: that of light kernels (METHODS 1)."""
 HIGH_S = 300.0
 """Time that a GPU must have been busy at its high power before."""
+LOGGED_LEVEL = 0.75
+"""The same where a log stops short: less of a fall is told there."""
 FULL_PCT = 99.0
 FLAT = 0.15
 """Of the power before: how far the middle 90 % of readings lie apart at most where a kernel only waits."""
@@ -35,7 +37,7 @@ LINES = 3.0
 
 class GpuStandstill(Row):
     """A GPU, and the longest stretch in which it was busy (90 % or more) at low power after 5 min at high power. Low is
-    below 0.35 of its power range; of a log that stops short, it is all busy time since. NaN without such a stretch.
+    below 0.35 of its power range, 0.75 from the last line of a log that stops short. NaN without such a stretch.
     """
 
     low_s: Column[float] = column("length of the stretch, 0 without one", label="busy at low power")
@@ -54,6 +56,10 @@ class GpuStandstill(Row):
         "utilization at 99 % or more, power and memory still, no trial began or ended, and no work at high power "
         "follows at once",
         label="nothing moved meanwhile",
+    )
+
+    after_log: Column[bool] = column(
+        "it began when a log that stops short had its last line", label="began with the last line of the log"
     )
 
 
@@ -86,7 +92,7 @@ def measure_standstill(run: Run) -> StandstillProfile:
     goes_on = False
     if (per_gpu["low_s"] > 0).any():
         longest = per_gpu.loc[per_gpu["low_s"].idxmax()]
-        start_us = int(longest["low_start"].value // 1000)
+        start_us = int(microseconds(pd.Series([longest["low_start"]]))[0])
         goes_on = log.writes_within(start_us, start_us + int(longest["low_s"] * SECOND_US))
     return StandstillProfile(
         per_gpu=per_gpu,
@@ -161,7 +167,7 @@ class _Own:
 _BORDERS = ("start_us", "end_us")
 _NONE = {
     "low_s": 0.0, "low_start": pd.NaT, "low_util_pct": math.nan, "low_w": math.nan, "before_w": math.nan,
-    "idle_w": math.nan, "low_ratio": math.nan, "is_flat": False,
+    "idle_w": math.nan, "low_ratio": math.nan, "is_flat": False, "after_log": False,
 }  # fmt: skip
 
 
@@ -170,15 +176,16 @@ def _one_gpu(c: _Own, log: _Log, trials_us: np.ndarray) -> dict[str, object]:
     idle = c.power[c.util < IDLE_PCT]
     idle_w = float(np.percentile(idle, 5)) if len(idle) >= 5 else math.nan
     floor = idle_w if idle_w == idle_w else 0.0
-    flag = busy & (c.start_us > log.time_us[-1]) if log.stops_short else _low(c, busy, floor)
-    first, last = stretches(flag, c.start_us, c.end_us)
-    if not len(first):
+    low = _below(c, busy, floor, LEVEL)
+    found, after_log = _fall(c, busy, low), False
+    if log.stops_short:
+        since = _below(c, busy, floor, LOGGED_LEVEL) & (c.start_us > log.time_us[-1])
+        at_last = _fall(c, busy, since)
+        after_log = at_last is not None and bool(c.start_us[at_last[0]] <= log.time_us[-1] + log.slack_us)
+        found = at_last if after_log else found
+    if found is None:
         return {**_NONE, "idle_w": idle_w}
-    longest = int((c.end_us[last] - c.start_us[first]).argmax())
-    begin, end = int(first[longest]), int(last[longest]) + 1
-    earlier = np.flatnonzero(busy[:begin] & ~flag[:begin])
-    if not c.weight_s[earlier].sum() >= HIGH_S:
-        return {**_NONE, "idle_w": idle_w}
+    begin, end, earlier = found
     before_w, low_w = float(np.median(c.power[earlier])), float(np.median(c.power[begin:end]))
     start_us, end_us = int(c.start_us[begin]), int(c.end_us[end - 1])
     apart = (trials_us > start_us - SLACK_S * SECOND_US) & (trials_us < end_us - SLACK_S * SECOND_US)
@@ -190,18 +197,32 @@ def _one_gpu(c: _Own, log: _Log, trials_us: np.ndarray) -> dict[str, object]:
         "before_w": before_w,
         "idle_w": idle_w,
         "low_ratio": (low_w - floor) / (before_w - floor) if before_w > floor else math.nan,
-        "is_flat": _is_still(c, begin, end, before_w) and not _works_after(c, end, busy & ~flag) and not apart.any(),
+        "is_flat": _is_still(c, begin, end, before_w) and not _works_after(c, end, busy & ~low) and not apart.any(),
+        "after_log": after_log,
     }
 
 
-def _low(c: _Own, busy: np.ndarray, floor: float) -> np.ndarray:
-    """True where the GPU is busy at low power, of the range up to the power that it drew while busy for 5 min."""
+def _fall(c: _Own, busy: np.ndarray, low: np.ndarray) -> tuple[int, int, np.ndarray] | None:
+    """First sample of the longest stretch of low power, the one after it, and the samples of work before it; None where
+    these are too few.
+    """
+    first, last = stretches(low, c.start_us, c.end_us)
+    if not len(first):
+        return None
+    longest = int((c.end_us[last] - c.start_us[first]).argmax())
+    begin, end = int(first[longest]), int(last[longest]) + 1
+    earlier = np.flatnonzero(busy[:begin] & ~low[:begin])
+    return (begin, end, earlier) if c.weight_s[earlier].sum() >= HIGH_S else None
+
+
+def _below(c: _Own, busy: np.ndarray, floor: float, level: float) -> np.ndarray:
+    """True where the GPU is busy below that level of the range up to the power that it drew while busy for 5 min."""
     order = np.flatnonzero(busy)[np.argsort(-c.power[busy], kind="stable")]
     enough = np.cumsum(c.weight_s[order]) >= HIGH_S
     if not enough.any():
         return np.zeros(len(busy), bool)
     top = c.power[order[enough.argmax()]]
-    return np.asarray(busy & (c.power < floor + LEVEL * (top - floor)))
+    return np.asarray(busy & (c.power < floor + level * (top - floor)))
 
 
 def _is_still(c: _Own, begin: int, end: int, before_w: float) -> bool:

@@ -33,16 +33,18 @@ def busy_without_progress(
     After 5 minutes of busy time, power stays at a quarter of it (above idle) or less for 10 minutes. Meanwhile
     utilization is full, power and memory stand still, no trial begins or ends, and no line on steps is written.
     PyTorch ends a collective of NCCL after 10 min; the shares are defaults without a published source. Where the log
-    stops short of its last step and GPUs stay busy at 0.6 of their power or less, that is told too. Where both hold,
-    the training did not go on, and its time is lost; else it may have done lighter work, and the loss is unknown.
+    stops short of its last step and GPUs stay busy from then on at 0.6 of their power or less, that is told too. Where
+    both hold, the training did not go on, and its time is lost; else it may have done lighter work, and the loss is
+    unknown.
     """
     table = s.per_gpu
     still = (table["low_ratio"] <= max_low_ratio) & (table["is_flat"] == True)  # noqa: E712 - NaN is unknown
-    quiet = still | ((table["low_ratio"] <= max_logged_ratio) & s.stops_short)
+    logged = table["after_log"] == True  # noqa: E712 - NaN is unknown
+    quiet = still | ((table["low_ratio"] <= max_logged_ratio) & logged)
     found = table[quiet & (table["low_s"] >= min_low_s)]
     if found.empty or s.goes_on:
         return None
-    hangs = bool(s.stops_short and still[found.index].all())
+    hangs = bool((still & logged)[found.index].all())
     worst = found["low_s"].idxmax()
     seconds = float(found["low_s"].sum())
     return worst_gpu(
@@ -54,7 +56,7 @@ def busy_without_progress(
         lost_gpu_h=seconds / 3600 if hangs else None,
         held_gpu_h=None if hangs else seconds / 3600,
         extra={
-            "stops_short": s.stops_short,
+            "stops_short": bool(logged[found.index].any()),
             "last_step": s.last_step,
             "total_steps": s.total_steps,
             "hangs": hangs,

@@ -64,7 +64,7 @@ def judged(run: Run) -> dict[str, Verdict]:
 
 ABSENT = {
     *("cpu-bound-input", "io-wait", "launch-bound", "loader-slow", "loader-workers-cores", "gpu-hardware-errors"),
-    *("thermal-throttling", "power-throttling", "clocks-low", "power-fault-throttling"),
+    *("thermal-throttling", "hardware-slowdown", "power-throttling", "clocks-low", "power-fault-throttling"),
     *("trial-duration-drift", "memory-residual", "pruned-too-early", "input-unread", "startup-dominated"),
     *("steps-paused", "steps-slower", "steps-lost"),
 }

@@ -89,6 +89,12 @@ def test_a_log_that_stops_short_shows_less_of_a_fall_too() -> None:
     assert judged(with_log(hung(power_w=same), FALL_S, 5000)).status is Status.OK, "its log was copied earlier"
 
 
+def test_a_log_that_stopped_long_before_tells_nothing_of_the_fall() -> None:
+    found = judged(with_log(hung(), IDLE_S + 400.0, 5000))
+    assert (found.severity, found.lost_gpu_h) == (Severity.WARNING, None)
+    assert found.values["low_s"] == LOW_S and "log stops" not in found.summary
+
+
 def test_steps_that_go_on_are_progress() -> None:
     assert judged(with_log(hung(), FALL_S + LOW_S - 20, 5000)).status is Status.OK
 
