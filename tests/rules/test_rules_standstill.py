@@ -81,6 +81,7 @@ def test_a_log_that_is_complete_or_states_no_total_proves_no_hang(total: int | N
     assert (found.severity, found.lost_gpu_h) == (Severity.WARNING, None)
 
 
+@pytest.mark.slow
 def test_a_log_that_stops_short_shows_less_of_a_fall_too() -> None:
     half = np.where(LOW, 300.0, POWER)
     assert judged(with_log(hung(power_w=half), FALL_S, 5000)).severity is Severity.WARNING
@@ -92,7 +93,7 @@ def test_a_log_that_stops_short_shows_less_of_a_fall_too() -> None:
 def test_a_log_that_stopped_long_before_tells_nothing_of_the_fall() -> None:
     found = judged(with_log(hung(), IDLE_S + 400.0, 5000))
     assert (found.severity, found.lost_gpu_h) == (Severity.WARNING, None)
-    assert found.values["low_s"] == LOW_S and "log stops" not in found.summary
+    assert "for 15 min at" in found.summary and "log stops" not in found.summary
 
 
 def test_steps_that_go_on_are_progress() -> None:

@@ -30,12 +30,12 @@ def h100(name: str = H100, **columns: Any) -> Run:
     return run(part, gpus=listed)
 
 
-def judged(made: Run) -> dict[str, Verdict]:
-    verdicts = {v.rule: v for v in judge_all(RULES, Analysis(made), check_thresholds(RULES, {}))}
-    return {rule: verdicts[rule] for rule in CHECKS}
-
-
 CHECKS = ("thermal-throttling", "hardware-slowdown", "power-throttling", "clocks-low")
+JUDGED = tuple(rule for rule in RULES if rule.id in CHECKS)
+
+
+def judged(made: Run) -> dict[str, Verdict]:
+    return {v.rule: v for v in judge_all(JUDGED, Analysis(made), check_thresholds(JUDGED, {}))}
 
 
 def found(made: Run) -> dict[str, Severity | None]:
