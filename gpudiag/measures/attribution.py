@@ -12,6 +12,7 @@ from gpudiag.measures._gpu.chains import chains_of
 from gpudiag.measures._gpu.footprint import active_gpus
 from gpudiag.measures._gpu.marks import marks_of
 from gpudiag.measures._gpu.placement import Lives, place
+from gpudiag.measures._gpu.statements import Stated, n_elsewhere
 from gpudiag.measures._time.concurrency import count_at
 from gpudiag.measures._time.gpu_samples import known_gpus, samples_by_gpu
 from gpudiag.measures._time.microseconds import SECOND_US, microseconds
@@ -62,6 +63,12 @@ class AttributionProfile(Profile, topic="attribution"):
     n_attributed: Fact[int] = fact("trials whose GPU is known")
     n_inferred: Fact[int] = fact("trials whose GPU was read off the telemetry")
     attributed_pct: Fact[float] = fact("share of the trials whose GPU is known")
+    refuted_gpu: Fact[str] = fact("the GPU that trials state and that the telemetry refutes, '' where it does not")
+    n_refuted: Fact[int] = fact("trials that left their marks on another GPU than the one that they state")
+
+
+Found = dict[int, tuple[tuple[str, ...], str]]
+"""GPUs by row of the trials, and how they are known."""
 
 
 @memoized
@@ -70,21 +77,15 @@ def measure_attribution(run: Run) -> AttributionProfile:
 
     In this order: what the record of the trial names, a line of a log, its process on a GPU, the only GPU
     there is; then, marked ``weak``, the only GPU with any activity, and the GPU that shows the marks of the trial
-    (:mod:`~gpudiag.measures._gpu.placement`).
+    (:mod:`~gpudiag.measures._gpu.placement`). Where all name one GPU and the marks are on others, what they name is not
+    believed: a process that sees one GPU alone counts it as 0.
     """
     need_columns(run.trials, ("state",), "trials table", GIVE_TRIALS)
     known = gpu_order({*known_gpus(run), *run.info.left_out_gpus})
-    found: dict[int, tuple[tuple[str, ...], str]] = {}
-    n = len(run.trials)
-    lines = gpus_of_events(run)
-    keys = zip(run.trials["study"], run.trials["trial"], strict=True) if lines else ()
-    ways = (
-        ("declared", declared_gpus(run)),
-        ("log line", {row: lines[key] for row, key in enumerate(keys) if key in lines}),
-        ("process", _by_process(run)),
-    )
-    for method, gpus in ways:
-        found |= {row: (names, method) for row, names in gpus.items() if row not in found}
+    n, found = len(run.trials), _stated(run)
+    refuted_gpu, n_refuted = _refuted(run, known, found)
+    found = {} if n_refuted else found
+    found |= {row: (names, "process") for row, names in _by_process(run).items() if row not in found}
     chance = pd.DataFrame(np.nan, range(n), known)
     if len(known) == 1:
         found |= {row: ((known[0],), "only GPU") for row in range(n) if row not in found}
@@ -97,7 +98,30 @@ def measure_attribution(run: Run) -> AttributionProfile:
         elif len(found) < n and active:
             placed, chance = _by_telemetry(run, may_be, found)
             found |= {row: ((gpu,), "telemetry") for row, gpu in placed.items() if row not in found}
-    return _profile(run, found, chance)
+    return _profile(run, found, chance, refuted_gpu, n_refuted)
+
+
+def _stated(run: Run) -> Found:
+    """GPUs of the trials whose record, or a line of a log, names them."""
+    declared, lines = declared_gpus(run), gpus_of_events(run)
+    keys = zip(run.trials["study"], run.trials["trial"], strict=True) if lines else ()
+    logged = {row: (lines[key], "log line") for row, key in enumerate(keys) if key in lines}
+    return logged | {row: (names, "declared") for row, names in declared.items()}
+
+
+def _refuted(run: Run, known: list[str], stated: Found) -> tuple[str, int]:
+    """The one GPU that all statements name, and how many trials left their marks on others; '' and 0 where it
+    stands.
+    """
+    named = {names for names, _ in stated.values()}
+    if len(named) != 1 or not run.info.clock.joined:
+        return "", 0
+    (names,), active = named, active_gpus(run)
+    if len(names) != 1 or names[0] not in known or not active - set(names):
+        return "", 0
+    asked = _asked(run, [gpu for gpu in known if gpu in active | set(names)], stated)
+    n = n_elsewhere(asked[1]) if asked else 0
+    return names[0] if n else "", n
 
 
 def _by_process(run: Run) -> dict[int, tuple[str, ...]]:
@@ -113,21 +137,16 @@ def _by_process(run: Run) -> dict[int, tuple[str, ...]]:
     return {int(row): tuple(gpu_order(gpus)) for row, gpus in found.items()}
 
 
-def _by_telemetry(
-    run: Run, gpus: list[str], found: dict[int, tuple[tuple[str, ...], str]]
-) -> tuple[dict[int, str], pd.DataFrame]:
-    """The GPU by row of the trials whose marks place them, and the chance of each GPU by row; NaN where they are not
-    shared.
-
-    A trial without an end counts as no longer than a second: only how it began is known.
+def _asked(run: Run, gpus: list[str], found: Found) -> tuple[pd.Index, Stated] | None:
+    """Rows and lives of the trials that began, but for those on several GPUs, and what GPUs recorded; None where none
+    has ended. A trial without an end counts as no longer than a second: only how it began is known.
     """
     intervals = intervals_of(run)
     several = [row for row, (names, _) in found.items() if len(names) != 1 or names[0] not in gpus]
     timed = intervals["start"].notna() & (intervals["state"] != "WAITING") & ~intervals.index.isin(several)
     ended = (intervals["known"] & (intervals["duration_s"] > 0))[timed].to_numpy()
-    chance = pd.DataFrame(np.nan, intervals.index, gpus)
     if not ended.any():
-        return {}, chance
+        return None
     rows = intervals.index[timed]
     start = microseconds(intervals["start"][timed])
     end = start + SECOND_US
@@ -137,14 +156,27 @@ def _by_telemetry(
     known = np.array([stated.get(row, -1) for row in rows])
     both = (samples_by_gpu(run, column) for column in ("mem_used_mib", "util_pct"))
     memory, activity = ([samples[gpu] for gpu in gpus] for samples in both)
+    return rows, Stated(Lives(start, end, chain, known), ended, memory, activity)
+
+
+def _by_telemetry(run: Run, gpus: list[str], found: Found) -> tuple[dict[int, str], pd.DataFrame]:
+    """The GPU by row of the trials whose marks place them, and the chance of each GPU by row; NaN where they are not
+    shared.
+    """
+    chance = pd.DataFrame(np.nan, range(len(run.trials)), gpus)
+    asked = _asked(run, gpus, found)
+    if asked is None:
+        return {}, chance
+    rows, of = asked
+    start, end = of.lives.start, of.lives.end
     at_once = int(count_at(start, start, end).max())
-    made = place(marks_of(start, end, ended, memory, activity), Lives(start, end, chain, known), len(gpus), at_once)
+    made = place(marks_of(start, end, of.ended, of.memory, of.activity), of.lives, len(gpus), at_once)
     if made.shared:
         chance.loc[rows] = made.chance
     return {int(row): gpus[gpu] for row, gpu in zip(rows, made.gpu, strict=True) if gpu >= 0}, chance
 
 
-def _profile(run: Run, found: dict[int, tuple[tuple[str, ...], str]], chance: pd.DataFrame) -> AttributionProfile:
+def _profile(run: Run, found: Found, chance: pd.DataFrame, refuted_gpu: str, n_refuted: int) -> AttributionProfile:
     n = len(run.trials)
     nothing: tuple[tuple[str, ...], str] = ((), "unknown")
     rows = [found.get(row, nothing) for row in range(n)]
@@ -160,7 +192,15 @@ def _profile(run: Run, found: dict[int, tuple[tuple[str, ...], str]], chance: pd
     links["gpu"] = pd.Series([gpu for gpus, _ in rows for gpu in gpus], dtype=text_dtype())
     attributed = int((method != "unknown").sum())
     return AttributionProfile(
-        trials, links, _maybe(trials, chance), n, attributed, int(weak.sum()), 100 * attributed / n
+        trials=trials,
+        links=links,
+        maybe=_maybe(trials, chance),
+        n_trials=n,
+        n_attributed=attributed,
+        n_inferred=int(weak.sum()),
+        attributed_pct=100 * attributed / n,
+        refuted_gpu=refuted_gpu,
+        n_refuted=n_refuted,
     )
 
 

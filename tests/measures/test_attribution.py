@@ -237,6 +237,58 @@ def test_what_is_stated_of_some_trials_is_kept_and_helps_the_others() -> None:
     assert found.n_attributed >= 0.9 * found.n_trials
 
 
+MASKED = {"gpus": (Gpu(),) * 3, "workers": 3, "n_trials": 36, "period_s": 2.0}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("column", ["gpu", "user_attrs.device", "user_attrs.gpu_id"])
+def test_one_gpu_stated_by_all_is_not_believed_where_the_marks_are_on_others(column: str) -> None:
+    """Each worker sees one GPU alone and calls it 0."""
+    unsaid, true, made = rotation(5, **MASKED)
+    stated = {"gpu": "0", "user_attrs.device": "cuda:0", "user_attrs.gpu_id": 0}[column]
+    found = measure_attribution(replace(made.run, trials=made.run.trials.assign(**{column: stated})))
+    assert found.refuted_gpu == "0" and 5 <= found.n_refuted <= (true != "0").sum()
+    assert found.trials["gpu"].tolist() == unsaid.trials["gpu"].tolist() and n_wrong(found, true) == 0
+    assert set(found.trials["method"]) == {"telemetry"} and found.trials["confidence"].unique().tolist() == ["weak"]
+
+
+@pytest.mark.slow
+def test_what_logs_say_of_one_gpu_is_not_believed_either() -> None:
+    _, true, made = rotation(5, **MASKED)
+    trial = made.run.trials["trial"].astype(str)
+    lines = pd.DataFrame({"time": made.run.trials["start"], "kind": "log", "detail": "Trial " + trial + " on GPU 0"})
+    found = measure_attribution(replace(made.run, events=conform(lines, EVENTS)))
+    assert found.refuted_gpu == "0" and n_wrong(found, true) == 0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("shown", [True, False])
+@pytest.mark.parametrize("n_gpus", [2, 4])
+def test_a_true_statement_is_believed_beside_trials_that_the_record_lacks(n_gpus: int, *, shown: bool) -> None:
+    """Not even where its GPU shows nothing of the trials, and the others like trials."""
+    _, true, made = rotation(
+        8, **(MASKED | {"gpus": (Gpu(),) * n_gpus, "workers": 2 * n_gpus, "n_trials": 30 * n_gpus})
+    )
+    own = made.run.trials[(true == "0").to_numpy()].reset_index(drop=True).assign(gpu="0")
+    samples = made.run.gpu.copy()
+    if not shown:
+        samples.loc[samples["gpu"] == "0", ["util_pct", "mem_used_mib"]] = [0.0, 9000.0]
+    found = measure_attribution(replace(made.run, trials=own, gpu=samples))
+    assert set(found.trials["method"]) == {"declared"} and set(found.trials["gpu"]) == {"0"}
+    assert (found.refuted_gpu, found.n_refuted) == ("", 0)
+
+
+def test_the_gpu_of_rank_0_is_believed_of_trials_that_use_all_gpus() -> None:
+    t, rng = np.arange(1500), np.random.default_rng(1)
+    ends = np.cumsum(rng.uniform(40, 80, 20))
+    lives = [(end - 35.0, end) for end in ends]
+    works = np.any([(t > a + 8) & (t < b) for a, b in lives], axis=0)
+    columns = [(np.clip(80 * works + rng.normal(0, 3, len(t)), 0, 100), 400 + 5000.0 * works) for _ in range(3)]
+    log = pd.concat([gpu(t, str(i), util_pct=u, mem_used_mib=m) for i, (u, m) in enumerate(columns)])
+    found = measure_attribution(run(gpu=log, trials=trials([("COMPLETE", a, b) for a, b in lives], gpu="0")))
+    assert found.n_refuted == 0 and set(found.trials["gpu"]) == {"0"}
+
+
 def test_telemetry_that_has_nothing_to_do_with_trials_places_none() -> None:
     rng = np.random.default_rng(4)
     log = pd.concat([gpu(range(0, 6000, 5), str(g), util_pct=rng.uniform(0, 100, 1200)) for g in range(4)])

@@ -13,6 +13,7 @@ from gpudiag.diagnosis import Diagnosis
 from gpudiag.report._render import fragments, markdown
 from gpudiag.report._render.terminal import render
 from gpudiag.report._sections.headline import first_finding
+from gpudiag.report._sections.origin import data_quality
 from gpudiag.report.sections import findings
 from gpudiag.report.text import screen, whole
 
@@ -26,6 +27,15 @@ def test_the_verdict_comes_first_then_why_then_what_next(document: dict[str, Any
     ]
     assert any(line.endswith("  40 %  mean utilization of 2 GPUs") for line in lines)
     assert any(line.startswith("Do next: Mend it with glue.") for line in lines)
+
+
+def test_why_a_stated_gpu_is_not_believed_is_said(document: dict[str, Any]) -> None:
+    assert "state GPU" not in render(screen(typed(document)), width=80)
+    refuted = {"refuted_gpu": {"value": "0", "unit": ""}, "n_refuted": {"value": 56, "unit": "1"}}
+    document["measures"]["attribution"] = refuted
+    for blocks in (screen(typed(document)), whole(typed(document)), data_quality(typed(document))):
+        said = " ".join(fragments.render(blocks).split())
+        assert "The trials state GPU 0, but 56 trials left their marks on other GPUs" in said
 
 
 def test_a_screen_says_the_worst_and_how_to_see_the_rest(document: dict[str, Any]) -> None:

@@ -77,11 +77,17 @@ def place(marks: Sequence[Mark], lives: Lives, n_gpus: int, most_at_once: int) -
     return Placement(learned.chance, np.where(kept, learned.gpu, -1), learned.shared and not contradicted)
 
 
+def odds_of(marks: Sequence[Mark], chain: np.ndarray, n_gpus: int, *, learned: bool) -> np.ndarray:
+    """Log odds by trial and GPU that its chain ran there, against elsewhere, where the GPU of none is known."""
+    nothing = np.full(len(chain), -1)
+    return _summed(_learn(marks, chain, nothing, n_gpus, learned), chain)[chain]
+
+
 def _placed(marks: Sequence[Mark], lives: Lives, n_gpus: int, most_at_once: int, *, learned: bool) -> Placement:
     single = np.arange(len(lives.start))
     alone, joined = (_learn(marks, chain, lives.known, n_gpus, learned) for chain in (single, lives.chain))
     follows = _fit(joined, lives.chain) - _fit(alone, single)
-    chance = _softmax(alone)
+    chance = softmax(alone)
     chained = follows >= max(FOLLOWS, EACH * (len(single) - len(np.unique(lives.chain))))
     if chained or (follows > APART and chance.max() >= SURE):
         together = _roomy(joined, lives, n_gpus, most_at_once)
@@ -94,9 +100,9 @@ def _placed(marks: Sequence[Mark], lives: Lives, n_gpus: int, most_at_once: int,
 def _learn(marks: Sequence[Mark], chain: np.ndarray, known: np.ndarray, n_gpus: int, learned: bool) -> np.ndarray:
     """Log odds by trial and GPU that it ran there, against elsewhere."""
     stated = np.where(known[:, None] == np.arange(n_gpus), 1e3, 0.0)
-    odds = _odds(marks, _softmax(stated), first=True, learned=learned) + stated
+    odds = _odds(marks, softmax(stated), first=True, learned=learned) + stated
     for _ in range(ROUNDS):
-        odds = _odds(marks, _softmax(_summed(odds, chain))[chain], first=False, learned=learned) + stated
+        odds = _odds(marks, softmax(_summed(odds, chain))[chain], first=False, learned=learned) + stated
     return odds
 
 
@@ -130,7 +136,7 @@ def _summed(odds: np.ndarray, chain: np.ndarray) -> np.ndarray:
     return out
 
 
-def _softmax(odds: np.ndarray) -> np.ndarray:
+def softmax(odds: np.ndarray) -> np.ndarray:
     e = np.exp(odds - odds.max(axis=1, keepdims=True))
     out: np.ndarray = e / e.sum(axis=1, keepdims=True)
     return out
@@ -176,8 +182,8 @@ def _within(odds: np.ndarray, together: list[np.ndarray], room: int) -> np.ndarr
     for _ in range(int(np.clip(MOST_STEPS // max(len(together), 1), 2, SWEEPS))):
         for i in turns + turns[::-1]:
             own = together[i]
-            load = np.log(np.maximum(_softmax(logs[own]).sum(axis=0), 1e-300) / room)
+            load = np.log(np.maximum(softmax(logs[own]).sum(axis=0), 1e-300) / room)
             more = np.maximum(taken[i] + load, 0.0) - taken[i]
             taken[i] += more
             logs[own] -= more
-    return _softmax(logs)
+    return softmax(logs)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from gpudiag.measures.attribution import AttributionProfile
 from gpudiag.measures.sampling import SamplingProfile
 from gpudiag.report._render.blocks import Block, Chip, Figure, Folded, Heading, Note, Number, TableBlock
 from gpudiag.report.document import Document, VerdictEntry
@@ -11,6 +12,7 @@ from gpudiag.report.format import count, named, plural, quantity, safe, span, zo
 def data_quality(document: Document) -> list[Block]:
     """Inputs and their oddities, coverage and the clock."""
     parts = (*_inputs(document), *_problems(document), *_coverage(document), _clock(document), Figure("clock"))
+    parts += tuple(refuted_gpu(document))
     return [Folded("Data quality: inputs, gaps and clocks", (*parts, *_notes(document)))]
 
 
@@ -77,6 +79,20 @@ def _clock(document: Document) -> Note:
     evidence = f" {safe(clock.evidence)}" if clock.evidence else ""
     text = f"Trials' clock + {offset} = telemetry's clock ({clock.confidence}; {safe(clock.method)}).{evidence}"
     return Note(text, sure.get(clock.confidence, "unknown"))
+
+
+def refuted_gpu(document: Document) -> list[Note]:
+    """Why the GPU that the trials state was not believed, where it was not."""
+    of = document.values(AttributionProfile)
+    gpu, n = of.get(AttributionProfile.refuted_gpu), of.get(AttributionProfile.n_refuted)
+    if not n:
+        return []
+    text = (
+        f"The trials state GPU {safe(gpu)}, but {plural(n, 'trial')} left their marks on other GPUs: memory and work "
+        "there begin and end with them. So the GPU of each trial was read off the telemetry. A "
+        "process that sees one GPU alone (CUDA_VISIBLE_DEVICES) calls it 0. Store CUDA_VISIBLE_DEVICES with each trial."
+    )
+    return [Note(text, "note")]
 
 
 def _notes(document: Document) -> list[Block]:
