@@ -180,7 +180,7 @@ def measure_costs(run: Run) -> CostsProfile:
     outcomes = _outcomes(run, time, kwh, expected)
     worker_time = _worker_time(time.trials, placed_trials(run))
     shared = trials["alone_pct"] < 100 * ALONE_SHARE
-    spent = np.minimum(trials["startup_s"].fillna(begun.median_s), trials["duration_s"])
+    spent = np.minimum(begun.expected_s, trials["duration_s"])
     worker_s = float(trials["duration_s"].sum())
     share = float(spent.sum(skipna=False) / worker_s) if worker_s else float("nan")
     parallel, price = _parallel(time), run.info.settings.price_per_gpu_h

@@ -17,7 +17,10 @@ from smallruns import at, gpu, gpus, run, trials
 from gpudiag.errors import NotMeasurable
 from gpudiag.measures._time.ledger_frames import MAX_SPANS, spans
 from gpudiag.measures._time.timeline import CELLS, Timeline
+from gpudiag.measures.bottleneck import measure_bottleneck
+from gpudiag.measures.costs import measure_costs
 from gpudiag.measures.ledger import LedgerProfile, measure_ledger
+from gpudiag.measures.stalls import measure_stalls
 from gpudiag.run import Run
 from gpudiag.simulation import Foreign, Gpu, simulate
 
@@ -127,6 +130,28 @@ def test_a_small_ledger_by_hand() -> None:
     assert p.outside_gpu_s == 80 and p.outside_busy_gpu_s == 0 and p.coverage_pct == 100
     assert p.compute.set_index(["gpu", "cell"])["compute_gpu_s"].loc[("0", "busy")] == pytest.approx(16)
     assert p.spans[p.spans["gpu"] == "0"]["cell"].tolist() == ["startup_only", "busy", "busy_low", "tail_only"]
+
+
+@pytest.mark.parametrize("beside", [False, True])
+def test_a_trial_that_never_works_has_no_start_up(*, beside: bool) -> None:
+    """Trials of 100 s that work after 20 s, and models on the CPU of 100 s that do not; alone, and two at once."""
+    kinds = np.array(["nn", "svm"] * 12)
+    starts = 110.0 * np.arange(24)
+    t = np.arange(0, 24 * 110)
+    works = np.any([(t >= s + 20) & (t < s + 98) for s in starts[kinds == "nn"]], axis=0)
+    lives = [("COMPLETE", s, s + 100) for s in starts]
+    if beside:
+        lives += [("COMPLETE", s + 1, s + 99) for s in starts[kinds == "svm"]]
+    made = run(gpu=gpu(t, "0", util_pct=np.where(works, 80.0, 0.0)), trials=trials(lives))
+    found, costs = seconds(measure_ledger(made)).loc["0"], measure_costs(made)
+    assert found["startup_only"] == pytest.approx(12 * 20, abs=12)
+    assert found["waiting"] == pytest.approx(12 * 100, abs=12) and found["stalled"] + found["tail_only"] <= 12 * 3
+    assert found.sum() == pytest.approx(23 * 110 + 100)
+    assert costs.startup_median_s == pytest.approx(20, abs=1) and costs.n_startups == 12
+    worker_s = 24 * 100 + beside * 12 * 98
+    assert costs.startup_share_pct == pytest.approx(100 * 12 * 20 / worker_s, rel=0.05)
+    stalls, bottleneck = measure_stalls(made).per_gpu, measure_bottleneck(made)
+    assert stalls["n_stalls"].tolist() == [0] and bottleneck.startup_pct <= 12
 
 
 def test_each_study_has_a_window_of_its_own() -> None:

@@ -34,7 +34,7 @@ def test_why_a_stated_gpu_is_not_believed_is_said(document: dict[str, Any]) -> N
     refuted = {"refuted_gpu": {"value": "0", "unit": ""}, "n_refuted": {"value": 56, "unit": "1"}}
     document["measures"]["attribution"] = refuted
     for blocks in (screen(typed(document)), whole(typed(document)), data_quality(typed(document))):
-        said = " ".join(fragments.render(blocks).split())
+        said = " ".join(fragments.render(blocks).replace("&nbsp;", " ").split())
         assert "The trials state GPU 0, but 56 trials left their marks on other GPUs" in said
 
 

@@ -136,7 +136,7 @@ def _first_match(signs: _Signs) -> np.ndarray:
     p95 = signs.p95(util)
     signatures = {
         "unused": nothing | bool(at.any() and util[at].max() <= UNUSED_PCT),
-        "startup": idle & (work.running > 0) & ~work.at_work if work.from_trials else nothing,
+        "startup": idle & (work.running > 0) & ~work.at_work & ~work.unclear if work.from_trials else nothing,
         "io_wait": (util < IDLE_PCT) & (signs.io_wait_pct > IO_WAIT_PCT),
         "cpu_bound": (util < SOFT_PCT) & hot,
         "launch_bound": (util < SATURATED_PCT) & hot & low_power,
@@ -146,7 +146,7 @@ def _first_match(signs: _Signs) -> np.ndarray:
         "light": full & (low_power | (signs.sm_active_pct < SOFT_PCT)),
         "busy": full,
         "small_work": nothing | (p95 < SMALL_PCT and _steadily_small(signs)),
-        "stalled": idle & (p95 >= SMALL_PCT),
+        "stalled": idle & (p95 >= SMALL_PCT) & ~work.unclear,
         "undetermined": ~nothing,
     }
     code = np.empty(len(util), np.int8)

@@ -21,6 +21,8 @@ CELLS = (
 UNOBSERVED, NO_TRIAL, FOREIGN, STARTUP, TAIL, WAITING, STALLED, BUSY_LOW, BUSY = range(len(CELLS))
 LIKELY = 0.9
 """Chance from which on one explanation of an idle GPU stands alone."""
+FEWEST_SEEN = 3
+"""Samples within a trial that must show no work for it to be one that never works on the GPU."""
 RESPONSE_US = SECOND_US
 """utilization.gpu looks back up to a second (nvml.h): in the first second after a trial it still shows the trial."""
 
@@ -149,7 +151,8 @@ def draw_timeline(
 
     What an idle GPU waits for is read off its activity where one trial ran at a time and is seen often enough, and else
     off ``phases``; where these leave two answers likely, or are not known, it is in the cell ``waiting``. So it is
-    where a trial of ``maybe`` may run: then it may even be that none does.
+    where a trial of ``maybe`` may run: then it may even be that none does; and where a trial runs that never works on
+    the GPU: it has no start-up there, and no tail.
 
     Without trials (``has_trials`` False: none were given, or their clock cannot be joined) activity
     is no foreign load but simply busy.
@@ -190,15 +193,20 @@ def narrow(counts: np.ndarray) -> np.ndarray:
 def _waits_for(
     samples: Samples, intervals: Intervals, when: np.ndarray, phases: KnownPhases | None, *, alone: bool
 ) -> np.ndarray:
-    """The cell of each time at which a GPU with trials is idle."""
+    """The cell of each of the sorted times at which a GPU with trials is idle."""
     if phases is not None:
         start, done = phases.chances(when)
         likeliest = np.stack([start, done, 1 - start - done])
         cell = np.array([STARTUP, TAIL, STALLED])[likeliest.argmax(axis=0)]
-        return np.where(likeliest.max(axis=0) >= LIKELY, cell, WAITING)
-    cell = np.full(len(when), STALLED if alone else WAITING)
-    cell[_all_ending(samples, intervals, when)] = TAIL
-    cell[_all_starting(samples, intervals, when)] = STARTUP
+        cell = np.where(likeliest.max(axis=0) >= LIKELY, cell, WAITING)
+        never = never_works(samples, intervals)
+    else:
+        cell = np.full(len(when), STALLED if alone else WAITING)
+        cell[_all_ending(samples, intervals, when)] = TAIL
+        cell[_all_starting(samples, intervals, when)] = STARTUP
+        never = first_activity(samples, intervals.start_us) >= intervals.end_us
+    idlers = _rank(np.sort(intervals.start_us[never]), when) - _rank(np.sort(intervals.end_us[never]), when)
+    cell[idlers > 0] = WAITING
     return cell
 
 
@@ -260,6 +268,16 @@ def first_activity(samples: Samples, since: np.ndarray) -> np.ndarray:
     joined = samples.end_us[:-1] == samples.start_us[1:]
     timestamps = np.append(samples.time_us[:-1][active[:-1] & active[1:] & joined], NEVER)
     return timestamps[np.searchsorted(timestamps[:-1], since, "left")]
+
+
+def never_works(samples: Samples, intervals: Intervals) -> np.ndarray:
+    """True for each trial in whose life no sample shows work, of three at least: it does not use the GPU, or failed
+    before it did.
+    """
+    low, high = (np.searchsorted(samples.time_us, times) for times in (intervals.start_us, intervals.end_us))
+    works = np.concatenate([[0], np.cumsum(samples.at_work)])
+    never: np.ndarray = (high - low >= FEWEST_SEEN) & (works[high] == works[low])
+    return never
 
 
 def _within_pause(

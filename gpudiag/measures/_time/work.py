@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from gpudiag.measures._time.gpu_time import gpu_time
+from gpudiag.measures._time.gpu_time import GpuTime, gpu_time
 from gpudiag.measures._time.microseconds import SECOND_US, microseconds
 from gpudiag.measures._time.periodicity import Period, find_period
 from gpudiag.measures._time.timeline import (
@@ -32,8 +32,8 @@ ROUNDING = 1e-6
 
 @dataclass(frozen=True)
 class WorkSamples:
-    """Samples of one GPU in order of time. ``at_work``: a trial was past its start-up and before its tail; where phases
-    are followed, surely.
+    """Samples of one GPU in order of time. ``at_work``: a trial was past its start-up and before its tail; surely,
+    where what an idle GPU waits for is seen but in single trials, as ``unclear`` has them: idle, and nobody knows why.
 
     ``running`` counts the trials on the GPU (0 without trials), rounded up where some may have run there. Without
     trials, or without a common clock, all time from the first to the last activity counts as work and ``from_trials``
@@ -48,6 +48,7 @@ class WorkSamples:
     running: np.ndarray
     from_trials: bool
     step_us: float
+    unclear: np.ndarray
 
     @property
     def weight_s(self) -> np.ndarray:
@@ -60,14 +61,23 @@ def work_by_gpu(run: Run) -> dict[str, WorkSamples]:
     """:class:`WorkSamples` of every GPU with at least two samples of its utilization."""
     time = gpu_time(run)
     return {
-        gpu: _work(samples, time.timelines.get(gpu) if time.joined else None, sure=gpu in time.phases)
+        gpu: _work(samples, time.timelines.get(gpu) if time.joined else None, sure=_tells(time, gpu))
         for gpu, samples in time.samples.items()
         if len(samples.time_us) > 1
     }
 
 
+def _tells(time: GpuTime, gpu: str) -> bool:
+    """Whether what an idle GPU waits for is seen but in single trials: by phases, or as one trial ran at a time."""
+    line = time.timelines.get(gpu)
+    return gpu in time.phases or (
+        line is not None and not len(time.maybe_on(gpu).chance) and bool((line.running <= 1).all())
+    )
+
+
 def _work(samples: Samples, timeline: Timeline | None, *, sure: bool) -> WorkSamples:
     n = len(samples.time_us)
+    unclear = np.zeros(n, bool)
     running = np.broadcast_to(np.int32(0), n)
     if timeline is None:
         active = np.flatnonzero(samples.value >= IDLE_PCT)
@@ -80,7 +90,8 @@ def _work(samples: Samples, timeline: Timeline | None, *, sure: bool) -> WorkSam
         cell = np.where(inside, np.append(timeline.cell, UNOBSERVED)[at], UNOBSERVED)
         at_work = ~np.isin(cell, (UNOBSERVED, NO_TRIAL, FOREIGN, STARTUP, TAIL))
         if sure:  # without phases all that is not plainly start-up or tail is WAITING, and stalls would be lost in it
-            at_work &= cell != WAITING
+            unclear = cell == WAITING
+            at_work &= ~unclear
         expected = np.ceil(np.append(timeline.held, 0)[at] - ROUNDING).astype(np.int32)
         running = narrow(np.where(inside, expected, np.int32(0)))
     return WorkSamples(
@@ -92,6 +103,7 @@ def _work(samples: Samples, timeline: Timeline | None, *, sure: bool) -> WorkSam
         running,
         timeline is not None,
         samples.step_us,
+        unclear,
     )
 
 

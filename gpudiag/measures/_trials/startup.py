@@ -11,7 +11,7 @@ from gpudiag.measures._time.concurrency import count_at
 from gpudiag.measures._time.gpu_samples import samples_by_gpu
 from gpudiag.measures._time.gpu_time import GpuTime, gpu_time
 from gpudiag.measures._time.microseconds import LONG_AGO, NEVER, SECOND_US
-from gpudiag.measures._time.timeline import Intervals, Samples, first_activity
+from gpudiag.measures._time.timeline import Intervals, Samples, first_activity, never_works
 from gpudiag.memo import memoized
 from gpudiag.run import Run
 
@@ -35,12 +35,19 @@ AGREE = 0.2
 @dataclass(frozen=True)
 class Startups:
     """Seconds of start-up by timed trial (NaN where it cannot be seen), which way (``solo``, ``activity``, ``memory``
-    or empty), and the median of all trials, NaN where too few were seen to tell it.
+    or empty), the median of all trials that may have one, NaN where too few were seen to tell it, and which trials
+    never work on a GPU and have none.
     """
 
     seconds: np.ndarray
     method: np.ndarray
     median_s: float
+    none: np.ndarray
+
+    @property
+    def expected_s(self) -> np.ndarray:
+        """Of each trial its own, the median where that is not seen, and 0 where it has none (s)."""
+        return np.where(self.none, 0.0, np.where(np.isnan(self.seconds), self.median_s, self.seconds))
 
 
 @memoized
@@ -70,7 +77,22 @@ def startups(run: Run) -> Startups:
             more = np.isnan(seconds) & ~np.isnan(ramps)
             seconds[more], method[more] = ramps[more], "memory"
             learned = float(np.median(shown))
-    return Startups(seconds, method, _typical(seconds, learned))
+    none = _none(time)
+    seconds[none] = np.nan
+    method[none] = ""
+    return Startups(seconds, method, _typical(seconds[~none], learned), none)
+
+
+def _none(time: GpuTime) -> np.ndarray:
+    """True for each timed trial that ends well and never works on any of its GPUs: who fails may not have come so
+    far.
+    """
+    known, works = np.zeros((2, len(time.trials.start_us)), bool)
+    for gpu, places in time.places.items():
+        known[places] = True
+        samples = time.samples.get(gpu, Samples.none())
+        works[places] |= ~never_works(samples, time.intervals(gpu)) if len(samples.time_us) > 1 else True
+    return known & ~works & time.trials.rows["outcome"].isin(["COMPLETE", "PRUNED"]).to_numpy()
 
 
 def _typical(seconds: np.ndarray, learned_s: float) -> float:

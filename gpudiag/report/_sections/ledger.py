@@ -14,7 +14,10 @@ CELLS = {
     "busy": ("busy", "50 % utilization or more"),
     "busy_low": ("busy, low", "10 to 50 % utilization"),
     "stalled": ("stalled", "idle inside a trial: input, validation on the CPU, a lock"),
-    "waiting": ("idle, unclear why", "start-up and stall both fit; or no trial, where one of unknown GPU may have run"),
+    "waiting": (
+        "idle, unclear why",
+        "start-up and stall both fit; a trial ran that never worked on the GPU; or one of unknown GPU may have run",
+    ),
     "startup_only": ("start-up only", "every trial was still before its first work on the GPU"),
     "tail_only": ("tail only", "every trial was past its last work on the GPU"),
     "idle_no_trial": ("idle, no trial", "nothing was running"),
