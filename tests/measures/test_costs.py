@@ -209,6 +209,22 @@ def test_start_up_is_measured_alone_or_by_phases(workers: int, method: str) -> N
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("fast_share", [0.3, 0.9])
+@pytest.mark.parametrize("slow_s", [30, 60])
+def test_start_ups_in_a_record_whose_rate_changes(fast_share: float, slow_s: int) -> None:
+    """100 trials of 105 s that work after 15 s; a sample a second, then one every half or whole minute."""
+    starts = 107.0 * np.arange(100)
+    change = fast_share * starts[-1]
+    when = np.concatenate([np.arange(0, change), np.arange(change, starts[-1] + 110, slow_s)])
+    within = when - starts[np.searchsorted(starts, when, "right") - 1]
+    log = gpu(when, "0", util_pct=np.where((within >= 15) & (within < 104), 80.0, 0.0))
+    costs = measure_costs(run(gpu=log, trials=trials([("COMPLETE", s, s + 105) for s in starts])))
+    seen = costs.trials["startup_s"].dropna()
+    assert len(seen) >= 100 * fast_share - 2 and seen.to_numpy() == pytest.approx(15, abs=1)
+    for value, true in ((costs.startup_median_s, 15), (costs.startup_share_pct, 100 * 15 / 105)):
+        assert np.isnan(value) if fast_share < 0.6 else value == pytest.approx(true, rel=0.05)
+
+
 def test_a_process_that_keeps_its_memory_hides_no_start_up() -> None:
     made = simulate(seed=3, workers=2, n_trials=60, startup_s=(25.0, 45.0), keeps_memory=True)
     p = measure_costs(made.run)

@@ -11,6 +11,7 @@ from gpudiag.measures._time.concurrency import count_at
 from gpudiag.measures._time.gpu_samples import samples_by_gpu
 from gpudiag.measures._time.gpu_time import GpuTime, gpu_time
 from gpudiag.measures._time.microseconds import LONG_AGO, NEVER, SECOND_US
+from gpudiag.measures._time.phase_steps import COARSE_US
 from gpudiag.measures._time.timeline import Intervals, Samples, first_activity, never_works
 from gpudiag.memo import memoized
 from gpudiag.run import Run
@@ -22,6 +23,8 @@ QUIET_US = 20 * SECOND_US
 SETTLED_US = 60 * SECOND_US
 LONGEST_US = 1200 * SECOND_US
 MAX_RAMPS = 2000
+MOST_STEPS = 2.5
+"""So many usual steps without a sample, above ``COARSE_US``, hide when work began."""
 FEWEST = 5
 """Start-ups that must be seen for a typical one to be said of all."""
 NEARLY_ALL, MOST, SOME = 0.8, 0.6, 0.3
@@ -130,8 +133,9 @@ def _beside_maybe(time: GpuTime, gpu: str) -> np.ndarray:
 def solo_startups(samples: Samples, intervals: Intervals) -> np.ndarray:
     """Start to first sustained activity, for trials that had the GPU to themselves until then; else NaN.
 
-    Half a period is subtracted: on average the activity began that long before the sample that shows
-    it (METHODS 3). Where other trials run, activity is theirs and nothing can be said.
+    Half the step to the sample before it is subtracted: on average the activity began that long before the sample
+    that shows it (METHODS 3). Where that step is much longer than others of the record, nothing is said. Where other
+    trials run, activity is theirs and nothing can be said.
     """
     if len(samples.time_us) < 2:
         return np.full(len(intervals.start_us), np.nan)
@@ -141,9 +145,18 @@ def solo_startups(samples: Samples, intervals: Intervals) -> np.ndarray:
     same = np.searchsorted(starts, intervals.start_us, "right") - np.searchsorted(starts, intervals.start_us, "left")
     alone = (count_at(intervals.start_us, intervals.start_us, intervals.end_us) == 1) & (same == 1)
     shown = alone & (first < intervals.end_us) & (first < following)
-    half = samples.step_us / 2
-    took = np.where(shown, first, intervals.start_us) - intervals.start_us - half
+    step = _step_before(samples, np.where(shown, first, samples.time_us[-1]))
+    took = np.where(shown, first, intervals.start_us) - intervals.start_us - step / 2
     return np.where(shown, np.maximum(took, 0) / SECOND_US, np.nan)
+
+
+def _step_before(samples: Samples, when: np.ndarray) -> np.ndarray:
+    """From the sample before each of these samples to it (µs); NaN where it is so much longer than the usual step of
+    the record that what lies between is not seen: the record has a hole there, or was taken more slowly.
+    """
+    at = np.maximum(np.searchsorted(samples.time_us, when), 1)
+    step = (samples.time_us[at] - samples.time_us[at - 1]).astype(float)
+    return np.where(step <= max(COARSE_US, MOST_STEPS * samples.step_us), step, np.nan)
 
 
 def ramp_startups(memory: Samples, intervals: Intervals) -> np.ndarray:
@@ -161,7 +174,6 @@ def ramp_startups(memory: Samples, intervals: Intervals) -> np.ndarray:
     until = np.minimum(np.minimum(following, intervals.end_us), intervals.start_us + LONGEST_US)
     low = np.searchsorted(memory.time_us, intervals.start_us)
     high = np.searchsorted(memory.time_us, until)
-    half = memory.step_us / 2
     starts = np.sort(intervals.start_us)
     earlier = np.append(LONG_AGO, starts)[np.searchsorted(starts, intervals.start_us)]
     settled = intervals.start_us - np.maximum(earlier, intervals.start_us - SETTLED_US) >= SETTLED_US
@@ -170,7 +182,7 @@ def ramp_startups(memory: Samples, intervals: Intervals) -> np.ndarray:
         used = memory.value[low[i] : high[i]]
         rise = used - np.minimum.accumulate(used)
         loaded = int(np.argmax(rise >= LOADED_MIB))
-        passed = int(memory.time_us[low[i] + loaded])
+        passed = memory.time_us[low[i] + loaded]
         if rise.max() >= MIN_RISE_MIB and passed + QUIET_US <= until[i]:
-            out[i] = max(passed - intervals.start_us[i] - half, 0) / SECOND_US
+            out[i] = np.maximum(passed - intervals.start_us[i] - _step_before(memory, passed) / 2, 0) / SECOND_US
     return out
