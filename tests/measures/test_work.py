@@ -5,10 +5,13 @@ from __future__ import annotations
 import math
 
 import numpy as np
+import pandas as pd
 import pytest
-from smallruns import T0, run, trials
+from smallruns import T0, gpu, run, trials
 
 from gpudiag.measures._time.work import WorkSamples, stretches, work_coverage_pct
+from gpudiag.measures.attribution import measure_attribution
+from gpudiag.measures.stalls import measure_stalls
 from gpudiag.run import Run
 
 ZERO_US = int(T0.timestamp() * 1_000_000)
@@ -60,3 +63,22 @@ def test_stretches_end_at_a_gap(flags: str, expected: list[tuple[int, int]]) -> 
     start = np.array([0, 10, 20, 50, 60, 70][: len(flags)])
     first, last = stretches(np.array([flag == "#" for flag in flags], bool), start, start + 10)
     assert list(zip(first.tolist(), last.tolist(), strict=True)) == expected
+
+
+@pytest.mark.parametrize("ahead_s", [0.0, 40.0])
+@pytest.mark.parametrize("every_s", [0, 25])
+def test_waits_that_may_lie_between_trials_of_unknown_gpu_are_no_stalls(ahead_s: float, every_s: int) -> None:
+    """Trials of 100 s on both GPUs, which work after 15 s, and wait for 3 s ``every_s`` or not at all."""
+    starts = 100.0 * np.arange(30)
+    t = np.arange(-60, 3060)
+    age = t % 100
+    waits = age % every_s >= every_s - 3 if every_s else np.zeros(len(t), bool)
+    works = (t >= 0) & (t < 3000) & (age >= 15) & ~(waits & (age < 90))
+    log = pd.concat([gpu(t, name, util_pct=np.where(works, 80.0, 0.0)) for name in "01"])
+    made = run(gpu=log, trials=trials([("COMPLETE", s - ahead_s, s + 100 - ahead_s) for s in starts]))
+    assert measure_attribution(made).n_attributed == 0
+    stalled_s = measure_stalls(made).per_gpu["stalled_s"]
+    true_s = int(((t >= 0) & (t < 2900) & (age >= 15) & ~works).sum()) if every_s else 0
+    assert stalled_s.tolist() == pytest.approx(
+        [true_s] * 2, abs=0 if not every_s else 0.1 * true_s + 15 * 30 * (ahead_s > 0)
+    )

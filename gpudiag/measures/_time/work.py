@@ -18,6 +18,7 @@ from gpudiag.measures._time.timeline import (
     TAIL,
     UNOBSERVED,
     WAITING,
+    MaybeTrials,
     Samples,
     Timeline,
     narrow,
@@ -30,10 +31,15 @@ from gpudiag.schema import IDLE_PCT
 ROUNDING = 1e-6
 
 
+AS_MANY = 1.25
+"""Up to so many idle stretches for each trial that may run on a GPU, one of them may belong to each."""
+
+
 @dataclass(frozen=True)
 class WorkSamples:
     """Samples of one GPU in order of time. ``at_work``: a trial was past its start-up and before its tail; surely,
     where what an idle GPU waits for is seen but in single trials, as ``unclear`` has them: idle, and nobody knows why.
+    Where trials of unknown GPU may run, idle time that may belong to their starts and ends is unclear as well.
 
     ``running`` counts the trials on the GPU (0 without trials), rounded up where some may have run there. Without
     trials, or without a common clock, all time from the first to the last activity counts as work and ``from_trials``
@@ -61,7 +67,9 @@ def work_by_gpu(run: Run) -> dict[str, WorkSamples]:
     """:class:`WorkSamples` of every GPU with at least two samples of its utilization."""
     time = gpu_time(run)
     return {
-        gpu: _work(samples, time.timelines.get(gpu) if time.joined else None, sure=_tells(time, gpu))
+        gpu: _work(
+            samples, time.timelines.get(gpu) if time.joined else None, time.maybe_on(gpu), sure=_tells(time, gpu)
+        )
         for gpu, samples in time.samples.items()
         if len(samples.time_us) > 1
     }
@@ -75,7 +83,7 @@ def _tells(time: GpuTime, gpu: str) -> bool:
     )
 
 
-def _work(samples: Samples, timeline: Timeline | None, *, sure: bool) -> WorkSamples:
+def _work(samples: Samples, timeline: Timeline | None, maybe: MaybeTrials, *, sure: bool) -> WorkSamples:
     n = len(samples.time_us)
     unclear = np.zeros(n, bool)
     running = np.broadcast_to(np.int32(0), n)
@@ -91,7 +99,9 @@ def _work(samples: Samples, timeline: Timeline | None, *, sure: bool) -> WorkSam
         at_work = ~np.isin(cell, (UNOBSERVED, NO_TRIAL, FOREIGN, STARTUP, TAIL))
         if sure:  # without phases all that is not plainly start-up or tail is WAITING, and stalls would be lost in it
             unclear = cell == WAITING
-            at_work &= ~unclear
+        elif len(maybe.chance):
+            unclear = _between_trials((cell == WAITING) & (samples.value < IDLE_PCT), samples, maybe)
+        at_work &= ~unclear
         expected = np.ceil(np.append(timeline.held, 0)[at] - ROUNDING).astype(np.int32)
         running = narrow(np.where(inside, expected, np.int32(0)))
     return WorkSamples(
@@ -105,6 +115,22 @@ def _work(samples: Samples, timeline: Timeline | None, *, sure: bool) -> WorkSam
         samples.step_us,
         unclear,
     )
+
+
+def _between_trials(idle: np.ndarray, samples: Samples, maybe: MaybeTrials) -> np.ndarray:
+    """The idle samples that may belong to changes of trials of unknown GPU: all, where there are no more stretches of
+    them than trials, else those of stretches within which, or a sample beside, a trial starts or ends.
+    """
+    first, last = stretches(idle, samples.start_us, samples.end_us)
+    if len(first) <= AS_MANY * len(maybe.chance) + 1:
+        return idle
+    changes = np.sort(np.concatenate([maybe.start_us, maybe.end_us]))
+    low = np.searchsorted(changes, samples.start_us[first] - samples.step_us)
+    high = np.searchsorted(changes, samples.end_us[last] + samples.step_us, "right")
+    out = np.zeros(len(idle), bool)
+    for begin, end in zip(first[high > low].tolist(), last[high > low].tolist(), strict=True):
+        out[begin : end + 1] = True
+    return out
 
 
 def beside_work(run: Run, works: dict[str, WorkSamples], names: Sequence[str]) -> Iterator[dict[str, np.ndarray]]:
