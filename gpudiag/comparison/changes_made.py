@@ -12,6 +12,11 @@ from gpudiag.comparison.differences import changed, equal_values, logged_params,
 from gpudiag.comparison.side import Side
 from gpudiag.measures.parallelism import ParallelismProfile
 from gpudiag.plain_data import Scalar
+from gpudiag.report.format import number
+
+LEAST_MOVED = 0.5
+"""Part of the change of the peak by which the mean number at once must have changed; a default without a published
+source."""
 
 
 def not_made(remedy: PlannedRemedy, baseline: Side, experiment: Side) -> str:
@@ -56,7 +61,35 @@ def made_beside(plan: Plan, baseline: Side, experiment: Side) -> str:
         was = before[name]
         if name not in named and was is not None and value is not None and was != value:
             return f"No remedy of the plan changes {name}, and it went from {was} to {value}."
-    return ""
+    return "" if "parallel" in named or _means_to_move_at_once(plan) else _other_number_at_once(baseline, experiment)
+
+
+def _means_to_move_at_once(plan: Plan) -> bool:
+    """True where a remedy is to be judged by how many trials ran at once, as workers in processes of their own are."""
+    topic = f"{ParallelismProfile.topic}."
+    judged = (entry.measure for remedy in plan.remedies for entry in (*remedy.predictions, *remedy.verify))
+    return any(measure.startswith(topic) for measure in judged)
+
+
+def _other_number_at_once(baseline: Side, experiment: Side) -> str:
+    """A sentence where the trials show another number at once than before, else ''.
+
+    The peak must differ, and the mean must have moved half as far: shorter gaps move the mean alone, and a trial that
+    begins before the one before it ended moves the peak alone. Trials without an end count in neither.
+    """
+    peaks, means = (
+        [side.value(fact.key) for side in (baseline, experiment)]
+        for fact in (ParallelismProfile.peak_closed, ParallelismProfile.effective_closed)
+    )
+    if not all(isinstance(value, int | float) for value in (*peaks, *means)):
+        return ""
+    (peak_was, peak), (mean_was, mean) = ([float(value or 0) for value in pair] for pair in (peaks, means))
+    if peak == peak_was or (mean - mean_was) / (peak - peak_was) < LEAST_MOVED:
+        return ""
+    return (
+        "No remedy of the plan changes the number of trials at once, and it went from "
+        f"{number(mean_was)} to {number(mean)} on average."
+    )
 
 
 def _set(side: Side) -> Mapping[str, Scalar]:

@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 from batchruns import batch, with_telemetry
 
@@ -16,7 +17,7 @@ from gpudiag.comparison.calibration import calibration
 from gpudiag.comparison.compare import Comparison, compare
 from gpudiag.comparison.plan_check import verdict_on
 from gpudiag.errors import InputError, InputNotFound
-from gpudiag.manifest import DataLoader
+from gpudiag.manifest import DataLoader, Settings
 from gpudiag.run import InputRecord, Run
 
 MEDIAN = "trials.state.COMPLETE.median_s"
@@ -188,6 +189,37 @@ def test_what_changed_beside_the_plan_or_not_at_all_is_not_laid_to_it() -> None:
     )
     unstated = Change("num_workers", None, 8, "")
     assert reason(run("after", 0.7 * A, 60, 2), unstated) == "The change was not made: num_workers is still 2."
+
+
+def at_once(name: str, seconds: np.ndarray, workers: int) -> Run:
+    """Items back to back on so many workers, of which run.toml says nothing."""
+    made = with_telemetry(batch(name, seconds, workers=workers, params={"p": 1}), np.full(500, 60.0))
+    return replace(made, info=replace(made.info, settings=Settings()))
+
+
+@pytest.mark.slow
+def test_the_number_at_once_that_the_trials_show_is_a_change_beside_the_plan() -> None:
+    seconds = np.tile([50.0, 60.0, 70.0, 80.0], 10)
+    before, after = at_once("before", seconds, 1), at_once("after", seconds[::-1], 2)
+    found = compare(before, after, plan=plan(remedies=open_plan(UNSEEN_CHANGE)))
+    assert isinstance(found, Comparison)
+    assert {o.status for o in found.plan} == {"cannot tell"}
+    said = "No remedy of the plan changes the number of trials at once, and it went from 1 to "
+    assert {o.reason.startswith(said) for o in found.plan} == {True}
+    named = open_plan(Change("trials at once", 1, 2, ""))
+    moved = compare(before, after, plan=plan(remedies=named))
+    assert isinstance(moved, Comparison)
+    assert not any(o.reason.startswith(said) for o in moved.plan)
+
+
+@pytest.mark.slow
+def test_one_item_that_begins_before_the_one_before_it_ended_is_no_other_number_at_once() -> None:
+    seconds = np.tile([50.0, 60.0, 70.0, 80.0], 10)
+    before, after = at_once("before", seconds, 1), at_once("after", seconds[::-1], 1)
+    after.trials.loc[5, "start"] -= pd.Timedelta(seconds=3)
+    found = compare(before, after, plan=plan(remedies=open_plan(UNSEEN_CHANGE)))
+    assert isinstance(found, Comparison)
+    assert not any("at once" in o.reason for o in found.plan)
 
 
 @pytest.mark.slow
