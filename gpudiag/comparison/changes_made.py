@@ -67,7 +67,8 @@ def made_beside(plan: Plan, baseline: Side, experiment: Side) -> str:
 def _means_to_move_at_once(plan: Plan) -> bool:
     """True where a remedy is to be judged by how many trials ran at once, as workers in processes of their own are."""
     topic = f"{ParallelismProfile.topic}."
-    judged = (entry.measure for remedy in plan.remedies for entry in (*remedy.predictions, *remedy.verify))
+    judged = [entry.measure for remedy in plan.remedies for entry in remedy.verify]
+    judged += [entry.measure for remedy in plan.remedies for entry in remedy.predictions]
     return any(measure.startswith(topic) for measure in judged)
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 import pandas as pd
 
@@ -10,12 +12,14 @@ from gpudiag._run.worker_names import worker_names
 from gpudiag.facts import Column, Fact, Rows, column, fact, table_of
 from gpudiag.measures._gpu.chains import chains_of
 from gpudiag.measures._gpu.footprint import active_gpus
-from gpudiag.measures._gpu.marks import marks_of
-from gpudiag.measures._gpu.placement import Lives, place
+from gpudiag.measures._gpu.holding import chance_recorded, held_gpus, more_busy_than_trials
+from gpudiag.measures._gpu.marks import Mark, marks_of
+from gpudiag.measures._gpu.placement import SURE, Lives, place
 from gpudiag.measures._gpu.statements import Stated, n_elsewhere
 from gpudiag.measures._time.concurrency import count_at
 from gpudiag.measures._time.gpu_samples import known_gpus, samples_by_gpu
 from gpudiag.measures._time.microseconds import SECOND_US, microseconds
+from gpudiag.measures._time.timeline import Samples
 from gpudiag.measures._time.trial_intervals import intervals_of
 from gpudiag.measures.base import GIVE_TRIALS, Profile, TrialRow, need_columns
 from gpudiag.measures.sampling import gpu_order
@@ -35,8 +39,8 @@ class TrialGpus(TrialRow):
     n_gpus: Column[int] = column("how many")
     method: Column[str] = column("one of METHODS, best first")
     confidence: Column[str] = column(
-        "strong (stated, or there is no other GPU), weak (read off the telemetry: state it with any number that rests "
-        "on it) or unknown"
+        "strong (stated, or nothing speaks for another GPU than the only one), weak (read off the telemetry: state it "
+        "with any number that rests on it) or unknown"
     )
 
 
@@ -62,6 +66,9 @@ class AttributionProfile(Profile, topic="attribution"):
     n_trials: Fact[int] = fact("trials")
     n_attributed: Fact[int] = fact("trials whose GPU is known")
     n_inferred: Fact[int] = fact("trials whose GPU was read off the telemetry")
+    n_elsewhere: Fact[int] = fact(
+        "trials that left marks on no recorded GPU while others did", label="trials elsewhere"
+    )
     attributed_pct: Fact[float] = fact("share of the trials whose GPU is known")
     refuted_gpu: Fact[str] = fact("the GPU that trials state and that the telemetry refutes, '' where it does not")
     n_refuted: Fact[int] = fact("trials that left their marks on another GPU than the one that they state")
@@ -76,8 +83,9 @@ def measure_attribution(run: Run) -> AttributionProfile:
     """The GPU of each trial. Needs trials.
 
     In this order: what the record of the trial names, a line of a log, its process on a GPU, the only GPU
-    there is; then, marked ``weak``, the only GPU with any activity, and the GPU that shows the marks of the trial
-    (:mod:`~gpudiag.measures._gpu.placement`). Where all name one GPU and the marks are on others, what they name is not
+    there is, unless trials at once left marks on it of which others have none; then, marked ``weak``, the only GPU with
+    any activity, and the GPU that shows the marks of the trial (:mod:`~gpudiag.measures._gpu.placement`), or the GPUs
+    (:mod:`~gpudiag.measures._gpu.holding`). Where all name one GPU and the marks are on others, what they name is not
     believed: a process that sees one GPU alone counts it as 0.
     """
     need_columns(run.trials, ("state",), "trials table", GIVE_TRIALS)
@@ -88,7 +96,10 @@ def measure_attribution(run: Run) -> AttributionProfile:
     found |= {row: (names, "process") for row, names in _by_process(run).items() if row not in found}
     chance = pd.DataFrame(np.nan, range(n), known)
     if len(known) == 1:
-        found |= {row: ((known[0],), "only GPU") for row in range(n) if row not in found}
+        here = _here(run, known[0], found)
+        method = "only GPU" if (here == 1).all() else "telemetry"
+        found |= {row: ((known[0],), method) for row in np.flatnonzero(here >= SURE).tolist() if row not in found}
+        chance[known[0]] = here
     elif len(found) < n and run.info.clock.joined:
         active = active_gpus(run)
         may_be = [gpu for gpu in known if gpu in active] or known
@@ -97,7 +108,7 @@ def measure_attribution(run: Run) -> AttributionProfile:
             found |= {row: ((may_be[0],), "only active GPU") for row in range(n) if row not in found}
         elif len(found) < n and active:
             placed, chance = _by_telemetry(run, may_be, found)
-            found |= {row: ((gpu,), "telemetry") for row, gpu in placed.items() if row not in found}
+            found |= {row: (gpus, "telemetry") for row, gpus in placed.items() if row not in found}
     return _profile(run, found, chance, refuted_gpu, n_refuted)
 
 
@@ -137,7 +148,7 @@ def _by_process(run: Run) -> dict[int, tuple[str, ...]]:
     return {int(row): tuple(gpu_order(gpus)) for row, gpus in found.items()}
 
 
-def _asked(run: Run, gpus: list[str], found: Found) -> tuple[pd.Index, Stated] | None:
+def _asked(run: Run, gpus: list[str], found: Found) -> tuple[np.ndarray, Stated] | None:
     """Rows and lives of the trials that began, but for those on several GPUs, and what GPUs recorded; None where none
     has ended. A trial without an end counts as no longer than a second: only how it began is known.
     """
@@ -147,7 +158,7 @@ def _asked(run: Run, gpus: list[str], found: Found) -> tuple[pd.Index, Stated] |
     ended = (intervals["known"] & (intervals["duration_s"] > 0))[timed].to_numpy()
     if not ended.any():
         return None
-    rows = intervals.index[timed]
+    rows = intervals.index[timed].to_numpy()
     start = microseconds(intervals["start"][timed])
     end = start + SECOND_US
     end[ended] = microseconds(intervals["end"][timed][ended])
@@ -159,21 +170,71 @@ def _asked(run: Run, gpus: list[str], found: Found) -> tuple[pd.Index, Stated] |
     return rows, Stated(Lives(start, end, chain, known), ended, memory, activity)
 
 
-def _by_telemetry(run: Run, gpus: list[str], found: Found) -> tuple[dict[int, str], pd.DataFrame]:
-    """The GPU by row of the trials whose marks place them, and the chance of each GPU by row; NaN where they are not
-    shared.
+@dataclass(frozen=True)
+class _Evidence:
+    """Timed trials (``rows`` of ``run.trials``) that are not known to be on several GPUs or on others than some, and
+    what these GPUs show of them.
     """
-    chance = pd.DataFrame(np.nan, range(len(run.trials)), gpus)
+
+    rows: np.ndarray
+    lives: Lives
+    marks: list[Mark]
+    activity: list[Samples]
+
+    def only(self, kept: np.ndarray) -> _Evidence:
+        """Some of the trials."""
+        chain = np.unique(self.lives.chain[kept], return_inverse=True)[1]
+        lives = Lives(self.lives.start[kept], self.lives.end[kept], chain, self.lives.known[kept])
+        marks = [Mark(mark.kind[kept], mark.beside[kept], mark.usual, mark.any_time[kept]) for mark in self.marks]
+        return _Evidence(self.rows[kept], lives, marks, self.activity)
+
+    @property
+    def at_once(self) -> int:
+        """The most of these trials that ran at once."""
+        return int(count_at(self.lives.start, self.lives.start, self.lives.end).max())
+
+
+def _evidence(run: Run, gpus: list[str], found: Found) -> _Evidence | None:
+    """What these GPUs show of the trials; None where no trial has ended."""
     asked = _asked(run, gpus, found)
     if asked is None:
-        return {}, chance
+        return None
     rows, of = asked
-    start, end = of.lives.start, of.lives.end
-    at_once = int(count_at(start, start, end).max())
-    made = place(marks_of(start, end, of.ended, of.memory, of.activity), of.lives, len(gpus), at_once)
-    if made.shared:
-        chance.loc[rows] = made.chance
-    return {int(row): gpus[gpu] for row, gpu in zip(rows, made.gpu, strict=True) if gpu >= 0}, chance
+    marks = marks_of(of.lives.start, of.lives.end, of.ended, of.memory, of.activity)
+    return _Evidence(rows, of.lives, marks, of.activity)
+
+
+def _here(run: Run, gpu: str, found: Found) -> np.ndarray:
+    """The chance of each trial to have run on the only GPU that was recorded: 1 unless trials ran at once of which it
+    shows only some.
+    """
+    here = np.ones(len(run.trials))
+    seen = _evidence(run, [gpu], found) if len(found) < len(here) and run.info.clock.joined else None
+    if seen is not None and seen.at_once > 1:
+        here[seen.rows] = chance_recorded(seen.marks, seen.lives, 1)
+    return here
+
+
+def _by_telemetry(run: Run, gpus: list[str], found: Found) -> tuple[dict[int, tuple[str, ...]], pd.DataFrame]:
+    """The GPUs by row of the trials whose marks place them, and the chance of each GPU by row; NaN where they are not
+    shared, or where more GPUs are busy than trials run: then a trial may hold several.
+    """
+    chance = pd.DataFrame(np.nan, range(len(run.trials)), gpus)
+    seen = _evidence(run, gpus, found)
+    if seen is None:
+        return {}, chance
+    if seen.at_once > len(gpus):
+        recorded = chance_recorded(seen.marks, seen.lives, len(gpus))
+        chance.loc[seen.rows[recorded == 0]] = 0.0
+        seen = seen.only(recorded >= SURE)
+    made = place(seen.marks, seen.lives, len(gpus), seen.at_once)
+    on = made.gpu[:, None] == np.arange(len(gpus))
+    if more_busy_than_trials(seen.activity, seen.lives):
+        on = held_gpus(seen.marks, seen.lives, on)
+    elif made.shared:
+        chance.loc[seen.rows] = made.chance
+    names = {int(row): tuple(gpus[gpu] for gpu in np.flatnonzero(own)) for row, own in zip(seen.rows, on, strict=True)}
+    return {row: own for row, own in names.items() if own}, chance
 
 
 def _profile(run: Run, found: Found, chance: pd.DataFrame, refuted_gpu: str, n_refuted: int) -> AttributionProfile:
@@ -191,6 +252,7 @@ def _profile(run: Run, found: Found, chance: pd.DataFrame, refuted_gpu: str, n_r
     links = trials[["study", "trial"]].take(np.repeat(np.arange(n), trials["n_gpus"])).reset_index(drop=True)
     links["gpu"] = pd.Series([gpu for gpus, _ in rows for gpu in gpus], dtype=text_dtype())
     attributed = int((method != "unknown").sum())
+    elsewhere = int(((method == "unknown") & (chance < LEAST_CHANCE).all(axis=1).to_numpy()).sum())
     return AttributionProfile(
         trials=trials,
         links=links,
@@ -198,6 +260,7 @@ def _profile(run: Run, found: Found, chance: pd.DataFrame, refuted_gpu: str, n_r
         n_trials=n,
         n_attributed=attributed,
         n_inferred=int(weak.sum()),
+        n_elsewhere=elsewhere,
         attributed_pct=100 * attributed / n,
         refuted_gpu=refuted_gpu,
         n_refuted=n_refuted,
@@ -210,7 +273,8 @@ def _maybe(trials: pd.DataFrame, chance: pd.DataFrame) -> pd.DataFrame:
     value = chance.to_numpy(float)[unknown]
     row, gpu = np.nonzero(~(value < LEAST_CHANCE))
     kept = np.where(value < LEAST_CHANCE, 0.0, value)
-    share = kept / kept.sum(axis=1, keepdims=True)
+    total = kept.sum(axis=1, keepdims=True)
+    share = kept / np.where(total > 0, total, 1.0)
     out = trials[["study", "trial"]].take(unknown[row]).reset_index(drop=True)
     out["gpu"] = pd.Series(np.array(chance.columns, dtype=object)[gpu], dtype=text_dtype())
     out["chance"] = share[row, gpu]

@@ -10,6 +10,7 @@ from gpudiag.forecast.memory.expectation import Board
 from gpudiag.forecast.memory.growth import SETTLED_SHARE, measured_growth
 from gpudiag.forecast.memory.signal import LATE_S, Memory, idle_level, read_steps
 from gpudiag.measures._gpu.marks import STEP_MIB
+from gpudiag.measures._time.concurrency import count_at
 from gpudiag.measures._time.gpu_samples import samples_by_gpu
 from gpudiag.measures._time.microseconds import SECOND_US, microseconds
 from gpudiag.measures._time.window import TimedTrials, maybe_by_gpu, places_by_gpu
@@ -33,6 +34,10 @@ ELSEWHERE = (
 FLAT = (
     "Memory in use hardly rises while trials run, so that no part of it can be given to a trial: they hold no memory "
     "of this GPU, the memory was taken before the first of them, or the log is another job's."
+)
+UNPLACED = (
+    "Memory in use rises while trials run, but no rise can be given to one of them: on which GPU each ran is not "
+    "known, or the clocks differ; store the GPU with each trial."
 )
 SHARED = (
     "Trials share a process, so what a trial frees stays with the process, memory in use is a running maximum, and "
@@ -105,8 +110,14 @@ def no_falls(read: Sequence[Memory], boards: Sequence[Board], fall: Array) -> st
     if sum(int((one.steps.end_step >= 0).sum()) for one in boards) < MIN_ENDS:
         return "Too few readings were taken around the ends of trials."
     if not any(one.growth.whole_mib >= STEP_MIB for one in boards):
-        return FLAT
+        return UNPLACED if any(_rises(memory) for memory in read) else FLAT
     return ""
+
+
+def _rises(memory: Memory) -> bool:
+    """Whether memory in use rises by what a trial takes at the least while trials run, whosever it is."""
+    used = memory.used_mib[count_at(memory.time_s, memory.start_s, memory.end_s) > 0]
+    return bool(len(used) and np.ptp(used) >= STEP_MIB)
 
 
 def followed(read: dict[str, tuple[Memory, Array]], boards: Sequence[Board], n_trials: int) -> Array:

@@ -120,10 +120,20 @@ def observe(run: Run) -> ObservedLog:
 
 
 def _need_places(time: GpuTime) -> None:
-    if time.where is None or len(time.places) < 2:
+    if time.where is None:
         return
     unknown = time.where.trials["gpu"].iloc[time.trials.rows.index].isna().mean() * 100
-    if unknown > MAX_UNKNOWN_PCT:
+    if unknown <= MAX_UNKNOWN_PCT:
+        return
+    if time.where.n_elsewhere:
+        raise NotMeasurable(
+            "{n_elsewhere:trial} of {n} left no mark on a recorded GPU while others did: they seem to have run on "
+            "another host or GPU, so that the load of all workers is not known.",
+            "Give the telemetry of every host, or store the GPU with each trial.",
+            n_elsewhere=time.where.n_elsewhere,
+            n=time.where.n_trials,
+        )
+    if len(time.places) > 1:
         raise NotMeasurable(
             "Nobody knows on which of {n_gpus:GPU} {unknown_pct} of the trials ran, so that no GPU's load can be told "
             "from its number of trials.",

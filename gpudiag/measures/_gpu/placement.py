@@ -80,13 +80,13 @@ def place(marks: Sequence[Mark], lives: Lives, n_gpus: int, most_at_once: int) -
 def odds_of(marks: Sequence[Mark], chain: np.ndarray, n_gpus: int, *, learned: bool) -> np.ndarray:
     """Log odds by trial and GPU that its chain ran there, against elsewhere, where the GPU of none is known."""
     nothing = np.full(len(chain), -1)
-    return _summed(_learn(marks, chain, nothing, n_gpus, learned), chain)[chain]
+    return summed(learn(marks, chain, nothing, n_gpus, learned), chain)[chain]
 
 
 def _placed(marks: Sequence[Mark], lives: Lives, n_gpus: int, most_at_once: int, *, learned: bool) -> Placement:
     single = np.arange(len(lives.start))
-    alone, joined = (_learn(marks, chain, lives.known, n_gpus, learned) for chain in (single, lives.chain))
-    follows = _fit(joined, lives.chain) - _fit(alone, single)
+    alone, joined = (learn(marks, chain, lives.known, n_gpus, learned) for chain in (single, lives.chain))
+    follows = fit(joined, lives.chain) - fit(alone, single)
     chance = softmax(alone)
     chained = follows >= max(FOLLOWS, EACH * (len(single) - len(np.unique(lives.chain))))
     if chained or (follows > APART and chance.max() >= SURE):
@@ -97,12 +97,12 @@ def _placed(marks: Sequence[Mark], lives: Lives, n_gpus: int, most_at_once: int,
     return Placement(chance, sure, chained)
 
 
-def _learn(marks: Sequence[Mark], chain: np.ndarray, known: np.ndarray, n_gpus: int, learned: bool) -> np.ndarray:
+def learn(marks: Sequence[Mark], chain: np.ndarray, known: np.ndarray, n_gpus: int, learned: bool) -> np.ndarray:
     """Log odds by trial and GPU that it ran there, against elsewhere."""
     stated = np.where(known[:, None] == np.arange(n_gpus), 1e3, 0.0)
     odds = _odds(marks, softmax(stated), first=True, learned=learned) + stated
     for _ in range(ROUNDS):
-        odds = _odds(marks, softmax(_summed(odds, chain))[chain], first=False, learned=learned) + stated
+        odds = _odds(marks, softmax(summed(odds, chain))[chain], first=False, learned=learned) + stated
     return odds
 
 
@@ -130,7 +130,7 @@ def _counts(mark: Mark, weight: np.ndarray) -> np.ndarray:
     return np.bincount(beside * n + mark.kind[seen], weight[seen], ROWS * n).reshape(ROWS, n)
 
 
-def _summed(odds: np.ndarray, chain: np.ndarray) -> np.ndarray:
+def summed(odds: np.ndarray, chain: np.ndarray) -> np.ndarray:
     out = np.zeros((int(chain.max(initial=-1)) + 1, odds.shape[1]))
     np.add.at(out, chain, odds)
     return out
@@ -142,16 +142,16 @@ def softmax(odds: np.ndarray) -> np.ndarray:
     return out
 
 
-def _fit(odds: np.ndarray, chain: np.ndarray) -> float:
+def fit(odds: np.ndarray, chain: np.ndarray) -> float:
     """Log likelihood of all marks if the trials of a chain share a GPU, against marks by chance."""
-    chains = _summed(odds, chain)
+    chains = summed(odds, chain)
     top = chains.max(axis=1)
     return float((top + np.log(np.exp(chains - top[:, None]).mean(axis=1))).sum())
 
 
 def _roomy(odds: np.ndarray, lives: Lives, n_gpus: int, most_at_once: int) -> np.ndarray:
     """Chances by trial if GPUs hold alike many at once, or as many as chains are on one whose own evidence is clear."""
-    chains = _summed(odds, lives.chain)
+    chains = summed(odds, lives.chain)
     first, last = np.full(len(chains), np.iinfo(np.int64).max), np.zeros(len(chains), np.int64)
     np.minimum.at(first, lives.chain, lives.start)
     np.maximum.at(last, lives.chain, lives.end)

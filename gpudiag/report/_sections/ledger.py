@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from gpudiag.measures.attribution import AttributionProfile
 from gpudiag.measures.costs import CostsProfile
 from gpudiag.measures.ledger import UNCLEAR, LedgerProfile
 from gpudiag.report._render.blocks import Block, Figure, Folded, Note, Number, TableBlock, TableCell
@@ -59,16 +60,32 @@ def ledger(document: Document) -> list[Block]:
         return [Note(safe(f"{gap.reason} {gap.remedy}").strip(), "unknown"), *parts]
     has_trials = document.values(LedgerProfile)[LedgerProfile.has_trials]
     table = _cells(held, has_trials=has_trials)
+    elsewhere = _elsewhere(document)
     pictures = (Figure("ledger"), Figure("waterfall"))
     if document.headline.level == "ok":  # nothing to look for: the sentence is enough
         return [
             Note(went(document, held)),
+            *elsewhere,
             Folded("By category, over time and by outcome", (table, *pictures, *costs(document))),
         ]
     more = Folded("Over time, and down to the mean utilization", pictures)
     spent = costs(document)
     by_outcome = [Folded("What it was spent on: time, energy and money by outcome", tuple(spent))] if spent else []
-    return [Note(went(document, held)), table, more, *by_outcome]
+    return [Note(went(document, held)), *elsewhere, table, more, *by_outcome]
+
+
+def _elsewhere(document: Document) -> list[Block]:
+    """That trials ran on GPUs that nobody recorded, where their marks say so."""
+    known = document.values(AttributionProfile)
+    n = known.get(AttributionProfile.n_elsewhere)
+    if not n:
+        return []
+    text = (
+        f"{n:,} of {plural(known[AttributionProfile.n_trials], 'trial')} left no mark on a recorded GPU while others "
+        "did. They seem to have run on another host or GPU, whose time is missing here. Give the telemetry of every "
+        "host."
+    )
+    return [Note(text, "warning")]
 
 
 def went(document: Document, held: LedgerEntry) -> str:
