@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import json
+import shlex
+
 import pandas as pd
 
 from gpudiag.advice._engine.gains import NOTHING
 from gpudiag.advice._engine.proposal import Change, Proposal, SuccessCheck
 from gpudiag.advice._engine.remedy import remedy
 from gpudiag.advice._engine.situation import INPUT_WAITS, Situation
+from gpudiag.measures._time.trial_intervals import intervals_of
 from gpudiag.measures.feed import FeedProfile
 from gpudiag.measures.sampling import SILENCE_S, SamplingProfile
 from gpudiag.report.format import duration
@@ -37,7 +41,7 @@ def record_run(now: Situation) -> Proposal | None:
     sampling = now.profile(SamplingProfile)
     if sampling is not None and (sampling.gaps["share_pct"] > MOSTLY_GAP_PCT).any():
         return None  # one timestamp is wrong, or two recordings lie years apart: more recording does not mend it
-    if len(_sessions(now)) > 1:
+    if len(_sessions(now)) > 1 or _recorded_study(now):
         return None
     return Proposal(
         (Change("recorder", None, "the whole run", _recorder(now)),),
@@ -76,6 +80,45 @@ def judge_sessions(now: Situation) -> Proposal | None:
         f"No GPU was sampled for more than {duration(SILENCE_S)} between one and the next. {SHOWS}",
         (SuccessCheck.of(SamplingProfile.coverage_pct, ">=", MIN_COVERAGE_PCT),),
     )
+
+
+@remedy(
+    title="Judge the study that was recorded by itself",
+    answers=("sampling-coverage",),
+    tier=0,
+    effort="minutes",
+    pros=("what is said of the study holds for it", "trials that were not recorded no longer count"),
+    cons=(),
+    refute="The GPUs of the other studies were recorded too, and that record is missing.",
+    rollback="",
+)
+def judge_recorded_study(now: Situation) -> Proposal | None:
+    """A database may hold studies that ran at other times, of which this telemetry shows nothing."""
+    study = _recorded_study(now)
+    if not study:
+        return None
+    n = now.analysis.run.trials["study"].nunique()
+    code = f"gpudiag report RUN --study {shlex.quote(study)}   # or in run.toml: study = {json.dumps(study)}"
+    return Proposal(
+        (Change("studies judged together", n, 1, code),),
+        NOTHING,
+        f"No trial of the other studies ran while the GPU was recorded. {SHOWS}",
+        (SuccessCheck.of(SamplingProfile.coverage_pct, ">=", MIN_COVERAGE_PCT),),
+    )
+
+
+def _recorded_study(now: Situation) -> str:
+    """The one study of several with trials within the telemetry; '' where there is none, or more."""
+    run = now.analysis.run
+    if run.gpu.empty or run.trials.empty or not run.info.clock.joined or run.trials["study"].nunique() < 2:
+        return ""
+    first, last = run.gpu["time"].min(), run.gpu["time"].max()
+    lives = intervals_of(run)
+    lives = lives[lives["known"]]
+    if set(lives["study"]) != set(run.trials["study"]):
+        return ""
+    within = lives[(lives["start"] <= last) & (lives["end"] >= first)]["study"].unique()
+    return str(within[0]) if len(within) == 1 else ""
 
 
 def _sessions(now: Situation) -> list[tuple[pd.Timestamp, pd.Timestamp]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pandas as pd
 import pytest
-from smallruns import at, run, trials
+from smallruns import at, gpu, run, trials
 
 import gpudiag as gd
 from gpudiag._diagnosis.result import Diagnosis
@@ -63,3 +63,16 @@ def test_the_longest_session_is_cut_out_as_shown() -> None:
 def test_trials_hold_a_record_together() -> None:
     _, found = diagnosed(("0", 0, 1), ("0", 10, 12), trials=trials([("COMPLETE", 0, 12 * HOUR_S)]))
     assert advised(found) == {"record-run"}
+
+
+@pytest.mark.slow
+def test_of_studies_that_ran_at_other_times_the_recorded_one_is_to_be_judged_by_itself() -> None:
+    lives = [("COMPLETE", 10 + 100 * i, 100 + 100 * i) for i in range(10)]
+    late = [(state, start + 86_400, end + 86_400) for state, start, end in lives]
+    log = gpu(range(0, 1020, 2), "0", util_pct=60.0)
+    both = run(gpu=log, trials=trials(lives + late, study=["recorded"] * 10 + ["a day later"] * 10))
+    found = {one.id: one for one in gd.diagnose(both).recommendations}
+    assert "record-run" not in found
+    assert "--study recorded " in found["judge-recorded-study"].changes[0].code
+    alone = run(gpu=log, trials=trials(lives, study="recorded"))
+    assert "judge-recorded-study" not in {one.id for one in gd.diagnose(alone).recommendations}

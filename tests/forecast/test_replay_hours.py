@@ -63,6 +63,30 @@ def test_reports_with_times_say_when_a_trial_came_to_a_step() -> None:
     assert saved.low == saved.value == saved.high == pytest.approx(180 / 3600)
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("every", "from_step", "more"), [(3, 0, 2), (5, 0, 0), (5, 0, 4), (4, 1, 3), (500, 0, 0), (1, 1, 0)]
+)
+def test_hours_hold_where_reports_are_sparse(every: int, from_step: int, more: int) -> None:
+    """Trials of 24 s start-up that report after every so many steps, 100 s apart, and go on for some steps after the
+    last report. All odd ones are cut at their first report.
+    """
+    pace_s, n = 100 / every, 8
+    curves = {i: [0.9 if i % 2 else 0.5] * (3 + i % 5) for i in range(2 * n)}
+    run = hand_run(curves, dict.fromkeys(curves, "COMPLETE"))
+    place = run.reports.groupby("trial").cumcount()
+    run.reports["step"] = (place + 1) * every - 1 + from_step
+    length_s = np.array([24 + pace_s * (len(curve) * every + more) for curve in curves.values()])
+    first = run.trials["start"].min()
+    begin_s = np.concatenate([[0], np.cumsum(length_s + 5)[:-1]])
+    run.trials["start"] = first + pd.to_timedelta(begin_s, unit="s")
+    run.trials["end"] = run.trials["start"] + pd.to_timedelta(length_s, unit="s")
+    true_s = sum(length_s[i] - 24 - pace_s * every for i in curves if i % 2)
+    saved = gd.replay_pruner(run, "threshold(upper=0.8)").saved_worker_h
+    assert saved.low <= true_s / 3600 <= saved.high
+    assert abs(saved.value / (true_s / 3600) - 1) < 0.16
+
+
 def test_who_would_have_been_pruned_before_failing_counts_as_pruned() -> None:
     curves = {0: [0.5, 0.4, 0.3], 1: [0.5, 0.9, 0.9], 2: [0.9, 0.5, 0.4], 3: [0.5, 0.4]}
     states = {0: "COMPLETE", 1: "FAIL", 2: "COMPLETE", 3: "FAIL"}

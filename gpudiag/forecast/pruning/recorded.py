@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -32,10 +33,10 @@ class Recorded:
     ``steps`` and ``values`` are lists, one report an entry, in the order reported; a step that was reported twice
     counts once, the first time, as Optuna's ``report`` has it. ``times_s`` are seconds on the trials' clock when each
     was reported: recorded (``timed``), or else spread evenly over the life after the typical start-up. ``done`` is the
-    last step of each, counted from 1. ``ordered`` is True where the order of reports among trials is known: they carry
-    times, or no two trials overlap. ``value`` is the objective of COMPLETE trials, ``infeasible`` whether one broke a
-    constraint. ``workers`` is the most that ran at once, or the number that was asked for if that is less; ``gap_s``
-    the median wait between two trials of a worker.
+    last step of each, counted from 1, ``every`` the steps from one report to the next. ``ordered`` is True where the
+    order of reports among trials is known: they carry times, or no two trials overlap. ``value`` is the objective of
+    COMPLETE trials, ``infeasible`` whether one broke a constraint. ``workers`` is the most that ran at once, or the
+    number that was asked for if that is less; ``gap_s`` the median wait between two trials of a worker.
     """
 
     study: str
@@ -55,6 +56,7 @@ class Recorded:
     timed: bool
     max_steps: int
     counts_from: int
+    every: int
     ordered: bool
     workers: int
     gap_s: float
@@ -121,11 +123,12 @@ def _record(run: Run, study: str, direction: str) -> Recorded:
     cuts = np.cumsum(np.bincount(at, minlength=len(intervals)))[:-1]
     step = np.split(reports["step"].to_numpy(np.int64)[order], cuts)
     value = np.split(reports["value"].to_numpy(float)[order], cuts)
-    n_reports = np.array([len(part) for part in step])
-    first = 0 if reports["step"].min() <= 0 else 1
+    n_reports, every = np.array([len(part) for part in step]), _steps_between(step)
+    first = _first_step(step, every)
     start_s, end_s = _seconds(intervals["start"]), _seconds(intervals["end"])
     duration_s = intervals["duration_s"].to_numpy(float)
-    startup = startup_bounds(run, intervals, duration_s, n_reports) if dated else StartupBounds.none(len(intervals))
+    undated = StartupBounds.none(len(intervals))
+    startup = startup_bounds(run, intervals, duration_s, n_reports, every) if dated else undated
     startup_s = startup.typical_s
     start_s, end_s = _filled(start_s, end_s, n_reports, startup_s) if dated else _in_turn(len(intervals))
     times = (
@@ -161,10 +164,24 @@ def _record(run: Run, study: str, direction: str) -> Recorded:
         timed=timed and dated,
         max_steps=max(int(done.max()), run.info.settings.max_steps or 0),
         counts_from=first,
+        every=every,
         ordered=(timed and dated) or workers == 1,
         workers=min(workers, run.info.settings.parallel or workers),
         gap_s=gap_s,
     )
+
+
+def _steps_between(step: Sequence[Array]) -> int:
+    """Steps from one report of a trial to the next, the median; 1 where no trial reported twice."""
+    apart = np.concatenate([np.diff(np.sort(part)) for part in step] or [np.zeros(0, np.int64)])
+    return max(1, int(np.median(apart))) if len(apart) else 1
+
+
+def _first_step(step: Sequence[Array], every: int) -> int:
+    """0 or 1, the number of a study's first step: who reports every third of steps 0, 1, 2 ... reports 2, 5, 8."""
+    whole = np.concatenate(list(step))
+    from_zero = every > 1 and bool(((whole + 1) % every == 0).all())
+    return 0 if whole.min() <= 0 or from_zero else 1
 
 
 def _seconds(timestamps: pd.Series) -> Array:

@@ -59,8 +59,11 @@ class StartupRange:
     known: bool
 
 
-def startup_bounds(run: Run, trials: pd.DataFrame, duration_s: Array, n_reports: Array) -> StartupBounds:
-    """Start-ups of ``trials`` (study, trial), which last ``duration_s`` and report ``n_reports`` times.
+def startup_bounds(
+    run: Run, trials: pd.DataFrame, duration_s: Array, n_reports: Array, every: int = 1
+) -> StartupBounds:
+    """Start-ups of ``trials`` (study, trial), which last ``duration_s`` and report ``n_reports`` times, once in
+    ``every`` steps.
 
     Where the GPU shows a trial's start-up, that one; else the run's typical one, between the quartiles of those seen;
     where too few are seen, what the line through duration against number of reports leaves for no report. Where all
@@ -73,7 +76,7 @@ def startup_bounds(run: Run, trials: pd.DataFrame, duration_s: Array, n_reports:
     elif np.isfinite(median_s):
         rest = _typical(own_s[~unseen], median_s)
     else:
-        rest = startup_of_lengths(duration_s, n_reports)
+        rest = startup_of_lengths(duration_s, n_reports, every)
     most_s = np.where(np.isfinite(duration_s), LARGEST_SHARE * duration_s, np.inf)
 
     def filled(seen_s: Array, other_s: float) -> Array:
@@ -113,11 +116,12 @@ def _typical(seen_s: Array, median_s: float) -> StartupRange:
     return StartupRange(min(low, median_s), median_s, max(high, median_s), spread_s, True)
 
 
-def startup_of_lengths(duration_s: Array, n_reports: Array) -> StartupRange:
+def startup_of_lengths(duration_s: Array, n_reports: Array, every: int = 1) -> StartupRange:
     """Where the line through duration against number of reports meets zero reports (Theil-Sen), with 95 %.
 
     It needs eight trials of more than one length. Without them the start-up is anything up to most of the shortest
-    trial, and reports are taken to be spread over the whole of it.
+    trial, and reports are taken to be spread over the whole of it. Where only one step in ``every`` reports, as much as
+    the steps between two reports may have come after the last one instead.
     """
     known = np.flatnonzero(np.isfinite(duration_s) & (n_reports > 0))
     if not len(known):
@@ -133,4 +137,6 @@ def startup_of_lengths(duration_s: Array, n_reports: Array) -> StartupRange:
     low, typical, high = (
         float(np.clip(at_zero + (slope - s) * middle, 0.0, most_s)) for s in (steep, slope, flat)
     )  # fmt: skip
-    return StartupRange(low, typical, high, (high - low) / 2, True)
+    spread = (high - low) / 2
+    low = max(0.0, low - float(slope) * (every - 1) / every)
+    return StartupRange(low, typical, high, spread, True)

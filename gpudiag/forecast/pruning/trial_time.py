@@ -15,8 +15,8 @@ UNEVEN, CROWDED = 0.1, 0.25
 what other neighbors add where trials share one."""
 WITHIN_90 = 1.645
 COMPLETE_WAIT, PRUNED_WAIT = 1.0, 0.25
-"""Steps that pass at most between the last report and the end of a trial: one that completes ends before another report
-would come, and may evaluate or save; one that is pruned leaves at once."""
+"""What passes at most between the last report and the end of a trial. One that completes ends before another report
+would come, and may evaluate or save: in steps from report to report. One that is pruned leaves at once: in steps."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,8 +112,11 @@ def time_total(record: Recorded, steps: Array, weight: Array, at_once: float) ->
     value = total(middle)
     if counts.same.all():
         return TimeTotal(value, 0.0, 0.0, value, value)
+    begun = [replace(middle, startup_s=s) for s in (record.startup.low_s, record.startup.high_s)]
+    if record.every > 1:  # what start-ups seem longer by may be steps after the last report
+        begun.append(replace(begun[0], log_wait=_most_waits(counts)[0]))
     others = (
-        [replace(middle, startup_s=s) for s in (record.startup.low_s, record.startup.high_s)],
+        begun,
         [replace(middle, log_wait=log, new_wait=new) for log, new in _waits(counts)],
         [replace(middle, slowdown=s) for s in (1.0, *ratios)],
     )
@@ -138,9 +141,9 @@ def _waits(counts: StepCounts) -> tuple[tuple[Array, Array], tuple[Array, Array]
 
 def _most_waits(counts: StepCounts) -> tuple[Array, Array]:
     """In the log, where whoever would run longer was pruned, and in the replay, where whoever runs less is."""
-    done = counts.record.done
-    log = np.where(counts.steps > done, PRUNED_WAIT, COMPLETE_WAIT)
-    return log, np.where(counts.steps < done, PRUNED_WAIT, COMPLETE_WAIT)
+    done, complete = counts.record.done, COMPLETE_WAIT * counts.record.every
+    log = np.where(counts.steps > done, PRUNED_WAIT, complete)
+    return log, np.where(counts.steps < done, PRUNED_WAIT, complete)
 
 
 def _crowding(counts: StepCounts, usual: TimeScenario, at_once: float) -> float:
