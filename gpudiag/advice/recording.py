@@ -110,7 +110,7 @@ def judge_recorded_study(now: Situation) -> Proposal | None:
 def _recorded_study(now: Situation) -> str:
     """The one study of several with trials within the telemetry; '' where there is none, or more."""
     run = now.analysis.run
-    if run.gpu.empty or run.trials.empty or not run.info.clock.joined or run.trials["study"].nunique() < 2:
+    if run.trials.empty or run.trials["study"].nunique() < 2 or run.gpu.empty or not run.info.clock.joined:
         return ""
     first, last = run.gpu["time"].min(), run.gpu["time"].max()
     lives = intervals_of(run)
