@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 import pandas as pd
 
+from gpudiag._load.added import without_added
 from gpudiag._load.folder import left, refuse_several_runs, search
 from gpudiag._load.intake import Intake, take
+from gpudiag._load.marked import without_ends_after_silence, without_marked_ends
 from gpudiag._load.passwords import passwords_hidden
 from gpudiag._load.sessions import refuse_sessions_apart, within_session, without_undated
 from gpudiag._load.sources import as_runs, is_whole, name_of
@@ -284,9 +286,9 @@ def _assemble(
         collectives=trials.collectives,
         info=info,
     )
-    run = passwords_hidden(run)
+    run = without_marked_ends(without_added(passwords_hidden(run)))
     run = apply_logs_clock(run, establish_logs_clock(run))
-    return apply_clock(run, establish_clock(run))
+    return without_ends_after_silence(apply_clock(run, establish_clock(run)))
 
 
 def _overridden(gpus: pd.DataFrame, manifest: Manifest) -> pd.DataFrame:

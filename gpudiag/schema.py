@@ -169,6 +169,9 @@ TRIALS = TableSpec(
         ColumnSpec("state", "text", "COMPLETE, PRUNED, FAIL, RUNNING or WAITING", required=True),
         ColumnSpec("start", "time", "start, UTC", required=True),
         ColumnSpec("end", "time", "end, UTC; NaT while open", required=True),
+        ColumnSpec("last_seen", "time", "its last heartbeat, UTC"),
+        ColumnSpec("marked", "time", "when it was marked FAIL long after its end, which nobody knows, UTC"),
+        ColumnSpec("added", "text", "result or copy: its result was added to the study, in which it did not run"),
         ColumnSpec("duration_s", "float", "stated duration, only where start or end is unknown", "s", 0, MOST_S),
         ColumnSpec("value", "float", "objective of a single-objective study; a PRUNED trial's is its last report"),
         ColumnSpec("worker", "text", "worker or thread that ran it"),
@@ -342,6 +345,8 @@ TABLES: dict[str, TableSpec] = {
 STATES = ("COMPLETE", "PRUNED", "FAIL", "RUNNING", "WAITING")
 FINISHED = ("COMPLETE", "PRUNED", "FAIL")
 STOPPED, ABANDONED = "STOPPED", "ABANDONED"
+ADDED = "ADDED"
+"""A result that was added to its study: no trial that ran, and none of OUTCOMES."""
 OUTCOMES = ("COMPLETE", "PRUNED", "FAIL", STOPPED, "RUNNING", ABANDONED, "WAITING")
 """What became of a trial: its state, but STOPPED for a FAIL that somebody stopped or canceled, as its error says, and
 ABANDONED for a RUNNING one of which something shows that it is dead."""

@@ -21,7 +21,7 @@ def apply_clock(run: Run, record: ClockRecord) -> Run:
         return replace(run, info=info)
     return replace(
         run,
-        trials=later(run.trials, ("start", "end"), shifts_s(run.trials, record)),
+        trials=later(run.trials, ("start", "end", "last_seen", "marked"), shifts_s(run.trials, record)),
         reports=later(run.reports, ("time",), shifts_s(run.reports, record)),
         events=_moved_events(run, record),
         info=info,

@@ -19,7 +19,7 @@ from gpudiag.measures.sampling import trials_window
 from gpudiag.memo import Memo
 from gpudiag.plain_data import Scalar
 from gpudiag.run import Run
-from gpudiag.schema import FINISHED
+from gpudiag.schema import ADDED, FINISHED
 
 LEAST_UNIQUE = 0.8
 """Share of names that must differ for names to tell which item is which."""
@@ -50,12 +50,12 @@ class Side:
 
     @cached_property
     def items(self) -> pd.DataFrame:
-        """Name (trial's own, else its number), state, start, end, duration_s of every trial, in order of start."""
+        """Name (trial's own, else its number), state, start, end, duration_s of every trial that ran, by start."""
         intervals = intervals_of(self.run)
         frame = intervals[["state", "start", "end", "duration_s"]].copy()
         frame.insert(0, "name", self.run.trials["name"].to_numpy() if self.named else intervals["trial"].astype(str))
         frame["study"], frame["trial"] = intervals["study"], intervals["trial"]
-        return frame.sort_values(["start", "end"], kind="stable").reset_index(drop=True)
+        return frame[frame["state"] != ADDED].sort_values(["start", "end"], kind="stable").reset_index(drop=True)
 
     @property
     def named(self) -> bool:

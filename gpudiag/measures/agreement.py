@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 
 from gpudiag.facts import Column, Fact, Row, Rows, column, fact, table_of
+from gpudiag.measures._time.trial_intervals import intervals_of
 from gpudiag.measures._trials.chances import spearman
 from gpudiag.measures.base import GIVE_TRIALS, Profile, need_columns
 from gpudiag.run import Run
@@ -53,12 +54,12 @@ def measure_agreement(run: Run) -> AgreementProfile:
     """Rank agreement of early and final values. Needs trials."""
     need_columns(run.trials, ("state",), "trials table", GIVE_TRIALS)
     reports = run.reports.drop_duplicates(["study", "trial", "step"], keep="last")
-    states = run.trials[["study", "trial", "state"]].drop_duplicates(["study", "trial"])
+    states = intervals_of(run)[["study", "trial", "state"]].drop_duplicates(["study", "trial"])
     merged = reports.merge(states, on=["study", "trial"])
     rows = [(str(study), *_one_study(group)) for study, group in merged.groupby("study")]
     studies = pd.DataFrame(rows, columns=["study", "cut_step", "n", "rho", "rho_low", "rho_high"])
     studies = studies[studies["cut_step"].notna()].reset_index(drop=True)
-    n_pruned = int((run.trials["state"] == "PRUNED").sum())
+    n_pruned = int((states["state"] == "PRUNED").sum())
     if studies.empty:
         return AgreementProfile(studies, n_pruned, math.nan, 0, math.nan, math.nan, math.nan)
     best = studies.loc[studies["n"].idxmax()]

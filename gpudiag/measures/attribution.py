@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -25,7 +26,7 @@ from gpudiag.measures.base import GIVE_TRIALS, Profile, TrialRow, need_columns
 from gpudiag.measures.sampling import gpu_order
 from gpudiag.memo import memoized
 from gpudiag.run import Run
-from gpudiag.schema import text_dtype
+from gpudiag.schema import ADDED, text_dtype
 
 METHODS = ("declared", "log line", "process", "only GPU", "only active GPU", "telemetry", "unknown")
 LEAST_CHANCE = 0.05
@@ -251,17 +252,19 @@ def _profile(run: Run, found: Found, chance: pd.DataFrame, refuted_gpu: str, n_r
     trials["confidence"] = pd.Series(confidence, dtype=text_dtype())
     links = trials[["study", "trial"]].take(np.repeat(np.arange(n), trials["n_gpus"])).reset_index(drop=True)
     links["gpu"] = pd.Series([gpu for gpus, _ in rows for gpu in gpus], dtype=text_dtype())
-    attributed = int((method != "unknown").sum())
-    elsewhere = int(((method == "unknown") & (chance < LEAST_CHANCE).all(axis=1).to_numpy()).sum())
+    ran = (intervals_of(run)["state"] != ADDED).to_numpy()
+    n_ran, is_known = int(ran.sum()), method != "unknown"
+    attributed = int((is_known & ran).sum())
+    elsewhere = ~is_known & ran & (chance < LEAST_CHANCE).all(axis=1).to_numpy()
     return AttributionProfile(
         trials=trials,
         links=links,
         maybe=_maybe(trials, chance),
-        n_trials=n,
+        n_trials=n_ran,
         n_attributed=attributed,
-        n_inferred=int(weak.sum()),
-        n_elsewhere=elsewhere,
-        attributed_pct=100 * attributed / n,
+        n_inferred=int((weak & ran).sum()),
+        n_elsewhere=int(elsewhere.sum()),
+        attributed_pct=100 * attributed / n_ran if n_ran else math.nan,
         refuted_gpu=refuted_gpu,
         n_refuted=n_refuted,
     )

@@ -16,6 +16,7 @@ from gpudiag.measures._time.gpu_time import GpuTime, gpu_time
 from gpudiag.measures._time.microseconds import SECOND_US, microseconds, utc
 from gpudiag.measures._time.pauses import holds_pause, pauses
 from gpudiag.measures._time.timeline import CELLS, STARTUP, Samples
+from gpudiag.measures._time.trial_intervals import without_own_times
 from gpudiag.measures._time.weighted import weighted_sum
 from gpudiag.measures._time.window import TimedTrials
 from gpudiag.measures._trials.constraints import infeasible
@@ -150,7 +151,7 @@ class CostsProfile(Profile, topic="costs"):
     startup_only_gpu_h: Fact[float] = fact("the length of that")
     attributed_pct: Fact[float] = fact("share of the trials whose GPU is known")
     n_shared: Fact[int] = fact("trials that shared a GPU")
-    n_workers: Fact[int] = fact("workers that the trials fill")
+    n_workers: Fact[int] = fact("workers that the trials fill; 0 where nothing says when each trial ran")
 
     def to_frame(self) -> pd.DataFrame:
         """``outcomes``."""
@@ -179,11 +180,15 @@ def measure_costs(run: Run) -> CostsProfile:
     energy = [float(np.nansum(part)) for part in kwh.values() if part is not None] if time.joined else []
     outcomes = _outcomes(run, time, kwh, expected)
     worker_time = _worker_time(time.trials, placed_trials(run))
+    own_times = not without_own_times(run).any()
+    if not own_times:
+        worker_time[["worker_s", "share_pct"]] = np.nan
     shared = trials["alone_pct"] < 100 * ALONE_SHARE
     spent = np.minimum(begun.expected_s, trials["duration_s"])
     worker_s = float(trials["duration_s"].sum())
     share = float(spent.sum(skipna=False) / worker_s) if worker_s else float("nan")
-    parallel, price = _parallel(time), run.info.settings.price_per_gpu_h
+    parallel = _parallel(time) if own_times else float("nan")
+    price = run.info.settings.price_per_gpu_h
     by_cell = sum((timeline.seconds() for timeline in time.timelines.values()), np.zeros(len(CELLS)))
     waited_s, with_trial_s = float(by_cell[STARTUP]), float(by_cell[STARTUP:].sum()) if time.joined else 0.0
     counted = trials.assign(gpu_s=np.nan if expected is None else expected["gpu_s"])
@@ -198,7 +203,7 @@ def measure_costs(run: Run) -> CostsProfile:
         phases=_phases(share, worker_s),
         outcomes=outcomes,
         progress=progress,
-        total_worker_h=float(worker_time["worker_s"].sum()) / 3600,
+        total_worker_h=float(worker_time["worker_s"].sum(min_count=1)) / 3600,
         trial_gpu_h=float(counted["gpu_s"].sum(min_count=1)) / 3600,
         to_best_gpu_h=to_best_h,
         after_best_gpu_h=searched_s / 3600 - to_best_h,
@@ -216,7 +221,7 @@ def measure_costs(run: Run) -> CostsProfile:
         startup_only_gpu_h=waited_s / 3600 if with_trial_s else float("nan"),
         attributed_pct=time.where.attributed_pct if time.where else float("nan"),
         n_shared=int(shared.sum()),
-        n_workers=placed_trials(run)["worker"].nunique(),
+        n_workers=placed_trials(run)["worker"].nunique() if own_times else 0,
     )
 
 
@@ -246,7 +251,8 @@ def _trials(run: Run, time: GpuTime, by_gpu: dict[str, pd.DataFrame], begun: Sta
     if time.where is not None:
         known = time.where.trials.iloc[time.trials.rows.index].reset_index(drop=True)
         out[["gpu", "method", "confidence"]] = known[["gpu", "method", "confidence"]]
-    out["duration_s"] = (time.trials.end_us - time.trials.start_us) / SECOND_US
+    lasted_s = (time.trials.end_us - time.trials.start_us) / SECOND_US
+    out["duration_s"] = np.where(without_own_times(run)[time.trials.rows.index], np.nan, lasted_s)
     # Where its GPU is unknown, a trial was counted on several: that tells nothing of this one.
     shares[out["gpu"].isna().to_numpy()] = np.nan
     out["gpu_s"], out["busy_gpu_s"] = shares["gpu_s"], shares["busy_gpu_s"]

@@ -13,6 +13,7 @@ from gpudiag.facts import Column, Fact, Row, Rows, column, fact, table_of
 from gpudiag.measures._time.concurrency import count_at
 from gpudiag.measures._time.microseconds import SECOND_US, distinct, microseconds
 from gpudiag.measures._time.span import limits_us
+from gpudiag.measures._time.trial_intervals import need_own_times
 from gpudiag.measures._trials.chances import p_more_often
 from gpudiag.measures._trials.failure_periods import rates
 from gpudiag.measures._trials.placed import placed_trials, worker_counts
@@ -100,6 +101,7 @@ class FailureRatesProfile(Profile, topic="failure_rates"):
 def measure_failure_rates(run: Run) -> FailureRatesProfile:
     """Failures by workers and by trials at once. Needs trials with start and end."""
     need_columns(run.trials, ("state",), "trials table", GIVE_TRIALS)
+    need_own_times(run)
     ends = _ends(run)
     failed = ends["state"] == "FAIL"
     n_oom = int((failed & (ends["kind"] == "oom")).sum())

@@ -11,13 +11,14 @@ from gpudiag.measures._time.concurrency import count_at
 from gpudiag.measures._time.microseconds import SECOND_US, distinct, microseconds, utc
 from gpudiag.measures._time.pauses import holds_pause, pauses
 from gpudiag.measures._time.span import limits_us
-from gpudiag.measures._time.trial_intervals import HANDOVER_US, intervals_of
+from gpudiag.measures._time.trial_intervals import HANDOVER_US, intervals_of, need_own_times
 from gpudiag.measures._time.weighted import weighted_sum
 from gpudiag.measures._trials.abandoned import OpenTrial, find_open_trials
 from gpudiag.measures._trials.effective_bounds import effective_bounds
 from gpudiag.measures._trials.placed import placed_trials, worker_counts
 from gpudiag.measures.base import GIVE_TRIALS, Profile, TrialRow, need_columns
 from gpudiag.run import Run
+from gpudiag.schema import ADDED
 
 SERIAL_BELOW = 1.2
 """Effective parallelism at or below which several workers did one worker's work (METHODS 4)."""
@@ -114,6 +115,7 @@ class ParallelismProfile(Profile, topic="parallelism"):
 def measure_parallelism(run: Run) -> ParallelismProfile:
     """Concurrency over the run. Needs trials with start times, and at least one known end."""
     need_columns(run.trials, ("state",), "trials table", GIVE_TRIALS)
+    need_own_times(run)
     intervals = intervals_of(run)
     closed = intervals[intervals["known"]]
     if closed.empty:
@@ -169,7 +171,7 @@ def measure_parallelism(run: Run) -> ParallelismProfile:
         busy_s=busy_s,
         n_timed=len(closed),
         n_open=len(opens),
-        coverage_pct=100 * len(placed) / int((intervals["state"] != "WAITING").sum()),
+        coverage_pct=100 * len(placed) / int((~intervals["state"].isin(["WAITING", ADDED])).sum()),
     )
 
 

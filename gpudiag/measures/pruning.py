@@ -15,7 +15,7 @@ from gpudiag.measures._trials.proportions import wilson_pct
 from gpudiag.measures._trials.pruner_spec import EarliestPrune, earliest_prune, stated_pruner
 from gpudiag.measures.base import GIVE_TRIALS, Profile, TrialRow, need_columns
 from gpudiag.run import Run
-from gpudiag.schema import FINISHED
+from gpudiag.schema import ADDED, FINISHED
 
 
 class PrunedTrial(TrialRow):
@@ -103,6 +103,7 @@ def measure_pruning(run: Run) -> PruningProfile:
     """
     need_columns(run.trials, ("state",), "trials table", GIVE_TRIALS)
     intervals = intervals_of(run)
+    intervals = intervals[intervals["state"] != ADDED]
     state = intervals["state"]
     if not state.isin(FINISHED).any():
         raise NotMeasurable("No trial has finished yet.", "Measure again when some trials have ended.")
@@ -163,7 +164,7 @@ def _reached(run: Run) -> pd.DataFrame:
     """
     reports = run.reports.drop_duplicates(["study", "trial", "step"], keep="last")
     grouped = reports.groupby(["study", "trial"])["step"].agg(last_step="max", n_reports="count").reset_index()
-    out = run.trials[["study", "trial", "state"]].merge(grouped, on=["study", "trial"])
+    out = intervals_of(run)[["study", "trial", "state"]].merge(grouped, on=["study", "trial"])
     from_zero = reports.groupby("study")["step"].min() <= 0
     out["steps_done"] = out["last_step"] + out["study"].map(from_zero).astype(int)
     return out
@@ -184,7 +185,8 @@ def _before_possible(earliest: EarliestPrune | None, steps: pd.DataFrame, n_prun
         return math.nan
     too_early = (steps["n_reports"] < earliest.report) | (steps["last_step"] < earliest.step)
     reporting = run.reports["study"].unique()
-    pruned = run.trials[(run.trials["state"] == "PRUNED") & run.trials["study"].isin(reporting)]
+    intervals = intervals_of(run)
+    pruned = intervals[(intervals["state"] == "PRUNED") & intervals["study"].isin(reporting)]
     return float(too_early.sum() + len(pruned) - len(steps))
 
 

@@ -12,7 +12,7 @@ from gpudiag.facts import Column, Fact, Row, Rows, column, fact, table_of
 from gpudiag.measures._time.concurrency import busy_stretches, count_at
 from gpudiag.measures._time.microseconds import NEVER, SECOND_US, microseconds
 from gpudiag.measures._time.pauses import holds_pause, pauses
-from gpudiag.measures._time.trial_intervals import intervals_of, trial_names
+from gpudiag.measures._time.trial_intervals import intervals_of, trial_names, without_own_times
 from gpudiag.measures._trials.chances import p_trend
 from gpudiag.measures._trials.placed import placed_trials, worker_counts
 from gpudiag.measures.base import GIVE_TRIALS, Profile, TrialRow, need_columns
@@ -121,6 +121,7 @@ def measure_search(run: Run) -> SearchProfile:
     repeats, with_params = _repeats(run)
     space = _small_space(run, with_params)
     seconds = intervals["duration_s"].fillna(0).to_numpy()
+    own = intervals[~without_own_times(run)]
     return SearchProfile(
         outliers=outliers,
         repeats=_repeated(run, intervals, repeats),
@@ -132,11 +133,11 @@ def measure_search(run: Run) -> SearchProfile:
         duplicate_worker_h=float(seconds[repeats].sum() / 3600),
         n_combinations=float(math.prod(map(len, space["values"]))) if len(space) else math.nan,
         outlier_worker_h=float(outliers["duration_s"].sum() / 3600),
-        **_drift(run, intervals),
-        **_gap_growth(intervals),
-        **_tail(intervals),
+        **_drift(run, own),
+        **_gap_growth(own),
+        **_tail(own),
         **_pauses(run),
-        n_timed=int(intervals["known"].sum()),
+        n_timed=int(own["known"].sum()),
         trial_worker_h=float(seconds.sum() / 3600),
     )
 

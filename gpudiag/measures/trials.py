@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from gpudiag.facts import Column, Fact, Row, Rows, column, fact, table_of
-from gpudiag.measures._time.trial_intervals import intervals_of
+from gpudiag.measures._time.trial_intervals import intervals_of, without_own_times
 from gpudiag.measures._trials.abandoned import OpenTrial, find_open_trials
 from gpudiag.measures._trials.constraints import infeasible
 from gpudiag.measures._trials.failure_periods import FailurePeriod, failure_periods
@@ -18,7 +18,7 @@ from gpudiag.measures._trials.pareto import pareto_front
 from gpudiag.measures._trials.proportions import streak_probability, wilson_pct
 from gpudiag.measures.base import GIVE_TRIALS, Profile, TrialRow, need_columns
 from gpudiag.run import Run
-from gpudiag.schema import ABANDONED, FINISHED, OUTCOMES, STOPPED
+from gpudiag.schema import ABANDONED, ADDED, FINISHED, OUTCOMES, STOPPED
 from gpudiag.statement import NOTHING, Statement, joined
 
 MOST_PARAMS = 8
@@ -80,7 +80,15 @@ class TrialsProfile(Profile, topic="trials"):
     pareto: Rows = table_of(ParetoTrial)
     open_trials: Rows = table_of(OpenTrial)
     by_period: Rows = table_of(FailurePeriod)
-    n: Fact[int] = fact("trials")
+    n: Fact[int] = fact("trials, without results that were added")
+    n_added: Fact[int] = fact(
+        "results that were added to a study in which they did not run: they count for the best value alone",
+        label="results added",
+    )
+    n_together: Fact[int] = fact(
+        "trials that were asked for several at once and told in turn: nothing says how long each ran",
+        label="asked for together",
+    )
     n_finished: Fact[int] = fact("COMPLETE, PRUNED and FAIL", label="finished trials")
     n_fail: Fact[int] = fact("FAIL, without those that somebody stopped", label="failed trials")
     n_stopped: Fact[int] = fact("FAIL of which the error says that somebody stopped them", label="stopped by hand")
@@ -104,7 +112,9 @@ class TrialsProfile(Profile, topic="trials"):
     )
     span_s: Fact[float] = fact("first start to last end")
     abandoned: Fact[int] = fact("RUNNING trials that the data show to be dead", label="dead, at least")
-    fail_worker_h: Fact[float] = fact("sum of durations of FAIL", label="time of failed trials")
+    fail_worker_h: Fact[float] = fact(
+        "sum of durations of FAIL whose end is known; NaN where none is", label="time of failed trials"
+    )
     to_best_worker_h: Fact[float] = fact(
         "sum of durations of the trials that had ended when the best value was reached; NaN with several studies",
         label="trial time to the best value",
@@ -121,7 +131,9 @@ class TrialsProfile(Profile, topic="trials"):
 def measure_trials(run: Run) -> TrialsProfile:
     """Counts and durations by outcome. Needs at least one trial. Failure rate is FAIL of finished."""
     need_columns(run.trials, ("state",), "trials table", GIVE_TRIALS)
-    intervals = intervals_of(run).assign(state=outcomes_of(run))
+    known_to_study = intervals_of(run).assign(state=outcomes_of(run))
+    was_added = known_to_study["state"] == ADDED
+    intervals = known_to_study[~was_added].reset_index(drop=True)
     by_state = _by_state(intervals)
     counts = by_state["n"]
     n_finished, n_fail = int(counts[list(FINISHED)].sum()), int(counts["FAIL"])
@@ -129,7 +141,7 @@ def measure_trials(run: Run) -> TrialsProfile:
     failed = _failed_in_order(intervals)
     fail_streak = _longest(failed)
     opens = find_open_trials(run)
-    results = _results(run, intervals)
+    results = _results(run, known_to_study)
     best = _best(run, results[~results["infeasible"]], intervals.groupby("study")["start"].min())
     to_best_s, after_best_s = _around_best(
         intervals, best, varied="value" in results and results["value"].nunique() > 1
@@ -142,6 +154,7 @@ def measure_trials(run: Run) -> TrialsProfile:
         open_trials=opens,
         by_period=failure_periods(run),
         n=len(intervals),
+        n_added=int(was_added.sum()),
         n_finished=n_finished,
         n_fail=n_fail,
         n_stopped=int(counts[STOPPED]),
@@ -157,9 +170,10 @@ def measure_trials(run: Run) -> TrialsProfile:
         p_fail_streak=streak_probability(n_fail / n_finished, n_finished, fail_streak) if n_fail else math.nan,
         span_s=(intervals["end"].max() - intervals["start"].min()).total_seconds(),
         abandoned=int(opens["abandoned"].sum()),
-        fail_worker_h=float(by_state.at["FAIL", "total_worker_s"] / 3600),
+        fail_worker_h=_fail_worker_h(by_state),
         to_best_worker_h=to_best_s / 3600,
         **_told(run, best),
+        n_together=int(without_own_times(run).sum()),
         after_best_worker_h=after_best_s / 3600,
     )
 
@@ -180,6 +194,12 @@ def _by_state(intervals: pd.DataFrame) -> pd.DataFrame:
     return out.fillna({"total_worker_s": 0.0})
 
 
+def _fail_worker_h(by_state: pd.DataFrame) -> float:
+    """NaN where trials failed and no end of theirs is known."""
+    n, n_timed, seconds = (by_state.at["FAIL", name] for name in ("n", "n_timed", "total_worker_s"))
+    return float(seconds / 3600) if n_timed or not n else math.nan
+
+
 def _failed_in_order(intervals: pd.DataFrame) -> np.ndarray:
     """True for each finished trial that failed, in order of end; trials without an end last, by number."""
     done = intervals[intervals["state"].isin(FINISHED)].sort_values(["end", "study", "trial"], kind="stable")
@@ -192,12 +212,14 @@ def _longest(flags: np.ndarray) -> int:
 
 
 def _results(run: Run, intervals: pd.DataFrame) -> pd.DataFrame:
-    """COMPLETE trials with their objectives, ``infeasible`` and end. A PRUNED trial's value is a report, no result."""
+    """COMPLETE trials with their objectives, ``infeasible`` and end, those that were added without one. A PRUNED
+    trial's value is a report, no result.
+    """
     objectives = [name for name in run.trials if str(name) == "value" or str(name).startswith("value_")]
     values = run.trials[objectives].astype(float).reset_index(drop=True)
     rows = pd.concat([intervals[["study", "trial", "state", "end"]], values], axis=1)
     rows["infeasible"] = infeasible(run.trials)
-    return rows[rows["state"] == "COMPLETE"].rename(columns={"end": "at"})
+    return rows[(run.trials["state"] == "COMPLETE").to_numpy()].rename(columns={"end": "at"})
 
 
 def _best(run: Run, feasible: pd.DataFrame, first: pd.Series) -> pd.DataFrame:
@@ -210,7 +232,7 @@ def _best(run: Run, feasible: pd.DataFrame, first: pd.Series) -> pd.DataFrame:
         if direction not in ("MINIMIZE", "MAXIMIZE"):
             continue
         at = group["value"].idxmin() if direction == "MINIMIZE" else group["value"].idxmax()
-        rows.append((study, group.at[at, "trial"], group.at[at, "value"], group.at[at, "at"], first[study]))
+        rows.append((study, group.at[at, "trial"], group.at[at, "value"], group.at[at, "at"], first.get(study, pd.NaT)))
     best = pd.DataFrame(rows, columns=["study", "trial", "value", "at", "after_s"])
     # A study whose best trial has no end, and no other, makes a column of NaT alone, which has no zone.
     best["at"], began = (
@@ -228,6 +250,8 @@ def _around_best(intervals: pd.DataFrame, best: pd.DataFrame, *, varied: bool) -
         return math.nan, math.nan
     of_study = intervals["study"] == best["study"].iloc[0]
     timed = intervals[intervals["duration_s"].notna() & intervals["end"].notna() & of_study]
+    if timed.empty:
+        return math.nan, math.nan
     before = timed["end"] <= best["at"].iloc[0]
     return float(timed.loc[before, "duration_s"].sum()), float(timed.loc[~before, "duration_s"].sum())
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import pandas as pd
 
 from gpudiag.errors import NotMeasurable, in_words
@@ -20,6 +22,8 @@ SIGNS = {
     Sign.REUSED: Statement("the worker started another trial"),
     Sign.VANISHED: Statement("the process left the GPU"),
     Sign.IDLE: Statement("the GPU was idle in the last {n:minute} or more of the telemetry", n=IDLE_S / 60),
+    Sign.SILENT: Statement("its heartbeats stopped"),
+    Sign.MARKED: Statement("it was marked FAIL after its end"),
     Sign.CROWDED: Statement("otherwise more trials ran at once than were configured"),
     Sign.BEYOND: Statement("otherwise more trials ran at once than before and after"),
     Sign.FREED: Statement("GPU memory was freed though no other trial ended"),
@@ -93,9 +97,11 @@ def failure_rate_high(
                 n_finished=trials.n_finished,
             )
         return None
+    timed = not math.isnan(trials.fail_worker_h)
     streak = trials.fail_streak > 1 and trials.p_fail_streak < chance_pct / 100
     names = (
-        "fail_pct", "fail_low_pct", "fail_high_pct", "n_fail", "n_finished", "fail_worker_h",
+        "fail_pct", "fail_low_pct", "fail_high_pct", "n_fail", "n_finished",
+        *(("fail_worker_h",) if timed else ()),
         *(("fail_streak", "p_fail_streak") if streak else ()),
     )  # fmt: skip
     return Evidence(
@@ -103,7 +109,7 @@ def failure_rate_high(
         margin=low - max_pct,
         severity=Severity.NOTE if few else Severity.CRITICAL if low > severe_pct else None,
         extra={
-            "fail_s": 3600 * trials.fail_worker_h,
+            "fail_s": 3600 * trials.fail_worker_h if timed else 0.0,
             "fail_streak": trials.fail_streak,
             "streak": streak,
             "few": few,
@@ -136,9 +142,9 @@ def trials_abandoned(trials: TrialsProfile, *, max_abandoned: float = 0.0) -> Ev
     """An abandoned trial counts as running for ever: it hides a crash and confuses samplers that look at running
     trials.
 
-    Dead is a trial whose worker took another one, whose process left the GPU, whose GPU went idle for good, whose
-    memory was freed, or in whose place another trial runs (METHODS 4). So is one older than 5 times the longest
-    finished trial of its study, Optuna's own rule (optuna/visualization/_timeline.py).
+    Dead is a trial whose worker took another one, whose process left the GPU, whose heartbeats stopped, whose GPU went
+    idle for good, whose memory was freed, or in whose place another trial runs (METHODS 4). So is one older than 5
+    times the longest finished trial of its study, Optuna's own rule (optuna/visualization/_timeline.py).
     """
     if not trials.n_running:
         return None

@@ -69,6 +69,9 @@ def test_failure_rate_prints_its_interval_and_a_streak() -> None:
         "9 failed in a row, more than by chance."
     )
     assert {"fail_streak", "p_fail_streak"} <= set(found.evidence)
+    untimed = verdict(failure_rate_high, failing(15, 196, fail_worker_h=NAN))
+    assert untimed.summary == "15 of 196 finished trials failed, 7.7 % (4.7–12 %)."
+    assert "fail_worker_h" not in untimed.evidence
     chance = verdict(failure_rate_high, failing(15, 196, fail_streak=2, p_fail_streak=0.5))
     assert "in a row" not in chance.summary and not {"fail_streak", "p_fail_streak"} & set(chance.evidence)
 

@@ -37,10 +37,12 @@ from gpudiag.forecast.memory.seen import seen_by_level, tightest_room
 from gpudiag.forecast.progress import Progress
 from gpudiag.load import RunLike, as_run
 from gpudiag.measures._time.gpu_samples import known_gpus
+from gpudiag.measures._time.trial_intervals import intervals_of, need_own_times
 from gpudiag.measures.base import GIVE_TRIALS, need_columns
 from gpudiag.memo import MemoRun, memoized, once
 from gpudiag.plain_data import JsonObject, clean, entry_of, plain_object
 from gpudiag.run import Run
+from gpudiag.schema import ADDED
 from gpudiag.shown import Shown
 
 if TYPE_CHECKING:
@@ -228,6 +230,7 @@ def _capacity(
 ) -> MemoryCapacity:
     asked_again, run = isinstance(run, MemoRun), MemoRun.of(run)
     need_columns(run.trials, ("state",), "trials table", GIVE_TRIALS)
+    need_own_times(run)
     progress("memory of single trials")
     peaks, _ = _drawn_peaks(run, seed)
     progress("crashes")
@@ -242,7 +245,7 @@ def _capacity(
         sets = once(run, ("overflows", seed, most), lambda: _overflows(run, seed, room, most, progress))
         memory = sets[sets["k"].isin(wanted)].reset_index(drop=True)
     restart = restart_cost(crashes.restart_s, crashes.oom_restart_s, restart_min, crashes.takes_all)
-    asked = n_trials or run.info.settings.n_trials or len(run.trials)
+    asked = n_trials or run.info.settings.n_trials or int((intervals_of(run)["state"] != ADDED).sum())
     n_gpus = max(1, len(known_gpus(run)))
     table = _with_risks(memory, crashes, seen, asked)
     progress("throughput by number of trials")

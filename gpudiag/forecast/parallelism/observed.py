@@ -15,6 +15,7 @@ from gpudiag.measures._time.concurrency import count_at
 from gpudiag.measures._time.gpu_time import GpuTime, gpu_time
 from gpudiag.measures._time.microseconds import SECOND_US
 from gpudiag.measures._time.timeline import Intervals, Samples
+from gpudiag.measures._time.trial_intervals import need_own_times
 from gpudiag.measures._trials.startup import startups
 from gpudiag.measures.base import GIVE_TRIALS, need_columns, need_gpu
 from gpudiag.measures.sampling import RECORD_LONGER
@@ -100,6 +101,7 @@ def observe(run: Run) -> ObservedLog:
     """
     need_columns(run.trials, ("state",), "trials table", GIVE_TRIALS)
     need_gpu(run, "util_pct")
+    need_own_times(run)
     time = gpu_time(run)
     if not time.joined or not any(len(part.time_us) > 1 for part in time.samples.values()):
         raise NotMeasurable(

@@ -10,6 +10,7 @@ from gpudiag.forecast.parallelism.observed import MIN_TRIALS
 from gpudiag.forecast.parallelism.outlook import Overflow, Remaining
 from gpudiag.forecast.parallelism.scenario import Scenario
 from gpudiag.forecast.parallelism.throughput_bounds import bounded_gain, bounded_rate, measured_rate
+from gpudiag.measures._time.trial_intervals import need_own_times
 from gpudiag.measures._time.window import timed_trials
 from gpudiag.measures._trials.failure_periods import LEAST_ENDED
 from gpudiag.measures.base import GIVE_TRIALS
@@ -30,6 +31,7 @@ def bounded_scenarios(
 
     Raises NotMeasurable with fewer than five finished trials of known times.
     """
+    need_own_times(run)
     trials = timed_trials(run)
     finished = trials.rows["outcome"].isin(FINISHED).to_numpy() & ~trials.rows["open"].to_numpy()
     if finished.sum() < MIN_TRIALS:

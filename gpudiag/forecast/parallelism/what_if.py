@@ -27,11 +27,13 @@ from gpudiag.forecast.parallelism.startup_gain import StartupGain, startup_gain
 from gpudiag.forecast.parallelism.unobserved import bounded_scenarios, usual_workers
 from gpudiag.forecast.progress import Progress
 from gpudiag.load import RunLike, as_run
+from gpudiag.measures._time.trial_intervals import intervals_of
 from gpudiag.measures._trials.epochs import n_epochs
 from gpudiag.measures.base import GIVE_TRIALS, need_columns
 from gpudiag.memo import MemoRun
 from gpudiag.plain_data import JsonObject, clean, json_text, plain_object
 from gpudiag.run import Run
+from gpudiag.schema import STOPPED
 from gpudiag.shown import Shown
 
 if TYPE_CHECKING:
@@ -274,8 +276,8 @@ def _forecast(
 
 def _remaining(run: Run, restart_min: float) -> Remaining:
     """Trials that are stated or waiting and have not begun: one that is RUNNING is under way, or dead."""
-    states = run.trials["state"].value_counts() if "state" in run.trials else {}
-    begun = int(sum(states.get(state, 0) for state in ("COMPLETE", "PRUNED", "FAIL", "RUNNING")))
+    states = intervals_of(run)["state"].value_counts() if "state" in run.trials else {}
+    begun = int(sum(states.get(state, 0) for state in ("COMPLETE", "PRUNED", "FAIL", STOPPED, "RUNNING")))
     target = run.info.settings.n_trials
     left = max(target - begun, 0) if target is not None else int(states.get("WAITING", 0))
     if left:

@@ -13,7 +13,7 @@ from gpudiag.errors import NotMeasurable
 from gpudiag.forecast.pruning.startup_bounds import StartupBounds, startup_bounds
 from gpudiag.measures._time.concurrency import assign_workers
 from gpudiag.measures._time.microseconds import SECOND_US, microseconds
-from gpudiag.measures._time.trial_intervals import intervals_of
+from gpudiag.measures._time.trial_intervals import intervals_of, trial_intervals
 from gpudiag.measures._trials.constraints import infeasible
 from gpudiag.memo import memoized
 from gpudiag.run import Run
@@ -104,7 +104,7 @@ def recorded_studies(run: Run, *, study: str | None = None, direction: str | Non
 
 
 def _record(run: Run, study: str, direction: str) -> Recorded:
-    intervals = intervals_of(run)
+    intervals = _as_seen(run)
     intervals["value"] = run.trials["value"].to_numpy(float) if "value" in run.trials else np.nan
     intervals["infeasible"] = infeasible(run.trials)
     chosen = (intervals["study"] == study) & (intervals["state"] != "WAITING")
@@ -182,6 +182,15 @@ def _first_step(step: Sequence[Array], every: int) -> int:
     whole = np.concatenate(list(step))
     from_zero = every > 1 and bool(((whole + 1) % every == 0).all())
     return 0 if whole.min() <= 0 or from_zero else 1
+
+
+def _as_seen(run: Run) -> pd.DataFrame:
+    """All that the pruner saw, results that were added to the study too: these took no time here."""
+    if "added" not in run.trials:
+        return intervals_of(run)
+    added = run.trials["added"].notna().to_numpy()
+    out = trial_intervals(run.trials.drop(columns="added"))
+    return out.assign(duration_s=out["duration_s"].mask(added, 0.0))
 
 
 def _seconds(timestamps: pd.Series) -> Array:

@@ -5,11 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
+from gpudiag.errors import NotMeasurable
 from gpudiag.measures._time.microseconds import SECOND_US
+from gpudiag.measures._trials.batches import asked_together
 from gpudiag.measures._trials.failure_text import failure_classes
 from gpudiag.memo import memoized
 from gpudiag.run import Run
-from gpudiag.schema import STOPPED, dtype
+from gpudiag.schema import ADDED, STOPPED, dtype
 
 MOST_S = 100 * 366 * 86_400
 """A stated duration of a century is none."""
@@ -22,7 +24,8 @@ def trial_intervals(trials: pd.DataFrame) -> pd.DataFrame:
 
     A start or an end that is missing is filled from the stated duration. ``known`` is True where start
     and end are known and in order; a trial that ends before it starts (a clock fault) has no duration. What is WAITING
-    has not lived, whatever timestamps it has. What somebody stopped, as its error says, is STOPPED and no FAIL.
+    has not lived, whatever timestamps it has. What somebody stopped, as its error says, is STOPPED and no FAIL. What
+    was added to its study is ADDED: it did not run in it, so that it has neither times nor a duration.
     """
     out = trials[["study", "trial", "state", "start", "end"]].reset_index(drop=True)
     by_hand = ((trials["state"] == "FAIL") & (failure_classes(trials) == "stopped")).to_numpy()
@@ -36,17 +39,46 @@ def trial_intervals(trials: pd.DataFrame) -> pd.DataFrame:
     lived = (out["end"] - out["start"]).dt.total_seconds()
     out["duration_s"] = lived.fillna(stated).where(~(lived < 0))
     out["known"] = (lived >= 0) & ~out["state"].isin(["WAITING"])
+    if "added" in trials:
+        was_added = trials["added"].notna().to_numpy()
+        out.loc[was_added, ["start", "end"]] = pd.NaT
+        out.loc[was_added, "duration_s"] = np.nan
+        out["state"], out["known"] = out["state"].mask(was_added, ADDED), out["known"] & ~was_added
     return out
 
 
 def intervals_of(run: Run) -> pd.DataFrame:
-    """:func:`trial_intervals` of the trials of a run. To columns of one's own in it the copy that is kept is blind."""
+    """:func:`trial_intervals` of the trials of a run, without durations of those that have no times of their own.
+
+    To columns of one's own in it the copy that is kept is blind.
+    """
     return _made(run).copy(deep=False)
 
 
 @memoized
 def _made(run: Run) -> pd.DataFrame:
-    return trial_intervals(run.trials)
+    intervals = trial_intervals(run.trials)
+    intervals["duration_s"] = intervals["duration_s"].mask(without_own_times(run))
+    return intervals
+
+
+@memoized
+def without_own_times(run: Run) -> np.ndarray:
+    """True by row for trials that were asked for together and told in turn: nothing says when each of them ran."""
+    return asked_together(run.trials, trial_intervals(run.trials))
+
+
+def need_own_times(run: Run) -> None:
+    """Raise NotMeasurable where nothing says when single trials ran, and so how many did at once."""
+    together = without_own_times(run)
+    if not together.any():
+        return
+    raise NotMeasurable(
+        "{n:trial} were asked for several at once and told in turn, so that nothing says when each ran, or how many at "
+        "once.",
+        "Call study.ask() right before each trial is evaluated, or wrap the objective with gpudiag's timestamps.",
+        n=int(together.sum()),
+    )
 
 
 def is_open(intervals: pd.DataFrame) -> pd.Series:

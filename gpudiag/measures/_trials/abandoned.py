@@ -26,7 +26,8 @@ class OpenTrial(TrialRow):
     end: Column[pd.Timestamp] = column("when it most likely ended")
     horizon: Column[pd.Timestamp] = column("latest end that the data allow")
     reason: Column[str] = column(
-        "what its end follows from: end, stale, reused, vanished, idle, crowded, beyond or freed (its memory)"
+        "what its end follows from: end, stale, reused, vanished, idle, silent (its heartbeats), marked, crowded, "
+        "beyond or freed (its memory)"
     )
     abandoned: Column[bool] = column("the data show that it is dead")
 

@@ -7,7 +7,7 @@ from enum import StrEnum
 import numpy as np
 import pandas as pd
 
-from gpudiag.measures._time.microseconds import NEVER, after, microseconds, utc
+from gpudiag.measures._time.microseconds import NEVER, SECOND_US, after, microseconds, utc
 from gpudiag.measures._time.trial_intervals import HANDOVER_US, intervals_of, is_open, trial_names
 from gpudiag.measures.attribution import measure_attribution
 from gpudiag.memo import memoized
@@ -17,6 +17,8 @@ from gpudiag.schema import IDLE_PCT, dtype
 STALE_FACTOR = 5
 """Optuna takes a RUNNING trial for alive while it is younger than 5 x the longest finished one
 (optuna/visualization/_timeline.py)."""
+BEAT_S = 60.0
+"""Between two heartbeats where no ended trial shows it: the interval that Optuna's documentation takes."""
 IDLE_S = 600.0
 VANISHED_S = 60.0
 
@@ -38,6 +40,10 @@ class Sign(StrEnum):
     """A trial started though with it as many ran as were configured."""
     BEYOND = "beyond"
     """A trial started though with it as many ran as ever ran at once around then, where nothing was configured."""
+    SILENT = "silent"
+    """Its heartbeats stopped."""
+    MARKED = "marked"
+    """Somebody marked it FAIL, which nothing else shows to be its end."""
     FREED = "freed"
     """Memory of its GPU was freed though no other trial ended."""
 
@@ -46,9 +52,9 @@ def open_trials(run: Run) -> pd.DataFrame:
     """study, trial, name, state, start, last_evidence, horizon, reason, abandoned of every trial with a start and no
     end.
 
-    It lived at least until ``last_evidence`` (its start, or its last report where reports carry times)
+    It lived at least until ``last_evidence`` (its start, its last heartbeat, or its last report where that has a time)
     and at most until ``horizon``: the last timestamp of the run, or earlier where its worker took another trial,
-    its process left the GPU, its GPUs went idle for good, or Optuna itself would call it dead.
+    its process left the GPU, its GPUs went idle for good, its heartbeats stopped, or Optuna itself would call it dead.
     ``abandoned``: a RUNNING trial of which something other than the end of the record says that it is dead;
     ``reason``, a :class:`Sign`, says what.
     """
@@ -78,7 +84,35 @@ def _signs(run: Run, intervals: pd.DataFrame, rows: pd.DataFrame, start: np.ndar
         Sign.REUSED: _next_on_worker(run.trials, intervals)[is_open(intervals).to_numpy()],
         Sign.VANISHED: _vanished(run, rows),
         Sign.IDLE: quiet_since(run, IDLE_S),
+        Sign.SILENT: _silent(run.trials, intervals, rows),
+        Sign.MARKED: _moments(run.trials, rows, "marked"),
     }
+
+
+def _moments(trials: pd.DataFrame, rows: pd.DataFrame, column: str) -> np.ndarray:
+    """A time of each open trial (µs); NEVER where it is unknown."""
+    if column not in trials:
+        return np.full(len(rows), NEVER)
+    found = trials[column].iloc[rows.index]
+    return np.where(found.notna(), microseconds(found), NEVER)
+
+
+def _silent(trials: pd.DataFrame, intervals: pd.DataFrame, rows: pd.DataFrame) -> np.ndarray:
+    """The latest moment before the next heartbeat of each open trial was due, as ended trials show; else NEVER.
+
+    Only where others go on for another such time: what the record ends with may still have run.
+    """
+    last = _moments(trials, rows, "last_seen")
+    if (last == NEVER).all():
+        return last
+    seen = trials["last_seen"].reset_index(drop=True)
+    every = int(BEAT_S * SECOND_US)
+    if (known := intervals["known"] & intervals["state"].isin(["COMPLETE", "PRUNED"]) & seen.notna()).any():
+        every = int((intervals["end"] - seen)[known].dt.total_seconds().max() * SECOND_US)
+    signs = pd.concat([intervals["start"], intervals["end"], seen]).max()
+    latest = int(microseconds(pd.Series([signs]))[0])
+    due = np.where(last == NEVER, NEVER, np.minimum(last, NEVER - 2 * every) + every)
+    return np.where(due + every <= latest, due, NEVER)
 
 
 def _last_timestamp(run: Run, intervals: pd.DataFrame) -> int:
@@ -163,8 +197,10 @@ def quiet_since(run: Run, for_s: float) -> np.ndarray:
 
 
 def _last_report(run: Run, rows: pd.DataFrame) -> np.ndarray:
-    """Time of the last report of each trial, its start where none carries a time."""
+    """Time of the last report or heartbeat of each trial, its start where it has none."""
     start = microseconds(rows["start"])
+    beat = _moments(run.trials, rows, "last_seen")
+    start = np.maximum(start, np.where(beat == NEVER, start, beat))
     if "time" not in run.reports or rows.empty:
         return start
     last = run.reports.groupby(["study", "trial"])["time"].max().rename("last").reset_index()

@@ -14,7 +14,7 @@ import pyarrow as pa
 from gpudiag.readers._io.paths import as_text
 from gpudiag.readers._io.problems import ProblemLog
 from gpudiag.readers._studies.end_order import checked_ends
-from gpudiag.readers._studies.optuna_clock import Clocked, to_utc
+from gpudiag.readers._studies.optuna_clock import SLACK, Clocked, to_utc
 from gpudiag.readers._studies.pivot import floats, pivot_attributes, pivot_params
 from gpudiag.readers._studies.space import declared_space
 from gpudiag.readers._studies.stamped import apply_timestamps
@@ -41,6 +41,8 @@ def assemble(stored: Stored, zone: tzinfo, source: str, reader: str, problems: P
     problems.extend(met.all)
     narrow = {name: trials[name] for name in ("study", "state", "worker") if name in trials}
     narrow |= {"trial": trials["number"], "start": start, "end": end}
+    if len(stored.heartbeats):
+        narrow["last_seen"] = _last_seen(_last_heartbeats(stored, trials), start, end, trials)
     frame = pd.DataFrame(narrow | wide, index=trials.index)
     space = declared_space(params, trials)
     shown = studies[["study", "directions"]].assign(
@@ -111,10 +113,24 @@ def _clocks(stored: Stored, trials: pd.DataFrame, zone: tzinfo) -> dict[object, 
     if stored.clocks is not None:
         return {key: Clocked(one["start"], one["end"], *stored.clocks[key]) for key, one in _by_study(trials)}
     if len(stored.heartbeats):
-        last = stored.heartbeats.drop_duplicates("trial_id", keep="last").set_index("trial_id")["heartbeat"]
-        last = possible(last.astype("datetime64[us]"))
-        trials = trials.assign(heartbeat=trials["trial_id"].map(last).astype("datetime64[us]"))
+        trials = trials.assign(heartbeat=_last_heartbeats(stored, trials))
     return {key: to_utc(group, zone, stored.created_by) for key, group in _by_study(trials)}
+
+
+def _last_heartbeats(stored: Stored, trials: pd.DataFrame) -> pd.Series:
+    """The last heartbeat of each trial, in UTC without a zone."""
+    last = stored.heartbeats.drop_duplicates("trial_id", keep="last").set_index("trial_id")["heartbeat"]
+    return trials["trial_id"].map(possible(last.astype("datetime64[us]"))).astype("datetime64[us]")
+
+
+def _last_seen(heartbeat: pd.Series, start: pd.Series, end: pd.Series, trials: pd.DataFrame) -> pd.Series:
+    """The last heartbeat in UTC; unknown in studies where it lies outside of some trial that ended by itself, for there
+    the timestamps are of another clock.
+    """
+    seen = heartbeat.dt.tz_localize("UTC")
+    by_itself = trials["state"].isin(["COMPLETE", "PRUNED"])
+    odd = by_itself & ((seen < start - SLACK) | (seen > end + SLACK))
+    return seen.where(~odd.groupby(trials["study_id"]).transform("any"))
 
 
 def _notes(clocks: dict[object, Clocked], studies: pd.DataFrame, zone: tzinfo) -> tuple[str, ...]:
