@@ -54,6 +54,8 @@ def label(when: float, shown: Samples, spans: list[tuple[int, int]]) -> str:
         for i in range(len(timestamps) - 1)
         if work[i] and work[i + 1] and shown.end_us[i] == shown.start_us[i + 1]
     ]
+    if any(not any(s <= t < e for t in sustained) for s, e in here):
+        return "waiting"
     if all(not any(s <= t <= when for t in sustained) for s, _ in here):
         return "startup_only"
     active = timestamps[work]
