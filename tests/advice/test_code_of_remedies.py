@@ -81,7 +81,7 @@ def everything_found(reader: str, framework: str) -> Any:
         room=SimpleNamespace(usable_mib=980.0, total_mib=1000.0),
     )  # fmt: skip
     told = Told(n_trials=20, capacity=capacity)
-    told.run.trials = table
+    told.run.trials = table.assign(study="s")
     loader = DataLoader(num_workers=2, prefetch_factor=2, persistent_workers=False, batch_size=8)
     loader = loader if framework == "torch" else DataLoader()
     settings = Settings(parallel=2, cpu_cores=64, pruner="median(n_warmup_steps=1)", ram_gib=64.0)
