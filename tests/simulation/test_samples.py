@@ -171,8 +171,8 @@ def test_the_committed_bytes_are_made_by_the_command(samples: Path, name: str, t
     made = sorted(path.relative_to(tmp_path) for path in tmp_path.rglob("*") if path.is_file())
     committed = sorted(path.relative_to(samples / name) for path in (samples / name).rglob("*") if path.is_file())
     assert made == committed
-    for path in made:
-        assert (tmp_path / path).read_bytes() == (samples / name / path).read_bytes(), path
+    other = [path for path in made if (tmp_path / path).read_bytes() != (samples / name / path).read_bytes()]
+    assert other == []  # pytest would take minutes to show how two long files differ
 
 
 def test_an_unknown_case_is_refused() -> None:
