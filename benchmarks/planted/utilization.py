@@ -76,12 +76,10 @@ def low(*, mean_pct: float = 14.0, seconds: float = 1800.0) -> Run:
 def fluctuating(
     *, peak_pct: float = 95.0, floor_pct: float = 5.0, seconds: float = 500.0, share: float = 0.25, phases: int = 0
 ) -> Run:
-    """Of the samples ``share``, never the first or the last, are at ``floor_pct``, the others at ``peak_pct``; in so
-    many phases of 10 samples, without a trial, where any are named.
-    """
+    """Of the samples ``share``, never the first or the last, are at ``floor_pct``, the others at ``peak_pct``."""
     at = ticks(seconds)
     util = scattered(len(at), share, floor_pct, peak_pct)
-    if phases:
+    if phases:  # of 10 samples each, without a trial
         idle = (np.arange(len(at)) % 20 >= 10) & (np.arange(len(at)) < 20 * phases)
         return run(log(at, util_pct=np.where(idle, floor_pct, peak_pct)))
     return run(log(at, util_pct=util), trials=trials([("COMPLETE", 0.0, seconds)]))

@@ -100,4 +100,4 @@ def test_telemetry_says_more_than_means_over_jobs(tmp_path: Path) -> None:
     rows = "".join(f"2026-01-10 05:{s // 60:02d}:{s % 60:02d}.000, 0, 90 %\n" for s in range(600))
     (tmp_path / "gpu.csv").write_text("timestamp, index, utilization.gpu [%]\n" + rows, encoding="utf-8")
     document = gd.diagnose(gd.load_run([path, tmp_path / "gpu.csv"], timezone="UTC")).document
-    assert document.headline.sentences[0].startswith("The GPU was well used (90 %)")
+    assert document.headline.sentences[0].startswith("The GPU was well used while recorded (90 %)")

@@ -68,7 +68,9 @@ def test_stretches_end_at_a_gap(flags: str, expected: list[tuple[int, int]]) -> 
 @pytest.mark.parametrize("ahead_s", [0.0, 40.0])
 @pytest.mark.parametrize("every_s", [0, 25])
 def test_waits_that_may_lie_between_trials_of_unknown_gpu_are_no_stalls(ahead_s: float, every_s: int) -> None:
-    """Trials of 100 s on both GPUs, which work after 15 s, and wait for 3 s ``every_s`` or not at all."""
+    """Trials of 100 s on both GPUs, which work after 15 s, and wait for 3 s ``every_s`` or not at all. Where the clock
+    of the trials is ahead they are placed nowhere.
+    """
     starts = 100.0 * np.arange(30)
     t = np.arange(-60, 3060)
     age = t % 100
@@ -76,7 +78,7 @@ def test_waits_that_may_lie_between_trials_of_unknown_gpu_are_no_stalls(ahead_s:
     works = (t >= 0) & (t < 3000) & (age >= 15) & ~(waits & (age < 90))
     log = pd.concat([gpu(t, name, util_pct=np.where(works, 80.0, 0.0)) for name in "01"])
     made = run(gpu=log, trials=trials([("COMPLETE", s - ahead_s, s + 100 - ahead_s) for s in starts]))
-    assert measure_attribution(made).n_attributed == 0
+    assert measure_attribution(made).n_attributed == (0 if ahead_s else 30)
     stalled_s = measure_stalls(made).per_gpu["stalled_s"]
     true_s = int(((t >= 0) & (t < 2900) & (age >= 15) & ~works).sum()) if every_s else 0
     assert stalled_s.tolist() == pytest.approx(

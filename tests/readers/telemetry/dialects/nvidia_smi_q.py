@@ -56,7 +56,7 @@ def log(ticks: int, gpus: int, *, new: bool = True, whole: bool = True) -> str:
     return out
 
 
-ALL = "mem_total_mib=81559 mem_reserved_mib=480 power_w=128.29 power_limit_w=700 temp_c=40 mem_temp_c=42 sm_clock_mhz=1980 mem_clock_mhz=2619 throttle_reasons=69 pstate=0 pcie_rx_mib_s=1 pcie_tx_mib_s=2"
+ALL = "mem_total_mib=81559 mem_reserved_mib=480 power_w=128.29 power_limit_w=700 temp_c=40 mem_temp_c=42 sm_clock_mhz=1980 sm_clock_max_mhz=1990 mem_clock_mhz=2619 throttle_reasons=69 pstate=0 pcie_rx_mib_s=1 pcie_tx_mib_s=2"
 SAMPLES = (
     Sample("nvidia-smi -q", "loop-two-gpus", log(5, 2), 10, ("0", "1"), by_line=False, first=f"2026-03-01T10:00:00Z gpu=0 util_pct=30 mem_util_pct=0 mem_used_mib=4000 {ALL}", last=f"2026-03-01T10:00:20Z gpu=1 util_pct=35 mem_util_pct=4 mem_used_mib=4004 {ALL}",),
     Sample("nvidia-smi -q", "older-names", log(3, 1, new=False), 3, ("0",), by_line=False, first=f"2026-03-01T10:00:00Z gpu=0 util_pct=30 mem_util_pct=0 mem_used_mib=4000 {ALL}", last=f"2026-03-01T10:00:10Z gpu=0 util_pct=32 mem_util_pct=2 mem_used_mib=4002 {ALL}",),
