@@ -179,9 +179,9 @@ def _steps_between(step: Sequence[Array]) -> int:
 
 def _first_step(step: Sequence[Array], every: int) -> int:
     """0 or 1, the number of a study's first step: who reports every third of steps 0, 1, 2 ... reports 2, 5, 8."""
-    whole = np.concatenate(list(step))
+    whole = np.concatenate(list(step) or [np.zeros(0, np.int64)])
     from_zero = every > 1 and bool(((whole + 1) % every == 0).all())
-    return 0 if whole.min() <= 0 or from_zero else 1
+    return 0 if whole.min(initial=1) <= 0 or from_zero else 1
 
 
 def _as_seen(run: Run) -> pd.DataFrame:
