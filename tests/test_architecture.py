@@ -15,7 +15,19 @@ import pytest
 PACKAGE = Path(__file__).resolve().parent.parent / "gpudiag"
 
 LAYERS = (
-    ("values", "errors", "faults", "facts", "schema", "units", "interpreter", "statement", "plain_data", "fourier"),
+    (
+        "values",
+        "errors",
+        "faults",
+        "facts",
+        "schema",
+        "units",
+        "interpreter",
+        "statement",
+        "plain_data",
+        "fourier",
+        "spans",
+    ),
     ("scratch", "files"),
     ("shown", "report/format", "report/sentence"),
     ("timezones", "hardware", "manifest"),

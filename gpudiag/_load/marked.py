@@ -76,8 +76,8 @@ def _doubted(run: Run, why: str, sign: Sign) -> Run:
     which = f"trial{'s' if n > 1 else ''} {', '.join(names) + more if more else listed(names)}"
     note = (
         f"{plural(n, 'failed trial')} may have ended long before being marked FAIL ({which}): {why}. Of the time until "
+        "the mark only what the data prove is counted."
     )
-    note += "the mark only what the data prove is counted."
     return replace(run, trials=trials, info=replace(run.info, notes=(*run.info.notes, note)))
 
 

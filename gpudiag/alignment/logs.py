@@ -12,6 +12,7 @@ from gpudiag.alignment.establish import correlate, zone_of
 from gpudiag.alignment.signals import SampleTimes, seconds
 from gpudiag.run import ClockRecord, Run
 from gpudiag.schema import IDLE_PCT
+from gpudiag.spans import held_within
 from gpudiag.statement import Statement
 
 PAUSE_TIMES, PAUSE_S = 2.0, 5.0
@@ -165,18 +166,10 @@ def _work(run: Run, longest_s: float) -> np.ndarray:
 def _placed(stretches: pd.DataFrame, offset_s: float, work: np.ndarray) -> _Placed:
     """Where the logged steps lie if that is added to their timestamps."""
     start, end = seconds(stretches["start"]) + offset_s, seconds(stretches["end"]) + offset_s
-    logged = np.array([[start.min(), end.max()]])
+    began, ended = work.T
+    logged = held_within(began, ended, np.array([start.min()]), np.array([end.max()]))
     return _Placed(
         logged_s=float((end - start).sum()),
-        on_work_s=float(_shared(start, end, work).sum()),
-        elsewhere_s=float((work[:, 1] - work[:, 0]).sum() - _shared(work[:, 0], work[:, 1], logged).sum()),
+        on_work_s=float(held_within(start, end, began, ended).sum()),
+        elsewhere_s=float((ended - began).sum() - logged.sum()),
     )
-
-
-def _shared(start: np.ndarray, end: np.ndarray, spans: np.ndarray) -> np.ndarray:
-    """Seconds that each interval shares with spans, which come in order and do not overlap."""
-    if not len(spans):
-        return np.zeros(len(start))
-    until = np.cumsum(spans[:, 1] - spans[:, 0])
-    spent = np.column_stack([np.append(0.0, until[:-1]), until]).ravel()
-    return np.interp(end, spans.ravel(), spent) - np.interp(start, spans.ravel(), spent)

@@ -184,10 +184,8 @@ class _Evidence:
 
     def only(self, kept: np.ndarray) -> _Evidence:
         """Some of the trials."""
-        chain = np.unique(self.lives.chain[kept], return_inverse=True)[1]
-        lives = Lives(self.lives.start[kept], self.lives.end[kept], chain, self.lives.known[kept])
         marks = [Mark(mark.kind[kept], mark.beside[kept], mark.usual, mark.any_time[kept]) for mark in self.marks]
-        return _Evidence(self.rows[kept], lives, marks, self.activity)
+        return _Evidence(self.rows[kept], self.lives.only(kept), marks, self.activity)
 
     @property
     def at_once(self) -> int:

@@ -383,8 +383,8 @@ def logged_window(run: Run) -> tuple[int, int] | None:
     """
     if "util_pct" not in run.gpu or run.steps.empty or len(samples := cells(run, "util_pct")) < 2:
         return None
-    low, high = limits_us(run)
-    low, high = max(low, int(samples["start_us"].min())), min(high, int(samples["end_us"].max()))
+    limits = limits_us(run)
+    low, high = max(limits[0], int(samples["start_us"].min())), min(limits[1], int(samples["end_us"].max()))
     spans = [(begin, end) for begin, end in _logged_spans(run) if begin < high and end > low]
     if not spans:
         return None
@@ -395,7 +395,6 @@ def logged_window(run: Run) -> tuple[int, int] | None:
     worked, there = float(used[logged].sum()), float(samples["weight_s"].to_numpy()[logged].sum())
     if not 100 * worked >= IDLE_PCT * there or used[~logged].sum() > MOST_OUTSIDE * used.sum():
         return None
-    limits = limits_us(run)
     return max(int(start.min()), limits[0]), min(int(end.max()), limits[1])
 
 

@@ -14,6 +14,7 @@ import numpy as np
 from gpudiag.measures._gpu.marks import Mark
 from gpudiag.measures._gpu.placement import CLEAR, Lives, fit, learn, summed
 from gpudiag.measures._time.concurrency import count_at
+from gpudiag.measures._time.microseconds import distinct
 from gpudiag.measures._time.timeline import Samples
 from gpudiag.schema import IDLE_PCT
 
@@ -35,7 +36,7 @@ def more_busy_than_trials(activity: Sequence[Samples], lives: Lives) -> bool:
     known = [own for own in activity if len(own.time_us) > 1]
     if len(known) < 2:
         return False
-    times = np.unique(np.concatenate([own.time_us for own in known]))
+    times = distinct(*(own.time_us for own in known))
     at = [np.maximum(np.searchsorted(own.time_us, times, "right") - 1, 0) for own in known]
     busy = sum((own.value[place] >= IDLE_PCT).astype(int) for own, place in zip(known, at, strict=True))
     running = count_at(times, lives.start, lives.end)

@@ -61,6 +61,11 @@ class Lives:
     chain: np.ndarray
     known: np.ndarray
 
+    def only(self, kept: np.ndarray) -> Lives:
+        """Some of the trials, their chains numbered anew."""
+        chain = np.unique(self.chain[kept], return_inverse=True)[1]
+        return Lives(self.start[kept], self.end[kept], chain, self.known[kept])
+
 
 def place(marks: Sequence[Mark], lives: Lives, n_gpus: int, most_at_once: int) -> Placement:
     """Where each trial ran; ``most_at_once`` of all trials.

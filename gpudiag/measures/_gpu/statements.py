@@ -8,7 +8,7 @@ time, so the same trials, all moved by as much, would have theirs there as well.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -78,7 +78,6 @@ def _moved(stated: Stated) -> Iterator[Stated]:
         start = first + (lives.start - first + by) % max(last - first, 1)
         end = start + lives.end - lives.start
         kept = end <= last
-        chain = np.unique(lives.chain[kept], return_inverse=True)[1]
-        moved = Lives(start[kept], end[kept], chain, lives.known[kept])
         if kept.any():
+            moved = replace(lives, start=start, end=end).only(kept)
             yield Stated(moved, stated.ended[kept], stated.memory, stated.activity)

@@ -13,6 +13,7 @@ import numpy as np
 from gpudiag.measures._time.activity import work_level_of_lives_pct, work_level_pct
 from gpudiag.measures._time.microseconds import LONG_AGO, NEVER, SECOND_US, distinct, median_of_steps
 from gpudiag.schema import BUSY_PCT, IDLE_PCT
+from gpudiag.spans import held_within
 
 CELLS = (
     "unobserved", "idle_no_trial", "foreign", "startup_only", "tail_only", "waiting", "stalled", "busy_low", "busy"
@@ -117,12 +118,8 @@ class Timeline:
 
     def recorded_s(self, start_us: np.ndarray, end_us: np.ndarray) -> np.ndarray:
         """Observed seconds within each span."""
-        if not len(self.start_us):
-            return np.zeros(len(start_us))
         length_s = np.where(np.isnan(self.util_pct), 0.0, self.length_s)
-        upto_s = np.column_stack([np.cumsum(length_s) - length_s, np.cumsum(length_s)]).ravel()
-        edges = np.column_stack([self.start_us, self.end_us]).ravel()
-        return np.interp(end_us, edges, upto_s) - np.interp(start_us, edges, upto_s)
+        return held_within(start_us, end_us, self.start_us, self.end_us, length_s)
 
     def seconds(self, weight: np.ndarray | None = None) -> np.ndarray:
         """Seconds, or the sum of seconds times ``weight``, in each cell of CELLS."""

@@ -57,15 +57,19 @@ def intervals_of(run: Run) -> pd.DataFrame:
 
 @memoized
 def _made(run: Run) -> pd.DataFrame:
-    intervals = trial_intervals(run.trials)
-    intervals["duration_s"] = intervals["duration_s"].mask(without_own_times(run))
-    return intervals
+    intervals = _as_recorded(run)
+    return intervals.assign(duration_s=intervals["duration_s"].mask(without_own_times(run)))
+
+
+@memoized
+def _as_recorded(run: Run) -> pd.DataFrame:
+    return trial_intervals(run.trials)
 
 
 @memoized
 def without_own_times(run: Run) -> np.ndarray:
     """True by row for trials that were asked for together and told in turn: nothing says when each of them ran."""
-    return asked_together(run.trials, trial_intervals(run.trials))
+    return asked_together(run.trials, _as_recorded(run))
 
 
 def need_own_times(run: Run) -> None:

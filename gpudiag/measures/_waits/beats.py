@@ -19,6 +19,7 @@ from gpudiag.measures._time.microseconds import SECOND_US
 from gpudiag.measures._waits.divided import LoggedGpu
 from gpudiag.measures._waits.logged import LoggedInterval, LoggedTraining, edges, logged_trainings
 from gpudiag.run import Run
+from gpudiag.spans import held_within
 
 Kind = Literal["waits", "step", "beat", "open"]
 SHOWN_S = 1 / 6
@@ -77,9 +78,7 @@ def reading_of(run: Run, of_gpu: LoggedGpu | None, drops: Drops, period_s: float
     Steps take longer by the waits between or in them, and go on through a beat. Where the log leaves that open, a beat
     with its steps must have the period found; without a log any steps may beat with the samples.
     """
-    told = _logs(run, of_gpu)
-    logs = [_plain(one, drops.span_us) for one in told]
-    step_s, error_s = _step(logs, told[0].unit if told else "", drops)
+    logs, step_s, error_s = _told(run, of_gpu, drops)
     if abs(period_s - step_s) <= SAME_STEP * period_s:
         return Reading("step", step_s)
     longer = _longer_steps(logs, drops)
@@ -100,11 +99,16 @@ def step_through(run: Run, of_gpu: LoggedGpu | None, drops: Drops) -> float:
     """
     if of_gpu is None or not of_gpu.surely or not len(drops.start_us):
         return math.nan
-    told = _logs(run, of_gpu)
-    logs = [_plain(one, drops.span_us) for one in told]
-    step_s, _ = _step(logs, told[0].unit if told else "", drops)
+    logs, step_s, _ = _told(run, of_gpu, drops)
     longest_s = float((drops.end_us - drops.start_us).max()) / SECOND_US
     return step_s if longest_s > step_s and _longer_steps(logs, drops) is False else math.nan
+
+
+def _told(run: Run, of_gpu: LoggedGpu | None, drops: Drops) -> tuple[list[list[LoggedInterval]], float, float]:
+    """Intervals of the GPU's trainings within the record, the mean time of a step by them, and its standard error."""
+    told = _logs(run, of_gpu)
+    logs = [_plain(one, drops.span_us) for one in told]
+    return logs, *_step(logs, told[0].unit if told else "", drops)
 
 
 def _logs(run: Run, of_gpu: LoggedGpu | None) -> Sequence[LoggedTraining]:
@@ -180,12 +184,7 @@ def _took_s(intervals: Sequence[LoggedInterval]) -> tuple[np.ndarray, np.ndarray
 
 def _within(start_us: np.ndarray, end_us: np.ndarray, low_us: np.ndarray, high_us: np.ndarray) -> np.ndarray:
     """Seconds of the spans from low to high, in order and apart, that lie between each start and end."""
-    if not len(low_us):
-        return np.zeros(len(start_us))
-    length = (high_us - low_us) / SECOND_US
-    knots = np.column_stack([low_us, high_us]).ravel()
-    passed = np.column_stack([length.cumsum() - length, length.cumsum()]).ravel()
-    return np.asarray(np.interp(end_us, knots, passed) - np.interp(start_us, knots, passed))
+    return held_within(start_us, end_us, low_us, high_us, (high_us - low_us) / SECOND_US)
 
 
 def _beats(step_s: float, error_s: float, period_s: float, sampling_s: float) -> bool:
