@@ -12,6 +12,7 @@ from gpudiag.advice._engine.proposal import Change, Proposal, SuccessCheck
 from gpudiag.advice._engine.remedy import remedy
 from gpudiag.advice._engine.situation import INPUT_WAITS, Situation
 from gpudiag.measures._time.trial_intervals import intervals_of
+from gpudiag.measures.base import NVIDIA_SMI
 from gpudiag.measures.feed import FeedProfile
 from gpudiag.measures.sampling import SILENCE_S, SamplingProfile
 from gpudiag.report.format import duration
@@ -20,10 +21,6 @@ from gpudiag.rules.sampling import MOSTLY_GAP_PCT
 
 MIN_HOST_S = 60.0
 SHOWS = "It shows the cause and speeds nothing up."
-QUERY = (
-    "nvidia-smi --query-gpu=timestamp,index,name,utilization.gpu,memory.used,memory.total,power.draw,power.limit,"
-    "temperature.gpu,clocks.sm --format=csv -l {period} > gpu.csv"
-)
 
 
 @remedy(
@@ -160,7 +157,7 @@ def record_steadily(now: Situation) -> Proposal | None:
 def _recorder(now: Situation) -> str:
     """nvidia-smi in the background, at the run's period where that is up to 5 s."""
     period = now.fact(SamplingProfile.median_period_s)
-    return f"nohup {QUERY.format(period=round(min(period, 5)) if period >= 1 else 1)} 2> gpu.err &"
+    return f"nohup {NVIDIA_SMI.format(period_s=round(min(period, 5)) if period >= 1 else 1)} 2> gpu.err &"
 
 
 @remedy(

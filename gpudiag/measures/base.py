@@ -125,8 +125,12 @@ def need_gpu(run: Run, *columns: str) -> None:
     need_columns(run.gpu, columns, "GPU telemetry", RECORD_GPU)
 
 
-RECORD_GPU = (
-    "Record the GPU with: nvidia-smi --query-gpu=timestamp,index,name,utilization.gpu,memory.used,memory.total,"
-    "power.draw,power.limit,temperature.gpu,clocks.sm,clocks_event_reasons.active --format=csv -l 1 > gpu.csv"
+NVIDIA_SMI = (
+    "nvidia-smi --query-gpu=timestamp,index,name,uuid,utilization.gpu,memory.used,memory.total,power.draw,power.limit,"
+    "power.default_limit,temperature.gpu,clocks.sm,clocks.max.sm,clocks_event_reasons.active --format=csv -l {period_s} "
+    "> gpu.csv"
 )
+"""What records all that a check of a GPU's telemetry asks for, with no program but the driver's own."""
+
+RECORD_GPU = f"Record the GPU with: {NVIDIA_SMI.format(period_s=1)}"
 GIVE_TRIALS = "Give the study with --trials optuna.db, or a task log in the run folder."

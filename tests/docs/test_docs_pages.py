@@ -13,6 +13,7 @@ from typer.main import get_command
 
 from gpudiag import __version__
 from gpudiag.cli import app
+from gpudiag.measures.base import NVIDIA_SMI
 from gpudiag.measures._trials.proportions import wilson_pct
 from gpudiag.plots._draw.causes import LABELS
 from gpudiag.report._sections.ledger import CELLS
@@ -118,6 +119,14 @@ def test_commands_and_their_options_exist() -> None:
                 wrong.append(f"{page.relative_to(DOCS)}: gpudiag {line}")
     assert wrong == []
     assert seen > 60
+
+
+def test_what_records_a_gpu_without_gpudiag_is_one_command() -> None:
+    command, pages = NVIDIA_SMI.format(period_s=1), (ROOT / "README.md", DOCS / "start" / "your-files.md", DOCS / "ci.md")
+    for page in pages:
+        assert command in _text(page)
+    for page in (*pages, *PAGES):
+        assert _text(page).count("nvidia-smi --query-gpu=timestamp,") == _text(page).count(command), page
 
 
 def test_the_glossary_has_the_words_of_the_code() -> None:
