@@ -13,8 +13,8 @@ from typer.main import get_command
 
 from gpudiag import __version__
 from gpudiag.cli import app
-from gpudiag.measures.base import NVIDIA_SMI
 from gpudiag.measures._trials.proportions import wilson_pct
+from gpudiag.measures.base import NVIDIA_SMI
 from gpudiag.plots._draw.causes import LABELS
 from gpudiag.report._sections.ledger import CELLS
 from gpudiag.rules._engine.verdict import Severity, Status
@@ -122,7 +122,8 @@ def test_commands_and_their_options_exist() -> None:
 
 
 def test_what_records_a_gpu_without_gpudiag_is_one_command() -> None:
-    command, pages = NVIDIA_SMI.format(period_s=1), (ROOT / "README.md", DOCS / "start" / "your-files.md", DOCS / "ci.md")
+    command = NVIDIA_SMI.format(period_s=1)
+    pages = (ROOT / "README.md", DOCS / "start" / "your-files.md", DOCS / "ci.md")
     for page in pages:
         assert command in _text(page)
     for page in (*pages, *PAGES):
