@@ -7,10 +7,10 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
-from gpudiag.rules._engine.verdict import Severity
+from gpudiag.rules._engine.verdict import Severity, Status
 from gpudiag.run import Run
 from gpudiag.schema import STEPS, conform
-from planted.base import Edge, fault, log, run, ticks, timestamps
+from planted.base import Edge, events, fault, log, run, ticks, timestamps
 
 EVERY = 10
 LINES = 100
@@ -68,3 +68,18 @@ def lost(*, down_s: float = 80.0, twice: int = 20) -> Run:
     at = np.arange(1, len(step) + 1) * float(EVERY)
     at[60:] += down_s
     return _run(at, step)
+
+
+@fault(
+    "training-failed",
+    edges={"max_trainings": Edge({"n": 0}, {"n": 1}, Status.NOT_ASSESSED)},
+    bigger=({"n": 2}, {"n": 8}),
+)
+def failed(*, n: int = 1) -> Run:
+    """The logs of ``n`` trainings end with CUDA out of memory after 1,000 of 5,000 steps."""
+    at, step = np.arange(1, LINES + 1) * float(EVERY), np.arange(1, LINES + 1) * EVERY
+    paths = [f"train_{'abcdefgh'[place]}.log" for place in range(max(n, 1))]
+    logs = [_steps(at + place, step).assign(path=path, total=5000) for place, path in enumerate(paths)]
+    said = events([("oom", "torch.OutOfMemoryError: CUDA out of memory.")] * n, float(at[-1]))
+    said = said.assign(line=LINES + 10, path=paths[:n])
+    return run(log(ticks(float(at[-1]) + 10)), steps=conform(pd.concat(logs), STEPS), events=said)

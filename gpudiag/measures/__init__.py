@@ -43,6 +43,7 @@ TOPICS = (
     "leak",
     "throttle",
     "events",
+    "endings",
     "failures",
     "failure_rates",
     "search",

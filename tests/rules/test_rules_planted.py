@@ -72,6 +72,7 @@ def test_a_finding_says_what_where_and_how_much(planted: Fault) -> None:
 OF_TRIALS = {
     "clock",
     "costs",
+    "endings",
     "failures",
     "search",
     "parallelism",

@@ -12,6 +12,7 @@ from small_profiles import NAN, TIMES, profile, verdict
 from gpudiag.measures.agreement import AgreementProfile
 from gpudiag.measures.balance import BalanceProfile
 from gpudiag.measures.collectives import CollectivesProfile
+from gpudiag.measures.endings import EndingsProfile
 from gpudiag.measures.events import EventsProfile
 from gpudiag.measures.failures import FailuresProfile
 from gpudiag.measures.feed import FeedProfile
@@ -36,6 +37,8 @@ SEGMENTS = pd.DataFrame({"gpu": ["0"], "start": [TIMES], "end": [TIMES], "mean_p
 ASSERTS = pd.DataFrame({"kind": ["oom", "device_assert", "host_killed"], "n": [0, 0, 0], "n_events": [0, 0, 0]})
 FAILED = pd.DataFrame({"name": ["3"], "kind": ["oom"], "follows": [False]})
 LOST = pd.DataFrame({"time": [TIMES], "gpu": ["1"], "kind": ["gpu_lost"], "xid": [79.0], "detail": ["Xid 79"]})
+DIED = pd.DataFrame({"training": ["a.log"], "kind": ["oom"], "text": ["OutOfMemoryError"], "time": [TIMES],
+                     "last_step": [10.0], "total_steps": [NAN], "was_over": [False]})  # fmt: skip
 FAR = pd.DataFrame({"trial": [9], "name": ["9"], "state": ["PRUNED"], "duration_s": [2000.0], "median_s": [100.0]})
 UNREAD = pd.DataFrame({"path": ["o.db"], "error": ["o.db: is locked."]})
 HUNG = {"collective": "all_reduce number 7", "group": "0", "wait_s": 60.1, "wait_low_s": 60.1, "n_waiting": 2.0,
@@ -101,6 +104,7 @@ FAULTS: dict[str, tuple[type, dict[str, Any], Severity]] = {
         WARNING,
     ),
     "gpu-lost": (EventsProfile, {"n_lost": 1, "events": LOST}, CRITICAL),
+    "training-failed": (EndingsProfile, {"n_logs": 1, "n_failed": 1, "failed": DIED}, CRITICAL),
     "gpu-hardware-errors": (EventsProfile, {"n_hardware": 1, "events": LOST}, CRITICAL),
     "failures-out-of-memory": (
         FailuresProfile,
@@ -266,6 +270,10 @@ SHORT: list[tuple[str, dict[str, Any], Status | Severity]] = [
     ("power-fault-throttling", {"frozen_cap_s": 60.0}, OK),
     ("power-fault-throttling", {"frozen_cap_s": NAN}, NOT_ASSESSED),
     ("gpu-lost", {"n_lost": 0}, OK),
+    ("training-failed", {"n_failed": 0}, OK),
+    ("training-failed", {"n_failed": 0, "n_short": 1}, NOT_ASSESSED),
+    ("training-failed", {"n_logs": 0, "n_failed": 0}, NOT_APPLICABLE),
+    ("training-failed", {"failed": DIED.assign(was_over=True)}, NOTE),
     ("gpu-hardware-errors", {"n_hardware": 0}, NOT_ASSESSED),
     ("gpu-hardware-errors", {"n_hardware": 0, "has_kernel_log": True}, OK),
     ("failures-out-of-memory", {"by_kind": ASSERTS}, OK),

@@ -43,7 +43,7 @@ def error_texts(texts: pd.Series, kinds: pd.Series) -> pd.DataFrame:
     """kind, n and text of each error that failed trials ended with, the most frequent first; texts that differ in
     numbers alone are one, and "" is no text. Both series have a row a failed trial.
     """
-    told = texts.fillna("").astype(str).map(_short)
+    told = texts.fillna("").astype(str).map(short_error)
     kind = kinds.reindex(told.index)
     kind = kind.where(kind != "unknown", told.map(classify))  # what a line of the log says
     frame = pd.DataFrame({"kind": kind, "text": told, "alike": told.map(_without_numbers)})
@@ -62,7 +62,8 @@ def _one(texts: pd.Series) -> str:
     return first if texts.nunique() == 1 else _VARIES.sub(GONE, first)
 
 
-def _short(text: str) -> str:
+def short_error(text: str) -> str:
+    """The first sentence of the error that a text ends with, without what names a person or a place."""
     line = next((line.strip() for line in reversed(text.splitlines()) if line.strip()), "")  # a traceback ends with it
     error = _ERROR.search(line)
     said = _SENTENCE.split(_PRIVATE.sub(GONE, error[0] if error else line), maxsplit=1)[0]

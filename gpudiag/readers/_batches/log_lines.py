@@ -26,6 +26,11 @@ _PATTERNS = {
         r"\bNCCL (?:error|timeout)|\bnccl(?:System|Internal|Remote|UnhandledCuda|InvalidUsage|InvalidArgument)Error\b"
         r"|Watchdog caught collective operation timeout|DistBackendError"
     ),
+    "time_limit": r"\bDUE TO TIME LIMIT\b",
+    "raised": (
+        r"^(?:\[\w+\]:\s{0,4})?(?:[A-Za-z_]\w{0,60}\.){0,9}[A-Z]\w{0,60}(?:Error|Exception|Interrupt)(?::\s|\s*$)"
+        r"|\bSegmentation fault\b"
+    ),
     "loader": r"DataLoader avg:\s*[\d.]+\s*ms\s*,\s*max:\s*[\d.]+\s*ms",
     "loader_workers": (
         r"This DataLoader will create \d+ worker processes in total\. Our suggested max number of worker in current "
@@ -56,6 +61,8 @@ _PATTERNS = {
 KINDS = {kind: re.compile(pattern) for kind, pattern in _PATTERNS.items()}
 """The kinds in the order in which they are tried: a line is of the first that fits."""
 FAILURES = ("xid", "gpu_lost", "cublas_alloc", "device_assert", "illegal_access", "killed", "oom", "nccl")
+ENDINGS = (*FAILURES[1:], "time_limit", "raised")
+"""What a program may end with. ``raised``: any exception as Python prints it, be it caught or not."""
 
 _WORDS = {
     "xid": "xid",
@@ -66,6 +73,8 @@ _WORDS = {
     "killed": "kill|137|-9",
     "oom": "memory|resource|alloc_failed",
     "nccl": "nccl|watchdog|distbackend",
+    "time_limit": "due to time limit",
+    "raised": "error|exception|interrupt|segmentation",
     "loader": "dataloader avg",
     "loader_workers": "suggested max number of worker",
     "gpu_assigned": "trial",

@@ -92,7 +92,13 @@ def read(source: Source, options: ReadOptions) -> Trials:
     records = {job: recorded(cells.get("AdminComment", ""), lines[job], problems) for job, cells in jobs.items()}
     rows = [_trial(job, cells) | _used(records[job]) for job, cells in jobs.items()]
     events = [
-        {"time": row.get("end"), "kind": "oom", "detail": f"{row['name']}: {row['detail']}", "trial": at, "line": line}
+        {
+            "time": row.get("end"),
+            "kind": "killed",
+            "detail": f"{row['name']}: {row['detail']}",
+            "trial": at,
+            "line": line,
+        }
         for at, (row, line) in enumerate(zip(rows, lines.values(), strict=True))
         if row.get("detail", "").startswith("OUT_OF_MEMORY")
     ]

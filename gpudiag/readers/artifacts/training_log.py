@@ -7,6 +7,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Sequence
+from pathlib import Path
 from typing import NamedTuple
 
 import pandas as pd
@@ -27,8 +28,9 @@ NAME = "training-log"
 
 _DETAIL_CHARACTERS = 300
 _ENOUGH_PROGRESS = 3
-_SAYS_LITTLE = (None, "model")
-"""Many a text states how many parameters a model has; that alone makes none a log."""
+_SAYS_LITTLE = {None, "model", "raised"}
+"""Many a text states how many parameters a model has, or quotes an exception; that alone makes none a log."""
+_OUTPUT, _TRACEBACK = (".err", ".log", ".out", ".stderr"), "Traceback (most recent call last):"
 _WATCHDOG, _BEFORE_IT = "] Watchdog caught", 150
 """Words of PyTorch's watchdog, and the most characters in which the line says before them whose it is."""
 _NO_LOG = re.compile(r'\s*(?:[{<]|\[\s*[{"\]]|#!|# )|(?s:.*\n)?(?:```|(?:import|from|def|class) \w)')
@@ -40,7 +42,13 @@ def recognises(source: Source) -> bool:
     if source.is_binary or not source.head or _NO_LOG.match(source.text):
         return False
     lines = [plain(line) for line in source.lines]
-    return any(kind_of(line) not in _SAYS_LITTLE for line in lines) or _trains(lines)
+    told = {kind_of(line) for line in lines}
+    return bool(told - _SAYS_LITTLE) or _trains(lines) or ("raised" in told and _is_output(source.path, lines))
+
+
+def _is_output(path: Path, lines: Sequence[str]) -> bool:
+    """Whether a file is what a program printed as it died, such as the stderr of a job."""
+    return path.suffix in _OUTPUT and any(line.startswith(_TRACEBACK) for line in lines)
 
 
 def _trains(lines: Sequence[str]) -> bool:

@@ -57,7 +57,7 @@ def test_states(tmp_path: Path, word: str, state: str) -> None:
 
 def test_out_of_memory_of_a_step_is_an_event(tmp_path: Path) -> None:
     out = read(tmp_path, job("FAILED"), "7.0|python|OUT_OF_MEMORY|0:125||||||gpu3", job("OUT_OF_MEMORY", number="8_1"))
-    assert out.events["kind"].tolist() == ["oom", "oom"]
+    assert out.events["kind"].tolist() == ["killed", "killed"]
     assert out.events["line"].tolist() == [2, 4] and out.events["trial"].tolist() == [0, 1]
     assert out.events["time"].tolist() == [pd.Timestamp("2026-01-15T12:00Z")] * 2
     assert any("host memory" in note for note in out.notes)

@@ -37,6 +37,13 @@ LINES = {
         "RuntimeError: DataLoader worker (pid 77) is killed by signal: Killed.",
         "subprocess finished with returncode=137",
     ],
+    "time_limit": ["slurmstepd: error: *** JOB 7 ON n1 CANCELLED AT 2026-03-01T11:00:00 DUE TO TIME LIMIT ***"],
+    "raised": [
+        "ValueError: bad shape",
+        "KeyboardInterrupt",
+        "[rank3]: json.decoder.JSONDecodeError: Expecting value",
+        "run.sh: line 3: 812 Segmentation fault      (core dumped) python train.py",
+    ],
     "xid": ["kernel: NVRM: Xid (PCI:0000:3b:00): 79, pid='<unknown>', name=<unknown>, GPU has fallen off the bus."],
     "gpu_lost": ["Unable to determine the device handle for GPU 0000:01:00.0: GPU is lost. Reboot the system."],
     "loader": ["[TRAIN PROFILE] DataLoader avg: 25.3ms, max: 78.1ms"],
@@ -81,7 +88,8 @@ ORDINARY = [
 @pytest.mark.parametrize(("kind", "line"), [(kind, line) for kind, lines in LINES.items() for line in lines])
 def test_each_kind_of_line(kind: str, line: str) -> None:
     assert kind_of(line) == kind
-    assert kind_of(f"2025-12-02 18:22:51,187 ERROR {line}") == kind or line.startswith("Killed")
+    at_its_start = kind == "raised" or line.startswith("Killed")
+    assert kind_of(f"2025-12-02 18:22:51,187 ERROR {line}") == kind or at_its_start
 
 
 @pytest.mark.parametrize("line", ORDINARY)
@@ -119,6 +127,19 @@ def test_lines_near_a_statement_of_the_model(line: str) -> None:
 def test_parameters_alone_make_no_log(tmp_path: Path) -> None:
     card = write(tmp_path, "A small model.", "Total parameters: 1,234,567", "Trained for three days.")
     assert not training_log.recognises(Source.open(card))
+
+
+@pytest.mark.parametrize("line", ["loss error: 0.5", "An Error: see above", "see ValueError: bad", "Errors: 0"])
+def test_lines_that_only_name_errors(line: str) -> None:
+    assert kind_of(line) is None
+
+
+def test_what_a_program_printed_as_it_died_is_a_log_and_a_text_on_it_is_none(tmp_path: Path) -> None:
+    lines = "Traceback (most recent call last):", '  File "train.py", line 8, in <module>', "ValueError: bad shape"
+    for name, recognised in (("job.err", True), ("readme.md", False)):
+        path = tmp_path / name
+        path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+        assert training_log.recognises(Source.open(path)) == recognised
 
 
 def test_every_kind_is_tested() -> None:

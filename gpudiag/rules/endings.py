@@ -1,0 +1,66 @@
+"""Did the training come to its end?"""
+
+from __future__ import annotations
+
+from gpudiag.errors import NotMeasurable
+from gpudiag.measures.endings import EndingsProfile, measure_endings
+from gpudiag.rules._engine.evidence import Evidence, NotApplicable
+from gpudiag.rules._engine.rule import rule
+from gpudiag.rules._engine.templates import Given
+from gpudiag.rules._engine.verdict import Severity
+
+
+@rule(
+    measure=measure_endings,
+    severity="critical",
+    title="The training ended with an error",
+    checks="End of the training",
+    says=(
+        "The log ends with an error",
+        Given(
+            "last_step",
+            (" after step {last_step}", Given("total_steps", " of {total_steps}")),
+            ", and names no step before it",
+        ),
+        ": {text}.",
+        Given("n_more", " So do {n_more:more log}."),
+    ),
+    remedy="Read the lines above it in the log. Out of GPU memory: a smaller batch, or activation checkpointing. "
+    "Killed: look at host memory (journalctl -k | grep -i oom) and at the scheduler's limits. Resume from the last "
+    "checkpoint.",
+    refuted_by="Not a problem if the error was caught, and the training was over.",
+)
+def training_failed(endings: EndingsProfile, *, max_trainings: float = 0.0) -> Evidence | None:
+    """A training that dies has given no result, however well it used the GPU.
+
+    The log tells of an error behind its last step: an exception, a CUDA or NCCL error, a kill or a time limit. Where
+    all steps were done by then, an exception or an error of NCCL may come from the program's way down: a note. Only
+    logs that do not go on in another file count, and only where there are no trials, whose states tell the same
+    (METHODS 6).
+    """
+    if not endings.n_logs:
+        raise NotApplicable("The trials say themselves how they ended.")
+    if endings.n_failed > max_trainings:
+        first = endings.failed.iloc[0]
+        return Evidence(
+            values={
+                "n_failed": endings.n_failed,
+                "n_logs": endings.n_logs,
+                "last_step": float(first["last_step"]),
+                "total_steps": float(first["total_steps"]),
+                "text": str(first["text"]).rstrip("."),
+            },
+            where={"path": str(first["training"])},
+            margin=endings.n_failed - max_trainings,
+            severity=Severity.NOTE if first["was_over"] else None,
+            extra={"n_more": endings.n_failed - 1 or None},
+        )
+    if endings.n_short:
+        raise NotMeasurable(
+            "The log stops at step {last_step} of {total_steps} and tells of no error: the training may still run, or "
+            "it was killed.",
+            "Put the whole log into the folder, with what the launcher and the scheduler wrote.",
+            last_step=endings.last_step,
+            total_steps=endings.total_steps,
+        )
+    return None

@@ -1,0 +1,134 @@
+"""How trainings ended: an error is the end of a training only where nothing of it comes behind."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import gpudiag as gd
+from gpudiag.load import load_run
+from gpudiag.measures.endings import EndingsProfile, measure_endings
+from gpudiag.run import Run
+
+OOM = "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has 1.1 GiB free."
+TRACEBACK = 'Traceback (most recent call last):\n  File "/home/jo/train.py", line 8, in <module>\n    main()\n'
+
+
+def lines(first: int, last: int, total: int = 1000, minute: int = 0) -> str:
+    return "".join(
+        f"2026-03-01 10:{minute + step // 60:02}:{step % 60:02} step {step}/{total} loss 0.5\n"
+        for step in range(first, last + 1, 10)
+    )
+
+
+def ending(tmp_path: Path, **files: str) -> EndingsProfile:
+    return measure_endings(run_of(tmp_path, **files))
+
+
+def run_of(tmp_path: Path, **files: str) -> Run:
+    for name, text in files.items():
+        (tmp_path / f"{name}.log").write_text(text, encoding="utf-8")
+    return load_run(tmp_path, timezone="UTC")
+
+
+@pytest.mark.parametrize(
+    ("error", "kind", "text"),
+    [
+        (OOM, "oom", "torch.OutOfMemoryError: CUDA out of memory."),
+        ("RuntimeError: CUDA error: device-side assert triggered", "device_assert", None),
+        ("slurmstepd: error: Detected 1 oom-kill event(s) in step 7.batch cgroup.", "host_killed", None),
+        (
+            "slurmstepd: error: *** JOB 7 ON n1 CANCELLED AT 2026-03-01T11:00:00 DUE TO TIME LIMIT ***",
+            "time_limit",
+            None,
+        ),
+        ("[rank3]: ValueError: shapes (3,4) and (5,) differ", "other", "ValueError: shapes (3,4) and (5,) differ"),
+        ("FileNotFoundError: [Errno 2] No such file: '/home/jo/data/x.bin'", "other", None),
+        ("my.package.BadThing.ShapeError", "other", None),
+    ],
+)
+def test_an_error_behind_the_last_step_ends_the_training(
+    tmp_path: Path, error: str, kind: str, text: str | None
+) -> None:
+    found = ending(tmp_path, train=lines(10, 400) + TRACEBACK + error + "\n")
+    assert (found.n_logs, found.n_failed, found.n_short, found.last_step, found.total_steps) == (1, 1, 0, 400, 1000)
+    row = found.failed.iloc[0]
+    assert row["kind"] == kind and not row["was_over"]
+    assert text is None or row["text"] == text
+    assert "/home/jo" not in row["text"]
+
+
+def test_the_first_error_is_the_one_that_others_follow(tmp_path: Path) -> None:
+    log = lines(10, 400) + TRACEBACK + f"{OOM}\n\nDuring handling of the above exception\n\n" + TRACEBACK
+    found = ending(tmp_path, train=log + "RuntimeError: NCCL error: unhandled system error\n")
+    assert found.failed["kind"].tolist() == ["oom"]
+
+
+@pytest.mark.parametrize(
+    "log",
+    [
+        lines(10, 400) + OOM + "\n" + lines(410, 1000),
+        lines(10, 400) + OOM + "\nResuming from checkpoint at step 300\n" + lines(310, 1000, minute=20),
+        lines(10, 1000),
+        "ValueError: tried twice\n" + lines(10, 1000),
+    ],
+    ids=["caught", "resumed", "no error", "before the first step"],
+)
+def test_a_training_that_goes_on_did_not_fail(tmp_path: Path, log: str) -> None:
+    found = ending(tmp_path, train=log)
+    assert (found.n_logs, found.n_failed, found.n_short) == (1, 0, 0)
+
+
+def test_a_log_that_goes_on_in_another_file_did_not_end(tmp_path: Path) -> None:
+    found = ending(
+        tmp_path,
+        slurm_1=lines(10, 400) + OOM + "\n",
+        slurm_2="2026-03-01 10:20:00 resuming from checkpoint at step 400\n" + lines(410, 1000, minute=20),
+    )
+    assert (found.n_logs, found.n_failed) == (1, 0)
+
+
+def test_what_comes_behind_the_last_of_all_steps_is_graver_for_what_no_way_down_prints(tmp_path: Path) -> None:
+    down, dead = (ending(tmp_path, train=lines(10, 1000) + f"{error}\n") for error in ("OSError: closed", OOM))
+    assert (down.n_failed, down.failed["was_over"].tolist()) == (1, [True])
+    assert (dead.n_failed, dead.failed["was_over"].tolist()) == (1, [False])
+
+
+def test_stopped_by_hand_is_no_failure(tmp_path: Path) -> None:
+    found = ending(tmp_path, train=lines(10, 400) + TRACEBACK + "KeyboardInterrupt\n")
+    assert (found.n_failed, found.n_stopped, found.n_short) == (0, 1, 0)
+
+
+def test_a_log_that_only_stops_may_still_run(tmp_path: Path) -> None:
+    found = ending(tmp_path, train=lines(10, 400))
+    assert (found.n_failed, found.n_short, found.last_step, found.total_steps) == (0, 1, 400, 1000)
+    (verdict,) = (
+        v for v in gd.diagnose(run_of(tmp_path, train=lines(10, 400))).verdicts if v.rule == "training-failed"
+    )
+    assert verdict.status.value == "not_assessed" and "step 400 of 1,000" in str(verdict)
+
+
+def test_a_program_that_died_before_its_first_step_failed(tmp_path: Path) -> None:
+    found = ending(tmp_path, train="loading data\n" + TRACEBACK + OOM + "\n")
+    assert found.n_failed == 1 and found.failed["last_step"].isna().all()
+
+
+def test_one_of_several(tmp_path: Path) -> None:
+    found = ending(tmp_path, alpha=lines(10, 1000), beta=lines(10, 500, total=900, minute=40) + OOM + "\n")
+    assert (found.n_logs, found.n_failed) == (2, 1)
+    assert found.failed["training"].str.endswith("beta.log").all()
+
+
+@pytest.mark.parametrize(("last", "n_failed"), [(400, 1), (1000, 0)])
+def test_the_error_may_stand_in_the_file_of_the_other_stream(tmp_path: Path, last: int, n_failed: int) -> None:
+    (tmp_path / "job_7.err").write_text(TRACEBACK + "ValueError: bad shape\n", encoding="utf-8")
+    (tmp_path / "job_7.out").write_text(lines(10, last), encoding="utf-8")
+    (tmp_path / "kernel.log").write_text("Mar 1 10:09:00 n1 kernel: Killed process 812 (chrome)\n", encoding="utf-8")
+    found = measure_endings(load_run(tmp_path, timezone="UTC"))
+    assert (found.n_logs, found.n_failed, found.failed["kind"].tolist()) == (1, n_failed, ["other"] * n_failed)
+
+
+def test_of_two_that_tell_the_same_steps_one_may_hold_the_error(tmp_path: Path) -> None:
+    found = ending(tmp_path, logger=lines(10, 400), tee=lines(10, 400) + TRACEBACK + OOM + "\n")
+    assert (found.n_logs, found.n_failed) == (1, 1)
