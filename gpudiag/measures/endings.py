@@ -42,6 +42,7 @@ class EndingsProfile(Profile, topic="endings"):
     failed: Rows = table_of(TrainingEnd)
     n_logs: Fact[int] = fact("logs of trainings", label="logs of trainings")
     n_failed: Fact[int] = fact("of these those that end with an error", label="logs that end with an error")
+    n_over: Fact[int] = fact("those with an error after all was done, which may come from the program's way down")
     n_stopped: Fact[int] = fact("those that somebody stopped by hand")
     n_short: Fact[int] = fact("those that stop before the last step that they state, without an error")
     last_step: Fact[float] = fact("last step of the first that failed or stops short, NaN without one")
@@ -85,7 +86,8 @@ def measure_endings(run: Run) -> EndingsProfile:
     return EndingsProfile(
         failed=table,
         n_logs=len(ends),
-        n_failed=len(table),
+        n_failed=int((~table["was_over"]).sum()),
+        n_over=int(table["was_over"].sum()),
         n_stopped=n_stopped,
         n_short=len(short),
         last_step=float(last),

@@ -40,7 +40,8 @@ def training_failed(endings: EndingsProfile, *, max_trainings: float = 0.0) -> E
     """
     if not endings.n_logs:
         raise NotApplicable("The trials say themselves how they ended.")
-    if endings.n_failed > max_trainings:
+    n = endings.n_failed or endings.n_over
+    if n > max_trainings:
         first = endings.failed.iloc[0]
         return Evidence(
             values={
@@ -51,9 +52,9 @@ def training_failed(endings: EndingsProfile, *, max_trainings: float = 0.0) -> E
                 "text": str(first["text"]).rstrip("."),
             },
             where={"path": str(first["training"])},
-            margin=endings.n_failed - max_trainings,
+            margin=n - max_trainings,
             severity=Severity.NOTE if first["was_over"] else None,
-            extra={"n_more": endings.n_failed - 1 or None},
+            extra={"n_more": n - 1 or None},
         )
     if endings.n_short:
         raise NotMeasurable(

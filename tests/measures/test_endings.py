@@ -91,8 +91,8 @@ def test_a_log_that_goes_on_in_another_file_did_not_end(tmp_path: Path) -> None:
 
 def test_what_comes_behind_the_last_of_all_steps_is_graver_for_what_no_way_down_prints(tmp_path: Path) -> None:
     down, dead = (ending(tmp_path, train=lines(10, 1000) + f"{error}\n") for error in ("OSError: closed", OOM))
-    assert (down.n_failed, down.failed["was_over"].tolist()) == (1, [True])
-    assert (dead.n_failed, dead.failed["was_over"].tolist()) == (1, [False])
+    assert (down.n_failed, down.n_over, down.failed["was_over"].tolist()) == (0, 1, [True])
+    assert (dead.n_failed, dead.n_over, dead.failed["was_over"].tolist()) == (1, 0, [False])
 
 
 def test_stopped_by_hand_is_no_failure(tmp_path: Path) -> None:

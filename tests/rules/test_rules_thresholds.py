@@ -273,7 +273,7 @@ SHORT: list[tuple[str, dict[str, Any], Status | Severity]] = [
     ("training-failed", {"n_failed": 0}, OK),
     ("training-failed", {"n_failed": 0, "n_short": 1}, NOT_ASSESSED),
     ("training-failed", {"n_logs": 0, "n_failed": 0}, NOT_APPLICABLE),
-    ("training-failed", {"failed": DIED.assign(was_over=True)}, NOTE),
+    ("training-failed", {"failed": DIED.assign(was_over=True), "n_failed": 0, "n_over": 1}, NOTE),
     ("gpu-hardware-errors", {"n_hardware": 0}, NOT_ASSESSED),
     ("gpu-hardware-errors", {"n_hardware": 0, "has_kernel_log": True}, OK),
     ("failures-out-of-memory", {"by_kind": ASSERTS}, OK),

@@ -40,12 +40,24 @@ def _per_completed(total_of: Reading) -> Reading:
 
     def of(document: Mapping[str, Any]) -> float | None:
         total, n = total_of(document), _number(document, "trials", "n")
-        done = _number(document, "trials", "state.COMPLETE.n") if n else 1.0
+        done = _number(document, "trials", "state.COMPLETE.n") if n else _finished(document)
         if total is None or done is None:
             return None
         return total / done if done else math.inf  # spent, and nothing came of it
 
     return of
+
+
+def _finished(document: Mapping[str, Any]) -> float | None:
+    """1 for a run without trials, whose training is the result: 0 where its logs end with an error, None where they
+    stop before the last step or some end with one.
+    """
+    n, failed, stopped, short = (
+        _number(document, "endings", name) or 0.0 for name in ("n_logs", "n_failed", "n_stopped", "n_short")
+    )
+    if failed and failed == n:
+        return 0.0
+    return None if failed + stopped + short else 1.0
 
 
 def _energy_kwh(document: Mapping[str, Any]) -> float | None:
@@ -67,4 +79,4 @@ TRACKED = (
     Tracked("median_s", "median completed trial", "s", False, _fact("trials", "state.COMPLETE.median_s")),
     Tracked("energy_kwh", "energy per result", "kWh", False, _per_completed(_energy_kwh)),
 )
-"""A result is a completed trial, or the run where there are no trials."""
+"""A result is a completed trial, or the run where there are no trials and its training did not die."""
