@@ -13,7 +13,7 @@ from gpudiag.readers._io.problems import INCOMPLETE
 from gpudiag.readers._shape.tidy import SET_BACK
 from gpudiag.run import InputRecord, Run
 
-LOG_NAMES = re.compile(r"(?i)\.(?:log|out|err|stdout|stderr)(?:\.\d+)?$")
+LOG_NAMES = re.compile(r"(?i)\.(?:log|out|err|stdout|stderr|jsonl)(?:\.\d+)?$|(?:^|/)trainer_state\.json$")
 MOST_NAMED = 3
 
 

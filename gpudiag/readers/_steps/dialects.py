@@ -214,6 +214,27 @@ DIALECTS: tuple[Dialect, ...] = (
         "",
         samples_s=rf"\bCurrSamplesPerSec={_N}",
     ),
+    # MaxText, common/metric_logger.py: that step, of one device
+    _dialect(
+        "maxtext",
+        "completed step:",
+        r"\bcompleted step: (?P<step>\d{1,9}), ",
+        "step",
+        first=0,
+        tokens_of="gpu",
+        step_s=rf"\bseconds: {_N}",
+        tokens_s=rf"\bTokens/s/device: {_N}",
+        gpu_tflops=rf"\bTFLOP/s/device: {_N}",
+    ),
+    # NeMo 2, its progress printer: counts from 0 to the number of the last step
+    _dialect(
+        "nemo",
+        "training epoch",
+        r"\bTraining epoch (?P<epoch>\d{1,6}), iteration (?P<step>\d{1,9})/\d{1,9} \|",
+        "running",
+        first=0,
+        step_s=rf"\btrain_step_timing in s: {_N}",
+    ),
     # litgpt/pretrain.py
     _dialect(
         "litgpt",

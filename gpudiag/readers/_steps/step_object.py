@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from typing import Any
@@ -10,7 +11,17 @@ from typing import Any
 from gpudiag.readers._shape.ticks import is_epoch
 from gpudiag.readers._steps.step_line import StepLine
 
-_STEP = ("step", "global_step", "trainer/global_step", "train_step", "_step", "iteration", "iter", "num_updates")
+_STEP = (
+    "step",
+    "global_step",
+    "trainer/global_step",
+    "train_step",
+    "_step",
+    "iteration",
+    "iter",
+    "num_updates",
+    "current_steps",
+)
 _TOTAL = ("total_steps", "max_steps", "num_steps", "total_iters", "max_iters")
 _STAMP = ("timestamp", "@timestamp", "_timestamp", "time", "ts", "datetime", "asctime", "date", "created_at")
 _TOOK = ("step_time", "time_per_step", "sec_per_step", "iter_time", "time_per_iter", "step_time_s", "time")
@@ -19,6 +30,8 @@ _TOOK_MS = ("step_time_ms", "iter_time_ms", "time_ms")
 _WAIT = ("data_time", "loader_time", "data_wait_s")
 _ELAPSED = ("_runtime", "elapsed", "elapsed_s", "elapsed_time")
 _TOKENS = ("tokens_per_second", "tokens_per_sec", "tokens/s", "tok/s", "throughput/tokens_per_sec")
+_CLOCK = re.compile(r"(?:(\d{1,4}) days?, )?(\d{1,5}):([0-5]\d):([0-5]\d)")
+"""Python's text of a duration."""
 _SAMPLES = (
     "samples_per_second",
     "samples_per_sec",
@@ -36,7 +49,8 @@ def step_of_object(said: Mapping[str, Any]) -> StepLine | None:
 
     Our own callbacks' objects name the phase ``training``, and state the means of the steps since the object before.
     mmengine's ``scalars.json`` states the mean time since the object before; detectron2's ``metrics.json`` the median
-    of the last 20 steps, and counts them from 0 as ``iteration``.
+    of the last 20 steps, and counts them from 0 as ``iteration``. LLaMA-Factory's ``trainer_log.jsonl`` states the time
+    since the start as text, in whole seconds.
     """
     step = _first(said, _STEP)
     if not math.isfinite(step) or step < 0 or step != int(step) or not _trains(said):
@@ -57,7 +71,7 @@ def step_of_object(said: Mapping[str, Any]) -> StepLine | None:
         _first(said, _SAMPLES),
         _first(said, _TOKENS),
         None,
-        elapsed_s=_first(said, _ELAPSED),
+        elapsed_s=_elapsed_s(said),
         rank=int(rank) if rank >= 0 else None,
     )
 
@@ -93,6 +107,16 @@ def is_of_evaluation(name: str) -> bool:
 def _is_ours(said: Mapping[str, Any]) -> bool:
     """Whether it is a line of ``gpudiag.record.step_writer``."""
     return said.get("phase") == "training"
+
+
+def _elapsed_s(said: Mapping[str, Any]) -> float:
+    """Seconds since it began, a number or a text such as 0:12:30; NaN without."""
+    text = said.get("elapsed_time")
+    clock = _CLOCK.fullmatch(text) if isinstance(text, str) else None
+    if not clock:
+        return _first(said, _ELAPSED)
+    days, hours, minutes, seconds = (int(part or 0) for part in clock.groups())
+    return float(((days * 24 + hours) * 60 + minutes) * 60 + seconds)
 
 
 def _first(said: Mapping[str, Any], names: Iterable[str], most: float = 1e12) -> float:

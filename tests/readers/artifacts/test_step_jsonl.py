@@ -72,6 +72,22 @@ def test_detectron2_counts_from_0(tmp_path: Path) -> None:
     assert steps["step"].tolist() == list(range(20, 401, 20)) and set(steps["meant"]) == {"running"}
 
 
+def test_of_llama_factory(tmp_path: Path) -> None:
+    """Half a second a step, and 30 s of evaluation behind step 600, in whole seconds as it writes them."""
+    objects: list[Said] = []
+    for step in range(10, 1201, 10):
+        seconds = int(step / 2) + 30 * (step > 600) + 86_400
+        clock = f"1 day, {seconds // 3600 - 24}:{seconds // 60 % 60:02}:{seconds % 60:02}"
+        said = {"current_steps": step, "total_steps": 1200, "epoch": step / 1200, "elapsed_time": clock}
+        objects.append({**said, "loss": 1.5, "lr": 1e-4, "throughput": 16384.0})
+        objects += [{**said, "eval_loss": 1.4}] if step == 600 else []
+    steps = read(written(tmp_path, objects, "trainer_log.jsonl"))
+    assert len(steps) == 120 and steps["elapsed_s"].iloc[0] == 86_405 and steps["total"].eq(1200).all()
+    assert steps.loc[steps["since"].eq("evaluation"), "step"].tolist() == [610]
+    found = measure_steps(gd.load_run(tmp_path))
+    assert found.step_s == pytest.approx(0.5) and found.evaluations_s == pytest.approx(30, abs=1)
+
+
 @pytest.mark.parametrize(
     ("said", "stamp"),
     [

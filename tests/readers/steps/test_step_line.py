@@ -133,6 +133,15 @@ LINES: dict[str, tuple[str, dict[str, object]]] = {
         "=12.3, CurrSamplesPerSec=12.5, MemAllocated=10.0GB",
         {"step": 10, "samples_s": 12.5},
     ),
+    "maxtext": (
+        "completed step: 4, seconds: 0.503, TFLOP/s/device: 180.123, Tokens/s/device: 16286.4, total_weights: 65536, loss: 5.0",
+        {"step": 5, "step_s": 0.503, "tokens_s": 16286.4, "tokens_of": "gpu", "gpu_tflops": 180.123, "meant": "step"},
+    ),
+    "nemo": (
+        "Training epoch 0, iteration 9/399 | lr: 0.0003 | global_batch_size: 512 | global_step: 9 | reduced_train_loss: 2.941 "
+        "| train_step_timing in s: 0.2555 | consumed_samples: 5120",
+        {"step": 10, "total": None, "epoch": 0, "step_s": 0.2555},
+    ),
     "litgpt": (
         "Epoch 1 | iter 16 step 1 | loss train: 1.2, val: n/a | iter time: 345.67 ms (step)",
         {"step": 16, "epoch": 1, "step_s": 0.34567},
