@@ -8,12 +8,14 @@ import numpy as np
 import pandas as pd
 
 from gpudiag.errors import InputError
+from gpudiag.readers._fields.aliases import meaning_of
 from gpudiag.readers._io.problems import ProblemLog
 from gpudiag.readers._io.source import Source
 from gpudiag.readers._shape.corrections import milliwatts
-from gpudiag.readers._shape.finish import finish
+from gpudiag.readers._shape.finish import Known, finish
 from gpudiag.readers._shape.given_numbers import names_of, read_numbers, refuse_other_units
 from gpudiag.readers._shape.given_times import read_times
+from gpudiag.readers._shape.identity import GpuIdentity, resolve
 from gpudiag.readers._studies.flat import from_columns, is_trials_header
 from gpudiag.readers.base import ReadOptions, Telemetry, Trials
 from gpudiag.schema import GPU, STATES, STUDIES, TRIALS, conform
@@ -59,7 +61,23 @@ def _telemetry(frame: pd.DataFrame, options: ReadOptions) -> Telemetry:
     arrays = {name: values.to_numpy("float64", copy=True, na_value=np.nan) for name, values in numbers.items()}
     notes += milliwatts(arrays)
     refuse_other_units(arrays, GPU)
-    return finish(HELD, NAME, options, log, gpu={**times, "gpu": names_of(frame["gpu"]), **arrays}, notes=notes)
+    names, gpus, told = _gpus(frame)
+    columns = {**times, "gpu": names, **arrays}
+    return finish(HELD, NAME, options, log, gpu=columns, gpus=gpus, notes=[*told, *notes])
+
+
+def _gpus(frame: pd.DataFrame) -> tuple[pd.Series, list[Known] | None, list[str]]:
+    """The name of the GPU of each row, table ``gpus``, and notes: on several hosts a GPU is one of its host."""
+    names = names_of(frame["gpu"])
+    column = next((name for name in frame.columns if meaning_of(str(name)).target == "host"), None)
+    if column is None:
+        return names, None, []
+    hosts = frame[column].astype(object).where(frame[column].notna(), "").astype(str)
+    faces = {pair: GpuIdentity(index=pair[0], host=pair[1]) for pair in zip(names, hosts, strict=True) if pair[0]}
+    ids, notes = resolve(list(faces.values()))
+    named = dict(zip(faces, ids, strict=True))
+    labels = pd.Series([named.get(pair) for pair in zip(names, hosts, strict=True)], dtype=object)
+    return labels, [{"gpu": name, "host": host} for (_, host), name in named.items()], notes
 
 
 def _trials(frame: pd.DataFrame, options: ReadOptions) -> Trials:

@@ -70,7 +70,7 @@ def takes(layout: Layout) -> bool:
     """True if rows of this layout can go the short way."""
     simple = not (layout.tolerant or layout.decimal_comma or layout.timestamp.zone) and layout.separator == ", "
     timed = "time" not in layout.targets or (layout.timestamp.kind == "text" and layout.timestamp.format in _TIMESTAMPS)
-    named = "index" in layout.targets or not {"uuid", "bus_id"} & set(layout.targets)
+    named = "index" in layout.targets or not {"uuid", "bus_id", "host"} & set(layout.targets)
     known = all(field.kind != "flag" and field.scale == 1.0 and field.target != "event" for _, field in layout.used)
     return simple and timed and named and known
 

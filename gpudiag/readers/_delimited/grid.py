@@ -28,8 +28,8 @@ _LOST = ("[GPU is lost]", "GPU is lost", "[GPU requires reset]", "GPU requires r
 class Field:
     """One column of a file.
 
-    ``target`` is a column of table ``gpu`` or ``host``, one of ``time index uuid bus_id name driver``, or a
-    name the reader deals with; empty if the column is not used. ``unit`` is what every cell ends with, blank
+    ``target`` is a column of table ``gpu`` or ``host``, one of ``time index uuid bus_id name driver host``,
+    or a name the reader deals with; empty if the column is not used. ``unit`` is what every cell ends with, blank
     included; ``prefix`` what it begins with; a value is the number times ``scale``. ``whole`` expects whole
     numbers, which take half the time and the memory of others; fractions are read all the same.
     """

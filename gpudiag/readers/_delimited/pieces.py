@@ -20,7 +20,7 @@ _MASKED = "00000000-0000-0000-0000-000000000000"
 _MOST_GPUS = 32_767
 """Indices are told apart in 16 bits; no index of a GPU is larger than their number in a machine."""
 _PAGES = 64 * 1024
-_FACE = ("index", "uuid", "bus_id", "name", "driver")
+_FACE = ("index", "uuid", "bus_id", "name", "driver", "host")
 
 
 @dataclass(eq=False)
@@ -63,7 +63,7 @@ def piece_of(parsed: Parsed, layout: Layout, lines: np.ndarray) -> BlockRows:
 
 
 def piece_of_fast_rows(rows: FastRows, layout: Layout, lines: np.ndarray) -> BlockRows | None:
-    """The rows that went the short way; None if uuids or bus ids do not stay with their index."""
+    """The rows that went the short way; None if uuids, bus ids or hosts do not stay with their index."""
     columns = dict(rows.columns)
     index = columns.pop("index", None)
     texts = {field.target: place for place, field in layout.used if field.target in _FACE and field.kind == "text"}
@@ -73,7 +73,7 @@ def piece_of_fast_rows(rows: FastRows, layout: Layout, lines: np.ndarray) -> Blo
     if index is None:
         return None
     code, first = _index_codes(index)
-    if not all(rows.stays(texts[target], first, code) for target in {"uuid", "bus_id"} & set(texts)):
+    if not all(rows.stays(texts[target], first, code) for target in {"uuid", "bus_id", "host"} & set(texts)):
         return None
     identities = []
     for at in first.tolist():
@@ -216,9 +216,9 @@ def _mask(rows: pl.DataFrame, flags: Sequence[tuple[str, int]]) -> np.ndarray:
 
 
 def _who(rows: pl.DataFrame) -> tuple[np.ndarray | None, tuple[GpuIdentity, ...]]:
-    """Which of the GPUs met each row speaks of: by uuid, else bus id, else index."""
+    """Which of the GPUs met each row speaks of: by uuid, else bus id, else index; on each host by itself."""
     texts = [name for name in ("uuid", "bus_id") if name in rows.columns]
-    if texts:
+    if texts or "host" in rows.columns:
         code, first = _text_codes(rows, texts)
     elif "index" in rows.columns:
         code, first = _index_codes(rows["index"].to_numpy())
@@ -243,8 +243,12 @@ def _index_codes(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 def _text_codes(rows: pl.DataFrame, texts: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
     parts = [pl.when(~pl.col(name).str.ends_with(_MASKED)).then(pl.col(name)) for name in texts]
     if "index" in rows.columns:
-        parts.append(pl.col("index").cast(pl.Int64, strict=False).cast(pl.String))
-    key = rows.select(pl.coalesce(parts).alias("key")).to_series()
+        index = pl.col("index").cast(pl.Int64, strict=False)
+        parts.append(pl.when(index.is_between(0, _MOST_GPUS - 1)).then(index).cast(pl.String))
+    named = pl.coalesce(parts or [pl.lit("") if "name" not in rows.columns else pl.col("name").fill_null("")])
+    if "host" in rows.columns:
+        named = pl.concat_str(pl.col("host").fill_null(""), named, separator="\n")
+    key = rows.select(named.alias("key")).to_series()
     first = np.sort(key.arg_unique().to_numpy())
     known = key.gather(first)
     first = first[known.is_not_null().to_numpy()]

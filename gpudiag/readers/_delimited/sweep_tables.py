@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
@@ -12,22 +10,17 @@ import numpy as np
 import pandas as pd
 import polars as pl
 
-from gpudiag.readers._delimited.pieces import UNKNOWN, BlockRows, by_gpu, column_of
-from gpudiag.readers._delimited.row_order import (
-    blocks,
-    clock_of,
-    gpus_in_blocks,
-    gpus_in_ticks,
-    place_in,
-    timestamps_from_lines,
-)
+from gpudiag.readers._delimited.pieces import UNKNOWN, BlockRows, by_gpu
+from gpudiag.readers._delimited.row_order import clock_of, place_in, timestamps_from_lines
+from gpudiag.readers._delimited.sorted_rows import SortedRows, columns_of, lines_of
 from gpudiag.readers._delimited.sweep import Sweep
+from gpudiag.readers._delimited.unnamed_gpus import by_host, in_order
 from gpudiag.readers._io.paths import as_text
 from gpudiag.readers._io.source import Source
 from gpudiag.readers._shape.coded import Coded
 from gpudiag.readers._shape.corrections import correct
 from gpudiag.readers._shape.finish import Known, finish, nothing_usable
-from gpudiag.readers._shape.identity import GpuIdentity, resolve
+from gpudiag.readers._shape.identity import GpuIdentity, machines, resolve
 from gpudiag.readers._shape.implied_events import implied_events
 from gpudiag.readers._shape.ticks import (
     MIDNIGHT_NOTE,
@@ -40,19 +33,6 @@ from gpudiag.readers._shape.ticks import (
 from gpudiag.readers.base import ReadOptions, Telemetry
 
 NO_GPU = "row that names no GPU"
-_MANY_ROWS = 500_000
-
-
-@dataclass(eq=False)
-class _SortedRows:
-    """All rows, those of each GPU together. ``code`` is a position in ``labels``; ``tick`` numbers the rounds."""
-
-    columns: dict[str, np.ndarray]
-    lines: np.ndarray
-    code: np.ndarray
-    labels: list[str]
-    gpus: list[Known]
-    tick: np.ndarray | None = None
 
 
 def assemble(
@@ -78,11 +58,17 @@ def assemble(
         raise nothing_usable(source, reader, sweep.log)
     all_notes = list(notes)
     lost = np.concatenate([piece.lost for piece in pieces])
-    named = any(piece.code is not None for piece in pieces)
-    rows = _named(pieces, sweep, all_notes, source, reader) if named else _in_order(pieces, sweep, all_notes)
+    faces = [face for piece in pieces if piece.code is not None for face in piece.identities]
+    coded = any(piece.code is not None for piece in pieces)
+    if coded and (not faces or any(map(_names_a_gpu, faces))):
+        rows = _named(pieces, sweep, all_notes, source, reader)
+    elif coded:
+        rows = by_host(pieces, faces, sweep, all_notes)
+    else:
+        rows = in_order(pieces, sweep, all_notes)
     timestamps = _time(rows, sweep, options, all_notes)
     all_notes += correct(rows.columns, rows.code, guessed=guessed, unitless=unitless)
-    host = _host(rows.columns, timestamps)
+    host = _host(rows.columns, timestamps, rows.gpus, all_notes)
     timestamps, coarse = apart(timestamps, rows.code, rows.columns)
     all_notes += coarse
     gpu = Coded(rows.code, rows.labels)
@@ -103,9 +89,11 @@ def _marks(sweep: Sweep) -> list[tuple[int, Any, str]]:
     return [(line, timestamp, text) for (line, _, text), timestamp in zip(sweep.marks, timestamps, strict=True)]
 
 
-def _named(pieces: Sequence[BlockRows], sweep: Sweep, notes: list[str], source: Source, reader: str) -> _SortedRows:
+def _named(pieces: Sequence[BlockRows], sweep: Sweep, notes: list[str], source: Source, reader: str) -> SortedRows:
     """Rows that say which GPU they speak of."""
     identities = list(dict.fromkeys(identity for piece in pieces for identity in piece.identities))
+    several = bool(machines(identities))  # without its host an index names no GPU of them
+    identities = [one for one in identities if _names_a_gpu(one) and (one.host or one.uuid or not several)]
     ids, made_up = resolve(identities)
     notes += made_up
     labels = list(dict.fromkeys(ids))
@@ -126,14 +114,18 @@ def _named(pieces: Sequence[BlockRows], sweep: Sweep, notes: list[str], source: 
     order = [(piece, own[gpu]) for gpu in range(len(labels)) for piece, own in zip(pieces, cuts, strict=True)]
     sizes = [sum(own[gpu].stop - own[gpu].start for own in cuts) for gpu in range(len(labels))]
     code = np.repeat(np.arange(len(labels), dtype=np.int16), sizes)
-    return _SortedRows(_columns(order), _lines(order), code, labels, _described(labels, identities, ids))
+    return SortedRows(columns_of(order), lines_of(order), code, labels, _described(labels, identities, ids))
+
+
+def _names_a_gpu(face: GpuIdentity) -> bool:
+    return bool(face.index or face.uuid or face.bus_id)
 
 
 def _recode(piece: BlockRows, number: dict[GpuIdentity, int]) -> np.ndarray:
     """The number of the GPU of each row, after the piece has been sorted by it."""
     if piece.code is None:
         return np.full(len(piece), UNKNOWN, dtype=np.int16)
-    table = np.array([*(number[identity] for identity in piece.identities), UNKNOWN], dtype=np.int16)
+    table = np.array([*(number.get(identity, UNKNOWN) for identity in piece.identities), UNKNOWN], dtype=np.int16)
     piece.code = table[piece.code]
     if len(set(table)) <= len(piece.identities):  # two faces turned out to be one GPU: its rows back into their order
         order = np.argsort(piece.lines, kind="stable")
@@ -144,66 +136,16 @@ def _recode(piece: BlockRows, number: dict[GpuIdentity, int]) -> np.ndarray:
     return code
 
 
-def _lines(order: Sequence[tuple[BlockRows, slice]]) -> np.ndarray:
-    return np.concatenate([piece.lines[cut] for piece, cut in order])
-
-
-def _columns(order: Sequence[tuple[BlockRows, slice]]) -> dict[str, np.ndarray]:
-    """Each column over all pieces; what is taken is freed, so that a long log is in memory only once."""
-    pieces = list(dict.fromkeys(piece for piece, _ in order))
-
-    def whole(name: str) -> np.ndarray:
-        columns = {piece: column_of(piece, name) for piece in pieces}
-        for piece in pieces:
-            piece.columns.pop(name, None)
-        parts = [columns[piece][cut] for piece, cut in order]
-        return np.concatenate(parts, dtype=None if name == "time" else np.float64)
-
-    names = list(dict.fromkeys(name for piece in pieces for name in piece.columns))
-    if sum(map(len, pieces)) < _MANY_ROWS:
-        return {name: whole(name) for name in names}
-    with ThreadPoolExecutor(2) as pool:  # most of it is the wait for fresh memory
-        return dict(zip(names, pool.map(whole, names), strict=True))
-
-
 def _described(labels: Sequence[str], identities: Sequence[GpuIdentity], ids: Sequence[str]) -> list[Known]:
     """Rows of table ``gpus``: for each id the last thing known of each kind."""
     known: dict[str, Known] = {label: {"gpu": label} for label in labels}
     for identity, label in zip(identities, ids, strict=True):
-        kinds = {"uuid": identity.uuid, "bus_id": identity.bus_id, "name": identity.name, "driver": identity.driver}
+        kinds = {kind: getattr(identity, kind) for kind in ("uuid", "bus_id", "name", "driver", "host")}
         known[label] = {**known[label], **{kind: text for kind, text in kinds.items() if text}}
     return list(known.values())
 
 
-def _in_order(pieces: Sequence[BlockRows], sweep: Sweep, notes: list[str]) -> _SortedRows:
-    """Rows that do not say which GPU they speak of: their order does, if GPUs take turns."""
-    names = [identity.name for identity in pieces[0].identities]
-    whole = [(piece, slice(None)) for piece in pieces]
-    lines, columns = _lines(whole), _columns(whole)
-    if "time" in columns:
-        count, tick = gpus_in_ticks(columns["time"])
-        place = place_in(tick)
-    else:
-        tick = blocks(lines, np.concatenate([np.empty(0, dtype=np.int32), *sweep.breaks]))
-        count = gpus_in_blocks(tick, dated=bool(sweep.moments))
-        place = place_in(tick)
-    if count == 1:
-        return _SortedRows(columns, lines, np.zeros(len(lines), dtype=np.int16), ["0"], _called(["0"], names))
-    notes.append(f"Rows do not name their GPU: the {count} GPUs were told by the order of rows.")
-    code = np.minimum(place, count - 1).astype(np.int16)
-    order = np.argsort(code, kind="stable")
-    labels = [str(number) for number in range(count)]
-    columns = {name: values[order] for name, values in columns.items()}
-    return _SortedRows(columns, lines[order], code[order], labels, _called(labels, names), tick[order])
-
-
-def _called(labels: Sequence[str], names: Sequence[str]) -> list[Known]:
-    if len(names) < len(labels):
-        return [{"gpu": label} for label in labels]
-    return [{"gpu": label, "name": name} for label, name in zip(labels, names, strict=False)]
-
-
-def _time(rows: _SortedRows, sweep: Sweep, options: ReadOptions, notes: list[str]) -> Any:
+def _time(rows: SortedRows, sweep: Sweep, options: ReadOptions, notes: list[str]) -> Any:
     """The time of each row: from its own column, from date lines, else counted from 1970."""
     form = sweep.layout.timestamp
     if "time" in rows.columns:
@@ -230,13 +172,18 @@ def _dated(clock: np.ndarray, code: np.ndarray) -> np.ndarray:
     return np.concatenate([since_midnight(part - epoch) for part in np.split(clock, edges)])
 
 
-def _host(columns: dict[str, np.ndarray], timestamps: Any) -> pd.DataFrame | None:
+def _host(
+    columns: dict[str, np.ndarray], timestamps: Any, gpus: Sequence[Known], notes: list[str]
+) -> pd.DataFrame | None:
     """Table ``host`` from columns that speak of it, which are taken out; rows of several GPUs repeat it."""
     own = {name.removeprefix("host."): columns.pop(name) for name in list(columns) if name.startswith("host.")}
     free = own.pop("ram_free_mib", None)
     if free is not None and "ram_total_mib" in own:
         own.setdefault("ram_used_mib", own["ram_total_mib"] - free)
     if not own:
+        return None
+    if any("/" in gpu["gpu"] for gpu in gpus):
+        notes.append("CPU and memory of several hosts have no place in one run: these columns were left out.")
         return None
     frame = pd.DataFrame({"time": timestamps} | own)
     return frame[frame.drop(columns="time").notna().any(axis=1)].drop_duplicates("time", keep="last")

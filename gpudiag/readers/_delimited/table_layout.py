@@ -161,7 +161,9 @@ def _field(name: str, meaning: Meaning, cells: Sequence[str]) -> Field:
         return Field(name, meaning.target, "text")
     if meaning.target == "index" and not meaning.device:
         return _index(name, cells)
-    if meaning.target in ("", "known", "time", "elapsed", "date", "index"):
+    if meaning.target == "host" and not any("." in cell and _NUMBER.fullmatch(cell) for cell in cells):
+        return Field(name, "host", "text")
+    if meaning.target in ("", "known", "time", "elapsed", "date", "index", "host"):
         return Field(name)
     target = f"{meaning.target}@{meaning.device}" if meaning.device else meaning.target
     shown = [match for cell in cells if (match := _MEASURED.fullmatch(cell))]

@@ -14,7 +14,7 @@ _UNITS = {"pct": "%", "mib": "MiB MB GiB GB KiB KB B", "w": "W mW", "mhz": "MHz 
 """For the unit that ends a target: how cells may write it."""
 _HIGHEST = {"pct": 100.0, "c": 130.0, "w": 2500.0, "mhz": 20_000.0}
 MOST_GPUS = 64
-_BY_FORM = ("", "known", "event", "name", "driver", "elapsed", "pstate", "throttle_reasons")
+_BY_FORM = ("", "known", "event", "name", "driver", "host", "elapsed", "pstate", "throttle_reasons")
 """Targets whose cells may look like anything."""
 
 

@@ -32,7 +32,9 @@ _SYNONYMS = {
     "enc": "enc encoder",
     "dec": "dec decoder",
     "pstate": "pstate perf performance",
-    "ram": "ram system host sys",
+    "ram": "ram",
+    "system": "system sys",
+    "machine": "machine host hostname node nodename nodeid server computer fqdn",
     "cpu": "cpu",
     "event": "event events context message msg note notes comment label phase",
 }
@@ -96,11 +98,16 @@ _MEANINGS = {
     "elapsed": "elapsed; elapsed time",
     "date": "date",
     "event": "event",
+    "host": "machine; machine name; machine index; ip; machine ip; ip address; machine ip address",
     "host.cpu_pct": "cpu; cpu util; cpu used; cpu load",
-    "host.ram_used_mib": "ram; ram used; ram mem; ram mem used; cpu mem; cpu mem used",
-    "host.ram_total_mib": "ram total; ram mem total; cpu mem total",
-    "host.ram_free_mib": "ram free; ram mem free",
-    "known": "pid; index process; name process; process; hostname; user; command; epoch; step; iteration",
+    "host.ram_used_mib": "ram; ram used; ram mem; ram mem used; cpu mem; cpu mem used; "
+    "system used; system mem; system mem used; system ram; system ram used; "
+    "machine used; machine mem; machine mem used; machine ram; machine ram used",
+    "host.ram_total_mib": "ram total; ram mem total; cpu mem total; system total; system mem total; system ram total; "
+    "machine total; machine mem total; machine ram total",
+    "host.ram_free_mib": "ram free; ram mem free; system free; system mem free; system ram free; "
+    "machine free; machine mem free; machine ram free",
+    "known": "pid; index process; name process; process; user; command; epoch; step; iteration",
 }
 _TARGET_OF = {frozenset(words.split()): target for target, lists in _MEANINGS.items() for words in lists.split(";")}
 
@@ -135,7 +142,7 @@ class Meaning:
     @property
     def metric(self) -> bool:
         """True for a measurement of a GPU."""
-        plain = ("", "known", "index", "uuid", "bus_id", "name", "driver", "time", "elapsed", "date", "event")
+        plain = ("", "known", "index", "uuid", "bus_id", "name", "driver", "time", "elapsed", "date", "event", "host")
         return self.target not in plain and not self.target.startswith("host.")
 
 
@@ -160,7 +167,7 @@ def meaning_of(name: str) -> Meaning:
     unit = units[0] if units else ""
     target = _target(core, unit, gpu)
     scale = _scale(target, unit)
-    if scale is None:
+    if scale is None or (target == "host" and device):  # node_1: what is measured there does not say
         return Meaning(device=device, gpu=gpu)
     return Meaning(target, unit, scale, device, gpu)
 
@@ -191,6 +198,8 @@ def _target(core: frozenset[str], unit: str, gpu: bool) -> str:
         return "mem_pct"
     if not gpu and " ".join(core) in _NEEDS_GPU:
         return ""
+    if core in ({"system"}, {"machine"}) and unit:
+        return "host.ram_used_mib"
     if core in ({"total"}, {"free"}) and unit not in ("mib", "gib", "bytes"):
         return ""
     if core in ({"sm"}, {"graphics"}) and unit in ("mhz", "ghz", ""):

@@ -32,6 +32,7 @@ _BY_TARGET: tuple[tuple[str, FieldKind, str, str], ...] = (
     ("bus_id", "text", "", "pci.bus_id gpu_bus_id"),
     ("name", "text", "", "name gpu_name"),
     ("driver", "text", "", "driver_version"),
+    ("host", "text", "", "hostname host node"),
     ("util_pct", "number", "%", "utilization.gpu"),
     ("mem_util_pct", "number", "%", "utilization.memory"),
     ("enc_pct", "number", "%", "utilization.encoder"),
@@ -58,8 +59,8 @@ _BY_TARGET: tuple[tuple[str, FieldKind, str, str], ...] = (
 
 _UNDOTTED_NAMES = """
     timestamp index name gpu_name uuid gpu_uuid gpu_bus_id driver_version kmd_version count serial gpu_serial hostname
-    pstate compute_mode compute_cap vbios_version persistence_mode addressing_mode display_mode display_active
-    display_attached edpp_multiplier gpu_recovery_action
+    host node pstate compute_mode compute_cap vbios_version persistence_mode addressing_mode display_mode
+    display_active display_attached edpp_multiplier gpu_recovery_action
 """
 _UNDOTTED = frozenset(_UNDOTTED_NAMES.split())
 _NAME = re.compile(r"(?P<name>[A-Za-z][\w.]*)(?: ?\[(?P<unit>[^\]]+)\])?")
@@ -79,7 +80,7 @@ def legal(names: Sequence[str]) -> bool:
     bare = [part["name"] for part in parts if part is not None]
     if len(bare) < len(names) or any("." not in name and name not in _UNDOTTED for name in bare):
         return False
-    return any(_field(name).target not in ("", "time", "index", "name") for name in names)
+    return any(_field(name).target not in ("", "time", "index", "name", "host") for name in names)
 
 
 def announces(line: str, below: Callable[[], list[str]]) -> Layout | None:

@@ -1,10 +1,10 @@
-"""Which rows speak of the same GPU: by uuid, then by bus id, then by index; within a file and over several."""
+"""Which rows speak of the same GPU: by uuid, then by bus id, then by index of a host; in one file and over several."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Container, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from gpudiag.statement import NOTHING, Statement
 
@@ -23,8 +23,14 @@ class GpuIdentity:
     bus_id: str = ""
     name: str = ""
     driver: str = ""
+    host: str = ""
+
+    def on_host(self, text: str) -> str:
+        """A name that the GPU has on its host alone, as ``node1/0``; the name itself where no host is known."""
+        return f"{self.host}/{text}" if self.host and text else text
 
 
+HOSTS = "GPUs of several hosts are named host/index."
 TWO_GPUS = "Two different GPUs have index {index}; the one seen later is called {label}."
 TWO_GPUS_AS = "Two different GPUs have index {index} ({why}); the one seen later is called {label}."
 
@@ -39,12 +45,15 @@ def resolve(
     """The id of the GPU behind each identity, and a note for each id that had to be made up.
 
     They are one GPU if their uuids are equal, or their bus ids, or their indices where nothing above
-    contradicts. A second GPU at an index already taken gets a letter: 0, 0b, 0c.
+    contradicts. A second GPU at an index already taken gets a letter: 0, 0b, 0c. On several hosts, bus ids and indices
+    are those of a host, and ids begin with it: node1/0, node2/0.
 
     Args:
         identities: what each log says of each of its GPUs.
         apart: why two of them (by position) of one index are different GPUs all the same; NOTHING if nothing says so.
     """
+    hosts = machines(identities)
+    identities = [_on_its_machine(one, hosts) for one in identities]
     gpus: list[dict[str, set[str]]] = []
     owner: list[int] = [-1] * len(identities)
     why: dict[int, Statement] = {}
@@ -58,11 +67,42 @@ def resolve(
         for kind, value in _keys(identities[at]):
             known[kind].add(value)
     labels, notes = _labels(identities, owner, len(gpus), why)
+    if hosts:
+        notes.insert(0, HOSTS)
     return [labels[gpu] for gpu in owner], notes
 
 
+def machines(identities: Sequence[GpuIdentity]) -> dict[str, str]:
+    """For each host that is named, the name of its machine; empty where all are one machine.
+
+    Two names are of one machine where a GPU of one uuid is on both, as in containers, or one is the other with its
+    domain.
+    """
+    named = list(dict.fromkeys(one.host for one in identities if one.host))
+    short = {name: name.casefold().partition(".")[0] for name in named}
+    bare = {name.casefold() for name in named}
+    machine = {name: short[name] if short[name] in bare else name.casefold() for name in named}
+    of_gpu: dict[str, str] = {}
+    for one in identities:
+        if one.host and one.uuid:
+            other = machine[one.host]
+            same = of_gpu.setdefault(one.uuid.lower(), other)
+            if same != other:
+                machine = {name: same if at == other else at for name, at in machine.items()}
+                of_gpu = {uuid: same if at == other else at for uuid, at in of_gpu.items()}
+    first = {machine[name]: name for name in reversed(named)}
+    return {name: first[at] for name, at in machine.items()} if len(first) > 1 else {}
+
+
+def _on_its_machine(identity: GpuIdentity, hosts: Mapping[str, str]) -> GpuIdentity:
+    """The identity with the name of its machine, which is left out where there is one only."""
+    index = identity.index.removeprefix(f"{identity.host}/") if hosts and identity.host else identity.index
+    return replace(identity, host=hosts.get(identity.host, ""), index=index)
+
+
 def _keys(identity: GpuIdentity) -> list[tuple[str, str]]:
-    keys = (("uuid", identity.uuid.lower()), ("bus_id", short_bus_id(identity.bus_id)), ("index", identity.index))
+    bus_id, index = identity.on_host(short_bus_id(identity.bus_id)), identity.on_host(identity.index)
+    keys = (("uuid", identity.uuid.lower()), ("bus_id", bus_id), ("index", index))
     return [(kind, value) for kind, value in keys if value]
 
 
@@ -92,11 +132,15 @@ def _reasons(
     """For each GPU met so far that cannot be this identity's by its index alone, why."""
     found: dict[int, Statement] = {}
     for other, gpu in enumerate(owner):
-        if gpu >= 0 and gpu not in found and identities[other].index == identities[at].index != "":
+        if gpu >= 0 and gpu not in found and _place(identities[other]) == _place(identities[at]) != "":
             reason = apart(other, at)
             if reason:
                 found[gpu] = reason
     return found
+
+
+def _place(identity: GpuIdentity) -> str:
+    return identity.on_host(identity.index)
 
 
 def _owner(identity: GpuIdentity, gpus: list[dict[str, set[str]]], apart: Container[int]) -> int:
@@ -117,15 +161,17 @@ def _labels(
     identities: Sequence[GpuIdentity], owner: Sequence[int], count: int, why: Mapping[int, Statement]
 ) -> tuple[list[str], list[str]]:
     """An id for each GPU: the index it is first seen with, else the lowest free number."""
-    wanted = [""] * count
+    wanted, hosts = [""] * count, [""] * count
     for identity, gpu in zip(identities, owner, strict=True):
-        wanted[gpu] = wanted[gpu] or identity.index
+        wanted[gpu] = wanted[gpu] or _place(identity)
+        hosts[gpu] = hosts[gpu] or identity.host
     order = list(dict.fromkeys(owner))
     taken: set[str] = set()
     labels = [""] * count
     notes: list[str] = []
     for gpu in sorted(order, key=lambda k: not wanted[k]):
-        label = wanted[gpu] or next(str(n) for n in range(count + len(taken) + 1) if str(n) not in taken)
+        free = (GpuIdentity(host=hosts[gpu]).on_host(str(n)) for n in range(count + len(taken) + 1))
+        label = wanted[gpu] or next(name for name in free if name not in taken)
         if label in taken:
             index, label = label, next(label + letter for letter in _SUFFIXES if label + letter not in taken)
             note = Statement(TWO_GPUS_AS if gpu in why else TWO_GPUS, index=index, label=label, why=why.get(gpu))

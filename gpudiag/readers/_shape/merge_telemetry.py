@@ -72,7 +72,7 @@ def merge(parts: Sequence[Telemetry]) -> Telemetry:
         **tables,
         gpus=describe(samples, None if known is None else known.groupby("gpu", sort=False).first().reset_index()),
         problems=(*(problem for part in parts for problem in part.problems), *log.all),
-        notes=(*dict.fromkeys(note for part in parts for note in part.notes), *notes),
+        notes=tuple(dict.fromkeys([*(note for part in parts for note in part.notes), *notes])),
         reader=", ".join(dict.fromkeys(part.reader for part in parts)),
         clock=clocks.pop() if len(clocks) == 1 else "local",
     )
@@ -99,7 +99,7 @@ def _common_names(parts: Sequence[Telemetry]) -> tuple[list[dict[str, str]], lis
 
 def _face(row: Mapping[str, object], part: Telemetry) -> GpuIdentity:
     """What a log says of a GPU; a log of processes alone that knows uuids made its numbers up."""
-    known = {key: str(row[key]) for key in ("uuid", "bus_id", "name") if pd.notna(row.get(key))}
+    known = {key: str(row[key]) for key in ("uuid", "bus_id", "name", "host") if pd.notna(row.get(key))}
     made_up = not len(part.gpu) and {"uuid", "bus_id"} & known.keys()
     return GpuIdentity(index="" if made_up else str(row["gpu"]), **known)
 

@@ -21,7 +21,7 @@ def is_wide(layout: Layout) -> bool:
 
 
 def long(piece: BlockRows) -> BlockRows:
-    """The rows of a piece once for each GPU; what is no GPU's own (time, host) stands in all."""
+    """The rows of a piece once for each GPU of their host; what is no GPU's own (time, host) stands in all."""
     devices = sorted({name.split("@")[1] for name in piece.columns if "@" in name}, key=int)
     metrics = list(dict.fromkeys(name.split("@")[0] for name in piece.columns if "@" in name))
     shared = [name for name in piece.columns if name == "time" or name.startswith("host.")]
@@ -30,8 +30,12 @@ def long(piece: BlockRows) -> BlockRows:
     columns = {name: np.tile(piece.columns[name], len(devices)) for name in shared}
     for metric in metrics:
         columns[metric] = np.concatenate([piece.columns.get(f"{metric}@{device}", blank) for device in devices])
-    code = np.repeat(np.arange(len(devices), dtype=np.int16), size)
-    identities = tuple(GpuIdentity(index=device) for device in devices)
+    hosts = list(dict.fromkeys(identity.host for identity in piece.identities)) or [""]
+    of_row = np.zeros(size, dtype=np.int16)
+    if piece.code is not None:
+        of_row = np.array([hosts.index(identity.host) for identity in piece.identities], dtype=np.int16)[piece.code]
+    code = np.concatenate([of_row + at * len(hosts) for at in range(len(devices))]).astype(np.int16)
+    identities = tuple(GpuIdentity(index=device, host=host) for device in devices for host in hosts)
     return replace(piece, columns=columns, lines=np.tile(piece.lines, len(devices)), code=code, identities=identities)
 
 

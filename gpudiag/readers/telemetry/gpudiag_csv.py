@@ -210,7 +210,7 @@ def unstepped(rows: pl.DataFrame) -> pl.DataFrame:
 
 def _common_names(found: Sequence[Session]) -> tuple[list[dict[str, str]], list[str]]:
     """For each session, the name over all sessions of each of its GPUs."""
-    identities = [[_face(gpu) for gpu in session.gpus] for session in found]
+    identities = [[_face(gpu, session.about) for gpu in session.gpus] for session in found]
     ids, notes = resolve([identity for own in identities for identity in own])
     left = iter(ids)
     return [{identity.index: next(left) for identity in own} for own in identities], notes
@@ -221,8 +221,9 @@ def _commands(found: Sequence[Session]) -> list[str]:
     return [text if len(text) <= 200 else text[:197] + "..." for text in dict.fromkeys(texts) if text]
 
 
-def _face(gpu: dict[str, Any]) -> GpuIdentity:
-    return GpuIdentity(gpu["gpu"], *(str(gpu.get(key) or "") for key in ("uuid", "bus_id", "name")))
+def _face(gpu: dict[str, Any], about: dict[str, Any]) -> GpuIdentity:
+    known = {key: str(gpu.get(key) or "") for key in ("uuid", "bus_id", "name")}
+    return GpuIdentity(gpu["gpu"], host=str(about.get("host") or ""), **known)
 
 
 def _renamed(frame: pl.DataFrame, names: dict[str, str]) -> pl.DataFrame:

@@ -77,7 +77,7 @@ def read(source: Source, options: ReadOptions) -> Telemetry:
 
 def _named(source: Source, names: Sequence[str], lines: Sequence[str]) -> Layout:
     layout = layout_of([own_name(name) for name in names], lines)
-    if not set(layout.targets) - {"time", "index", "name"}:
+    if not set(layout.targets) - {"time", "index", "name", "host"}:
         raise ConfigError(
             f"{source.path}: none of the columns given ({', '.join(names)}) is a measurement; expected names of "
             "nvidia-smi --help-query-gpu such as timestamp,index,utilization.gpu,memory.used."

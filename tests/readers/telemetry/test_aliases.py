@@ -34,7 +34,8 @@ SPELLINGS = {
     "bus_id": "pci.bus_id|pci_bus_id|gpu_bus_id",
     "host.cpu_pct": "cpu_usage_percent|cpu_percent|cpu",
     "host.ram_used_mib": "ram_used_mb|system_memory_used_mb",
-    "known": "pid|epoch|step|hostname|Process_Name",
+    "host": "hostname|Node|host_name",
+    "known": "pid|epoch|step|Process_Name",
     "": "n1_watts|total_watts|val_loss|loss|value|metric|unit|humidity|score|duration|number|learning_rate|total|used|"
     "load|gpu_co2_kg|Inst_GFLOPS|cpu_temp|state|gpu_power_std",
 }
