@@ -15,6 +15,13 @@ _NUMBER = re.compile(r"-?\d+(\.\d+)?")
 _WITH_UNIT = re.compile(r"-?\d+(?:\.\d+)? (%|MiB|W|MHz|us)")
 _PSTATE = re.compile(r"P\d{1,2}")
 _NAME = re.compile(r"(?:NVIDIA|Tesla|GeForce|Quadro|GRID|TITAN|RTX|GTX|A\d+|H\d+|L\d+)[\w ().+/-]*")
+_MASK = re.compile(r"0x[0-9a-fA-F]{16}")
+_HEX = re.compile(r"0x[0-9a-fA-F]+")
+_VERSION = re.compile(r"[0-9A-F]+(?:\.[0-9A-F]+){2,4}")
+_STATES = ("Active", "Not Active", "Enabled", "Disabled", "Default", "Yes", "No", "None")
+_FORMS = (_NUMBER, _WITH_UNIT, TIMESTAMP, UUID, BUS_ID, _PSTATE, _HEX, _VERSION, _NAME)
+_MOST_REASONS = 4
+"""So many reasons hold a clock back at once at most; a mask of those that a board knows has more."""
 _MOST_ALIKE = 0.8
 
 
@@ -38,8 +45,7 @@ def _stamped(row: Sequence[str]) -> bool:
 
 
 def _legal(cell: str) -> bool:
-    forms = (_NUMBER, _WITH_UNIT, TIMESTAMP, UUID, BUS_ID, _PSTATE, _NAME)
-    return is_missing(cell) or cell in ("Active", "Not Active") or any(form.fullmatch(cell) for form in forms)
+    return is_missing(cell) or cell in _STATES or any(form.fullmatch(cell) for form in _FORMS)
 
 
 def guess_names(rows: Sequence[Sequence[str]]) -> list[str]:
@@ -57,7 +63,7 @@ def guess_names(rows: Sequence[Sequence[str]]) -> list[str]:
             if cells and all(map(form.fullmatch, cells)):
                 names[place] = name
                 break
-    for place, name in _by_unit(columns):
+    for place, name in [*_masks(columns), *_by_unit(columns)]:
         names[place] = name
     for place, name in _bare(columns, names):
         names[place] = name
@@ -82,9 +88,14 @@ def _form(cell: str) -> str:
         return ""
     if match := _WITH_UNIT.fullmatch(cell):
         return match[1]
-    return next(
-        (form.pattern for form in (_NUMBER, TIMESTAMP, UUID, BUS_ID, _PSTATE, _NAME) if form.fullmatch(cell)), "?"
-    )
+    return next((form.pattern for form in _FORMS if form.fullmatch(cell)), "?")
+
+
+def _masks(columns: Sequence[Sequence[str]]) -> list[tuple[int, str]]:
+    """The one column of masks that can be those of active reasons."""
+    found = [place for place, cells in enumerate(columns) if cells and all(map(_MASK.fullmatch, cells))]
+    found = [place for place in found if max(int(cell, 16).bit_count() for cell in columns[place]) <= _MOST_REASONS]
+    return [(place, "clocks_event_reasons.active") for place in found if len(found) == 1]
 
 
 def _by_unit(columns: Sequence[Sequence[str]]) -> list[tuple[int, str]]:
@@ -97,7 +108,15 @@ def _by_unit(columns: Sequence[Sequence[str]]) -> list[tuple[int, str]]:
     named = list(zip(units["%"], ("utilization.gpu", "utilization.memory"), strict=False))
     named += list(zip(units["W"], ("power.draw", "power.limit"), strict=False))
     named += list(zip(units["MHz"], ("clocks.sm", "clocks.mem"), strict=False))
+    if len(units["MHz"]) > 1 and _may_be_the_most(columns[units["MHz"][1]], columns[units["MHz"][0]]):
+        named.remove((units["MHz"][1], "clocks.mem"))
     return named + _memory(units["MiB"], columns)
+
+
+def _may_be_the_most(cells: Sequence[str], clocks: Sequence[str]) -> bool:
+    """True for one clock throughout that the others never pass: that of the memory, or clocks.max.sm."""
+    highest = max(float(cell.split()[0]) for cell in clocks)
+    return len(set(cells)) == 1 and float(cells[0].split()[0]) >= highest
 
 
 def _memory(places: Sequence[int], columns: Sequence[Sequence[str]]) -> list[tuple[int, str]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from pathlib import Path
 from typing import Any
 
@@ -305,3 +306,60 @@ def _small_blocks(self: Any) -> Any:
     text = self.path.read_bytes().split(b"\n")[:-1]
     for at in range(0, len(text), 37):
         yield LineBlock(b"\n".join(text[at : at + 37]) + b"\n", at + 1)
+
+
+README = (
+    "timestamp,index,name,uuid,utilization.gpu,memory.used,memory.total,power.draw,power.limit,power.default_limit,"
+    "temperature.gpu,clocks.sm,clocks.max.sm,clocks_event_reasons.active"
+)
+
+
+def _headless(units: bool) -> str:
+    """Two H100, the second held back by its power limit."""
+    rows = [
+        f"2026/03/10 09:00:{at:02d}.00{gpu}, {gpu}, NVIDIA H100 80GB HBM3, GPU-0000000{gpu}-aaaa-bbbb-cccc-000000000000, "
+        f"{90 + at % 5} %, 20000 MiB, 81559 MiB, {500 + at}.25 W, 700.00 W, 700.00 W, {40 + at % 3}, {1900 + 8 * gpu} MHz, "
+        f"1980 MHz, 0x000000000000000{4 * gpu:X}"
+        for at in range(30)
+        for gpu in range(2)
+    ]
+    text = "\n".join(rows) + "\n"
+    return text if units else re.sub(r" (?:%|MiB|W|MHz)(?=,)", "", text)
+
+
+@pytest.mark.parametrize("units", [True, False])
+def test_the_query_of_the_readme_without_its_header(units: bool, tmp_path: Path) -> None:
+    path = tmp_path / "gpu.csv"
+    path.write_text(_headless(units))
+    named = read_telemetry(path, timezone="UTC", columns=tuple(README.split(",")))
+    assert named.gpu.groupby("gpu")["throttle_reasons"].max().tolist() == [0, 4] and not named.problems
+    assert named.gpu["sm_clock_mhz"].max() == 1908 and named.gpus["sm_clock_max_mhz"].tolist() == [1980, 1980]
+    if not units:
+        with pytest.raises(InputError, match="its 14 columns cannot be told apart; name them in order with --columns"):
+            read_telemetry(path, timezone="UTC")
+        return
+    guessed = read_telemetry(path, timezone="UTC")
+    assert guessed.gpu.groupby("gpu")["throttle_reasons"].max().tolist() == [0, 4]
+    assert guessed.gpu["sm_clock_mhz"].max() == 1908
+    assert "mem_clock_mhz" not in guessed.gpu  # 1980 throughout may be the most that the SM clock can be
+
+
+@pytest.mark.parametrize(
+    "mask",
+    ["0x00000000000001FF", "0x0000000000000004, 0x0000000000000001", "0x20B210DE"],
+    ids=["known", "two", "short"],
+)
+def test_a_mask_that_may_be_another_is_not_read(mask: str, tmp_path: Path) -> None:
+    path = tmp_path / "gpu.csv"
+    path.write_text("".join(f"2026/03/10 09:00:{at:02d}.000, 0, {90 + at % 5} %, {mask}\n" for at in range(30)))
+    telemetry = read_telemetry(path, timezone="UTC")
+    assert len(telemetry.gpu) == 30 and "throttle_reasons" not in telemetry.gpu
+
+
+def test_states_and_versions_may_be_among_the_cells(tmp_path: Path) -> None:
+    path = tmp_path / "gpu.csv"
+    row = "NVIDIA A100-SXM4-80GB, 00000000:01:00.0, 535.104.05, Enabled, Default, P0, 3"
+    path.write_text("".join(f"2026/03/10 09:00:{at:02d}.000, {row}, {90 + at % 5} %, 512 MiB\n" for at in range(30)))
+    telemetry = read_telemetry(path, timezone="UTC")
+    assert telemetry.gpus[["gpu", "bus_id"]].to_numpy().tolist() == [["0", "00000000:01:00.0"]]
+    assert (telemetry.gpu["util_pct"].mean(), telemetry.gpu["mem_used_mib"].max()) == (92.0, 512.0)
