@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from enum import StrEnum
 
 import numpy as np
@@ -158,11 +159,21 @@ def _mixed(run: Run) -> pd.DataFrame:
         each = listed.dropna(subset=[name]).groupby("gpu")[name].nunique()
         rows += [(str(gpu), Mix.SEVERAL.value, name, int(n)) for gpu, n in each.items() if n > 1]
         if name != "name":
-            shared = listed.dropna(subset=[name]).groupby(name)["gpu"].agg(lambda g: sorted(set(map(str, g))))
-            rows += [(", ".join(owners), Mix.SHARED.value, name, 1) for owners in shared if len(owners) > 1]
+            rows += [(", ".join(owners), Mix.SHARED.value, name, 1) for owners in _sharers(listed, name)]
     if "mem_total_mib" in run.gpu:
         total = run.gpu["mem_total_mib"].to_numpy(float)
         for gpu, own in sorted(rows_by_gpu(run).items()):
             if np.fmax.reduce(total[own]) > 1.02 * np.fmin.reduce(total[own]):
                 rows.append((gpu, Mix.TOTAL.value, "mem_total_mib", pd.Series(total[own]).nunique()))
     return pd.DataFrame(rows, columns=["gpu", "kind", "name", "n"])
+
+
+def _sharers(listed: pd.DataFrame, name: str) -> Iterator[list[str]]:
+    """GPUs that have one uuid or bus id. A bus id is one of a machine: GPUs of other uuids have it on another."""
+    rows = listed.dropna(subset=[name])
+    host = rows["gpu"].map(lambda gpu: str(gpu).rpartition("/")[0]) if name == "bus_id" else ""
+    for _, own in rows.assign(on=host).groupby([name, "on"]):
+        owners = own["gpu"].unique()
+        elsewhere = name == "bus_id" and "uuid" in own and own["uuid"].nunique() == len(owners)
+        if len(owners) > 1 and not elsewhere:
+            yield sorted(map(str, owners))

@@ -124,8 +124,9 @@ def placeholder_columns(rec: RecorderProfile, *, max_columns: float = 0.0) -> Ev
 def identity_mixed(rec: RecorderProfile, *, max_conflicts: float = 0.0) -> Evidence | None:
     """One index that stands for two cards mixes two histories into one.
 
-    One uuid or bus id under several indices, several under one index, or a total of memory that changes by more
-    than 2 %: index order may differ from CUDA's, and memory.total must not vary (METHODS 1 and 8).
+    One uuid, or one bus id of a machine, on several GPUs, several on one GPU, or a total of memory that changes by more
+    than 2 %: index order may differ from CUDA's, and memory.total must not vary (METHODS 1 and 8). A log that names
+    uuids is followed by them, so that indices which change on the way mix nothing; a note on the input names them.
     """
     if not len(rec.mixed) > max_conflicts:
         return None

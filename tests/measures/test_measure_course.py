@@ -356,6 +356,22 @@ def test_one_card_under_two_indices_is_named() -> None:
     assert found.mixed.to_numpy().tolist() == [["0, 1", "shared", "uuid", 1]]
 
 
+@pytest.mark.parametrize(
+    ("names", "uuids", "shared"),
+    [
+        (["0", "1"], [None, None], ["0, 1"]),
+        (["0", "1"], ["GPU-a", "GPU-a"], ["0, 1", "0, 1"]),
+        (["0", "0b"], ["GPU-a", "GPU-b"], []),
+        (["n1/0", "n2/0"], [None, None], []),
+        (["n1/0", "n1/1"], [None, None], ["n1/0, n1/1"]),
+    ],
+)
+def test_a_bus_id_is_one_of_a_machine(names: list[str], uuids: list[str | None], shared: list[str]) -> None:
+    both = gpus(gpu=names, uuid=uuids, bus_id=["0000:01:00.0"] * 2)
+    found = measure_recorder(run(gpu=gpu(range(5), util_pct=5.0), gpus=both))
+    assert found.mixed["gpu"].tolist() == shared
+
+
 def test_the_loader_s_workers_and_cores_are_those_of_pytorch_s_warning() -> None:
     line = (
         "UserWarning: This DataLoader will create {} worker processes in total. Our suggested max number of worker in "

@@ -241,14 +241,17 @@ def _index_codes(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _text_codes(rows: pl.DataFrame, texts: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
+    """Codes by face, and the first row of each: one GPU has several where its index or its host changes."""
     parts = [pl.when(~pl.col(name).str.ends_with(_MASKED)).then(pl.col(name)) for name in texts]
+    also = [pl.col("host").fill_null("")] if "host" in rows.columns else []
     if "index" in rows.columns:
-        index = pl.col("index").cast(pl.Int64, strict=False)
-        parts.append(pl.when(index.is_between(0, _MOST_GPUS - 1)).then(index).cast(pl.String))
-    named = pl.coalesce(parts or [pl.lit("") if "name" not in rows.columns else pl.col("name").fill_null("")])
-    if "host" in rows.columns:
-        named = pl.concat_str(pl.col("host").fill_null(""), named, separator="\n")
-    key = rows.select(named.alias("key")).to_series()
+        number = pl.col("index").cast(pl.Int64, strict=False)
+        index = pl.when(number.is_between(0, _MOST_GPUS - 1)).then(number).cast(pl.String)
+        parts.append(index)
+        also.append(index.fill_null(""))
+    elif not parts:  # the host alone
+        parts.append(pl.col("name").fill_null("") if "name" in rows.columns else pl.lit(""))
+    key = rows.select(pl.concat_str(pl.coalesce(parts), *also, separator="\n").alias("key")).to_series()
     first = np.sort(key.arg_unique().to_numpy())
     known = key.gather(first)
     first = first[known.is_not_null().to_numpy()]

@@ -95,7 +95,7 @@ def _named(pieces: Sequence[BlockRows], sweep: Sweep, notes: list[str], source: 
     several = bool(machines(identities))  # without its host an index names no GPU of them
     identities = [one for one in identities if _names_a_gpu(one) and (one.host or one.uuid or not several)]
     ids, made_up = resolve(identities)
-    notes += made_up
+    notes += made_up + _moved(identities, ids)
     labels = list(dict.fromkeys(ids))
     place = {label: at for at, label in enumerate(labels)}
     number = {identity: place[label] for identity, label in zip(identities, ids, strict=True)}
@@ -115,6 +115,15 @@ def _named(pieces: Sequence[BlockRows], sweep: Sweep, notes: list[str], source: 
     sizes = [sum(own[gpu].stop - own[gpu].start for own in cuts) for gpu in range(len(labels))]
     code = np.repeat(np.arange(len(labels), dtype=np.int16), sizes)
     return SortedRows(columns_of(order), lines_of(order), code, labels, _described(labels, identities, ids))
+
+
+def _moved(identities: Sequence[GpuIdentity], ids: Sequence[str]) -> list[str]:
+    """A sentence on GPUs whose index changes, as it may where a machine starts anew."""
+    indices = pd.DataFrame({"id": ids, "index": [one.index for one in identities]}).query("index != ''")
+    moved = [str(label) for label, n in indices.groupby("id")["index"].nunique().items() if n > 1]
+    if not moved:
+        return []
+    return [f"The index of GPU {', '.join(moved)} changes: each keeps its first one, told by its uuid or bus id."]
 
 
 def _names_a_gpu(face: GpuIdentity) -> bool:

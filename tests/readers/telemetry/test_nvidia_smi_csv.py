@@ -317,9 +317,9 @@ README = (
 def _headless(units: bool) -> str:
     """Two H100, the second held back by its power limit."""
     rows = [
-        f"2026/03/10 09:00:{at:02d}.00{gpu}, {gpu}, NVIDIA H100 80GB HBM3, GPU-0000000{gpu}-aaaa-bbbb-cccc-000000000000, "
-        f"{90 + at % 5} %, 20000 MiB, 81559 MiB, {500 + at}.25 W, 700.00 W, 700.00 W, {40 + at % 3}, {1900 + 8 * gpu} MHz, "
-        f"1980 MHz, 0x000000000000000{4 * gpu:X}"
+        f"2026/03/10 09:00:{at:02d}.00{gpu}, {gpu}, NVIDIA H100 80GB HBM3, GPU-0000000{gpu}-aa-bb-cc-00, "
+        f"{90 + at % 5} %, 20000 MiB, 81559 MiB, {500 + at}.25 W, 700.00 W, 700.00 W, {40 + at % 3}, "
+        f"{1900 + 8 * gpu} MHz, 1980 MHz, 0x000000000000000{4 * gpu:X}"
         for at in range(30)
         for gpu in range(2)
     ]
@@ -363,3 +363,22 @@ def test_states_and_versions_may_be_among_the_cells(tmp_path: Path) -> None:
     telemetry = read_telemetry(path, timezone="UTC")
     assert telemetry.gpus[["gpu", "bus_id"]].to_numpy().tolist() == [["0", "00000000:01:00.0"]]
     assert (telemetry.gpu["util_pct"].mean(), telemetry.gpu["mem_used_mib"].max()) == (92.0, 512.0)
+
+
+@pytest.mark.parametrize("swapped", [True, False])
+def test_a_gpu_whose_index_changes_is_followed_by_its_uuid(swapped: bool, tmp_path: Path) -> None:
+    uuids = [f"GPU-0000000{gpu}-aaaa-bbbb-cccc-000000000000" for gpu in range(2)]
+    lines = ["timestamp, index, uuid, utilization.gpu [%]"]
+    for at in range(60):
+        order = uuids[::-1] if swapped and at >= 30 else uuids
+        lines += [
+            f"2026/03/10 09:00:{at:02d}.000, {index}, {uuid}, {90 if uuid == uuids[0] else 20} %"
+            for index, uuid in enumerate(order)
+        ]
+    (tmp_path / "gpu.csv").write_text("\n".join(lines) + "\n")
+    telemetry = read_telemetry(tmp_path / "gpu.csv", timezone="UTC")
+    assert telemetry.gpu.groupby("gpu")["util_pct"].agg(["min", "max"]).to_numpy().tolist() == [[90, 90], [20, 20]]
+    assert telemetry.gpus["uuid"].tolist() == uuids and not telemetry.problems
+    assert [note for note in telemetry.notes if "index" in note] == (
+        ["The index of GPU 0, 1 changes: each keeps its first one, told by its uuid or bus id."] if swapped else []
+    )
