@@ -23,6 +23,7 @@ from gpudiag.readers._shape.finish import Known, finish, nothing_usable
 from gpudiag.readers._shape.identity import GpuIdentity, machines, resolve
 from gpudiag.readers._shape.implied_events import implied_events
 from gpudiag.readers._shape.ticks import (
+    FROM_START,
     MIDNIGHT_NOTE,
     apart,
     relative_note,
@@ -163,7 +164,7 @@ def _time(rows: SortedRows, sweep: Sweep, options: ReadOptions, notes: list[str]
             notes.append(MIDNIGHT_NOTE)
             timestamps = _dated(timestamps, rows.code)
         elif form.kind == "relative":
-            notes.append("Its timestamps count from an unknown start: they are shown as counted from 1970-01-01.")
+            notes.append(FROM_START)
         return pd.Series(timestamps).dt.tz_localize("UTC") if form.zoned else timestamps
     moments = clock_of(sweep.moments)
     if moments:

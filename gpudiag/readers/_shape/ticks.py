@@ -135,4 +135,5 @@ def since_midnight(time_of_day: np.ndarray) -> np.ndarray:
     return np.datetime64("1970-01-01T00:00:00", "us") + time_of_day + days * _DAY
 
 
+FROM_START = "Its timestamps count from an unknown start: they are shown as counted from 1970-01-01."
 MIDNIGHT_NOTE = "Its timestamps carry no date: they are counted from the midnight of 1970-01-01."

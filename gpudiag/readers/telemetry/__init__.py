@@ -38,6 +38,7 @@ from gpudiag.readers.telemetry import (
     table_csv,
     tegrastats,
     wandb_binary,
+    wandb_csv,
     wandb_jsonl,
 )
 from gpudiag.timezones import parse_zone
@@ -81,6 +82,7 @@ _TOOLS: tuple[Reader[Telemetry], ...] = tuple(
             tegrastats.READER,
             wandb_binary.READER,
             wandb_jsonl.READER,
+            wandb_csv.READER,
             mlflow.READER,
             mlflow.DATABASE,
             smi_messages.READER,

@@ -58,6 +58,23 @@ def events(ticks: int) -> str:
     return "\n".join(lines) + "\n"
 
 
+def frame(ticks: int) -> str:
+    """``run.history(stream="events").to_csv()``: a tick's metrics may stand in rows of their own."""
+    names = [f"system.gpu.{index}.{key}" for index in range(2) for key in ("gpu", "powerWatts", "temp")]
+    lines = [",".join(["", "_runtime", "_timestamp", "_wandb", *names, "system.cpu"])]
+    for tick in range(ticks):
+        cells = [f"{70.5 + tick},210.25,61.0", "12.0,80.5,"]
+        lines.append(f"{tick},{15 * tick},{1773133200 + 15 * tick}.25,True,{','.join(cells)},33.5")
+    return "\n".join(lines) + "\n"
+
+
+def chart(ticks: int) -> str:
+    names = [f"fine-tune - 2 - system/gpu.0.powerWatts{bound}" for bound in ("", "__MIN", "__MAX")]
+    lines = [",".join(f'"{name}"' for name in ("Relative Time (Process)", *names))]
+    lines += [f"{15 * tick + 0.5},{200 + tick},{190 + tick},{210 + tick}" for tick in range(ticks)]
+    return "\n".join(lines) + "\n"
+
+
 SAMPLES = (
     Sample(
         "W&B run file",
@@ -96,5 +113,24 @@ SAMPLES = (
         ("0",),
         first="2020-02-19T00:09:01Z gpu=0 util_pct=60.5 mem_util_pct=30 mem_used_mib=6144 mem_total_mib=24576 power_w=210.5 power_limit_w=300 temp_c=61",
         last="2020-02-19T00:18:31Z gpu=0 util_pct=79.5 mem_util_pct=49 mem_used_mib=6144 mem_total_mib=24576 power_w=210.5 power_limit_w=300 temp_c=61",
+    ),
+    Sample(
+        "W&B metrics CSV",
+        "frame-of-events",
+        frame(20),
+        40,
+        ("0", "1"),
+        lost_by_cut=2,
+        first="2026-03-10T09:00:00.25Z gpu=0 util_pct=70.5 power_w=210.25 temp_c=61",
+        last="2026-03-10T09:04:45.25Z gpu=1 util_pct=12 power_w=80.5",
+    ),
+    Sample(
+        "W&B metrics CSV",
+        "chart-of-the-app",
+        chart(20),
+        20,
+        ("0",),
+        first="1970-01-01T00:00:00.5Z gpu=0 power_w=200",
+        last="1970-01-01T00:04:45.5Z gpu=0 power_w=219",
     ),
 )
