@@ -246,7 +246,8 @@ def _assemble(
     intakes: list[Intake], manifest: Manifest, name: str, options: ReadOptions, folder: Path | None = None
 ) -> Run:
     """One run on one clock from everything that was read."""
-    telemetry = merge_telemetry([i.data for i in intakes if isinstance(i.data, Telemetry)])
+    logs = [(i.data, i.record.path) for i in intakes if isinstance(i.data, Telemetry)]
+    telemetry = merge_telemetry([data for data, _ in logs], [path for _, path in logs])
     if len(telemetry.gpu) >= MANY_SAMPLES:
         give_back_freed_memory()
     trials = merge_trials([i.data for i in intakes if isinstance(i.data, Trials)])

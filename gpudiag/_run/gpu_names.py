@@ -20,8 +20,8 @@ NAMED = frozenset(
 )
 _PREFIXES = ("user_attrs.", "params.", "system_attrs.")
 _INDEX = re.compile(r"(?:(?:cuda|gpu|gpus|hip|nvidia)[\s:#_-]*)?(\d+)(?:\.0+)?", re.IGNORECASE)
-_SHARED = re.compile(r"(\d+)[b-z]")
-"""What the second GPU of one index is called, as the readers name it."""
+_SHARED = re.compile(r"(\d+)[b-z]|.*/(\d+)[b-z]?")
+"""What GPUs are called beside others of one index, as the readers name them: 0b, node1/0."""
 _OPEN = "?"
 _EVENT = r"(?i)\btrial\s*#?\s*(?P<trial>\d+)\b.*?\b(?:gpu|cuda)\s*[:#]?\s*(?P<gpu>\d+)\b"
 
@@ -84,7 +84,7 @@ def _shared(run: RunTables) -> dict[str, list[str]]:
     out: dict[str, list[str]] = {}
     for gpu in sorted({*run.gpus["gpu"].dropna().astype(str), *run.info.left_out_gpus}):
         if twin := _SHARED.fullmatch(gpu):
-            out.setdefault(twin[1], [twin[1]]).append(gpu)
+            out.setdefault(twin[1] or twin[2], [twin[1]] if twin[1] else []).append(gpu)
     return out
 
 
@@ -94,14 +94,16 @@ def _settled(run: RunTables, found: dict[int, tuple[str, ...]]) -> dict[int, tup
     if not any(gpu in shared for gpus in found.values() for gpu in gpus):
         return found
     times = run.gpu.groupby("gpu", observed=True)["time"].agg(["min", "max"])
+    hosts = [str(host) for host in run.trials["host"]] if "host" in run.trials else [""] * len(run.trials)
     start, end = (run.trials[name].reset_index(drop=True) for name in ("start", "end"))
 
     def one(row: int, gpu: str) -> str:
         if gpu not in shared:
             return gpu
-        seen = times[times.index.isin(shared[gpu])]
+        twins = [twin for twin in shared[gpu] if hosts[row] and twin.startswith(f"{hosts[row]}/")] or shared[gpu]
+        seen = times[times.index.isin(twins)]
         beside = seen[~(seen["min"] > end[row]) & ~(seen["max"] < start[row])]  # an unknown end is later than any
-        left_out = any(twin in run.info.left_out_gpus for twin in shared[gpu])  # of which no sample is there
+        left_out = any(twin in run.info.left_out_gpus for twin in twins)  # of which no sample is there
         return str(beside.index[0]) if len(beside) == 1 and not left_out else ""
 
     settled = {row: tuple(one(row, gpu) for gpu in gpus) for row, gpus in found.items()}

@@ -70,7 +70,7 @@ def read_logs(
         intake = take(path, options)
         parts.append(_telemetry(intake))
         notes.append(_provenance(intake.record))
-    return merge(parts), tuple(notes)
+    return merge(parts, [str(path) for path in paths]), tuple(notes)
 
 
 def _check(paths: Sequence[str | Path], output: Path) -> None:

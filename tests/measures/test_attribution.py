@@ -117,6 +117,14 @@ def test_an_index_is_that_of_the_board_that_was_there_while_the_trial_ran() -> N
     assert declared_gpus(made) == {0: ("0",), 1: ("0",), 2: ("0b",), 4: ("0b",), 6: ("0",)}
 
 
+def test_of_gpus_of_two_machines_the_trial_s_host_names_the_one() -> None:
+    both = pd.concat([gpu(range(0, 100), name, util_pct=60.0) for name in ("n1/0", "n2/0", "n2/1")])
+    lives = [("COMPLETE", 10, 90)] * 4
+    named = trials(lives, gpu=["0", "0", "0", "1"]).assign(host=["n1", "n2", None, None])
+    made = run(gpu=both, gpus=gpus(gpu=["n1/0", "n2/0", "n2/1"]), trials=named)
+    assert declared_gpus(made) == {0: ("n1/0",), 1: ("n2/0",), 3: ("n2/1",)}
+
+
 @pytest.mark.parametrize("kept", ["0", "0b"])
 def test_one_of_two_machines_alone_has_not_the_trials_of_both(kept: str) -> None:
     both = pd.concat([gpu(range(0, 100), name, util_pct=60.0) for name in ("0", "0b")])

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from gpudiag.readers._io.problems import ProblemLog
+from gpudiag.readers._shape import log_names
 from gpudiag.readers._shape.finish import describe
 from gpudiag.readers._shape.identity import GpuIdentity, resolve, same_model
 from gpudiag.readers._shape.tidy import DUPLICATE, arranged, frame, tidy
@@ -45,18 +46,22 @@ BY_NUMBER = (
 )
 
 
-def merge(parts: Sequence[Telemetry]) -> Telemetry:
+LOGS = "GPUs of logs that hold different ones under one index are named log/index."
+
+
+def merge(parts: Sequence[Telemetry], paths: Sequence[str] = ()) -> Telemetry:
     """One telemetry from several logs, sorted by GPU and time.
 
     Where two logs hold a GPU at the same instant, values known to one of them complete the other's, and the
     later log's hold where both know; such samples are counted. Logs of one index whose names, memory sizes or
-    samples contradict each other are of two GPUs (of two machines, as a rule).
+    samples contradict each other are of two GPUs (of two machines, as a rule). With the ``paths`` of the logs, such
+    GPUs are named by their log: node1/0, node2/0.
     """
     if not parts:
         return Telemetry()
     if len(parts) == 1:
         return parts[0]
-    names, notes = _common_names(parts)
+    names, notes = _common_names(parts, paths)
     log = ProblemLog()
     samples = arranged(TABLES["gpu"], _stacked(parts, "gpu", names), UTC, log, written=False)
     tables = {"gpu": frame(TABLES["gpu"], samples)} | {
@@ -78,7 +83,7 @@ def merge(parts: Sequence[Telemetry]) -> Telemetry:
     )
 
 
-def _common_names(parts: Sequence[Telemetry]) -> tuple[list[dict[str, str]], list[str]]:
+def _common_names(parts: Sequence[Telemetry], paths: Sequence[str]) -> tuple[list[dict[str, str]], list[str]]:
     """For each part, the name over all parts of each of its GPUs."""
     rows = [part.gpus.to_dict("records") for part in parts]
     identities = [[_face(row, part) for row in own] for own, part in zip(rows, parts, strict=True)]
@@ -90,11 +95,28 @@ def _common_names(parts: Sequence[Telemetry]) -> tuple[list[dict[str, str]], lis
         return NOTHING if first is second else _difference(first, identity, second, another)
 
     ids, notes = resolve([identity for _, identity in owned], apart)
+    if by_log := _by_log(owned, ids, parts, paths):
+        ids, notes = resolve(by_log, apart)
+        notes[0] = LOGS
     unsure = [gpu for gpu in dict.fromkeys(ids) if _overlap([owned[at] for at, own in enumerate(ids) if own == gpu])]
     if unsure:
         notes.append(str(Statement(BY_NUMBER, gpus=unsure)))
     left = iter(ids)
     return [{str(row["gpu"]): next(left) for row in own} for own in rows], notes
+
+
+def _by_log(
+    owned: Sequence[tuple[Telemetry, GpuIdentity]], ids: Sequence[str], parts: Sequence[Telemetry], paths: Sequence[str]
+) -> list[GpuIdentity]:
+    """The identities with their log in place of a host, where an index has two GPUs and no log names its host."""
+    found = {(identity.index, gpu) for (_, identity), gpu in zip(owned, ids, strict=True) if identity.index}
+    if len(found) == len({index for index, _ in found}) or any(identity.host for _, identity in owned):
+        return []
+    holders = [at for at, part in enumerate(parts) if len(part.gpus)]
+    gpus = [[gpu for (part, _), gpu in zip(owned, ids, strict=True) if part is parts[at]] for at in holders]
+    names = log_names.apart([paths[at] for at in holders], gpus) if paths else []
+    of_part = {id(parts[at]): name for at, name in zip(holders, names, strict=False)}
+    return [replace(identity, host=of_part[id(part)]) for part, identity in owned] if of_part else []
 
 
 def _face(row: Mapping[str, object], part: Telemetry) -> GpuIdentity:

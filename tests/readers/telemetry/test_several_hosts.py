@@ -13,7 +13,7 @@ import pytest
 from gpudiag.readers._fields.aliases import meaning_of
 from gpudiag.readers._io.problems import Problem
 from gpudiag.readers._shape.identity import HOSTS, GpuIdentity, resolve
-from gpudiag.readers._shape.merge_telemetry import merge
+from gpudiag.readers._shape.merge_telemetry import LOGS, merge
 from gpudiag.readers.base import ReadOptions, Telemetry
 from gpudiag.readers.frames import read_frame
 from gpudiag.readers.telemetry import read_telemetry
@@ -189,3 +189,27 @@ def test_numbers_with_fractions_are_no_host(tmp_path: Path) -> None:
     telemetry = read(tmp_path, "\n".join(["time,host,gpu,gpu_util", *lines]) + "\n")
     assert telemetry.gpu["gpu"].tolist() == ["0"] * 30
     assert np.array_equal(telemetry.gpu["util_pct"], np.arange(50.0, 80.0))
+
+
+def _of_uuid(gpu: str, uuid: str, util_pct: float) -> Telemetry:
+    times = pd.date_range("2026-03-10", periods=20, freq="10s", tz="UTC")
+    samples = pd.DataFrame({"time": times, "gpu": gpu, "util_pct": util_pct})
+    return Telemetry(gpu=samples, gpus=pd.DataFrame({"gpu": [gpu], "uuid": [uuid]}), reader="r")
+
+
+@pytest.mark.parametrize(
+    ("uuids", "paths", "labels"),
+    [
+        ("AB", ["run/node1.csv", "run/node2.csv"], ["node1/0", "node2/0"]),
+        ("AB", ["run/node1/gpu.csv", "run/node2/gpu.csv"], ["node1/0", "node2/0"]),
+        ("AB", ["run/node1.csv", "run/node1.old.csv"], ["node1/0", "node1-old/0"]),
+        ("ABAB", ["a.1.csv", "b.1.csv", "a.2.csv", "b.2.csv"], ["a-1/0", "b-1/0"]),
+        ("AA", ["run/node1.csv", "run/node2.csv"], ["0"]),
+        ("AB", ["<DataFrame>", "<DataFrame>"], ["0", "0b"]),
+        ("AB", [], ["0", "0b"]),
+    ],
+)
+def test_logs_of_different_gpus_of_one_index(uuids: str, paths: list[str], labels: list[str]) -> None:
+    merged = merge([_of_uuid("0", f"GPU-{uuid * 8}", ord(uuid)) for uuid in uuids], paths)
+    assert means(merged) == dict(zip(labels, map(ord, sorted(set(uuids))), strict=True))
+    assert (LOGS in merged.notes) == ("/" in labels[0])
