@@ -47,6 +47,7 @@ INDEX = {
     "by_cause": "cause",
     "by_rank": "rank",
     "largest": "wait",
+    "counters": "gpu",
 }
 """Tables with one row a name, and what their index is called: their cells are facts too."""
 KINDS = {

@@ -128,8 +128,19 @@ def lost(*, n: int = 1) -> Run:
     return run(log(ticks(SECONDS)), events=events([BENIGN, *[told] * n]))
 
 
-@fault("gpu-hardware-errors", edges={"max_events": Edge({"n": 0}, {"n": 1})}, bigger=({"n": 3}, {"n": 50}))
-def broken(*, n: int = 1) -> Run:
-    """A kernel log holds an Xid that a program caused, and ``n`` of the GPU's memory."""
+@fault(
+    "gpu-hardware-errors",
+    edges={
+        "max_events": Edge({"n": 0}, {"n": 1}),
+        "": Edge({"n": 0, "ecc": (5.0, 5.0)}, {"n": 0, "ecc": (5.0, 6.0)}, Severity.WARNING, Severity.CRITICAL),
+    },
+    bigger=({"n": 3}, {"n": 50}, {"n": 0, "ecc": (0.0, 12.0)}),
+)
+def broken(*, n: int = 1, ecc: tuple[float, float] = (0.0, 0.0)) -> Run:
+    """A kernel log holds an Xid that a program caused, and ``n`` of the GPU's memory; its counter of uncorrectable
+    ECC errors goes from the first number to the second.
+    """
     told = ("xid", "NVRM: Xid (PCI:0000:01:00): 63, pid=1, row remapper")
-    return run(log(ticks(SECONDS)), events=events([BENIGN, *[told] * n]))
+    at = ticks(SECONDS)
+    counter = np.where(at < SECONDS / 2, *ecc)
+    return run(log(at, ecc_uncorrected=counter), events=events([BENIGN, *[told] * n]))

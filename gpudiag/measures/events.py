@@ -1,7 +1,8 @@
-"""What logs said about the hardware."""
+"""What logs and counters said about the hardware."""
 
 from __future__ import annotations
 
+import numpy as np
 import pandas as pd
 
 from gpudiag.errors import NotMeasurable
@@ -27,10 +28,23 @@ class HardwareEvent(Row):
     detail: Column[str] = column("the line", label="log line")
 
 
+class EccCounter(Row):
+    """A GPU with a counter of uncorrectable ECC errors. Only what exceeds all counted before is an error within the
+    record: a counter that falls to 0 and comes back has been reset, or was not read.
+    """
+
+    n_ecc: Column[float] = column("errors counted within the record", label="uncorrectable ECC errors")
+    n_ecc_before: Column[float] = column(
+        "errors counted when the record began", label="uncorrectable ECC errors before the record"
+    )
+    first_ecc: Column[pd.Timestamp] = column("sample that shows the first error within the record; NaT where none")
+
+
 class EventsProfile(Profile, topic="events"):
-    """What logs say about the hardware."""
+    """What logs and counters say about the hardware."""
 
     events: Rows = table_of(HardwareEvent)
+    counters: Rows = table_of(EccCounter)
     n_lost: Fact[int] = fact("losses of a GPU", label="losses")
     n_hardware: Fact[int] = fact("Xid 48, 63, 64, 74, 79, 94, 95 and ECC errors", label="hardware errors")
     n_application: Fact[int] = fact("other Xids, such as 13 and 31, which programs cause")
@@ -61,12 +75,28 @@ def measure_events(run: Run) -> EventsProfile:
     hardware = frame["xid"].isin(HARDWARE_XIDS) | (frame["kind"] == "ecc")
     return EventsProfile(
         events=frame,
+        counters=_counters(run.gpu),
         n_lost=int((frame["kind"] == "gpu_lost").sum()),
         n_hardware=int(hardware.sum()),
         n_application=int(((frame["kind"] == "xid") & ~hardware).sum()),
         has_kernel_log=bool((frame["xid"] > 0).any()),
         coverage_pct=_coverage(run),
     )
+
+
+def _counters(gpu: pd.DataFrame) -> pd.DataFrame:
+    """Uncorrectable ECC errors of each GPU that counts them."""
+    rows: dict[str, tuple[float, float, pd.Timestamp]] = {}
+    if "ecc_uncorrected" in gpu:
+        known = gpu[gpu["ecc_uncorrected"].notna()].sort_values("time", kind="stable")
+        for name, own in known.groupby("gpu", sort=True):
+            most = np.maximum.accumulate(own["ecc_uncorrected"].to_numpy())
+            rises = np.flatnonzero(np.diff(most) > 0)
+            first = own["time"].iloc[rises[0] + 1] if len(rises) else pd.NaT
+            rows[str(name)] = (most[-1] - most[0], most[0], first)
+    table = pd.DataFrame(list(rows.values()), pd.Index(list(rows), name="gpu"), ["n_ecc", "n_ecc_before", "first_ecc"])
+    first_ecc = pd.to_datetime(table["first_ecc"], utc=True)
+    return table.astype({"n_ecc": float, "n_ecc_before": float}).assign(first_ecc=first_ecc)
 
 
 def _each_once(events: pd.DataFrame) -> pd.DataFrame:

@@ -6,12 +6,14 @@ from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
+import pytest
 
 import gpudiag as gd
 from gpudiag.measures.events import measure_events
 from gpudiag.run import Run
-from gpudiag.schema import EVENTS, conform
+from gpudiag.schema import EVENTS, GPU, conform
 
+NAN = float("nan")
 AT = pd.Timestamp("2026-03-01 10:00", tz="UTC")
 
 
@@ -60,3 +62,78 @@ def test_a_lost_gpu_in_a_table_of_nvidia_smi_is_named(tmp_path: Path) -> None:
     found = gd.diagnose(gd.load_run(tmp_path, timezone="UTC"))
     lost = next(v for v in found.verdicts if v.rule == "gpu-lost")
     assert lost.status.value == "found" and lost.where == {"gpu": "1"}
+
+
+def counting(**counts: list[float]) -> Run:
+    """A sample a minute of GPUs with these counters of uncorrectable ECC errors."""
+    parts = [
+        pd.DataFrame(
+            {"time": AT + pd.to_timedelta(range(len(own)), unit="min"), "gpu": gpu[1:], "ecc_uncorrected": own}
+        )
+        for gpu, own in counts.items()
+    ]
+    return replace(Run(), gpu=conform(pd.concat(parts).assign(util_pct=90.0), GPU))
+
+
+@pytest.mark.parametrize(
+    ("counts", "within", "before", "minute"),
+    [
+        ([0, 0, 2, 2, 3], 3, 0, 2),
+        ([4, 4, 4], 0, 4, None),
+        ([4, 4, 5], 1, 4, 2),
+        ([0, 0], 0, 0, None),
+        ([NAN, 1, NAN, 3], 2, 1, 3),
+        ([2, 0, 2, 2], 0, 2, None),
+        ([2, 0, 3], 1, 2, 2),
+    ],
+)
+def test_a_counter_tells_of_what_came_within_the_record_and_before(
+    counts: list[float], within: int, before: int, minute: int | None
+) -> None:
+    row = measure_events(counting(g7=counts)).counters.loc["7"]
+    assert (row["n_ecc"], row["n_ecc_before"]) == (within, before)
+    assert pd.isna(row["first_ecc"]) if minute is None else row["first_ecc"] == AT + pd.Timedelta(minutes=minute)
+
+
+def hardware(run: Run) -> gd.Verdict:
+    return next(v for v in gd.diagnose(run).verdicts if v.rule == "gpu-hardware-errors")
+
+
+def test_a_rise_is_critical_and_what_was_counted_before_a_warning_of_unknown_time() -> None:
+    rise = hardware(counting(g0=[0, 0], g1=[0, 7], g2=[3, 3]))
+    assert (rise.severity.value, rise.where) == ("critical", {"gpu": "1, 2"})
+    assert rise.summary == (
+        "GPU 1 counted 7 uncorrectable ECC errors, first seen at 2026-03-01 10:01:00 UTC. GPU 2 had counted 3 "
+        "uncorrectable ECC errors when the record began: since the driver was loaded, at an unknown time."
+    )
+    assert rise.evidence == {"n_ecc": 7, "n_ecc_before": 3}
+    old = hardware(counting(g0=[1, 1], g1=[2, 2]))
+    assert old.severity.value == "warning" and old.summary.startswith("GPU 0 and GPU 1 had counted 3 uncorrectable")
+
+
+def test_counters_at_zero_or_without_a_value_clear_nothing() -> None:
+    for counts in ([0, 0, 0], [NAN, NAN]):
+        assert hardware(counting(g0=counts)).status.value == "not_assessed"
+
+
+def test_only_hardware_xids_are_listed() -> None:
+    run = run_of((1, "xid", "Xid 48", "0"), (2, "xid", "Xid 45", "1"), (3, "xid", "Xid 119", None))
+    found = hardware(run)
+    assert found.summary == "The logs hold 1 hardware error of a GPU (Xid 48), first at 2026-03-01 10:00:01 UTC."
+    assert found.where == {"gpu": "0"}
+
+
+def test_errors_of_another_gpu_are_not_explained_by_a_lost_one() -> None:
+    lost = run_of((60, "gpu_lost", "Xid 79", "1"))
+    alone, beside = hardware(lost), hardware(replace(lost, gpu=counting(g0=[0, 2], g1=[0, 0]).gpu))
+    assert (alone.caused_by, alone.where) == ("gpu-lost", {"gpu": "1"})
+    assert (beside.caused_by, beside.where) == (None, {"gpu": "0"})
+
+
+def test_a_lost_gpu_is_named_in_the_sentence_where_each_event_names_one() -> None:
+    def said(*rows: tuple[float, str, str, str | None]) -> str:
+        return next(v.summary for v in gd.diagnose(run_of(*rows)).verdicts if v.rule == "gpu-lost")
+
+    assert said((0, "gpu_lost", "lost", "n2/2")) == "GPU n2/2 was lost 1 time, first at 2026-03-01 10:00:00 UTC."
+    assert said((0, "gpu_lost", "lost", "1"), (5, "gpu_lost", "lost", "0")).startswith("GPUs 0 and 1 were lost 2 times")
+    assert said((0, "gpu_lost", "lost", "1"), (5, "gpu_lost", "off the bus", None)).startswith("A GPU was lost 2 times")

@@ -36,6 +36,7 @@ _SYNONYMS = {
     "system": "system sys",
     "machine": "machine host hostname node nodename nodeid server computer fqdn",
     "cpu": "cpu",
+    "uncorrected": "uncorrected uncorrectable dbe",
     "event": "event events context message msg note notes comment label phase",
 }
 _UNITS = {
@@ -97,6 +98,9 @@ _MEANINGS = {
     "time": "time; epoch time",
     "elapsed": "elapsed; elapsed time",
     "date": "date",
+    "ecc_uncorrected": "ecc uncorrected; ecc uncorrected total; ecc uncorrected errors; ecc uncorrected errors total; "
+    "ecc uncorrected volatile; ecc uncorrected volatile total; ecc uncorrected errors volatile; "
+    "ecc uncorrected errors volatile total",
     "event": "event",
     "host": "machine; machine name; machine index; ip; machine ip; ip address; machine ip address",
     "host.cpu_pct": "cpu; cpu util; cpu used; cpu load",
@@ -118,6 +122,7 @@ _SCALES = {
     "c": {"": 1.0, "c": 1.0},
     "mhz": {"": 1.0, "mhz": 1.0, "ghz": 1000.0, "hz": 1e-6},
     "j": {"j": 1.0, "mj": 0.001, "wh": 3600.0, "kwh": 3.6e6},
+    "uncorrected": {"": 1.0},
     "s": {"mib": 1.0, "gib": 1024.0, "kib": 1 / 1024, "bytes": 1 / 2**20},
 }
 """For the unit that ends a target's name: what each unit a log may write is worth."""

@@ -89,6 +89,7 @@ _FIELDS: tuple[tuple[int, str, str, Metric, tuple[str, ...]], ...] = (
     (251, "FBFRE", "fb_free", Metric(FB_FREE, instance=True), ("DEV_FB_FREE",)),
     (252, "FBUSD", "fb_used", Metric("mem_used_mib", instance=True, most=math.inf), ("DEV_FB_USED",)),
     (253, "FBRSV", "fb_resv", Metric("mem_reserved_mib", instance=True), ("DEV_FB_RESERVED",)),
+    (311, "EDVTL", "ecc_dbe_volatile_total", Metric("ecc_uncorrected"), ("DEV_ECC_DBE_VOL_TOTAL",)),
     (
         1002,
         "SMACT",

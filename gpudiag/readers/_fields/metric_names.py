@@ -33,6 +33,7 @@ _SMI = {
     "clocks_current_memory_clock_hz": Metric("mem_clock_mhz", 1e-6),
     "fan_speed_ratio": Metric("fan_pct", 100),
     "pstate": Metric("pstate"),
+    "ecc_errors_uncorrected_volatile_total": Metric("ecc_uncorrected"),
     "clocks_event_reasons_active": Metric("throttle_reasons"),
     "clocks_throttle_reasons_active": Metric("throttle_reasons", rank=1),
 }

@@ -11,6 +11,7 @@ from functools import lru_cache
 from gpudiag.readers._delimited.grid import Field, FieldKind, Layout, is_missing
 from gpudiag.readers._delimited.unnamed_cells import aligned
 from gpudiag.readers._fields.aliases import meaning_of
+from gpudiag.readers._fields.ecc_counters import PART, PARTS, TOTAL
 from gpudiag.readers._shape.timestamp_forms import NVIDIA, tell_form
 
 REASON_BITS = {
@@ -54,6 +55,9 @@ _BY_TARGET: tuple[tuple[str, FieldKind, str, str], ...] = (
     ("sm_clock_max_mhz", "number", "MHz", "clocks.max.sm clocks.max.graphics clocks.max.gr"),
     ("mem_clock_mhz", "number", "MHz", "clocks.current.memory clocks.mem"),
     ("throttle_reasons", "mask", "", "clocks_event_reasons.active clocks_throttle_reasons.active"),
+    (TOTAL, "number", "", "ecc.errors.uncorrected.volatile.total"),
+    *((PART + name, "number", "", f"ecc.errors.uncorrected.volatile.{name.replace('sram_', 'sram.')}")
+      for name in PARTS),
 )  # fmt: skip
 """Target, kind, unit, and the names by preference: of two that are there, the first with known cells is read."""
 

@@ -6,6 +6,7 @@ from collections.abc import Collection, MutableMapping, Sequence
 
 import numpy as np
 
+from gpudiag.readers._fields.ecc_counters import add_up
 from gpudiag.readers._fields.nvidia_fields import COUNTER
 
 _MOST_BOARD_W = 2500.0
@@ -32,6 +33,7 @@ def correct(
         unitless: the columns for which neither a name nor a cell tells a unit.
     """
     notes = _unitless(columns, [name for name in columns if name in unitless])
+    add_up(columns)
     notes += _free_taken_for_total(columns, code) if guessed else []
     notes += [*milliwatts(columns), *_fractions(columns), *_sizes(columns), *_memory_percent(columns)]
     return [*notes, *_energy(columns, code), *_reasons_from_counters(columns, code)]

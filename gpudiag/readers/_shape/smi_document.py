@@ -5,6 +5,9 @@ from __future__ import annotations
 import re
 from xml.etree import ElementTree as ET
 
+import numpy as np
+
+from gpudiag.readers._fields.ecc_counters import PART, TOTAL, add_up
 from gpudiag.readers._fields.nvidia_fields import REASON_BITS
 from gpudiag.readers._shape.identity import short_bus_id
 from gpudiag.readers._shape.moments import read_moment
@@ -12,6 +15,14 @@ from gpudiag.readers._shape.snapshots import Snapshots, quantity
 
 _KIB_IN_MIB = 1 / 1024
 
+_ECC: dict[str, tuple[str, ...]] = {
+    TOTAL: ("double_bit/total",),
+    f"{PART}dram": ("dram_uncorrectable",),
+    f"{PART}sram": ("sram_uncorrectable",),
+    f"{PART}sram_parity": ("sram_uncorrectable_parity",),
+    f"{PART}sram_secded": ("sram_uncorrectable_secded", "sram_uncorrectable_sec_ded"),
+}
+"""Of the volatile ECC errors: the total of old drivers, the parts of newer ones."""
 _FIELDS: dict[str, tuple[str, float, tuple[str, ...]]] = {
     "util_pct": ("%", 1, ("utilization/gpu_util", "utilization/gpu")),
     "mem_util_pct": ("%", 1, ("utilization/memory_util", "utilization/memory")),
@@ -57,6 +68,7 @@ _FIELDS: dict[str, tuple[str, float, tuple[str, ...]]] = {
     "fan_pct": ("%", 1, ("fan_speed",)),
     "pcie_rx_mib_s": ("KB/s", _KIB_IN_MIB, ("pci/rx_util", "pci/rx_throughput")),
     "pcie_tx_mib_s": ("KB/s", _KIB_IN_MIB, ("pci/tx_util", "pci/tx_throughput")),
+    **{column: ("", 1, tuple(f"ecc_errors/volatile/{place}" for place in places)) for column, places in _ECC.items()},
 }
 """Column: unit, factor and the places where XML and text of some driver have it, the first one known counts."""
 
@@ -95,6 +107,9 @@ def _values(gpu: ET.Element) -> dict[str, float | None]:
         values[column] = None if value is None else value * factor
     values["pstate"] = quantity((gpu.findtext("performance_state") or "").removeprefix("P"))
     values["throttle_reasons"] = _reasons(gpu)
+    counts = {name: np.array([values.pop(name)], dtype=float) for name in _ECC}
+    add_up(counts)
+    values[TOTAL] = float(counts[TOTAL][0])
     return values
 
 

@@ -16,7 +16,8 @@ _BANNER_LINE = re.compile(r"\|\s+NVIDIA-SMI\s+\d+\.\d+")
 _DRIVER = re.compile(r"(?:Driver|KMD) Version:\s*(\d[\d.]*)")
 _HEAD_ROW = re.compile(
     r"\|\s*(?P<gpu>\d+)\s+(?P<name>\S.*?)\s+(?P<mode>On|Off|N/A|WDDM|TCC|MCDM|ERR!)\s*"
-    r"\|\s*(?P<bus>[0-9A-Fa-f]{4,8}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}\.[0-9A-Fa-f])\s*(?P<display>\S*)\s*\|.*\|\s*$"
+    r"\|\s*(?P<bus>[0-9A-Fa-f]{4,8}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}\.[0-9A-Fa-f])\s*(?P<display>\S*)\s*"
+    r"\|\s*(?P<ecc>.*?)\s*\|\s*$"
 )
 _VALUE_ROW = re.compile(
     r"\|\s*(?P<fan>\S+)\s+(?P<temp>\S+)\s+(?P<perf>\S+)\s+(?P<power>\S+)\s*/\s*(?P<cap>\S+?)\s*"
@@ -34,11 +35,12 @@ NAN = float("nan")
 
 @dataclass(frozen=True)
 class GpuHeading:
-    """First line of a GPU: index, name (cut to the width of its cell) and PCI bus id."""
+    """First line of a GPU: index, name (cut to the width of its cell), PCI bus id and uncorrectable ECC errors."""
 
     gpu: str
     name: str
     bus_id: str
+    ecc_uncorrected: float = NAN
 
 
 @dataclass(frozen=True)
@@ -75,7 +77,10 @@ def driver(line: str) -> str:
 
 def head_row(line: str) -> GpuHeading | None:
     match = _HEAD_ROW.match(line)
-    return GpuHeading(match["gpu"], match["name"], match["bus"]) if match else None
+    if match is None:
+        return None
+    errors = float(match["ecc"]) if match["ecc"].isdecimal() else NAN
+    return GpuHeading(match["gpu"], match["name"], match["bus"], errors)
 
 
 @lru_cache(maxsize=65536)

@@ -30,6 +30,7 @@ COLUMNS = {
     "dec": "dec_pct",
     "rxpci": "pcie_rx_mib_s",
     "txpci": "pcie_tx_mib_s",
+    "dbecc": "ecc_uncorrected",
 }
 """``mem`` is how busy the memory controller was; how full memory is stands in ``fb``."""
 

@@ -160,7 +160,7 @@ class _Writer:
             return
         self._bad.discard(gpu)
         metrics = tuple(getattr(values, name) for name in _METRICS)
-        self.gpu.append((len(self.snapshots) - 1, number, gpu, *metrics))
+        self.gpu.append((len(self.snapshots) - 1, number, gpu, *metrics, head.ecc_uncorrected))
 
     def _process_row(self, number: int, line: str) -> None:
         row = smi_table.process_row(line)
@@ -206,7 +206,7 @@ def _tables(source: Source, options: ReadOptions, log: ProblemLog, writers: dict
         NAME,
         options,
         log,
-        gpu=frame("gpu", *_METRICS),
+        gpu=frame("gpu", *_METRICS, "ecc_uncorrected"),
         gpus=known,
         processes=frame("processes", "pid", "name", "mem_used_mib"),
         events=frame("events", "kind", "detail").assign(path=as_text(source.path.name)),
