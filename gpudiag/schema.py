@@ -97,6 +97,7 @@ GPU = TableSpec(
         ColumnSpec("sm_clock_max_mhz", "float", "highest SM clock that the driver allows", "MHz", 0, MOST_MHZ),
         ColumnSpec("mem_clock_mhz", "float", "memory clock", "MHz", 0, MOST_MHZ),
         ColumnSpec("throttle_reasons", "int", "bit mask of NVML clocks-event reasons"),
+        ColumnSpec("throttle_known", "int", "bit mask of the reasons that the source tells of; of all, where unknown"),
         ColumnSpec("ecc_uncorrected", "float", "uncorrectable ECC errors counted since driver load", "", 0, 2**32),
         ColumnSpec("pstate", "int", "performance state, 0 fastest", "", 0, 15),
         ColumnSpec("pcie_rx_mib_s", "float", "PCIe received", "MiB/s", 0),

@@ -30,7 +30,10 @@ LOWERED = 0.95
 """Share of the board's own power limit below which a limit was lowered: 250 W on a board of 260 W is a variant."""
 SLOWDOWN_C = 87.0
 """Where slow-down begins on boards that do not say: 87-93 °C by default (METHODS 8)."""
-COLUMNS = ("throttle_reasons", "sm_clock_mhz", "temp_c", "power_w")
+COLUMNS = ("throttle_reasons", "throttle_known", "sm_clock_mhz", "temp_c", "power_w")
+HARDWARE_SLOWDOWN = 0x8
+"""NVML sets it for every slowdown by the hardware, the power brake among them."""
+ALL_BITS = -1
 
 
 class GpuThrottle(Row):
@@ -104,7 +107,9 @@ def measure_throttle(run: Run) -> ThrottleProfile:
 
 @dataclass(frozen=True)
 class _ThrottleSamples:
-    """Columns of one GPU as arrays; unknown is NaN, an unknown bit mask is -1 and ``masked`` is False there."""
+    """Columns of one GPU as arrays; unknown is NaN, ``masked`` is False where no reason is known, ``told`` are the bits
+    that the source tells of.
+    """
 
     start_us: np.ndarray
     end_us: np.ndarray
@@ -112,6 +117,7 @@ class _ThrottleSamples:
     util: np.ndarray
     mask: np.ndarray
     masked: np.ndarray
+    told: np.ndarray
     clock: np.ndarray
     temp: np.ndarray
     power: np.ndarray
@@ -127,7 +133,8 @@ class _ThrottleSamples:
         temp = column("temp_c")
         return cls(
             part["start_us"].to_numpy(), part["end_us"].to_numpy(), part["weight_s"].to_numpy(), column("util_pct"),
-            np.nan_to_num(reasons, nan=0.0).astype(np.int64), ~np.isnan(reasons), column("sm_clock_mhz"),
+            np.nan_to_num(reasons, nan=0.0).astype(np.int64), ~np.isnan(reasons),
+            np.nan_to_num(column("throttle_known"), nan=ALL_BITS).astype(np.int64), column("sm_clock_mhz"),
             np.where((temp > 0) & (temp <= 110), temp, math.nan), column("power_w"),
         )  # fmt: skip
 
@@ -141,16 +148,18 @@ def _one_gpu(c: _ThrottleSamples, board: Mapping[Any, Any]) -> dict[str, float |
     compared = busy & known_clock & (reference == reference)
     warm = (c.clock < WARM_CLOCK * board["achieved_mhz"]) & (c.temp >= SLOWDOWN_C - NEAR_C)
     capped, thermal = (c.mask & POWER_CAP) > 0, (c.mask & THERMAL_BITS) > 0
-    at_cap = np.where(c.masked, capped, (c.power >= AT_LIMIT * board["limit_w"]) & (not is_lowered))
+    at_cap = np.where(
+        c.masked & ((c.told & POWER_CAP) > 0), capped, (c.power >= AT_LIMIT * board["limit_w"]) & (not is_lowered)
+    )
     hot = c.temp >= SLOWDOWN_C
     return {
         "busy_s": float(c.weight_s[busy].sum()),
-        "thermal_pct": _share(thermal, busy & c.masked, c),
+        "thermal_pct": _told_share(thermal, THERMAL_BITS, busy, c),
         "warm_low_pct": _share(warm, busy & known_clock & known_temp, c),
-        "hardware_pct": _share(((c.mask & HARDWARE_BITS) > 0) & ~thermal, busy & c.masked, c),
-        "brake_pct": _share(((c.mask & POWER_BRAKE) > 0) & ~thermal, busy & c.masked, c),
-        "power_pct": _share(capped, busy & c.masked, c),
-        "capped_low_pct": _share(capped & low, compared & c.masked, c),
+        "hardware_pct": _told_share(((c.mask & HARDWARE_BITS) > 0) & ~thermal, HARDWARE_SLOWDOWN, busy, c),
+        "brake_pct": _told_share(((c.mask & POWER_BRAKE) > 0) & ~thermal, POWER_BRAKE, busy, c),
+        "power_pct": _told_share(capped, POWER_CAP, busy, c),
+        "capped_low_pct": _told_share(capped & low, POWER_CAP, compared, c),
         "capped_power_w": _median(c.power[busy & capped]),
         "limit_w": float(board["limit_w"]),
         "default_w": float(board["default_w"]),
@@ -170,7 +179,8 @@ def _one_gpu(c: _ThrottleSamples, board: Mapping[Any, Any]) -> dict[str, float |
 
 def _frozen_s(c: _ThrottleSamples, held: np.ndarray, plausible_w: float) -> float:
     """Longest stretch of implausible power in which the clock was held low by the power cap."""
-    known = bool((c.masked & ~np.isnan(c.clock) & (c.power <= math.inf)).any()) and plausible_w == plausible_w
+    told = c.masked & ((c.told & POWER_CAP) > 0)
+    known = bool((told & ~np.isnan(c.clock) & (c.power <= math.inf)).any()) and plausible_w == plausible_w
     if not known:
         return math.nan
     first, last = stretches((c.power > plausible_w) & held, c.start_us, c.end_us)
@@ -184,3 +194,10 @@ def _median(values: np.ndarray) -> float:
 
 def _share(flag: np.ndarray, among: np.ndarray, c: _ThrottleSamples) -> float:
     return 100 * weighted_mean(flag[among], c.weight_s[among])
+
+
+def _told_share(flag: np.ndarray, bits: int, among: np.ndarray, c: _ThrottleSamples) -> float:
+    """The share of a reason; NaN where it was never seen and the source does not always tell of these bits."""
+    known = among & c.masked
+    share = _share(flag, known, c)
+    return share if share > 0 or bool(((c.told[known] & bits) == bits).all()) else math.nan

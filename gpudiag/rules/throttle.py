@@ -280,7 +280,7 @@ def _share(t: ThrottleProfile, share: pd.Series, limit_pct: float, **flags: pd.S
     table = _busy(t)
     share = share[table.index]
     if not share.notna().any():
-        raise NotMeasurable("Clocks-event reasons were not recorded while a GPU was busy.", RECORD_GPU)
+        raise NotMeasurable("Clocks-event reasons that tell of it were not recorded while a GPU was busy.", RECORD_GPU)
     found = share[share > limit_pct]
     if found.empty:
         silent = share.index[share.isna()]

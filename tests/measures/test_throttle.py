@@ -40,6 +40,27 @@ def test_reasons_are_shares_of_the_busy_time_in_which_they_are_known() -> None:
     assert (row["max_clock_mhz"], row["busy_clock_mhz"]) == (2000.0, 2000.0)
 
 
+@pytest.mark.parametrize(
+    ("known", "unknown"),
+    [
+        (0x64, {"hardware_pct", "brake_pct"}),
+        (0x8, {"thermal_pct", "brake_pct", "power_pct", "capped_low_pct"}),
+        (0x60 | 0x80, {"hardware_pct", "power_pct", "capped_low_pct"}),
+        (math.nan, set()),
+    ],
+)
+def test_reasons_that_a_source_never_tells_of_are_unknown(known: float, unknown: set[str]) -> None:
+    shares = ("thermal_pct", "hardware_pct", "brake_pct", "power_pct", "capped_low_pct")
+    none = measured(throttle_reasons=column(0), throttle_known=known, sm_clock_mhz=2000.0)
+    assert {name for name in shares if math.isnan(none[name])} == unknown
+    assert all(none[name] == 0 for name in shares if name not in unknown)
+
+
+def test_a_reason_that_was_seen_is_known_though_others_like_it_are_not_told() -> None:
+    row = measured(throttle_reasons=column(0, p5=0x40), throttle_known=0x40)
+    assert row["thermal_pct"] == pytest.approx(100 / 15)
+
+
 def test_busy_time_is_at_half_utilization_or_more() -> None:
     assert measured(temp_c=40.0)["busy_s"] == 150
     assert measured(temp_c=40.0, util_pct=column(49.9, p5=50.0, p6=100.0))["busy_s"] == 20

@@ -57,7 +57,8 @@ def piece_of(parsed: Parsed, layout: Layout, lines: np.ndarray) -> BlockRows:
     if "throttle_reasons" in layout.targets:
         columns["throttle_reasons"] = good.rows["throttle_reasons"].cast(pl.Float64).to_numpy()
     elif flags:
-        columns["throttle_reasons"] = _mask(good.rows, [(field.target, field.bit) for field in flags])
+        bits = [(field.target, field.bit) for field in flags]
+        columns["throttle_reasons"], columns["throttle_known"] = _mask(good.rows, bits), _told(good.rows, bits)
     code, identities = _who(good.rows)
     return BlockRows(columns, lines, code, identities, lines[_lost(good, layout)], marks)
 
@@ -213,6 +214,12 @@ def _mask(rows: pl.DataFrame, flags: Sequence[tuple[str, int]]) -> np.ndarray:
     bits = pl.sum_horizontal(pl.when(pl.col(name)).then(float(bit)).otherwise(0.0) for name, bit in flags)
     known = pl.any_horizontal(pl.col(name).is_not_null() for name, _ in flags)
     return rows.select(pl.when(known).then(bits)).to_series().to_numpy()
+
+
+def _told(rows: pl.DataFrame, flags: Sequence[tuple[str, int]]) -> np.ndarray:
+    """The bits of all flags that are known."""
+    bits = pl.sum_horizontal(pl.when(pl.col(name).is_not_null()).then(float(bit)).otherwise(0.0) for name, bit in flags)
+    return rows.select(bits).to_series().to_numpy()
 
 
 def _who(rows: pl.DataFrame) -> tuple[np.ndarray | None, tuple[GpuIdentity, ...]]:

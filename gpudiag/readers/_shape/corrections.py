@@ -162,4 +162,5 @@ def _reasons_from_counters(columns: MutableMapping[str, np.ndarray], code: np.nd
         bits = np.where(np.append(False, step > 0) & known, int(name.removeprefix(COUNTER)), 0)
         mask[order] = np.where(known, np.nan_to_num(mask[order]) + bits, mask[order])
     columns["throttle_reasons"] = mask
+    columns["throttle_known"] = np.full(len(code), float(sum(int(name.removeprefix(COUNTER)) for name in names)))
     return ["Reasons for low clocks come from counters: one that grew since the sample before counts as active."]

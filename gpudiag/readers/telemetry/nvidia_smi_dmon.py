@@ -35,6 +35,8 @@ COLUMNS = {
 """``mem`` is how busy the memory controller was; how full memory is stands in ``fb``."""
 
 _POWER_CAP, _THERMAL = 0x4, 0x20
+_ANY_HEAT = 0x60
+"""What tviol tells of, by software or hardware. dmon has no column for the other slowdowns by the hardware."""
 _MOSTLY_PCT = 50.0
 
 
@@ -56,7 +58,9 @@ def read(source: Source, options: ReadOptions) -> Telemetry:
             known = columns.get(target, np.nan)
             columns[target] = np.where(np.isnan(known), _floats(rows, name), known)
     if "pviol" in rows.columns:
-        columns["throttle_reasons"] = _reasons(_floats(rows, "pviol"), _floats(rows, "tviol"))
+        pviol, tviol = _floats(rows, "pviol"), _floats(rows, "tviol")
+        columns["throttle_reasons"] = _reasons(pviol, tviol)
+        columns["throttle_known"] = _POWER_CAP * ~np.isnan(pviol) + _ANY_HEAT * ~np.isnan(tviol)
     return finish(source, NAME, options, log, gpu=columns, notes=notes)
 
 

@@ -163,10 +163,12 @@ def test_reasons_from_flags_and_from_counters(read: Any) -> None:
     timestamp = "2026/02/15 06:12:0{}.455"
     flags = read(names, f"{timestamp.format(1)}, Active, Active", f"{timestamp.format(2)}, Not Active, [N/A]").gpu
     assert flags["throttle_reasons"].tolist() == [0x44, 0]
+    assert flags["throttle_known"].tolist() == [0x44, 0x4]
     names = "timestamp, index, clocks_event_reasons_counters.sw_power_cap [us]"
     rows = [f"{timestamp.format(k)}, {g}, {us} us" for k, us in enumerate([7, 7, 9]) for g in range(2)]
     telemetry = read(names, *rows)
     assert telemetry.gpu["throttle_reasons"].tolist() == [pd.NA, 0, 4, pd.NA, 0, 4]
+    assert set(telemetry.gpu["throttle_known"]) == {4}
     assert any("counters" in note for note in telemetry.notes)
 
 

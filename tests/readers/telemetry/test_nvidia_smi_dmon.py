@@ -47,6 +47,11 @@ def test_violations_become_reason_bits(pviol: int, tviol: int, mask: int, tmp_pa
     assert read(text, tmp_path).gpu["throttle_reasons"].tolist() == [mask]
 
 
+@pytest.mark.parametrize(("cells", "known"), [("0 0", 0x64), ("0 -", 0x4), ("- 1", 0x60)])
+def test_of_no_hardware_slowdown_but_heat_is_anything_known(cells: str, known: int, tmp_path: Path) -> None:
+    assert read(f"# gpu pviol tviol\n# Idx % bool\n 0 {cells}\n", tmp_path).gpu["throttle_known"].tolist() == [known]
+
+
 def test_samples_without_time_are_one_second_apart_unless_told(tmp_path: Path) -> None:
     text = "# gpu     sm\n# Idx      %\n" + "    0      1\n    2      2\n" * 3
     assumed, told = read(text, tmp_path), read(text, tmp_path, period_s=2.5)

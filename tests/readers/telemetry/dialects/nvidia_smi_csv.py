@@ -135,8 +135,8 @@ SAMPLES = (
         table(FLAGS, flags, 20),
         20,
         ("0",),
-        first="2026-02-15T06:12:00.1Z gpu=0 temp_c=0 throttle_reasons=4",
-        last="2026-02-15T06:12:19.1Z gpu=0 temp_c=19 throttle_reasons=0",
+        first="2026-02-15T06:12:00.1Z gpu=0 temp_c=0 throttle_reasons=4 throttle_known=12",
+        last="2026-02-15T06:12:19.1Z gpu=0 temp_c=19 throttle_reasons=0 throttle_known=12",
     ),
     Sample(
         READER,
