@@ -105,6 +105,7 @@ GPU = TableSpec(
         _pct("fan_pct", "fan speed"),
         _pct("enc_pct", "video encoder utilization"),
         _pct("dec_pct", "video decoder utilization"),
+        _pct("engine_active_pct", "DCGM 1001 where utilization is blank: of the busiest MIG instance, or of the GPU"),
         _pct("sm_active_pct", "share of SM-cycles with a resident warp (DCGM 1002)"),
         _pct("sm_occupancy_pct", "resident warps over the maximum (DCGM 1003)"),
         _pct("tensor_active_pct", "share of cycles the tensor pipe was active (DCGM 1004)"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Collection
 
 import numpy as np
 import pandas as pd
@@ -66,6 +67,8 @@ class GpuUtilization(Row):
     active_idle_gpu_h: Column[float] = column("time below 10 % from first to last activity")
     active_idle_phases: Column[float] = column("stretches below 10 % from first to last activity")
     active_s: Column[float] = column("observed time from first to last activity")
+    least_mean_pct: Column[float] = column("least mean utilization, by DCGM's activity where utilization is unknown")
+    least_max_pct: Column[float] = column("least that the highest utilization was, likewise")
     mem_at_baseline: Column[bool] = column(
         "memory never rose above its minimum + 5 % of the total or 300 MiB, whichever is more; NaN unknown"
     )
@@ -105,6 +108,7 @@ def measure_utilization(run: Run) -> UtilizationProfile:
     """Busyness of each GPU over the run. Needs gpu.util_pct."""
     need_gpu(run, "time")
     if "util_pct" not in run.gpu or not run.gpu["util_pct"].notna().any():
+        _need_activity(run)
         raise NotMeasurable(
             "No GPU reports utilization (N/A throughout, as on MIG and some WSL systems, or not recorded).", RECORD_GPU
         )
@@ -128,20 +132,50 @@ def measure_utilization(run: Run) -> UtilizationProfile:
             "coverage_pct": coverage[gpu],
         }
     everyone = sampled_gpus(run)
+    least = _least(run, [gpu for gpu in everyone if gpu not in rows], window)
     per_gpu = pd.DataFrame.from_dict(rows, orient="index").reindex(everyone).rename_axis("gpu")
     per_gpu["n_samples"] = per_gpu["n_samples"].fillna(0).astype(int)
     per_gpu["mem_at_baseline"] = pd.Series([at_baseline.get(gpu, math.nan) for gpu in everyone], everyone, dtype=object)
+    per_gpu[["least_mean_pct", "least_max_pct"]] = least.reindex(everyone)[["least_mean_pct", "least_max_pct"]]
     return UtilizationProfile(
         per_gpu=per_gpu,
         series=series(samples, "util_pct", "mean_pct"),
         mean_pct=weighted_mean(util, observed),
         idle_pct=100 * weighted_mean(util < IDLE_PCT, observed),
-        coverage_pct=float(min(coverage.values())),
+        coverage_pct=float(min([*coverage.values(), *least["coverage_pct"]])),
         n_gpus=len(rows),
         span_s=float(samples["end_us"].max() - samples["start_us"].min()) / 1e6,
         observed_gpu_h=float(observed.sum() / 3600),
         sampling_period_s=longest_period_s(time_us[own] for _, own in slices(samples)),
     )
+
+
+def _least(run: Run, gpus: Collection[str], window: tuple[int, int] | None = None) -> pd.DataFrame:
+    """Of these GPUs what DCGM's activity tells of their utilization: a GPU is busy while any part of it is active."""
+    columns = ["least_mean_pct", "least_max_pct", "coverage_pct"]
+    rows: dict[str, tuple[float, ...]] = {}
+    for name in ("engine_active_pct", "sm_active_pct") if gpus else ():
+        if name in run.gpu and run.gpu[name].notna().any():
+            samples = cells(run, name)
+            observed = coverage_pct(samples, window or expected_window(run, samples))
+            value, weight = samples[name].to_numpy(), samples["weight_s"].to_numpy()
+            for gpu, own in slices(samples):
+                if gpu in gpus:
+                    found = (weighted_mean(value[own], weight[own]), float(value[own].max()), observed[gpu])
+                    rows[gpu] = max(rows.get(gpu, found), found)
+    return pd.DataFrame.from_dict(rows, orient="index", columns=columns, dtype=float)
+
+
+def _need_activity(run: Run) -> None:
+    """Raise NotMeasurable with what is certain of GPUs of which only activity is known."""
+    least = _least(run, sampled_gpus(run))["least_mean_pct"].dropna()
+    if len(least):
+        raise NotMeasurable(
+            "Utilization is not reported; by DCGM's activity {gpu} was busy for at least {least_pct} of the time.",
+            "" if "engine_active_pct" in run.gpu else RECORD_GPU,  # under MIG nothing tells more
+            gpu=str(least.idxmax()),
+            least_pct=float(least.max()),
+        )
 
 
 def _one_gpu(time_us: np.ndarray, util: np.ndarray, weight: np.ndarray) -> dict[str, object]:

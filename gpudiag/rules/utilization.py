@@ -17,9 +17,10 @@ MIN_PERIODS = 10.0
 MIN_WORK_PCT = 10.0
 WHILE_TRIALS = Given("in_trials", " while trials ran")
 TOO_SHORT = ("Less than {min_run_s} were observed", WHILE_TRIALS, ".")
+PRINTED = "check that the driver prints utilization.gpu."
 NO_UTILIZATION = (
-    "Under MIG record SM activity with DCGM (dcgmi dmon -e 1002); elsewhere check that the driver prints "
-    "utilization.gpu."
+    "Under MIG record a log of DCGM and diagnose it alone: dcgmi dmon -e 203,155,252,1001 -d 1000 > dcgmi.log; "
+    f"elsewhere {PRINTED}"
 )
 
 
@@ -54,7 +55,7 @@ def gpu_unused(
             lost_gpu_h=_charged_h(use, unused),
             margin=max_util_pct - most,
         )
-    _need_utilization(table)
+    _need_utilization(table, table["least_max_pct"] > max_util_pct)
     if never.any():
         raise NotMeasurable(
             "{gpus} showed no activity, but less than {min_run_s} or {min_periods:sample} were observed.",
@@ -129,7 +130,7 @@ def gpu_idle_beside_busy(
                 "in_trials": _in_trials(use),
             },
         )
-    _need_utilization(table)
+    _need_utilization(table, table["least_max_pct"] >= idle_pct)
     if idle.any():
         raise NotMeasurable(
             "{gpus} " + ("looks" if idle.sum() == 1 else "look") + " idle, but less than {min_run_s} or "
@@ -187,7 +188,8 @@ def gpu_low_utilization(
     named = (use.per_gpu["max_pct"] <= UNUSED_PCT) | _idle_beside(use.per_gpu, IDLE_PCT, MIN_WORK_PCT)
     low = table[(table["mean_pct"] < below_par_pct) & ~named]
     if low.empty:
-        _need_utilization(use.per_gpu)
+        enough = (use.per_gpu["least_mean_pct"] >= below_par_pct) & ~pd.Series(_in_trials(use), use.per_gpu.index)
+        _need_utilization(use.per_gpu, enough)
         _need_use(use.per_gpu)
         return None
     worst = low["mean_pct"].idxmin()
@@ -314,10 +316,20 @@ def _need_use(table: pd.DataFrame) -> None:
         raise NotApplicable("No GPU was used at all: see the check on GPUs that were never used (gpu-unused).")
 
 
-def _need_utilization(table: pd.DataFrame) -> None:
-    """Nothing found is no health where a GPU does not say how busy it was."""
-    unknown = table.index[table["mean_pct"].isna()]
-    if len(unknown):
+def _need_utilization(table: pd.DataFrame, fine: pd.Series | None = None) -> None:
+    """Nothing found is no health where a GPU does not say how busy it was. ``fine``: true for a GPU of which the least
+    that it was busy is enough; None where that cannot tell.
+    """
+    unknown = table["mean_pct"].isna() if fine is None else table["mean_pct"].isna() & ~fine
+    silent = table.index[unknown & table["least_mean_pct"].isna()]
+    if len(silent):
         raise NotMeasurable(
-            "Utilization of {gpus} is not reported (N/A throughout, as under MIG).", NO_UTILIZATION, gpus=unknown
+            "Utilization of {gpus} is not reported (N/A throughout, as under MIG).",
+            PRINTED[:1].upper() + PRINTED[1:] if fine is None else NO_UTILIZATION,
+            gpus=silent,
+        )
+    if unknown.any():
+        raise NotMeasurable(
+            "Utilization of {gpus} is not reported; DCGM's activity, as under MIG, is only the least that it was.",
+            gpus=table.index[unknown],
         )

@@ -32,6 +32,9 @@ class Metric:
 
 FB_FREE = "fb_free_mib"
 """Not a column of the schema; with used and reserved it makes the total where that is not exported."""
+ENGINE = "engine_active_pct"
+INSTANCE = "engine_of_instance_"
+"""Beginning of the name under which the engine's activity of one MIG instance is kept until it is settled."""
 XID = "xid"
 """Not a column of the schema: the last XID error becomes an event."""
 
@@ -90,6 +93,13 @@ _FIELDS: tuple[tuple[int, str, str, Metric, tuple[str, ...]], ...] = (
     (252, "FBUSD", "fb_used", Metric("mem_used_mib", instance=True, most=math.inf), ("DEV_FB_USED",)),
     (253, "FBRSV", "fb_resv", Metric("mem_reserved_mib", instance=True), ("DEV_FB_RESERVED",)),
     (311, "EDVTL", "ecc_dbe_volatile_total", Metric("ecc_uncorrected"), ("DEV_ECC_DBE_VOL_TOTAL",)),
+    (
+        1001,
+        "GRACT",
+        "gr_engine_active",
+        Metric(ENGINE, 100, instance=True),
+        ("PROF_GR_ENGINE_ACTIVE", "PROF_GR_ENGINE_UTIL_RATIO"),
+    ),
     (
         1002,
         "SMACT",

@@ -8,9 +8,9 @@ jobstats percents, bytes and milliwatts (https://github.com/plazonic/nvidia_gpu_
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
-from gpudiag.readers._fields.dcgm_fields import BY_EXPORTER_NAME, Metric
+from gpudiag.readers._fields.dcgm_fields import BY_EXPORTER_NAME, ENGINE, INSTANCE, Metric
 from gpudiag.readers._shape.snapshots import Snapshots
 from gpudiag.units import MIB_PER_BYTE
 
@@ -52,9 +52,12 @@ _INFO = PREFIX + "gpu_info"
 _INDEX = PREFIX + "index"
 
 
-def is_of_instance(labels: Mapping[str, str], metric: Metric) -> bool:
-    """True for a reading of one MIG instance that does not hold for the whole board."""
-    return bool(labels.get("GPU_I_ID")) and metric.instance
+def metric_of(name: str, labels: Mapping[str, str]) -> Metric | None:
+    """What a series is of; None where that is of no use, as most that is of one MIG instance and not of the board."""
+    metric, instance = METRICS.get(name), labels.get("GPU_I_ID")
+    if metric is None or not instance or not metric.instance:
+        return metric
+    return replace(metric, column=f"{INSTANCE}{instance}") if metric.column == ENGINE else None
 
 
 @dataclass

@@ -10,12 +10,14 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
+from gpudiag.errors import InputError
 from gpudiag.readers._delimited.column_text import gpu_ticks, holds, read_rows, timestamp_rows
 from gpudiag.readers._fields.dcgm_fields import BY_NAME, BY_NUMBER, BY_TAG, Metric, without_blanks
 from gpudiag.readers._io.csv_records import cells_of
 from gpudiag.readers._io.lines import numbered_lines
 from gpudiag.readers._io.problems import ProblemLog
 from gpudiag.readers._io.source import Source
+from gpudiag.readers._shape.engine import settle
 from gpudiag.readers._shape.finish import finish, nothing_usable
 from gpudiag.readers._shape.long_form import widen, with_total, xid_events
 from gpudiag.readers._shape.snapshots import quantity
@@ -24,6 +26,10 @@ from gpudiag.readers.base import Reader, ReadOptions, Telemetry
 
 NAME = "dcgmi dmon"
 OTHER_ENTITY = "row of a MIG instance, link or CPU"
+ONLY_INSTANCES = (
+    "holds rows of MIG instances (GPU-I) alone, which do not say of which GPU they are; record the whole GPUs: "
+    "dcgmi dmon -e 203,155,252,1001 -d 1000 > dcgmi.log"
+)
 RELATIVE_NOTE = "Its time is relative: it is counted from 1970-01-01."
 
 _GPU_NAMES = ("gpuid", "gpu_id", "gpu")
@@ -60,6 +66,8 @@ def _read_text(source: Source, options: ReadOptions, log: ProblemLog) -> Telemet
     if not rows.is_empty():
         board = rows["entity"] == "GPU"
         log.add(OTHER_ENTITY, int((~board).sum()))
+        if not board.any() and (rows["entity"] == "GPU-I").any():
+            raise InputError(f"{source.path}: {ONLY_INSTANCES}")
         rows = rows.filter(board)
     if rows.is_empty() or set(rows.columns).isdisjoint(BY_TAG):
         raise nothing_usable(source, NAME, log)
@@ -70,7 +78,8 @@ def _read_text(source: Source, options: ReadOptions, log: ProblemLog) -> Telemet
             values = without_blanks(rows[tag].fill_null(float("nan")).to_numpy()) * metric.factor
             table[metric.column] = table[metric.column].fillna(pd.Series(values)) if metric.column in table else values
     events = xid_events(table)
-    return finish(source, NAME, options, log, gpu=with_total(table), events=events, notes=notes)
+    table, more = settle(with_total(table))
+    return finish(source, NAME, options, log, gpu=table, events=events, notes=[*notes, *more])
 
 
 def _read_csv(source: Source, options: ReadOptions, log: ProblemLog) -> Telemetry:
@@ -99,11 +108,13 @@ def _read_csv(source: Source, options: ReadOptions, log: ProblemLog) -> Telemetr
     if not readings:
         raise nothing_usable(source, NAME, log)
     gpu, events = widen(pd.DataFrame(readings, columns=["time", "gpu", "column", "value", "rank"]), log, near=long)
+    gpu, notes = settle(gpu)
     since_1970 = is_epoch(float(gpu["time"].median()) / 1e6)
+    notes += [] if since_1970 else [RELATIVE_NOTE]
     for table in (gpu, events):
         timestamps = table["time"].round().astype("int64").astype("datetime64[us]")
         table["time"] = timestamps.dt.tz_localize("UTC") if since_1970 else timestamps
-    return finish(source, NAME, options, log, gpu=gpu, events=events, notes=[] if since_1970 else [RELATIVE_NOTE])
+    return finish(source, NAME, options, log, gpu=gpu, events=events, notes=notes)
 
 
 def _odd(line: str, header: str, number: int, log: ProblemLog) -> None:

@@ -12,10 +12,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from gpudiag.readers._fields.metric_names import METRICS, Cards, is_of_instance
+from gpudiag.readers._fields.metric_names import Cards, metric_of
 from gpudiag.readers._io.json_documents import documents
 from gpudiag.readers._io.problems import ProblemLog
 from gpudiag.readers._io.source import Source
+from gpudiag.readers._shape.engine import settle
 from gpudiag.readers._shape.finish import finish, nothing_usable
 from gpudiag.readers._shape.long_form import widen
 from gpudiag.readers._shape.pods import boards, depth, note, uid
@@ -54,8 +55,8 @@ def read(source: Source, options: ReadOptions) -> Telemetry:
         cards.learn(series["metric"].get("__name__", ""), _labels(series), last)
     for line, series in found:
         name, labels = series["metric"].get("__name__"), _labels(series)
-        metric = METRICS.get(name or "")
-        if metric is None or is_of_instance(labels, metric):
+        metric = metric_of(name or "", labels)
+        if metric is None:
             log.add(OTHER if name else NAMELESS, line=line, example=name or labels)
             continue
         readings = _readings(series, metric.factor, line, log)
@@ -65,13 +66,14 @@ def read(source: Source, options: ReadOptions) -> Telemetry:
         raise nothing_usable(source, NAME, log)
     rows, summed = boards(pd.concat([part for part in parts if len(part)], ignore_index=True))
     gpu, events = widen(rows, log)
+    gpu, notes = settle(gpu)
     shown = cards.relabel(Snapshots(gpu=[{"gpu": label} for label in gpu["gpu"].unique()]))
     names = dict(zip(gpu["gpu"].unique(), (row["gpu"] for row in shown.gpu), strict=True))
     for table in (gpu, events):
         table["gpu"] = table["gpu"].map(names)
         table["time"] = pd.to_datetime(table["time"], unit="us", utc=True)
     gpus = pd.DataFrame(list(shown.gpus.values()))
-    return finish(source, NAME, options, log, gpu=gpu, events=events, gpus=gpus, notes=note(summed))
+    return finish(source, NAME, options, log, gpu=gpu, events=events, gpus=gpus, notes=[*note(summed), *notes])
 
 
 def _series(item: dict[str, Any]) -> Iterator[dict[str, Any]]:

@@ -10,11 +10,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
+import pandas as pd
+
 from gpudiag.readers._fields.dcgm_fields import FB_FREE, XID, Metric, is_blank
-from gpudiag.readers._fields.metric_names import METRICS, PROCESS_MEMORY, Cards, is_of_instance
+from gpudiag.readers._fields.metric_names import PROCESS_MEMORY, Cards, metric_of
 from gpudiag.readers._io.lines import numbered_lines
 from gpudiag.readers._io.problems import ProblemLog
 from gpudiag.readers._io.source import Source
+from gpudiag.readers._shape.engine import settle
 from gpudiag.readers._shape.moments import Moment, read_moment
 from gpudiag.readers._shape.pods import depth, note, total, uid
 from gpudiag.readers._shape.snapshots import Snapshots, quantity
@@ -48,7 +51,9 @@ def read(source: Source, options: ReadOptions) -> Telemetry:
                 log.add("line that is no sample", line=number, example=line)
     scrapes.end()
     snapshots = scrapes.cards.relabel(scrapes.snapshots)
-    return snapshots.finish(source, NAME, options, log, note(sorted(scrapes.summed)))
+    rows, notes = settle(pd.DataFrame(snapshots.gpu))
+    snapshots.gpu = rows.to_dict("records") if notes else snapshots.gpu
+    return snapshots.finish(source, NAME, options, log, [*note(sorted(scrapes.summed)), *notes])
 
 
 @dataclass
@@ -118,14 +123,15 @@ class _Scrapes:
         self._seen.add(series)
         if text not in self._labels:
             self._labels[text] = {key: re.sub(r"\\(.)", r"\1", value) for key, value in _LABEL.findall(text)}
-        labels, metric = self._labels[text], METRICS.get(match["name"])
+        labels = self._labels[text]
+        metric = metric_of(match["name"], labels)
         value = quantity(match["value"])
         self.cards.learn(match["name"], labels, value)
         if match["ms"] and self.moment is None:
             self.moment = Moment(datetime.fromtimestamp(int(match["ms"]) / 1000, UTC).replace(tzinfo=None), utc=True)
         if match["name"] == PROCESS_MEMORY and value is not None:
             self._processes.append((number, labels, value))
-        elif metric is not None and not is_of_instance(labels, metric):
+        elif metric is not None:
             known = None if value is None or value != value or is_blank(value) else value
             self._samples.setdefault(self.cards.key(labels), _ScrapeReadings(number)).add(metric, labels, known)
 

@@ -23,6 +23,7 @@ from gpudiag.report._sections.key_numbers import (
     mean_util_pct,
     n_gpus,
     of_studies,
+    recorded_gpus,
     trial_time_s,
 )
 from gpudiag.report._sections.unchecked import wanted
@@ -42,6 +43,8 @@ run healthy.
 NOT_ONE_RUN = "clocks-apart"
 """Where this is found, nothing that is said of trials and GPUs together holds: it comes first."""
 BEFORE_A_HANG = (NOT_ONE_RUN, "collective-mismatch")
+ACTIVITY = {"engine_active_pct", "sm_active_pct"}
+"""Columns that tell the least that utilization was where that is unknown."""
 LIMITS = {
     "startup": ("startup-dominated",),
     "io_wait": ("io-wait",),
@@ -186,7 +189,9 @@ def _some_completed(document: Document, use: Use) -> bool:
 
 def _nothing_known(document: Document) -> str:
     """Why neither the use of a GPU nor trials can be told."""
-    return _glance(document) or "Neither GPU utilization nor trials were given"
+    active = any(not ACTIVITY.isdisjoint(entry.columns) for entry in document.inputs)
+    said = next((v.reason for v in document.verdicts if v.rule == "gpu-unused"), "") if active else ""
+    return _glance(document) or said or "Neither GPU utilization nor trials were given"
 
 
 def _glance(document: Document) -> str:
@@ -211,6 +216,8 @@ def _used(document: Document, use: Use) -> str:
         return ""
     n = n_gpus(document)
     who, average = ("The GPU was", "") if n == 1 else (f"The {n} GPUs were", " on average")
+    if 0 < n < (recorded := recorded_gpus(document)):
+        who = f"{n} of {recorded} GPUs reported utilization and {'was' if n == 1 else 'were'}"
     if jobs := jobs_alone(document):
         who, average = f"The {gpus_of_jobs(jobs)} {'were' if jobs[JobsProfile.recorded_gpus] > 1 else 'was'}", ""
     seen = document.values(UtilizationProfile).get(UtilizationProfile.coverage_pct)

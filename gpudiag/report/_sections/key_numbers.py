@@ -8,7 +8,7 @@ from gpudiag.measures.ledger import IDLE, LedgerProfile
 from gpudiag.measures.memory import GpuMemory, MemoryProfile
 from gpudiag.measures.steps import StepsProfile
 from gpudiag.measures.trials import TrialsProfile, TrialState
-from gpudiag.measures.utilization import UtilizationProfile
+from gpudiag.measures.utilization import GpuUtilization, UtilizationProfile
 from gpudiag.report.document import Document, LedgerEntry, TopicValues
 from gpudiag.report.format import alike, duration, listed, money, plural, quantity, share
 from gpudiag.schema import OUTCOMES
@@ -65,8 +65,13 @@ def gpus_of_jobs(jobs: TopicValues) -> str:
 
 def n_gpus(document: Document) -> int:
     """GPUs whose utilization is known."""
-    n = document.values(LedgerProfile).get(LedgerProfile.n_gpus)
-    return n or document.values(UtilizationProfile).get(UtilizationProfile.n_gpus) or 0
+    n = document.values(UtilizationProfile).get(UtilizationProfile.n_gpus)
+    return n or document.values(LedgerProfile).get(LedgerProfile.n_gpus) or 0
+
+
+def recorded_gpus(document: Document) -> int:
+    """GPUs in the telemetry, those without a utilization among them."""
+    return len(document.values(UtilizationProfile).by_row(GpuUtilization))
 
 
 def idle_s(ledger: LedgerEntry) -> float:
@@ -81,7 +86,9 @@ def _use(document: Document) -> KeyNumber | None:
         return None
     if jobs := jobs_alone(document):
         return (f"mean utilization of {gpus_of_jobs(jobs)}, as jobstats recorded it", share(mean))
-    n = n_gpus(document)
+    n, recorded = n_gpus(document), recorded_gpus(document)
+    if 0 < n < recorded:
+        return (f"mean utilization of {n} of {recorded} GPUs", share(mean))
     return ("mean GPU utilization" if n <= 1 else f"mean utilization of {n} GPUs", share(mean))
 
 

@@ -1,0 +1,84 @@
+"""What is said of a GPU that is split (MIG), of which the least that it was busy is known."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+import gpudiag as gd
+from gpudiag.rules.utilization import NO_UTILIZATION
+from gpudiag.schema import GPU, conform
+
+N = 400
+NAN = float("nan")
+
+
+def run(*gpus: dict[str, float]) -> gd.Run:
+    times = pd.date_range("2026-03-01 10:00", periods=N, freq="5s", tz="UTC")
+    parts = [pd.DataFrame({"time": times, "gpu": str(at), **columns}) for at, columns in enumerate(gpus)]
+    return gd.Run(gpu=conform(pd.concat(parts), GPU))
+
+
+def statuses(diagnosis: gd.Diagnosis) -> list[str]:
+    wanted = ("gpu-unused", "gpu-idle-beside-busy", "gpu-low-utilization", "gpu-fluctuating")
+    by_rule = {verdict.rule: verdict.status.value for verdict in diagnosis.verdicts}
+    return [by_rule[rule] for rule in wanted]
+
+
+OK, OPEN = "ok", "not_assessed"
+
+
+@pytest.mark.parametrize(
+    ("least", "given"),
+    [
+        ({"engine_active_pct": 62.0}, [OK, OK, OK, OPEN]),
+        ({"sm_active_pct": 50.0}, [OK, OK, OK, OPEN]),
+        ({"engine_active_pct": 49.0, "sm_active_pct": 3.0}, [OK, OK, OPEN, OPEN]),
+        ({"engine_active_pct": 9.0}, [OK, OPEN, OPEN, OPEN]),
+        ({"engine_active_pct": 0.0}, [OPEN] * 4),
+        ({"power_w": 300.0}, [OPEN] * 4),
+    ],
+)
+def test_activity_clears_what_the_least_is_enough_for_and_finds_nothing(
+    least: dict[str, float], given: list[str]
+) -> None:
+    assert statuses(gd.diagnose(run({"util_pct": 95.0}, {"util_pct": NAN, **least}))) == given
+
+
+def test_activity_of_a_part_of_the_record_clears_nothing() -> None:
+    one = run({"util_pct": 95.0}, {"util_pct": NAN, "engine_active_pct": 62.0})
+    late = (one.gpu["gpu"] == "1") & (one.gpu["time"] >= one.gpu["time"].iloc[N // 2])
+    one.gpu.loc[late, "engine_active_pct"] = NAN
+    assert statuses(gd.diagnose(one)) == [OPEN] * 4
+
+
+def test_a_gpu_that_reports_nothing_is_not_well_used() -> None:
+    first, *_ = gd.diagnose(run({"util_pct": 95.0}, {"util_pct": NAN, "power_w": 300.0})).document.headline.sentences
+    assert first == "1 of 2 GPUs reported utilization and was well used (95 %)."
+    first, *_ = gd.diagnose(run({"util_pct": 95.0}, {"util_pct": 95.0}, {"power_w": 1.0})).document.headline.sentences
+    assert first == "2 of 3 GPUs reported utilization and were well used (95 % on average)."
+
+
+def test_activity_alone_is_said(tmp_path: Path) -> None:
+    diagnosis = gd.diagnose(run({"engine_active_pct": 40.0}, {"engine_active_pct": 72.0}))
+    reason = next(v.reason for v in diagnosis.verdicts if v.rule == "gpu-unused")
+    assert reason == "Utilization is not reported; by DCGM's activity GPU 1 was busy for at least 72 % of the time."
+
+
+@pytest.mark.slow
+def test_the_advice_comes_true(tmp_path: Path) -> None:
+    """A log of the fields that the advice names, of a whole GPU and a split one, settles what it is given for."""
+    open_ = gd.diagnose(run({"util_pct": 95.0}, {"util_pct": NAN, "power_w": 300.0}))
+    asked = {verdict.rule for verdict in open_.verdicts if verdict.remedy == NO_UTILIZATION}
+    fields = re.search(r"-e ([\d,]+)", NO_UTILIZATION)
+    assert fields is not None and asked == {"gpu-unused", "gpu-idle-beside-busy", "gpu-low-utilization"}
+    tags = {"203": ("GPUTL", "95", "N/A"), "155": ("POWER", "360", "300"), "252": ("FBUSD", "60000", "60000"),
+            "1001": ("GRACT", "0.960", "0.620")}  # fmt: skip
+    names, whole, split = zip(*(tags[number] for number in fields[1].split(",")), strict=True)
+    tick = f"GPU 0 {' '.join(whole)}\nGPU 1 {' '.join(split)}\n"
+    (tmp_path / "dcgmi.log").write_text(f"#Entity {' '.join(names)}\nID\n" + tick * 600)
+    settled = {verdict.rule for verdict in gd.diagnose(tmp_path).verdicts if verdict.status.value == OK}
+    assert asked <= settled
