@@ -215,6 +215,7 @@ FIELDS = {
     pynvml.NVML_FI_DEV_POWER_AVERAGE: ("power_average_w", 1000),
     pynvml.NVML_FI_DEV_POWER_INSTANT: ("power_instant_w", 1000),
     pynvml.NVML_FI_DEV_MEMORY_TEMP: ("mem_temp_c", 1),
+    pynvml.NVML_FI_DEV_ECC_DBE_VOL_TOTAL: ("ecc_uncorrected", 1),
 }
 _MEMBER = {
     pynvml.NVML_VALUE_TYPE_DOUBLE: "dVal",

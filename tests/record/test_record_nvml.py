@@ -60,6 +60,7 @@ def test_every_reading_is_a_column_of_the_schema() -> None:
         "util_pct", "mem_util_pct", "mem_used_mib", "mem_total_mib", "mem_reserved_mib", "power_w", "power_instant_w",
         "power_average_w", "power_limit_w", "energy_j", "temp_c", "mem_temp_c", "sm_clock_mhz", "mem_clock_mhz",
         "throttle_reasons", "pstate", "pcie_rx_mib_s", "pcie_tx_mib_s", "fan_pct", "enc_pct", "dec_pct",
+        "ecc_uncorrected",
     }  # fmt: skip
     assert set(values) == wanted
 
@@ -89,7 +90,8 @@ def field_values(_: Any, ids: list[int]) -> list[Any]:
     for number in ids:
         value = pynvml.c_nvmlFieldValue_t()
         value.fieldId, value.valueType = number, pynvml.NVML_VALUE_TYPE_UNSIGNED_INT
-        value.value.uiVal = {"power_average_w": 71_500, "power_instant_w": 80_250, "mem_temp_c": 66}[FIELDS[number][0]]
+        units = {"power_average_w": 71_500, "power_instant_w": 80_250, "mem_temp_c": 66, "ecc_uncorrected": 2}
+        value.value.uiVal = units[FIELDS[number][0]]
         out.append(value)
     return out
 
