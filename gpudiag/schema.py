@@ -279,6 +279,7 @@ PROFILED = TableSpec(
         _pct("copy_pct", "for copies alone"),
         _pct("idle_pct", "for nothing; columns below divide it by what the host did, where the trace has that"),
         _pct("data_pct", "idle while the host waited for the next batch"),
+        _pct("pageable_pct", "idle while the host copied pageable memory to where the GPU can fetch it"),
         _pct("sync_pct", "idle while the host was blocked by a call that waits for the GPU"),
         _pct("memory_pct", "idle while the host took or freed memory"),
         _pct("setup_pct", "idle while the host set CUDA up"),

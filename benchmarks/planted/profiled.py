@@ -51,8 +51,8 @@ def blocked(*, sync_pct: float = 8.0) -> Run:
     bigger=({"copy_pct": 20.0}, {"copy_pct": 60.0}),
 )
 def copies(*, copy_pct: float = 15.0) -> Run:
-    """Copies take ``copy_pct`` of the steps with nothing computed beside them."""
-    return _traces({"copy_pct": copy_pct})
+    """Copies take ``copy_pct`` of the steps with nothing computed beside them, 0.4 of it on the host's side."""
+    return _traces({"copy_pct": 0.6 * copy_pct, "pageable_pct": 0.4 * copy_pct})
 
 
 @fault(

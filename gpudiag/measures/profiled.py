@@ -31,7 +31,7 @@ class ProfiledRank(Row):
     compute_pct: Column[float] = column("computing")
     communication_pct: Column[float] = column("communicating with nothing computed beside it")
     communication_total_pct: Column[float] = column("communicating, with and without computing beside it")
-    copy_pct: Column[float] = column("only copying")
+    copy_pct: Column[float] = column("only copying, or idle while the host copied pageable memory")
     data_pct: Column[float] = column("idle while the host waited for data")
     launch_pct: Column[float] = column("idle while the host prepared kernels")
     sync_pct: Column[float] = column("idle while the host was in a blocking call")
@@ -53,7 +53,9 @@ class ProfiledProfile(Profile, topic="profiled"):
     launch_pct: Fact[float] = fact("idle while the host prepared kernels", label="launching kernels")
     sync_pct: Fact[float] = fact("idle while the host was in a blocking call", label="blocked")
     memory_pct: Fact[float] = fact("idle while the host took or freed memory, or set CUDA up", label="taking memory")
-    copy_pct: Fact[float] = fact("only copying", label="copying alone")
+    copy_pct: Fact[float] = fact(
+        "only copying, or idle while the host copied pageable memory; the former at least", label="copying alone"
+    )
     communication_pct: Fact[float] = fact("communicating with nothing computed beside it", label="communicating alone")
     communication_low_pct: Fact[float] = fact(
         "share of all communication on the rank with least of it", label="communication, least of a rank"
@@ -118,7 +120,8 @@ def _rows(profiled: pd.DataFrame) -> pd.DataFrame:
 
     out = {
         **{name: known(name) for name in ("n_steps", "step_s", "compute_pct", "communication_pct")},
-        **{name: known(name) for name in ("communication_total_pct", "copy_pct", "data_pct")},
+        **{name: known(name) for name in ("communication_total_pct", "data_pct")},
+        "copy_pct": known("copy_pct") + profiled["pageable_pct"].fillna(0.0),
         "launch_pct": known("operator_pct", "optimizer_pct"),
         "sync_pct": known("sync_pct"),
         "memory_pct": known("memory_pct", "setup_pct"),

@@ -85,13 +85,14 @@ def steps_blocked(profiled: ProfiledProfile, *, max_sync_pct: float = 5.0) -> Ev
     severity="warning",
     title="Copies to the GPU stand alone",
     checks="Copies beside computing",
-    says=("In {n_profiled_steps:profiled step} the GPU only copied for {copy_pct} of the time", RUN, "."),
+    says=("In {n_profiled_steps:profiled step} copies took {copy_pct} of the time with nothing computed", RUN, "."),
     remedy="Copy beside computing: pin_memory=True in the loader, batch.to(device, non_blocking=True), and the next "
     "batch copied in a stream of its own.",
     refuted_by="Not a problem if the copies are checkpoints or results that are needed at once.",
 )
 def steps_copies(profiled: ProfiledProfile, *, max_copy_pct: float = 10.0) -> Evidence | None:
-    """A copy engine works beside the kernels; a copy that stands alone is time lost.
+    """A copy engine works beside the kernels; a copy that stands alone is time lost. Of pageable memory the host first
+    copies into pinned memory, and the GPU waits for that too.
 
     Above 10 % of the profiled time (a default, that of PyTorch's TensorBoard plugin for communication).
     """

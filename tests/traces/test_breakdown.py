@@ -257,3 +257,38 @@ def test_every_microsecond_has_the_state_that_brute_force_gives_it(
     assert shares(gpu) == pytest.approx({name: 100 * said.count(name) / len(said) for name in STATES}, abs=1e-6)
     assert gpu.idle_pct + gpu.compute_pct + gpu.communication_pct + gpu.copy_pct == pytest.approx(100.0)
     assert sum(shares(gpu).values()) == pytest.approx(100.0)
+
+
+@pytest.mark.parametrize(
+    ("name", "talks"),
+    [
+        ("void (anonymous namespace)::one_shot_all_reduce_kernel<float, 4>(float**)", True),
+        ("void tensorrt_llm::kernels::twoShotAllReduceKernel<__nv_bfloat16, 8>", True),
+        ("void tensorrt_llm::kernels::ar_fusion::allreduce_fusion_kernel_oneshot_lamport<(x)1>", True),
+        ("void deep_ep::intranode::dispatch<8, 768>(int)", True),
+        ("mscclKernel_Sum_half_LL", True),
+        ("multimem_all_gather_kernel", True),
+        ("void quickreduce::allreduce_prototype_twoshot<8>", True),
+        ("triton_poi_fused_all_gather_into_tensor_wait_tensor_add_0", False),
+        ("void at::native::elementwise_kernel<128, at::WarpAllReduce<float>>(int)", False),
+        ("void at::native::reduce_kernel<512, 1>", False),
+    ],
+)
+def test_collectives_are_known_by_the_name_of_their_kernel(tmp_path: Path, name: str, talks: bool) -> None:
+    made = WrittenTrace()
+    made.on_gpu("gemm", 0, 50)
+    made.on_gpu(name, 50, 100)
+    (gpu,) = gd.read_trace(made.write(tmp_path / "a.json")).breakdown.gpus
+    assert gpu.communication_total_pct == pytest.approx(50.0 if talks else 0.0)
+
+
+def test_a_copy_from_pageable_memory_is_no_launch(tmp_path: Path) -> None:
+    """The host copies for 40 us, and the GPU for 10 more; the operator around it prepares no kernel meanwhile."""
+    made = WrittenTrace()
+    made.step(1, 0, 100)
+    made.on_host("cpu_op", "aten::copy_", 0, 60)
+    made.launched("Memcpy HtoD (Pageable -> Device)", 10, 50, 60, cat="gpu_memcpy")
+    made.events[-1]["dur"] = 50
+    made.launched("gemm", 60, 60, 100)
+    (gpu,) = gd.read_trace(made.write(tmp_path / "a.json")).breakdown.gpus
+    assert (gpu.operator_pct, gpu.pageable_pct, gpu.copy_pct, gpu.compute_pct) == pytest.approx((10, 40, 10, 40))

@@ -39,16 +39,16 @@ def exported(made: WrittenTrace, path: Path) -> Path:
             end = start + round(event["dur"] * 1000)
             name = event["name"].replace("ProfilerStep#", "train_step ")
             text = ids.setdefault(name, len(ids) + 1)
-            thread = event["pid"] << 24 | event["tid"]
+            thread, call = event["pid"] << 24 | event["tid"], event["args"].get("correlation", number)
             if event["cat"] == "kernel":
-                row = (start, end, event["args"]["device"], 1, event["tid"], number, 0, text, text)
+                row = (start, end, event["args"]["device"], 1, event["tid"], call, 0, text, text)
                 db.execute("INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES (?,?,?,?,?,?,?,?,?)", row)
             elif event["cat"] == "gpu_memcpy":
-                row = (start, end, event["args"]["device"], 1, event["tid"], number, 0, 8, 1, 0, 2)
+                row = (start, end, event["args"]["device"], 1, event["tid"], call, 0, 8, 1, 0, 2)
                 db.execute("INSERT INTO CUPTI_ACTIVITY_KIND_MEMCPY VALUES (?,?,?,?,?,?,?,?,?,?,?)", row)
             elif event["cat"] == "cuda_runtime":
                 text = ids.setdefault(f"{name}_v7000", len(ids) + 1)
-                row = (start, end, 0, thread, number, text, 0)
+                row = (start, end, 0, thread, call, text, 0)
                 db.execute("INSERT INTO CUPTI_ACTIVITY_KIND_RUNTIME VALUES (?,?,?,?,?,?,?)", row)
             else:
                 written = (None, text) if number % 2 else (name, None)
@@ -99,6 +99,24 @@ def test_a_graph_is_work_and_a_copy_to_pageable_memory_a_wait(tmp_path: Path) ->
     (gpu,) = gd.read_trace(path).breakdown.gpus
     assert gpu.compute_pct == pytest.approx(SHARES["compute_pct"] + 10.0)
     assert gpu.sync_pct == pytest.approx(SHARES["sync_pct"] + 4.0)
+
+
+def test_a_copy_from_pageable_memory_is_known_by_its_source(tmp_path: Path) -> None:
+    made = WrittenTrace()
+    made.step(1, 0, 100)
+    made.launched("Memcpy HtoD", 10, 50, 60, cat="gpu_memcpy")
+    made.events[-1]["dur"] = 50
+    made.launched("gemm", 60, 60, 100)
+    path = exported(made, tmp_path / "report.sqlite")
+    shares = []
+    for label in ("Pinned", "Pageable"):
+        with closing(sqlite3.connect(path)) as db:
+            db.execute("CREATE TABLE IF NOT EXISTS ENUM_CUDA_MEM_KIND (id INTEGER, name TEXT, label TEXT)")
+            db.execute("DELETE FROM ENUM_CUDA_MEM_KIND")
+            db.execute("INSERT INTO ENUM_CUDA_MEM_KIND VALUES (0, '', ?)", (label,))
+            db.commit()
+        shares.append(gd.read_trace(path).breakdown.gpus[0].pageable_pct)
+    assert shares == pytest.approx([0.0, 40.0])
 
 
 def test_unlike_gpus_have_no_name(tmp_path: Path) -> None:

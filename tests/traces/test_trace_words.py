@@ -66,6 +66,16 @@ def test_a_kernel_of_memory_efficient_attention_is_no_copy(tmp_path: Path) -> No
     assert "Most of it is Memcpy HtoD" in text and "Most of it is fmha" not in text
 
 
+def test_several_ranks_without_a_kernel_that_communicates_are_said(tmp_path: Path) -> None:
+    made = WrittenTrace()
+    made.on_gpu("gemm", 0, 60)
+    assert "No kernel is known to communicate between the 4 ranks; others count as computing." in said(made, tmp_path)
+    made.on_gpu("ncclDevKernel", 60, 70)
+    assert "No kernel is known" not in said(made, tmp_path)
+    del made.events[-1], made.beside["distributedInfo"]
+    assert "No kernel is known" not in said(made, tmp_path)
+
+
 def test_every_state_has_its_words() -> None:
     assert set(WORDS) == set(STATES) and set(DO) == set(STATES) - {"compute_pct"}
 

@@ -34,6 +34,13 @@ class WrittenTrace:
     def on_host(self, cat: str, name: str, start: float, end: float, thread: str = MAIN) -> None:
         self._add(cat, name, 4711, int(thread), start, end, {"External id": len(self.events)})
 
+    def launched(self, name: str, at: float, start: float, end: float, *, cat: str = "kernel", gpu: int = 0) -> None:
+        """A call of 5 us and what it launched."""
+        call = {"kernel": "cudaLaunchKernel", "gpu_memcpy": "cudaMemcpyAsync"}[cat]
+        self.on_gpu(name, start, end, cat=cat, gpu=gpu)
+        args = self.events[-1]["args"] = self.events[-1]["args"] | {"correlation": len(self.events) + 1000}
+        self._add("cuda_runtime", call, 4711, int(MAIN), at, at + 5, {"correlation": args["correlation"]})
+
     def step(self, number: int, start: float, end: float) -> None:
         self.on_host("user_annotation", f"ProfilerStep#{number}", start, end)
 
@@ -83,7 +90,7 @@ def training(n_steps: int = 4) -> WrittenTrace:
 
 
 SHARES = {
-    "compute_pct": 30.0, "communication_pct": 4.0, "copy_pct": 5.0, "data_pct": 20.0, "sync_pct": 2.0,
-    "memory_pct": 3.0, "setup_pct": 0.0, "optimizer_pct": 4.0, "operator_pct": 20.5, "other_pct": 11.5,
+    "compute_pct": 30.0, "communication_pct": 4.0, "copy_pct": 5.0, "data_pct": 20.0, "pageable_pct": 0.0,
+    "sync_pct": 2.0, "memory_pct": 3.0, "setup_pct": 0.0, "optimizer_pct": 4.0, "operator_pct": 20.5, "other_pct": 11.5,
 }  # fmt: skip
 """Of :func:`training`: the operators are 200 before the copy and 5 behind the synchronization."""

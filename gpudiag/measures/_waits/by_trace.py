@@ -19,7 +19,7 @@ from gpudiag.schema import TABLES
 
 CAUSES = {
     "loader": ("data_pct",),
-    "copy": ("copy_pct",),
+    "copy": ("copy_pct", "pageable_pct"),
     "launch": ("operator_pct", "optimizer_pct"),
     "sync": ("sync_pct",),
     "memory": ("memory_pct",),

@@ -16,14 +16,18 @@ from gpudiag.readers._traces import kinds
 from gpudiag.readers._traces.json_events import CUT_OFF, DAMAGED
 from gpudiag.readers._traces.spans import Spans, pieces, union
 from gpudiag.readers._traces.tables import TraceTables
+from gpudiag.readers._traces.window import profiled_window, table_spans
 from gpudiag.shown import Shown
+from gpudiag.spans import held_within
 
 WORK: Final = (kinds.COMPUTE, kinds.COMMUNICATION, kinds.COPY)
-HOST: Final = (kinds.DATA, kinds.SYNC, kinds.MEMORY, kinds.SETUP, kinds.OPTIMIZER, kinds.OPERATOR)
+HOST: Final = (
+    kinds.DATA, kinds.PAGEABLE, kinds.SYNC, kinds.MEMORY, kinds.SETUP, kinds.OPTIMIZER, kinds.OPERATOR
+)  # fmt: skip
 STATES: Final = tuple(f"{kind}_pct" for kind in (*WORK, *HOST, "other"))
 """In the order in which they are tried: what computes and communicates counts as computing. Behind the states of work
-the GPU is idle, and the host decides: it waits for data or for the GPU, takes memory, sets CUDA up, prepares kernels,
-or does none of these."""
+the GPU is idle, and the host decides: it waits for data, copies pageable memory, waits for the GPU, takes memory, sets
+CUDA up, prepares kernels, or does none of these."""
 IDLE_STATES: Final = STATES[len(WORK) :]
 MOST_KERNELS, MOST_WAITS = 10, 3
 MOST_CALLS = 20_000
@@ -33,7 +37,7 @@ MOST_CALLS = 20_000
 @dataclass(frozen=True)
 class GpuTime:
     """Shares of the profiled time of one GPU in percent; ``other_pct`` is idle while the host did nothing that the
-    trace names. ``idle_pct`` and the three states of work add up to 100, as do all ten.
+    trace names. ``idle_pct`` and the three states of work add up to 100, as do all eleven.
 
     ``communication_total_pct``: with and without computing beside it; ``hidden_pct``: the share of it with.
     """
@@ -45,6 +49,7 @@ class GpuTime:
     communication_pct: float
     copy_pct: float
     data_pct: float
+    pageable_pct: float
     sync_pct: float
     memory_pct: float
     setup_pct: float
@@ -82,7 +87,9 @@ class HostWait:
 class TraceBreakdown(Shown):
     """The profiled steps of one trace: their number, median, shortest and longest time.
 
-    Without steps the window is all that was recorded, ``n_steps`` is 0 and the times of a step are unknown.
+    Without steps the window is all that was recorded, ``n_steps`` is 0 and the times of a step are unknown. Not in it
+    are ``n_odd_steps``, in which the GPUs were idle for longer than a usual step takes, ``odd_steps_s`` long in all,
+    and ``outside_s`` of GPU time in which GPUs worked in no step.
     """
 
     schema: Literal["gpudiag.trace/1"]
@@ -95,6 +102,9 @@ class TraceBreakdown(Shown):
     step_s: float = field(metadata=NAN_IS_NULL)
     step_low_s: float = field(metadata=NAN_IS_NULL)
     step_high_s: float = field(metadata=NAN_IS_NULL)
+    n_odd_steps: int
+    odd_steps_s: float
+    outside_s: float
     host_recorded: bool
     gpus: tuple[GpuTime, ...]
     kernels: tuple[KernelTime, ...]
@@ -116,7 +126,8 @@ def break_down(trace: TraceTables) -> TraceBreakdown:
     Raises NotMeasurable without work of a GPU in them, where work of it is missing, and for several processes.
     """
     _refuse(trace)
-    window, lengths = _window(trace)
+    profiled = profiled_window(trace)
+    window, lengths = profiled.spans, profiled.lengths_us
     gpu = trace.gpu[(trace.gpu["end_us"] > window.start[0]) & (trace.gpu["start_us"] < window.end[-1])]
     if gpu.empty:
         raise NotMeasurable(
@@ -124,18 +135,21 @@ def break_down(trace: TraceTables) -> TraceBreakdown:
             + (" in its profiled steps" if len(trace.gpu) else "")
             + ". Profile with activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA]."
         )
-    host = [_spans(trace.host[trace.host["kind"] == kind]) for kind in HOST]
+    host = [table_spans(trace.host[trace.host["kind"] == kind]) for kind in HOST]
     return TraceBreakdown(
         schema="gpudiag.trace/1",
         file=as_text(trace.path.name),
         begin=None if trace.begin is pd.NaT else trace.begin.isoformat(),
         rank=trace.rank,
         world_size=trace.world_size,
-        n_steps=len(trace.steps),
+        n_steps=int(np.isfinite(lengths).sum()),
         window_s=window.total / 1e6,
         step_s=float(np.median(lengths)) / 1e6,
         step_low_s=float(lengths.min()) / 1e6,
         step_high_s=float(lengths.max()) / 1e6,
+        n_odd_steps=len(profiled.odd_us),
+        odd_steps_s=float(profiled.odd_us.sum()) / 1e6,
+        outside_s=profiled.outside_us / 1e6,
         host_recorded=bool((~trace.host["runtime"] & (trace.host["kind"] == kinds.OPERATOR)).any()),
         gpus=tuple(_gpu_time(trace, key, part, host, window) for key, part in gpu.groupby("gpu", sort=True)),
         kernels=tuple(_kernels(gpu, window)),
@@ -159,27 +173,8 @@ def _refuse(trace: TraceTables) -> None:
         )
 
 
-def _window(trace: TraceTables) -> tuple[Spans, np.ndarray]:
-    """The profiled time, and the length of each step; without steps from the first to the last event."""
-    start, end = (trace.steps[name].to_numpy(float) for name in ("start_us", "end_us"))
-    if len(start):
-        return union(start, end), end - start
-    tables = [table for table in (trace.gpu, trace.host) if len(table)]
-    if not tables:
-        raise NotMeasurable(f"{trace.path.name} holds no work of a GPU and no thread that gave it any.")
-    start = np.array([min(float(table["start_us"].min()) for table in tables)])
-    end = np.array([max(float(table["end_us"].max()) for table in tables)])
-    if not end[0] > start[0]:
-        raise NotMeasurable(f"{trace.path.name} holds no event that took time.")
-    return Spans(start, end), np.array([np.nan])
-
-
-def _spans(table: pd.DataFrame) -> Spans:
-    return union(table["start_us"].to_numpy(float), table["end_us"].to_numpy(float))
-
-
 def _gpu_time(trace: TraceTables, key: object, work: pd.DataFrame, host: Sequence[Spans], window: Spans) -> GpuTime:
-    tried = [_spans(work[work["kind"] == kind]) for kind in WORK]
+    tried = [table_spans(work[work["kind"] == kind]) for kind in WORK]
     middle, length = pieces([*tried, *host], window)
     inside = np.array([spans.holds(middle) for spans in (*tried, *host)] + [np.ones(len(middle), bool)])
     state = inside.argmax(axis=0)  # the first that is true
@@ -198,15 +193,7 @@ def _gpu_time(trace: TraceTables, key: object, work: pd.DataFrame, host: Sequenc
 
 def _within(table: pd.DataFrame, window: Spans) -> np.ndarray:
     """Microseconds of each row that lie in the window."""
-    start, end = table["start_us"].to_numpy(float), table["end_us"].to_numpy(float)
-    before = np.append(0.0, np.cumsum(window.end - window.start))
-
-    def until(at: np.ndarray) -> np.ndarray:
-        found = np.searchsorted(window.start, at, "right") - 1
-        inside = np.minimum(at, window.end[found]) - window.start[found]
-        return np.where(found >= 0, before[np.maximum(found, 0)] + inside, 0.0)
-
-    return until(end) - until(start)
+    return held_within(table["start_us"].to_numpy(float), table["end_us"].to_numpy(float), *window)
 
 
 def _kernels(gpu: pd.DataFrame, window: Spans) -> Iterator[KernelTime]:

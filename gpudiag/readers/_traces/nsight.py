@@ -25,7 +25,7 @@ NVTX, MEMORY_KINDS = "NVTX_EVENTS", "ENUM_CUDA_MEM_KIND"
 NAMED = "LEFT JOIN StringIds s ON s.id = t."
 SQL = {
     KERNEL: f"SELECT start, end, deviceId, streamId, correlationId, s.value FROM {KERNEL} t {NAMED}demangledName",
-    MEMCPY: f"SELECT start, end, deviceId, streamId, correlationId, copyKind, dstKind FROM {MEMCPY}",
+    MEMCPY: f"SELECT start, end, deviceId, streamId, correlationId, copyKind, srcKind, dstKind FROM {MEMCPY}",
     MEMSET: f"SELECT start, end, deviceId, streamId, correlationId, 'Memset' FROM {MEMSET}",
     GRAPH: f"SELECT start, end, deviceId, streamId, correlationId, 'CUDA graph' FROM {GRAPH}",
     RUNTIME: f"SELECT start, end, globalTid, NULL, correlationId, s.value FROM {RUNTIME} t {NAMED}nameId",
@@ -121,8 +121,9 @@ def _whole(value: object) -> int | None:
 
 def _copy(row: tuple[Any, ...], pageable: object) -> str:
     """The name as torch.profiler gives it."""
-    target = " (Device -> Pageable)" if pageable is not None and row[6] == pageable and row[5] == 2 else ""
-    return f"Memcpy {COPIES.get(row[5], '')}".strip() + target
+    kind, source, target = row[5:]
+    ends = {(1, source): " (Pageable -> Device)", (2, target): " (Device -> Pageable)"}
+    return f"Memcpy {COPIES.get(kind, '')}".strip() + ("" if pageable is None else ends.get((kind, pageable), ""))
 
 
 def _name(table: str, name: object) -> str:

@@ -16,8 +16,9 @@ class TraceTables:
     is known).
 
     ``gpu``: gpu (index), stream, start_us, end_us, kind (compute, communication, copy), name. ``host``: thread,
-    start_us, end_us, kind (data, sync, memory, setup, optimizer, operator), name, runtime (a call of CUDA),
-    of the threads that launch kernels or count steps. ``steps``: step (number), start_us, end_us.
+    start_us, end_us, kind (data, pageable, sync, memory, setup, optimizer, operator), name, runtime (a call of
+    CUDA), of the threads that launch kernels or count steps. ``steps``: step (number), start_us, end_us, which is
+    when host and GPU are done with it.
     """
 
     path: Path

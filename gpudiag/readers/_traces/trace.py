@@ -16,14 +16,13 @@ from gpudiag.readers._traces.breakdown import TraceBreakdown, break_down
 from gpudiag.readers._traces.json_events import MOST_NS, EventStream
 from gpudiag.readers._traces.memory_snapshot import is_memory_snapshot, refuse_memory_snapshot
 from gpudiag.readers._traces.nsight import NsightReport
+from gpudiag.readers._traces.steps import profiled_steps
 from gpudiag.readers._traces.tables import TraceTables
 from gpudiag.readers._traces.xla_trace import is_xplane, names_xla_processes, refuse_xla_trace
 from gpudiag.shown import Shown
 
 SINCE_EPOCH_NS = 10**17
 """Timestamps below (three years) count from ``baseTimeNanoseconds``; older versions count from 1970."""
-ROUNDING_US = 2.0
-"""Times of older traces are whole microseconds, so that the end of a step may lie behind the start of the next."""
 LONGEST_US = 86_400e6
 MOST_GPUS = 64
 """No machine has more, and no profile is longer than a day."""
@@ -89,16 +88,20 @@ def _of_interest(events: pl.DataFrame) -> pl.DataFrame:
     events = events.filter(pl.col("ts_ns").is_not_null() & pl.col("dur").is_between(0, LONGEST_US)).with_columns(
         name.fill_null(""), cat=pl.col("cat").str.to_lowercase()
     )
-    events = events.filter(pl.col("cat").is_in([*kinds.GPU_CATEGORIES, *kinds.HOST_CATEGORIES]))
+    step = name.str.contains(kinds.STEP_NAME.pattern)
+    step_on_gpu = (pl.col("cat") == kinds.ON_GPU) & step
+    events = events.filter(pl.col("cat").is_in([*kinds.GPU_CATEGORIES, *kinds.HOST_CATEGORIES]) | step_on_gpu)
     on_gpu = pl.col("cat").is_in(list(kinds.GPU_CATEGORIES))
     runtime = pl.col("cat").is_in(kinds.RUNTIME_CATEGORIES)
-    communicates = name.str.contains(kinds.COMMUNICATES)
+    names = events.filter(on_gpu)["name"].unique().to_list()
+    communicates = name.is_in([one for one in names if kinds.communicates(one)])
     waits = name.str.contains(kinds.SYNCHRONIZES)
     copies = name.str.contains("Memcpy|Memset")
     kind = (
         pl.when(on_gpu & communicates).then(pl.lit(kinds.COMMUNICATION))
         .when(on_gpu).then(pl.col("cat").replace(kinds.GPU_CATEGORIES))
-        .when(name.str.contains(kinds.STEP_NAME.pattern)).then(pl.lit(kinds.STEP))
+        .when(step_on_gpu).then(pl.lit(kinds.STEP_ON_GPU))
+        .when(step).then(pl.lit(kinds.STEP))
         .when(runtime & waits).then(pl.lit(kinds.SYNC))
         .when(runtime & name.str.contains(kinds.TAKES_MEMORY)).then(pl.lit(kinds.MEMORY))
         .when(runtime & ~copies & (pl.col("dur") >= kinds.SETUP_US)).then(pl.lit(kinds.SETUP))
@@ -125,12 +128,14 @@ def _trace(path: Path, events: pl.DataFrame, beside: dict[str, Any], problems: P
     gpu = events.filter("on_gpu").with_columns(gpu=device)
     problems.add("event of an impossible GPU", gpu.filter(~_possible()).height, lost=True)
     gpu = gpu.filter(_possible())
-    host = events.filter(~pl.col("on_gpu")).with_columns(
+    steps_on_gpu = events.filter(pl.col("kind") == kinds.STEP_ON_GPU)
+    host = events.filter(~pl.col("on_gpu") & (pl.col("kind") != kinds.STEP_ON_GPU)).with_columns(
         thread=pl.concat_str("pid", "tid", separator="/", ignore_nulls=True)
     )
-    blocking = gpu.filter(pl.col("name").str.contains(kinds.BLOCKS))["correlation"].drop_nulls().unique()
-    blocks = pl.col("runtime") & pl.col("correlation").is_in(blocking.implode())
-    host = host.with_columns(kind=pl.when(blocks).then(pl.lit(kinds.SYNC)).otherwise("kind"))
+    for copies, kind in kinds.BLOCKS.items():
+        blocking = gpu.filter(pl.col("name").str.contains(copies))["correlation"].drop_nulls().unique()
+        blocks = pl.col("runtime") & pl.col("correlation").is_in(blocking.implode())
+        host = host.with_columns(kind=pl.when(blocks).then(pl.lit(kind)).otherwise("kind"))
     step = pl.col("kind") == kinds.STEP
     launching = host.filter("launches")
     training = pl.concat([launching["thread"], host.filter(step)["thread"]]).unique()
@@ -141,7 +146,7 @@ def _trace(path: Path, events: pl.DataFrame, beside: dict[str, Any], problems: P
         path,
         _pandas(gpu.sort("gpu", "start_us").select("gpu", "stream", "start_us", "end_us", "kind", "name")),
         _pandas(kept.sort("start_us").select("thread", "start_us", "end_us", "kind", "name", "runtime")),
-        _pandas(_steps(host.filter(step))),
+        _pandas(profiled_steps(host.filter(step), steps_on_gpu, gpu, host)),
         _begin(first_ns, beside), _names(beside),
         _whole(distributed.get("rank")), _whole(distributed.get("world_size")),
         launching["pid"].n_unique(), problems.all,
@@ -158,14 +163,6 @@ def _of_one_time(events: pl.DataFrame, problems: ProblemLog) -> pl.DataFrame:
 
 def _possible() -> pl.Expr:
     return pl.col("gpu").is_between(0, MOST_GPUS - 1)
-
-
-def _steps(events: pl.DataFrame) -> pl.DataFrame:
-    """Steps in the order of their time; one that begins within another, as of an inner loop, is part of that."""
-    number = pl.col("name").str.extract(kinds.STEP_NAME.pattern).cast(pl.Int64, strict=False)
-    steps = events.filter(pl.col("dur") > 0).sort("start_us", "end_us", descending=[False, True])
-    reach = pl.col("end_us").cum_max().shift(1, fill_value=float("-inf"))
-    return steps.filter(pl.col("start_us") >= reach - ROUNDING_US).select("start_us", "end_us", step=number)
 
 
 def _pandas(frame: pl.DataFrame) -> pd.DataFrame:

@@ -18,6 +18,7 @@ WORDS = {
     "communication_pct": "communicating, nothing computed",
     "copy_pct": "copying, nothing computed",
     "data_pct": "idle: host waited for data",
+    "pageable_pct": "idle: host copied pageable memory",
     "sync_pct": "idle: host was in a blocking call",
     "memory_pct": "idle: host took or freed memory",
     "setup_pct": "idle: host set CUDA up",
@@ -25,10 +26,12 @@ WORDS = {
     "operator_pct": "idle: host prepared kernels",
     "other_pct": "idle: host did unnamed work",
 }
+PAGEABLE = "Batches lie in pageable memory: `pin_memory=True`, and `batch.to(device, non_blocking=True)`."
 DO = {
     "data_pct": "Load batches ahead: `DataLoader(..., num_workers=4, persistent_workers=True, pin_memory=True)`, and "
     "more workers until the wait is gone.",
     "sync_pct": "Block less often: `.item()`, `.cpu()` and `print(loss)` hold the host until the GPU is done.",
+    "pageable_pct": PAGEABLE,
     "memory_pct": "Take memory once: no `torch.cuda.empty_cache()` in the loop, pinned buffers used again, batches of "
     "one shape.",
     "setup_pct": "CUDA was set up meanwhile. Profile later steps: `schedule(wait=1, warmup=2, active=3)`.",
@@ -44,11 +47,12 @@ REDUCES = (
     "With DistributedDataParallel smaller buckets (`bucket_cap_mb`) begin earlier, and `model.no_sync()` skips "
     "it while gradients accumulate."
 )
-PAGEABLE = "Batches lie in pageable memory: `pin_memory=True`, and `batch.to(device, non_blocking=True)`."
 LEAST_PCT = {"communication_pct": 10.0, "copy_pct": 10.0}
 LEAST_IDLE_PCT = 5.0
 """From where on a share is worth a change: PyTorch's TensorBoard plugin advises from 5 % for the loader and 10 % for
 communication."""
+LEAST_OUTSIDE = 0.01
+"""Of the profiled time: less is of the steps' edges."""
 LAUNCHING = ("optimizer_pct", "operator_pct", "other_pct")
 MOST_GPUS, MOST_KERNELS, LONGEST_NAME = 8, 5, 52
 
@@ -76,7 +80,7 @@ def breakdown_blocks(made: TraceBreakdown) -> list[Block]:
 def sentences(made: TraceBreakdown) -> list[str]:
     """What was profiled, what the GPU was idle for, what to do, and how far the profiler itself is in the numbers."""
     main = min(made.gpus, key=lambda one: one.idle_pct)
-    out = [f"{_what(made)} {_idle(made, main)}", *_talk(made)]
+    out = [f"{_what(made)} {_idle(made, main)}", *_not_counted(made), *_talk(made)]
     cause = _cause(made, main)
     if cause:
         out.append(" ".join([DO[cause], *_more(made, cause)]))
@@ -119,9 +123,25 @@ def _what(made: TraceBreakdown) -> str:
         return (
             f"The trace{rank} spans {duration(made.window_s)}{when} and names no steps (`prof.step()`, NVTX `step 1`)."
         )
-    low, high = duration(made.step_low_s), duration(made.step_high_s)
-    length = f"of {low}" if low == high else f"of {duration(made.step_s)} ({low} to {high})"
+    low, high, usual = (duration(one) for one in (made.step_low_s, made.step_high_s, made.step_s))
+    mean = duration(made.window_s / made.n_steps)
+    length = f"of {mean}" if mean == usual else f"of {mean} on average, {usual} in the median"
+    length += "" if low == high else f" ({low} to {high})"
     return f"{plural(made.n_steps, 'profiled step')}{rank}, {length}{when}."
+
+
+def _not_counted(made: TraceBreakdown) -> list[str]:
+    """Steps that are not like the others, and work of the GPU that lies in no step."""
+    out = []
+    if n := made.n_odd_steps:
+        each = f"{plural(n, 'more step')} of {duration(made.odd_steps_s / n)}{' on average' if n > 1 else ''}"
+        out.append(
+            f"Not counted: {each}, with more idle time than a usual step is long. A first step compiles or sets up; "
+            "others may evaluate or save."
+        )
+    if made.outside_s >= LEAST_OUTSIDE * made.window_s:
+        out.append(f"Not counted: GPU work of {duration(made.outside_s)} that lies in none of the steps.")
+    return out
 
 
 def _idle(made: TraceBreakdown, gpu: GpuTime) -> str:
@@ -141,6 +161,9 @@ def _idle(made: TraceBreakdown, gpu: GpuTime) -> str:
 
 
 def _talk(made: TraceBreakdown) -> list[str]:
+    ranks = made.world_size or 1
+    if ranks > 1 and not any(one.communication_total_pct for one in made.gpus):
+        return [f"No kernel is known to communicate between the {plural(ranks, 'rank')}; others count as computing."]
     return [
         f"GPU {one.gpu} communicated for {share(one.communication_total_pct)}; "
         f"{share(one.hidden_pct)} of that was hidden behind computing."
