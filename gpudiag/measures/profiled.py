@@ -20,6 +20,9 @@ PROFILE = (
     "prof, call prof.step() after each step, and then prof.export_chrome_trace('trace.json.gz')."
 )
 
+UNLIKE = ("other_steps", "other_work")
+"""Fits of a trace that differs from what the log and the telemetry say of the run's steps."""
+
 
 class ProfiledRank(Row):
     """A GPU in one trace: a rank, or a file and its GPU where ranks do not tell them apart. Shares of the profiled
@@ -45,6 +48,7 @@ class ProfiledProfile(Profile, topic="profiled"):
     by_rank: Rows = table_of(ProfiledRank)
     n_traces: Fact[int] = fact("traces")
     n_gpus: Fact[int] = fact("GPUs in them")
+    n_ranks: Fact[float] = fact("ranks that they name; NaN where one of several traces names none")
     n_profiled_steps: Fact[float] = fact("profiled steps of a trace, the fewest", label="profiled steps")
     profiled_step_s: Fact[float] = fact("median time of a profiled step", label="time of a profiled step")
     window_s: Fact[float] = fact("profiled time of a trace, the shortest", label="profiled time")
@@ -68,6 +72,7 @@ class ProfiledProfile(Profile, topic="profiled"):
     )
     behind_gpu_h: Fact[float] = fact("GPU time of the run in which profiled ranks waited for it; NaN where unknown")
     stands_for_run: Fact[bool] = fact("these steps are like all of the run's, by their length and their kernels")
+    unlike_run: Fact[bool] = fact("their length is not that of the log's steps, or their kernels not those of the run")
     launch_gpu_h: Fact[float] = fact("GPU time of the run that waited for launches, at least; NaN where they are not")
     copy_gpu_h: Fact[float] = fact("the same for copies")
     sync_gpu_h: Fact[float] = fact("the same for blocking calls")
@@ -91,6 +96,7 @@ def measure_profiled(run: Run) -> ProfiledProfile:
         by_rank=rows,
         n_traces=profiled["path"].nunique(),
         n_gpus=len(rows),
+        n_ranks=_n_ranks(profiled),
         n_profiled_steps=float(rows["n_steps"].min()),
         profiled_step_s=float(rows["step_s"].median()),
         window_s=float(profiled["window_s"].min()),
@@ -104,6 +110,7 @@ def measure_profiled(run: Run) -> ProfiledProfile:
         behind_pct=float(waits.drop(late).mean()) if late else math.nan,
         behind_gpu_h=float(waits.sum()) / 100 * _steps_s(run) / 3600 if late and stands else math.nan,
         stands_for_run=stands,
+        unlike_run=causes is not None and causes.trace_fit in UNLIKE,
         launch_gpu_h=_hours(causes, stands, "launch"),
         copy_gpu_h=_hours(causes, stands, "copy"),
         sync_gpu_h=_hours(causes, stands, "sync"),
@@ -141,6 +148,12 @@ def _steps_s(run: Run) -> float:
     """Seconds that the training which spans most was in its steps, pauses and restarts left out."""
     steps = [sum(one.least_steps_s for one in training.intervals) for training in logged_trainings(run)]
     return max(steps, default=math.nan)
+
+
+def _n_ranks(profiled: pd.DataFrame) -> float:
+    """How many ranks the traces name."""
+    ranks = profiled["rank"]
+    return float(ranks.nunique()) if ranks.notna().all() else math.nan
 
 
 def _ranks(profiled: pd.DataFrame) -> bool:

@@ -8,10 +8,15 @@ from gpudiag.measures.profiled import PROFILE, ProfiledProfile, measure_profiled
 from gpudiag.rules._engine.evidence import Evidence, NotApplicable
 from gpudiag.rules._engine.rule import rule
 from gpudiag.rules._engine.templates import Given
+from gpudiag.rules._engine.verdict import Severity
 
+NAME_RANKS = "Profile each rank with torch.profiler, begun after torch.distributed was set up: it then writes the rank."
+ONE_EACH = "Give one trace of each rank."
 MIN_STEPS = 3
 """Fewer steps may be the first ones, or an odd one."""
-RUN = Given("lost_gpu_h", ". The run's steps are like these")
+RUN = Given(
+    "lost_gpu_h", ". The run's steps are like these", Given("unlike_run", ". The run's steps are not like these")
+)
 
 
 def _found(
@@ -36,9 +41,15 @@ def _found(
             "profiled_step_s": profiled.profiled_step_s,
         },
         margin=value - limit_pct,
+        severity=_severity(profiled),
         lost_gpu_h=hours,
-        extra={"lost_gpu_h": hours},
+        extra={"lost_gpu_h": hours, "unlike_run": profiled.unlike_run},
     )
+
+
+def _severity(profiled: ProfiledProfile) -> Severity | None:
+    """What steps unlike the run's show is a note: the run need not have it."""
+    return Severity.NOTE if profiled.unlike_run else None
 
 
 @rule(
@@ -142,13 +153,13 @@ def steps_data(profiled: ProfiledProfile, *, max_data_pct: float = 5.0) -> Evide
     severity="warning",
     title="Communication is not hidden behind computing",
     checks="Communication beside computing",
-    says="In {n_profiled_steps:profiled step} a GPU communicated for {communication_pct} of the time with nothing "
-    "computed beside it.",
+    says=("In {n_profiled_steps:profiled step} a GPU communicated for {communication_pct} of the time with nothing "
+          "computed beside it", RUN, "."),
     remedy="Hide it or do less of it: smaller buckets (bucket_cap_mb) begin earlier, model.no_sync() skips it while "
     "gradients accumulate, and a faster link or fewer ranks shorten it.",
     refuted_by="Not a problem if one rank is late: then the others wait for it, and it has to become faster.",
     explained_by=("rank-behind",),
-)
+)  # fmt: skip
 def steps_communication(profiled: ProfiledProfile, *, max_communication_pct: float = 10.0) -> Evidence | None:
     """Gradients can be exchanged while earlier layers are still computed.
 
@@ -179,7 +190,7 @@ def rank_behind(profiled: ProfiledProfile, *, min_difference_pct: float = 10.0) 
     source). Traces of two ranks or more are needed, taken at the same steps.
     """
     if not profiled.late_rank >= 0:
-        raise NotApplicable("There are no traces of two ranks or more.")
+        raise _no_ranks(profiled)
     difference = profiled.communication_high_pct - profiled.communication_low_pct
     if not difference > min_difference_pct:
         return None
@@ -188,6 +199,18 @@ def rank_behind(profiled: ProfiledProfile, *, min_difference_pct: float = 10.0) 
     return Evidence(
         values={name: getattr(profiled, name) for name in names},
         margin=difference - min_difference_pct,
+        severity=_severity(profiled),
         lost_gpu_h=hours,
-        extra={"lost_gpu_h": hours},
+        extra={"lost_gpu_h": hours, "unlike_run": profiled.unlike_run},
     )
+
+
+def _no_ranks(profiled: ProfiledProfile) -> NotApplicable | NotMeasurable:
+    """Why no rank can be called late."""
+    if profiled.n_traces < 2:
+        return NotApplicable("There are no traces of two ranks or more.")
+    if not profiled.n_ranks >= 1:
+        return NotMeasurable("The traces do not say of which ranks they are.", NAME_RANKS)
+    if profiled.n_ranks < profiled.n_gpus:
+        return NotMeasurable("Several of the {n:trace} are of one rank.", ONE_EACH, n=profiled.n_traces)
+    return NotMeasurable("How long the ranks communicated is unknown.", PROFILE)

@@ -71,7 +71,17 @@ def test_what_waiting_for_a_rank_costs_is_what_it_truly_costs(
 def test_without_ranks_nobody_is_late(ranks: list[object]) -> None:
     table = traces({"communication_pct": 30.0}, {"communication_pct": 4.0}, {"communication_pct": 28.0})
     p = measure_profiled(Run(profiled=conform(table.assign(rank=pd.array(ranks, dtype="Int64")), PROFILED)))
-    assert math.isnan(p.late_rank)
+    assert math.isnan(p.late_rank) and str(p.n_ranks) == ("1.0" if ranks[0] is not pd.NA else "nan")
+
+
+@pytest.mark.parametrize(("step_s", "idle_pct", "unlike"), [(1.0, 50.0, False), (2.0, 75.0, True), (1.0, 10.0, True)])
+def test_steps_of_another_length_or_other_kernels_are_not_like_the_run(
+    step_s: float, idle_pct: float, unlike: bool
+) -> None:
+    what = run(gpu=training(50.0), steps=steps_of(LINES, step_s=1.0))
+    p = measure_profiled(Run(**{**vars(what), "profiled": profiled(step_s, data_pct=idle_pct)}))
+    assert (p.unlike_run, p.stands_for_run) == (unlike, not unlike)
+    assert not measure_profiled(Run(profiled=profiled(step_s, data_pct=idle_pct))).unlike_run, "nothing to compare with"
 
 
 def test_what_it_cost_the_run_is_that_of_the_causes() -> None:

@@ -91,6 +91,29 @@ def test_few_ranks_are_rows_and_many_a_map(document: dict[str, Any], n: int, kin
         assert len(shown.rows) == n
 
 
+@pytest.mark.parametrize(
+    ("facts", "said"),
+    [
+        ({"n_traces": 2, "n_ranks": 1.0}, "The 2 traces are of 1 rank: some count twice."),
+        ({"n_traces": 2, "n_ranks": None}, "Not all of the 2 traces say of which rank they are"),
+        ({"n_traces": 2, "n_ranks": 2.0}, ""),
+        ({"n_traces": 1, "n_ranks": None}, ""),
+    ],
+)
+def test_traces_of_one_rank_or_none_are_said(document: dict[str, Any], facts: dict[str, Any], said: str) -> None:
+    with_ranks(document, 2)
+    document["measures"]["profiled"] |= {name: {"value": value, "unit": ""} for name, value in facts.items()}
+    note, _ = profiled(typed(document))
+    assert isinstance(note, Note) and (said in note.text if said else "traces" not in note.text)
+
+
+def test_that_profiled_steps_do_not_stand_for_the_run_is_said(document: dict[str, Any]) -> None:
+    with_ranks(document, 1)
+    document["measures"]["causes"] = {"trace_fit": {"value": "other_steps", "unit": ""}}
+    note, _ = profiled(typed(document))
+    assert isinstance(note, Note) and "do not stand for them" in note.text
+
+
 def with_dumps(document: dict[str, Any], n: int, hang: str) -> None:
     """Dumps of so many ranks, of which the second is missing, or has no dump."""
     where = {"missing_ranks": "1" if hang == "missing" else "", "unknown_ranks": "1" if hang == "open" else ""}

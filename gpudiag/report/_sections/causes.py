@@ -27,14 +27,6 @@ LEAST_PCT = 0.1
 SEVERAL = 2
 TELLING_PCT = 5.0
 """Share of the GPU time from which on one cause is worth a sentence; it must hold half of what the work loses."""
-UNLIKE = {
-    "few_steps": "Its trace holds too few steps, or not what the host did, to stand for the run.",
-    "other_time": "Its trace was taken at another time than the telemetry.",
-    "no_step_times": "No log says how long its steps took, so that the profiled ones may not be like the others.",
-    "other_steps": "The profiled steps took longer or shorter than those in the log, and do not stand for them.",
-    "other_work": "The kernels of the profiled steps took longer or shorter than in the run, and do not stand for it.",
-}
-"""By what the profile says of the trace: why the profiled steps are not taken for the others."""
 Cells = Mapping[str, Scalar]
 
 
@@ -68,13 +60,11 @@ def causes(document: Document) -> list[Block]:
          listed(sources[source] for source in str(cells["source"]).split(", ")))
         for (cause, cells), hours in zip(shown.items(), spent, strict=True)
     )  # fmt: skip
-    why = UNLIKE.get(str(facts.get(CausesProfile.trace_fit)), "")
     caption = (
         "GPU time without a kernel, in percent of all that was observed; in brackets what it is at least and at most."
     )
     table = TableBlock(("What the GPU waited for", "Share", "GPU time", "Known from"), rows, caption)
-    notes = [*([Note(why, "unknown")] if why else []), *_by_trial(document)]
-    return [Heading("What the GPU waited for"), table, *notes]
+    return [Heading("What the GPU waited for"), table, *_by_trial(document)]
 
 
 def _by_trial(document: Document) -> list[Block]:
