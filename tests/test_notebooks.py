@@ -51,6 +51,7 @@ def test_every_parameter_is_explained(path: Path) -> None:
     parameters = papermill.inspect_notebook(path)
     assert list(parameters) == re.findall(r"^(\w+) = ", cell.source, re.MULTILINE)
     assert all(known["help"] for known in parameters.values())
+    assert all(known["inferred_type_name"] != "None" for known in parameters.values())
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)

@@ -41,10 +41,11 @@ def plot_step_time(steps: StepsProfile) -> Figure:
         Line2D([], [], color=MUTED, linestyle=(0, (5, 2)), label=f"median: {duration(steps.step_s)}"),
     ]
     top = float(np.nanmax(each)) * ROOM or 1.0
-    paused = course["paused_s"].to_numpy(float) > 0
-    if paused.any():
-        ax.plot(done[paused], np.full(paused.sum(), top * 0.97), "v", color=ACCENT, markersize=5, clip_on=False)
-        label = f"{plural(steps.n_pauses, 'pause')}, {duration(steps.pauses_s)} in all"
+    longest = steps.trainings.loc[steps.trainings["logged_s"].idxmax(), "training"]
+    pauses = steps.pauses[steps.pauses["training"] == longest]
+    if len(pauses):
+        ax.plot(pauses["after_step"], np.full(len(pauses), top * 0.97), "v", color=ACCENT, markersize=5, clip_on=False)
+        label = f"{plural(len(pauses), 'pause')}, {duration(float(pauses['paused_s'].sum()))} in all"
         handles.append(Line2D([], [], color=ACCENT, marker="v", markersize=5, linestyle="none", label=label))
     legend_above(ax, handles)
     ax.set(xlabel=f"{steps.unit}s done [{steps.unit}]", ylabel=f"time of one {steps.unit} [{unit}]", ylim=(0, top))

@@ -221,12 +221,15 @@ def toy_power(size: Size = Size(), rejected: int = 3) -> PowerProfile:
 
 
 def toy_steps() -> StepsProfile:
-    """A thousand steps of half a second that take twice as long from the middle on, with a pause of 90 s there."""
+    """A thousand steps of half a second that take twice as long from the middle on, with pauses of 90 s and 5 s there."""
     done = np.arange(10, 1001, 10.0)
     course = pd.DataFrame({"done": done, "each_s": np.where(done > 500, 1.0, 0.5), "paused_s": 0.0})
     course.loc[50, "paused_s"] = 90.0
-    numbers = {"step_s": 0.75, "late_ratio": 2.0, "n_pauses": 1, "pauses_s": 90.0, "pauses_pct": 10.7}
-    return build(StepsProfile, course=course, unit="step", **numbers)
+    trainings = pd.DataFrame({"training": ["a.log", "b.log"], "logged_s": [845.0, 20.0]})
+    pauses = pd.DataFrame({"training": ["a.log", "b.log", "a.log"], "after_step": [510, 5, 505],
+                           "paused_s": [90.0, 8.0, 5.0]})  # fmt: skip
+    numbers = {"step_s": 0.75, "late_ratio": 2.0, "n_pauses": 3, "pauses_s": 103.0, "pauses_pct": 10.7}
+    return build(StepsProfile, course=course, trainings=trainings, pauses=pauses, unit="step", **numbers)
 
 
 def toy_profiled(ranks: int, late: int = 0) -> ProfiledProfile:

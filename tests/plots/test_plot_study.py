@@ -234,13 +234,14 @@ def test_power_use_needs_power_and_utilization_together() -> None:
     assert [text.get_text() for text in plot_power_use(idle).axes[0].get_legend().get_texts()] == ["GPU 0, mean"]
 
 
-def test_step_time_holds_the_course_and_marks_the_pause() -> None:
+def test_step_time_holds_the_course_and_marks_each_pause() -> None:
     profile = toy_steps()
     ax = plot_step_time(profile).axes[0]
     course, median, pauses = ax.get_lines()
     assert ax.get_ylabel() == "time of one step [s]"
     assert course.get_ydata()[[0, 99]].tolist() == [0.5, 1.0] and median.get_ydata()[0] == 0.75
-    assert list(pauses.get_xdata()) == [510.0]
+    assert list(pauses.get_xdata()) == [510, 505], "each pause of the training that is drawn, two in one stretch"
+    assert ax.get_legend().get_texts()[-1].get_text() == "2 pauses, 1 min 35 s in all"
     assert "2× as long in the last fifth" in alt_step_time(profile)
     with pytest.raises(NotMeasurable):
         plot_step_time(dataclasses.replace(profile, course=profile.course.iloc[:1]))

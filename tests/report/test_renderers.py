@@ -164,6 +164,11 @@ def test_in_a_terminal_commands_and_code_stay_whole_and_sentences_go_below() -> 
     assert f"\n        run  {command} x" in terminal.render([block], 40)
 
 
+def test_a_recommendation_without_code_has_no_empty_block() -> None:
+    block = RecommendationBlock("id", "A", "safe", "Do it.", "", ())
+    assert "`" not in markdown.render([block]).replace("`id`", "")
+
+
 def test_columns_that_do_not_fit_follow_beside_the_names_of_their_rows() -> None:
     names = ("row", *(f"column number {n}" for n in range(9)))
     table = TableBlock(names, (("first", *(Number(str(n)) for n in range(9))),))

@@ -76,6 +76,18 @@ def test_several_ranks_without_a_kernel_that_communicates_are_said(tmp_path: Pat
     assert "No kernel is known" not in said(made, tmp_path)
 
 
+@pytest.mark.parametrize("stack", [False, True])
+def test_python_functions_are_asked_for_where_the_trace_has_none(tmp_path: Path, stack: bool) -> None:
+    made = WrittenTrace()
+    made.step(1, 0, 100)
+    made.on_host("cpu_op", "aten::mm", 0, 1)
+    made.on_gpu("gemm", 0, 50)
+    if stack:
+        made.on_host("python_function", "train.py(3): augment", 50, 100)
+    text = said(made, tmp_path)
+    assert DO["other_pct"] in text and ("with_stack" in text) is not stack
+
+
 def test_every_state_has_its_words() -> None:
     assert set(WORDS) == set(STATES) and set(DO) == set(STATES) - {"compute_pct"}
 

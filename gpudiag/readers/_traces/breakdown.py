@@ -106,6 +106,7 @@ class TraceBreakdown(Shown):
     odd_steps_s: float
     outside_s: float
     host_recorded: bool
+    python_recorded: bool
     gpus: tuple[GpuTime, ...]
     kernels: tuple[KernelTime, ...]
     waits: tuple[HostWait, ...]
@@ -151,6 +152,7 @@ def break_down(trace: TraceTables) -> TraceBreakdown:
         odd_steps_s=float(profiled.odd_us.sum()) / 1e6,
         outside_s=profiled.outside_us / 1e6,
         host_recorded=bool((~trace.host["runtime"] & (trace.host["kind"] == kinds.OPERATOR)).any()),
+        python_recorded=trace.python_recorded,
         gpus=tuple(_gpu_time(trace, key, part, host, window) for key, part in gpu.groupby("gpu", sort=True)),
         kernels=tuple(_kernels(gpu, window)),
         waits=tuple(_waits(trace.host, window)),

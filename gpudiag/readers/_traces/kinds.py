@@ -22,7 +22,8 @@ GPU_CATEGORIES: Final = {
 }  # fmt: skip
 RUNTIME_CATEGORIES: Final = ("cuda_runtime", "cuda_driver", "runtime", "hip_runtime")
 HOST_CATEGORIES: Final = (*RUNTIME_CATEGORIES, "cpu_op", "operator", "user_annotation")
-"""As torch.profiler writes them since 1.8, in small letters; Python functions (``with_stack``) are left out."""
+PYTHON_CATEGORY = "python_function"
+"""As torch.profiler writes them since 1.8, in small letters; of Python functions (``with_stack``) nothing is read."""
 COMMUNICATES = (
     r"(?is)^(?!triton_).*(?:nccl|rccl|nvshmem|mscclpp|msccl|deep_ep::|userbuffers|cross_device_reduce|"
     r"all_?reduce|all_?gather|reduce_?scatter|all_?to_?all|all2all)"

@@ -31,3 +31,4 @@ class TraceTables:
     world_size: int | None = None
     n_processes: int = 1
     problems: tuple[Problem, ...] = ()
+    python_recorded: bool = False

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -65,11 +66,14 @@ def read_trace(path: str | Path) -> Trace:
         )
     else:
         stream = EventStream(source, problems)
-    parts = [_of_interest(frame) for frame in stream.frames()]
+    parts, python = [], False
+    for frame in stream.frames():
+        parts.append(_of_interest(frame))
+        python = python or bool((frame["cat"] == kinds.PYTHON_CATEGORY).any())
     events = pl.concat(parts) if parts else pl.DataFrame()
     if not len(events):
         raise _nothing(source)
-    return _trace(source.path, events, stream.beside, problems)
+    return replace(_trace(source.path, events, stream.beside, problems), python_recorded=python)
 
 
 def _nothing(source: Source) -> InputError:

@@ -143,7 +143,7 @@ def _reasons(finding: FindingBlock) -> Iterator[str]:
 
 def _remedy(remedy: RecommendationBlock) -> str:
     lines = [f"### {inline(remedy.title)} · {inline(remedy.mark)}", "", inline(remedy.summary), ""]
-    lines += [*_code(remedy.code), ""]
+    lines += [*_code(remedy.code), ""] if remedy.code else []
     lines += [f"- **{inline(name)}:** {inline(text)}" for name, text in remedy.notes]
     return "\n".join([*lines, f"- **Remedy:** `{remedy.id}`"])
 

@@ -38,7 +38,7 @@ DO = {
     "optimizer_pct": "Let the optimizer launch few kernels: `torch.optim.AdamW(..., fused=True)`.",
     "operator_pct": "Launch fewer kernels, each with more work: `torch.compile(model, mode='reduce-overhead')`, or a "
     "larger batch.",
-    "other_pct": "Look in Perfetto what the host does there; `with_stack=True` records its Python functions.",
+    "other_pct": "Look in Perfetto what the host does there.",
     "communication_pct": "Hide communication behind computing, or do less of it. A collective also waits for the "
     "slowest rank: compare with the traces of other ranks first.",
     "copy_pct": "Copy beside computing, or less.",
@@ -98,6 +98,8 @@ def _more(made: TraceBreakdown, cause: str) -> list[str]:
         return [REDUCES]
     if cause == "copy_pct" and top:
         return [f"Most of it is {safe(top)}.", *([PAGEABLE] if "Pageable ->" in top else [])]
+    if cause == "other_pct" and not made.python_recorded:
+        return ["`with_stack=True` records its Python functions."]
     waits = [one for one in made.waits if one.operator and one.share_pct >= LEAST_IDLE_PCT]
     if cause == "operator_pct" and waits:
         return [
