@@ -221,7 +221,7 @@ def toy_power(size: Size = Size(), rejected: int = 3) -> PowerProfile:
 
 
 def toy_steps() -> StepsProfile:
-    """A thousand steps of half a second that take twice as long from the middle on, with pauses of 90 s and 5 s there."""
+    """A thousand steps of half a second twice as long from the middle on, with pauses of 90 s and 5 s there."""
     done = np.arange(10, 1001, 10.0)
     course = pd.DataFrame({"done": done, "each_s": np.where(done > 500, 1.0, 0.5), "paused_s": 0.0})
     course.loc[50, "paused_s"] = 90.0

@@ -126,6 +126,15 @@ def test_a_step_in_which_something_else_happened_is_left_out_and_said(tmp_path: 
     assert found.outside_s == 0.0, "its kernel is in a step"
 
 
+def test_of_two_steps_none_is_odd(tmp_path: Path) -> None:
+    made = WrittenTrace()
+    made.step(1, 0, 30_000)
+    made.step(2, 30_000, 31_000)
+    made.launched("gemm", 30_000, 30_100, 31_000)
+    found = broken_down(made, tmp_path)
+    assert (found.n_steps, found.n_odd_steps) == (2, 0) and found.gpus[0].compute_pct == pytest.approx(90 / 31)
+
+
 def test_a_step_that_waits_for_data_or_computes_for_long_is_one_of_them(tmp_path: Path) -> None:
     made, now = WrittenTrace(), 0.0
     for number in range(8):

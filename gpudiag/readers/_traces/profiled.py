@@ -33,7 +33,8 @@ def profiled(source: Source, reader: str) -> Trials:
         **about,
     )
     name = as_text(source.path.name)
-    note = f"{name}: {found.n_steps or 'no'} profiled steps; see them with gpudiag trace {name}."
+    odd = f", {found.n_odd_steps} unlike them left out" if found.n_odd_steps else ""
+    note = f"{name}: {found.n_steps or 'no'} profiled steps{odd}; see them with gpudiag trace {name}."
     return Trials(
         profiled=conform(pd.DataFrame(frame), PROFILED), problems=trace.problems, notes=(note,), reader=reader
     )

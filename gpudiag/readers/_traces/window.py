@@ -13,6 +13,9 @@ from gpudiag.readers._traces.spans import Spans, union
 from gpudiag.readers._traces.tables import TraceTables
 from gpudiag.spans import held_within
 
+MIN_STEPS = 3
+"""Of two that differ, nobody knows which is usual."""
+
 
 class Window(NamedTuple):
     """``spans`` of the steps that count, their ``lengths_us`` (NaN without steps), and what is not in it: the lengths
@@ -31,7 +34,7 @@ def profiled_window(trace: TraceTables) -> Window:
     if steps.empty:
         return Window(_all_recorded(trace), np.array([np.nan]), np.array([]), 0.0)
     length = (steps["end_us"] - steps["start_us"]).to_numpy(float)
-    odd = _idle_us(trace) > np.median(length)
+    odd = (_idle_us(trace) > np.median(length)) & (len(steps) >= MIN_STEPS)
     usual, all_steps = table_spans(steps[~odd]), table_spans(steps)
     busy = [table_spans(work) for _, work in trace.gpu.groupby("gpu", sort=False)]
     outside = sum(one.total - float(held_within(*one, *all_steps).sum()) for one in busy)

@@ -51,6 +51,8 @@ LEAST_PCT = {"communication_pct": 10.0, "copy_pct": 10.0}
 LEAST_IDLE_PCT = 5.0
 """From where on a share is worth a change: PyTorch's TensorBoard plugin advises from 5 % for the loader and 10 % for
 communication."""
+MEAN_APART = 0.05
+"""Of the median: where the mean lies further from it, a sentence has both."""
 LEAST_OUTSIDE = 0.01
 """Of the profiled time: less is of the steps' edges."""
 LAUNCHING = ("optimizer_pct", "operator_pct", "other_pct")
@@ -126,8 +128,9 @@ def _what(made: TraceBreakdown) -> str:
             f"The trace{rank} spans {duration(made.window_s)}{when} and names no steps (`prof.step()`, NVTX `step 1`)."
         )
     low, high, usual = (duration(one) for one in (made.step_low_s, made.step_high_s, made.step_s))
-    mean = duration(made.window_s / made.n_steps)
-    length = f"of {mean}" if mean == usual else f"of {mean} on average, {usual} in the median"
+    mean_s = made.window_s / made.n_steps
+    apart = abs(mean_s - made.step_s) > MEAN_APART * made.step_s
+    length = f"of {duration(mean_s)} on average, {usual} in the median" if apart else f"of {usual}"
     length += "" if low == high else f" ({low} to {high})"
     return f"{plural(made.n_steps, 'profiled step')}{rank}, {length}{when}."
 
