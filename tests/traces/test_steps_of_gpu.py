@@ -126,6 +126,15 @@ def test_a_step_in_which_something_else_happened_is_left_out_and_said(tmp_path: 
     assert found.outside_s == 0.0, "its kernel is in a step"
 
 
+def test_the_only_step_with_work_is_never_odd(tmp_path: Path) -> None:
+    made = WrittenTrace()
+    for number, (start, end) in enumerate([(0, 10), (10, 9000), (9000, 9010), (9010, 9020)]):
+        made.step(number, start, end)
+    made.launched("gemm", 20, 4000, 4900)
+    found = broken_down(made, tmp_path)
+    assert (found.n_steps, found.n_odd_steps) == (4, 0) and found.gpus[0].compute_pct == pytest.approx(90 / 9.02)
+
+
 def test_of_two_steps_none_is_odd(tmp_path: Path) -> None:
     made = WrittenTrace()
     made.step(1, 0, 30_000)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -35,10 +36,17 @@ def profiled_window(trace: TraceTables) -> Window:
         return Window(_all_recorded(trace), np.array([np.nan]), np.array([]), 0.0)
     length = (steps["end_us"] - steps["start_us"]).to_numpy(float)
     odd = (_idle_us(trace) > np.median(length)) & (len(steps) >= MIN_STEPS)
-    usual, all_steps = table_spans(steps[~odd]), table_spans(steps)
     busy = [table_spans(work) for _, work in trace.gpu.groupby("gpu", sort=False)]
-    outside = sum(one.total - float(held_within(*one, *all_steps).sum()) for one in busy)
-    return Window(usual, length[~odd], length[odd], outside)
+    if not _worked_us(busy, steps[~odd]):
+        odd[:] = False  # the others are no steps of a training
+    outside = max(sum(one.total for one in busy) - _worked_us(busy, steps), 0.0)
+    return Window(table_spans(steps[~odd]), length[~odd], length[odd], outside)
+
+
+def _worked_us(busy: Sequence[Spans], steps: pd.DataFrame) -> float:
+    """How long the GPUs worked within the steps."""
+    inside = table_spans(steps)
+    return sum(float(held_within(*one, *inside).sum()) for one in busy)
 
 
 def _idle_us(trace: TraceTables) -> np.ndarray:
