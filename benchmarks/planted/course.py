@@ -90,10 +90,24 @@ def trail(*, trail_s: float = 800.0) -> Run:
     bigger=({"idle_s": 1200.0}, {"idle_s": 7200.0}, {"idle_s": 7200.0, "held_mib": TOTAL_MIB}),
 )
 def allocated(*, idle_s: float = 800.0, held_mib: float = 9000.0) -> Run:
-    """The GPU is at 0 % for ``idle_s`` between two stretches of work, with ``held_mib`` of memory in use."""
-    at = ticks(600.0 + idle_s)
-    idle = (at > 300.0) & (at < 300.0 + idle_s)
-    return run(log(at, util_pct=np.where(idle, 0.0, 95.0), mem_used_mib=held_mib))
+    """The GPU is at 0 % for ``idle_s``, with ``held_mib`` of memory in use, and never works."""
+    return run(log(ticks(idle_s), util_pct=0.0, mem_used_mib=held_mib))
+
+
+@fault(
+    "idle-between-work",
+    edges={
+        "max_pause_s": Edge({"idle_s": 600.0}, {"idle_s": 605.0}),
+        "severe_pause_pct": Edge({"idle_s": 1195.0}, {"idle_s": 1200.0}, Severity.NOTE, Severity.WARNING),
+    },
+    bigger=({"idle_s": 1000.0}, {"idle_s": 2400.0}, {"idle_s": 7200.0}, {"idle_s": 7200.0, "n_pauses": 3}),
+)
+def between(*, idle_s: float = 800.0, n_pauses: int = 1) -> Run:
+    """The GPU is idle for ``idle_s`` in the middle of three hours of work, and its memory is free meanwhile."""
+    at = ticks(10_800.0 + n_pauses * idle_s)
+    cycle_s = 10_800.0 / (n_pauses + 1) + idle_s
+    idle = at % cycle_s > cycle_s - idle_s
+    return run(log(at, util_pct=np.where(idle, 0.0, 95.0), mem_used_mib=np.where(idle, 350.0, 9000.0)))
 
 
 @fault(

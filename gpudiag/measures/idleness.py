@@ -1,8 +1,11 @@
-"""Idle time before and after the work, and idle time with memory held."""
+"""Idle time before, between and after the work, and idle time with memory held."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import pandas as pd
@@ -10,17 +13,16 @@ import pandas as pd
 from gpudiag.errors import NotMeasurable
 from gpudiag.facts import Column, Fact, Row, Rows, column, fact, table_of
 from gpudiag.measures._gpu.boards import gpu_boards
+from gpudiag.measures._gpu.held import held_from_mib, mean_known, was_freed, was_kept
+from gpudiag.measures._time.concurrency import busy_stretches
+from gpudiag.measures._time.curve import rise
+from gpudiag.measures._time.idle import LONGEST_WAIT_S, activity, pauses
 from gpudiag.measures._time.microseconds import SECOND_US
 from gpudiag.measures._time.work import stretches
 from gpudiag.measures.base import Profile, need_gpu
-from gpudiag.measures.sampling import RECORD_LONGER, by_gpu, cells, coverage_pct, expected_window, trials_window
+from gpudiag.measures.sampling import RECORD_LONGER, cells, coverage_pct, expected_window, slices, trials_window
 from gpudiag.run import Run
-from gpudiag.schema import IDLE_PCT
 
-HELD_PCT = 10.0
-HELD_MIB = 1024.0
-"""Memory beyond what a desktop and a CUDA context take: the larger of a tenth of the total and 1 GiB."""
-LONG_S = 600.0
 ZERO_PCT = 1.0
 HOLE_SHARE = 0.1
 """Of the idle time seen at an end of the record: work may hide in a longer hole of it, and what lies on the hole's
@@ -28,24 +30,47 @@ other side is no end any more."""
 
 
 class GpuIdleness(Row):
-    """A GPU; one that was never active has no lead and no trail."""
+    """A GPU; one that was never active has no lead, no trail and no pause. Active is 10 % or more; on a GPU that hardly
+    ever is, half of what it does instead.
+    """
 
     lead_s: Column[float] = column("from the first sample to the first activity, or to a hole that may hide it")
     trail_s: Column[float] = column("from the last activity on, or from the last hole that may hide some")
+    trail_beside_s: Column[float] = column("time of the trail in which another GPU was active")
     lead_mib: Column[float] = column("mean memory in use meanwhile, NaN unknown")
     trail_mib: Column[float] = column("the same of the trail")
-    held_mib: Column[float] = column("what counts as memory held", label="memory held")
+    between_s: Column[float] = column(
+        "observed time in pauses: unbroken stretches without activity, of more than 10 min and 10 samples or more, "
+        "between the first and the last; NaN where trials tell when the GPU was meant to work",
+        label="idle between work",
+    )
+    between_pct: Column[float] = column(
+        "its share of the observed time from first to last activity", label="share of the time"
+    )
+    n_between: Column[float] = column("pauses", label="pauses")
+    longest_between_s: Column[float] = column("longest of them, 0 without one", label="longest pause")
+    longest_between_start: Column[pd.Timestamp] = column("when it began")
+    between_mib: Column[float] = column("mean memory in use in pauses, NaN unknown")
+    between_beside_s: Column[float] = column("time of pauses in which another GPU was active")
+    between_kept_s: Column[float] = column(
+        "time of pauses with memory held that was the same before, meanwhile and after: apart by 5 % of the total or "
+        "300 MiB at most, whichever is more"
+    )
+    between_freed_s: Column[float] = column("time of pauses without memory held, of work that held some before")
+    held_mib: Column[float] = column("memory in use from which on it counts as held", label="counts as held from")
     observed_s: Column[float] = column("observed time")
     allocated_idle_s: Column[float] = column(
-        "observed time in unbroken stretches of 10 min or more at 0-1 % utilization with memory held; NaN without "
-        "memory data",
+        "observed time in unbroken stretches of 10 min or more at 0-1 % utilization with memory held, in neither lead, "
+        "trail nor pauses; NaN without memory data",
         label="memory held while idle",
     )
     longest_allocated_idle_s: Column[float] = column("longest of them", label="longest at a stretch")
+    allocated_mib: Column[float] = column("mean memory in use in them, NaN without one", label="memory held")
+    allocated_kept_s: Column[float] = column("their part between work that had the same memory, as of pauses")
 
 
 class IdlenessProfile(Profile, topic="idleness"):
-    """Time before the first and after the last activity, and memory held idle."""
+    """Time before the first and after the last activity, pauses between, and memory held idle."""
 
     per_gpu: Rows = table_of(GpuIdleness)
     has_trials: Fact[bool] = fact("trials on the telemetry's clock tell when the job ran")
@@ -53,43 +78,90 @@ class IdlenessProfile(Profile, topic="idleness"):
 
 
 def measure_idleness(run: Run) -> IdlenessProfile:
-    """Idle ends and idle allocations of each GPU. Needs gpu.util_pct."""
+    """Idle ends, pauses and idle allocations of each GPU. Needs gpu.util_pct."""
     need_gpu(run, "util_pct")
     has_memory = "mem_used_mib" in run.gpu
     samples = cells(run, "util_pct", *(["mem_used_mib"] if has_memory else []))
     if not samples["weight_s"].sum() > 0:
         raise NotMeasurable("There is only one sample of each GPU.", RECORD_LONGER)
     totals = gpu_boards(run)["total_mib"]
-    rows = {}
-    for gpu, part in by_gpu(samples):
-        used = part["mem_used_mib"].to_numpy(float) if has_memory else np.full(len(part), math.nan)
-        rows[gpu] = _one_gpu(part, used, max(HELD_MIB, HELD_PCT / 100 * np.nan_to_num(totals.get(gpu, 0.0))))
+    has_trials = trials_window(run) is not None
+    util, start_us, end_us = (samples[name].to_numpy() for name in ("util_pct", "start_us", "end_us"))
+    used = samples["mem_used_mib"].to_numpy(float) if has_memory else np.full(len(samples), math.nan)
+    gpus = {
+        gpu: _Gpu(util[own], activity(util[own]), used[own], start_us[own], end_us[own]) for gpu, own in slices(samples)
+    }
+    work = _Work.of(gpus.values())
+    rows = {
+        gpu: _one_gpu(one, work, float(totals.get(gpu, math.nan)), has_trials=has_trials) for gpu, one in gpus.items()
+    }
     coverage = coverage_pct(samples, expected_window(run, samples))
     per_gpu = pd.DataFrame.from_dict(rows, orient="index").rename_axis("gpu")
-    return IdlenessProfile(per_gpu, trials_window(run) is not None, min(coverage.values()))
+    return IdlenessProfile(per_gpu, has_trials, min(coverage.values()))
 
 
-def _one_gpu(part: pd.DataFrame, used: np.ndarray, held_mib: float) -> dict[str, float]:
-    util, start, end = (part[name].to_numpy() for name in ("util_pct", "start_us", "end_us"))
-    first, last = stretches((util <= ZERO_PCT) & (used >= held_mib), start, end)
-    lengths = (end[last] - start[first]) / SECOND_US
-    lengths = lengths[lengths >= LONG_S]
-    known = bool(np.isfinite(used).any())
+@dataclass(frozen=True)
+class _Gpu:
+    """The samples of one GPU, its memory NaN where unknown."""
+
+    util: np.ndarray
+    at_work: np.ndarray
+    used: np.ndarray
+    start_us: np.ndarray
+    end_us: np.ndarray
+
+    @cached_property
+    def weight_s(self) -> np.ndarray:
+        return np.asarray((self.end_us - self.start_us) / SECOND_US)
+
+
+@dataclass(frozen=True)
+class _Work:
+    """When at least one GPU was active: borders of these stretches, and the seconds of them up to each."""
+
+    borders_us: np.ndarray
+    until_s: np.ndarray
+
+    @classmethod
+    def of(cls, gpus: Collection[_Gpu]) -> _Work:
+        spans = [(one, *stretches(one.at_work, one.start_us, one.end_us)) for one in gpus]
+        left, right = busy_stretches(
+            np.concatenate([one.start_us[first] for one, first, _ in spans]),
+            np.concatenate([one.end_us[last] for one, _, last in spans]),
+        )
+        until_us = np.column_stack([np.zeros(len(left)), right - left]).ravel().cumsum()
+        return cls(np.column_stack([left, right]).ravel(), until_us / SECOND_US)
+
+    def within_s(self, start_us: np.ndarray, end_us: np.ndarray) -> float:
+        """Seconds of spans in order in which a GPU was active."""
+        return float(rise(start_us, end_us, self.borders_us, self.until_s).sum()) if len(self.borders_us) else 0.0
+
+
+def _one_gpu(one: _Gpu, work: _Work, total_mib: float, *, has_trials: bool) -> dict[str, object]:
+    lead, trail = _ends(one)
+    first, last = pauses(one.util, one.start_us, one.end_us)
+    if has_trials:
+        first, last = first[:0], last[:0]
+    elsewhere = np.ones(len(one.util), bool)
+    for part in (lead, trail, *map(slice, first, last + 1)):
+        elsewhere[part] = False
+    told = one.at_work.any() and not has_trials
     return {
-        **_ends(util, used, start, end),
-        "held_mib": held_mib,
-        "observed_s": float((end - start).sum() / SECOND_US),
-        "allocated_idle_s": float(lengths.sum()) if known else math.nan,
-        "longest_allocated_idle_s": float(lengths.max(initial=0.0)) if known else math.nan,
+        **_of_ends(one, lead, trail, work),
+        **(_of_pauses(one, first, last, work, total_mib) if told else _NO_PAUSES),
+        "held_mib": held_from_mib(total_mib),
+        "observed_s": float(one.weight_s.sum()),
+        **_allocated(one, elsewhere, total_mib),
     }
 
 
-def _ends(util: np.ndarray, used: np.ndarray, start: np.ndarray, end: np.ndarray) -> dict[str, float]:
-    active = np.flatnonzero(util >= IDLE_PCT)
+def _ends(one: _Gpu) -> tuple[slice, slice]:
+    """The samples before the first and after the last activity, but for what a hole parts from it."""
+    active = np.flatnonzero(one.at_work)
     if not len(active):
-        return dict.fromkeys(("lead_s", "trail_s", "lead_mib", "trail_mib"), math.nan)
-    weight = (end - start) / SECOND_US
-    hole = np.append((start[1:] - end[:-1]) / SECOND_US, 0.0)  # behind each sample
+        return slice(0, 0), slice(0, 0)
+    weight = one.weight_s
+    hole = np.append((one.start_us[1:] - one.end_us[:-1]) / SECOND_US, 0.0)  # behind each sample
     lead, trail = slice(0, active[0]), slice(active[-1] + 1, None)
     hiding = np.flatnonzero(hole[lead][:-1] > HOLE_SHARE * weight[lead].sum())
     if len(hiding):
@@ -97,14 +169,87 @@ def _ends(util: np.ndarray, used: np.ndarray, start: np.ndarray, end: np.ndarray
     hiding = np.flatnonzero(hole[trail] > HOLE_SHARE * weight[trail].sum())
     if len(hiding):
         trail = slice(active[-1] + hiding[-1] + 2, None)
+    return lead, trail
+
+
+def _of_ends(one: _Gpu, lead: slice, trail: slice, work: _Work) -> dict[str, object]:
+    if not one.at_work.any():
+        return dict.fromkeys(("lead_s", "trail_s", "trail_beside_s", "lead_mib", "trail_mib"), math.nan)
     return {
-        "lead_s": float(weight[lead].sum()),
-        "trail_s": float(weight[trail].sum()),
-        "lead_mib": _mean(used[lead]),
-        "trail_mib": _mean(used[trail]),
+        "lead_s": float(one.weight_s[lead].sum()),
+        "trail_s": float(one.weight_s[trail].sum()),
+        "trail_beside_s": work.within_s(one.start_us[trail], one.end_us[trail]),
+        "lead_mib": mean_known(one.used[lead]),
+        "trail_mib": mean_known(one.used[trail]),
     }
 
 
-def _mean(values: np.ndarray) -> float:
-    known = values[np.isfinite(values)]
-    return float(known.mean()) if len(known) else math.nan
+_NO_PAUSES = {
+    **dict.fromkeys(
+        (
+            "between_s",
+            "between_pct",
+            "n_between",
+            "longest_between_s",
+            "between_mib",
+            "between_beside_s",
+            "between_kept_s",
+            "between_freed_s",
+        ),
+        math.nan,
+    ),
+    "longest_between_start": pd.NaT,
+}
+
+
+def _of_pauses(one: _Gpu, first: np.ndarray, last: np.ndarray, work: _Work, total_mib: float) -> dict[str, object]:
+    active = np.flatnonzero(one.at_work)
+    start_us, end_us = one.start_us[first], one.end_us[last]
+    length_s = (end_us - start_us) / SECOND_US
+    return {
+        "between_s": float(length_s.sum()),
+        "between_pct": 100 * float(length_s.sum() / one.weight_s[active[0] : active[-1] + 1].sum()),
+        "n_between": float(len(first)),
+        "longest_between_s": float(length_s.max(initial=0.0)),
+        "longest_between_start": pd.Timestamp(int(start_us[length_s.argmax()]), unit="us", tz="UTC")
+        if len(first)
+        else pd.NaT,
+        "between_mib": _mean_mib(one, first, last),
+        "between_beside_s": work.within_s(start_us, end_us),
+        "between_kept_s": _seconds_where(was_kept, one, first, last, total_mib),
+        "between_freed_s": _seconds_where(was_freed, one, first, last, total_mib),
+    }
+
+
+def _allocated(one: _Gpu, elsewhere: np.ndarray, total_mib: float) -> dict[str, object]:
+    idle = (one.util <= ZERO_PCT) & (one.used >= held_from_mib(total_mib)) & elsewhere
+    first, last = stretches(idle, one.start_us, one.end_us)
+    long = one.end_us[last] - one.start_us[first] >= LONGEST_WAIT_S * SECOND_US
+    first, last = first[long], last[long]
+    length_s = (one.end_us[last] - one.start_us[first]) / SECOND_US
+    known = bool(np.isfinite(one.used).any())
+    return {
+        "allocated_idle_s": float(length_s.sum()) if known else math.nan,
+        "longest_allocated_idle_s": float(length_s.max(initial=0.0)) if known else math.nan,
+        "allocated_mib": _mean_mib(one, first, last),
+        "allocated_kept_s": _seconds_where(was_kept, one, first, last, total_mib),
+    }
+
+
+def _mean_mib(one: _Gpu, first: np.ndarray, last: np.ndarray) -> float:
+    """Mean memory in use in those stretches."""
+    parts = [one.used[low : high + 1] for low, high in zip(first.tolist(), last.tolist(), strict=True)]
+    return mean_known(np.concatenate(parts)) if parts else math.nan
+
+
+def _seconds_where(
+    holds: Callable[[np.ndarray, int, int, float], bool],
+    one: _Gpu,
+    first: np.ndarray,
+    last: np.ndarray,
+    total_mib: float,
+) -> float:
+    """Seconds of those stretches whose memory is so."""
+    both = zip(first.tolist(), last.tolist(), strict=True)
+    own = [one.end_us[b] - one.start_us[a] for a, b in both if holds(one.used, a, b, total_mib)]
+    return float(sum(own)) / SECOND_US

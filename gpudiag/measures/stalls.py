@@ -9,6 +9,7 @@ import pandas as pd
 
 from gpudiag.errors import NotMeasurable
 from gpudiag.facts import Column, Fact, Row, Rows, column, fact, table_of
+from gpudiag.measures._time.idle import LONGEST_WAIT_S
 from gpudiag.measures._time.microseconds import SECOND_US
 from gpudiag.measures._time.periodicity import Period
 from gpudiag.measures._time.weighted import weighted_mean, weighted_quantiles
@@ -20,8 +21,6 @@ from gpudiag.measures.sampling import RECORD_LONGER, gpu_order, longest_period_s
 from gpudiag.run import Run
 from gpudiag.schema import IDLE_PCT
 
-LONGEST_S = 600.0
-"""Without trials an idle stretch longer than this lies between jobs and is no stall."""
 NEAR = 0.25
 LONGER = 2.0
 """Dips more than twice as long as most of the time in them, and two samples more, are none of the period's."""
@@ -92,7 +91,7 @@ def _one_gpu(run: Run, gpu: str, work: WorkSamples, period: Period | None) -> di
 def _stalls(run: Run, gpu: str, work: WorkSamples, worked: float) -> dict[str, float]:
     first, last = stretches(work.at_work & (work.util_pct < IDLE_PCT), work.start_us, work.end_us)
     start, end = work.start_us[first], work.end_us[last]
-    own = (end - start <= LONGEST_S * SECOND_US) | work.from_trials
+    own = (end - start <= LONGEST_WAIT_S * SECOND_US) | work.from_trials
     lengths = (end - start)[own] / SECOND_US
     other = np.column_stack([start[~own], end[~own]])
     drops = Drops(start[own], end[own], other, (int(work.start_us[0]), int(work.end_us[-1])), sharp=False)

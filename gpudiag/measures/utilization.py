@@ -13,6 +13,7 @@ from gpudiag.facts import Column, Fact, Row, Rows, column, fact, table_of
 from gpudiag.measures._gpu.boards import gpu_boards
 from gpudiag.measures._time.concurrency import busy_stretches
 from gpudiag.measures._time.curve import rise
+from gpudiag.measures._time.idle import pauses
 from gpudiag.measures._time.microseconds import microseconds
 from gpudiag.measures._time.series import series
 from gpudiag.measures._time.trial_intervals import intervals_of
@@ -27,6 +28,7 @@ from gpudiag.measures.sampling import (
     longest_period_s,
     sampled_gpus,
     slices,
+    trials_window,
 )
 from gpudiag.memo import memoized
 from gpudiag.run import Run
@@ -39,7 +41,7 @@ BASELINE_MIB = 300.0
 class GpuUtilization(Row):
     """A GPU; one without utilization data is unknown throughout. ``trial_``: the same while at least one trial ran,
     where trials and telemetry share a clock and meet; ``active_``: the same from the GPU's first to its last activity
-    (10 % or more), within the time of trials where that is known. Else NaN.
+    (10 % or more), within the time of trials where that is known, else without pauses (idleness). Else NaN.
     """
 
     mean_pct: Column[float] = column("mean utilization, weighted by time", label="mean utilization")
@@ -122,13 +124,14 @@ def measure_utilization(run: Run) -> UtilizationProfile:
     at_baseline = _memory_at_baseline(run)
     util, observed = samples["util_pct"].to_numpy(), samples["weight_s"].to_numpy()
     time_us = microseconds(samples["time"])
+    active = _in_activity(samples, leave_pauses_out=trials_window(run) is None)
     rows: dict[str, dict[str, object]] = {}
     for gpu, own in slices(samples):
         rows[gpu] = {
             **_one_gpu(time_us[own], util[own], observed[own]),
             **_within(util[own], trial_weight[own], "trial"),
-            **_within(util[own], _in_activity(util[own]) * weight[own], "active"),
-            "active_idle_phases": _idle_phases(util[own], _in_activity(util[own]) * weight[own]),
+            **_within(util[own], active[own] * weight[own], "active"),
+            "active_idle_phases": _idle_phases(util[own], active[own] * weight[own]),
             "coverage_pct": coverage[gpu],
         }
     everyone = sampled_gpus(run)
@@ -225,12 +228,20 @@ def _idle_phases(util: np.ndarray, weight: np.ndarray) -> float:
     return float(np.count_nonzero(idle[1:] > idle[:-1]) + idle[0]) if len(idle) else math.nan
 
 
-def _in_activity(util: np.ndarray) -> np.ndarray:
-    """1 for the samples from the first to the last activity, 0 for those at the ends of the record."""
-    within = np.zeros(len(util))
-    active = np.flatnonzero(util >= IDLE_PCT)
-    if len(active):
+def _in_activity(samples: pd.DataFrame, *, leave_pauses_out: bool) -> np.ndarray:
+    """1 for the samples from the first to the last activity of their GPU, 0 for those at the ends of the record, and
+    in pauses where these are left out: what they cost is counted once (idleness).
+    """
+    within = np.zeros(len(samples))
+    util, start_us, end_us = (samples[name].to_numpy() for name in ("util_pct", "start_us", "end_us"))
+    for _, own in slices(samples):
+        active = np.flatnonzero(util[own] >= IDLE_PCT) + own.start
+        if not len(active):
+            continue
         within[active[0] : active[-1] + 1] = 1.0
+        first, last = pauses(util[own], start_us[own], end_us[own]) if leave_pauses_out else (active[:0], active[:0])
+        for low, high in zip(first + own.start, last + own.start + 1, strict=True):
+            within[low:high] = 0.0
     return within
 
 

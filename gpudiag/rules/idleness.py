@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pandas as pd
 
 from gpudiag.errors import NotMeasurable
@@ -10,17 +12,22 @@ from gpudiag.rules._engine.evidence import Evidence, NotApplicable, worst_gpu
 from gpudiag.rules._engine.rule import rule
 from gpudiag.rules._engine.templates import WORST_GPU, Given, Sentence
 from gpudiag.rules._engine.verdict import Severity
+from gpudiag.values import Value
 
-
-def _end_says(when: str) -> Sentence:
-    """The sentence about one end of the record."""
-    return (
-        "{gpus} ",
-        Given("several", ("were idle for ", Given("spread", "{least_s} to "), "{most_s}"), "was idle for {most_s}"),
-        f" {when}",
-        Given("holding", ", with {held_mib} held on GPU {holding}"),
-        ".",
-    )
+IDLE: tuple[Sentence, ...] = (
+    "{gpus} ",
+    Given("several", ("were idle for ", Given("spread", "{least_s} to "), "{most_s}"), "was idle for {most_s}"),
+)
+HOLDING = Given("holding", (", with {held_mib} held", Given("some_hold", " on {holding}")))
+MOSTLY = 0.5
+PART_OF_A_JOB = (
+    "Find out why work stopped there while other GPUs went on: it may be part of the same job (see the log of its rank "
+    "or worker, and py-spy dump --pid PID). End nothing before you know. If its part is done, release the GPU."
+)
+OWN_MEMORY = (
+    "Find out what the job waited for then, in its log or while it lasts (py-spy dump --pid PID): validation on the "
+    "CPU, storage, another process. End nothing before you know."
+)
 
 
 @rule(
@@ -28,7 +35,7 @@ def _end_says(when: str) -> Sentence:
     severity="note",
     title="The GPU was idle long before its work began",
     checks="Idle time before the work",
-    says=_end_says("before the first work"),
+    says=(*IDLE, " before the first work", HOLDING, "."),
     remedy="Download, unpack, preprocess and compile on the CPU before the GPU is taken.",
     refuted_by="Not a problem if the recorder was started long before the job.",
 )
@@ -47,8 +54,14 @@ def idle_before_work(idle: IdlenessProfile, *, max_lead_s: float = 1200.0) -> Ev
     severity="note",
     title="The GPU was idle long after its work ended",
     checks="Idle time after the work",
-    says=_end_says("after the last work"),
-    remedy="End the job and release the GPU when the last trial has ended. Look for a process that still holds memory.",
+    says=(
+        *IDLE,
+        " after the last work",
+        HOLDING,
+        ".",
+        Given("beside_s", " Another GPU worked on for {beside_s} of that time."),
+    ),
+    remedy="End the job and release the GPU when its work has ended. Look for a process that still holds memory.",
     refuted_by="Not a problem if the recorder ran on after the job.",
     explained_by=("rank-missing",),
 )
@@ -58,8 +71,89 @@ def idle_after_work(idle: IdlenessProfile, *, max_trail_s: float = 600.0) -> Evi
     More than 10 minutes from the last activity to the last sample, as long as memory held without work counts as a
     zombie (METHODS 8). A hole in the record of a tenth of that may hide work: only what follows it counts. With memory
     held meanwhile (1 GiB and a tenth of the total) it is a warning. Its cost is counted as that of the time before.
+    Where another GPU worked on for more than that, both may be one job, which nobody is advised to end.
     """
-    return _end(idle, "trail", max_trail_s)
+    found = _end(idle, "trail", max_trail_s)
+    if found is None:
+        return None
+    beside: pd.DataFrame = idle.per_gpu.query("trail_s > @max_trail_s and trail_beside_s > @max_trail_s")
+    most_s = float(beside["trail_beside_s"].max())
+    return replace(found, extra={**found.extra, "beside_s": most_s}, remedy=PART_OF_A_JOB if len(beside) else "")
+
+
+@rule(
+    measure=measure_idleness,
+    severity="note",
+    title="The GPU was idle for long in the middle of the record",
+    checks="Idle time between the work",
+    says=(
+        *IDLE,
+        " between the first and the last work",
+        Given("n_times", ", in {n_times:pause} of up to {longest_s}"),
+        Given("beside", ", while another GPU worked"),
+        HOLDING,
+        ". ",
+        Given("n_times", "The longest", "The pause"),
+        " began at {since} UTC.",
+        Given(
+            "kept",
+            " Memory was the same before and after: most likely the job itself waited.",
+            Given(
+                "freed",
+                " Memory was freed meanwhile: most likely a job ended or crashed, and it or another began later.",
+                " The samples do not show whether one job waited, or one ended and another began.",
+            ),
+        ),
+    ),
+    remedy="See in the logs what happened then. A job that waited: do that work beside the training, or less often. A "
+    "job that crashed: let the scheduler resume it at once from a checkpoint. Time between two jobs: queue the next "
+    "one, or release the GPU.",
+    refuted_by="Not a problem if the GPU was free for others meanwhile, or the pause was meant.",
+    explained_by=("rank-missing", "steps-lost", "steps-paused", "cpu-bound-input", "io-wait", "stalls-periodic"),
+)
+def idle_between_work(
+    idle: IdlenessProfile, *, max_pause_s: float = 600.0, severe_pause_pct: float = 10.0
+) -> Evidence | None:
+    """Hours without work in the middle of a record are paid for as those at its ends are.
+
+    An unbroken stretch below 10 % utilization of more than 10 minutes (and 10 samples), from which on an idle stretch
+    without trials is no wait within one job, and memory held counts as a zombie (METHODS 8). Where trials tell when the
+    GPU was meant to work, idle time without a trial and waits are asked for instead. A warning from a tenth of the time
+    between first and last activity on, as for idle time without a trial, or with memory held, as at the ends. Whether
+    one job waited or one ended and another began is not known without its log. Memory that was the same before and
+    after (5 % of the total or 300 MiB) tells that it most likely waited: then nobody is advised to end it.
+    """
+    table = idle.per_gpu
+    if idle.has_trials:
+        raise NotApplicable("Trials tell when the GPU was meant to work: see idle time without a trial, and waits.")
+    if not table["between_s"].notna().any():
+        raise NotApplicable("No GPU was active in this record.")
+    found: pd.DataFrame = table[table["longest_between_s"] > max_pause_s]
+    if found.empty:
+        return None
+    worst = found["between_s"].idxmax()
+    row = found.loc[worst]
+    total_s = float(found["between_s"].sum())
+    kept = bool((found["between_kept_s"] == found["between_s"]).all())
+    n_most, held = int(found["n_between"].max()), found[found["between_mib"] >= found["held_mib"]]
+    return Evidence(
+        values={name: float(row[name]) for name in ("between_s", "between_pct", "n_between", "longest_between_s")},
+        where={"gpu": ", ".join(found.index)},
+        lost_gpu_h=total_s / 3600,
+        margin=float(found["longest_between_s"].max() - max_pause_s),
+        severity=Severity.WARNING if len(held) or found["between_pct"].max() >= severe_pause_pct else None,
+        extra={
+            **_lengths(found["between_s"]),
+            **_holding(found, held, "between_mib"),
+            "n_times": n_most if n_most > 1 else 0,
+            "longest_s": float(found["longest_between_s"].max()),
+            "since": found.at[found["longest_between_s"].idxmax(), "longest_between_start"],
+            "beside": float(found["between_beside_s"].sum()) >= MOSTLY * total_s,
+            "kept": kept,
+            "freed": bool((found["between_freed_s"] == found["between_s"]).all()),
+        },
+        remedy=OWN_MEMORY if kept else "",
+    )
 
 
 @rule(
@@ -67,17 +161,23 @@ def idle_after_work(idle: IdlenessProfile, *, max_trail_s: float = 600.0) -> Evi
     severity="warning",
     title="An idle GPU held memory",
     checks="Memory held by an idle GPU",
-    says=(*WORST_GPU, " held memory for {allocated_idle_s} without work, up to {longest_allocated_idle_s} at a time."),
-    remedy="Find the process and end or move it: a notebook kernel, a child of a crashed job, or a model server "
-    "without requests (nvidia-smi --query-compute-apps=pid,name,used_memory --format=csv).",
+    says=(
+        *WORST_GPU,
+        " held {allocated_mib} for {allocated_idle_s} without work, up to {longest_allocated_idle_s} at a time.",
+        Given("kept", " It held as much before and after: most likely the work itself waited."),
+    ),
+    remedy="Find the process (nvidia-smi --query-compute-apps=pid,name,used_memory --format=csv). If it is no part of "
+    "your job, end or move it: a notebook kernel, a child of a crashed job, or a model server without requests.",
     refuted_by="Not a problem if it is a server that must answer at once.",
-    explained_by=("rank-missing", "idle-before-work", "idle-after-work"),
+    explained_by=("rank-missing",),
 )
 def gpu_allocated_idle(idle: IdlenessProfile, *, max_idle_s: float = 600.0) -> Evidence | None:
     """Memory that an idle process holds is lost to everybody else.
 
     At least 1 GiB and a tenth of the total in use at 0-1 % utilization for more than 10 minutes without a break, as a
-    zombie or a forgotten notebook does (METHODS 8).
+    zombie or a forgotten notebook does (METHODS 8). Idle time before, after and, without trials, between the work is
+    counted there, with the memory held. Memory that was the same before and after a stretch between work is most
+    likely the work's own: then nothing is to be ended.
     """
     table = idle.per_gpu
     found = table[table["longest_allocated_idle_s"] > max_idle_s]
@@ -87,12 +187,15 @@ def gpu_allocated_idle(idle: IdlenessProfile, *, max_idle_s: float = 600.0) -> E
             raise NotMeasurable("Memory in use on {gpus} is unknown.", "Record memory.used of every GPU.", gpus=unknown)
         return None
     worst = found["allocated_idle_s"].idxmax()
+    kept = bool((found["allocated_kept_s"] >= MOSTLY * found["allocated_idle_s"]).any())
     return worst_gpu(
         worst,
         found,
-        ("allocated_idle_s", "longest_allocated_idle_s", "held_mib"),
+        ("allocated_idle_s", "longest_allocated_idle_s", "allocated_mib"),
         lost_gpu_h=float(found["allocated_idle_s"].sum() / 3600),
         margin=float(found.at[worst, "longest_allocated_idle_s"] - max_idle_s),
+        extra={"kept": kept},
+        remedy=OWN_MEMORY if kept else "",
     )
 
 
@@ -107,7 +210,7 @@ def _end(idle: IdlenessProfile, end: str, limit_s: float) -> Evidence | None:
         return None
     worst = long[f"{end}_s"].idxmax()
     held = long[long[f"{end}_mib"] >= long["held_mib"]]
-    least_s, most_s = float(long[f"{end}_s"].min()), float(long.at[worst, f"{end}_s"])
+    most_s = float(long.at[worst, f"{end}_s"])
     held_gpu_h = float(long[f"{end}_s"].sum() / 3600)
     return Evidence(
         values={f"{end}_s": most_s, f"{end}_memory_mib": float(long.at[worst, f"{end}_mib"])},
@@ -117,11 +220,19 @@ def _end(idle: IdlenessProfile, end: str, limit_s: float) -> Evidence | None:
         margin=most_s - limit_s,
         severity=Severity.WARNING if len(held) else None,
         extra={
-            "several": len(long) > 1,
-            "spread": least_s < 0.99 * most_s,
-            "least_s": least_s,
-            "most_s": most_s,
-            "held_mib": held[f"{end}_mib"].max(),
-            "holding": list(held.index),
+            **_lengths(long[f"{end}_s"]),
+            **_holding(long, held, f"{end}_mib"),
         },
     )
+
+
+def _lengths(seconds: pd.Series) -> dict[str, Value]:
+    """What a sentence says of how long GPUs were idle."""
+    least_s, most_s = float(seconds.min()), float(seconds.max())
+    return {"several": len(seconds) > 1, "spread": least_s < 0.99 * most_s, "least_s": least_s, "most_s": most_s}
+
+
+def _holding(found: pd.DataFrame, held: pd.DataFrame, mib: str) -> dict[str, Value]:
+    """What a sentence says of those GPUs that held memory meanwhile."""
+    names = [f"GPU {gpu}" for gpu in held.index]
+    return {"holding": names, "some_hold": len(held) < len(found), "held_mib": float(held[mib].max())}

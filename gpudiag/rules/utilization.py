@@ -165,6 +165,7 @@ def gpu_idle_beside_busy(
         "launch-bound",
         "batch-or-kernels-small",
         "idle-before-work",
+        "idle-between-work",
         "idle-after-work",
     ),
 )
@@ -246,10 +247,10 @@ def gpu_fluctuating(
     """A GPU that is busy at times and idle at others waits for something, and the waits can be overlapped.
 
     95th percentile at least 70 % and 5th percentile below 10 %, each of the time with trials from the GPU's first to
-    its last activity: SageMaker LowGPUUtilization(70, 10). Without trials it must fall idle three times: one stretch
-    may lie between two jobs. It is a note until a fifth of that time is idle. That, the three times, the 5 minutes
-    below which percentiles say little, and the 30 s between samples above which waits go unseen, are defaults without
-    a published source.
+    its last activity: SageMaker LowGPUUtilization(70, 10). Without trials it must fall idle three times, and pauses of
+    more than 10 minutes are left out: they may lie between two jobs (idle-between-work). It is a note until a fifth of
+    that time is idle. That, the three times, the 5 minutes below which percentiles say little, and the 30 s between
+    samples above which waits go unseen, are defaults without a published source.
     """
     table = _figures(use, "active_", "active_s")
     long_enough = _at_work(use)["seconds"] >= min_run_s

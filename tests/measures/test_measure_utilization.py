@@ -104,11 +104,13 @@ def test_mig_and_an_absent_log_are_different_reasons() -> None:
 
 
 def test_one_gap_between_two_jobs_is_no_alternation() -> None:
-    """A quarter of an hour idle between two jobs, and the same time in three waits."""
+    """A quarter of an hour idle between two jobs, no part of the activity, and the same in three waits."""
     timestamps = np.arange(0.0, 3600, 10)
     gap = measure_utilization(run(gpu=gpu(timestamps, util_pct=np.where((timestamps // 900) == 1, 0.0, 95.0))))
     waits = measure_utilization(run(gpu=gpu(timestamps, util_pct=np.where(timestamps % 1000 >= 700, 0.0, 95.0))))
-    assert (gap.per_gpu.at["0", "active_idle_phases"], waits.per_gpu.at["0", "active_idle_phases"]) == (1, 3)
+    assert (gap.per_gpu.at["0", "active_idle_phases"], waits.per_gpu.at["0", "active_idle_phases"]) == (0, 3)
+    assert gap.per_gpu.at["0", "active_s"] == 2700 and gap.per_gpu.at["0", "active_idle_gpu_h"] == 0
+    assert waits.per_gpu.at["0", "active_idle_gpu_h"] == 900 / 3600
     assert gpu_fluctuating.judge(gap) is None and gpu_fluctuating.judge(waits) is not None
 
 

@@ -248,6 +248,20 @@ def test_a_note_that_explains_what_is_worse_is_told_before_what_is_ready() -> No
     assert said.endswith("but the end was idle.") and (proof, then) == ("Idle for 1 h.", "End the job.")
 
 
+def test_of_notes_a_symptom_is_not_told_before_its_cause() -> None:
+    """What is ready to be followed answers the symptom alone."""
+    cause = verdict("found", "note", rule="end", summary="Idle for 1 h", remedy="Release it")
+    symptom = verdict("found", "note", rule="low", summary="GPU 0 was 9 % busy", remedy="Look", caused_by="end")
+    own = Recommendation.own(Verdict("low", "Low", Status.FOUND, Severity.NOTE, remedy="Record the CPU"))
+    for order in ((cause, symptom), (symptom, cause)):
+        told = replace(document(*order, utilization=USED), recommendations=(own,))
+        assert headline(told).sentences[1:] == ("Idle for 1 h.", "Release it.")
+    gone = verdict("found", "note", rule="low", summary="GPU 0 was 9 % busy", caused_by="suppressed")
+    assert headline(replace(document(gone, utilization=USED), recommendations=(own,))).sentences[1] == (
+        "GPU 0 was 9 % busy."
+    )
+
+
 def test_the_next_step_without_findings_is_the_record_that_settles_most() -> None:
     gaps = [verdict("not_assessed", remedy=text) for text in ("Record A.", "Record B.", "Record B.")]
     assert headline(document(verdict("ok"), *gaps)).sentences[2] == "To settle 2 more checks: record B."

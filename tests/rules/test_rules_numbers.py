@@ -43,6 +43,14 @@ CASES: list[tuple[str, dict[str, Any], dict[str, Any], float, float | None, floa
     ("idle-before-work", {"lead_s": 4800.5}, {"lead_s": 1100.0}, 3600.5, 6001.5, 6001.5),
     ("idle-after-work", {"trail_s": 4200.5}, {"trail_s": 500.0}, 3600.5, 4801.5, 4801.5),
     (
+        "idle-between-work",
+        {"between_s": 5000.0, "longest_between_s": 3000.0},
+        {"longest_between_s": 500.0},
+        2400.0,
+        5601.0,
+        None,
+    ),
+    (
         "gpu-allocated-idle",
         {"allocated_idle_s": 2000.0, "longest_allocated_idle_s": 1500.0},
         {"longest_allocated_idle_s": 500.0},

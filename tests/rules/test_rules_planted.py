@@ -93,7 +93,8 @@ def _known(value: Any) -> bool:
 
 COSTLY = {
     *("gpu-unused", "gpu-idle-beside-busy", "gpu-low-utilization", "gpu-fluctuating", "foreign-load"),
-    *("stalls-periodic", "stalls-aperiodic", "idle-before-work", "idle-after-work", "gpu-allocated-idle"),
+    *("stalls-periodic", "stalls-aperiodic", "idle-before-work", "idle-after-work", "idle-between-work"),
+    "gpu-allocated-idle",
     *("gpu-level-shift", "cpu-bound-input", "io-wait", "startup-dominated"),
 }
 

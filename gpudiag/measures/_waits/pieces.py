@@ -9,6 +9,7 @@ from functools import cached_property
 import numpy as np
 
 from gpudiag.measures._time.gpu_time import GpuTime
+from gpudiag.measures._time.idle import LONGEST_WAIT_S
 from gpudiag.measures._time.microseconds import SECOND_US
 from gpudiag.measures._time.timeline import (
     BUSY,
@@ -25,9 +26,6 @@ from gpudiag.measures._time.timeline import (
 )
 from gpudiag.measures._waits.bounds import Share
 from gpudiag.schema import IDLE_PCT
-
-LONGEST_US = 600 * SECOND_US
-"""Without trials a longer idle stretch lies between jobs, as for stalls."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -124,7 +122,7 @@ def _outside(line: Timeline) -> np.ndarray:
     out[: active[0]] = out[active[-1] + 1 :] = True
     apart = np.flatnonzero(active[1:] - active[:-1] > 1)
     before, after = active[apart], active[apart + 1]
-    long = line.start_us[after] - line.end_us[before] > LONGEST_US
+    long = line.start_us[after] - line.end_us[before] > LONGEST_WAIT_S * SECOND_US
     for low, high in zip(before[long].tolist(), after[long].tolist(), strict=True):
         out[low + 1 : high] = True
     return out & idle

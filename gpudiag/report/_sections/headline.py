@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import cast
 
 from gpudiag.faults import ERROR, Fault, attempt
@@ -265,7 +265,8 @@ def _worth_telling(document: Document) -> list[VerdictEntry]:
 
 def first_finding(document: Document, findings: Sequence[VerdictEntry]) -> VerdictEntry | None:
     """The finding to tell first; None where nothing was found. Of mere notes it is one whose recommendation needs no
-    test before it is followed, the best ranked of these; a note may come first that explains what is worse.
+    test before it is followed, the best ranked of these, or the cause of that one; a note may come first that explains
+    what is worse.
     """
     if apart := next((v for v in findings if v.rule == NOT_ONE_RUN), None):
         return apart
@@ -274,7 +275,17 @@ def first_finding(document: Document, findings: Sequence[VerdictEntry]) -> Verdi
         return None if place is None else findings[place]
     ready = (rule for one in document.recommendations if not one.verify_first for rule in one.rules)
     by_rule = {v.rule: v for v in findings}
-    return next((by_rule[rule] for rule in ready if rule in by_rule), findings[place])
+    first = next((by_rule[rule] for rule in ready if rule in by_rule), findings[place])
+    return _cause_of(first, by_rule)
+
+
+def _cause_of(finding: VerdictEntry, by_rule: Mapping[str, VerdictEntry]) -> VerdictEntry:
+    """The finding that explains it, as far back as findings name one."""
+    seen = {finding.rule}
+    while (cause := by_rule.get(finding.caused_by or "")) is not None and cause.rule not in seen:
+        seen.add(cause.rule)
+        finding = cause
+    return finding
 
 
 def _serious(findings: Sequence[VerdictEntry]) -> bool:

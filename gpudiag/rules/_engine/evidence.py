@@ -28,7 +28,8 @@ class Evidence:
     it cannot be told. ``margin``: how far past the threshold, in the threshold's unit.
     ``severity`` overrides the rule's own where the case is milder or worse. ``held_gpu_h``: GPU-hours in which the
     fault was seen, which bound what it can explain where the loss is unknown. ``absence``: something did not happen,
-    which needs as long a record as saying that nothing is wrong does.
+    which needs as long a record as saying that nothing is wrong does. ``remedy``: what to do instead of what the rule
+    advises, in a case where that would do harm.
     """
 
     summary: str = ""
@@ -40,6 +41,7 @@ class Evidence:
     held_gpu_h: float | None = None
     extra: Values = field(default_factory=dict)
     absence: bool = False
+    remedy: str = ""
 
     def sentence_values(self) -> dict[str, Value]:
         """What a sentence may name: values, places, ``gpus`` (each GPU of ``where``) and extras."""
@@ -56,6 +58,7 @@ def worst_gpu(
     severity: Severity | None = None,
     held_gpu_h: float | None = None,
     extra: Values | None = None,
+    remedy: str = "",
 ) -> Evidence:
     """Evidence by the worst of the GPUs that were found, the rows of a table: its figures, the place of all.
 
@@ -71,6 +74,7 @@ def worst_gpu(
         severity=severity,
         held_gpu_h=held_gpu_h,
         extra={**row, "gpu": str(worst), "several": len(gpus) > 1, **(extra or {})},
+        remedy=remedy,
     )
 
 

@@ -106,6 +106,7 @@ def _concluded(r: Rule, analysis: Analysis, thresholds: Mapping[str, float], bla
             status=Status.FOUND,
             severity=evidence.severity or r.severity,
             summary=r.summary(evidence),
+            remedy=evidence.remedy or r.remedy,
             evidence=dict(evidence.values),
             where=dict(evidence.where),
             lost_gpu_h=evidence.lost_gpu_h,

@@ -1,0 +1,107 @@
+"""Pauses between the work of a GPU: what they are, what they cost, and that no second is counted twice."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from smallruns import T0, at, gpu, run, trials
+
+from gpudiag.measures.idleness import measure_idleness
+from gpudiag.measures.ledger import measure_ledger
+from gpudiag.measures.stalls import measure_stalls
+from gpudiag.measures.utilization import measure_utilization
+
+TOTAL_MIB = 80_000.0
+
+
+def course(*parts: tuple[float, float, float], name: str = "0", step_s: float = 5.0) -> pd.DataFrame:
+    """A GPU that is at a utilization, with so much memory in use, for so many seconds each."""
+    util = np.concatenate([np.full(round(seconds / step_s), level) for level, _, seconds in parts])
+    used = np.concatenate([np.full(round(seconds / step_s), mib) for _, mib, seconds in parts])
+    return gpu(np.arange(len(util)) * step_s, name, util_pct=util, mem_used_mib=used, mem_total_mib=TOTAL_MIB)
+
+
+def row(*tables: pd.DataFrame, name: str = "0", **more: Any) -> pd.Series:
+    return measure_idleness(run(gpu=pd.concat(tables), **more)).per_gpu.loc[name]
+
+
+@pytest.mark.parametrize(
+    ("meanwhile", "after", "kept_s", "freed_s"),
+    [
+        (60_000.0, 60_000.0, 1200, 0),
+        (59_000.0, 63_000.0, 1200, 0),
+        (4.0, 60_000.0, 0, 1200),
+        (20_000.0, 60_000.0, 0, 0),
+    ],
+)
+def test_a_pause_with_the_memory_of_the_work(meanwhile: float, after: float, kept_s: float, freed_s: float) -> None:
+    found = row(course((95, 60_000, 3600), (0, meanwhile, 1200), (95, after, 3600)))
+    assert (found["between_s"], found["n_between"], found["longest_between_s"]) == (1200, 1, 1200)
+    assert found["between_pct"] == pytest.approx(100 * 1200 / 8400, abs=0.1)
+    assert (found["between_kept_s"], found["between_freed_s"]) == (kept_s, freed_s)
+    assert found["between_mib"] == meanwhile and found["between_beside_s"] == 0
+    assert abs(found["longest_between_start"] - T0 - pd.Timedelta(hours=1)) <= pd.Timedelta(seconds=5)
+    assert found["allocated_idle_s"] == 0, "counted with the pause"
+
+
+def test_one_gpu_beside_others_that_work() -> None:
+    """GPU 1 rests for two stretches, GPU 0 works through one and a half of them and then stops."""
+    rests = course((95, 4, 900), (0, 4, 1000), (95, 4, 900), (0, 4, 1000), (95, 4, 900), name="1")
+    found = measure_idleness(run(gpu=pd.concat([course((95, 4, 3300), (0, 4, 1400)), rests]))).per_gpu
+    assert (found.at["1", "n_between"], found.at["1", "between_s"]) == (2, 2000)
+    assert found.at["1", "between_beside_s"] == pytest.approx(1500, abs=5)
+    assert found.at["0", "n_between"] == 0 and found.at["0", "trail_s"] == pytest.approx(1400, abs=5)
+    assert found.at["0", "trail_beside_s"] == pytest.approx(900, abs=5), "after its work GPU 1 works again"
+
+
+def test_a_wait_a_hole_and_few_samples_are_no_pause() -> None:
+    assert row(course((95, 4, 900), (0, 4, 600), (95, 4, 900)))["between_s"] == 0
+    assert row(course((95, 4, 900), (0, 4, 605), (95, 4, 900)))["between_s"] == 605
+    table = course((95, 4, 900), (0, 4, 1190), (95, 4, 900))
+    hidden = (table["time"] >= at(1490)) & (table["time"] < at(1590))
+    assert row(table[~hidden])["between_s"] == 0, "two stretches of less than ten minutes"
+    sparse = [course((95, 4, 9000), (0, 4, n * 300), (95, 4, 9000), step_s=300) for n in (9, 10)]
+    assert [row(one)["between_s"] for one in sparse] == [0, 3000]
+
+
+def test_no_second_of_an_idle_gpu_is_counted_twice() -> None:
+    """Idle ends, waits and pauses of a GPU without trials are its idle time in the ledger; what it idles while active are
+    the waits.
+    """
+    rng = np.random.default_rng(7)
+    parts = []
+    for n in range(60):
+        parts += [(0, 4, 5.0 * rng.integers(1, 400) if n % 3 else 5.0 * rng.integers(1, 30)), (95, 60_000, 900)]
+    table = run(gpu=course(*parts, (0, 4, 2000)))
+    idle, stalls = measure_idleness(table).per_gpu.loc["0"], measure_stalls(table).per_gpu.loc["0"]
+    ledger, use = measure_ledger(table).per_gpu.loc["0"], measure_utilization(table).per_gpu.loc["0"]
+    assert min(idle["lead_s"], idle["trail_s"], idle["between_s"], stalls["stalled_s"]) > 0
+    within_s = idle["between_s"] + stalls["stalled_s"]
+    assert idle["lead_s"] + within_s + idle["trail_s"] == pytest.approx(ledger["idle_s"])
+    assert use["active_idle_gpu_h"] == pytest.approx(stalls["stalled_s"] / 3600), "pauses are none of it"
+
+
+def test_where_trials_tell_when_it_worked_no_pause_is_read_off() -> None:
+    table = course((95, 60_000, 3600), (0, 60_000, 1200), (95, 60_000, 3600))
+    found = row(table, trials=trials([("COMPLETE", 0, 8400)]))
+    assert np.isnan(found["between_s"]) and np.isnan(found["longest_between_s"])
+    assert (found["allocated_idle_s"], found["allocated_mib"], found["allocated_kept_s"]) == (1200, 60_000, 1200)
+
+
+def test_memory_held_is_counted_at_the_end_that_it_was_held_in() -> None:
+    """25 minutes at 4 MiB before the work and 40 at 68 GiB after it."""
+    found = row(course((0, 4, 1500), (95, 70_000, 7200), (0, 70_000, 2400)))
+    assert (found["lead_mib"], found["trail_mib"], found["allocated_idle_s"]) == (4, 70_000, 0)
+    never = row(course((0, 9000, 2400)))
+    assert np.isnan(never["lead_s"]) and never["allocated_idle_s"] == pytest.approx(2400, abs=5)
+
+
+def test_a_steady_light_load_does_not_begin_with_its_highest_sample() -> None:
+    """At 6 % for two hours, with one sample of 11 % after an hour and a half."""
+    table = course((6, 60_000, 5400), (11, 60_000, 5), (6, 60_000, 1800))
+    assert tuple(row(table)[["lead_s", "between_s", "trail_s"]]) == (0, 0, 0)
+    rested = course((0, 60_000, 1500), (6, 60_000, 3900), (11, 60_000, 5), (6, 60_000, 1800))
+    assert row(rested)["lead_s"] == pytest.approx(1500, abs=5)

@@ -1,0 +1,125 @@
+"""What is said of idle time in a record without trials, and what is not advised there."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from gpudiag.analysis import Analysis
+from gpudiag.rules import RULES
+from gpudiag.rules._engine.judging import judge_all
+from gpudiag.rules._engine.rule import check_thresholds
+from gpudiag.rules._engine.verdict import Severity, Status, Verdict
+from gpudiag.run import Run
+from gpudiag.schema import GPU, TRIALS, conform
+
+T0 = pd.Timestamp("2026-03-10 08:00", tz="UTC")
+STEP_S = 20.0
+IDLE = ("idle-before-work", "idle-between-work", "idle-after-work")
+LOW = ("gpu-low-utilization", "gpu-fluctuating", "gpu-allocated-idle", "stalls-periodic", "stalls-aperiodic")
+ASKED = tuple(rule for rule in RULES if rule.id in (*IDLE, *LOW))
+
+Part = tuple[float, float, float]
+"""Utilization, GiB in use, minutes."""
+
+
+def found(*gpus: Sequence[Part], **tables: Any) -> dict[str, Verdict]:
+    logs = []
+    for name, parts in enumerate(gpus):
+        repeats = [round(minutes * 60 / STEP_S) for _, _, minutes in parts]
+        util, gib = (np.repeat([float(part[i]) for part in parts], repeats) for i in (0, 1))
+        seconds = pd.to_timedelta(np.arange(len(util)) * STEP_S, unit="s")
+        more = {"util_pct": util, "mem_used_mib": 1024 * gib, "mem_total_mib": 81_920.0}
+        logs.append(pd.DataFrame({"time": T0 + seconds, "gpu": str(name), **more}))
+    run = Run(gpu=conform(pd.concat(logs, ignore_index=True), GPU), **tables)
+    verdicts = judge_all(ASKED, Analysis(run), check_thresholds(ASKED, {}))
+    return {one.rule: one for one in verdicts if one.status is Status.FOUND}
+
+
+def test_all_gpus_idle_in_the_middle() -> None:
+    made = found(*[[(95, 60, 300), (0, 0, 180), (95, 60, 120)]] * 2)
+    one = made["idle-between-work"]
+    assert (one.severity, one.where["gpu"]) == (Severity.WARNING, "0, 1")
+    assert one.lost_gpu_h == pytest.approx(6) and one.evidence["between_pct"] == pytest.approx(30, abs=0.1)
+    assert "were idle for 3 h between the first and the last work. The pause began at 2026-03-10 12:59:50 UTC." in (
+        one.summary
+    )
+    assert "most likely a job ended or crashed" in one.summary and "another GPU" not in one.summary
+
+
+def test_what_the_samples_do_not_show_is_said() -> None:
+    """No column of memory tells, or it was held, but not as much as before."""
+    (made,) = found([(95, 0.1, 300), (0, 0.1, 60), (95, 0.1, 300)]).values()
+    assert made.summary.endswith("do not show whether one job waited, or one ended and another began.")
+    held = found([(95, 60, 300), (0, 20, 60), (95, 60, 300)])["idle-between-work"]
+    assert "with 20.0 GiB held" in held.summary and "do not show" in held.summary
+    assert (made.severity, held.severity) == (Severity.NOTE, Severity.WARNING)
+
+
+def test_a_job_that_keeps_its_memory_is_not_to_be_ended() -> None:
+    made = found(*[[(95, 60, 150), (0, 60, 30), (95, 60, 150)]] * 2)
+    assert set(made) == {"idle-between-work"}
+    one = made["idle-between-work"]
+    assert "most likely the job itself waited" in one.summary and "with 60.0 GiB held" in one.summary
+    assert "End nothing before you know" in one.remedy and "release" not in one.remedy
+
+
+def test_neither_is_one_of_trials() -> None:
+    rows = {"study": "s", "trial": [0], "state": "COMPLETE", "start": [T0], "end": [T0 + pd.Timedelta(minutes=330)]}
+    one = found([(95, 60, 150), (0, 60, 30), (95, 60, 150)], trials=conform(pd.DataFrame(rows), TRIALS))
+    assert "most likely the work itself waited" in one["gpu-allocated-idle"].summary
+    assert "End nothing before you know" in one["gpu-allocated-idle"].remedy
+
+
+def test_a_gpu_that_stops_beside_others_may_be_part_of_their_job() -> None:
+    works = [(95, 60, 300)]
+    one = found(works, works, [(95, 60, 200), (0, 60, 100)])["idle-after-work"]
+    assert one.where["gpu"] == "2" and "Another GPU worked on for 1 h 40 min" in one.summary
+    assert "End nothing before you know" in one.remedy and not one.remedy.startswith("End the job")
+    both = found(*[[(95, 60, 200), (0, 60, 100)]] * 2)["idle-after-work"]
+    assert both.remedy.startswith("End the job and release the GPU") and "Another GPU" not in both.summary
+
+
+def test_one_gpu_idle_beside_others() -> None:
+    one = found([(95, 60, 300)], [(95, 60, 100), (0, 0, 60), (95, 60, 140)])["idle-between-work"]
+    assert (one.where["gpu"], one.lost_gpu_h) == ("1", pytest.approx(1))
+    assert ", while another GPU worked" in one.summary
+
+
+def test_memory_is_named_where_it_was_held() -> None:
+    made = found([(0, 0, 25), (95, 68, 300), (0, 68, 40)])
+    assert set(made) == {"idle-before-work", "idle-after-work"}
+    assert made["idle-before-work"].severity is Severity.NOTE and "held" not in made["idle-before-work"].summary
+    assert "with 68.0 GiB held" in made["idle-after-work"].summary
+    forgotten = found([(0, 9, 40)], [(95, 60, 40)])["gpu-allocated-idle"]
+    assert forgotten.evidence["allocated_mib"] == 9 * 1024 and "held 9.0 GiB" in forgotten.summary
+
+
+def test_costs_of_idle_findings_add_up_to_the_idle_time() -> None:
+    """Three pauses, ten waits at uneven times, and both ends: each second in one finding, or in one that another
+    explains.
+    """
+    waits = [part for n in range(10) for part in ((95, 60, 6 + 5 * (n % 3)), (0, 60, 4))]
+    pauses = [part for _ in range(3) for part in ((95, 60, 40), (0, 0, 30))]
+    made = found([(0, 0, 30), *pauses, *waits, (95, 60, 20), (0, 0, 60)])
+    idle_h = (30 + 3 * 30 + 10 * 4 + 60) / 60
+    apart = {one.rule: one.lost_gpu_h or 0.0 for one in made.values() if one.caused_by is None}
+    assert set(apart) == {*IDLE, "stalls-aperiodic"}
+    assert sum(apart.values()) == pytest.approx(idle_h, abs=0.01)
+    assert made["gpu-fluctuating"].caused_by == "stalls-aperiodic"
+    assert made["gpu-fluctuating"].lost_gpu_h == pytest.approx(10 * 4 / 60)
+
+
+def test_long_regular_waits_explain_the_pauses() -> None:
+    made = found([part for _ in range(9) for part in ((95, 60, 105), (0, 60, 15))] + [(95, 60, 60)])
+    assert made["idle-between-work"].caused_by == "stalls-periodic"
+    assert made["idle-between-work"].lost_gpu_h == pytest.approx(made["stalls-periodic"].lost_gpu_h, rel=0.1)
+
+
+def test_a_pause_explains_low_utilization() -> None:
+    made = found([(95, 60, 60), (0, 0, 180), (95, 60, 60)])
+    assert made["gpu-low-utilization"].caused_by == "idle-between-work"
