@@ -57,6 +57,10 @@ def _late(gpu: pd.DataFrame) -> pd.Series:
     return _elapsed(gpu) > _elapsed(gpu).max() / 2
 
 
+def _in_the_middle(gpu: pd.DataFrame) -> pd.Series:
+    return (_elapsed(gpu) / _elapsed(gpu).max()).between(0.2, 0.8)
+
+
 def _second(column: str, value: float) -> Callable[[pd.DataFrame], object]:
     return lambda gpu: gpu[column].where(gpu["gpu"] != "1", value)
 
@@ -102,6 +106,13 @@ def _residual(run: Run) -> Run:
     return replace(run, gpu=run.gpu.assign(mem_used_mib=run.gpu["mem_used_mib"].mask(after, 5000.0)))
 
 
+def _without_trials(run: Run) -> Run:
+    return replace(run, trials=run.trials.iloc[:0], reports=run.reports.iloc[:0])
+
+
+_idle_in_the_middle = _gpu(util_pct=lambda g: g["util_pct"].where(~_in_the_middle(g), 0.0))
+
+
 def _low_clock(share: float) -> Callable[[pd.DataFrame], object]:
     return lambda gpu: gpu["sm_clock_mhz"].where(_elapsed(gpu) < 120, share * gpu["sm_clock_mhz"].max())
 
@@ -115,7 +126,11 @@ PLANTED: dict[str, Change] = {
     "gpu-fluctuating": _gpu(util_pct=lambda g: g["util_pct"].where(np.sin(_elapsed(g) / 37) > -0.6, 0.0)),
     "stalls-periodic": _gpu(util_pct=lambda g: g["util_pct"].where(_elapsed(g) % 120 > 30, 0.0)),
     "stalls-aperiodic": _gpu(util_pct=lambda g: g["util_pct"].where(np.sin(_elapsed(g) ** 1.35 / 40) > -0.6, 0.0)),
-    "gpu-allocated-idle": _gpu(util_pct=lambda g: g["util_pct"].where(~_late(g), 0.0)),
+    "idle-between-work": lambda run: _without_trials(_idle_in_the_middle(run)),
+    "gpu-allocated-idle": _gpu(
+        util_pct=lambda g: g["util_pct"].where(~_in_the_middle(g), 0.0),
+        mem_used_mib=lambda g: g["mem_total_mib"] * 0.5,
+    ),
     "gpu-level-shift": _gpu(util_pct=lambda g: g["util_pct"].where(~_late(g), 40.0)),
     "cpu-bound-input": _host(0.05, cpu_max_core_pct=99.0, cpu_pct=12.0),
     "io-wait": _host(0.05, io_wait_pct=80.0),

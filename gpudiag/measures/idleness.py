@@ -205,15 +205,15 @@ _NO_PAUSES = {
 def _of_pauses(one: _Gpu, first: np.ndarray, last: np.ndarray, work: _Work, total_mib: float) -> dict[str, object]:
     active = np.flatnonzero(one.at_work)
     start_us, end_us = one.start_us[first], one.end_us[last]
-    length_s = (end_us - start_us) / SECOND_US
+    length_us = end_us - start_us
+    total_s = float(length_us.sum()) / SECOND_US
+    began = pd.Timestamp(int(start_us[length_us.argmax()]), unit="us", tz="UTC") if len(first) else pd.NaT
     return {
-        "between_s": float(length_s.sum()),
-        "between_pct": 100 * float(length_s.sum() / one.weight_s[active[0] : active[-1] + 1].sum()),
+        "between_s": total_s,
+        "between_pct": 100 * total_s / float(one.weight_s[active[0] : active[-1] + 1].sum()),
         "n_between": float(len(first)),
-        "longest_between_s": float(length_s.max(initial=0.0)),
-        "longest_between_start": pd.Timestamp(int(start_us[length_s.argmax()]), unit="us", tz="UTC")
-        if len(first)
-        else pd.NaT,
+        "longest_between_s": float(length_us.max(initial=0)) / SECOND_US,
+        "longest_between_start": began,
         "between_mib": _mean_mib(one, first, last),
         "between_beside_s": work.within_s(start_us, end_us),
         "between_kept_s": _seconds_where(was_kept, one, first, last, total_mib),

@@ -63,8 +63,9 @@ LOGS: dict[str, Expected] = {
     ),
     # 1923 rows, 1.43 % on average, 69 of them above 10 %; 35 rows (1.8 %) above 90 % of 20146 MiB, 20137 at most.
     # Memory is held at 0-1 % for 180 s at most; the last row above 10 % comes 25.8 minutes before the end.
+    # Before it lie two stretches of 28 and 30 minutes without such a row.
     "nvidia-smi-query-csv/beam11221__plato__gpu_log.noheader.csv": Expected(
-        {"gpu-low-utilization": "0", "memory-near-limit": "0"},
+        {"gpu-low-utilization": "0", "idle-between-work": "0", "memory-near-limit": "0"},
         clear=("gpu-unused", "gpu-allocated-idle", "memory-leak", "temperature-high", "sampling-coverage"),
         unknown=("power-implausible", "clocks-low", *NO_HOST),
         noted=("idle-after-work",),
@@ -72,6 +73,7 @@ LOGS: dict[str, Expected] = {
             "gpu-low-utilization": {"mean_pct": 1.43},
             "memory-near-limit": {"max_used_pct": 99.96, "headroom_mib": 9},
             "idle-after-work": {"trail_s": 25.8 * 60},
+            "idle-between-work": {"between_s": 1699 + 1814, "n_between": 2},
         },
     ),
     # Six GPUs in five tables hours apart: GPUs 0 and 1 hold 17 GB at 0 % and P8 in two of them, GPU 3 is at 24086 of
@@ -85,7 +87,7 @@ LOGS: dict[str, Expected] = {
         },
         unknown=("gpu-unused", "gpu-idle-beside-busy", "stalls-aperiodic", "memory-leak", "memory-headroom"),
         noted=("sampling-gaps",),
-        numbers={"memory-near-limit": {"max_used_pct": 98.0}, "gpu-allocated-idle": {"held_mib": 2457.6}},
+        numbers={"memory-near-limit": {"max_used_pct": 98.0}, "gpu-allocated-idle": {"allocated_mib": 17_706}},
     ),
     # One RTX 3090 every 5 minutes for a week: 14.3 % over 1956 rows; 23 of them at 87 °C or more, 89 at most.
     "homemade-csv/UdonsiKalu__logs__gpu_monitor.prose.log": Expected(

@@ -47,6 +47,13 @@ def test_a_pause_with_the_memory_of_the_work(meanwhile: float, after: float, kep
     assert found["allocated_idle_s"] == 0, "counted with the pause"
 
 
+def test_memory_freed_in_every_pause_is_freed_in_all_of_their_time() -> None:
+    """At steps that no float holds, so that sums of seconds in another order would differ."""
+    parts = [part for _ in range(7) for part in ((95, 60_000, 900), (0, 4, 900))]
+    found = row(course(*parts, (95, 60_000, 900), step_s=5.0137))
+    assert found["between_freed_s"] == found["between_s"] == pytest.approx(7 * 900, abs=40)
+
+
 def test_one_gpu_beside_others_that_work() -> None:
     """GPU 1 rests for two stretches, GPU 0 works through one and a half of them and then stops."""
     rests = course((95, 4, 900), (0, 4, 1000), (95, 4, 900), (0, 4, 1000), (95, 4, 900), name="1")
