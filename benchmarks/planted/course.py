@@ -98,6 +98,7 @@ def allocated(*, idle_s: float = 800.0, held_mib: float = 9000.0) -> Run:
     "idle-between-work",
     edges={
         "max_pause_s": Edge({"idle_s": 600.0}, {"idle_s": 605.0}),
+        "max_sampling_s": Edge({"idle_s": 600.0}, {"idle_s": 605.0}, Status.NOT_ASSESSED, limit=0.1),
         "severe_pause_pct": Edge({"idle_s": 1195.0}, {"idle_s": 1200.0}, Severity.NOTE, Severity.WARNING),
     },
     bigger=({"idle_s": 1000.0}, {"idle_s": 2400.0}, {"idle_s": 7200.0}, {"idle_s": 7200.0, "n_pauses": 3}),

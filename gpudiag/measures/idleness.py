@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection
-from dataclasses import dataclass
-from functools import cached_property
+from collections.abc import Callable
 
 import numpy as np
 import pandas as pd
@@ -13,14 +11,21 @@ import pandas as pd
 from gpudiag.errors import NotMeasurable
 from gpudiag.facts import Column, Fact, Row, Rows, column, fact, table_of
 from gpudiag.measures._gpu.boards import gpu_boards
+from gpudiag.measures._gpu.course import ActiveTime, GpuCourse
 from gpudiag.measures._gpu.held import held_from_mib, mean_known, was_freed, was_kept
-from gpudiag.measures._time.concurrency import busy_stretches
-from gpudiag.measures._time.curve import rise
 from gpudiag.measures._time.idle import LONGEST_WAIT_S, activity, pauses
-from gpudiag.measures._time.microseconds import SECOND_US
+from gpudiag.measures._time.microseconds import SECOND_US, microseconds
 from gpudiag.measures._time.work import stretches
 from gpudiag.measures.base import Profile, need_gpu
-from gpudiag.measures.sampling import RECORD_LONGER, cells, coverage_pct, expected_window, slices, trials_window
+from gpudiag.measures.sampling import (
+    RECORD_LONGER,
+    cells,
+    coverage_pct,
+    expected_window,
+    longest_period_s,
+    slices,
+    trials_window,
+)
 from gpudiag.run import Run
 
 ZERO_PCT = 1.0
@@ -75,6 +80,7 @@ class IdlenessProfile(Profile, topic="idleness"):
     per_gpu: Rows = table_of(GpuIdleness)
     has_trials: Fact[bool] = fact("trials on the telemetry's clock tell when the job ran")
     coverage_pct: Fact[float] = fact("observed part of the run, the least of all GPUs")
+    sampling_period_s: Fact[float] = fact("median step between samples, of the GPU sampled least often")
 
 
 def measure_idleness(run: Run) -> IdlenessProfile:
@@ -89,55 +95,25 @@ def measure_idleness(run: Run) -> IdlenessProfile:
     util, start_us, end_us = (samples[name].to_numpy() for name in ("util_pct", "start_us", "end_us"))
     used = samples["mem_used_mib"].to_numpy(float) if has_memory else np.full(len(samples), math.nan)
     gpus = {
-        gpu: _Gpu(util[own], activity(util[own]), used[own], start_us[own], end_us[own]) for gpu, own in slices(samples)
+        gpu: GpuCourse(util[own], activity(util[own]), used[own], start_us[own], end_us[own])
+        for gpu, own in slices(samples)
     }
-    work = _Work.of(gpus.values())
+    work = ActiveTime.of(gpus.values())
     rows = {
         gpu: _one_gpu(one, work, float(totals.get(gpu, math.nan)), has_trials=has_trials) for gpu, one in gpus.items()
     }
     coverage = coverage_pct(samples, expected_window(run, samples))
     per_gpu = pd.DataFrame.from_dict(rows, orient="index").rename_axis("gpu")
-    return IdlenessProfile(per_gpu, has_trials, min(coverage.values()))
+    time_us = microseconds(samples["time"])
+    return IdlenessProfile(
+        per_gpu=per_gpu,
+        has_trials=has_trials,
+        coverage_pct=min(coverage.values()),
+        sampling_period_s=longest_period_s(time_us[own] for _, own in slices(samples)),
+    )
 
 
-@dataclass(frozen=True)
-class _Gpu:
-    """The samples of one GPU, its memory NaN where unknown."""
-
-    util: np.ndarray
-    at_work: np.ndarray
-    used: np.ndarray
-    start_us: np.ndarray
-    end_us: np.ndarray
-
-    @cached_property
-    def weight_s(self) -> np.ndarray:
-        return np.asarray((self.end_us - self.start_us) / SECOND_US)
-
-
-@dataclass(frozen=True)
-class _Work:
-    """When at least one GPU was active: borders of these stretches, and the seconds of them up to each."""
-
-    borders_us: np.ndarray
-    until_s: np.ndarray
-
-    @classmethod
-    def of(cls, gpus: Collection[_Gpu]) -> _Work:
-        spans = [(one, *stretches(one.at_work, one.start_us, one.end_us)) for one in gpus]
-        left, right = busy_stretches(
-            np.concatenate([one.start_us[first] for one, first, _ in spans]),
-            np.concatenate([one.end_us[last] for one, _, last in spans]),
-        )
-        until_us = np.column_stack([np.zeros(len(left)), right - left]).ravel().cumsum()
-        return cls(np.column_stack([left, right]).ravel(), until_us / SECOND_US)
-
-    def within_s(self, start_us: np.ndarray, end_us: np.ndarray) -> float:
-        """Seconds of spans in order in which a GPU was active."""
-        return float(rise(start_us, end_us, self.borders_us, self.until_s).sum()) if len(self.borders_us) else 0.0
-
-
-def _one_gpu(one: _Gpu, work: _Work, total_mib: float, *, has_trials: bool) -> dict[str, object]:
+def _one_gpu(one: GpuCourse, work: ActiveTime, total_mib: float, *, has_trials: bool) -> dict[str, object]:
     lead, trail = _ends(one)
     first, last = pauses(one.util, one.start_us, one.end_us)
     if has_trials:
@@ -155,7 +131,7 @@ def _one_gpu(one: _Gpu, work: _Work, total_mib: float, *, has_trials: bool) -> d
     }
 
 
-def _ends(one: _Gpu) -> tuple[slice, slice]:
+def _ends(one: GpuCourse) -> tuple[slice, slice]:
     """The samples before the first and after the last activity, but for what a hole parts from it."""
     active = np.flatnonzero(one.at_work)
     if not len(active):
@@ -172,7 +148,7 @@ def _ends(one: _Gpu) -> tuple[slice, slice]:
     return lead, trail
 
 
-def _of_ends(one: _Gpu, lead: slice, trail: slice, work: _Work) -> dict[str, object]:
+def _of_ends(one: GpuCourse, lead: slice, trail: slice, work: ActiveTime) -> dict[str, object]:
     if not one.at_work.any():
         return dict.fromkeys(("lead_s", "trail_s", "trail_beside_s", "lead_mib", "trail_mib"), math.nan)
     return {
@@ -202,7 +178,9 @@ _NO_PAUSES = {
 }
 
 
-def _of_pauses(one: _Gpu, first: np.ndarray, last: np.ndarray, work: _Work, total_mib: float) -> dict[str, object]:
+def _of_pauses(
+    one: GpuCourse, first: np.ndarray, last: np.ndarray, work: ActiveTime, total_mib: float
+) -> dict[str, object]:
     active = np.flatnonzero(one.at_work)
     start_us, end_us = one.start_us[first], one.end_us[last]
     length_us = end_us - start_us
@@ -221,7 +199,7 @@ def _of_pauses(one: _Gpu, first: np.ndarray, last: np.ndarray, work: _Work, tota
     }
 
 
-def _allocated(one: _Gpu, elsewhere: np.ndarray, total_mib: float) -> dict[str, object]:
+def _allocated(one: GpuCourse, elsewhere: np.ndarray, total_mib: float) -> dict[str, object]:
     idle = (one.util <= ZERO_PCT) & (one.used >= held_from_mib(total_mib)) & elsewhere
     first, last = stretches(idle, one.start_us, one.end_us)
     long = one.end_us[last] - one.start_us[first] >= LONGEST_WAIT_S * SECOND_US
@@ -236,7 +214,7 @@ def _allocated(one: _Gpu, elsewhere: np.ndarray, total_mib: float) -> dict[str, 
     }
 
 
-def _mean_mib(one: _Gpu, first: np.ndarray, last: np.ndarray) -> float:
+def _mean_mib(one: GpuCourse, first: np.ndarray, last: np.ndarray) -> float:
     """Mean memory in use in those stretches."""
     parts = [one.used[low : high + 1] for low, high in zip(first.tolist(), last.tolist(), strict=True)]
     return mean_known(np.concatenate(parts)) if parts else math.nan
@@ -244,7 +222,7 @@ def _mean_mib(one: _Gpu, first: np.ndarray, last: np.ndarray) -> float:
 
 def _seconds_where(
     holds: Callable[[np.ndarray, int, int, float], bool],
-    one: _Gpu,
+    one: GpuCourse,
     first: np.ndarray,
     last: np.ndarray,
     total_mib: float,

@@ -8,7 +8,7 @@ import pandas as pd
 
 from gpudiag.errors import NotMeasurable
 from gpudiag.measures.idleness import IdlenessProfile, measure_idleness
-from gpudiag.rules._engine.evidence import Evidence, NotApplicable, worst_gpu
+from gpudiag.rules._engine.evidence import Evidence, NotApplicable, need_fast_samples, worst_gpu
 from gpudiag.rules._engine.rule import rule
 from gpudiag.rules._engine.templates import WORST_GPU, Given, Sentence
 from gpudiag.rules._engine.verdict import Severity
@@ -112,16 +112,21 @@ def idle_after_work(idle: IdlenessProfile, *, max_trail_s: float = 600.0) -> Evi
     explained_by=("rank-missing", "steps-lost", "steps-paused", "cpu-bound-input", "io-wait", "stalls-periodic"),
 )
 def idle_between_work(
-    idle: IdlenessProfile, *, max_pause_s: float = 600.0, severe_pause_pct: float = 10.0
+    idle: IdlenessProfile,
+    *,
+    max_pause_s: float = 600.0,
+    severe_pause_pct: float = 10.0,
+    max_sampling_s: float = 60.0,
 ) -> Evidence | None:
     """Hours without work in the middle of a record are paid for as those at its ends are.
 
-    An unbroken stretch below 10 % utilization of more than 10 minutes (and 10 samples), from which on an idle stretch
-    without trials is no wait within one job, and memory held counts as a zombie (METHODS 8). Where trials tell when the
-    GPU was meant to work, idle time without a trial and waits are asked for instead. A warning from a tenth of the time
-    between first and last activity on, as for idle time without a trial, or with memory held, as at the ends. Whether
-    one job waited or one ended and another began is not known without its log. Memory that was the same before and
-    after (5 % of the total or 300 MiB) tells that it most likely waited: then nobody is advised to end it.
+    An unbroken stretch below 10 % utilization of more than 10 minutes, from which on an idle stretch without trials is
+    no wait within one job, and memory held counts as a zombie (METHODS 8). It needs 10 samples, as jobstats' unused GPU
+    does; with more than 60 s between samples, shorter pauses go unseen. Where trials tell when the GPU was meant to
+    work, idle time without a trial and waits are asked for instead. A warning from a tenth of the time between first
+    and last activity on, as for idle time without a trial, or with memory held, as at the ends. Whether one job waited
+    or one ended and another began is not known without its log. Memory that was the same before and after (5 % of the
+    total or 300 MiB) tells that it most likely waited: then nobody is advised to end it.
     """
     table = idle.per_gpu
     if idle.has_trials:
@@ -130,6 +135,7 @@ def idle_between_work(
         raise NotApplicable("No GPU was active in this record.")
     found: pd.DataFrame = table[table["longest_between_s"] > max_pause_s]
     if found.empty:
+        need_fast_samples(idle.sampling_period_s, max_sampling_s)
         return None
     worst = found["between_s"].idxmax()
     row = found.loc[worst]

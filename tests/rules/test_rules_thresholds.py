@@ -210,6 +210,8 @@ SHORT: list[tuple[str, dict[str, Any], Status | Severity]] = [
     ("idle-between-work", {"between_mib": 1999.0}, NOTE),
     ("idle-between-work", {"between_s": NAN, "longest_between_s": NAN}, NOT_APPLICABLE),
     ("idle-between-work", {"has_trials": True}, NOT_APPLICABLE),
+    ("idle-between-work", {"longest_between_s": 600.0, "sampling_period_s": 60.0}, OK),
+    ("idle-between-work", {"longest_between_s": 600.0, "sampling_period_s": 61.0}, NOT_ASSESSED),
     ("gpu-allocated-idle", {"longest_allocated_idle_s": 600.0}, OK),
     ("gpu-allocated-idle", {"longest_allocated_idle_s": NAN, "allocated_idle_s": NAN}, NOT_ASSESSED),
     ("gpu-level-shift", {"fall_pct": 19.9}, OK),
