@@ -75,7 +75,7 @@ def test_a_wait_a_hole_and_few_samples_are_no_pause() -> None:
 
 
 def test_no_second_of_an_idle_gpu_is_counted_twice() -> None:
-    """Idle ends, waits and pauses of a GPU without trials are its idle time in the ledger; while it is active, waits."""
+    """Idle ends, waits and pauses of a GPU without trials are its idle time in the ledger."""
     rng = np.random.default_rng(7)
     parts = []
     for n in range(60):
