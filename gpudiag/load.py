@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 import pandas as pd
 
 from gpudiag._load.added import without_added
-from gpudiag._load.folder import left, refuse_several_runs, search
+from gpudiag._load.folder import beside, left, refuse_several_runs, search
 from gpudiag._load.intake import Intake, take
 from gpudiag._load.marked import without_ends_after_silence, without_marked_ends
 from gpudiag._load.passwords import passwords_hidden
@@ -190,12 +190,15 @@ def _of_folder(path: Path, stated: Mapping[str, Any], span: tuple[str, str] = ("
     options = _options(manifest)
     others: list[str] = []
     if manifest.inputs:
-        intakes = [take(locate(name, folder), options, shown_as=name) for name in manifest.inputs]
+        named = [take(locate(name, folder), options, shown_as=name) for name in manifest.inputs]
+        found = beside(folder, manifest, options, named)
     else:
+        named = []
         found, others = search(folder, options)
-        intakes = without_undated(found)
-        refuse_sessions_apart(intakes, str(folder))
         manifest = manifest.model_copy(update={"notes": (*manifest.notes, *([left(others)] if others else []))})
+    found = without_undated(found)
+    refuse_sessions_apart(found, str(folder))
+    intakes = [*named, *found]
     if any(span):
         intakes = within_session(intakes, *span)
     run = _assemble(intakes, manifest, manifest.name or name_of([folder]), options, folder)

@@ -24,7 +24,8 @@
     [rules.gpu-low-utilization]       # thresholds, by rule id
     low_pct = 30
 
-Without run.toml a folder is searched by content; every key here is optional.
+Without run.toml a folder is searched by content; every key here is optional. Where only one of telemetry and of what
+ran (trials, artifacts) is named, the folder is searched for the other; ``telemetry = []`` states that there is none.
 """
 
 from __future__ import annotations
@@ -169,6 +170,14 @@ class Manifest(_Strict):
     def inputs(self) -> tuple[str, ...]:
         """Every input that it names, by kind."""
         return (*self.telemetry, *([self.trials] if self.trials else []), *self.artifacts)
+
+    @property
+    def kinds_to_find(self) -> tuple[str, ...]:
+        """Kinds of inputs that its folder is searched for, since no key says anything of them: trials and artifacts
+        are one thing, what ran.
+        """
+        telemetry = () if "telemetry" in self.model_fields_set else ("telemetry",)
+        return telemetry if {"trials", "artifacts"} & self.model_fields_set else (*telemetry, "trials", "artifacts")
 
 
 def read_manifest(path: Path) -> Manifest:

@@ -65,6 +65,33 @@ def test_run_toml_rules_over_discovery(tmp_path: Path) -> None:
     assert gd.load_run(tmp_path / "gpu.csv").info.timezone_assumed
 
 
+def test_what_run_toml_says_nothing_of_is_found_beside_it(tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    run.mkdir()
+    log(run / "gpu.csv", range(10))
+    tasks(tmp_path / "all.jsonl")
+    (run / "other").mkdir()
+    (run / "other" / "run.toml").write_text('name = "another run"\n')
+    log(run / "other" / "gpu.csv", range(10), gpu=1)
+    for named, paths, n_samples, n_trials in (
+        ('artifacts = "../all.jsonl"', ["../all.jsonl", "gpu.csv"], 10, 2),
+        ('artifacts = "../all.jsonl"\ntelemetry = []', ["../all.jsonl"], 0, 2),
+        ('artifacts = ["../all.jsonl", "gpu.csv"]', ["../all.jsonl", "gpu.csv"], 10, 2),
+    ):
+        (run / "run.toml").write_text(f'timezone = "UTC"\n{named}\n')
+        loaded = gd.load_run(run)
+        assert [record.path for record in loaded.info.inputs] == paths
+        assert (len(loaded.gpu), len(loaded.trials)) == (n_samples, n_trials)
+    tasks(run / "tasks.jsonl")
+    for named, paths in (
+        ('telemetry = "gpu.csv"', ["gpu.csv", "tasks.jsonl"]),
+        ('telemetry = "gpu.csv"\nartifacts = []', ["gpu.csv"]),
+        ('telemetry = "gpu.csv"\nartifacts = "../all.jsonl"', ["gpu.csv", "../all.jsonl"]),
+    ):
+        (run / "run.toml").write_text(f'timezone = "UTC"\n{named}\n')
+        assert [record.path for record in gd.load_run(run).info.inputs] == paths
+
+
 def test_a_run_split_over_two_logs_is_the_same_run(tmp_path: Path) -> None:
     whole = gd.Run.from_files(log(tmp_path / "w.csv", range(30)), timezone="UTC")
     parts = [log(tmp_path / "a.csv", range(18)), log(tmp_path / "b.csv", range(12, 30))]

@@ -1,9 +1,9 @@
-"""The inputs in a folder that has no run.toml to name them: whatever some reader recognises by content."""
+"""The inputs in a folder that no run.toml names: whatever some reader recognises by content."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,7 +12,7 @@ from gpudiag._load.own_outputs import is_own_output
 from gpudiag._load.passed_over import PassedOver, some
 from gpudiag.errors import InputError, StudyNotFound, UnknownInput
 from gpudiag.faults import Fault, attempt
-from gpudiag.manifest import MANIFEST
+from gpudiag.manifest import MANIFEST, Manifest
 from gpudiag.readers._io.source import Source
 from gpudiag.readers.base import Reader, ReadOptions, Trials
 from gpudiag.readers.identify import EXPECTED, KnownKind, identify
@@ -46,6 +46,26 @@ def search(folder: Path, options: ReadOptions) -> tuple[list[Intake], list[str]]
     if options.study:
         intakes = _of_study(options.study, folder, intakes)
     return intakes, others
+
+
+def beside(folder: Path, manifest: Manifest, options: ReadOptions, named: Sequence[Intake]) -> list[Intake]:
+    """Inputs of the kinds that its run.toml says nothing of, and no input named there holds."""
+    held = tuple({type(intake.data) for intake in named})
+    found = [try_take(one, options, shown_as=str(one.path.relative_to(folder))) for one in not_named(folder, manifest)]
+    found = [intake for intake in found if not isinstance(intake.data, held)]
+    return _of_study(options.study, folder, found) if options.study and "trials" in manifest.kinds_to_find else found
+
+
+def not_named(folder: Path, manifest: Manifest) -> Iterator[Source | Unopened]:
+    """Files of the kinds that its run.toml says nothing of; what has a run.toml of its own is of another run."""
+    kinds = manifest.kinds_to_find
+    for source, recognised in walk(folder) if kinds else ():
+        between = [above for above in source.path.parents if above != folder and above.is_relative_to(folder)]
+        if not recognised or any((above / MANIFEST).is_file() for above in between):
+            continue
+        found = None if isinstance(source, Unopened) else identify(source)
+        if found is None or found[0] in kinds:
+            yield source
 
 
 def left(others: list[str]) -> str:
@@ -109,7 +129,10 @@ def walk(folder: Path, passed_over: PassedOver | None = None) -> Iterator[tuple[
         for path in _below(here, top, met, passed_over):
             count += 1
             if count > MAX_FILES:
-                raise InputError(f"{folder}: holds more than {MAX_FILES} files; name the inputs in a run.toml.")
+                raise InputError(
+                    f"{folder}: holds more than {MAX_FILES} files; name the inputs in a run.toml, "
+                    "those of GPU metrics (telemetry) and what ran (trials, artifacts)."
+                )
             if isinstance(path, Unopened):
                 yield path, True
                 continue

@@ -76,7 +76,7 @@ class Folders:
         """
         self._check_place(run, run)
         folder, file = (run, run / MANIFEST) if run.is_dir() else (run.parent, run)
-        names: tuple[str, ...] = ()
+        names, searched = tuple[str, ...](), True
         if file.suffix == ".toml" and os.path.lexists(file):
             self._check_place(file, run)
             self._check_place(folder / SUPPRESSIONS, run)
@@ -87,7 +87,10 @@ class Folders:
                     "import; use gpudiag diagnose."
                 )
             names = manifest.inputs
-        for place in [self._named(name, folder, file) for name in names] or [run]:
+            searched = bool(manifest.kinds_to_find)
+        places = [self._named(name, folder, file) for name in names]
+        whole = folder if file.suffix == ".toml" else run
+        for place in [*places, whole] if searched else places:
             self._check_links(place, run)
 
     def _named(self, name: str, folder: Path, file: Path) -> Path:

@@ -16,7 +16,7 @@ from optuna.storages.journal import JournalFileBackend
 from sqlalchemy import URL, create_engine, inspect, text
 from sqlalchemy.exc import SQLAlchemyError
 
-from gpudiag._load.folder import STORAGES, walk
+from gpudiag._load.folder import STORAGES, not_named
 from gpudiag._load.sources import is_whole
 from gpudiag.errors import ConfigError
 from gpudiag.load import locate
@@ -83,9 +83,8 @@ def _places(inputs: Sequence[Any]) -> tuple[list[Place | Source], str | None]:
     run = Path(inputs[0])
     folder, file = (run, run / MANIFEST) if run.is_dir() else (run.parent, run)
     manifest = read_manifest(file) if file.is_file() else Manifest()
-    if manifest.inputs:
-        return [locate(name, folder) for name in manifest.inputs], manifest.study
-    return [one for one, known in walk(folder) if known and isinstance(one, Source)], manifest.study
+    found = [one for one in not_named(folder, manifest) if isinstance(one, Source)]
+    return [*(locate(name, folder) for name in manifest.inputs), *found], manifest.study
 
 
 def _storage(place: Place | Source) -> Place | None:
