@@ -19,7 +19,7 @@ from sampleruns import sample
 import gpudiag as gd
 from gpudiag.errors import ConfigError, NotMeasurable
 from gpudiag.forecast.estimate import Estimate
-from gpudiag.forecast.memory.capacity import MemoryCapacity
+from gpudiag.forecast.memory.capacity import MOST_NET, MemoryCapacity
 from gpudiag.forecast.memory.constraint import constraint, share_code
 from gpudiag.forecast.memory.peaks import trial_peaks
 from gpudiag.plots.memory_capacity import MEMORY_CAPACITY
@@ -348,13 +348,22 @@ def test_throughput_and_memory_say_the_same_of_what_fits() -> None:
     assert text.endswith(f"fit together, {max(one.k for one in others)} {said}"), "and nothing is called unknown"
 
 
+def test_what_is_recommended_for_its_throughput_is_not_said_to_have_run(case: MemoryCapacity) -> None:
+    most = int(case.table["k"].max())
+    room = replace(case, hard_fit_k=float(most), recommended_k=float(most - 1), reason="")
+    assert f"At most {most - 1} ran at once" in _advice(replace(room, because="as the largest trials fit together"))
+    said = _advice(replace(room, because=MOST_NET))
+    assert said.startswith(f"Recommended: {most - 1} at once, as most trials per day") and "ran at once" not in said
+    assert "Memory is not what limits" in said
+
+
 @pytest.mark.slow
 def test_what_memory_leaves_open_is_said_there_and_its_gain_under_forecast() -> None:
     """Three at once fit by all trials seen, and up to 39 % of other sets may not."""
     made = gd.what_if(sample("healthy"))
     (third,) = [one for one in made.parallel if one.k == 3]
     said = answer(made)
-    assert said.startswith("3 at once, if they fit, would be ") and "In memory" not in said
+    assert said.startswith("3 at once, if they fit, may be ") and "In memory" not in said
     low, high = (float(x) for x in re.search(r"\(([\d.]+)–([\d.]+)\)", said).groups())
     assert (low, high) == (round(third.gain.low, 2), round(third.gain.high, 2))
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from gpudiag.advice._engine.misreadings import CLEAN_RUN
 from gpudiag.forecast.estimate import Estimate
-from gpudiag.forecast.memory.capacity import ENDS, MemoryCapacity
+from gpudiag.forecast.memory.capacity import ENDS, MOST_NET, MemoryCapacity
 from gpudiag.forecast.memory.crashes import LOST, MIN_SEEN
 from gpudiag.forecast.memory.overflow import SPARED_SHARE
 from gpudiag.forecast.memory.rates import clean_chance, most_if_none, rate_without_streak, trials_to_show
@@ -249,7 +249,10 @@ def _advice(capacity: MemoryCapacity) -> str:
         most = int(capacity.hard_fit_k)
         more = " or more" if most == capacity.table["k"].max() else ""
         held = room_at_once(most, capacity.overflow(most).high, f"{more}{where}")
-        text = f"At most {k} ran at once, and memory is not what limits: {held}"
+        ran = f"At most {k} ran at once, and memory"
+        if capacity.because == MOST_NET:
+            ran = f"Recommended: {k} at once{where}, {capacity.because}.{_alternative(capacity, k)} Memory"
+        text = f"{ran} is not what limits: {held}"
     if k > capacity.hard_fit_k:
         least = (
             "not even the largest trial fits alone"

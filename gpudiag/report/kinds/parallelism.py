@@ -65,10 +65,9 @@ def answer(forecast: Forecast) -> str:
     """
     if memory_says(forecast):
         return "How many to run at once, the section on memory says; this is what throughput alone would be."
-    best = _best(forecast)
-    if best and (unproven := _if_it_fits(forecast)):
-        return unproven
-    if best:
+    if unproven := _if_they_fit(forecast):
+        return " ".join(_gain(forecast, unproven, ", if they fit,"))
+    if best := _best(forecast):
         return best.partition(SLOWER)[0].strip() or SLOWER
     if forecast.backtest is not None and forecast.backtest.tested and not forecast.backtest.passed:
         return (
@@ -77,16 +76,22 @@ def answer(forecast: Forecast) -> str:
     return _trust(forecast)
 
 
-def _if_it_fits(forecast: Forecast) -> str:
-    """The gain of a number that the trials seen leave possible in memory without proving it, as the section on memory
-    says; '' where another number is known to fit.
+def _if_they_fit(forecast: Forecast) -> Scenario | None:
+    """The fastest number at once, where it is one of more that the trials seen leave possible in memory without proving
+    it, as the section on memory says.
     """
     others = [s for s in forecast.parallel if s.k != forecast.now and s.throughput.known and s.overflow.known]
-    more = [s for s in others if s.k > forecast.now and s.overflow.value <= RISKY_PCT]
-    if not more or any(s.overflow.high <= RISKY_PCT for s in others):
-        return ""
-    best = max(more, key=lambda s: s.throughput.value)
-    return f"{best.k} at once, if they fit, would be {between(best.gain)} times as fast."
+    best = _fastest([s for s in others if s.overflow.high <= RISKY_PCT or _may_fit(forecast, s)])
+    return best if best is not None and _may_fit(forecast, best) else None
+
+
+def _may_fit(forecast: Forecast, one: Scenario) -> bool:
+    return one.k > forecast.now and one.overflow.value <= RISKY_PCT < one.overflow.high
+
+
+def _fastest(some: list[Scenario]) -> Scenario | None:
+    """What is surely faster than now goes before what may be."""
+    return max(some, key=lambda s: (s.gain.low > 1.0, s.throughput.value), default=None)
 
 
 def gaps(forecast: Forecast) -> list[Block]:
@@ -185,13 +190,15 @@ def _base(forecast: Forecast) -> str:
 def _best(forecast: Forecast) -> str:
     """What the highest throughput among those that memory allows means in words."""
     others = [s for s in forecast.parallel if s.k != forecast.now and s.throughput.known]
-    risky = [str(s.k) for s in others if s.overflow.high > RISKY_PCT]
     looked_at = any(s.overflow.known for s in forecast.parallel)
-    fitting = [s for s in others if str(s.k) not in risky and (s.overflow.known or not looked_at)]
+    fitting = [s for s in others if not s.overflow.high > RISKY_PCT and (s.overflow.known or not looked_at)]
     said = _memory(forecast, others)
-    if fitting:
-        said = [*_gain(forecast, max(fitting, key=lambda s: s.throughput.value)), *said, SLOWER]
-    return " ".join(said)
+    if unproven := _if_they_fit(forecast):
+        said = [*_gain(forecast, unproven, ", if they fit,"), *said]
+    best = _fastest(fitting)
+    if best is not None and (unproven is None or best.gain.value > 1.0):
+        said = [*_gain(forecast, best), *said]
+    return " ".join([*said, SLOWER] if unproven or best else said)
 
 
 def room_at_once(most: int, high_pct: float, beyond: str = "") -> str:
@@ -226,15 +233,17 @@ def _any_of(words: list[str]) -> str:
     return " or ".join(filter(None, (", ".join(words[:-1]), words[-1])))
 
 
-def _gain(forecast: Forecast, best: Scenario) -> list[str]:
+def _gain(forecast: Forecast, best: Scenario, provided: str = "") -> list[str]:
+    """What the fastest brings, and under which condition."""
     if best.gain.low > 1.0:
-        said = [f"{best.k} at once would be {between(best.gain)} times as fast."]
+        said = [f"{best.k} at once{provided} would be {between(best.gain)} times as fast."]
         if not math.isnan(best.break_even_trials):
             trials = plural(math.ceil(best.break_even_trials), "trial")
             said.append(f"After a restart of {quantity(forecast.restart_min, 'min')} that pays from {trials} on.")
         return said
     if best.gain.value > 1.0:
-        return [f"{best.k} at once may be {between(best.gain)} times as fast: no gain at all is within the interval."]
+        may = f"{best.k} at once{provided} may be {between(best.gain)} times as fast"
+        return [f"{may}: no gain at all is within the interval."]
     return [f"No other number of trials that memory holds is expected to be faster than {forecast.now}."]
 
 
