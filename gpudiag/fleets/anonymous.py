@@ -32,4 +32,4 @@ def anonymous_row(row: RunRow, numbers: Numbers) -> RunRow:
     hidden: dict[str, Any] = {kind: numbers[kind].get(getattr(row, kind), "") for kind in KINDS}
     reason = row.reason and REASONS.get(row.status, HIDDEN)
     hidden |= {"source": "", "options": (), "reason": reason, "headline": ""}
-    return replace(row, inputs="", telemetry=(), recordings=(), **hidden)
+    return replace(row, inputs="", telemetry=(), recordings=(), trials=(), **hidden)

@@ -1,4 +1,4 @@
-"""Each run once, and each GPU-second once: what was counted already is marked."""
+"""Each run once, each GPU-second once, and each trial once: what was counted already is marked."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from datetime import datetime, timedelta
 
 from gpudiag.fleets.recordings import GpuTime, keys_of, recorded_s
-from gpudiag.fleets.row import Beside, counted_already, without_gpu_time
+from gpudiag.fleets.row import Beside, counted_already, without_gpu_time, without_trials
 from gpudiag.report.fleet.document import Recording, RunRow
 
 ZONES_APART, MOST_APART = timedelta(minutes=15), timedelta(hours=26)
@@ -20,8 +20,8 @@ DATA_SET = "the data set of the cluster"
 
 
 def counted_once(rows: Iterable[RunRow], of_cluster: Iterable[Recording] = ()) -> tuple[RunRow, ...]:
-    """The rows, with those marked whose inputs, or whose GPU time, count with another one: the one with most trials,
-    then with most GPU time, then the first; before all of them with telemetry of a cluster (``of_cluster``).
+    """The rows, with those marked whose inputs, GPU time, or trials count with another one: the one with most trials,
+    then with most GPU time, then the first; GPU time before all of them with telemetry of a cluster (``of_cluster``).
     """
     held = list(rows)
     checked = [at for at, row in enumerate(held) if row.status == "diagnosed"]
@@ -43,7 +43,24 @@ def counted_once(rows: Iterable[RunRow], of_cluster: Iterable[Recording] = ()) -
             held[at] = without_gpu_time(row, DATA_SET, share=share, beside="cluster")
         else:
             kept.take(held, at)
+    _trials_once(held, best)
     return tuple(held)
+
+
+def _trials_once(rows: list[RunRow], order: Iterable[int]) -> None:
+    """Mark the rows of which an earlier one, in this order of their numbers, has the trials: workers of one study that
+    each have a copy of it, or its name, hold all of its trials.
+    """
+    first: dict[str, str] = {}
+    for at in order:
+        row = rows[at]
+        if row.status != "diagnosed":
+            continue
+        known = [first[one] for one in row.trials if one in first]
+        if known:
+            rows[at] = without_trials(row, known[0], share=len(known) / len(row.trials))
+        else:
+            first.update(dict.fromkeys(row.trials, row.run))
 
 
 def _poor(row: RunRow) -> tuple[float, ...]:

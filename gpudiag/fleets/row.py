@@ -13,6 +13,7 @@ from gpudiag.fleets.found import FoundRun, as_text
 from gpudiag.fleets.gpu_slots import n_slots
 from gpudiag.fleets.prices import costliest, failed_trials, priced
 from gpudiag.fleets.recordings import recordings_of
+from gpudiag.fleets.study_copies import trials_of
 from gpudiag.measures._time.gpu_samples import known_gpus
 from gpudiag.measures.costs import CostsProfile
 from gpudiag.measures.ledger import LedgerProfile
@@ -36,6 +37,8 @@ COUNTED_ALREADY = "its inputs are those of {}"
 COPY = "its telemetry is that of {}"
 WITHOUT_GPU_TIME = "its telemetry is that of {}, where its GPU time counts"
 IN_PART = "{} of its telemetry is that of {}, where this GPU time counts; the rest, about {}, is left out"
+SAME_TRIALS = "its trials are those of {}, where they count"
+SAME_IN_PART = "{} of its trials are those of {}, where they count; the others are left out of the counts of trials"
 WHOLE = 0.99
 """Share from which on two recordings are of the same time: one may begin a sample earlier."""
 
@@ -95,6 +98,7 @@ def row_of(found: FoundRun, diagnosis: Diagnosis) -> RunRow:
         inputs=_digest(document, found),
         telemetry=tuple(one.sha256 for one in document.inputs if one.kind == "telemetry" and one.sha256),
         recordings=recordings_of(run),
+        trials=trials_of(run),
     )
 
 
@@ -178,6 +182,19 @@ def without_gpu_time(row: RunRow, name: str, *, share: float = 1.0, beside: Besi
     return replace(row, reason=said, **gone)
 
 
+def without_trials(row: RunRow, name: str, *, share: float = 1.0) -> RunRow:
+    """The row of a run whose trials count under ``name``: it counts as a run and by its GPU time, where it has any.
+    ``share``: how much of its trials is there.
+    """
+    said = SAME_TRIALS.format(name) if share >= WHOLE else SAME_IN_PART.format(percent(100 * share), name)
+    reason = "; ".join(filter(None, (row.reason, said)))
+    if row.gpu_s is None and (row.reason or not row.recordings):
+        return replace(row, status="counted already", reason=reason)
+    failures = tuple(replace(one, n_trials=0) for one in row.failures if one.gpu_s is not None)
+    none = dict.fromkeys(("n_trials", "n_completed", "n_pruned", "n_failed"))
+    return replace(row, reason=reason, failures=failures, **none)
+
+
 def owner_of(found: FoundRun, run: Run) -> dict[str, Any]:
     """User, project and host: as run.toml says, else the trials, else the telemetry, else files and folders."""
     stated = [set(table["host"].dropna()) if "host" in table else set() for table in (run.trials, run.gpus)]
@@ -236,7 +253,7 @@ def to_plain(row: RunRow) -> dict[str, Any]:
 def from_plain(held: Mapping[str, Any]) -> RunRow:
     """The row that :func:`to_plain` wrote; raises TypeError for that of another version."""
     causes = tuple(Cause(**one) for one in held["causes"])
-    lists = {name: tuple(held.get(name, ())) for name in ("options", "recommendations", "telemetry")}
+    lists = {name: tuple(held.get(name, ())) for name in ("options", "recommendations", "telemetry", "trials")}
     failures = tuple(FailedTrials(**one) for one in held["failures"])
     recordings = tuple(map(recording_from, held["recordings"]))
     return RunRow(**{**held, **lists, "causes": causes, "failures": failures, "recordings": recordings})

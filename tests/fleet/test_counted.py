@@ -17,7 +17,7 @@ from gpudiag.export.partitioned import convert_partitioned
 from gpudiag.fleets.counted import counted_once
 from gpudiag.fleets.fleet import fleet, read_fleet
 from gpudiag.fleets.table import FleetTable
-from gpudiag.report.fleet.document import Recording, RunRow
+from gpudiag.report.fleet.document import FailedTrials, Recording, RunRow
 from gpudiag.report.fleet.headline import headline
 
 pytestmark = pytest.mark.usefixtures("warm")
@@ -182,3 +182,29 @@ def test_two_samplers_of_one_gpu_are_one_recording(tmp_path: Path, uuid: str, ti
     logged(tmp_path / "runs" / "b" / "gpu.csv", "2026-03-02 10:00:00", 1600, seed=6, step_s=1.5, uuid=uuid)
     table = fleet(tmp_path / "runs", tmp_path / "out", jobs=2, timezone="UTC")
     assert table.total.gpu_s == pytest.approx(times * span_s, rel=0.01)
+
+
+def test_trials_that_several_workers_hold_count_once_and_their_gpu_time_stays() -> None:
+    failed = (FailedTrials("oom", 6, 60.0), FailedTrials("nan", 1, None))
+    held = {"n_trials": 30, "n_completed": 20, "n_pruned": 4, "n_failed": 6, "failures": failed}
+    rows = [recorded(name, 0, 1, (name,), trials=("x", "y"), **held) for name in "abc"]
+    table = FleetTable.of(rows)
+    assert (table.total.n_runs, table.total.n_trials, table.total.n_failed) == (3, 30, 6)
+    assert table.total.gpu_s == 3 * 3600.0
+    assert {one.kind: (one.n_trials, one.gpu_s) for one in table.failures} == {"oom": (6, 180.0), "nan": (1, None)}
+    assert [one.reason for one in table.rows] == ["", *["its trials are those of a, where they count"] * 2]
+
+
+def test_an_earlier_copy_is_left_out_and_other_trials_count() -> None:
+    whole = recorded("whole", 0, 1, ("w",), n_trials=40, trials=("1", "2", "3", "4", "5"))
+    early = recorded("early", 0, 1, ("e",), n_trials=30, trials=("1", "2", "3", "4-early"))
+    other = recorded("other", 0, 1, ("o",), n_trials=5, trials=("z",))
+    bare = row("storage", n_trials=40, gpu_s=None, trials=("1", "2", "3", "4", "5"))
+    by_name = {one.run: one for one in counted_once([early, bare, other, whole])}
+    assert {name: one.n_trials for name, one in by_name.items() if one.status == "diagnosed"} == {
+        "whole": 40,
+        "early": None,
+        "other": 5,
+    }
+    assert by_name["early"].reason.startswith("75 % of its trials are those of whole")
+    assert by_name["storage"].status == "counted already"

@@ -131,6 +131,7 @@ class RunRow:
     inputs: str = field(default="", metadata=meaning("digest of the content of all inputs"))
     telemetry: tuple[str, ...] = field(default=(), metadata=meaning("digests of the telemetry"))
     recordings: tuple[Recording, ...] = field(default=(), metadata=meaning("which GPUs were recorded when"))
+    trials: tuple[str, ...] = field(default=(), metadata=meaning("digests of the trials, eight at a time"))
 
     @property
     def idle_gpu_s(self) -> float | None:
