@@ -104,8 +104,8 @@ def trial_duration_outliers(
         Given("n_workers", ", of those that ran with {n_workers:worker},"),
         " took {drift_ratio} times as long as the first.",
     ),
-    remedy="Predict the rest from the last third of the trials. See whether the sampler moves to larger models, or "
-    "the machine slows down (clocks, memory, storage).",
+    remedy="Predict the rest from the last third of the trials. See whether the sampler moves to larger or smaller "
+    "models, or the speed of the machine changes (clocks, memory, storage).",
     refuted_by="Not a problem if the sampler is meant to move to larger or smaller models.",
 )
 def trial_duration_drift(

@@ -101,7 +101,7 @@ def test_a_laxer_pruner_gives_bounds_only_and_says_why() -> None:
     assert found.saved_steps.low == found.logged_steps - 1000
     assert found.identified_pct == pytest.approx(100 - 100 * cut_early / 50)
     assert found.pruned_pct.low == 0
-    assert found.pruned_pct.high >= 100 * cut_early / 50
+    assert found.pruned_pct.high == 0, "whatever would have followed, it prunes nothing"
     assert "would have run beyond what was recorded" in found.reason
     assert found.reason in found.notes
     assert any("run 15 trials or more of the next study to the end" in note for note in found.notes)

@@ -45,7 +45,7 @@ def fates_of(record: Recorded, cut: Array) -> Fates:
     """``cut``: position of the report at which each trial is pruned, maybe beyond its record; else NOT_CUT."""
     length = np.array([len(part) for part in record.steps])
     within = (cut != NOT_CUT) & (cut < length)
-    open_ended = np.isin(record.state, OPEN) & (record.max_steps > record.done) & (length > 0)
+    open_ended = np.isin(record.state, OPEN) & (record.max_steps > record.done) & (length > 0) & record.ran
     used = record.done.copy()
     for i in np.flatnonzero(within):
         used[i] = max(record.steps[i][: cut[i] + 1]) - record.counts_from + 1

@@ -77,7 +77,7 @@ def carried_on(record: Recorded, cut: Array) -> Script:
     ends = plain.end_s.copy()
     ahead = _grid(record)
     for i in np.flatnonzero(cut == NOT_CUT):
-        if record.state[i] not in ("PRUNED", "RUNNING") or not record.steps[i]:
+        if record.state[i] not in ("PRUNED", "RUNNING") or not record.steps[i] or not record.ran[i]:
             continue
         more = _further(record.steps[i], ahead)
         pace_s = (record.end_s[i] - record.start_s[i] - record.startup.typical_s[i]) / len(record.steps[i])
@@ -214,7 +214,7 @@ def play(script: Script, judge: Judge, events: Iterable[ReportEvent], progress: 
             judge.start(int(record.number[i]))
         elif position == len(script.steps[i]):
             judge.end(place[i], script.state[i], script.final(i))
-        elif judge.prunes(place[i], script.steps[i][position], script.values[i][position]):
+        elif judge.prunes(place[i], script.steps[i][position], script.values[i][position]) and record.ran[i]:
             judge.end(place[i], "PRUNED", np.nan)
             cut[i] = position
             if isinstance(events, Retimed):
@@ -247,6 +247,7 @@ def backtest(script: Script, judge: Judge, pruner: str, progress: ReplayProgress
     record = script.record
     place = [0] * len(record)
     started = repeated = prunes = others = 0
+    reports = sum(len(part) for part, ran in zip(script.steps, record.ran, strict=True) if ran)
     for done, (i, position) in enumerate(logged_order(script)):
         if progress and done % EVERY == 0:
             progress(done, script.events)
@@ -257,8 +258,10 @@ def backtest(script: Script, judge: Judge, pruner: str, progress: ReplayProgress
             judge.end(place[i], script.state[i], script.final(i))
         else:
             pruned = judge.prunes(place[i], script.steps[i][position], script.values[i][position])
+            if not record.ran[i]:
+                continue  # another pruner, or none, ended it
             last = record.state[i] == "PRUNED" and position == len(script.steps[i]) - 1
             prunes += last
             repeated += last and pruned
             others += pruned and not last
-    return ReplayBacktest(pruner, repeated, prunes, others, sum(map(len, script.steps)) - prunes)
+    return ReplayBacktest(pruner, repeated, prunes, others, reports - prunes)

@@ -35,8 +35,10 @@ class Recorded:
     was reported: recorded (``timed``), or else spread evenly over the life after the typical start-up. ``done`` is the
     last step of each, counted from 1, ``every`` the steps from one report to the next. ``ordered`` is True where the
     order of reports among trials is known: they carry times, or no two trials overlap. ``value`` is the objective of
-    COMPLETE trials, ``infeasible`` whether one broke a constraint. ``workers`` is the most that ran at once, or the
-    number that was asked for if that is less; ``gap_s`` the median wait between two trials of a worker.
+    COMPLETE trials, ``infeasible`` whether one broke a constraint. ``ran`` is False for what was added to the study, by
+    hand or as a copy: the pruner sees it, and neither cuts it nor saves its time, which is unknown here. ``workers`` is
+    the most that ran at once, or the number that was asked for if that is less; ``gap_s`` the median wait between two
+    trials of a worker.
     """
 
     study: str
@@ -45,6 +47,7 @@ class Recorded:
     state: list[str]
     value: Array
     infeasible: Array
+    ran: Array
     steps: list[list[int]]
     values: list[list[float]]
     times_s: list[Array]
@@ -107,6 +110,7 @@ def _record(run: Run, study: str, direction: str) -> Recorded:
     intervals = _as_seen(run)
     intervals["value"] = run.trials["value"].to_numpy(float) if "value" in run.trials else np.nan
     intervals["infeasible"] = infeasible(run.trials)
+    intervals["ran"] = ~_was_added(run)
     chosen = (intervals["study"] == study) & (intervals["state"] != "WAITING")
     intervals = intervals[chosen]
     dated = bool(intervals["start"].notna().all())
@@ -153,6 +157,7 @@ def _record(run: Run, study: str, direction: str) -> Recorded:
         state=intervals["state"].replace(STOPPED, "FAIL").tolist(),
         value=np.where(np.isnan(final), last, final),
         infeasible=intervals["infeasible"].to_numpy(bool),
+        ran=intervals["ran"].to_numpy(bool),
         steps=[part.tolist() for part in step],
         values=[part.tolist() for part in value],
         times_s=times,
@@ -185,12 +190,15 @@ def _first_step(step: Sequence[Array], every: int) -> int:
 
 
 def _as_seen(run: Run) -> pd.DataFrame:
-    """All that the pruner saw, results that were added to the study too: these took no time here."""
+    """All that the pruner saw, results that were added to the study too: what these took was not here."""
     if "added" not in run.trials:
         return intervals_of(run)
-    added = run.trials["added"].notna().to_numpy()
     out = trial_intervals(run.trials.drop(columns="added"))
-    return out.assign(duration_s=out["duration_s"].mask(added, 0.0))
+    return out.assign(duration_s=out["duration_s"].mask(_was_added(run)))
+
+
+def _was_added(run: Run) -> Array:
+    return run.trials["added"].notna().to_numpy() if "added" in run.trials else np.zeros(len(run.trials), bool)
 
 
 def _seconds(timestamps: pd.Series) -> Array:

@@ -46,6 +46,12 @@ def compares_trials(spec: PrunerSpec | None) -> bool:
     return spec.name not in ("threshold", "nop")
 
 
+def prunes(spec: PrunerSpec | None) -> bool:
+    """False if the pruner never prunes, whatever is reported: alone, or as what a patient pruner asks."""
+    inner = spec.params.get("wrapped_pruner") if spec is not None else None
+    return (spec is None or spec.name != "nop") and (not isinstance(inner, PrunerSpec) or prunes(inner))
+
+
 def _is_ratio(spec: PrunerSpec | None) -> bool:
     if spec is None:
         return True
@@ -55,7 +61,7 @@ def _is_ratio(spec: PrunerSpec | None) -> bool:
 
 def summarize(words: str, spec: PrunerSpec | None, plays: Sequence[Plays], shares: pd.Series) -> PrunerReplay:
     records = [p.record for p in plays]
-    decided = [np.isin(r.state, ("COMPLETE", "PRUNED")) & (r.done > 0) for r in records]
+    decided = [np.isin(r.state, ("COMPLETE", "PRUNED")) & (r.done > 0) & r.ran for r in records]
     n = int(sum(d.sum() for d in decided))
     if not n:
         raise NotMeasurable("No COMPLETE or PRUNED trial reported a value, so there is nothing to replay.")
@@ -72,8 +78,8 @@ def summarize(words: str, spec: PrunerSpec | None, plays: Sequence[Plays], share
     alike = all(np.array_equal(p.fates[0].low, f.low) for p in plays for f in p.fates)
     level, reason = _level(identified_pct, cut_off or not alike, uncertain, tests)
     total = _Total(plays, level, reason, slack)
-    logged = int(sum(r.done.sum() for r in records))
-    steps = total.estimate(lambda r, f, x: float(getattr(f, x).sum()), "steps")
+    logged = int(sum(r.done[r.ran].sum() for r in records))
+    steps = total.estimate(lambda r, f, x: float(getattr(f, x)[r.ran].sum()), "steps")
     worker, gpu = saved_hours(plays, shares, slack, reason)
     best = _best(plays, total)
     return PrunerReplay(
@@ -82,10 +88,10 @@ def summarize(words: str, spec: PrunerSpec | None, plays: Sequence[Plays], share
         level=level,
         reason=reason,
         n_trials=n,
-        n_left_out=int(sum((r.done == 0).sum() for r in records)),
+        n_left_out=int(sum(((r.done == 0) & r.ran).sum() for r in records)),
         identified_pct=identified_pct,
-        logged_pruned_pct=100.0 * sum(r.state.count("PRUNED") - _silent(r) for r in records) / n,
-        pruned_pct=_pruned_pct(total, decided, n, uncertain),
+        logged_pruned_pct=100.0 * sum(_pruned(r) for r in records) / n,
+        pruned_pct=_pruned_pct(total, decided, n, uncertain) if prunes(spec) else Estimate(0.0, 0.0, 0.0, "%"),
         logged_steps=logged,
         steps=steps,
         saved_steps=_saved(logged, steps, "steps"),
@@ -111,9 +117,9 @@ def _longest_complete(record: Recorded) -> int:
     return max((int(d) for d, state in zip(record.done, record.state, strict=True) if state == "COMPLETE"), default=0)
 
 
-def _silent(record: Recorded) -> int:
-    """PRUNED trials without a report: something else ended them."""
-    return sum(state == "PRUNED" and not steps for state, steps in zip(record.state, record.steps, strict=True))
+def _pruned(record: Recorded) -> int:
+    """PRUNED trials with a report: without one, something else ended them."""
+    return int(((np.array(record.state) == "PRUNED") & (record.done > 0) & record.ran).sum())
 
 
 def _level(
@@ -180,7 +186,7 @@ def _pruned_pct(total: _Total, decided: Sequence[Array], n: int, uncertain: bool
         return float(hit[chosen[id(record)]].sum())
 
     def failed(record: Recorded, fates: Fates, which: str) -> float:
-        return float((fates.within & (np.array(record.state) == "FAIL")).sum())
+        return float((fates.within & (np.array(record.state) == "FAIL") & record.ran).sum())
 
     point, low, high = total.sums(count)
     saved, _, most = total.sums(failed)
