@@ -160,6 +160,28 @@ def test_start_ups_are_withheld_where_work_stalls_often(stalls: bool, known: boo
         assert found.median_s == pytest.approx(40, abs=2)
 
 
+@pytest.mark.parametrize(("alone_pct", "known"), [(45.0, True), (95.0, False)])
+def test_start_ups_are_withheld_where_a_second_trial_does_not_show(alone_pct: float, known: bool) -> None:
+    """A GPU that one trial nearly fills shows the start-ups alone that end while it is idle."""
+    rng = np.random.default_rng(8)
+    start = np.sort(np.concatenate([np.cumsum(rng.uniform(150, 250, 28)) for _ in range(2)]) * US).astype(np.int64)
+    end, begin = start + 145 * US, start + (50 * np.exp(rng.normal(0, 0.25, 56)) * US).astype(np.int64)
+    time = np.arange(0, 6500, 2, dtype=np.int64) * US
+    value = np.minimum(alone_pct * ((begin[:, None] <= time) & (time < end[:, None])).sum(axis=0), 100.0)
+    (found,) = find_phases([cut_steps(Samples(time, time - US, time + US, value), Intervals(start, end))])
+    assert found is not None and np.isfinite(found.median_s) == known == np.isfinite(found.startup_s).any()
+    if known:
+        assert found.median_s == pytest.approx(np.median(begin - start) / US, rel=0.1)
+
+
+def test_a_rise_within_work_has_work_in_the_two_samples_before() -> None:
+    time = np.arange(8, dtype=np.int64) * 2 * US
+    value = np.array([0, 45, 90, 90, 0, 45, 45, 90.0])
+    steps = cut_steps(Samples(time, time - US, time + US, value), Intervals(np.array([0]), np.array([15 * US])))
+    at = np.searchsorted(steps.start_us, time, "right") - 1
+    assert steps.beside[at].tolist() == [False, False, False, True, True, False, False, True]
+
+
 def test_few_trials_or_many_at_once_teach_nothing() -> None:
     time = np.arange(0, 600, 5, dtype=np.int64) * US
     value = np.where(np.arange(len(time)) % 10 < 5, 0.0, 80.0)

@@ -24,7 +24,8 @@ class Steps:
     """Steps from the first start to the last end: shapes (n,), or (lanes, n) for what is of the trial in a lane.
 
     ``trial``: its position in the intervals, -1 where the lane is empty; ``age_s`` and ``left_s``: seconds since its
-    start and until its end at the left border. ``rise``: the utilization goes up there. ``coarse``: samples lie so far
+    start and until its end at the left border. ``rise``: the utilization goes up there; ``beside``: the GPU worked in
+    the two samples before, so that what begins there does so beside other work. ``coarse``: samples lie so far
     apart that an idle one beside a start may as well show a stall.
     """
 
@@ -33,6 +34,7 @@ class Steps:
     active: np.ndarray
     seen: np.ndarray
     rise: np.ndarray
+    beside: np.ndarray
     trial: np.ndarray
     age_s: np.ndarray
     left_s: np.ndarray
@@ -56,7 +58,7 @@ def cut_steps(samples: Samples, intervals: Intervals) -> Steps:
     start, end = intervals.start_us[order], intervals.end_us[order]
     if not len(start) or not len(samples.time_us):
         nothing, nobody = np.zeros(0), np.zeros((0, 0))
-        return Steps(nothing, nothing, nothing, nothing, nothing, nobody, nobody, nobody)
+        return Steps(nothing, nothing, nothing, nothing, nothing, nothing, nobody, nobody, nobody)
     active, rise = samples.at_work, _rises(samples.value)
     borders = _borders(samples, active, rise, start, end)
     begins, length = borders[:-1], np.diff(borders) / SECOND_US
@@ -73,7 +75,8 @@ def cut_steps(samples: Samples, intervals: Intervals) -> Steps:
     age, left = (begins - start[trial]) / SECOND_US, (end[trial] - begins) / SECOND_US
     named = np.where(trial >= 0, order[trial], -1)
     coarse = len(samples.time_us) > 1 and samples.step_us >= COARSE_US
-    return Steps(begins, length, active[at] & covered, seen, rise[at] & seen, named, age, left, coarse)
+    beside = _beside(active)[at] & seen
+    return Steps(begins, length, active[at] & covered, seen, rise[at] & seen, beside, named, age, left, coarse)
 
 
 def _of_other_trials(
@@ -89,6 +92,13 @@ def _of_other_trials(
     ended = np.sort(end)
     lately = np.searchsorted(ended, sampled, "right") != np.searchsorted(ended, sampled - RESPONSE_US, "right")
     return passed | (lately & active)
+
+
+def _beside(active: np.ndarray) -> np.ndarray:
+    """Samples before which the GPU was active twice: a rise, which takes two, began within work."""
+    out = np.zeros(len(active), bool)
+    out[2:] = active[1:-1] & active[:-2]
+    return out
 
 
 def _rises(value: np.ndarray) -> np.ndarray:
