@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
@@ -27,13 +28,15 @@ MOST_NAMED = 4
 
 @dataclass(frozen=True)
 class _Book:
-    """``own``: by job and host; ``shared``: by host and jobs; ``free``: by host and week; ``outside_us``: by job, the
-    most that lies outside the telemetry of one of its hosts; ``too_many``: as in Claims.
+    """``own``: by job and host; ``shared``: by host and jobs; ``free``: by host and week; ``shared_us``: by job, how
+    long it shared one of its hosts at most; ``outside_us``: by job, the most that lies outside the telemetry of one of
+    its hosts; ``too_many``: as in Claims.
     """
 
     own: dict[int, dict[str, Tally]]
     shared: dict[tuple[str, tuple[int, ...]], Tally]
     free: dict[tuple[str, str], Tally]
+    shared_us: dict[int, int]
     outside_us: dict[int, int]
     too_many: dict[int, int]
 
@@ -56,10 +59,9 @@ def job_rows(
         left_out |= odd
         book = _booked(ledgers, claims_of(ledgers, jobs, hosts, left_out))
     taken: set[str] = set()
-    beside = {job for _, who in book.shared for job in who}
     rows: list[RunRow] = []
     for at, job in enumerate(jobs):
-        reasons = _reasons(job, at, book, hosts, shared=at in beside, odd=left_out.get(at, ""))
+        reasons = _reasons(job, at, book, hosts, odd=left_out.get(at, ""))
         rows += _rows_of_job(job, book.own.get(at, {}), hosts, source, reasons, taken, trusted=at not in left_out)
     for (host, who), tally in book.shared.items():
         rows.append(_shared_row(host, [jobs[at] for at in who], tally, taken, source))
@@ -73,7 +75,7 @@ def job_rows(
 
 
 def _booked(ledgers: Sequence[HostLedger], claims: Claims) -> _Book:
-    book = _Book({}, {}, {}, {}, claims.too_many)
+    book = _Book({}, {}, {}, {}, {}, claims.too_many)
     for ledger in ledgers:
         _book_host(book, ledger, claims.of_host.get(ledger.host, []))
     return book
@@ -85,6 +87,7 @@ def _book_host(book: _Book, ledger: HostLedger, claims: Sequence[Claim]) -> None
         outside = length - sum(high - low for low, high in _within(ledger.windows, claim.start_us, claim.end_us))
         if outside > min(ledger.period_us, length - 1):  # a sampler does not begin and end with the job
             book.outside_us[claim.job] = max(outside, book.outside_us.get(claim.job, 0))
+    shared_us: Counter[int] = Counter()
     for held in holdings(claims, ledger.stretches):
         low, high = held.start_us, held.end_us
         if not held.jobs:
@@ -95,6 +98,9 @@ def _book_host(book: _Book, ledger: HostLedger, claims: Sequence[Claim]) -> None
             tally = book.shared.setdefault((ledger.host, held.jobs), Tally())
             tally.add(ledger, low, high, held.gpus)
             tally.all_held &= held.all_held
+            shared_us.update(dict.fromkeys(held.jobs, high - low))
+    for at, length_us in shared_us.items():
+        book.shared_us[at] = max(length_us, book.shared_us.get(at, 0))
 
 
 def _book_free(book: _Book, ledger: HostLedger, low: int, high: int, gpus: Mapping[str, str]) -> None:
@@ -135,9 +141,7 @@ def _disagreeing(
     return out
 
 
-def _reasons(
-    job: SchedulerJob, at: int, book: _Book, hosts: Mapping[str, str], *, shared: bool, odd: str
-) -> Iterator[str]:
+def _reasons(job: SchedulerJob, at: int, book: _Book, hosts: Mapping[str, str], *, odd: str) -> Iterator[str]:
     """What is to be said of the row of a job."""
     missing = [node for node in job.nodes if node not in hosts]
     if job.end_us == job.start_us:
@@ -146,8 +150,9 @@ def _reasons(
         yield f"{odd}, so the record of jobstats was left out"
     if at in book.too_many:
         yield f"the scheduler gave it {plural(job.n_gpus or 0, 'GPU')}, the telemetry has {book.too_many[at]:,}"
-    if shared:
-        yield "nothing says which GPUs of a shared node it had; their time is in a row of its own"
+    if at in book.shared_us:
+        part = f"for {duration(book.shared_us[at] / SECOND_US)} of it " if at in book.own else ""
+        yield f"{part}nothing says which GPUs of a shared node it had; their time is in a row of its own"
     if missing or not job.nodes:
         yield f"no telemetry of {listed(missing[:MOST_NAMED])}" if missing else "it names no node"
     if at in book.outside_us:

@@ -73,5 +73,5 @@ def _between(low: int, high: int, active: Sequence[Claim], gpus: Mapping[str, st
     if len(rest) == 1 and counts[0] is not None and wanted >= len(free):
         yield Holding(low, high, free, (rest[0].job,), exact=True)
     else:
-        full = None not in counts and wanted == len(free)
+        full = wanted >= len(free)  # more are wanted where one job ends as the next begins
         yield Holding(low, high, free, tuple(sorted(claim.job for claim in rest)), exact=False, all_held=full)

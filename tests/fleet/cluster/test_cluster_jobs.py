@@ -93,6 +93,18 @@ def test_gpus_of_a_shared_node_are_not_guessed(tmp_path: Path) -> None:
     assert rows["n1: unallocated, 2026-W10"].gpu_s == pytest.approx(4 * (7230 - 5000))
 
 
+def test_jobs_that_overlap_for_a_moment_leave_no_gpu_free(tmp_path: Path) -> None:
+    """Slurm may end a job a second after the next one began."""
+    host = steady("n1", {str(gpu): 20.0 * gpu for gpu in range(4)})
+    jobs = [job("1", 0, 3001, "n1", n=4), job("2", 3000, 6000, "n1", n=4)]
+    rows = by_name(cut(tmp_path, [host], *jobs))
+    both = rows["n1: shared by jobs 1 and 2"]
+    assert both.gpu_s == pytest.approx(4) and both.reason == "nothing says which of these GPUs each job had"
+    for name, seconds in (("job 1", 3000), ("job 2", 2999)):
+        assert rows[name].gpu_s == pytest.approx(4 * seconds)
+        assert rows[name].reason.startswith("for 1 s of it nothing says which GPUs of a shared node it had")
+
+
 def test_where_jobstats_names_the_gpus_each_job_has_its_own(tmp_path: Path) -> None:
     host = steady("n1.cluster.local:9400", {"0": 80.0, "1": 5.0, "2": 30.0})
     first = job("1", 0, 7000, "n1", n=1, use={"n1": {"1": 5.2}})
