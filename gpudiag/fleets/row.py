@@ -191,7 +191,7 @@ def without_trials(row: RunRow, name: str, *, share: float = 1.0) -> RunRow:
     if row.gpu_s is None and (row.reason or not row.recordings):
         return replace(row, status="counted already", reason=reason)
     failures = tuple(replace(one, n_trials=0) for one in row.failures if one.gpu_s is not None)
-    none = dict.fromkeys(("n_trials", "n_completed", "n_pruned", "n_failed"))
+    none: dict[str, Any] = dict.fromkeys(("n_trials", "n_completed", "n_pruned", "n_failed"))
     return replace(row, reason=reason, failures=failures, **none)
 
 
