@@ -127,8 +127,8 @@ def need_gpu(run: Run, *columns: str) -> None:
 
 NVIDIA_SMI = (
     "nvidia-smi --query-gpu=timestamp,index,name,uuid,utilization.gpu,memory.used,memory.total,power.draw,power.limit,"
-    "power.default_limit,temperature.gpu,clocks.sm,clocks.max.sm,clocks_event_reasons.active --format=csv "
-    "-l {period_s} > gpu.csv"
+    "power.default_limit,temperature.gpu,clocks.sm,clocks.max.sm,clocks_event_reasons.active,"
+    "ecc.errors.uncorrected.volatile.total --format=csv -l {period_s} > gpu.csv"
 )
 """What records all that a check of a GPU's telemetry asks for, with no program but the driver's own."""
 
