@@ -21,6 +21,7 @@ from gpudiag.schema import EVENTS, GPU, GPUS, HOST, REPORTS, STUDIES, TRIALS, co
 START = pd.Timestamp("2026-02-03 08:00:00", tz="UTC")
 BOARD = "NVIDIA GeForce RTX 4090"
 TOTAL_MIB, LIMIT_W, CLOCK_MHZ = 24564.0, 450.0, 2700.0
+IDLE_W = 30.0
 
 Gives = Status | Severity
 """A status, or FOUND with that severity."""
@@ -90,6 +91,12 @@ def log(at: np.ndarray, gpu: str = "0", **columns: Any) -> pd.DataFrame:
     }  # fmt: skip
     kept = {name: value for name, value in {**usual, **columns}.items() if value is not None}
     return conform(pd.DataFrame({"time": timestamps(at), "gpu": gpu, **kept}), GPU)
+
+
+def idle_before(made: pd.DataFrame, seconds: float = 60.0) -> pd.DataFrame:
+    """The telemetry of one GPU with so much idle time before START, which shows its idle power."""
+    idle = log(ticks(seconds) - seconds, util_pct=0.0, power_w=IDLE_W)
+    return conform(pd.concat([idle.reindex(columns=made.columns), made], ignore_index=True), GPU)
 
 
 def trials(rows: Sequence[tuple[str, float, float]], **columns: Any) -> pd.DataFrame:

@@ -7,7 +7,7 @@ import numpy as np
 from gpudiag.manifest import DataLoader, Settings
 from gpudiag.rules._engine.verdict import Severity, Status
 from gpudiag.run import Run, RunInfo
-from planted.base import LIMIT_W, TOTAL_MIB, Edge, events, fault, host, log, run, ticks, trials
+from planted.base import IDLE_W, LIMIT_W, TOTAL_MIB, Edge, events, fault, host, idle_before, log, run, ticks, trials
 
 SECONDS = 1000.0
 
@@ -114,14 +114,16 @@ def launch(
     *, util_pct: float = 60.0, hot: float = 0.9, power_ratio: float = 0.2, swing_pct: float = 0.0,
     host_s: float = SECONDS,
 ) -> Run:  # fmt: skip
-    """The GPU is steadily at ``util_pct`` beside a core that is hot for ``hot`` of the time."""
+    """The GPU is steadily at ``util_pct`` and ``power_ratio`` of its power range, beside a core that is hot for ``hot``
+    of the time.
+    """
     at = ticks(SECONDS)
     seen = at if host_s >= SECONDS else at[: max(1, round(host_s / 5) - 3)]
     util = util_pct + swing_pct * np.where(np.arange(len(at)) % 2, 1.0, -1.0)
     cores = _share(len(seen), hot, 99.0, 60.0) if host_s >= SECONDS else np.full(len(seen), 99.0)
     return run(
-        log(at, util_pct=util, power_w=power_ratio * LIMIT_W), host=host(seen, cpu_max_core_pct=cores),
-        trials=trials([("COMPLETE", 0.0, SECONDS)], gpu="0"),
+        idle_before(log(at, util_pct=util, power_w=IDLE_W + power_ratio * (LIMIT_W - IDLE_W))),
+        host=host(seen, cpu_max_core_pct=cores), trials=trials([("COMPLETE", 0.0, SECONDS)], gpu="0"),
     )  # fmt: skip
 
 
@@ -135,11 +137,11 @@ def launch(
     bigger=({"power_ratio": 0.2}, {"power_ratio": 0.1, "sm_pct": 10.0}),
 )
 def light(*, power_ratio: float = 0.3, seconds: float = 600.0, sm_pct: float | None = None) -> Run:
-    """The GPU is at 98 % and draws ``power_ratio`` of its power limit."""
+    """The GPU is at 98 % and draws ``power_ratio`` of its power range."""
     at = ticks(seconds)
     extra = {} if sm_pct is None else {"sm_active_pct": sm_pct}
-    made = log(at, util_pct=98.0, power_w=power_ratio * LIMIT_W, **extra)
-    return run(made, trials=trials([("COMPLETE", 0.0, seconds)]))
+    made = log(at, util_pct=98.0, power_w=IDLE_W + power_ratio * (LIMIT_W - IDLE_W), **extra)
+    return run(idle_before(made), trials=trials([("COMPLETE", 0.0, seconds)]))
 
 
 def _active(seconds: float, **columns: float) -> Run:

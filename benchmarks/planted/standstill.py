@@ -8,9 +8,9 @@ import pandas as pd
 from gpudiag.rules._engine.verdict import Severity
 from gpudiag.run import Run
 from gpudiag.schema import STEPS, conform
-from planted.base import Edge, fault, log, run, ticks, timestamps
+from planted.base import IDLE_W, Edge, fault, idle_before, log, run, ticks, timestamps
 
-WORK_S, WORK_W = 900.0, 380.0
+WORK_S, WORK_W = 900.0, 350.0
 EVERY_S = 10.0
 
 
@@ -26,12 +26,12 @@ EVERY_S = 10.0
     bigger=({"low_s": 1200.0}, {"low_s": 1200.0, "total": 1000}, {"low_s": 7200.0, "total": 1000}),
 )
 def hung(*, low_s: float = 1000.0, power_ratio: float = 0.2, total: int | None = None) -> Run:
-    """After 15 min of work the GPU stays at 100 % for ``low_s`` and draws ``power_ratio`` of its power."""
+    """After 15 min of work the GPU stays at 100 % for ``low_s`` and draws ``power_ratio`` of its power, above idle."""
     at = ticks(WORK_S + low_s)
     low = at > WORK_S
-    gpu = log(at, util_pct=np.where(low, 100.0, 95.0), power_w=np.where(low, power_ratio * WORK_W, WORK_W))
+    gpu = log(at, util_pct=np.where(low, 100.0, 95.0), power_w=IDLE_W + np.where(low, power_ratio * WORK_W, WORK_W))
     # With a total there is a log, which stops with the work.
-    return run(gpu) if total is None else run(gpu, steps=_steps(total))
+    return run(idle_before(gpu)) if total is None else run(idle_before(gpu), steps=_steps(total))
 
 
 def _steps(total: int) -> pd.DataFrame:

@@ -12,7 +12,8 @@ import pandas as pd
 
 from gpudiag.errors import NotMeasurable
 from gpudiag.facts import Column, Fact, Row, Rows, column, fact, table_of
-from gpudiag.measures._gpu.boards import gpu_boards
+from gpudiag.measures._gpu.boards import INSTANT_LIMIT, gpu_boards
+from gpudiag.measures._gpu.idle_power import IdlePower, idle_powers
 from gpudiag.measures._time.microseconds import SECOND_US, microseconds
 from gpudiag.measures._time.weighted import weighted_mean, weighted_quantiles
 from gpudiag.measures._time.work import WorkSamples, beside_work, work_by_gpu, work_coverage_pct
@@ -33,8 +34,8 @@ HOST = ("cpu_pct", "cpu_max_core_pct", "process_cpu_max_pct", "io_wait_pct")
 
 class GpuFeed(Row):
     """A GPU, over samples with a trial (without trials: from first to last activity). Idle power is the 5th percentile
-    of power below 10 %, 0 where it was never idle, which makes a ratio an upper limit. Host columns are of the
-    nearest host sample within 15 s. NaN is unknown.
+    of power in settled idle time; without such time the ratios are bounds. Host columns are of the nearest host sample
+    within 15 s. NaN is unknown.
     """
 
     work_s: Column[float] = column("observed time at work")
@@ -44,9 +45,18 @@ class GpuFeed(Row):
         "standard deviation of utilization over its mean", label="variation (standard deviation / mean)"
     )
     p95_used_pct: Column[float] = column("95th percentile of memory in use", label="memory, 95th percentile")
-    power_ratio: Column[float] = column("mean of (power - idle) / (limit - idle)", label="part of the power range")
+    power_ratio: Column[float] = column(
+        "mean of (power - idle) / (limit - idle), with 0 W for an unknown idle power: an upper limit",
+        label="part of the power range",
+    )
+    least_power_ratio: Column[float] = column(
+        "the same with the greatest idle power that is possible", label="part of the power range at least"
+    )
     busy_s: Column[float] = column("time at 90 % or more")
-    busy_power_ratio: Column[float] = column("the ratio in it", label="part of the power range while busy")
+    busy_power_ratio: Column[float] = column("power_ratio in it", label="part of the power range while busy")
+    least_busy_power_ratio: Column[float] = column(
+        "least_power_ratio in it", label="part of the power range while busy, at least"
+    )
     busy_sm_pct: Column[float] = column("SM activity in it", label="SM activity while busy")
     busy_tensor_pct: Column[float] = column(
         "activity of the tensor cores in it", label="tensor cores active while busy"
@@ -83,12 +93,12 @@ def measure_feed(run: Run) -> FeedProfile:
     works = work_by_gpu(run)
     if not works:
         raise NotMeasurable("There is only one sample of each GPU.", RECORD_LONGER)
-    boards = gpu_boards(run).to_dict("index")
+    boards, idle = gpu_boards(run).to_dict("index"), idle_powers(run)
     works = {gpu: works[gpu] for gpu in gpu_order(works)}
     host = HostTimes.of(run.host)
     columns = beside_work(run, works, ("mem_used_mib", "power_w", *ACTIVITY))
     rows = {
-        gpu: _device(work, own, boards[gpu]) | _host(work, host)
+        gpu: _device(work, own, boards[gpu], idle.get(gpu)) | _host(work, host)
         for (gpu, work), own in zip(works.items(), columns, strict=True)
     }
     has = {name: bool(name in run.host and run.host[name].notna().any()) for name in HOST}
@@ -109,7 +119,9 @@ def meant_to_work(work: WorkSamples) -> np.ndarray:
     return work.at_work if work.at_work.any() else np.ones(len(work.time_us), bool)
 
 
-def _device(work: WorkSamples, columns: dict[str, np.ndarray], board: Mapping[Any, Any]) -> dict[str, float]:
+def _device(
+    work: WorkSamples, columns: dict[str, np.ndarray], board: Mapping[Any, Any], idle: IdlePower | None
+) -> dict[str, float]:
     at = meant_to_work(work)
     every_s = work.weight_s
     util, weight = work.util_pct[at], every_s[at]
@@ -117,7 +129,7 @@ def _device(work: WorkSamples, columns: dict[str, np.ndarray], board: Mapping[An
     mean = weighted_mean(util, weight)
     spread = math.sqrt(max(weighted_mean((util - mean) ** 2, weight), 0.0)) if len(util) else math.nan
     used = columns.get("mem_used_mib")
-    ratio = power_ratio(work, columns.get("power_w"), board["limit_w"])
+    least, most = power_ratios(work, columns.get("power_w"), board["limit_w"], idle)
     busy = at & (work.util_pct >= SATURATED_PCT)
     return {
         "work_s": float(weight.sum()),
@@ -125,9 +137,11 @@ def _device(work: WorkSamples, columns: dict[str, np.ndarray], board: Mapping[An
         "mean_pct": mean,
         "cv": spread / mean if mean else math.nan,
         "p95_used_pct": _known_p95(used[at], weight) * 100 / board["total_mib"] if used is not None else math.nan,
-        "power_ratio": _known_mean(ratio, at, every_s),
+        "power_ratio": _known_mean(most, at, every_s),
+        "least_power_ratio": _known_mean(least, at, every_s),
         "busy_s": float(every_s[busy].sum()),
-        "busy_power_ratio": _known_mean(ratio, busy, every_s),
+        "busy_power_ratio": _known_mean(most, busy, every_s),
+        "least_busy_power_ratio": _known_mean(least, busy, every_s),
         **{
             mean: _known_mean(columns[name], busy, every_s) if name in columns else math.nan
             for name, mean in ACTIVITY.items()
@@ -135,14 +149,16 @@ def _device(work: WorkSamples, columns: dict[str, np.ndarray], board: Mapping[An
     }
 
 
-def power_ratio(work: WorkSamples, power: np.ndarray | None, limit_w: float) -> np.ndarray:
-    """Share of the board's power range in use by sample; readings above 1.6 times the limit are no power."""
-    if power is None:
-        return np.full(len(work.time_us), math.nan)
-    power = np.where((power > 0) & ~(power > 1.6 * limit_w), power, math.nan)
-    idle = power[(work.util_pct < IDLE_PCT) & ~np.isnan(power)]
-    floor = float(np.percentile(idle, 5)) if len(idle) >= 5 else 0.0
-    return np.asarray((power - floor) / (limit_w - floor)) if limit_w > floor else np.full(len(power), math.nan)
+def power_ratios(
+    work: WorkSamples, power: np.ndarray | None, limit_w: float, idle: IdlePower | None
+) -> tuple[np.ndarray, np.ndarray]:
+    """Least and most of the share of the board's power range in use by sample; readings above 1.6 times the limit are
+    no power.
+    """
+    if power is None or idle is None:
+        unknown = np.full(len(work.time_us), math.nan)
+        return unknown, unknown
+    return idle.shares(np.where((power > 0) & ~(power > INSTANT_LIMIT * limit_w), power, math.nan), limit_w)
 
 
 def _host(work: WorkSamples, host: HostTimes) -> dict[str, float]:

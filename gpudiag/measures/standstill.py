@@ -10,6 +10,7 @@ import pandas as pd
 
 from gpudiag.errors import NotMeasurable
 from gpudiag.facts import Column, Fact, Row, Rows, column, fact, table_of
+from gpudiag.measures._gpu.idle_power import IdlePower, idle_powers
 from gpudiag.measures._time.microseconds import SECOND_US, microseconds
 from gpudiag.measures._time.weighted import weighted_mean
 from gpudiag.measures._time.work import stretches
@@ -18,7 +19,7 @@ from gpudiag.measures.feed import SATURATED_PCT
 from gpudiag.measures.power import power_cells
 from gpudiag.measures.sampling import RECORD_LONGER, coverage_pct, expected_window, slices
 from gpudiag.run import Run
-from gpudiag.schema import BUSY_PCT, IDLE_PCT
+from gpudiag.schema import BUSY_PCT
 
 LEVEL = 0.35
 """Share of the power range below which a busy GPU is at low power: that of light kernels (METHODS 1)."""
@@ -46,11 +47,14 @@ class GpuStandstill(Row):
     low_w: Column[float] = column("median power in it", label="power meanwhile")
     before_w: Column[float] = column("median power of busy time before", label="power before")
     idle_w: Column[float] = column(
-        "idle power, the 5th percentile below 10 % utilization; NaN where it was never idle", label="idle power"
+        "idle power, the 5th percentile in settled idle time; NaN without such time", label="idle power"
     )
     low_ratio: Column[float] = column(
         "(power in it - idle) / (power before - idle), with 0 W for an unknown idle power: an upper limit",
         label="part of the earlier power",
+    )
+    least_low_ratio: Column[float] = column(
+        "the same with the greatest idle power that is possible", label="part of the earlier power at least"
     )
     is_flat: Column[bool] = column(
         "utilization at 99 % or more, power and memory still, no trial began or ended, and no work at high power "
@@ -83,11 +87,12 @@ def measure_standstill(run: Run) -> StandstillProfile:
     samples = power_cells(run, "util_pct", *optional)
     if not samples["weight_s"].sum() > 0:
         raise NotMeasurable("No GPU has two or more readings of its power above 0 W.", RECORD_LONGER)
+    idle = idle_powers(run)
     log = _Log.of(run, int(samples["start_us"].min()), int(samples["end_us"].max()))
     trials_us = _borders_us(run)
     names = ("start_us", "end_us", "weight_s", "util_pct", "power_w", *optional)
     columns = {name: samples[name].to_numpy() for name in names}
-    rows = {gpu: _one_gpu(_Own.of(columns, own), log, trials_us) for gpu, own in slices(samples)}
+    rows = {gpu: _one_gpu(_Own.of(columns, own), idle[gpu], log, trials_us) for gpu, own in slices(samples)}
     per_gpu = pd.DataFrame.from_dict(rows, orient="index").rename_axis("gpu")
     goes_on = False
     if (per_gpu["low_s"] > 0).any():
@@ -167,15 +172,12 @@ class _Own:
 _BORDERS = ("start_us", "end_us")
 _NONE = {
     "low_s": 0.0, "low_start": pd.NaT, "low_util_pct": math.nan, "low_w": math.nan, "before_w": math.nan,
-    "idle_w": math.nan, "low_ratio": math.nan, "is_flat": False, "after_log": False,
+    "idle_w": math.nan, "low_ratio": math.nan, "least_low_ratio": math.nan, "is_flat": False, "after_log": False,
 }  # fmt: skip
 
 
-def _one_gpu(c: _Own, log: _Log, trials_us: np.ndarray) -> dict[str, object]:
-    busy = c.util >= SATURATED_PCT
-    idle = c.power[c.util < IDLE_PCT]
-    idle_w = float(np.percentile(idle, 5)) if len(idle) >= 5 else math.nan
-    floor = idle_w if idle_w == idle_w else 0.0
+def _one_gpu(c: _Own, idle: IdlePower, log: _Log, trials_us: np.ndarray) -> dict[str, object]:
+    busy, floor = c.util >= SATURATED_PCT, idle.most_w  # the greatest that is possible, to see all that may be low
     low = _below(c, busy, floor, LEVEL)
     found, after_log = _fall(c, busy, low), False
     if log.stops_short:
@@ -184,10 +186,11 @@ def _one_gpu(c: _Own, log: _Log, trials_us: np.ndarray) -> dict[str, object]:
         after_log = at_last is not None and bool(c.start_us[at_last[0]] <= log.time_us[-1] + log.slack_us)
         found = at_last if after_log else found
     if found is None:
-        return {**_NONE, "idle_w": idle_w}
+        return {**_NONE, "idle_w": idle.seen_w}
     begin, end, earlier = found
     before_w, low_w = float(np.median(c.power[earlier])), float(np.median(c.power[begin:end]))
     start_us, end_us = int(c.start_us[begin]), int(c.end_us[end - 1])
+    least, most = idle.shares(np.array([low_w]), before_w)
     apart = (trials_us > start_us - SLACK_S * SECOND_US) & (trials_us < end_us - SLACK_S * SECOND_US)
     return {
         "low_s": (end_us - start_us) / SECOND_US,
@@ -195,8 +198,9 @@ def _one_gpu(c: _Own, log: _Log, trials_us: np.ndarray) -> dict[str, object]:
         "low_util_pct": weighted_mean(c.util[begin:end], c.weight_s[begin:end]),
         "low_w": low_w,
         "before_w": before_w,
-        "idle_w": idle_w,
-        "low_ratio": (low_w - floor) / (before_w - floor) if before_w > floor else math.nan,
+        "idle_w": idle.seen_w,
+        "low_ratio": float(most[0]),
+        "least_low_ratio": float(least[0]),
         "is_flat": _is_still(c, begin, end, before_w) and not _works_after(c, end, busy & ~low) and not apart.any(),
         "after_log": after_log,
     }

@@ -44,15 +44,20 @@ class GpuThrottle(Row):
 
     busy_s: Column[float] = column("busy time")
     thermal_pct: Column[float] = column("thermal slow-down bits 0x60")
+    thermal_clock_mhz: Column[float] = column("median clock in it", label="clock meanwhile")
     warm_low_pct: Column[float] = column(
         "clock below 0.85 of the highest that it or its peers showed, within 5 °C of 87 °C"
     )
+    warm_low_clock_mhz: Column[float] = column("median clock in it", label="clock meanwhile")
     hardware_pct: Column[float] = column(
         "hardware slow-down or power brake, bits 0x88, without a thermal bit", label="slowed down by the hardware"
     )
+    hardware_clock_mhz: Column[float] = column("median clock in it", label="clock meanwhile")
     brake_pct: Column[float] = column("the power brake of it, bit 0x80", label="by the power brake")
     power_pct: Column[float] = column("software power cap, bit 0x4", label="at the power cap")
+    capped_clock_mhz: Column[float] = column("median clock in it", label="clock meanwhile")
     capped_low_pct: Column[float] = column("power cap and a low clock; NaN without a reference")
+    capped_low_clock_mhz: Column[float] = column("median clock in it", label="clock meanwhile")
     capped_power_w: Column[float] = column("median power at the power cap", label="power at the cap")
     limit_w: Column[float] = column("power limit, the greatest in force")
     default_w: Column[float] = column("the board's own power limit", label="the board's own power limit")
@@ -151,15 +156,21 @@ def _one_gpu(c: _ThrottleSamples, board: Mapping[Any, Any]) -> dict[str, float |
     at_cap = np.where(
         c.masked & ((c.told & POWER_CAP) > 0), capped, (c.power >= AT_LIMIT * board["limit_w"]) & (not is_lowered)
     )
+    by_hardware = ((c.mask & HARDWARE_BITS) > 0) & ~thermal
     hot = c.temp >= SLOWDOWN_C
     return {
         "busy_s": float(c.weight_s[busy].sum()),
         "thermal_pct": _told_share(thermal, THERMAL_BITS, busy, c),
+        "thermal_clock_mhz": _median(c.clock[busy & thermal]),
         "warm_low_pct": _share(warm, busy & known_clock & known_temp, c),
-        "hardware_pct": _told_share(((c.mask & HARDWARE_BITS) > 0) & ~thermal, HARDWARE_SLOWDOWN, busy, c),
+        "warm_low_clock_mhz": _median(c.clock[busy & warm]),
+        "hardware_pct": _told_share(by_hardware, HARDWARE_SLOWDOWN, busy, c),
+        "hardware_clock_mhz": _median(c.clock[busy & by_hardware]),
         "brake_pct": _told_share(((c.mask & POWER_BRAKE) > 0) & ~thermal, POWER_BRAKE, busy, c),
         "power_pct": _told_share(capped, POWER_CAP, busy, c),
+        "capped_clock_mhz": _median(c.clock[busy & capped]),
         "capped_low_pct": _told_share(capped & low, POWER_CAP, compared, c),
+        "capped_low_clock_mhz": _median(c.clock[busy & capped & low]),
         "capped_power_w": _median(c.power[busy & capped]),
         "limit_w": float(board["limit_w"]),
         "default_w": float(board["default_w"]),

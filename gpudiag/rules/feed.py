@@ -5,17 +5,20 @@ from __future__ import annotations
 import pandas as pd
 
 from gpudiag.errors import NotGiven, NotMeasurable
+from gpudiag.measures._gpu.idle_power import RECORD_IDLE
 from gpudiag.measures.feed import FeedProfile, measure_feed
 from gpudiag.rules._engine.evidence import Evidence, worst_gpu
 from gpudiag.rules._engine.judging import RECORD_COMMAND
 from gpudiag.rules._engine.rule import rule
 from gpudiag.rules._engine.templates import WORST_GPU, Given
 from gpudiag.rules._engine.verdict import Severity
+from gpudiag.values import Values
 
 RECORD_HOST = (
     f"Record the CPU and the disks beside the GPU for ten minutes of work: {RECORD_COMMAND}. A core near 100 % means a "
     "slow feed, no busy core means small work."
 )
+AT_MOST = Given("at_most", "at most ")
 RECORD_ACTIVITY = "Record it beside the work: dcgmi dmon -e 203,252,155,1002,1004,1005 -d 1000 > dcgmi.log."
 MIN_WORK_S = 60.0
 
@@ -162,8 +165,11 @@ def batch_or_kernels_small(
     severity="warning",
     title="One CPU thread limits the GPU",
     checks="Kernel launches",
-    says="{gpu} averaged {mean_pct} at {power_pct} of its power range, while one CPU core or process was above 90 % "
-    "for {hot_pct} of the work.",
+    says=(
+        "{gpu} averaged {mean_pct} at ",
+        AT_MOST,
+        "{power_pct} of its power range, while one CPU core or process was above 90 % for {hot_pct} of the work.",
+    ),
     remedy="Test CUDA graphs, torch.compile or a larger batch: the thread that launches the kernels is the limit. "
     "More loader workers do not help it.",
     refuted_by="Not a problem if the busy process is not the one that trains.",
@@ -200,6 +206,7 @@ def launch_bound(
                 "Record power.draw and power.limit of every GPU.",
                 gpus=steady.index,
             )
+        _need_idle_power(steady, "", max_power_ratio)
         if known.empty:
             raise NotMeasurable("CPU per core or per process was not recorded while the GPU worked.", RECORD_HOST)
         return None
@@ -210,7 +217,7 @@ def launch_bound(
         ("mean_pct", "hot_pct", "power_ratio", "cv", "host_s"),
         margin=float(found.at[worst, "hot_pct"] - min_hot_pct),
         held_gpu_h=float((found["hot_pct"] / 100 * found["host_s"]).sum() / 3600),
-        extra={"power_pct": 100 * float(found.at[worst, "power_ratio"])},
+        extra=_power_pct(found.loc[worst], "power_ratio"),
     )
 
 
@@ -219,7 +226,7 @@ def launch_bound(
     severity="note",
     title="The GPU is busy with light kernels",
     checks="Power drawn while busy",
-    says="{gpu} drew {power_pct} of its power range in {busy_s} at 90 % utilization or more.",
+    says=("{gpu} drew ", AT_MOST, "{power_pct} of its power range in {busy_s} at 90 % utilization or more."),
     remedy="Profile one step (nsys or the framework's profiler) and look for many short kernels. Larger batches, "
     "fused kernels or lower precision use the same busy time better.",
     refuted_by="Not a problem if memory bandwidth limits this kind of work, or the power limit is not this board's.",
@@ -231,7 +238,9 @@ def gpu_busy_but_light(
     """Utilization counts time with any kernel: one small kernel after the other makes 100 %.
 
     Power fraction (power - idle) / (limit - idle) below 0.35 at utilization of 90 % or more, over 5 minutes
-    (METHODS 1). SM activity of 50 % or more refutes it.
+    (METHODS 1). SM activity of 50 % or more refutes it. An idle power that the record does not show is taken for 0 W,
+    which makes the fraction an upper limit; where the greatest possible one would make the GPU light, it is not
+    assessed.
     """
     table = feed.per_gpu
     busy = table[table["busy_s"] >= min_busy_s]
@@ -239,6 +248,7 @@ def gpu_busy_but_light(
     if found.empty:
         if len(busy) and busy["busy_power_ratio"].isna().all():
             raise NotMeasurable("Power or its limit is unknown.", "Record power.draw and power.limit of every GPU.")
+        _need_idle_power(busy[~(busy["busy_sm_pct"] >= max_sm_pct)], "busy_", max_power_ratio)
         return None
     worst = found["busy_power_ratio"].idxmin()
     ratio = float(found.at[worst, "busy_power_ratio"])
@@ -247,7 +257,7 @@ def gpu_busy_but_light(
         found,
         ("busy_power_ratio", "busy_sm_pct", "busy_s"),
         margin=max_power_ratio - ratio,
-        extra={"power_pct": 100 * ratio},
+        extra=_power_pct(found.loc[worst], "busy_power_ratio"),
     )
 
 
@@ -322,6 +332,26 @@ def _with(feed: FeedProfile, column: str, min_busy_s: float) -> pd.DataFrame:
     if len(busy) and busy[column].isna().all():
         raise NotGiven("The activity of SMs and tensor cores was not recorded.", RECORD_ACTIVITY)
     return busy
+
+
+def _need_idle_power(table: pd.DataFrame, when: str, max_power_ratio: float) -> None:
+    """Raises NotMeasurable where it depends on the idle power, which is unknown, whether a GPU draws as little."""
+    open_ = table.index[
+        (table[f"least_{when}power_ratio"] < max_power_ratio) & (table[f"{when}power_ratio"] >= max_power_ratio)
+    ]
+    if len(open_):
+        raise NotMeasurable(
+            "{gpus} drew {least_pct} to {most_pct} of the power range: no idle time shows the idle power.",
+            RECORD_IDLE,
+            gpus=open_,
+            least_pct=max(0.0, 100 * float(table.loc[open_, f"least_{when}power_ratio"].min())),
+            most_pct=100 * float(table.loc[open_, f"{when}power_ratio"].max()),
+        )
+
+
+def _power_pct(row: pd.Series, ratio: str) -> Values:
+    """The share of the power range in percent, and whether it is an upper limit."""
+    return {"power_pct": 100 * float(row[ratio]), "at_most": bool(row[f"least_{ratio}"] < row[ratio])}
 
 
 def _need_memory(table: pd.DataFrame) -> None:

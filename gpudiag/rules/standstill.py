@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pandas as pd
+
 from gpudiag.measures.standstill import StandstillProfile, measure_standstill
 from gpudiag.rules._engine.evidence import Evidence, worst_gpu
 from gpudiag.rules._engine.rule import rule
@@ -35,24 +37,31 @@ def busy_without_progress(
     PyTorch ends a collective of NCCL after 10 min; the shares are defaults without a published source. Where the log
     stops short of its last step and GPUs stay busy from then on at 0.6 of their power or less, that is told too. Where
     both hold, the training did not go on, and its time is lost; else it may have done lighter work, and the loss is
-    unknown.
+    unknown. An idle power that the record does not show is taken for 0 W; what is a fault only with the greatest
+    possible one is a note.
     """
     table = s.per_gpu
-    still = (table["low_ratio"] <= max_low_ratio) & (table["is_flat"] == True)  # noqa: E712 - NaN is unknown
+    flat = table["is_flat"] == True  # noqa: E712 - NaN is unknown
     logged = table["after_log"] == True  # noqa: E712 - NaN is unknown
-    quiet = still | ((table["low_ratio"] <= max_logged_ratio) & logged)
-    found = table[quiet & (table["low_s"] >= min_low_s)]
+
+    def quiet(ratio: pd.Series) -> pd.Series:
+        return ((ratio <= max_low_ratio) & flat) | ((ratio <= max_logged_ratio) & logged)
+
+    long = table["low_s"] >= min_low_s
+    surely, perhaps = long & quiet(table["low_ratio"]), long & quiet(table["least_low_ratio"])
+    found = table[surely if surely.any() else perhaps]
     if found.empty or s.goes_on:
         return None
+    still = (table["low_ratio"] <= max_low_ratio) & flat
     hangs = bool((still & logged)[found.index].all())
     worst = found["low_s"].idxmax()
     seconds = float(found["low_s"].sum())
     return worst_gpu(
         worst,
         found,
-        ("low_s", "low_w", "before_w", "idle_w", "low_ratio", "low_util_pct"),
+        ("low_s", "low_w", "before_w", "idle_w", "low_ratio", "least_low_ratio", "low_util_pct"),
         margin=float(found.at[worst, "low_s"] - min_low_s),
-        severity=Severity.CRITICAL if hangs else None,
+        severity=Severity.CRITICAL if hangs else None if surely.any() else Severity.NOTE,
         lost_gpu_h=seconds / 3600 if hangs else None,
         held_gpu_h=None if hangs else seconds / 3600,
         extra={

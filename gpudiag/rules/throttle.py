@@ -33,9 +33,9 @@ OF_REFERENCE: tuple[Sentence, ...] = (
     Given("by_stated", " that the driver allows"),
     Given("by_board", " of its board's boost clock"),
 )
-AT_CLOCK: Sentence = Given("busy_clock_mhz", (", at {busy_clock_mhz}", *REFERENCE))
+AT_CLOCK: Sentence = Given("clock_mhz", (", at {clock_mhz}", *REFERENCE))
 SLOWER: Sentence = Given(
-    "slower_ratio", " Kernels that follow the clock took {slower_ratio} times as long as at that clock."
+    "slower_ratio", " Meanwhile kernels that follow the clock took {slower_ratio} times as long as at that clock."
 )
 RECORD_MAX = "Record clocks.max.sm beside clocks.sm (nvidia-smi --query-gpu), or the names of the GPUs."
 
@@ -62,7 +62,10 @@ def thermal_throttling(t: ThrottleProfile, *, max_share_pct: float = 5.0) -> Evi
     Without bits: a clock below 0.85 of the highest that it or its peers showed while within 5 °C of 87 °C, for as large
     a share.
     """
-    return _share(t, t.per_gpu["thermal_pct"].fillna(t.per_gpu["warm_low_pct"]), max_share_pct)
+    table = t.per_gpu
+    told = table["thermal_pct"].notna()
+    share = table["thermal_pct"].where(told, table["warm_low_pct"])
+    return _share(t, share, table["thermal_clock_mhz"].where(told, table["warm_low_clock_mhz"]), max_share_pct)
 
 
 @rule(
@@ -89,7 +92,9 @@ def hardware_slowdown(t: ThrottleProfile, *, max_share_pct: float = 5.0) -> Evid
     5 % of busy time (a default without a published source). NVML: both reduce the clocks by a factor of 2 or more. By
     its documentation 0x8 may also show up when clocks change, which single samples would be.
     """
-    return _share(t, t.per_gpu["hardware_pct"], max_share_pct, braked=t.per_gpu["brake_pct"] > max_share_pct)
+    table = t.per_gpu
+    braked = table["brake_pct"] > max_share_pct
+    return _share(t, table["hardware_pct"], table["hardware_clock_mhz"], max_share_pct, braked=braked)
 
 
 @rule(
@@ -137,7 +142,7 @@ def power_throttling(
     worst = share[grave[grave].index if grave.any() else found.index].idxmax()
     return _worst(
         worst,
-        found.assign(share_pct=share),
+        found.assign(share_pct=share, clock_mhz=table["capped_low_clock_mhz"].where(low, table["capped_clock_mhz"])),
         margin=float(share[worst] - max_share_pct) if low[worst] else None,
         severity=None if grave.any() else Severity.NOTE,
         extra={"is_low": low[worst], "lowered": lowered[worst], "ordinary": low[worst] and ordinary[worst]},
@@ -275,8 +280,12 @@ def _busy(t: ThrottleProfile) -> pd.DataFrame:
     return table
 
 
-def _share(t: ThrottleProfile, share: pd.Series, limit_pct: float, **flags: pd.Series) -> Evidence | None:
-    """The finding that a share of busy time is above its limit; of ``flags`` the sentence may name the worst GPU's."""
+def _share(
+    t: ThrottleProfile, share: pd.Series, clock_mhz: pd.Series, limit_pct: float, **flags: pd.Series
+) -> Evidence | None:
+    """The finding that a share of busy time, at that median clock, is above its limit; of ``flags`` the sentence may
+    name the worst GPU's.
+    """
     table = _busy(t)
     share = share[table.index]
     if not share.notna().any():
@@ -290,7 +299,7 @@ def _share(t: ThrottleProfile, share: pd.Series, limit_pct: float, **flags: pd.S
     worst = found.idxmax()
     return _worst(
         worst,
-        table.loc[found.index].assign(share_pct=found),
+        table.loc[found.index].assign(share_pct=found, clock_mhz=clock_mhz),
         margin=float(found[worst] - limit_pct),
         extra={name: bool(flag[worst]) for name, flag in flags.items()},
     )
@@ -304,16 +313,14 @@ def _worst(
     severity: Severity | None = None,
     extra: Values | None = None,
 ) -> Evidence:
-    """The finding by the worst GPU. How much slower kernels were is told where most of its busy time was slow, by the
-    median clock.
-    """
+    """The finding by the worst GPU. How much slower kernels were meanwhile follows from its median clock in that time."""
     row = found.loc[worst]
-    slower = row["reference_mhz"] / row["busy_clock_mhz"] if row["share_pct"] >= MOST_OF_TIME_PCT else math.nan
+    slower = row["reference_mhz"] / row["clock_mhz"]
     more = {"slower_ratio": slower if slower >= MIN_SLOWER else math.nan, **_source(row["reference_source"])}
     return worst_gpu(
         worst,
         found,
-        ("share_pct", "busy_s", "max_temp_c"),
+        ("share_pct", "clock_mhz", "busy_s", "max_temp_c"),
         margin=margin,
         severity=severity,
         extra={**more, **(extra or {})},

@@ -41,7 +41,7 @@ SERIOUS = ("loader-slow", "cpu-bound-input", "io-wait", "steps-data", "memory-ne
            "failures-after-full-memory", "gpu-unused", "gpu-idle-beside-busy")  # fmt: skip
 """Findings beside which some remedies are not proposed."""
 BOUNDS = replace(HALF, startup_pct=30.0, startup_only_pct=12.0, parallel=2.0)
-FILLED = {"DEFAULT_WATTS", "DATA"}
+FILLED = {"DATA"}
 """Words in capitals stand for what the reader fills in."""
 OWN = {"train", "objective", "args", "tasks", "task", "data", "model", "batch", "optimizer", "step", "path", "params",
        "settings", "devices", "url", "device", "loss", "sys", "os", "gc", "subprocess", "logging", "functools",

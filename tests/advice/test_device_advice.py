@@ -10,8 +10,8 @@ import pytest
 
 from gpudiag.advice._engine.gains import GainBounds
 from gpudiag.advice.devices import check_devices, idle_gpus, pin_gpu
-from gpudiag.advice.hardware import power_and_cooling
-from gpudiag.measures.power import PowerProfile
+from gpudiag.advice.hardware import power_limit
+from gpudiag.measures.throttle import ThrottleProfile
 from gpudiag.rules._engine.verdict import Verdict
 from tests.advice.situations import HALF, Told, checks, found, gain_of, situation, use
 from tests.rules.small_profiles import profile
@@ -111,12 +111,16 @@ def test_the_check_expects_the_gpus_that_were_seen(n: int) -> None:
         assert gain_of(made) == (1.0, 1.0, "x", "none")
 
 
-@pytest.mark.parametrize(
-    ("limits", "present"), [((350.4, 400.0), 350), ((0.6,), 1), ((0.0,), None), ((math.nan,), None)]
-)
-def test_the_power_limit_is_that_of_the_tightest_board(limits: tuple[float, ...], present: int | None) -> None:
-    power = profile(PowerProfile, {str(i): {"limit_w": limit} for i, limit in enumerate(limits)})
-    made = power_and_cooling.propose(situation(power))
-    assert made is not None and made.changes[0].present == present and made.gain is None
-    assert made.verify_first.startswith("Ask whoever runs this machine")
-    assert power_and_cooling.propose(situation()).changes[0].present is None  # type: ignore[union-attr]
+def test_a_lowered_power_limit_is_restored_to_the_boards_own() -> None:
+    rows = {"0": {"limit_w": 400.0, "default_w": 400.0, "is_lowered": False},
+            "1": {"limit_w": 250.4, "default_w": 400.0, "is_lowered": True}}  # fmt: skip
+    made = power_limit.propose(situation(profile(ThrottleProfile, rows)))
+    assert made is not None and made.gain is None and made.verify_first.startswith("Ask whoever runs this machine")
+    assert made.changes[0].text == "power limit, W: 250 → 400" and "nvidia-smi -pl 400 " in made.changes[0].code
+
+
+def test_a_board_at_its_own_limit_has_none_to_restore() -> None:
+    at_its_own = {"0": {"limit_w": 400.0, "default_w": 400.0, "is_lowered": False}}
+    assert power_limit.propose(situation(profile(ThrottleProfile, at_its_own))) is None
+    assert power_limit.propose(situation()) is None
+    assert not set(power_limit.answers) & {"thermal-throttling", "temperature-high"}, "no higher limit cools"

@@ -61,6 +61,18 @@ def test_a_reason_that_was_seen_is_known_though_others_like_it_are_not_told() ->
     assert row["thermal_pct"] == pytest.approx(100 / 15)
 
 
+def test_each_reason_has_the_clock_of_its_own_time() -> None:
+    reasons = column(0, p1=0x20, p4=0x20, p5=0x40, p6=0x60, p8=0x4, p9=0x4, p10=0x4, p12=0x8, p13=0x88)
+    slowed = {"p1": 300.0, "p4": 700.0, "p5": 800.0, "p6": 900.0, "p8": 1900.0, "p9": 1500.0, "p10": 1300.0}
+    row = measured(throttle_reasons=reasons, sm_clock_mhz=column(2000.0, **slowed, p12=600.0, p13=500.0))
+    assert row["busy_clock_mhz"] == 1900.0, "of all fifteen"
+    assert row["thermal_clock_mhz"] == 800.0, "p1 was idle"
+    assert (row["capped_clock_mhz"], row["capped_low_clock_mhz"]) == (1500.0, 1400.0)
+    assert row["hardware_clock_mhz"] == 550.0
+    warm = measured(sm_clock_mhz=column(2000.0, p6=1600.0, p7=1400.0), temp_c=85.0)
+    assert warm["warm_low_clock_mhz"] == 1500.0 and math.isnan(warm["thermal_clock_mhz"])
+
+
 def test_busy_time_is_at_half_utilization_or_more() -> None:
     assert measured(temp_c=40.0)["busy_s"] == 150
     assert measured(temp_c=40.0, util_pct=column(49.9, p5=50.0, p6=100.0))["busy_s"] == 20

@@ -115,6 +115,11 @@ def test_a_soft_lack_of_input_is_held_and_not_lost() -> None:
     [
         ("launch-bound", {"power_ratio": 0.125, "hot_pct": 95.0}, "12 % of its power range"),
         ("gpu-busy-but-light", {"busy_power_ratio": 0.125}, "drew 12 % of its power range"),
+        (
+            "gpu-busy-but-light",
+            {"busy_power_ratio": 0.125, "least_busy_power_ratio": 0.1},
+            "drew at most 12 % of its power range",
+        ),
         ("clocks-low", {"busy_clock_mhz": 250.0}, "25 %"),
     ],
 )

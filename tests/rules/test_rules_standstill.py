@@ -132,3 +132,26 @@ def test_without_a_fall_there_is_nothing() -> None:
     seen = row(hung(power_w=np.where(AT < IDLE_S, 70.0, 120.0)))
     assert seen["low_s"] == 0.0 and math.isnan(seen["low_ratio"]), "light throughout: another check tells that"
     assert math.isnan(row(hung(util_pct=96.0))["idle_w"])
+
+
+def never_idle(low_w: float, before_w: float = 500.0, **columns: Any) -> Run:
+    return hung(util_pct=np.where(LOW, 100.0, 96.0), power_w=np.where(LOW, low_w, before_w), **columns)
+
+
+@pytest.mark.parametrize(
+    ("low_w", "expected"),
+    # 700 W: idle power is 0 to 233 W, or what the low time reads where that is less.
+    [(120.0, Severity.WARNING), (150.0, Severity.NOTE), (280.0, Severity.NOTE), (320.0, None)],
+)
+def test_without_an_idle_power_what_depends_on_it_is_a_note(low_w: float, expected: Severity | None) -> None:
+    found = judged(never_idle(low_w))
+    assert found.severity is expected if expected else found.status is Status.OK
+    if expected:
+        assert math.isnan(found.evidence["idle_w"]) and "It may hang, or do lighter work." in found.summary
+
+
+def test_the_ratios_of_an_unknown_idle_power_are_bounds() -> None:
+    seen = row(never_idle(280.0))
+    third = 700 / 3
+    assert math.isnan(seen["idle_w"]) and seen["low_ratio"] == pytest.approx(280 / 500)
+    assert seen["least_low_ratio"] == pytest.approx((280 - third) / (500 - third))

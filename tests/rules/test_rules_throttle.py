@@ -101,3 +101,11 @@ def test_heat_is_told_against_the_clock_of_the_peers() -> None:
     made = run(*parts, gpus=conform(pd.DataFrame({"gpu": list("0123"), "name": H100}), GPUS))
     said = judged(made)["thermal-throttling"].summary
     assert "at 1,000 MHz; its peers ran at 1,980 MHz" in said and "1.98 times as long" in said
+
+
+@pytest.mark.parametrize(("bit", "rule"), [(0x20, "thermal-throttling"), (0x80, "hardware-slowdown")])
+def test_the_clock_told_is_that_of_the_slow_time_however_short(bit: int, rule: str) -> None:
+    slow = AT % 600 > 480  # a fifth
+    made = h100(throttle_reasons=np.where(slow, bit, 0), sm_clock_mhz=np.where(slow, 495.0, 1980.0), temp_c=80.0)
+    said = judged(made)[rule].summary
+    assert "at 495 MHz; it reached 1,980 MHz" in said and "took 4 times as long" in said

@@ -10,6 +10,7 @@ import numpy as np
 
 from gpudiag.measures._gpu.boards import gpu_boards
 from gpudiag.measures._gpu.clocks import HARDWARE_BITS, POWER_CAP, THERMAL_BITS, reference_clocks
+from gpudiag.measures._gpu.idle_power import IdlePower, idle_powers
 from gpudiag.measures._time.weighted import weighted_mean, weighted_quantiles
 from gpudiag.measures._time.work import WorkSamples, beside_work, work_by_gpu
 from gpudiag.measures.feed import (
@@ -20,7 +21,7 @@ from gpudiag.measures.feed import (
     HostTimes,
     beside,
     meant_to_work,
-    power_ratio,
+    power_ratios,
 )
 from gpudiag.measures.throttle import LOW_CLOCK
 from gpudiag.memo import memoized
@@ -61,11 +62,11 @@ def signatures(run: Run) -> dict[str, Signatures]:
     """By GPU with two samples or more. Columns that were not recorded show nothing."""
     works = work_by_gpu(run)
     boards = gpu_boards(run).join(reference_clocks(run)[["reference_mhz"]]).to_dict("index")
-    host = HostTimes.of(run.host)
+    host, idle = HostTimes.of(run.host), idle_powers(run)
     out = {}
     for (gpu, work), own in zip(works.items(), beside_work(run, works, COLUMNS), strict=True):
-        signs = _Signs.of(work, own, host, boards[gpu])
-        has_power = bool((~np.isnan(signs.power_ratio)).any())
+        signs = _Signs.of(work, own, host, boards[gpu], idle.get(gpu))
+        has_power = bool((~np.isnan(signs.most_power_ratio)).any())
         out[gpu] = Signatures(work, _first_match(signs), signs.has_host, has_power)
     return out
 
@@ -78,7 +79,8 @@ class _Signs:
     at: np.ndarray
     core_pct: np.ndarray
     io_wait_pct: np.ndarray
-    power_ratio: np.ndarray
+    least_power_ratio: np.ndarray
+    most_power_ratio: np.ndarray
     sm_active_pct: np.ndarray
     dram_active_pct: np.ndarray
     mem_util_pct: np.ndarray
@@ -87,7 +89,14 @@ class _Signs:
     cpu_pct: np.ndarray
 
     @classmethod
-    def of(cls, work: WorkSamples, own: dict[str, np.ndarray], host: HostTimes, board: Mapping[Any, Any]) -> _Signs:
+    def of(
+        cls,
+        work: WorkSamples,
+        own: dict[str, np.ndarray],
+        host: HostTimes,
+        board: Mapping[Any, Any],
+        idle: IdlePower | None,
+    ) -> _Signs:
         unknown = np.broadcast_to(np.nan, len(work.time_us))
 
         def column(name: str) -> np.ndarray:
@@ -100,13 +109,14 @@ class _Signs:
         clock, reasons = column("sm_clock_mhz"), column("throttle_reasons")
         mask = np.nan_to_num(reasons, nan=0.0).astype(np.int64)
         low = clock < LOW_CLOCK * float(board["reference_mhz"])
-        power = own.get("power_w")
+        least, most = power_ratios(work, own.get("power_w"), float(board["limit_w"]), idle)
         return cls(
             work=work,
             at=meant_to_work(work),
             core_pct=of_host(beside_it["core_pct"]),
             io_wait_pct=of_host(beside_it["io_wait_pct"]),
-            power_ratio=power_ratio(work, power, float(board["limit_w"])),
+            least_power_ratio=least,
+            most_power_ratio=most,
             sm_active_pct=column("sm_active_pct"),
             dram_active_pct=column("dram_active_pct"),
             mem_util_pct=column("mem_util_pct"),
@@ -126,10 +136,11 @@ class _Signs:
 
 def _first_match(signs: _Signs) -> np.ndarray:
     """The place in CLASSES of the first whose signature each sample has; -1 where it was not meant to work."""
-    work, at, util, ratio = signs.work, signs.at, signs.work.util_pct, signs.power_ratio
+    work, at, util = signs.work, signs.at, signs.work.util_pct
+    least, most = signs.least_power_ratio, signs.most_power_ratio
     idle, full = util < IDLE_PCT, util >= SATURATED_PCT
-    hot, low_power = signs.core_pct > HOT_PCT, ratio < LIGHT_RATIO
-    within = (ratio >= BANDWIDTH_RATIO[0]) & (ratio <= BANDWIDTH_RATIO[1])
+    hot, low_power = signs.core_pct > HOT_PCT, most < LIGHT_RATIO
+    within = (least >= BANDWIDTH_RATIO[0]) & (most <= BANDWIDTH_RATIO[1])
     nothing = np.zeros(len(util), bool)
     by_proxy = (signs.mem_util_pct >= BANDWIDTH_PCT) & within
     bandwidth = np.where(np.isnan(signs.dram_active_pct), by_proxy, signs.dram_active_pct >= BANDWIDTH_PCT)
@@ -142,7 +153,7 @@ def _first_match(signs: _Signs) -> np.ndarray:
         "launch_bound": (util < SATURATED_PCT) & hot & low_power,
         "limited": (util >= SOFT_PCT) & signs.throttled,
         "bandwidth_bound": full & bandwidth,
-        "compute_bound": full & ((ratio >= COMPUTE_RATIO) | (signs.sm_active_pct >= COMPUTE_SM_PCT)),
+        "compute_bound": full & ((least >= COMPUTE_RATIO) | (signs.sm_active_pct >= COMPUTE_SM_PCT)),
         "light": full & (low_power | (signs.sm_active_pct < SOFT_PCT)),
         "busy": full,
         "small_work": nothing | (p95 < SMALL_PCT and _steadily_small(signs)),
@@ -165,7 +176,8 @@ def _steadily_small(signs: _Signs) -> bool:
     util, weight = signs.work.util_pct[at], signs.work.weight_s[at]
     mean = weighted_mean(util, weight)
     spread = float(np.sqrt(max(weighted_mean((util - mean) ** 2, weight), 0.0)))
-    known = at & ~np.isnan(signs.power_ratio)
-    heavy = known.any() and weighted_mean(signs.power_ratio[known], signs.work.weight_s[known]) >= LIGHT_RATIO
+    most = signs.most_power_ratio
+    known = at & ~np.isnan(most)
+    heavy = known.any() and weighted_mean(most[known], signs.work.weight_s[known]) >= LIGHT_RATIO
     low = all(signs.p95(values) < SMALL_PCT for values in (signs.used_pct, signs.cpu_pct))
     return bool(low and mean > 0 and spread / mean < SMALL_CV and not heavy)

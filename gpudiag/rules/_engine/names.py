@@ -27,6 +27,7 @@ class EvidenceNames(Row):
     no_trial_s: Column[float] = column("idle time without a trial, of all GPUs", label="idle without a trial")
     no_trial_pct: Column[float] = column("its share of the observed time", label="share of the time")
     foreign_s: Column[float] = column("time at 10 % or more without a trial", label="busy without a trial")
+    clock_mhz: Column[float] = column("median clock of the time in which it was slowed down", label="clock meanwhile")
     # events, failures, search
     xids: Column[object] = column("numbers of the Xids", label="Xid codes")
     followers: Column[int] = column("failures right after another on the same worker", label="followed another")
