@@ -35,6 +35,10 @@ class GpuStalls(Row):
     stalled_pct: Column[float] = column("its share of work_s", label="time stalled")
     n_stalls: Column[float] = column("stalls", label="stalls")
     longest_stall_s: Column[float] = column("longest of them", label="longest stall")
+    is_single: Column[bool] = column(
+        "most of stalled_s lies in stalls of a single sample, whose number and length are open",
+        label="mostly single samples",
+    )
     through_s: Column[float] = column(
         "time of a step, where the log's steps go on through stalls that seem longer than one; else NaN"
     )
@@ -88,7 +92,7 @@ def _one_gpu(run: Run, gpu: str, work: WorkSamples, period: Period | None) -> di
     }
 
 
-def _stalls(run: Run, gpu: str, work: WorkSamples, worked: float) -> dict[str, float]:
+def _stalls(run: Run, gpu: str, work: WorkSamples, worked: float) -> dict[str, object]:
     first, last = stretches(work.at_work & (work.util_pct < IDLE_PCT), work.start_us, work.end_us)
     start, end = work.start_us[first], work.end_us[last]
     own = (end - start <= LONGEST_WAIT_S * SECOND_US) | work.from_trials
@@ -97,6 +101,7 @@ def _stalls(run: Run, gpu: str, work: WorkSamples, worked: float) -> dict[str, f
     drops = Drops(start[own], end[own], other, (int(work.start_us[0]), int(work.end_us[-1])), sharp=False)
     total = float(lengths.sum())
     return {
+        "is_single": bool(lengths[(first == last)[own]].sum() > total / 2),
         "stalled_s": total,
         "stalled_pct": 100 * total / worked if worked else math.nan,
         "n_stalls": float(len(lengths)),

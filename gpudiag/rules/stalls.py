@@ -94,9 +94,17 @@ def stalls_periodic(
 @rule(
     measure=measure_stalls,
     severity="warning",
-    title="The GPU waits at irregular intervals",
-    checks="Irregular waits",
-    says=(*WORST_GPU, " was idle for {stalled_pct} of its work, in {n_stalls:wait} of up to {longest_stall_s}."),
+    title="The GPU waits within its work",
+    checks="Waits without a period",
+    says=(
+        *WORST_GPU,
+        Given(
+            "is_single",
+            " was idle for {stalled_pct} of its work, mostly in single samples: {sampling_period_s} apart, they do not "
+            "show how many waits that were, how long or how regular.",
+            " was idle for {stalled_pct} of its work, in {n_stalls:wait} of up to {longest_stall_s}.",
+        ),
+    ),
     remedy="Look at the input first: loader workers, storage, network, a lock that workers share. Record CPU by core "
     "and I/O wait beside the GPU to see which.",
     refuted_by="Not a problem if several short jobs share one record without a list of trials: give the trials.",
@@ -110,11 +118,12 @@ def stalls_aperiodic(
     min_periods: float = 5.0,
     max_sampling_s: float = MAX_SAMPLING_S,
 ) -> Evidence | None:
-    """A GPU that is busy at times and idle within a running trial waits for something that comes unevenly.
+    """A GPU that is busy at times and idle within a running trial waits for something.
 
     Utilization below 10 %, past the start-up and before the tail of the trials, for a tenth of the work in five
     waits or more, on a GPU that is half busy at least (95th percentile) when it works, where no period explains them
-    as the rule on regular waits asks. Where a log's steps go on through them at their pace, waits within steps were
+    as the rule on regular waits asks. Waits in single samples may be regular ones, shorter or more than they look:
+    how many is then not told. Where a log's steps go on through them at their pace, waits within steps were
     joined by samples too far apart, and their length is open. Idle is SageMaker's 10 %, busy PyTorch's 50 %; the share,
     and the 30 s between samples above which waits go unseen, are defaults without a published source.
     """
@@ -146,6 +155,7 @@ def stalls_aperiodic(
         ("stalled_pct", "stalled_s", "n_stalls", "longest_stall_s", "p95_pct"),
         lost_gpu_h=float(found["stalled_s"].sum() / 3600),
         margin=float(found.at[worst, "stalled_pct"] - min_stalled_pct),
+        extra={"sampling_period_s": stalls.sampling_period_s},
     )
 
 

@@ -163,3 +163,21 @@ def test_irregular_waits_that_the_log_shows_remain() -> None:
     work = end - 1.96, end
     told = found(run(gpu=sampled(work, 2.0), steps=logged(work, 10)))["stalls-aperiodic"]
     assert told.status.value == "found"
+
+
+@pytest.mark.parametrize(
+    ("period_s", "wait_s", "every_s"), [(125.0, 20.0, 60.07), (100.0, 17.0, 30.3), (3.0, 0.4, 1.01)]
+)
+def test_waits_in_single_samples_have_no_number_and_no_length(period_s: float, wait_s: float, every_s: float) -> None:
+    seen = sampled(training(period_s, wait_s, 2000), every_s, shown_s=every_s / 100)
+    said = found(run(gpu=seen.assign(util_pct=seen["util_pct"].clip(0, 100))))["stalls-aperiodic"]
+    assert said.status.value == "found" and "do not show how many waits" in said.summary
+    assert said.evidence["stalled_pct"] == pytest.approx(100 * wait_s / period_s, abs=1)
+
+
+def test_waits_of_several_samples_are_counted() -> None:
+    rng = np.random.default_rng(2)
+    busy, idle = rng.uniform(20, 200, 60), rng.uniform(10, 40, 60)
+    end = np.cumsum(busy + idle)
+    said = found(run(gpu=sampled((end - busy, end), 2.0)))["stalls-aperiodic"]
+    assert "waits of up to" in said.summary and abs(float(said.evidence["n_stalls"]) - 60) <= 2  # type: ignore[arg-type]
