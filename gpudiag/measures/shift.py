@@ -23,6 +23,8 @@ MAX_BLOCKS = 240
 MIN_BLOCK_S = 60.0
 MIN_BLOCK_SAMPLES = 5
 MIN_SEGMENT = 3
+MIN_BLOCKS = 2 * MIN_SEGMENT + 1
+"""Of work, for two levels to be told apart."""
 
 
 class UtilizationSegment(Row):
@@ -91,7 +93,7 @@ def _segments(work: WorkSamples, period: Period | None) -> tuple[list[Level], fl
     block_s = max(MIN_BLOCK_S, worked / MAX_BLOCKS, MIN_BLOCK_SAMPLES * step, period.period_s if period else 0.0)
     util, time_us = work.util_pct[at], work.time_us[at]
     block = (np.cumsum(weight) - weight / 2) // block_s
-    if not len(at) or block[-1] < 2 * MIN_SEGMENT:
+    if not len(at) or block[-1] < MIN_BLOCKS - 1:
         return [], block_s
     number = block.astype(np.int64)
     total = np.bincount(number, weight)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gpudiag.errors import NotMeasurable
-from gpudiag.measures.shift import ShiftProfile, measure_shift
+from gpudiag.measures.shift import MIN_BLOCKS, ShiftProfile, measure_shift
 from gpudiag.rules._engine.evidence import Evidence
 from gpudiag.rules._engine.rule import rule
 
@@ -32,7 +32,12 @@ def gpu_level_shift(shift: ShiftProfile, *, min_fall_pct: float = 20.0, min_shar
     found = table[(table["fall_pct"] >= min_fall_pct) & (share >= min_share_pct) & (earlier >= min_share_pct)]
     if found.empty:
         if not (table["n_segments"] > 0).any():
-            raise NotMeasurable("There is too little work to judge its course.", "Judge a longer run.")
+            raise NotMeasurable(
+                "There is too little work to judge its course, which is compared in stretches of {block_s}.",
+                "Judge a run with {needed_s} of work.",
+                block_s=float(table["block_s"].min()),
+                needed_s=MIN_BLOCKS * float(table["block_s"].min()),
+            )
         return None
     worst = (found["fall_pct"] * found["fall_s"]).idxmax()
     row = found.loc[worst]

@@ -44,7 +44,7 @@ ANY_BEAT = (
     ),
     remedy="Find out what the job does once a period: validation, checkpoints, logging, or loader workers that "
     "restart each epoch (persistent_workers=True keeps them). Move it to another thread, or do it less often. Waits in "
-    "each step are mostly for data. Sample every second to see which it is.",
+    "each step are mostly for data; sampling more often shows which it is.",
     refuted_by="Not a problem if the result needs that work on the CPU.",
     explained_by=("steps-lost", "steps-paused"),
 )
@@ -139,7 +139,7 @@ def stalls_aperiodic(
         raise NotMeasurable(
             "The log's steps of {through_s} go on through what looks like waits of up to {longest_stall_s}: samples "
             "{sampling_period_s} apart do not show how long the waits are.",
-            "Sample every second or faster, or let the log state the wait for data.",
+            "Sample more often, or let the log state the wait for data.",
             through_s=float(seen["through_s"].iloc[0]),
             longest_stall_s=float(seen["longest_stall_s"].iloc[0]),
             sampling_period_s=stalls.sampling_period_s,

@@ -11,12 +11,14 @@ from small_profiles import NAN, TIMES, profile, verdict
 from gpudiag.diagnosis import Diagnosis, diagnose
 from gpudiag.load import load_run
 from gpudiag.measures.sampling import SamplingProfile
+from gpudiag.measures.shift import ShiftProfile
 from gpudiag.measures.stalls import StallsProfile
 from gpudiag.measures.trials import TrialsProfile
 from gpudiag.measures.utilization import UtilizationProfile
 from gpudiag.rules._engine.rule import Rule
 from gpudiag.rules._engine.verdict import Severity, Status
 from gpudiag.rules.sampling import sampling_coverage, sampling_gaps
+from gpudiag.rules.shift import gpu_level_shift
 from gpudiag.rules.stalls import stalls_aperiodic, stalls_periodic
 from gpudiag.rules.trials import failure_rate_high
 from gpudiag.rules.utilization import gpu_fluctuating, gpu_low_utilization
@@ -115,3 +117,12 @@ def test_one_timestamp_of_a_wrong_clock_is_left_out_and_said(stray: Diagnosis) -
     (far,) = (one for one in given["problems"] if one["kind"] == "sample more than 30 days from all others")
     assert (far["count"], far["line"], far["lost"]) == (1, 402, True) and far["example"].startswith("2099-01-01")
     assert given["rows"] == 599
+
+
+def test_too_little_work_for_its_course_says_how_much_would_do() -> None:
+    shift = profile(
+        ShiftProfile, {"0": {"n_segments": 0.0, "block_s": 3600.0}, "1": {"n_segments": 0.0, "block_s": 600.0}}
+    )
+    one = verdict(gpu_level_shift, shift)
+    assert one.status is Status.NOT_ASSESSED
+    assert "in stretches of 10 min" in one.reason and "1 h 10 min of work" in one.remedy

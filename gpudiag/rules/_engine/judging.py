@@ -24,6 +24,7 @@ MIN_SAMPLES = 10
 RECORD_COMMAND = "gpudiag record --host --processes -o gpu.csv -- COMMAND"
 """Records all that the checks read of a host beside its GPUs: the one recipe for missing telemetry of the CPU."""
 LONGER = "Record for longer, ten minutes of work at least: gpudiag record -o gpu.csv -- COMMAND."
+COMPLETE = "Record the whole run, without gaps or missing readings."
 TOO_SHORT = "Nothing was found, but only {observed_s} were observed; {needed_s} is needed."
 TOO_FEW = "Nothing was found in only {n_samples:sample}; {n_needed} are needed."
 TOO_LITTLE = (
@@ -119,7 +120,7 @@ def _concluded(r: Rule, analysis: Analysis, thresholds: Mapping[str, float], bla
     if not coverage >= MIN_COVERAGE_PCT:
         values = {"known": coverage == coverage, "coverage_pct": coverage, "needed_pct": MIN_COVERAGE_PCT}
         reason = in_words(template(TOO_LITTLE, values), values)
-        return replace(blank, status=Status.NOT_ASSESSED, reason=reason, remedy="Record the whole run without gaps.")
+        return replace(blank, status=Status.NOT_ASSESSED, reason=reason, remedy=COMPLETE)
     return blank
 
 
