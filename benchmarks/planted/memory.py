@@ -36,13 +36,16 @@ def empty(*, used_pct: float = 40.0) -> Run:
         "min_slope_pct": Edge({"hours": 9.0, "rise_pct": 8.0}, {"hours": 9.0, "rise_pct": 11.0}),
         "max_p_pct": Edge({"noise_pct": 12.0}, {"noise_pct": 6.0}),
         "min_rise_pct": Edge({"rise_pct": 5.0}, {"rise_pct": 6.2}),
+        "min_fills": Edge({"rise_pct": 55.0, "restarts": 1}, {"rise_pct": 55.0, "restarts": 2}),
     },
-    bigger=({"rise_pct": 20.0}, {"rise_pct": 40.0}),
+    bigger=({"rise_pct": 20.0}, {"rise_pct": 40.0}, {"rise_pct": 55.0, "restarts": 4}),
 )
-def leak(*, rise_pct: float = 10.0, hours: float = 2.0, noise_pct: float = 0.5) -> Run:
-    """Memory in use rises in ``hours`` hours from 40 % by another ``rise_pct`` of the total."""
-    at = ticks(hours * 3600, 20.0)
-    level = 40.0 + rise_pct * at / at[-1]
+def leak(*, rise_pct: float = 10.0, hours: float = 2.0, noise_pct: float = 0.5, restarts: int = 0) -> Run:
+    """Memory in use rises in ``hours`` hours from 40 % by another ``rise_pct`` of the total, anew after each of
+    ``restarts``.
+    """
+    at = ticks((restarts + 1) * hours * 3600, 20.0)
+    level = 40.0 + rise_pct * (at % (hours * 3600)) / (hours * 3600)
     # never below the level
     noise = np.abs(noise_pct * np.repeat(np.random.default_rng(1).standard_normal(20), -(-len(at) // 20))[: len(at)])
     return run(log(at, mem_used_mib=(level + noise).clip(0, 100) / 100 * TOTAL_MIB))

@@ -12,6 +12,7 @@ import scipy
 from gpudiag.errors import NotMeasurable
 from gpudiag.facts import Column, Fact, Row, Rows, column, fact, table_of
 from gpudiag.measures._gpu.boards import gpu_boards
+from gpudiag.measures._gpu.fills import fills
 from gpudiag.measures._time.microseconds import SECOND_US, microseconds
 from gpudiag.measures._time.trial_intervals import intervals_of
 from gpudiag.measures._trials.abandoned import find_open_trials
@@ -20,6 +21,7 @@ from gpudiag.measures.base import Profile, need_gpu
 from gpudiag.measures.sampling import RECORD_LONGER, by_gpu, cells, coverage_pct, expected_window, trials_window
 from gpudiag.run import Run
 
+GROWTH = ["slope_pct_h", "p_rise", "rise_pct", "rise_mib", "span_s"]
 BLOCKS = 20
 MIN_PER_BLOCK = 3
 SETTLE_S = 10.0
@@ -49,6 +51,15 @@ class GpuLeak(Row):
     rise_pct: Column[float] = column("slope times the time between first and last block", label="growth, of the total")
     rise_mib: Column[float] = column("the same in memory", label="growth")
     span_s: Column[float] = column("that time")
+    n_fills: Column[float] = column(
+        "times that memory in use reached 90 % of the total and then fell by a fifth of it, without trials",
+        label="times nearly full, and then freed",
+    )
+    fill_slope_pct_h: Column[float] = column("least growth up to such a fall, as above", label="growth up to each")
+    p_fill: Column[float] = column("the greatest p of these", label="chance of such growth by luck (p)")
+    fill_rise_pct: Column[float] = column("the least rise of these", label="growth each time, of the total")
+    fill_mib: Column[float] = column("the same in memory, the median", label="growth each time")
+    fill_s: Column[float] = column("median of the times in which it grew so", label="time of that growth")
     after_mib: Column[float] = column(
         "median of memory from 10 s after the end of the last trial", label="after the last trial"
     )
@@ -94,7 +105,8 @@ def measure_leak(run: Run) -> LeakProfile:
         held, falls = _held_by_trials(time, used, lived, LONG * (high - low))
         freed |= falls
         floor = np.where(used - held < used.min(), used, used - held)  # less than ever: a trial had not yet loaded
-        rows[gpu] = _growth(time, floor, total, window) | _remains(time, used, part["weight_s"].to_numpy(), window)
+        grew = _growth(time, floor, total, window) | _fills(time, used, total, bool(len(run.trials)))
+        rows[gpu] = grew | _remains(time, used, part["weight_s"].to_numpy(), window)
     per_gpu = pd.DataFrame.from_dict(rows, orient="index").rename_axis("gpu")
     coverage = coverage_pct(samples, expected_window(run, samples))
     return LeakProfile(
@@ -137,9 +149,8 @@ def _growth(time: np.ndarray, used: np.ndarray, total_mib: float, window: tuple[
     within = np.flatnonzero((time >= low) & (time <= high))
     kept = within[len(within) // 20 : len(within) - len(within) // 20]
     at, value = time[kept], used[kept]
-    names = ("slope_pct_h", "p_rise", "rise_pct", "rise_mib", "span_s")
     if len(at) < BLOCKS * MIN_PER_BLOCK:
-        return dict.fromkeys(names, math.nan)
+        return dict.fromkeys(GROWTH, math.nan)
     first = np.arange(BLOCKS) * len(at) // BLOCKS
     least = np.minimum.reduceat(value, first)
     hours = (np.add.reduceat((at - at[0]) / SECOND_US, first) / np.diff(np.append(first, len(at)))) / 3600
@@ -152,7 +163,21 @@ def _growth(time: np.ndarray, used: np.ndarray, total_mib: float, window: tuple[
         rise,
         float(hours[-1] - hours[0]) * 3600,
     )
-    return dict(zip(names, values, strict=True))
+    return dict(zip(GROWTH, values, strict=True))
+
+
+def _fills(time: np.ndarray, used: np.ndarray, total_mib: float, has_trials: bool) -> dict[str, float]:
+    """Growth within each stretch at whose end memory was nearly full and freed. Trials free theirs at each end."""
+    parts = [] if has_trials else fills(used, total_mib)
+    grown = pd.DataFrame([_growth(time[part], used[part], total_mib, None) for part in parts], columns=GROWTH)
+    return {
+        "n_fills": float(len(parts)),
+        "fill_slope_pct_h": grown["slope_pct_h"].min(skipna=False),
+        "p_fill": grown["p_rise"].max(skipna=False),
+        "fill_rise_pct": grown["rise_pct"].min(skipna=False),
+        "fill_mib": grown["rise_mib"].median(),
+        "fill_s": grown["span_s"].median(),
+    }
 
 
 def _slope(x: np.ndarray, y: np.ndarray) -> float:

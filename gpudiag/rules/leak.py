@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pandas as pd
+
 from gpudiag.errors import NotMeasurable
 from gpudiag.measures.leak import LeakProfile, measure_leak
 from gpudiag.rules._engine.evidence import Evidence, NotApplicable, worst_gpu
@@ -17,28 +19,42 @@ from gpudiag.rules._engine.templates import Given
     says=(
         "Memory on {gpu}",
         Given("has_trials", " that trials do not free"),
-        " grew by {rise_mib} ({rise_pct} of the total) in {span_s}.",
+        Given(
+            "refills",
+            " grew {n_fills:time} until it was nearly full and was freed, by {fill_mib} in {fill_s} each.",
+            " grew by {rise_mib} ({rise_pct} of the total) in {span_s}.",
+        ),
     ),
     remedy="Look for tensors that outlive their step: losses summed without .item(), results kept in a list, hooks. "
     "Compare torch.cuda.memory_allocated() at the end of each epoch. In a search, run each trial in its own process.",
     refuted_by="Not a problem if a caching allocator was still filling up, or later trials are larger.",
 )
 def memory_leak(
-    leak: LeakProfile, *, min_slope_pct: float = 1.0, max_p_pct: float = 1.0, min_rise_pct: float = 5.0
+    leak: LeakProfile,
+    *,
+    min_slope_pct: float = 1.0,
+    max_p_pct: float = 1.0,
+    min_rise_pct: float = 5.0,
+    min_fills: float = 2.0,
 ) -> Evidence | None:
     """A leak ends in an out-of-memory error, after all the time before it was spent.
 
     Slope of the minima of 20 blocks (Theil-Sen), without what trials hold and free at their end, above 1 % of the
     total per hour, Mann-Kendall over the blocks below 1 %, less sure where neighboring blocks resemble each other, and
     a rise of 5 points or more (METHODS 8). SageMaker GPUMemoryIncrease uses 5 points. Minima of blocks and not raw
-    samples: on those Mann-Kendall gives 57 % false alarms.
+    samples: on those Mann-Kendall gives 57 % false alarms. A training that is restarted grows anew each time: without
+    trials, the same holds within each stretch at whose end 90 % was in use and a fifth of the total was freed, of which
+    there must be two (a default without a published source).
     """
     table = leak.per_gpu
-    found = table[
-        (table["slope_pct_h"] > min_slope_pct)
-        & (table["p_rise"] < max_p_pct / 100)
-        & (table["rise_pct"] >= min_rise_pct)
-    ]
+
+    def grows(slope_pct_h: str, p: str, rise_pct: str) -> pd.Series:
+        rises = (table[slope_pct_h] > min_slope_pct) & (table[rise_pct] >= min_rise_pct)
+        return rises & (table[p] < max_p_pct / 100)
+
+    steadily = grows("slope_pct_h", "p_rise", "rise_pct")
+    refills = grows("fill_slope_pct_h", "p_fill", "fill_rise_pct") & (table["n_fills"] >= min_fills)
+    found = table[steadily | refills]
     if found.empty:
         short = table.index[table["slope_pct_h"].isna()]
         if len(short):
@@ -48,13 +64,17 @@ def memory_leak(
                 gpus=short,
             )
         return None
-    worst = found["rise_pct"].idxmax()
+    again = not steadily.any()
+    rise = "fill_rise_pct" if again else "rise_pct"
+    worst = found[rise].idxmax()
     return worst_gpu(
         worst,
         found,
-        ("slope_pct_h", "rise_pct", "rise_mib", "p_rise", "span_s"),
-        margin=float(found.at[worst, "rise_pct"] - min_rise_pct),
-        extra={"has_trials": leak.has_trials},
+        ("fill_slope_pct_h", "fill_rise_pct", "fill_mib", "p_fill", "fill_s", "n_fills")
+        if again
+        else ("slope_pct_h", "rise_pct", "rise_mib", "p_rise", "span_s"),
+        margin=float(found.at[worst, rise] - min_rise_pct),
+        extra={"has_trials": leak.has_trials, "refills": again},
     )
 
 

@@ -313,7 +313,7 @@ def _worst(
     severity: Severity | None = None,
     extra: Values | None = None,
 ) -> Evidence:
-    """The finding by the worst GPU. How much slower kernels were meanwhile follows from its median clock in that time."""
+    """The finding by the worst GPU. How much slower kernels were meanwhile follows from its median clock then."""
     row = found.loc[worst]
     slower = row["reference_mhz"] / row["clock_mhz"]
     more = {"slower_ratio": slower if slower >= MIN_SLOWER else math.nan, **_source(row["reference_source"])}

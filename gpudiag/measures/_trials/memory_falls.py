@@ -24,7 +24,7 @@ def unexplained_falls(time_us: np.ndarray, used_mib: np.ndarray, end_us: np.ndar
     none = np.zeros(0, np.int64)
     if len(end_us) < LEAST_ENDS or len(time_us) < 2:
         return none
-    left, right, size = _falls(time_us, used_mib)
+    left, right, size = falls_of(time_us, used_mib)
     slack, ends = _slack_us(time_us), np.sort(end_us)
     first = np.searchsorted(right, ends - slack, "left")
     last = np.searchsorted(left, ends + slack, "right")
@@ -46,7 +46,7 @@ def falls_at_ends(
     """
     if not len(end_us) or len(time_us) < 2:
         return np.zeros(0, np.int64), np.zeros(0), np.zeros(0, np.int64), np.zeros(len(end_us), bool)
-    left, right, size = _falls(time_us, used_mib)
+    left, right, size = falls_of(time_us, used_mib)
     large = size >= LEAST_MIB
     left, right, size = left[large], right[large], size[large]
     order = np.argsort(end_us, kind="stable")
@@ -62,7 +62,7 @@ def _slack_us(time_us: np.ndarray) -> int:
     return SLACK_US + 2 * int(median_of_steps(np.diff(time_us)))
 
 
-def _falls(time_us: np.ndarray, used_mib: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def falls_of(time_us: np.ndarray, used_mib: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Last sample before and first after each fall, and MiB; samples that fall one after another are one fall."""
     step = np.diff(used_mib)
     down = np.concatenate([[False], step < 0, [False]])
