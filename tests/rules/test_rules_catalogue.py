@@ -20,7 +20,17 @@ from gpudiag.rules._engine.verdict import Status, Verdict
 from gpudiag.run import Run
 
 UNITS = ("_pct", "_s", "_ms", "_h", "_mib", "_w", "_c", "_ratio")
-COUNTED = ("_periods", "_abandoned", "_trials", "_effective", "_events", "_columns", "_conflicts", "_trainings")
+COUNTED = (
+    "_periods",
+    "_abandoned",
+    "_trials",
+    "_effective",
+    "_events",
+    "_columns",
+    "_conflicts",
+    "_trainings",
+    "_fills",
+)
 FOUND, OK = Status.FOUND, Status.OK
 EVERY = pytest.mark.parametrize("rule", RULES, ids=lambda r: r.id)
 KIND_OF = {measure: kind for kind, measure in MEASURE_OF.items()}
