@@ -251,9 +251,12 @@ STEPS = TableSpec(
         ColumnSpec(
             "since", "text", "what lines since the one before tell of: evaluation, checkpoint, resumption, failure, end"
         ),
-        ColumnSpec("since_s", "float", "time of evaluations since the one before, by their own bars", "s", 0, MOST_S),
+        ColumnSpec("evaluation_s", "float", "stated time of evaluations since the one before", "s", 0, MOST_S),
+        ColumnSpec("checkpoint_s", "float", "stated time of checkpoints since the one before", "s", 0, MOST_S),
         ColumnSpec("then", "text", "on the last line: what those behind it tell of, likewise"),
         ColumnSpec("then_s", "float", "time from the last line to the last of those", "s", 0, MOST_S),
+        ColumnSpec("then_evaluation_s", "float", "stated time of evaluations behind the last line", "s", 0, MOST_S),
+        ColumnSpec("then_checkpoint_s", "float", "stated time of checkpoints likewise", "s", 0, MOST_S),
         ColumnSpec("path", "text", "file it was found in", required=True),
         ColumnSpec("line", "key", "line number in that file", required=True),
     ),
@@ -346,6 +349,8 @@ TABLES: dict[str, TableSpec] = {
     for table in (GPU, GPUS, PROCESSES, HOST, TRIALS, REPORTS, EVENTS, STEPS, PROFILED, COLLECTIVES, STUDIES)
 }
 
+LASTING = ("evaluation", "checkpoint")
+"""Other work of a training whose time a log may state."""
 STATES = ("COMPLETE", "PRUNED", "FAIL", "RUNNING", "WAITING")
 FINISHED = ("COMPLETE", "PRUNED", "FAIL")
 STOPPED, ABANDONED = "STOPPED", "ABANDONED"

@@ -21,6 +21,12 @@ SAVE = {
     "megatron": "python pretrain_gpt.py ... --ckpt-format torch_dist --async-save",
 }
 """By the dialect of the log: how its framework says it."""
+EVALUATIONS = StepsProfile.evaluations_low_s, StepsProfile.evaluations_s
+CHECKPOINTS = StepsProfile.checkpoints_low_s, StepsProfile.checkpoints_s
+"""Their time in pauses, at least and at most."""
+CLEAR_S = 1.0
+"""Bounds closer to each other say the same."""
+STATED = "It takes as long as the log states."
 PAUSES_PCT = 10.0
 """The limit of the check."""
 CONFIDENCE = 0.95
@@ -38,11 +44,11 @@ CONFIDENCE = 0.95
     rollback="Restore the interval.",
 )
 def evaluate_less(now: Situation) -> Proposal | None:
-    """At most half of the time in pauses of which the log tells an evaluation."""
+    """At most half of the time of evaluations."""
     if not now.fact(StepsProfile.evaluations_s) > 0:
         return None
     code = _of_log(now, EVALUATE) or "if epoch % 2 == 0:   # was: after each epoch\n    evaluate(model)"
-    return _outside(now, Change("evaluation", None, "half as often", code), 0.5, StepsProfile.evaluations_s)
+    return _outside(now, Change("evaluation", None, "half as often", code), 0.5, EVALUATIONS)
 
 
 @remedy(
@@ -57,7 +63,7 @@ def evaluate_less(now: Situation) -> Proposal | None:
     rollback="Save as before.",
 )
 def save_in_background(now: Situation) -> Proposal | None:
-    """At most the time in pauses of which the log tells a checkpoint; the copy to host memory remains."""
+    """At most the time of checkpoints; the copy to host memory remains."""
     if not now.fact(StepsProfile.checkpoints_s) > 0:
         return None
     code = _of_log(now, SAVE)
@@ -68,7 +74,7 @@ def save_in_background(now: Situation) -> Proposal | None:
         )
     if not code:
         return None
-    return _outside(now, Change("checkpoints", None, "in the background", code), 1.0, StepsProfile.checkpoints_s)
+    return _outside(now, Change("checkpoints", None, "in the background", code), 1.0, CHECKPOINTS)
 
 
 @remedy(
@@ -117,17 +123,18 @@ def _between_failures(between_s: float, n: int) -> tuple[float, float, float]:
     return low, between_s, high
 
 
-def _outside(now: Situation, change: Change, part: float, seconds: Numeric) -> Proposal:
-    """A change that saves at most a part of some of the time outside of steps. It worked where half of that is gone:
-    the run is shorter then, too.
+def _outside(now: Situation, change: Change, part: float, held: tuple[Numeric, Numeric]) -> Proposal:
+    """A change that saves at most a part of some of the time outside of steps, which is between ``held``. It worked
+    where half of the part is gone that is sure to be there: the run is shorter then, too.
     """
-    hours = part * now.fact(seconds) * now.fact(StepsProfile.logged_gpus) / 3600
-    half_pct = 100 * part * now.fact(seconds) / now.fact(StepsProfile.logged_s) / 2
+    low_s, high_s = (part * now.fact(seconds) for seconds in held)
+    hours = high_s * now.fact(StepsProfile.logged_gpus) / 3600
+    half_pct = 100 * low_s / now.fact(StepsProfile.logged_s) / 2
     left_pct = 100 * (now.fact(StepsProfile.pauses_pct) - half_pct) / (100 - half_pct)
     return Proposal(
         (change,),
         Gain(0.0, hours, "GPU-h", change.what) if hours > 0 else None,
-        "The pauses of which the log tells it hold nothing else.",
+        STATED if high_s - low_s < CLEAR_S else "The log does not state how long it takes: at most the pauses with it.",
         (SuccessCheck.of(StepsProfile.pauses_pct, "<", max(PAUSES_PCT, left_pct)),),
     )
 

@@ -13,16 +13,18 @@ from gpudiag.errors import NotMeasurable
 from gpudiag.facts import Column, Fact, Row, Rows, column, fact, table_of
 from gpudiag.measures._steps.courses import MIN_LINES, courses, has_pace, left_out
 from gpudiag.measures._steps.logs import training_logs
+from gpudiag.measures._steps.paused_for import BOTH, Part, held_s, pause_parts
 from gpudiag.measures._steps.ranks import in_lock_step, one_of_each
 from gpudiag.measures._time.gpu_time import gpu_time
 from gpudiag.measures._time.microseconds import SECOND_US, microseconds
 from gpudiag.measures._time.weighted import weighted_quantiles
-from gpudiag.measures._waits.logged import OTHER_PAUSE, PAUSES
+from gpudiag.measures._waits.logged import PAUSES
 from gpudiag.measures.base import Profile
 from gpudiag.measures.causes import measure_causes
 from gpudiag.measures.inputs import unknown_logs
 from gpudiag.measures.sampling import by_gpu, cells, logged_window, seen_us
 from gpudiag.run import Run
+from gpudiag.schema import LASTING
 
 PARTS = 5
 MANY = 10
@@ -109,11 +111,19 @@ class StepsProfile(Profile, topic="steps"):
     )
     n_unseen: Fact[float] = fact("stretches that may hold time outside of steps which no clock of the log tells")
     n_pauses: Fact[int] = fact("pauses", label="pauses")
-    evaluations_s: Fact[float] = fact("time in pauses with an evaluation in the log", label="with an evaluation")
-    checkpoints_s: Fact[float] = fact("time in pauses with a checkpoint in the log", label="with a checkpoint")
-    both_s: Fact[float] = fact("time in pauses with both", label="with an evaluation and a checkpoint")
+    evaluations_s: Fact[float] = fact(
+        "time of evaluations in pauses, at most: as lines state it, else all that is left of a pause in which the log "
+        "tells of one",
+        label="for evaluations, at most",
+    )
+    evaluations_low_s: Fact[float] = fact("time of evaluations in pauses, at least", label="for evaluations, at least")
+    checkpoints_s: Fact[float] = fact("time of checkpoints in pauses, at most", label="for checkpoints, at most")
+    checkpoints_low_s: Fact[float] = fact("time of checkpoints in pauses, at least", label="for checkpoints, at least")
+    both_s: Fact[float] = fact("time in both of these, since it may be of either", label="for either")
     checkpoint_s: Fact[float] = fact(
-        "median of the pauses of which the log tells nothing but a checkpoint", label="pause for a checkpoint"
+        "median of the stated times of checkpoints in pauses, and of the pauses of which the log tells nothing but a "
+        "checkpoint",
+        label="pause for a checkpoint",
     )
     checkpoint_every_s: Fact[float] = fact(
         "median time between pauses with a checkpoint, resumptions apart", label="between checkpoints"
@@ -182,6 +192,8 @@ def measure_steps(run: Run) -> StepsProfile:
     pauses = paused.rename(columns={"done": "after_step"})[
         ["training", "start", "end", "after_step", "paused_s", "since"]
     ]
+    went = [pause_parts(row) for row in paused.to_dict("records")]
+    evaluations, checkpoints = (_held_s(went, work) for work in LASTING)
     at_pace = whole[whole["usual"]]
     (p50,) = weighted_quantiles(rows["step_s"], rows["n_steps"], (0.5,))
     (p95,) = weighted_quantiles(at_pace["each_s"], at_pace["n"], (0.95,))
@@ -214,10 +226,12 @@ def measure_steps(run: Run) -> StepsProfile:
         pauses_pct=100 * float(rows["pauses_s"].sum()) / span,
         n_unseen=float(whole["unseen"].sum()),
         n_pauses=len(pauses),
-        evaluations_s=_told_s(pauses, "evaluation"),
-        checkpoints_s=_told_s(pauses, "checkpoint"),
-        both_s=_told_s(pauses[pauses["since"].str.contains("evaluation", regex=False)], "checkpoint"),
-        checkpoint_s=float(paused["paused_s"][paused["since"] == "checkpoint"].median()),
+        evaluations_s=evaluations.high_s,
+        evaluations_low_s=evaluations.low_s,
+        checkpoints_s=checkpoints.high_s,
+        checkpoints_low_s=checkpoints.low_s,
+        both_s=float(sum(part.s for parts in went for part in parts if part.work == BOTH)),
+        checkpoint_s=_checkpoint_s(went),
         checkpoint_every_s=_checkpoint_every_s(told),
         logged_gpus=n_gpus,
         recorded_pauses_s=_recorded_s(run, pauses),
@@ -323,7 +337,7 @@ def _waits(run: Run) -> _Waits:
     within = float(rows.loc[rows["source"] != "record", "gpu_s"].sum())
     if not causes.has_log or not within > 0:
         return _Waits()
-    held = float(rows["gpu_s"].reindex([*PAUSES.values(), OTHER_PAUSE]).sum())
+    held = float(rows["gpu_s"].reindex(list(PAUSES)).sum())
     seen = causes.causes["gpu"][(causes.causes["source"] == "log") & (causes.causes["gpu_s"] > 0)]
     return _Waits(held / 3600, 100 * held / within, tuple(seen.unique()))
 
@@ -365,8 +379,23 @@ def _checkpoint_every_s(told: Sequence[pd.DataFrame]) -> float:
     return float(np.median(known)) if known else math.nan
 
 
-def _told_s(pauses: pd.DataFrame, work: str) -> float:
-    return float(pauses["paused_s"][pauses["since"].str.contains(work, regex=False)].sum())
+class _Held(NamedTuple):
+    """Seconds, at least and at most."""
+
+    low_s: float
+    high_s: float
+
+
+def _held_s(went: Sequence[Sequence[Part]], work: str) -> _Held:
+    held = [held_s(parts, work) for parts in went]
+    return _Held(float(sum(low for low, _ in held)), float(sum(high for _, high in held)))
+
+
+def _checkpoint_s(went: Sequence[Sequence[Part]]) -> float:
+    """Median over pauses whose time for a checkpoint is stated, or with no other work in the log; NaN without."""
+    saves = [(part, len(parts) == 1) for parts in went for part in parts if part.work == "checkpoint"]
+    known = [part.s for part, alone in saves if alone or part.low_s > 0]
+    return float(np.median(known)) if known else math.nan
 
 
 def _stretches(part: pd.DataFrame) -> pd.DataFrame:

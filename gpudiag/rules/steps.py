@@ -12,6 +12,10 @@ from gpudiag.rules._engine.verdict import Severity
 MOSTLY = 0.9
 """A record that covers this share of the pauses needs no word."""
 
+CLEAR_S = 1.0
+"""Bounds closer to each other say the same."""
+_CHECKPOINTS = (Given("checkpoints_open", "at most "), "{checkpoints_s}")
+
 
 @rule(
     measure=measure_steps,
@@ -21,12 +25,18 @@ MOSTLY = 0.9
     says=(
         "{pauses_s} of {logged_s} ({pauses_pct}) passed outside of steps, in {n_pauses:pause}. The longest took "
         "{longest_s} and ended by step {after_step}",
-        Given("evaluations_s", ". The log names an evaluation in {evaluations_s} of this time"),
-        Given("checkpoints_s", ". The log names a checkpoint in {checkpoints_s} of this time"),
-        Given("both_s", ", and both in {both_s}"),
-        Given("recorded_part", ". The GPU's record covers {recorded_pauses_s} of it"),
-        Given("unrecorded", ". The GPU's record covers none of it"),
-        Given("idle_paused_pct", ". They hold {idle_paused_pct} of the time that the GPU waited within its work"),
+        Given(
+            "evaluations_s",
+            (
+                (". Evaluations took ", Given("evaluations_open", "at most "), "{evaluations_s} of it"),
+                Given("checkpoints_s", (", checkpoints ", *_CHECKPOINTS)),
+            ),
+            Given("checkpoints_s", (". Checkpoints took ", *_CHECKPOINTS, " of it")),
+        ),
+        Given("both_s", ", and {both_s} may be of either"),
+        Given("recorded_part", ". The GPU's record covers {recorded_pauses_s} of the pauses"),
+        Given("unrecorded", ". The GPU's record covers none of the pauses"),
+        Given("idle_paused_pct", ". The pauses hold {idle_paused_pct} of the time that the GPU waited within its work"),
         Given("n_unseen", ". It may be more: the log has no timestamps"),
         ".",
     ),
@@ -64,6 +74,8 @@ def steps_paused(
                 "recorded_part": 0 < steps.recorded_pauses_s < MOSTLY * steps.pauses_s,
                 "unrecorded": steps.recorded_pauses_s == 0,
                 "recorded_pauses_s": steps.recorded_pauses_s,
+                "evaluations_open": steps.evaluations_s - steps.evaluations_low_s >= CLEAR_S,
+                "checkpoints_open": steps.checkpoints_s - steps.checkpoints_low_s >= CLEAR_S,
                 "longest_s": float(longest["paused_s"]),
                 "after_step": int(longest["after_step"]),
                 "n_unseen": steps.n_unseen,

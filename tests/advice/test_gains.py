@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import pandas as pd
 import pytest
@@ -14,6 +15,7 @@ from gpudiag.advice._engine.gains import GainBounds, bounds_of, combine, fill_ga
 from gpudiag.advice._engine.proposal import Gain
 from gpudiag.measures.costs import CostsProfile, measure_costs
 from gpudiag.measures.ledger import LedgerProfile, measure_ledger
+from gpudiag.measures.steps import StepsProfile
 from tests.advice.situations import ledger
 from tests.rules.small_profiles import profile
 
@@ -233,3 +235,13 @@ def test_only_hours_that_cost_nothing_are_saved() -> None:
     assert together is not None and together.saved_gpu_h == 1.25 and together.high == 1.5
     assert combine([Gain(1.0, 2.0, "x", "devices")], GainBounds(busy_pct=50.0)) is None
     assert combine([Gain(0.0, 1.0, "GPU-h", "devices")], GainBounds(busy_pct=50.0)) is not None
+
+
+def test_pauses_are_saved_once_whatever_they_held() -> None:
+    """An hour of pauses on two GPUs, of which an evaluation and a checkpoint may each be all."""
+    bounds = bounds_of({"steps": profile(StepsProfile, pauses_s=3600.0, logged_gpus=2.0)})
+    gains = [Gain(0.0, 1.0, "GPU-h", "evaluation"), Gain(0.0, 2.0, "GPU-h", "checkpoints")]
+    both = combine([*gains, Gain(0.0, 0.5, "GPU-h", "restart")], replace(bounds, busy_pct=50.0))
+    one = combine(gains[:1], replace(bounds, busy_pct=50.0))
+    assert both is not None and one is not None
+    assert (one.saved_gpu_h, both.saved_gpu_h) == (1.0, 2.5)

@@ -26,7 +26,7 @@ def now(series: str = "mmengine", **facts: Any) -> Situation:
 
 
 def test_half_of_the_evaluations_is_saved_at_most_on_each_gpu() -> None:
-    given = now(evaluations_s=3600.0, logged_s=14400.0, logged_gpus=4.0, pauses_pct=30.0)
+    given = now(evaluations_low_s=3600.0, evaluations_s=3600.0, logged_s=14400.0, logged_gpus=4.0, pauses_pct=30.0)
     assert gain_of(evaluate_less.propose(given)) == (0.0, 2.0, "GPU-h", "evaluation")
     ((fact, sign, limit),) = checks(evaluate_less.propose(given))  # 4,320 s of pauses; half of the 1,800 s is gone
     assert (fact, sign) == ("steps.pauses_pct", "<") and limit == pytest.approx(100 * (4320 - 900) / (14400 - 900))
@@ -34,8 +34,15 @@ def test_half_of_the_evaluations_is_saved_at_most_on_each_gpu() -> None:
     assert evaluate_less.propose(now(evaluations_s=0.0)) is None
 
 
+def test_a_perfect_fix_of_what_may_be_little_holds() -> None:
+    """Of 4,320 s of pauses in 14,400 s nobody knows how many are evaluations: half as many may save next to nothing."""
+    given = now(evaluations_low_s=0.0, evaluations_s=4320.0, logged_s=14400.0, logged_gpus=1.0, pauses_pct=30.0)
+    assert gain_of(evaluate_less.propose(given)) == (0.0, 0.6, "GPU-h", "evaluation")
+    assert checks(evaluate_less.propose(given)) == [("steps.pauses_pct", "<", 30.0)]
+
+
 def test_all_of_the_checkpoints_is_saved_at_most() -> None:
-    given = now(checkpoints_s=1800.0, logged_s=15000.0, logged_gpus=2.0, pauses_pct=12.0)
+    given = now(checkpoints_low_s=1800.0, checkpoints_s=1800.0, logged_s=15000.0, logged_gpus=2.0, pauses_pct=12.0)
     assert gain_of(save_in_background.propose(given)) == (0.0, 1.0, "GPU-h", "checkpoints")
     assert checks(save_in_background.propose(given)) == [("steps.pauses_pct", "<", 10.0)]
     assert save_in_background.propose(now("paddle", checkpoints_s=1800.0)) is None, "nothing shows PyTorch"

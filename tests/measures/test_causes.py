@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from pathlib import Path
 
@@ -75,13 +76,30 @@ def test_a_pause_has_the_idle_time_that_its_steps_do_not_have() -> None:
     util = np.full(700, 40.0)
     util[300:340] = 0.0
     lines = [(at if step <= 300 else at + 40, step) for at, step in LINES]
-    found = measure_causes(
-        run(gpu=gpu(range(700), util_pct=util), steps=steps_of(lines, since={310: "checkpoint"}))
-    ).by_cause
-    row = found.loc["checkpoint"]
-    assert row["gpu_s"] == pytest.approx(40, abs=1.5)
-    assert row["low_gpu_s"] - 1.5 <= 40 <= row["high_gpu_s"] + 1.5
-    assert row["high_gpu_s"] - row["low_gpu_s"] < 5
+    for stated_s in (math.nan, 40.0):
+        log = steps_of(lines, since={310: "checkpoint"})
+        log = conform(log.assign(checkpoint_s=np.where(log["step"] == 310, stated_s, np.nan)), STEPS)
+        row = measure_causes(run(gpu=gpu(range(700), util_pct=util), steps=log)).by_cause.loc["checkpoint"]
+        assert row["gpu_s"] == pytest.approx(40, abs=1.5)
+        assert row["low_gpu_s"] - 1.5 <= 40 <= row["high_gpu_s"] + 1.5
+        assert row["low_gpu_s"] == (0 if math.isnan(stated_s) else pytest.approx(40, abs=5)), (
+            "what else it held is open"
+        )
+
+
+def test_the_rest_of_a_pause_is_idle_as_far_as_the_checkpoint_was_not() -> None:
+    """The GPU is idle for 40 of 60 seconds of a pause, of which a checkpoint took 30."""
+    util = np.full(700, 40.0)
+    util[300:340] = 0.0
+    lines = [(at if step <= 300 else at + 60, step) for at, step in LINES]
+    log = steps_of(lines, since={310: "checkpoint"})
+    log = conform(log.assign(checkpoint_s=np.where(log["step"] == 310, 30.0, np.nan)), STEPS)
+    util[340:360] = 100.0
+    found = measure_causes(run(gpu=gpu(range(700), util_pct=util), steps=log)).by_cause
+    for cause, low_s, high_s in (("checkpoint", 10, 30), ("pause", 10, 30)):
+        assert found.at[cause, "low_gpu_s"] == pytest.approx(low_s, abs=1.5)
+        assert found.at[cause, "high_gpu_s"] == pytest.approx(high_s, abs=1.5)
+    assert found.loc[["checkpoint", "pause"], "gpu_s"].tolist() == pytest.approx([30, 10], abs=1.5)
 
 
 @pytest.mark.parametrize(

@@ -283,7 +283,7 @@ def test_pauses_of_a_log_beyond_the_record_are_told_as_such() -> None:
     for n in range(1, 121):
         second += 40.0 + (200.0 if n in (31, 61, 91) else 0.0)
         rows.append((second, 20 * n))
-    for until_s, recorded_s, words in ((1200.0, 0.0, "covers none of it"), (2730.0, 300.0, "The GPU's record covers")):
+    for until_s, recorded_s, words in ((1200.0, 0.0, "covers none of the"), (2730.0, 300.0, "The GPU's record covers")):
         timestamps = np.arange(10.0, until_s - 5, 10)
         paused = (timestamps > 1240) & (timestamps < 1440)
         part = run(gpu=gpu(timestamps, util_pct=np.where(paused, 0.0, 95.0)), steps=steps_of(rows))

@@ -14,6 +14,7 @@ from gpudiag.measures.base import Profile, profile_of
 from gpudiag.measures.causes import CAUSES, CausesProfile
 from gpudiag.measures.costs import CostsProfile
 from gpudiag.measures.ledger import LedgerProfile
+from gpudiag.measures.steps import StepsProfile
 from gpudiag.rules._engine.judging import MIN_COVERAGE_PCT
 
 if TYPE_CHECKING:
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
 TRIAL_CELLS = ("startup_only", "tail_only", "waiting", "stalled", "busy_low", "busy")
 IDLE_CELLS = ("startup_only", "tail_only", "waiting", "stalled")
 WORK_CELLS = ("busy_low", "busy", "foreign")
+PAUSED = ("evaluation", "checkpoints")
+"""Sources of hours that lie in the pauses between steps, and maybe in the same ones."""
 LOST = {"failures": "FAIL", "abandoned": "ABANDONED"}
 IDLE = "idle"
 """What most changes take away: idle time, whatever its cause."""
@@ -38,7 +41,7 @@ class GainBounds:
     trials, over all observed time of the GPUs that worked); ``idle_pct`` the share of that time below 10 %;
     ``busy_all_pct`` the utilization of all GPUs over all observed time. ``startup_pct`` is F, ``parallel`` k,
     ``startup_law_pct`` F^k, ``startup_only_pct`` what the ledger shows of it. ``lost_gpu_h``: GPU-hours by source, as
-    in LOST.
+    in LOST. ``paused_gpu_h``: GPU-hours in pauses between steps.
     """
 
     busy_pct: float = math.nan
@@ -51,6 +54,7 @@ class GainBounds:
     parallel: float = math.nan
     trial_gpu_h: float = math.nan
     lost_gpu_h: Mapping[str, float] | None = None
+    paused_gpu_h: float = math.nan
 
     @property
     def fill(self) -> float:
@@ -88,6 +92,8 @@ def bounds_of(profiles: Mapping[str, Profile]) -> GainBounds:
             trial_gpu_h=costs.trial_gpu_h,
             lost_gpu_h={source: float(spent[outcome]) / 3600 for source, outcome in LOST.items()},
         )
+    if (steps := profile_of(profiles, StepsProfile)) is not None:
+        bounds = replace(bounds, paused_gpu_h=steps.pauses_s * steps.logged_gpus / 3600)
     return bounds
 
 
@@ -191,7 +197,7 @@ def combine(gains: Iterable[Gain | None], bounds: GainBounds) -> Combined | None
     cause of idle time away, the largest counts, and causes add up by the time that each holds.
 
     The ceiling is 1/u_b of the GPUs that trials ran on; where a change brings another GPU to work, 1/u of all GPUs.
-    Hours from one source count once. None where utilization is unknown.
+    Hours from one source count once, and those in pauses up to all pauses. None where utilization is unknown.
     """
     known = [gain for gain in gains if gain is not None]
     factors = [gain for gain in known if gain.unit == "x"]
@@ -210,4 +216,7 @@ def combine(gains: Iterable[Gain | None], bounds: GainBounds) -> Combined | None
     for gain in known:
         if gain.unit == "GPU-h" and gain.low >= 0:  # what may cost hours is no saving
             hours[gain.source] = max(hours.get(gain.source, 0.0), gain.high)
-    return Combined(min(low, ceiling), min(high, ceiling), ceiling, high > ceiling, sum(hours.values()))
+    paused = sum(hours.pop(source, 0.0) for source in PAUSED)
+    most_paused = paused if math.isnan(bounds.paused_gpu_h) else min(paused, bounds.paused_gpu_h)
+    saved = sum(hours.values()) + most_paused
+    return Combined(min(low, ceiling), min(high, ceiling), ceiling, high > ceiling, saved)

@@ -15,7 +15,7 @@ from gpudiag.measures._steps.places import Places, advanced, places_of, redrawn,
 from gpudiag.measures._steps.stated_times import stated_times
 from gpudiag.memo import memoized
 from gpudiag.run import Run
-from gpudiag.schema import text_dtype
+from gpudiag.schema import LASTING, text_dtype
 
 SHOWN = 2.0
 """Times its usual length that a step states where it shows an evaluation before it."""
@@ -42,6 +42,8 @@ COLUMNS = (
     "resumed",
     "repeated",
     "since",
+    "evaluation_s",
+    "checkpoint_s",
     "begun_s",
 )
 
@@ -65,8 +67,9 @@ def step_intervals(run: Run) -> pd.DataFrame:
     times the stated mean of just these steps, NaN where none is stated), ``loader_s`` (n times the stated wait for
     data), ``tokens_s`` (stated tokens per second, mean over its steps; NaN where a line states none), ``first``
     (with the first steps of its attempt), ``resumed`` (time from the last line of the attempt before), ``repeated``
-    (steps done before), ``since`` (other work that the log tells of in it, '' for none), ``begun_s`` (time since
-    the log's first timestamp, at the end; NaN unknown). What the log tells of behind its last step is an interval
+    (steps done before), ``since`` (other work that the log tells of in it, '' for none), ``evaluation_s`` and
+    ``checkpoint_s`` (stated time of these, 0 where none is stated), ``begun_s`` (time since the log's first timestamp,
+    at the end; NaN unknown). What the log tells of behind its last step is an interval
     without steps.
     """
     parts = []
@@ -133,6 +136,7 @@ def _of_training(lines: pd.DataFrame, places: Places) -> pd.DataFrame:
     coarse = is_coarse(clock)
     keep[keep] = apart(clock, bar[keep], np.array(_since(told, keep), bool)) if coarse else True
     since = _since(told, keep)
+    lasted = {f"{work}_s": _added_up(np.nan_to_num(floats(lines, f"{work}_s")), keep) for work in LASTING}
     undated = _added_up((np.isnat(time) & ~np.isnat(stamps)).astype(float), keep)
     n, stated, loader, guessed, per_token = (_added_up(part, keep) for part in stated_times(lines, done, attempt, bar))
     lines, time = lines[keep], time[keep]
@@ -145,7 +149,7 @@ def _of_training(lines: pd.DataFrame, places: Places) -> pd.DataFrame:
     undated_here = np.isnat(time) | np.append(True, np.isnat(time[:-1]))
     within = np.append(False, np.diff(lines["part"]) == 0)  # each file has a clock of its own
     by_time[undated_here] = np.where(within, np.append(np.nan, np.diff(log_s)), np.nan)[undated_here]
-    before_s = np.nan_to_num(floats(lines, "since_s"))  # what the bar of an evaluation took before this one opened
+    before_s = lasted["evaluation_s"] + lasted["checkpoint_s"]  # before this bar opened
     anew = np.where(elapsed + before_s > 0, elapsed + before_s, np.nan)
     by_bar = np.where(opens, anew, np.append(np.nan, np.diff(elapsed)))
     by_bar[first & (n != floats(lines, "step"))] = np.nan
@@ -153,7 +157,8 @@ def _of_training(lines: pd.DataFrame, places: Places) -> pd.DataFrame:
     nothing_known = bool(np.isnan(took[~first]).all())
     took = guessed if nothing_known else took
     took[~(took >= 0)] = np.nan
-    unseen = _unseen(lines, since, opens & ~first & np.isnan(by_time).all(), took if nothing_known else None)
+    between = opens & ~first & np.isnan(by_time).all()
+    unseen = _unseen(lines, since) if nothing_known else between & ~_all_lasted(since, lasted)
     origin = first & (n == 0)
     took[origin] = 0.0
     before = np.append(0.0, done[:-1])
@@ -177,6 +182,7 @@ def _of_training(lines: pd.DataFrame, places: Places) -> pd.DataFrame:
                 "first": (first & ~origin) | np.append(False, origin[:-1]),
                 "resumed": np.where(first & (attempt > 0), np.where(by_time >= 0, by_time, 0.0), 0.0),
                 "since": since,
+                **lasted,
                 "begun_s": floats(lines, "begun_s"),
                 "repeated": np.where(first & (attempt > 0), np.maximum(before - (done - n), 0), 0.0),
             }
@@ -185,18 +191,21 @@ def _of_training(lines: pd.DataFrame, places: Places) -> pd.DataFrame:
     )
 
 
-def _unseen(lines: pd.DataFrame, since: list[str], between: np.ndarray, stated: np.ndarray | None) -> np.ndarray:
-    """Where time may have passed outside of steps that no clock tells: ``between`` the bars of a log without
-    timestamps, but for evaluations with bars of their own, and beside times that are only ``stated``. A stated time of
-    one step holds what came before it, as nanoGPT's does, if it shows what the log tells of.
+def _unseen(lines: pd.DataFrame, since: list[str]) -> np.ndarray:
+    """Where time may have passed outside of steps beside times that are only stated. A stated time of one step holds
+    what came before it, as nanoGPT's does, if it shows what the log tells of.
     """
     told = np.array(since, dtype=object) != ""
-    if stated is None:
-        saved = np.array(["checkpoint" in text for text in since])
-        return between & ~((floats(lines, "since_s") > 0) & ~saved)
     each_s = floats(lines, "step_s")
     shown = each_s >= SHOWN * float(pd.Series(each_s).median())
     return (lines["meant"].to_numpy(dtype=object) != "step") | (told & ~shown)
+
+
+def _all_lasted(since: list[str], lasted: dict[str, np.ndarray]) -> np.ndarray:
+    """Where lines state how long all took that the log tells of."""
+    told = {work: np.array([work in text for text in since]) for work in LASTING}
+    known = [~told[work] | (lasted[f"{work}_s"] > 0) for work in LASTING]
+    return np.logical_and.reduce(known) & (sum(lasted.values()) > 0)
 
 
 def _with_end(intervals: pd.DataFrame, lines: pd.DataFrame) -> pd.DataFrame:
@@ -209,6 +218,7 @@ def _with_end(intervals: pd.DataFrame, lines: pd.DataFrame) -> pd.DataFrame:
         end=intervals["end"].iloc[-1:] + pd.Timedelta(seconds=float(last["then_s"])),
         n=0.0, took_s=float(last["then_s"]), stated_s=np.nan, loader_s=np.nan, tokens_s=np.nan, first=False,
         resumed=0.0, repeated=0.0, unseen=False, since=without_end(str(last.get("then", ""))),
+        evaluation_s=_known(last.get("then_evaluation_s")), checkpoint_s=_known(last.get("then_checkpoint_s")),
         begun_s=float(last.get("begun_s", np.nan)) + float(last["then_s"]),
     )  # fmt: skip
     return pd.concat([intervals, row.astype(intervals.dtypes)], ignore_index=True)
@@ -228,3 +238,7 @@ def _since(told: list[str], keep: np.ndarray) -> list[str]:
             out.append(", ".join(sorted(met, reverse=True)))
             met.clear()
     return out
+
+
+def _known(seconds: float | None) -> float:
+    return float(seconds) if seconds is not None and seconds > 0 else 0.0

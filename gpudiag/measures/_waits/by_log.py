@@ -78,11 +78,16 @@ def logged_waits(trainings: Sequence[LoggedTraining], part: UnusedTime, *, surel
     idle, seen = part.between(start, end)
     usual, taken = _in_steps(intervals, idle, seen), np.zeros(len(intervals))
     for at, (one, idle_s) in enumerate(zip(intervals, idle.tolist(), strict=True)):
-        if one.cause:
+        if one.parts:
             steps_s = one.steps_s / 2 if one.cause == "restart" else one.steps_s  # how many of these were done is open
             high_s = min(one.paused_s, idle_s - one.least_steps_s * usual.low)
-            low_s = surely * (idle_s - one.steps_s * usual.high)
-            taken[at] = waits.add(one.cause, min(high_s, idle_s - steps_s * usual.share), low_s, high_s)
+            low_s = idle_s - one.steps_s * usual.high
+            left_s = min(high_s, idle_s - steps_s * usual.share)
+            for held in sorted(one.parts, key=lambda held: held.work != "checkpoint"):  # which runs no kernels
+                least_s = surely * (low_s - (one.paused_s - held.low_s))
+                likely_s = waits.add(held.work, min(held.s, left_s), least_s, min(held.high_s, high_s))
+                left_s -= likely_s
+                taken[at] += likely_s
     waited = np.nan_to_num([one.loader_s for one in intervals])
     lengths = (end - start) / SECOND_US
     for block in _blocks(lengths, ENOUGH_SAMPLES * part.period_s):
@@ -107,7 +112,7 @@ def _blocks(lengths: np.ndarray, least: float) -> Iterator[slice]:
 
 def _in_steps(intervals: Sequence[LoggedInterval], idle: np.ndarray, seen: np.ndarray) -> _InSteps:
     """From the intervals without a pause; where these are few, steps may have any idle time, and likely none."""
-    plain = np.array([not one.cause for one in intervals], bool) & (seen > 0)
+    plain = np.array([not one.parts for one in intervals], bool) & (seen > 0)
     shares = idle[plain] / seen[plain]
     if len(shares) < ENOUGH:
         return _InSteps(0.0, 0.0, 1.0)

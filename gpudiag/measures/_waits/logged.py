@@ -9,21 +9,22 @@ import numpy as np
 import pandas as pd
 
 from gpudiag.measures._steps.courses import courses
+from gpudiag.measures._steps.paused_for import BOTH, OTHER, Part, pause_parts
 from gpudiag.measures._time.microseconds import LONG_AGO, SECOND_US, microseconds
 from gpudiag.memo import memoized
 from gpudiag.run import Run
+from gpudiag.schema import LASTING
 
-PAUSES = {"evaluation": "evaluation", "checkpoint": "checkpoint", "evaluation, checkpoint": "evaluation_checkpoint"}
-"""By what the log tells of in a pause: its cause."""
-OTHER_PAUSE = "pause"
-CAUSES = (*PAUSES.values(), OTHER_PAUSE, "first_steps", "restart", "loader")
+PAUSES = (*LASTING, BOTH, OTHER)
+"""Causes of idle time in pauses."""
+CAUSES = (*PAUSES, "first_steps", "restart", "loader")
 
 
 @dataclass(frozen=True)
 class LoggedInterval:
     """A stretch of a training, in microseconds: ``least_steps_s`` to ``steps_s`` went into steps at their pace,
-    ``paused_s`` at most into ``cause`` ('' for none), ``loader_s`` of the steps into waiting for data (NaN unknown).
-    ``n``: steps done in it.
+    ``paused_s`` at most into ``parts`` (none without a pause), ``loader_s`` of the steps into waiting for data (NaN
+    unknown). ``n``: steps done in it.
     """
 
     start_us: int
@@ -31,9 +32,17 @@ class LoggedInterval:
     least_steps_s: float
     steps_s: float
     paused_s: float
-    cause: str
+    parts: tuple[Part, ...]
     loader_s: float
     n: float
+
+    @property
+    def cause(self) -> str:
+        """What most of its pause went into, or both kinds of work that the log tells of; '' without a pause."""
+        works = {part.work for part in self.parts}
+        if works.issuperset(LASTING):
+            return BOTH
+        return max(self.parts, key=lambda part: part.s).work if self.parts else ""
 
 
 @dataclass(frozen=True)
@@ -83,26 +92,30 @@ def _intervals(course: pd.DataFrame) -> list[LoggedInterval]:
             # Where it resumed, and how many steps no line tells of before it stopped, is open.
             gone_s = (end_us - reach) / SECOND_US
             steps_s = min(usual_s + usual_n * row["usual_s"], gone_s)
-            made = LoggedInterval(reach, end_us, 0.0, steps_s, gone_s, "restart", 0.0, float(row["n"]))
+            made = LoggedInterval(reach, end_us, 0.0, steps_s, gone_s, _all("restart", gone_s), 0.0, float(row["n"]))
         elif row["first"] or begin_us == end_us:
             start_us = end_us - round(steps_s * SECOND_US) if steps_s >= 0 else end_us
             slow_s = max(steps_s - usual_s, 0.0)
-            cause = "first_steps" if slow_s > 0 else ""
+            parts = _all("first_steps", slow_s) if slow_s > 0 else ()
             made = LoggedInterval(
-                max(start_us, reach), end_us, usual_s, usual_s, slow_s, cause, float(row["loader_s"]), float(row["n"])
+                max(start_us, reach), end_us, usual_s, usual_s, slow_s, parts, float(row["loader_s"]), float(row["n"])
             )
         else:
             took_s, paused_s = (end_us - begin_us) / SECOND_US, float(row["paused_s"] + row["resumed"])
-            cause = "restart" if row["resumed"] else PAUSES.get(row["since"], OTHER_PAUSE) if paused_s else ""
+            parts = _all("restart", paused_s) if row["resumed"] else pause_parts(row) if paused_s else ()
             within_s = took_s - paused_s
             made = LoggedInterval(
-                max(begin_us, reach), end_us, within_s, within_s, paused_s, cause, float(row["loader_s"]),
+                max(begin_us, reach), end_us, within_s, within_s, paused_s, parts, float(row["loader_s"]),
                 float(row["n"]),
             )  # fmt: skip
         if made.end_us > made.start_us:
             out.append(made)
             reach = made.end_us
     return out
+
+
+def _all(cause: str, seconds: float) -> tuple[Part, ...]:
+    return (Part(cause, seconds, seconds, seconds),)
 
 
 def _known(value: float, otherwise: float) -> float:

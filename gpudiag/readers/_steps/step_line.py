@@ -10,7 +10,7 @@ from gpudiag.readers._batches.log_lines import KINDS
 from gpudiag.readers._steps.bars import BarLine, bar_of
 from gpudiag.readers._steps.dialects import DIALECTS, Dialect
 from gpudiag.readers._steps.rates import SAMPLES, TOKENS, rate_of, speed_of
-from gpudiag.readers._steps.written_numbers import clock_s, each_s, number
+from gpudiag.readers._steps.written_numbers import LENGTH, each_s, length_s, number
 
 _LOOKED_AT = 4096
 """Characters of a line in which it says what it is."""
@@ -27,16 +27,14 @@ _COUNTED = re.compile(
 )
 """Where an optimizer step takes several batches, ``of_all`` counts those steps and ``part`` the batches."""
 _EPOCH = re.compile(r"(?i)\bepochs?\b\s{0,3}[:=#]?\s{0,3}[\[(]?\s{0,4}(\d{1,6})(?:\s?(?:/|of)\s?(\d{1,6}))?(?![\d.])")
-_TOOK = re.compile(
-    r"(?i)\b(?:time|took|elapsed|duration)\b\s*[:=]?\s*(?:(?P<clock>\d{1,5}(?::\d\d){1,2})"
-    r"|(?P<number>[\d.]{1,15})\s*(?P<unit>ms|mins?|minutes|m|hours|h|secs?|seconds|s)\b)"
-)
+_TOOK = re.compile(rf"(?i)\b(?:time|took|elapsed|duration)\b\s*[:=]?\s*(?:{LENGTH})")
 _RANK = re.compile(r"(?i)\[(?:rank|default)_?(\d{1,5})\]|\brank[ =:]{1,2}(\d{1,5})\b")
 _NOT_TRAINING = re.compile(
     r"(?i)\b(?:eval|evaluate|valid|validate|validation|val|test|testing|evaluation|inference|predict)\b[^|]{0,20}?[\[:(|]"
 )
+_SAVES = re.compile(r"(?i)\bsav(?:ed|ing)\b")
+"""What it says next of an epoch is which one was saved."""
 _EVALUATED = re.compile(r"(?i)\b(?:eval(?:uation)?|valid(?:ation)?|val|test)[ _/.-]{0,2}loss")
-_UNIT_S = {"ms": 0.001, "m": 60.0, "h": 3600.0}
 _WORDS = ("step", "iter", "epoch", "train", "batch", "update", "<", "━")
 
 
@@ -123,29 +121,21 @@ def _of_dialect(dialect: Dialect, found: re.Match[str], line: str) -> StepLine:
         _share(values.get("mfu_pct", math.nan)),
         values.get("gpu_tflops", math.nan),
         values.get("elapsed_s", math.nan),
-        _rank(line),
+        rank_of(line),
     )
 
 
 def _epoch(line: str, stamped: bool) -> StepLine | None:
     """A line about an epoch as a whole: with the time that it took, or with a timestamp and a loss."""
     epoch = _EPOCH.search(line)
-    if not epoch or _NOT_TRAINING.search(line):
+    if not epoch or _NOT_TRAINING.search(line) or _SAVES.search(line, 0, epoch.start()):
         return None
     took = _TOOK.search(line, epoch.end()) if KINDS["epoch"].search(line) else None
     if not took and not (stamped and "loss" in line.lower()):
         return None
     total = int(epoch[2]) if epoch[2] else None
-    took_s = _possible(_took_s(took)) if took else math.nan
-    return StepLine("epochs", int(epoch[1]), total, "epoch", None, "step" if took else "", took_s, rank=_rank(line))
-
-
-def _took_s(took: re.Match[str]) -> float:
-    """Seconds of ``[H:]MM:SS``, or of a number with its unit."""
-    if took["clock"]:
-        return clock_s(took["clock"])
-    unit = took["unit"].lower()
-    return number(took["number"]) * (_UNIT_S["ms"] if unit == "ms" else _UNIT_S.get(unit[0], 1.0))
+    took_s = _possible(length_s(took)) if took else math.nan
+    return StepLine("epochs", int(epoch[1]), total, "epoch", None, "step" if took else "", took_s, rank=rank_of(line))
 
 
 def _plain(line: str, lower: str, stamped: bool) -> StepLine | None:
@@ -171,7 +161,7 @@ def _plain(line: str, lower: str, stamped: bool) -> StepLine | None:
         math.nan if speed_s is None else _possible(speed_s),
         samples_s=samples,
         tokens_s=tokens,
-        rank=_rank(line),
+        rank=rank_of(line),
     )
 
 
@@ -220,6 +210,7 @@ def _group(found: re.Match[str], name: str) -> int | None:
     return int(text) if text and text.isdigit() else None
 
 
-def _rank(line: str) -> int | None:
+def rank_of(line: str) -> int | None:
+    """The rank that the line names."""
     found = _RANK.search(line)
     return int(found[1] or found[2]) if found else None

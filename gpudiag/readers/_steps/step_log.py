@@ -14,49 +14,21 @@ import pandas as pd
 
 from gpudiag.readers._batches.log_lines import trial_of
 from gpudiag.readers._io.paths import as_text
-from gpudiag.readers._steps.bars import begins_table, evaluation_s, table_row_of
+from gpudiag.readers._steps.bars import begins_table, table_row_of
 from gpudiag.readers._steps.dialects import FROM_EITHER
+from gpudiag.readers._steps.other_work import OtherWork, moment_of
 from gpudiag.readers._steps.step_line import StepLine, of_bar, step_of
 from gpudiag.readers._studies.timestamps import to_utc
-from gpudiag.schema import STEPS, conform, empty, text_dtype
+from gpudiag.schema import LASTING, STEPS, conform, empty, text_dtype
 
 _MONTH_DAY = re.compile(r"^\[?(\d\d)/(\d\d) (\d\d):(\d\d):(\d\d)\b")
 """The timestamp of detectron2 and of mmengine's console, without a year."""
 _EPOCH_LINE = re.compile(r"(?i)^\W{0,10}epoch\s{0,2}[:#]?\s{0,2}(\d{1,6})\s?(?:/|of)\s?\d{1,6}\W{0,10}$")
-_OTHER_WORK = {
-    "evaluation": re.compile(r"(?i)\b(?:eval|evaluat|valid|val\b|val_|test(?:ing|_|[\s/.-]?(?:loss|acc)))"),
-    "checkpoint": re.compile(r"(?i)\bcheckpoint|\bsav(?:e|ed|ing)\b.{0,40}\b(?:model|weights|state|to)\b"),
-    "resumption": re.compile(
-        r"(?i)\b(?:auto.?)?resum(?:e|ed|ing)\b|\bcontinuing training from\b|\brestor(?:ed|ing)\b.{0,60}\bcheckpoint"
-        r"|\bload(?:ed|ing) (?:the )?checkpoint\b.{0,200}\b(?:iteration|epoch|step)\b"
-        r"|\brestart(?:ed|ing)?\b.{0,30}\b(?:workers?|worker group|training|job)\b"
-    ),
-    "failure": re.compile(
-        r"Traceback \(most recent call last\)|\bWatchdog caught\b|\bOutOfMemoryError\b"
-        r"|\bCUDA (?:out of memory|error)\b|\bNCCL error\b"
-        r"|\bChildFailedError\b|\bSegmentation fault\b|\bDUE TO (?:TIME LIMIT|PREEMPTION|NODE FAILURE)\b"
-    ),
-    "end": re.compile(
-        r"(?i)\bfinal (?:model|weights|checkpoint)\b"
-        r"|(?:^|[\W_])(?:seed|fold|run|training|config|experiment)\s?[#:=]?\s?\d{1,6}(?:\s?(?:/|of)\s?\d{1,6})?\W{0,10}$"
-    ),
-}
-"""What a training does between steps, as its log tells of it; a resumption in the words of Hugging Face, Lightning,
-mmengine, timm, Megatron and torchrun. What was caught is a failure too: it counts only before a start from the first
-step. An end is that of the training, by its last file or by a heading of the next (seed 2, fold 2/5)."""
 _LEAP = 2000
 """Any leap year: of timestamps without a year only the differences count."""
-_LOOKED_AT = 400
-"""Characters of a line in which it says what is done."""
 _WRAPPED = " " * 20
 """What begins so goes on with the columns of the bar above."""
 _RANK_NAME = re.compile(r"(?i)(?:^|[^a-z])rank[_\-]?(\d{1,5})(?!\d)")
-
-
-def _other_work(line: str) -> list[str]:
-    """What a line tells of; a resumption names the checkpoint that it begins from, and writes none."""
-    told = [work for work, words in _OTHER_WORK.items() if words.search(line)]
-    return ["resumption"] if "resumption" in told else told
 
 
 class StepLog:
@@ -68,11 +40,11 @@ class StepLog:
         self._stamps: list[str] = []
         self._lines: list[int] = []
         self._since: list[str | None] = []
-        self._told: dict[str, None] = {}  # since the file began
-        self._told_to: dict[tuple[object, ...], dict[str, None]] = {}  # since the last line of each kind and writer
+        self._work = OtherWork()
+        self._told: dict[str, float] = {}  # since the file began, and the seconds stated since a line on a step
+        self._told_to: dict[tuple[object, ...], dict[str, float]] = {}  # since the last line of each kind and writer
         self._told_stamp = ""
-        self._since_s: list[float] = []
-        self._evaluated_s, self._evaluating_s = 0.0, 0.0  # by bars that ended, and by the one that stands
+        self._lasted: list[dict[str, float]] = []
         self._elapsed: list[float] = []
         self._epoch: int | None = None
         self._in_table = False
@@ -96,10 +68,7 @@ class StepLog:
         said = said or step_of(line, stamped=bool(stamp) or not math.isnan(elapsed_s))
         if said is None:
             if not line.startswith(_WRAPPED):
-                self.tell(line, stamp)
-            if (seconds := evaluation_s(line)) >= 0:
-                self._evaluated_s += self._evaluating_s if seconds < self._evaluating_s else 0.0
-                self._evaluating_s = seconds
+                self.tell(line, stamp, elapsed_s)
             return False
         if said.epoch is None and said.unit == "step" and self._epoch is not None:
             said = dataclasses.replace(said, epoch=self._epoch)
@@ -108,15 +77,15 @@ class StepLog:
         self.add(number, said, stamp, elapsed_s)
         return True
 
-    def tell(self, line: str, stamp: str) -> None:
+    def tell(self, line: str, stamp: str, elapsed_s: float = math.nan) -> None:
         """Take a line that tells of no step for what it tells of other work."""
         self._first_stamp = self._first_stamp or stamp
-        told = _other_work(line[:_LOOKED_AT])
+        told = self._work.told_by(line, moment_of(stamp) if stamp else elapsed_s)
         trial = trial_of(line) if told else None
         for (_, _, of), before in self._told_to.items():
             if trial is None or of in (None, trial):
-                before.update(dict.fromkeys(told))
-        self._told.update(dict.fromkeys(told))
+                _add_up(before, told)
+        _add_up(self._told, told)
         self._told_stamp = stamp if told and stamp else self._told_stamp
 
     def add(self, number: int, said: StepLine, stamp: str, elapsed_s: float = math.nan) -> None:
@@ -127,17 +96,14 @@ class StepLog:
         self._lines.append(number)
         self._elapsed.append(elapsed_s)
         writer = (said.series, said.rank, said.trial)
-        self._since.append(", ".join(sorted(self._told_to.get(writer, self._told), reverse=True)) or None)
-        self._told_to[writer] = {}
-        self._since_s.append(self._evaluation_s() or math.nan)
-        self._evaluated_s = self._evaluating_s = 0.0
+        told = self._told_to.get(writer, self._told)
+        self._since.append(", ".join(sorted(told, reverse=True)) or None)
+        self._lasted.append(told)
+        self._told_to[writer], self._told = {}, dict.fromkeys(self._told, 0.0)
+        self._work.step()
 
     def __len__(self) -> int:
         return len(self._rows)
-
-    def _evaluation_s(self) -> float:
-        """Time of evaluations since the last line on a step, by their own bars."""
-        return self._evaluated_s + self._evaluating_s
 
     def _row_of_table(self, line: str) -> StepLine | None:
         row = table_row_of(line)
@@ -178,13 +144,16 @@ class StepLog:
         since_begun = (frame["time"] - begun).dt.total_seconds()
         frame["begun_s"] = since_begun.where(since_begun >= 0).fillna(pd.Series(stamped))
         frame["since"] = pd.Series(self._since, dtype=text_dtype())
-        frame["since_s"] = self._since_s
+        for work in LASTING:
+            frame[f"{work}_s"] = [_or_nan(told.get(work, 0.0)) for told in self._lasted]
         last_row = self._rows[-1]
         if told := self._told_to[last_row.series, last_row.rank, last_row.trial]:  # behind the last line on a step
             last, then = frame.index[-1], to_utc([self._told_stamp], zone).time.iloc[0]
             frame.loc[last, "then"] = ", ".join(sorted(told, reverse=True))
             by_time = (then - frame.loc[last, "time"]).total_seconds()
-            frame.loc[last, "then_s"] = max(by_time, 0.0) if by_time == by_time else self._evaluation_s()
+            frame.loc[last, "then_s"] = max(by_time, 0.0) if by_time == by_time else sum(told.values())
+            for work in LASTING:
+                frame.loc[last, f"then_{work}_s"] = _or_nan(told.get(work, 0.0))
         frame["path"] = pd.Series([as_text(self._path)] * len(frame), dtype=text_dtype())
         return conform(frame, STEPS), times.clock
 
@@ -201,3 +170,12 @@ class StepLog:
         (name, count), *others = kinds.most_common()
         rest = f" and {sum(n for _, n in others)} of other kinds" if others else ""
         return f"{count} lines on steps of training ({name}){rest}"
+
+
+def _add_up(before: dict[str, float], told: dict[str, float]) -> None:
+    for work, seconds in told.items():
+        before[work] = before.get(work, 0.0) + seconds
+
+
+def _or_nan(seconds: float) -> float:
+    return seconds if seconds > 0 else math.nan

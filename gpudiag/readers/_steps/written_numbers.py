@@ -3,6 +3,14 @@
 from __future__ import annotations
 
 import math
+import re
+
+LENGTH = (
+    r"(?P<clock>\d{1,5}(?::\d\d){1,2}(?:\.\d{1,9})?)"
+    r"|(?P<number>[\d.]{1,15})\s*(?P<unit>ms|mins?|minutes|m|hours|h|secs?|seconds|s)\b"
+)
+"""A length of time: a clock, or a number with its unit."""
+_UNIT_S = {"ms": 0.001, "m": 60.0, "h": 3600.0}
 
 
 def number(text: str) -> float:
@@ -25,3 +33,11 @@ def clock_s(text: str) -> float:
     for part in clock.split(":"):
         total = 60 * total + number(part)
     return total + 86_400 * (int(days.split()[0]) if days else 0)
+
+
+def length_s(found: re.Match[str]) -> float:
+    """Seconds of a ``LENGTH`` that was found."""
+    if found["clock"]:
+        return clock_s(found["clock"])
+    unit = found["unit"].lower()
+    return number(found["number"]) * (_UNIT_S["ms"] if unit == "ms" else _UNIT_S.get(unit[0], 1.0))

@@ -98,7 +98,14 @@ def _parts(facts: TopicValues, wall_s: float) -> TableBlock:
 
 
 def _told(facts: TopicValues) -> str:
-    """'(with an evaluation 4 min, with a checkpoint 2 min)'."""
-    told = {"an evaluation": facts[StepsProfile.evaluations_s], "a checkpoint": facts[StepsProfile.checkpoints_s]}
-    named = [f"with {what} {duration(seconds)}" for what, seconds in told.items() if seconds]
+    """'(evaluations 4 min, checkpoints at most 2 min)'."""
+    told = {
+        "evaluations": (facts[StepsProfile.evaluations_low_s], facts[StepsProfile.evaluations_s]),
+        "checkpoints": (facts[StepsProfile.checkpoints_low_s], facts[StepsProfile.checkpoints_s]),
+    }
+    named = [
+        f"{what} {'at most ' if duration(low) != duration(high) else ''}{duration(high)}"
+        for what, (low, high) in told.items()
+        if high
+    ]
     return f" ({listed(named, 'and')})" if named else ""

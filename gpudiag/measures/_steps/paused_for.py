@@ -1,0 +1,58 @@
+"""What a pause of a training went into: the time that its log states, and what it leaves open."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple
+
+from gpudiag.measures._steps.courses import TOLD_S
+from gpudiag.schema import LASTING
+
+OTHER, BOTH = "pause", "evaluation_checkpoint"
+"""Work of which the log tells nothing, and time that may be of an evaluation as of a checkpoint."""
+
+
+class Part(NamedTuple):
+    """Seconds of a pause for one kind of work: at least ``low_s``, at most ``high_s``, likeliest ``s``."""
+
+    work: str
+    s: float
+    low_s: float
+    high_s: float
+
+
+def parts_of(paused_s: float, since: str, stated_s: Mapping[str, float]) -> list[Part]:
+    """The parts of a pause in which the log tells of ``since``; the likeliest add up to it, but for less than two
+    seconds that nothing explains beside stated times.
+
+    A stated time holds as far as the pause is long. Where they are two seconds longer than it, the work went on beside
+    the steps, and how much of it lies in the pause is open. What they leave is of the work whose time is not stated, or
+    of both; the log may as well not tell of what it is.
+    """
+    told = [work for work in LASTING if work in since.split(", ")]
+    if not told:
+        return [Part(OTHER, paused_s, paused_s, paused_s)]
+    stated = {work: min(stated_s[work], paused_s) for work in told if stated_s[work] > 0}
+    beside = sum(stated_s[work] for work in stated) > paused_s + TOLD_S
+    fitting = min(paused_s / sum(stated.values()), 1.0) if stated else 1.0
+    parts = [
+        Part(work, fitting * seconds, 0.0 if beside else fitting * seconds, seconds if beside else fitting * seconds)
+        for work, seconds in stated.items()
+    ]
+    rest_s = max(paused_s - sum(part.s for part in parts), 0.0)
+    open_ = [work for work in told if work not in stated]
+    if open_:
+        most_s = paused_s - sum(part.low_s for part in parts)
+        return [*parts, Part(open_[0] if len(open_) == 1 else BOTH, rest_s, 0.0, most_s)]
+    return [*parts, Part(OTHER, rest_s, rest_s, rest_s)] if rest_s >= TOLD_S else parts
+
+
+def pause_parts(row: Mapping[str, Any]) -> tuple[Part, ...]:
+    """The parts of the pause in an interval of a course."""
+    return tuple(parts_of(float(row["paused_s"]), row["since"], {work: float(row[f"{work}_s"]) for work in LASTING}))
+
+
+def held_s(parts: Iterable[Part], work: str) -> tuple[float, float]:
+    """Seconds that went into an evaluation or into a checkpoint, at least and at most."""
+    own = [part for part in parts if part.work in (work, BOTH)]
+    return float(sum(part.low_s for part in own)), float(sum(part.high_s for part in own))
