@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import random
 from pathlib import Path
 
 import pytest
@@ -117,3 +118,21 @@ def test_a_stated_time_that_shows_the_evaluation_leaves_nothing_open(tmp_path: P
     said = measured(tmp_path, lines)
     assert said.n_unseen == (0 if shown else 5)
     assert math.isnan(said.productive_pct) != shown
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("n", "each_s"), [(400, 0.2496), (900, 0.0337), (3000, 0.0104), (4000, 0.0014)])
+def test_the_rounded_means_of_keras_are_no_clock_that_goes_back(tmp_path: Path, n: int, each_s: float) -> None:
+    """The mean of an epoch's steps in whole milliseconds; each takes up to a fifth more or less."""
+    rng, lines = random.Random(5), []
+    for epoch in range(6):
+        lines.append(f"Epoch {epoch + 1}/6")
+        passed_s = 0.0
+        for at in range(1, n + 1):
+            passed_s += each_s * rng.uniform(0.8, 1.2)
+            left_s = passed_s if at == n else each_s * (n - at)
+            lines.append(f"{at}/{n} ━━━━━━━━━━━━━━━━━━━━ {left_s:.0f}s {1000 * passed_s / at:.0f}ms/step - loss: 2.1")
+    said = measured(tmp_path, lines)
+    assert (said.n_resumed, said.n_trainings, said.n_steps) == (0, 1, 6 * n)
+    assert said.step_s == pytest.approx(each_s, rel=0.1)
+    assert said.p95_step_s <= 1.3 * said.step_s, "no spikes"

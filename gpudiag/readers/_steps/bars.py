@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import math
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from gpudiag.readers._steps.written_numbers import clock_s, each_s, number
 
@@ -66,7 +66,9 @@ _UNITS = {"us": 1e-6, "ms": 1e-3, "s": 1.0}
 
 @dataclass(frozen=True)
 class BarLine:
-    """How far a bar is; ``name`` is what it calls itself, without numbers. NaN is unknown, and so is a total of 0."""
+    """How far a bar is; ``name`` is what it calls itself, without numbers. NaN is unknown, and so is a total of 0.
+    ``blur_s``: by how much ``elapsed_s`` is rounded, if more than to whole seconds.
+    """
 
     name: str
     step: int
@@ -75,6 +77,7 @@ class BarLine:
     elapsed_s: float
     epoch: int | None = None
     unit: str = "step"
+    blur_s: float = 0.0
 
 
 def bar_of(line: str) -> BarLine | None:
@@ -100,12 +103,17 @@ def evaluation_s(line: str) -> float:
 
 
 def _keras(found: re.Match[str]) -> BarLine | None:
-    """The time of a step before an epoch's last is told where its mean is not rounded to whole seconds."""
-    step_s = float(found["rate"]) * _UNITS[found["unit"]]
+    """The time of a step before an epoch's last is told where its mean is not rounded to whole seconds. The time of the
+    epoch is then as many rounded means as there were steps.
+    """
+    step_s, step = float(found["rate"]) * _UNITS[found["unit"]], int(found["step"])
     if found["step"] == found["total"]:
         shown = float(found["shown"])
-        return _told("keras", found, step_s, shown) if shown > 0 or not step_s * int(found["step"]) > 1 else None
-    return _told("keras", found, step_s, int(found["step"]) * step_s) if found["unit"] != "s" else None
+        return _told("keras", found, step_s, shown) if shown > 0 or not step_s * step > 1 else None
+    if found["unit"] == "s":
+        return None
+    bar = _told("keras", found, step_s, step * step_s)
+    return replace(bar, blur_s=step * _UNITS[found["unit"]]) if bar else None
 
 
 def _tqdm(line: str, found: re.Match[str]) -> BarLine | None:

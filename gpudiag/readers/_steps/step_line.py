@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from gpudiag.readers._batches.log_lines import KINDS
 from gpudiag.readers._steps.bars import BarLine, bar_of
@@ -40,7 +40,9 @@ _WORDS = ("step", "iter", "epoch", "train", "batch", "update", "<", "━")
 
 @dataclass(frozen=True)
 class StepLine:
-    """What one line says. ``series`` tells lines of one kind from others; NaN and None are unknown."""
+    """What one line says. ``series`` tells lines of one kind from others; NaN and None are unknown. ``blur_s``: by how
+    much ``elapsed_s`` is rounded, where that is known.
+    """
 
     series: str
     step: int
@@ -58,6 +60,7 @@ class StepLine:
     elapsed_s: float = math.nan
     rank: int | None = None
     trial: int | None = None
+    blur_s: float = 0.0
 
 
 def may_tell(line: str) -> bool:
@@ -88,7 +91,8 @@ def of_bar(bar: BarLine) -> StepLine:
     known = bar.total or None
     name = f"{bar.name}|{known or ''}"
     meant = "window" if bar.unit == "epoch" and not known else "running"
-    return StepLine(name, bar.step, known, bar.unit, bar.epoch, meant, step_s=bar.step_s, elapsed_s=bar.elapsed_s)
+    line = StepLine(name, bar.step, known, bar.unit, bar.epoch, meant, step_s=bar.step_s, elapsed_s=bar.elapsed_s)
+    return replace(line, blur_s=bar.blur_s) if bar.blur_s else line
 
 
 def _of_dialect(dialect: Dialect, found: re.Match[str], line: str) -> StepLine:

@@ -26,6 +26,8 @@ _MONTH_DAY = re.compile(r"^\[?(\d\d)/(\d\d) (\d\d):(\d\d):(\d\d)\b")
 _EPOCH_LINE = re.compile(r"(?i)^\W{0,10}epoch\s{0,2}[:#]?\s{0,2}(\d{1,6})\s?(?:/|of)\s?\d{1,6}\W{0,10}$")
 _LEAP = 2000
 """Any leap year: of timestamps without a year only the differences count."""
+CLEAR = 10
+"""Times what a clock is rounded by, which it tells to a tenth."""
 _WRAPPED = " " * 20
 """What begins so goes on with the columns of the bar above."""
 _RANK_NAME = re.compile(r"(?i)(?:^|[^a-z])rank[_\-]?(\d{1,5})(?!\d)")
@@ -74,8 +76,22 @@ class StepLog:
             said = dataclasses.replace(said, epoch=self._epoch)
         if (trial := trial_of(line)) is not None:
             said = dataclasses.replace(said, trial=trial)
+        before = self._rows[-1] if self._rows else said
+        dated = bool(stamp) or not math.isnan(elapsed_s)
+        blur_s = max(before.blur_s, said.blur_s) if _goes_on(before, said) and not dated else 0.0
+        if blur_s > 0 and said.elapsed_s - before.elapsed_s < CLEAR * blur_s:
+            if said.blur_s > 0:
+                return True
+            self._take_back()  # the last line of an epoch tells its time exactly
         self.add(number, said, stamp, elapsed_s)
         return True
+
+    def _take_back(self) -> None:
+        """Forget the last line on a step but for what others told before it."""
+        row, told = self._rows.pop(), self._lasted.pop()
+        for kept in (self._stamps, self._lines, self._since, self._elapsed):
+            kept.pop()
+        _add_up(self._told_to[row.series, row.rank, row.trial], told)
 
     def tell(self, line: str, stamp: str, elapsed_s: float = math.nan) -> None:
         """Take a line that tells of no step for what it tells of other work."""
@@ -170,6 +186,11 @@ class StepLog:
         (name, count), *others = kinds.most_common()
         rest = f" and {sum(n for _, n in others)} of other kinds" if others else ""
         return f"{count} lines on steps of training ({name}){rest}"
+
+
+def _goes_on(before: StepLine, said: StepLine) -> bool:
+    """Whether a line is a later one of the same bar."""
+    return before.series == said.series and before.epoch == said.epoch and before.step < said.step
 
 
 def _add_up(before: dict[str, float], told: dict[str, float]) -> None:
