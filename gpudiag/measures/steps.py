@@ -142,6 +142,10 @@ class StepsProfile(Profile, topic="steps"):
     )
     first_s: Fact[float] = fact("how much longer the first steps took than usual")
     n_resumed: Fact[int] = fact("times that a training was resumed", label="resumptions")
+    n_down_unknown: Fact[float] = fact(
+        "of these those of which no timestamp tells how long it was down: what is lost to them is a least value",
+        label="resumptions after an unknown time",
+    )
     down_s: Fact[float] = fact(
         "time from the last line before a resumption to the next, without the steps done in it", label="down"
     )
@@ -239,6 +243,7 @@ def measure_steps(run: Run) -> StepsProfile:
         idle_paused_pct=waits.paused_pct,
         first_s=float(rows["first_s"].sum()),
         n_resumed=n_resumed,
+        n_down_unknown=float(whole["down_open"].sum()),
         down_s=float(whole["down_s"].sum()),
         n_repeated=float(whole["repeated"].sum()),
         resumption_s=lost,
@@ -246,7 +251,7 @@ def measure_steps(run: Run) -> StepsProfile:
         resumption_pct=100 * lost / span,
         productive_pct=100 * at_pace_s / span,
         goodput_pct=100 * at_pace_s / wall,
-        ettr_pct=100 * (span - lost) / wall,
+        ettr_pct=math.nan if whole["down_open"].any() else 100 * (span - lost) / wall,
         mttf_s=wall / n_resumed if n_resumed else math.nan,
         late_ratio=ratio,
         steady_pct=steady,
@@ -310,7 +315,7 @@ def _training(part: pd.DataFrame) -> dict[str, object]:
         "pauses_s": pauses,
         "first_s": first_s,
         "resumption_s": min(lost, span),
-        "productive_pct": math.nan if part["unseen"].any() else productive,
+        "productive_pct": math.nan if (part["unseen"] | part["down_open"]).any() else productive,
     }
 
 

@@ -14,6 +14,7 @@ MOSTLY = 0.9
 
 CLEAR_S = 1.0
 """Bounds closer to each other say the same."""
+GIVE_TIMESTAMPS = "Let the log begin its lines with a timestamp, such as %(asctime)s in the format of Python's logging."
 _CHECKPOINTS = (Given("checkpoints_open", "at most "), "{checkpoints_s}")
 
 
@@ -86,7 +87,7 @@ def steps_paused(
     if steps.n_unseen:
         raise NotMeasurable(
             "The log has no timestamps, and how much time passed outside of its steps is unknown.",
-            "Let the log begin its lines with a timestamp, such as %(asctime)s in the format of Python's logging.",
+            GIVE_TIMESTAMPS,
         )
     return None
 
@@ -127,8 +128,11 @@ def steps_slower(steps: StepsProfile, *, max_late_ratio: float = 1.2, min_steady
     title="Time was lost to resumptions",
     checks="Time lost to resumptions",
     says=(
-        "The training was resumed {n_resumed:time}: {resumption_s} ({resumption_pct}) went into standing still",
+        "The training was resumed {n_resumed:time}: ",
+        Given("n_down_unknown", "at least "),
+        "{resumption_s} ({resumption_pct}) went into standing still",
         Given("n_repeated", " and into doing {n_repeated:step} twice"),
+        Given("n_down_unknown", ". How long it was down is unknown: the log has no timestamps"),
         ".",
     ),
     remedy="Find what stopped the training, and let the scheduler resume it at once. If a checkpoint takes C and a "
@@ -150,11 +154,18 @@ def steps_lost(steps: StepsProfile, *, max_lost_pct: float = 5.0) -> Evidence | 
                 "n_resumed": steps.n_resumed,
                 "n_repeated": steps.n_repeated,
             },
+            extra={"n_down_unknown": steps.n_down_unknown},
             margin=steps.resumption_pct - max_lost_pct,
             lost_gpu_h=steps.resumption_gpu_h if steps.resumption_gpu_h > 0 else None,
         )
     if not steps.resumption_pct >= 0:
         raise NotMeasurable("The log does not say how long its steps took.", GIVE_LOG)
+    if steps.n_down_unknown:
+        raise NotMeasurable(
+            "The training was resumed {n:time}, and how long it was down is unknown: the log has no timestamps.",
+            GIVE_TIMESTAMPS,
+            n=steps.n_resumed,
+        )
     _check_logs(steps)
     return None
 

@@ -136,3 +136,36 @@ def test_the_rounded_means_of_keras_are_no_clock_that_goes_back(tmp_path: Path, 
     assert (said.n_resumed, said.n_trainings, said.n_steps) == (0, 1, 6 * n)
     assert said.step_s == pytest.approx(each_s, rel=0.1)
     assert said.p95_step_s <= 1.3 * said.step_s, "no spikes"
+
+
+def restarted(step_s: float = 1.0, *, again: int = 100, drawn_s: int = 8) -> list[str]:
+    """A bar of 1,000 steps that ends at 600 by a failure, and goes on from ``600 - again`` after an unknown time."""
+    first = bar(1000, step_s)[:61]
+    begin = 600 - again
+    later = [
+        f"{at // 10}%|###| {at}/1000 [{clock(drawn_s + (at - begin - 1) * step_s)}<00:10, 1.00it/s]"
+        for at in [begin + 1, *range(begin + 10, 1001, 10)]
+    ]
+    resumed = [
+        "Traceback (most recent call last):",
+        "Continuing training from global step",
+        "  0%|   | 0/1000 [00:00<?, ?it/s]",
+    ]
+    return [*first, *resumed, *later]
+
+
+def test_what_is_lost_without_a_known_downtime_is_a_least_value(tmp_path: Path) -> None:
+    said = measured(tmp_path, restarted())
+    assert (said.n_resumed, said.n_down_unknown, said.n_repeated) == (1, 1, 100)
+    assert said.down_s == pytest.approx(8 - 1, abs=0.1), "the first step of the second bar took eight seconds"
+    assert said.resumption_s == pytest.approx(7 + 100, abs=0.5) and said.logged_s == pytest.approx(600 + 507, abs=1)
+    assert math.isnan(said.productive_pct) and math.isnan(said.goodput_pct) and math.isnan(said.ettr_pct)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("again", "status"), [(100, "found"), (10, "not_assessed")])
+def test_a_least_value_may_prove_a_loss_and_never_that_there_is_none(tmp_path: Path, again: int, status: str) -> None:
+    verdict = gd.diagnose(loaded(tmp_path, restarted(again=again))).verdicts["steps-lost"]
+    assert verdict.status.value == status
+    said = verdict.summary if status == "found" else verdict.reason
+    assert ("at least 1 min 47 s" in said) == (status == "found") and "how long it was down is unknown" in said.lower()

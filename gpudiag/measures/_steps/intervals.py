@@ -40,6 +40,7 @@ COLUMNS = (
     "tokens_s",
     "first",
     "resumed",
+    "down_open",
     "repeated",
     "since",
     "evaluation_s",
@@ -66,7 +67,8 @@ def step_intervals(run: Run) -> pd.DataFrame:
     (steps in it), ``took_s`` (by timestamps, else by the bar's clock, else as stated; NaN unknown), ``stated_s`` (n
     times the stated mean of just these steps, NaN where none is stated), ``loader_s`` (n times the stated wait for
     data), ``tokens_s`` (stated tokens per second, mean over its steps; NaN where a line states none), ``first``
-    (with the first steps of its attempt), ``resumed`` (time from the last line of the attempt before), ``repeated``
+    (with the first steps of its attempt), ``resumed`` (time from the last line of the attempt before, or since its bar
+    was drawn where ``down_open`` says that no clock tells how long that was ago), ``repeated``
     (steps done before), ``since`` (other work that the log tells of in it, '' for none), ``evaluation_s`` and
     ``checkpoint_s`` (stated time of these, 0 where none is stated), ``begun_s`` (time since the log's first timestamp,
     at the end; NaN unknown). What the log tells of behind its last step is an interval
@@ -162,6 +164,8 @@ def _of_training(lines: pd.DataFrame, places: Places) -> pd.DataFrame:
     origin = first & (n == 0)
     took[origin] = 0.0
     before = np.append(0.0, done[:-1])
+    resumes = first & (attempt > 0)
+    drawn_s = np.where(lines["advanced"].to_numpy(bool) & (elapsed > 0), elapsed, 0.0)
     return _with_end(
         pd.DataFrame(
             {
@@ -180,11 +184,12 @@ def _of_training(lines: pd.DataFrame, places: Places) -> pd.DataFrame:
                 "loader_s": loader,
                 "tokens_s": np.divide(n, per_token, out=np.full(len(n), np.nan), where=per_token > 0),
                 "first": (first & ~origin) | np.append(False, origin[:-1]),
-                "resumed": np.where(first & (attempt > 0), np.where(by_time >= 0, by_time, 0.0), 0.0),
+                "resumed": np.where(resumes, np.where(by_time >= 0, by_time, drawn_s), 0.0),
+                "down_open": resumes & ~(by_time >= 0),
                 "since": since,
                 **lasted,
                 "begun_s": floats(lines, "begun_s"),
-                "repeated": np.where(first & (attempt > 0), np.maximum(before - (done - n), 0), 0.0),
+                "repeated": np.where(resumes, np.maximum(before - (done - n), 0), 0.0),
             }
         ),
         lines,
@@ -217,7 +222,7 @@ def _with_end(intervals: pd.DataFrame, lines: pd.DataFrame) -> pd.DataFrame:
         start=intervals["end"].iloc[-1:],
         end=intervals["end"].iloc[-1:] + pd.Timedelta(seconds=float(last["then_s"])),
         n=0.0, took_s=float(last["then_s"]), stated_s=np.nan, loader_s=np.nan, tokens_s=np.nan, first=False,
-        resumed=0.0, repeated=0.0, unseen=False, since=without_end(str(last.get("then", ""))),
+        resumed=0.0, down_open=False, repeated=0.0, unseen=False, since=without_end(str(last.get("then", ""))),
         evaluation_s=_known(last.get("then_evaluation_s")), checkpoint_s=_known(last.get("then_checkpoint_s")),
         begun_s=float(last.get("begun_s", np.nan)) + float(last["then_s"]),
     )  # fmt: skip
