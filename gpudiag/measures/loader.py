@@ -93,8 +93,9 @@ def _waits(run: Run) -> _Waits:
         return _Waits(0, math.nan, math.nan, math.nan)
     n = float(known["n"].sum())
     worst_ms = 1000 * float((known["loader_s"] / known["n"]).max())
-    took = known["stated_s"].fillna(known["took_s"])
-    step_ms = 1000 * float(took.sum()) / n if took.notna().all() else math.nan
+    took = known["stated_s"].fillna(known["took_s"].where(known["since"] == ""))  # without other work in it
+    n_timed = float(known["n"][took.notna()].sum())
+    step_ms = 1000 * float(took.sum()) / n_timed if 2 * n_timed >= n else math.nan
     return _Waits(len(known), 1000 * float(known["loader_s"].sum()) / n, worst_ms, step_ms)
 
 

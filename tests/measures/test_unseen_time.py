@@ -10,6 +10,7 @@ import pytest
 
 import gpudiag as gd
 from gpudiag.errors import NotMeasurable
+from gpudiag.measures.loader import measure_loader
 from gpudiag.measures.steps import StepsProfile, measure_steps
 
 
@@ -169,3 +170,17 @@ def test_a_least_value_may_prove_a_loss_and_never_that_there_is_none(tmp_path: P
     assert verdict.status.value == status
     said = verdict.summary if status == "found" else verdict.reason
     assert ("at least 1 min 47 s" in said) == (status == "found") and "how long it was down is unknown" in said.lower()
+
+
+def test_the_share_of_a_wait_is_of_steps_without_evaluations(tmp_path: Path) -> None:
+    """detectron2: steps of half a second wait 0.15 s for data, and each 300 steps an evaluation takes 30 s."""
+    lines, at = [], 0.0
+    for step in range(20, 1201, 20):
+        at += 10
+        moment = f"01/05 08:{int(at) // 60:02d}:{int(at) % 60:02d}"
+        lines.append(f"[{moment} d2.utils.events]: iter: {step - 1} total_loss: 2.1 time: 0.5000 data_time: 0.1500")
+        if step % 300 == 0:
+            at += 30
+            lines.append(f"[{moment} d2.evaluation.evaluator]: Total inference time: 0:00:30.0 (0.03 s / iter)")
+    found = measure_loader(loaded(tmp_path, lines))
+    assert (found.avg_ms, found.step_ms, found.of_step_pct) == pytest.approx((150, 500, 30), rel=0.01)
