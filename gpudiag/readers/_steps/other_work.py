@@ -57,7 +57,7 @@ _LOOKED_AT = 400
 
 
 class OtherWork:
-    """Takes the lines of one file that tell of no step, in their order.
+    """Takes the lines of one training in a file that tell of no step, in their order.
 
     An evaluation or a checkpoint lasts as long as a line states, or from a line that it begins to one that it is over.
     What several ranks state of one moment counts once; without timestamps, what one rank states.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import math
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from datetime import UTC, datetime, timedelta, tzinfo
 from pathlib import Path
 
@@ -42,7 +42,7 @@ class StepLog:
         self._stamps: list[str] = []
         self._lines: list[int] = []
         self._since: list[str | None] = []
-        self._work = OtherWork()
+        self._work: defaultdict[int | None, OtherWork] = defaultdict(OtherWork)  # by the trial that lines name
         self._told: dict[str, float] = {}  # since the file began, and the seconds stated since a line on a step
         self._told_to: dict[tuple[object, ...], dict[str, float]] = {}  # since the last line of each kind and writer
         self._told_stamp = ""
@@ -96,8 +96,8 @@ class StepLog:
     def tell(self, line: str, stamp: str, elapsed_s: float = math.nan) -> None:
         """Take a line that tells of no step for what it tells of other work."""
         self._first_stamp = self._first_stamp or stamp
-        told = self._work.told_by(line, moment_of(stamp) if stamp else elapsed_s)
-        trial = trial_of(line) if told else None
+        trial = trial_of(line)
+        told = self._work[trial].told_by(line, moment_of(stamp) if stamp else elapsed_s)
         for (_, _, of), before in self._told_to.items():
             if trial is None or of in (None, trial):
                 _add_up(before, told)
@@ -116,7 +116,8 @@ class StepLog:
         self._since.append(", ".join(sorted(told, reverse=True)) or None)
         self._lasted.append(told)
         self._told_to[writer], self._told = {}, dict.fromkeys(self._told, 0.0)
-        self._work.step()
+        for trial in {None, said.trial}:
+            self._work[trial].step()
 
     def __len__(self) -> int:
         return len(self._rows)

@@ -113,3 +113,20 @@ def test_a_checkpoint_beside_the_steps_holds_no_more_than_the_pause(tmp_path: Pa
     found = paused(tmp_path, (8, "Checkpoint saved in the background, took 60 s"), after_s=8)
     assert found.pauses_s == pytest.approx(16, abs=1)
     assert (found.checkpoints_low_s, found.checkpoints_s) == pytest.approx((0, 16), abs=1)
+
+
+def test_trials_that_evaluate_at_once_each_take_their_time(tmp_path: Path) -> None:
+    lines = []
+    for at in range(0, 400, 10):
+        for trial in (0, 1):
+            moment = BEGIN + timedelta(seconds=at + trial + 40 * (at >= 200))
+            lines.append(f"{moment} INFO trial {trial} step {at + 10}/400 loss 2.0")
+            if at == 190:
+                begun, ended = (BEGIN + timedelta(seconds=at + trial + seconds) for seconds in (2, 32))
+                lines += [
+                    f"{begun} INFO trial {trial} running evaluation",
+                    f"{ended} INFO trial {trial} evaluation done",
+                ]
+    (tmp_path / "train.log").write_text("\n".join(sorted(lines)) + "\n", encoding="utf-8")
+    steps = gd.load_run(tmp_path / "train.log", timezone="UTC").steps
+    assert steps.groupby("trial")["evaluation_s"].sum().tolist() == [30, 30]
