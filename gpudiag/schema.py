@@ -251,6 +251,7 @@ STEPS = TableSpec(
         ColumnSpec(
             "since", "text", "what lines since the one before tell of: evaluation, checkpoint, resumption, failure, end"
         ),
+        ColumnSpec("since_s", "float", "time of evaluations since the one before, by their own bars", "s", 0, MOST_S),
         ColumnSpec("evaluation_s", "float", "stated time of evaluations since the one before", "s", 0, MOST_S),
         ColumnSpec("checkpoint_s", "float", "stated time of checkpoints since the one before", "s", 0, MOST_S),
         ColumnSpec("then", "text", "on the last line: what those behind it tell of, likewise"),

@@ -151,7 +151,7 @@ def _of_training(lines: pd.DataFrame, places: Places) -> pd.DataFrame:
     undated_here = np.isnat(time) | np.append(True, np.isnat(time[:-1]))
     within = np.append(False, np.diff(lines["part"]) == 0)  # each file has a clock of its own
     by_time[undated_here] = np.where(within, np.append(np.nan, np.diff(log_s)), np.nan)[undated_here]
-    before_s = lasted["evaluation_s"] + lasted["checkpoint_s"]  # before this bar opened
+    before_s = np.nan_to_num(floats(lines, "since_s"))  # what the bar of an evaluation took before this one opened
     anew = np.where(elapsed + before_s > 0, elapsed + before_s, np.nan)
     by_bar = np.where(opens, anew, np.append(np.nan, np.diff(elapsed)))
     by_bar[first & (n != floats(lines, "step"))] = np.nan
@@ -160,7 +160,7 @@ def _of_training(lines: pd.DataFrame, places: Places) -> pd.DataFrame:
     took = guessed if nothing_known else took
     took[~(took >= 0)] = np.nan
     between = opens & ~first & np.isnan(by_time).all()
-    unseen = _unseen(lines, since) if nothing_known else between & ~_all_lasted(since, lasted)
+    unseen = _unseen(lines, since) if nothing_known else between & ~_bars_tell(since, before_s)
     origin = first & (n == 0)
     took[origin] = 0.0
     before = np.append(0.0, done[:-1])
@@ -206,11 +206,9 @@ def _unseen(lines: pd.DataFrame, since: list[str]) -> np.ndarray:
     return (lines["meant"].to_numpy(dtype=object) != "step") | (told & ~shown)
 
 
-def _all_lasted(since: list[str], lasted: dict[str, np.ndarray]) -> np.ndarray:
-    """Where lines state how long all took that the log tells of."""
-    told = {work: np.array([work in text for text in since]) for work in LASTING}
-    known = [~told[work] | (lasted[f"{work}_s"] > 0) for work in LASTING]
-    return np.logical_and.reduce(known) & (sum(lasted.values()) > 0)
+def _bars_tell(since: list[str], before_s: np.ndarray) -> np.ndarray:
+    """Where an evaluation with a bar of its own is all that the log tells of."""
+    return (before_s > 0) & ~np.array(["checkpoint" in text for text in since], bool)
 
 
 def _with_end(intervals: pd.DataFrame, lines: pd.DataFrame) -> pd.DataFrame:

@@ -14,7 +14,7 @@ import pandas as pd
 
 from gpudiag.readers._batches.log_lines import trial_of
 from gpudiag.readers._io.paths import as_text
-from gpudiag.readers._steps.bars import begins_table, table_row_of
+from gpudiag.readers._steps.bars import begins_table, evaluation_s, table_row_of
 from gpudiag.readers._steps.dialects import FROM_EITHER
 from gpudiag.readers._steps.other_work import OtherWork, moment_of
 from gpudiag.readers._steps.step_line import StepLine, of_bar, step_of
@@ -47,6 +47,8 @@ class StepLog:
         self._told_to: dict[tuple[object, ...], dict[str, float]] = {}  # since the last line of each kind and writer
         self._told_stamp = ""
         self._lasted: list[dict[str, float]] = []
+        self._since_s: list[float] = []
+        self._evaluated_s, self._evaluating_s = 0.0, 0.0  # by bars that ended, and by the one that stands
         self._elapsed: list[float] = []
         self._epoch: int | None = None
         self._in_table = False
@@ -71,6 +73,9 @@ class StepLog:
         if said is None:
             if not line.startswith(_WRAPPED):
                 self.tell(line, stamp, elapsed_s)
+            if (seconds := evaluation_s(line)) >= 0:
+                self._evaluated_s += self._evaluating_s if seconds < self._evaluating_s else 0.0
+                self._evaluating_s = seconds
             return False
         if said.epoch is None and said.unit == "step" and self._epoch is not None:
             said = dataclasses.replace(said, epoch=self._epoch)
@@ -89,7 +94,7 @@ class StepLog:
     def _take_back(self) -> None:
         """Forget the last line on a step but for what others told before it."""
         row, told = self._rows.pop(), self._lasted.pop()
-        for kept in (self._stamps, self._lines, self._since, self._elapsed):
+        for kept in (self._stamps, self._lines, self._since, self._since_s, self._elapsed):
             kept.pop()
         _add_up(self._told_to[row.series, row.rank, row.trial], told)
 
@@ -115,6 +120,8 @@ class StepLog:
         told = self._told_to.get(writer, self._told)
         self._since.append(", ".join(sorted(told, reverse=True)) or None)
         self._lasted.append(told)
+        self._since_s.append(self._evaluated_s + self._evaluating_s or math.nan)
+        self._evaluated_s = self._evaluating_s = 0.0
         self._told_to[writer], self._told = {}, dict.fromkeys(self._told, 0.0)
         for trial in {None, said.trial}:
             self._work[trial].step()
@@ -161,6 +168,7 @@ class StepLog:
         since_begun = (frame["time"] - begun).dt.total_seconds()
         frame["begun_s"] = since_begun.where(since_begun >= 0).fillna(pd.Series(stamped))
         frame["since"] = pd.Series(self._since, dtype=text_dtype())
+        frame["since_s"] = self._since_s
         for work in LASTING:
             frame[f"{work}_s"] = [_or_nan(told.get(work, 0.0)) for told in self._lasted]
         last_row = self._rows[-1]
