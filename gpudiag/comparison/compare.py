@@ -22,7 +22,7 @@ from gpudiag.comparison.ledger_difference import ledger_difference
 from gpudiag.comparison.match import Match, match, unmatched
 from gpudiag.comparison.plan_check import check_plan, made_for
 from gpudiag.comparison.quantities import quantities
-from gpudiag.comparison.quantity import HIGHER, SLOWER, Quantity, judged
+from gpudiag.comparison.quantity import FAILS_MORE, SLOWER, Quantity, judged
 from gpudiag.comparison.side import Side, as_side
 from gpudiag.comparison.time_series import time_series
 from gpudiag.errors import ConfigError, NotMeasurable, expected
@@ -60,9 +60,6 @@ class Frames(TypedDict):
     parallelism: list[ParallelismProfile | None]
 
 
-WORSE = {"failures": HIGHER, "failure_events": HIGHER}
-
-
 class Comparison(Compared):
     """What may be said of an experiment against its baseline, and every way to show it."""
 
@@ -80,7 +77,7 @@ class Comparison(Compared):
 
         'invalid' counts a comparison that fails its gate as well.
         """
-        worse = self.verdict == SLOWER or any(q.verdict == WORSE.get(q.name) for q in self.quantities)
+        worse = self.verdict in (SLOWER, FAILS_MORE)
         return (level in ("regression", "invalid") and worse) or (level == "invalid" and self.invalid)
 
     @property

@@ -11,11 +11,12 @@ from gpudiag.comparison.differences import Difference
 from gpudiag.comparison.ledger_difference import CellDifference
 from gpudiag.comparison.match import Match
 from gpudiag.comparison.plan_check import Outcome
-from gpudiag.comparison.quantity import INVALID, Quantity
+from gpudiag.comparison.quantity import FAILS_MORE, FASTER, HIGHER, INVALID, NO_EVIDENCE, SLOWER, Quantity
 from gpudiag.comparison.side import Side
 from gpudiag.faults import Fault
 
 SAME_PARALLEL = 0.1
+FAILING = ("failures", "failure_events")
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,7 +55,8 @@ class Compared:
     @property
     def leader(self) -> Quantity | None:
         """The quantity that the verdict is about: durations of the same items where as many ran at once, else wall
-        time per finished item; per COMPLETE item where trials were PRUNED, which are no unit of result.
+        time per item that did not fail; per COMPLETE item where trials were PRUNED, which are no unit of result, and
+        where the items are faster and the whole run takes longer for a COMPLETE one.
         Without trials it is the time of a step by the logs.
         """
         by_name = {quantity.name: quantity for quantity in self.quantities}
@@ -65,13 +67,23 @@ class Compared:
         if paired and (not self.matched.same_set or not abs(b / a - 1) > SAME_PARALLEL):
             order = ["duration", "time_per_item"]
         elif pruning is not None:
-            order = ["time_per_complete", "duration", "time_per_item"]
+            order = ["time_per_complete", "duration"]
         order.append("logged_step_time")
-        return next((by_name[name] for name in order if name in by_name), None)
+        found = next((by_name[name] for name in order if name in by_name), None)
+        complete = by_name.get("time_per_complete")
+        if found is not None and found.verdict == FASTER and complete is not None and complete.verdict == SLOWER:
+            return complete
+        return found
+
+    @property
+    def fails_more(self) -> bool:
+        """True if more of the experiment's items fail, by more than chance."""
+        return any(q.verdict == HIGHER for q in self.quantities if q.name in FAILING)
 
     @property
     def verdict(self) -> str:
-        """faster, slower, equivalent, no evidence, or invalid."""
+        """faster, slower, equivalent, no evidence, fails more, or invalid."""
         if self.invalid:
             return INVALID
-        return self.leader.verdict if self.leader is not None else "no evidence"
+        speed = self.leader.verdict if self.leader is not None else NO_EVIDENCE
+        return FAILS_MORE if self.fails_more and speed != SLOWER else speed

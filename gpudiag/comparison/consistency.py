@@ -115,12 +115,12 @@ def samples_per_s(side: Side) -> float | None:
 
 
 def busy_s_per_item(side: Side) -> float | None:
-    """Seconds that GPUs were busy for one finished item, from utilization over the job; None where not known."""
+    """Seconds that GPUs were busy for one item that did not fail, from utilization over the job; None unknown."""
     ledger = side.get("ledger")
-    if ledger is None or not ledger.has_trials or not len(side.finished):
+    if ledger is None or not ledger.has_trials or not len(side.results):
         return None
     busy = float((ledger.per_gpu["mean_util_pct"] / 100 * ledger.per_gpu["window_s"]).sum())
-    return busy / len(side.finished) if busy > 0 else None
+    return busy / len(side.results) if busy > 0 else None
 
 
 def consistency(baseline: Side, experiment: Side, matched: Match, time: Ratio, failed: list[str]) -> list[Consistency]:

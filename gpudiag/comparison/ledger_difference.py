@@ -30,7 +30,7 @@ def ledger_difference(baseline: Side, experiment: Side) -> tuple[CellDifference,
     if not hours[0] or not hours[1]:
         return ()
     total = [sum(part.values()) for part in hours]
-    n = [len(side.finished) for side in (baseline, experiment)]
+    n = [len(side.results) for side in (baseline, experiment)]
     return tuple(
         CellDifference(
             cell,

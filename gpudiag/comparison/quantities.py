@@ -147,16 +147,19 @@ def _step_s(side: Side) -> np.ndarray:
 
 
 def _throughput(baseline: Side, experiment: Side, matched: Match) -> list[Quantity]:
+    """Wall time per item that did not fail, and per COMPLETE item: what failed adds time and no result."""
     a, b = throughput(baseline), throughput(experiment)
+    results = [len(side.results) for side in (baseline, experiment)]
     out = []
     if a.mean > 0 and b.mean > 0:
-        counted = partial(make, n_baseline=float(len(baseline.finished)), n_experiment=float(len(experiment.finished)))
-        ratio = throughput_ratio((a, b), "wall time over finished items, error from cycles")
+        counted = partial(make, n_baseline=float(results[0]), n_experiment=float(results[1]))
+        one, many = _unit(baseline, experiment)
+        ratio = throughput_ratio((a, b), f"wall time over {many}, error from cycles")
         out = [
-            counted("time_per_item", "Wall time per finished item", "s", TIME, (a.mean, b.mean), ratio),
+            counted("time_per_item", f"Wall time per {one}", "s", TIME, (a.mean, b.mean), ratio),
             counted(
                 "throughput",
-                "Finished items per hour",
+                f"{many[0].upper()}{many[1:]} per hour",
                 "1/h",
                 SPEED,
                 (3600 / a.mean, 3600 / b.mean),
@@ -168,7 +171,7 @@ def _throughput(baseline: Side, experiment: Side, matched: Match) -> list[Quanti
     a, b = throughput(baseline, "COMPLETE"), throughput(experiment, "COMPLETE")
     if a.mean > 0 and b.mean > 0:
         n = [int((side.finished["state"] == "COMPLETE").sum()) for side in (baseline, experiment)]
-        same = bool(out) and n == [len(side.finished) for side in (baseline, experiment)]
+        same = bool(out) and n == results
         ratio = throughput_ratio((a, b), "wall time over COMPLETE items, error from cycles")
         out.append(
             make(
@@ -185,6 +188,13 @@ def _throughput(baseline: Side, experiment: Side, matched: Match) -> list[Quanti
             )
         )
     return out
+
+
+def _unit(*sides: Side) -> tuple[str, str]:
+    """What counts as an item, in words, one and many: where none failed, every finished one."""
+    if any(len(side.results) < len(side.finished) for side in sides):
+        return "item that did not fail", "items that did not fail"
+    return "finished item", "finished items"
 
 
 def _logged_steps(baseline: Side, experiment: Side, matched: Match) -> list[Quantity]:
@@ -298,9 +308,9 @@ def _peaks(baseline: Side, experiment: Side, matched: Match) -> list[Quantity]:
 
 
 def _costs(baseline: Side, experiment: Side, matched: Match) -> list[Quantity]:
-    """GPU time, energy and money, in all and per finished item."""
+    """GPU time, energy and money, in all and per item that did not fail."""
     costs = [side.get("costs") for side in (baseline, experiment)]
-    n = [len(side.finished) for side in (baseline, experiment)]
+    n = [len(side.results) for side in (baseline, experiment)]
     if costs[0] is None or costs[1] is None or not all(n):
         return []
     time = [throughput(side) for side in (baseline, experiment)]
@@ -325,7 +335,7 @@ def _costs(baseline: Side, experiment: Side, matched: Match) -> list[Quantity]:
         out.append(
             make(
                 f"{name}_per_item",
-                f"{title} per finished item",
+                f"{title} per {_unit(baseline, experiment)[0]}",
                 small,
                 PRICE,
                 [scale * x for x in each],

@@ -71,6 +71,11 @@ class Side:
         return self.items[self.items["state"].isin(FINISHED)]
 
     @cached_property
+    def results(self) -> pd.DataFrame:
+        """The finished items that did not fail: a failure is no result, and its time is a cost of those that are."""
+        return self.finished[self.finished["state"] != "FAIL"]
+
+    @cached_property
     def window(self) -> tuple[int, int] | None:
         """First start to last end of the items, in microseconds on the telemetry's clock; None where not joined."""
         return trials_window(self.run)

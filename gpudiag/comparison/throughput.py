@@ -16,16 +16,16 @@ from gpudiag.measures._time.microseconds import SECOND_US, microseconds
 
 
 def time_per_item_s(side: Side) -> float:
-    """Wall time over finished items. With end times alone, time between the first and the last over n - 1."""
-    n = len(side.finished)
+    """Wall time over the items that did not fail; with end times alone, over those that ended after the first item."""
+    n = len(side.results)
     if not side.has_starts:
-        n -= 1
+        n -= int((side.finished["state"].iloc[:1] != "FAIL").sum())
     return side.wall_s / n if n > 0 and side.wall_s > 0 else math.nan
 
 
 @dataclass(frozen=True, eq=False)
 class Throughput:
-    """Wall time per finished item, or per item of one state; ``cycles``: what each cycle of a worker adds to it."""
+    """Wall time per item that did not fail, or per item of one state; ``cycles``: what each cycle of a worker adds."""
 
     mean: float
     n: int
@@ -33,14 +33,14 @@ class Throughput:
 
 
 def throughput(side: Side, state: str = "") -> Throughput:
-    """Wall time per finished item, or per item of ``state``, with what its error follows from.
+    """Wall time per item that did not fail, or per item of ``state``, with what its error follows from.
 
     A worker's cycle is the time from the start of an item to the start of the next. Time per item is a ratio of sums
     over cycles (time, and whether the item counts), so its error follows from the residuals of that ratio.
     """
     known = side.finished[side.finished["duration_s"].notna() & side.finished["start"].notna()]
-    counts = (known["state"] == state).to_numpy() if state else np.ones(len(known), bool)
-    n = int((side.finished["state"] == state).sum()) if state else len(side.finished)
+    counts = (known["state"] == state if state else known["state"] != "FAIL").to_numpy()
+    n = int((side.finished["state"] == state).sum()) if state else len(side.results)
     mean = side.wall_s / n if n and side.has_starts and side.wall_s > 0 else math.nan
     if not state and not side.has_starts:
         mean = time_per_item_s(side)

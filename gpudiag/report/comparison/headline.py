@@ -9,6 +9,7 @@ QUESTIONS = ("What may be said", "What else differs", "What to do next")
 LEVELS = {
     "faster": "ok",
     "slower": "warning",
+    "fails more": "warning",
     "equivalent": "ok",
     "no evidence": "unknown",
     "invalid": "critical",
@@ -44,6 +45,9 @@ def _verdict_line(document: ComparisonDocument) -> str:
         failed = [c.fault for c in ordered_reasons(document)]
         return f"INVALID: {b} cannot be compared with {a} ({'; '.join(failed)})."
     held = leader(document)
+    if verdict == "fails more":
+        speed = f"; an item takes {_ratio(held)} times the time ({_measure_of(held)})" if held is not None else ""
+        return f"FAILS MORE: {_failing(document)}{speed}."
     if held is None:
         return f"NO EVIDENCE: {a} and {b} share no measure of speed."
     words = {
@@ -53,6 +57,12 @@ def _verdict_line(document: ComparisonDocument) -> str:
         "no evidence": f"NO EVIDENCE that {b} is faster or slower than {a}: {_ratio(held)} times the time",
     }
     return f"{words[verdict]} ({_measure_of(held)})."
+
+
+def _failing(document: ComparisonDocument) -> str:
+    failures = next(q for q in document.quantities if q.name == "failures")
+    a, b = (precise(value, failures.unit) for value in (failures.baseline, failures.experiment))
+    return f"{b} of the items of {document.experiment.name} fail, {a} of those of {document.baseline.name}"
 
 
 def _ratio(held: QuantityEntry) -> str:
@@ -81,7 +91,9 @@ def _what_may_be_said(document: ComparisonDocument) -> str:
         return " ".join(c.evidence for c in ordered_reasons(document)[:2])
     held = leader(document)
     if held is None:
-        return "The runs share neither items with times nor steps of a log, so nothing can be said about speed."
+        return (
+            "The runs share neither COMPLETE items with times nor steps of a log, so nothing can be said about speed."
+        )
     numbers = both(held, " against ")
     doubts = [
         f"{word}: {'; '.join(c.title.lower() for c in document.gate if c.status == status)}"
@@ -121,12 +133,13 @@ def _what_else(document: ComparisonDocument) -> str:
 
 
 def _what_next(document: ComparisonDocument) -> str:
-    failed = ordered_reasons(document)
+    failed, verdict = ordered_reasons(document), document.verdict
     counted = plan_counts(document)
     plan = f" The plan: {counted}." if counted else ""
+    if verdict == "fails more":
+        return f"Take the change back, or mend what fails: a failed item is no result.{plan}"
     if failed:
         return f"{NEXT[failed[0].check]}{plan}"
-    verdict = document.verdict
     words = {
         "faster": "Keep the change, and repeat both once in the other order to rule out a cache.",
         "slower": "Take the change back, or find what else differs.",

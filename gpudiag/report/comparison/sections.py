@@ -148,9 +148,9 @@ def ledger(document: ComparisonDocument) -> list[Block]:
     cells = [(c.baseline_gpu_h, c.experiment_gpu_h, c.difference_gpu_h) for c in document.ledger]
     baseline, experiment, difference = (sum(column) for column in zip(*cells, strict=True))
     total = ("all", Number(hours(baseline)), Number(hours(experiment)), Number(signed(difference)), "", "")
-    columns = ("Cell", "Baseline", "Experiment", "Difference", "Share of the run", "Per finished item")
+    columns = ("Cell", "Baseline", "Experiment", "Difference", "Share of the run", "Per item")
     return [
-        TableBlock(columns, (*rows, total), "GPU time, its share of the run, and GPU time per finished item."),
+        TableBlock(columns, (*rows, total), "GPU time, its share of the run, and GPU time per item that did not fail."),
         Figure("ledger_change"),
     ]
 

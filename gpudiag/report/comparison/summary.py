@@ -16,6 +16,7 @@ SAID = {
     "faster": "FASTER",
     "slower": "SLOWER",
     "equivalent": "EQUIVALENT",
+    "fails more": "FAILS MORE",
     "no evidence": "NO EVIDENCE",
     "invalid": "INVALID",
 }
