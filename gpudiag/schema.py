@@ -235,6 +235,8 @@ STEPS = TableSpec(
         ColumnSpec("step_s", "float", "stated time of a step", "s", 0, MOST_S),
         ColumnSpec("loader_s", "float", "stated wait for data in a step", "s", 0, MOST_S),
         ColumnSpec("samples_s", "float", "stated samples per second", "", 0),
+        ColumnSpec("batch", "int", "samples of a step, as the line or one before it states", "", 1, MOST_STEPS),
+        ColumnSpec("batch_of", "text", "whose samples: all (of all GPUs together); unknown without"),
         ColumnSpec("tokens_s", "float", "stated tokens per second", "", 0),
         ColumnSpec("tokens_of", "text", "whose tokens these are: gpu (of one), all (of all together); unknown without"),
         ColumnSpec("mfu_pct", "float", "stated model FLOPs utilization, by its own count and peak", "%", 0, 100),

@@ -16,6 +16,8 @@ from gpudiag.comparison.side import Side
 from gpudiag.faults import Fault
 
 SAME_PARALLEL = 0.1
+LOGGED = ("logged_wall_time", "logged_work_time", "logged_step_time")
+"""Times by the logs of trainings without trials, in the order in which a verdict is about them."""
 FAILING = ("failures", "failure_events")
 
 
@@ -57,7 +59,8 @@ class Compared:
         """The quantity that the verdict is about: durations of the same items where as many ran at once, else wall
         time per item that did not fail; per COMPLETE item where trials were PRUNED, which are no unit of result, and
         where the items are faster and the whole run takes longer for a COMPLETE one.
-        Without trials it is the time of a step by the logs.
+        Without trials it is the time of a step by the logs with its pauses, of a sample or a token where steps hold
+        other numbers of these.
         """
         by_name = {quantity.name: quantity for quantity in self.quantities}
         paired = self.matched.named and len(self.matched.both_complete) > 0
@@ -68,7 +71,7 @@ class Compared:
             order = ["duration", "time_per_item"]
         elif pruning is not None:
             order = ["time_per_complete", "duration"]
-        order.append("logged_step_time")
+        order += LOGGED
         found = next((by_name[name] for name in order if name in by_name), None)
         complete = by_name.get("time_per_complete")
         if found is not None and found.verdict == FASTER and complete is not None and complete.verdict == SLOWER:

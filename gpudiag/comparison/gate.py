@@ -16,9 +16,10 @@ from gpudiag.comparison.check import ERROR, FAIL, PASS, TITLES, UNKNOWN, GateChe
 from gpudiag.comparison.consistency import SAME_WORK, samples_per_item_ratio
 from gpudiag.comparison.coverage import telemetry_covers_job
 from gpudiag.comparison.differences import logged_params
-from gpudiag.comparison.logged_steps import n_logged, same_step
+from gpudiag.comparison.logged_steps import n_logged
 from gpudiag.comparison.match import SAME_SET, Match
 from gpudiag.comparison.same_search import same_search
+from gpudiag.comparison.same_training import same_log, same_step
 from gpudiag.comparison.side import Side
 from gpudiag.comparison.steps import SAME_STEPS, SURE, chance_of_steps, steps_of_items
 from gpudiag.faults import Fault, attempt
@@ -28,6 +29,7 @@ WARM_RATIO = 1.2
 WARM_P = 0.01
 FIRST_SHARE = 0.1
 NO_UNIT = "A run has no trials or tasks, so there is no unit of work to compare."
+NO_ITEMS = "A run has no trials or tasks."
 NO_DURATIONS = (
     "{side} has durations of its items and {other} completion timestamps at most: a duration is not wall time over n."
 )
@@ -176,7 +178,7 @@ def not_a_subset(baseline: Side, experiment: Side, matched: Match) -> GateCheck:
     """3. Neither run's trials are the other's, nor were its items taken out of a run that did other work among them."""
     n = min(len(baseline.items), len(experiment.items))
     if not n:
-        return GateCheck("not-a-subset", UNKNOWN, Statement("A run has no trials or tasks."))
+        return same_log(baseline, experiment) or GateCheck("not-a-subset", UNKNOWN, Statement(NO_ITEMS))
     if matched.same_timestamps >= max(2, 0.5 * n):
         same_run = len(baseline.items) == len(experiment.items) == matched.same_timestamps
         which = "they are the same run" if same_run else "one run is a part of the other"
@@ -236,6 +238,8 @@ def sample_size(baseline: Side, experiment: Side, matched: Match) -> GateCheck:
     elif counts := n_logged(baseline, experiment):
         what = Statement("{n_a} and {n_b} stretches of logged steps", n_a=counts[0], n_b=counts[1])
         enough = min(counts) >= MIN_UNITS
+    elif baseline.run.trials.empty and experiment.run.trials.empty:
+        return GateCheck("sample-size", UNKNOWN, Statement(NO_ITEMS))
     else:
         counts = [
             int(((s.items["state"] == "COMPLETE") & (s.items["duration_s"] > 0)).sum()) for s in (baseline, experiment)
@@ -252,7 +256,7 @@ def equal_success(baseline: Side, experiment: Side, matched: Match) -> GateCheck
     if not matched.named:
         failed = [int((side.items["state"] == "FAIL").sum()) for side in (baseline, experiment)]
         if not len(baseline.items) or not len(experiment.items):
-            return GateCheck("equal-success", UNKNOWN, Statement("A run has no trials or tasks."))
+            return GateCheck("equal-success", UNKNOWN, Statement(NO_ITEMS))
         text = Statement("{n_a} and {n_b} trials failed", n_a=failed[0], n_b=failed[1])
         if not any(failed):
             return GateCheck("equal-success", PASS, Statement("{failed}.", failed=text))

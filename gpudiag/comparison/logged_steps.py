@@ -1,107 +1,175 @@
-"""Time of a step by the logs of two trainings that have no trials."""
+"""Times of a step by the logs of two trainings without trials: of a sample or a token where steps differ in these."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 import pandas as pd
 
-from gpudiag.comparison.check import FAIL, PASS, UNKNOWN, GateCheck
-from gpudiag.comparison.intervals import unpaired_ratio
-from gpudiag.comparison.quantity import TIME, Quantity, make
+from gpudiag.comparison.intervals import Mean, log_ratio, series_mean, unpaired_ratio
+from gpudiag.comparison.quantity import INVALID, PRICE, TIME, Quantity, make
 from gpudiag.comparison.side import Side
+from gpudiag.comparison.step_work import StepWork, n_gpus, step_work
 from gpudiag.measures._steps.courses import courses
 from gpudiag.measures._steps.ranks import in_lock_step, one_of_each
 from gpudiag.statement import Statement
 
 MOST_STRETCHES = 400
 """More lines than these are taken together, in their order: an interval needs no more of them."""
-SAME_TOKENS = 0.1
-"""Part by which the tokens of a step may differ, and it is still the same work (a default without a published
-source)."""
-ONE_EACH = Statement(
-    "Pauses are left out. The interval is of the steps of these two runs: by how much the same training differs from "
-    "run to run is not in it."
-)
-OTHER_WORK = "A step of {b} is {times} times the tokens of one of {a}: compare time per token."
-SAME_STEP = "Both logs count {unit}s, of as many tokens each."
-STEP_UNKNOWN = "Both logs count {unit}s. Whether one is the same work in both (batch, tokens), the logs do not say."
-OTHER_UNITS = "One log counts {a}s and the other {b}s, or their lines are of different kinds."
+SAME_WORK = 0.1
+"""Part by which the tokens or samples of a step may differ, and it is still the same work (a default without a
+published source)."""
+OF_TWO_RUNS = "The interval is of these two runs: by how much the same training differs from run to run is not in it."
+NO_PAUSES = Statement(f"Pauses are left out. {OF_TWO_RUNS}")
+WITH_PAUSES = Statement(f"Evaluations, checkpoints and other pauses are in it; restarts are not. {OF_TWO_RUNS}")
+LEARNS = "A batch of another size learns otherwise: how many samples a result takes, this does not say."
+OTHER_STEPS = Statement("A step is other work in the two runs.")
+AMOUNTS = {"token": (1000.0, "1,000 tokens"), "sample": (1.0, "a sample")}
 
 
-def logged_step_time(baseline: Side, experiment: Side) -> list[Quantity]:
-    """Time of a step, where neither run has trials and both logs count the same."""
-    lines = [_lines(side) for side in (baseline, experiment)]
-    if not comparable(*lines):
+@dataclass(frozen=True, eq=False)
+class Logged:
+    """The lines of two logs as intervals, what a step holds where both state it, and what times are said to be of."""
+
+    sides: tuple[Side, Side]
+    lines: tuple[pd.DataFrame, pd.DataFrame]
+
+    @property
+    def comparable(self) -> bool:
+        """Whether both count the same: one unit, and one kind of line or one total. A bar's kind is its name."""
+        a, b = self.lines
+        if a.empty or b.empty or a["unit"].iloc[0] != b["unit"].iloc[0]:
+            return False
+        return any(set(a[name].dropna()) & set(b[name].dropna()) for name in ("kind", "total"))
+
+    @cached_property
+    def work(self) -> StepWork | None:
+        return step_work(self.sides, self.lines)
+
+    @property
+    def other_work(self) -> bool:
+        """True if a step is known to be another amount of work."""
+        return self.work is not None and abs(self.work.ratio - 1) > SAME_WORK
+
+    @property
+    def per_step(self) -> tuple[tuple[float, float], str]:
+        """By what times of a step are divided, and what they are of then."""
+        if self.work is not None and self.other_work:
+            amount, what = AMOUNTS[self.work.unit]
+            return (self.work.baseline / amount, self.work.experiment / amount), what
+        return (1.0, 1.0), "a step" if self.lines[0]["unit"].iloc[0] == "step" else "an epoch"
+
+
+def logged(baseline: Side, experiment: Side) -> Logged:
+    """What the logs of two trainings say of their steps."""
+    return Logged((baseline, experiment), (_lines(baseline), _lines(experiment)))
+
+
+def logged_times(baseline: Side, experiment: Side) -> list[Quantity]:
+    """Time of a step, of a sample or token where steps hold other numbers of these, and the same with all pauses."""
+    found = logged(baseline, experiment)
+    if not found.comparable:
         return []
-    a, b = (_each_s(part) for part in lines)
-    values = [float(np.exp(np.log(x).mean())) for x in (a, b)]
-    unit = str(lines[0]["unit"].iloc[0])
+    unit = "step" if found.lines[0]["unit"].iloc[0] == "step" else "epoch"
     of = "a step" if unit == "step" else "an epoch"
-    title = Statement("Time of {of} by the training logs, geometric mean", of=of)
-    made = make("logged_step_time", title, "s", TIME, values, unpaired_ratio(a, b), note=ONE_EACH)
-    return [replace(made, n_baseline=float(len(a)), n_experiment=float(len(b)))]
+    out = [_step_time("logged_step_time", found, (1.0, 1.0), of)]
+    if found.other_work:
+        per, what = found.per_step
+        out = [replace(out[0], verdict=INVALID, tested=False, note=OTHER_STEPS)]
+        work = _step_time("logged_work_time", found, per, what)
+        out.append(replace(work, note=Statement("{note} {learns}", note=work.note, learns=LEARNS)))
+    return out + _wall_time(found)
 
 
 def n_logged(*sides: Side) -> list[int]:
     """Stretches of steps by side; nothing where they are not compared."""
-    lines = [_lines(side) for side in sides]
-    return [len(_each_s(part)) for part in lines] if comparable(*lines) else []
+    found = logged(*sides)
+    return [len(_each_s(part)) for part in found.lines] if found.comparable else []
 
 
-def same_step(baseline: Side, experiment: Side) -> GateCheck | None:
-    """Whether a step is the same work in both logs; None where they are not compared."""
-    sides = (baseline, experiment)
-    lines = [_lines(side) for side in sides]
-    if any(part.empty for part in lines):
-        return None
-    units = [str(part["unit"].iloc[0]) for part in lines]
-    if not comparable(*lines):
-        return GateCheck("same-unit", UNKNOWN, Statement(OTHER_UNITS, a=units[0], b=units[1]))
-    a, b = (_tokens(side, part) for side, part in zip(sides, lines, strict=True))
-    if not (a > 0 and b > 0):
-        return GateCheck("same-unit", UNKNOWN, Statement(STEP_UNKNOWN, unit=units[0]))
-    if abs(b / a - 1) > SAME_TOKENS:
-        said = Statement(OTHER_WORK, a=baseline.name, b=experiment.name, times=b / a)
-        return GateCheck("same-unit", FAIL, said)
-    return GateCheck("same-unit", PASS, Statement(SAME_STEP, unit=units[0]))
+def _step_time(name: str, found: Logged, per: tuple[float, float], of: str) -> Quantity:
+    a, b = (_each_s(part) / amount for part, amount in zip(found.lines, per, strict=True))
+    values = [float(np.exp(np.log(x).mean())) for x in (a, b)]
+    title = Statement("Time of {of} by the training logs, geometric mean", of=of)
+    made = make(name, title, "s", TIME, values, unpaired_ratio(a, b), note=NO_PAUSES)
+    return replace(made, n_baseline=float(len(a)), n_experiment=float(len(b)))
 
 
-def comparable(baseline: pd.DataFrame, experiment: pd.DataFrame) -> bool:
-    """Whether lines of two logs count the same: one unit, and one kind of line or one total."""
-    if baseline.empty or experiment.empty or baseline["unit"].iloc[0] != experiment["unit"].iloc[0]:
-        return False
-    return any(set(baseline[name].dropna()) & set(experiment[name].dropna()) for name in ("series", "total"))
+def _wall_time(found: Logged) -> list[Quantity]:
+    """The mean time with its pauses where there are any, and its GPU time where the runs have other numbers of GPUs."""
+    per, what = found.per_step
+    gpus = [n_gpus(side) for side in found.sides]
+    out = []
+    if any((part["paused_s"] > 0).any() for part in found.lines):
+        title = Statement("Time of {of} by the training logs, pauses included", of=what)
+        out.append(_of_means("logged_wall_time", title, "s", TIME, found, (1 / per[0], 1 / per[1])))
+    if gpus[0] != gpus[1] and not math.isnan(sum(gpus)):
+        title = Statement("GPU time of {of} by the training logs, pauses included", of=what)
+        out.append(_of_means("logged_gpu_time", title, "GPU-s", PRICE, found, (gpus[0] / per[0], gpus[1] / per[1])))
+    return out
+
+
+def _of_means(
+    name: str, title: Statement, unit: str, kind: str, found: Logged, factors: tuple[float, float]
+) -> Quantity:
+    means = [_with_pauses(part) for part in found.lines]
+    a, b = (replace(one, mean=one.mean * factor) for one, factor in zip(means, factors, strict=True))
+    ratio = log_ratio(a, b, "means of a series, t with effective sample size")
+    made = make(name, title, unit, kind, (a.mean, b.mean), ratio, note=WITH_PAUSES)
+    return replace(made, n_baseline=a.n, n_experiment=b.n)
+
+
+def _with_pauses(lines: pd.DataFrame) -> Mean:
+    """Mean time of a step, pauses included; n is one more than its degrees of freedom (Welch and Satterthwaite).
+
+    As many pauses as the log explains are taken to come again, so the spread of their lengths counts (of a single one
+    none is known). One that it does not explain came by chance, so its whole length counts: the variance of a sum over
+    a Poisson number of pauses.
+    """
+    n = float(lines["n"].sum())
+    each = series_mean(_each_s(lines), float((lines["each_s"] * lines["n"]).sum()) / n)
+    parts = [((each.log_se * each.mean * n) ** 2, each.n - 1)]
+    for why, some in lines[lines["paused_s"] > 0].groupby("since"):
+        length = some["paused_s"].to_numpy(float)
+        if not why:
+            parts.append((float(length @ length), len(length)))
+        elif len(length) > 1:
+            parts.append((len(length) * float(length.var(ddof=1)), len(length) - 1))
+    variance = sum(part for part, _ in parts)
+    spent = sum(part**2 / freedom for part, freedom in parts)
+    mean = each.mean + float(lines["paused_s"].sum()) / n
+    return Mean(mean, math.sqrt(variance) / n / mean, variance**2 / spent + 1 if spent else each.n)
 
 
 def _lines(side: Side) -> pd.DataFrame:
     """Intervals of the steps of the run's training, with the kind and the total of its lines; empty where there are
     trials, or several trainings at once.
     """
+    return side.memo.once("logged steps", lambda: _lines_of(side))
+
+
+def _lines_of(side: Side) -> pd.DataFrame:
     told = courses(side.run) if side.run.trials.empty else []
     if not told or not in_lock_step(told):
         return pd.DataFrame()
     whole = pd.concat(one_of_each(told), ignore_index=True)
-    whole = whole[(whole["n"] > 0) & ~whole["first"].astype(bool) & (whole["each_s"] > 0)]
+    timed = (whole["n"] > 0) & (whole["each_s"] > 0)
+    whole = whole[~whole["first"].astype(bool) & (timed | (whole["n"].eq(0) & (whole["paused_s"] > 0)))]
+    if not timed[whole.index].any():
+        return pd.DataFrame()
     steps = side.run.steps.reindex(columns=["path", "series", "total", "unit"])
     steps = steps[steps["path"].isin(whole["path"]) & steps["unit"].isin(whole["unit"])]
     kinds = steps.groupby("path").agg({"series": lambda s: s.mode().iloc[0], "total": "max"})
-    return whole.merge(kinds, left_on="path", right_index=True)
+    kinds["kind"] = kinds["series"].str.partition("|")[0]  # the total of a bar is part of its series
+    return whole.merge(kinds[["kind", "total"]], left_on="path", right_index=True)
 
 
 def _each_s(lines: pd.DataFrame) -> np.ndarray:
     """Mean time of a step over each of some stretches, in order; seconds."""
+    lines = lines[lines["n"] > 0]
     stretch = np.arange(len(lines)) * min(MOST_STRETCHES, len(lines)) // max(len(lines), 1)
     by = lines.assign(work_s=lines["each_s"] * lines["n"]).groupby(stretch)
     return (by["work_s"].sum() / by["n"].sum()).to_numpy(float)
-
-
-def _tokens(side: Side, lines: pd.DataFrame) -> float:
-    """Tokens of a step, as run.toml states them, else by the rate that lines state; NaN unknown."""
-    stated = side.run.info.training.tokens_per_step
-    if stated is not None:
-        return float(stated)
-    known = lines[lines["tokens_s"].notna()]
-    return float((known["tokens_s"] * known["each_s"]).median()) if len(known) else math.nan

@@ -21,7 +21,7 @@ from gpudiag.comparison.intervals import (
     share_ratio,
     unpaired_ratio,
 )
-from gpudiag.comparison.logged_steps import logged_step_time
+from gpudiag.comparison.logged_steps import logged_times
 from gpudiag.comparison.match import Match
 from gpudiag.comparison.quantity import (
     INVALID,
@@ -198,7 +198,7 @@ def _unit(*sides: Side) -> tuple[str, str]:
 
 
 def _logged_steps(baseline: Side, experiment: Side, matched: Match) -> list[Quantity]:
-    return logged_step_time(baseline, experiment)
+    return logged_times(baseline, experiment)
 
 
 def _totals(baseline: Side, experiment: Side, matched: Match) -> list[Quantity]:

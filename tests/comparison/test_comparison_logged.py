@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import random
+import shutil
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -18,15 +19,17 @@ BEGIN = datetime(2026, 3, 10, 9, tzinfo=UTC)
 PLAIN = "step {n}/900 loss 2.1"
 
 
-def written(folder: Path, name: str, step_s: float, line: str = PLAIN, seed: int = 1, n: int = 300) -> Path:
-    """A log of steps of about that length, a line every ten, with an evaluation of 30 s in the middle."""
+def written(
+    folder: Path, name: str, step_s: float, line: str = PLAIN, seed: int = 1, n: int = 300, pause_s: float = 30.0
+) -> Path:
+    """A log of steps of about that length, a line every ten, with an evaluation in the middle."""
     drawn, at, lines = random.Random(seed), 0.0, []
     for step in range(1, n + 1):
         at += step_s * drawn.uniform(0.9, 1.1)
         if step % 10 == 0:
             lines.append(f"{BEGIN + timedelta(seconds=at):%Y-%m-%d %H:%M:%S.%f} {line.format(n=step)}")
         if step == n // 2:
-            at += 30.0
+            at += pause_s
             lines.append(f"{BEGIN + timedelta(seconds=at):%Y-%m-%d %H:%M:%S.%f} evaluation finished eval_loss 2.0")
     path = folder / name
     path.mkdir()
@@ -44,7 +47,7 @@ def compared(one: Path, other: Path) -> Comparison:
 def test_the_time_of_a_step_is_compared(tmp_path: Path) -> None:
     found = compared(written(tmp_path, "a", 2.0), written(tmp_path, "b", 1.6, seed=2))
     quantity = found.quantity("logged_step_time")
-    assert found.leader is quantity and found.verdict == "faster"
+    assert found.leader is found.quantity("logged_wall_time") and found.verdict == "faster"
     assert quantity.low <= 0.8 <= quantity.high and quantity.high - quantity.low < 0.05
     assert (quantity.baseline, quantity.experiment) == (pytest.approx(2.0, rel=0.02), pytest.approx(1.6, rel=0.02))
     assert (quantity.n_baseline, quantity.n_experiment) == (29, 29)
@@ -57,12 +60,119 @@ def test_the_same_training_is_equivalent(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_steps_of_other_tokens_are_other_work(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("tokens/s: 8,192", "tokens/s: 10,240"),  # 16,384 and 32,768 a step
+        ("samples_per_sec 16.0", "samples_per_sec 20.0"),
+        ("batch_size=32", "batch_size=64"),
+    ],
+)
+def test_where_steps_hold_other_amounts_the_time_is_that_of_a_token_or_sample(
+    tmp_path: Path, one: str, other: str
+) -> None:
+    """Steps of twice the work that take 1.6 times the time are faster."""
+    a = written(tmp_path, "a", 2.0, f"{PLAIN} {one}")
+    found = compared(a, written(tmp_path, "b", 3.2, f"{PLAIN} {other}", seed=2))
+    step, work = found.quantity("logged_step_time"), found.quantity("logged_work_time")
+    assert step.verdict == "invalid" and step.ratio == pytest.approx(1.6, rel=0.02)
+    assert work.ratio == pytest.approx(0.8, rel=0.03) and work.verdict == "faster"
+    assert found.verdict == "faster" and found.leader is found.quantity("logged_wall_time")
+    assert "2 times the" in str(found.gate[0].evidence) or "2.0" in str(found.gate[0].evidence)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("head", ["args: batch_size={n} lr=0.1", "  Total train batch size (w. parallel) = {n}"])
+def test_a_batch_size_that_the_log_begins_with_is_that_of_its_steps(tmp_path: Path, head: str) -> None:
+    a, b = written(tmp_path, "a", 2.0), written(tmp_path, "b", 3.2, seed=2)
+    for folder, n in ((a, 32), (b, 64)):
+        log = folder / "train.log"
+        log.write_text(head.format(n=n) + "\n  Instantaneous batch size per device = 8\n" + log.read_text())
+    found = compared(a, b)
+    assert found.quantity("logged_work_time").baseline == pytest.approx(2.0 / 32, rel=0.02)
+    assert found.verdict == "faster"
+
+
+@pytest.mark.slow
+def test_steps_of_unknown_work_in_trainings_of_other_lengths_are_not_compared(tmp_path: Path) -> None:
+    a = written(tmp_path, "a", 2.0)
+    found = compared(a, written(tmp_path, "b", 3.2, PLAIN.replace("900", "450"), seed=2))
+    assert found.verdict == "invalid" and [check.check for check in found.reasons] == ["same-unit"]
+    assert "900 and 450 steps" in str(found.reasons[0].evidence)
+    assert "tokens_per_step" in str(found.reasons[0].evidence)
+
+
+@pytest.mark.slow
+def test_as_many_samples_a_step_let_trainings_of_other_lengths_be_compared(tmp_path: Path) -> None:
+    """Bars of one name whose totals differ count the same."""
+    bar = " {pct}%|###  | {{n}}/{total} [00:00<00:00, 1.25it/s] batch_size=32"
+    a, b = (
+        written(tmp_path, name, s, bar.format(pct=3, total=total), seed=seed)
+        for name, s, total, seed in (("a", 2.0, 900, 1), ("b", 2.0, 450, 2))
+    )
+    found = compared(a, b)
+    assert found.verdict == "equivalent" and found.gate[0].status == "pass"
+    assert "sample-size" not in [check.check for check in found.reasons]
+
+
+@pytest.mark.slow
+def test_pauses_count_in_the_verdict(tmp_path: Path) -> None:
+    """Steps that take as long, with an evaluation of 30 s in 300 of them, against one of 150 s."""
+    a, b = written(tmp_path, "a", 2.0, pause_s=150.0), written(tmp_path, "b", 2.0, seed=2)
+    found = compared(a, b)
+    wall = found.quantity("logged_wall_time")
+    assert found.quantity("logged_step_time").verdict == "equivalent"
+    assert found.leader is wall and found.verdict == "faster"
+    assert wall.baseline - wall.experiment == pytest.approx(120 / 290, rel=0.05)
+    assert wall.ratio == pytest.approx((580 + 30) / (580 + 150), rel=0.02)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("part", [1.0, 0.5])
+def test_a_copy_of_a_log_is_no_second_training(tmp_path: Path, part: float) -> None:
+    a, b = written(tmp_path, "a", 2.0), tmp_path / "b"
+    b.mkdir()
+    lines = (a / "train.log").read_text().splitlines(keepends=True)
+    (b / "train.log").write_text("INFO copied\n" + "".join(lines[: round(part * len(lines))]))
+    found = compared(a, b)
+    assert found.verdict == "invalid" and found.reasons[0].check == "not-a-subset"
+    assert ("the same run" if part == 1 else "a part of the other") in str(found.reasons[0].evidence)
+
+
+@pytest.mark.slow
+def test_a_log_without_times_is_known_by_its_content(tmp_path: Path) -> None:
+    a = written(tmp_path, "a", 2.0)
+    log = a / "train.log"
+    bars = [f" {n}%|#  | {n}/100 [{n:02d}:00<00:00, 60.0s/it]" for n in range(1, 60)]
+    log.write_text("\n".join(bars) + "\n")
+    shutil.copytree(a, tmp_path / "b")
+    assert compared(a, tmp_path / "b").reasons[0].check == "not-a-subset"
+
+
+@pytest.mark.slow
+def test_a_step_on_other_numbers_of_gpus_is_other_work_unless_all_of_it_is_stated(tmp_path: Path) -> None:
+    a, b = (written(tmp_path, name, 2.0, f"{PLAIN} batch_size=32", seed=seed) for name, seed in (("a", 1), ("b", 2)))
+    for folder, n in ((a, 1), (b, 4)):
+        rows = [
+            f"{BEGIN + timedelta(seconds=5 * i):%Y/%m/%d %H:%M:%S}.000, {g}, 80 %" for i in range(125) for g in range(n)
+        ]
+        (folder / "gpu.csv").write_text("timestamp, index, utilization.gpu [%]\n" + "\n".join(rows) + "\n")
+        (folder / "run.toml").write_text('timezone = "UTC"\n')
+    found = compared(a, b)
+    assert found.verdict == "invalid" and "1 and 4 GPUs worked" in str(found.reasons[0].evidence)
+    for folder in (a, b):
+        (folder / "run.toml").write_text('timezone = "UTC"\n[training]\ntokens_per_step = 16384\n')
+    known = compared(a, b)
+    assert known.verdict == "equivalent"
+    gpu_time = known.quantity("logged_gpu_time")
+    assert gpu_time.ratio == pytest.approx(4, rel=0.02) and gpu_time.verdict == "higher"
+    assert "GPU time of a step" in known.headline["sentences"][1]
+
+
+@pytest.mark.slow
+def test_tokens_that_run_toml_states_go_before_those_of_the_log(tmp_path: Path) -> None:
     a = written(tmp_path, "a", 2.0, "step {n}/900 loss 2.1 tokens/s: 8,192")
     b = written(tmp_path, "b", 2.0, "step {n}/900 loss 2.1 tokens/s: 16,384", seed=2)
-    found = compared(a, b)
-    assert found.verdict == "invalid" and found.reasons[0].check == "same-unit"
-    assert "times the tokens of one of a" in str(found.reasons[0].evidence)
     for folder in (a, b):
         (folder / "run.toml").write_text("[training]\ntokens_per_step = 16384\n")
     assert compared(a, b).verdict == "equivalent"

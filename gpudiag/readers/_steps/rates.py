@@ -9,13 +9,14 @@ from gpudiag.readers._steps.dialects import NUMBER
 from gpudiag.readers._steps.written_numbers import each_s, number
 
 _PER = r"\s?(?:/|per)\s?"
-_A_SECOND = rf"{_PER}s(?:ec(?:ond)?)?\b"
+_SECOND = r"s(?:ec(?:ond)?)?\b"
+_A_SECOND = _PER + _SECOND
 _SPEED = re.compile(
     rf"(?i)(?<![a-z_/])(?:(?P<s>ms|s|sec|secs|seconds?){_PER}(?:it|iter|iteration|step|batch)\b"
     rf"|(?:it|its|iters?|steps?|batch|batches){_A_SECOND})"
 )
 SAMPLES, TOKENS = (
-    re.compile(rf"(?i)(?<![a-z_]){what}{_A_SECOND}")
+    re.compile(rf"(?i)(?<![a-z_]){what}(?:{_PER}|_per_){_SECOND}")
     for what in ("(?:samples?|images?|imgs?|examples?|seqs?|sequences?)", "(?:tokens?|toks?)")
 )
 _NUMBER = rf"(?:(?<![\d.])\d{{1,3}}(?:,\d{{3}})+(?:\.\d{{0,12}})?|{NUMBER[1:-1]})"
@@ -59,7 +60,7 @@ def _value(unit: re.Match[str], line: str) -> float | None:
     if not before or not after:
         found = before[1] if before else after["number"] if after else None
         return _read(found) if found else None
-    if after["sign"]:
+    if after["sign"] or "_" in unit[0]:  # samples_per_sec is the name of what follows
         return _read(after["number"])
     if not before[2] or _NAMES_UNIT.search(head, 0, before.start()):
         return _read(before[1])

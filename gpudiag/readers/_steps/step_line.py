@@ -61,6 +61,8 @@ class StepLine:
     rank: int | None = None
     trial: int | None = None
     blur_s: float = 0.0
+    batch: int | None = None
+    batch_of: str | None = None
 
 
 def may_tell(line: str) -> bool:
@@ -146,7 +148,7 @@ def _plain(line: str, lower: str, stamped: bool) -> StepLine | None:
     counted, alike = _counted(line)
     if not counted:
         return None
-    rates = "/" in line or " per " in lower
+    rates = "/" in line or "per" in lower
     speed_s = speed_of(line) if rates and alike else None
     samples, tokens = ((rate_of(unit, line) if rates else math.nan) for unit in (SAMPLES, TOKENS))
     said = speed_s is not None or samples > 0 or tokens > 0 or (stamped and "loss" in lower)

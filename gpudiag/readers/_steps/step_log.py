@@ -15,6 +15,7 @@ import pandas as pd
 from gpudiag.readers._batches.log_lines import trial_of
 from gpudiag.readers._io.paths import as_text
 from gpudiag.readers._steps.bars import begins_table, evaluation_s, table_row_of
+from gpudiag.readers._steps.batch_size import StatedBatch
 from gpudiag.readers._steps.dialects import FROM_EITHER
 from gpudiag.readers._steps.other_work import OtherWork, moment_of
 from gpudiag.readers._steps.step_line import StepLine, of_bar, step_of
@@ -50,6 +51,7 @@ class StepLog:
         self._since_s: list[float] = []
         self._evaluated_s, self._evaluating_s = 0.0, 0.0  # by bars that ended, and by the one that stands
         self._elapsed: list[float] = []
+        self._batch = StatedBatch()
         self._epoch: int | None = None
         self._in_table = False
         self._month_day: datetime | None = None
@@ -88,7 +90,7 @@ class StepLog:
             if said.blur_s > 0:
                 return True
             self._take_back()  # the last line of an epoch tells its time exactly
-        self.add(number, said, stamp, elapsed_s)
+        self.add(number, said, stamp, elapsed_s, line)
         return True
 
     def _take_back(self) -> None:
@@ -101,6 +103,7 @@ class StepLog:
     def tell(self, line: str, stamp: str, elapsed_s: float = math.nan) -> None:
         """Take a line that tells of no step for what it tells of other work."""
         self._first_stamp = self._first_stamp or stamp
+        self._batch.take(line)
         trial = trial_of(line)
         told = self._work[trial].told_by(line, moment_of(stamp) if stamp else elapsed_s)
         for (_, _, of), before in self._told_to.items():
@@ -109,10 +112,12 @@ class StepLog:
         _add_up(self._told, told)
         self._told_stamp = stamp if told and stamp else self._told_stamp
 
-    def add(self, number: int, said: StepLine, stamp: str, elapsed_s: float = math.nan) -> None:
+    def add(self, number: int, said: StepLine, stamp: str, elapsed_s: float = math.nan, line: str = "") -> None:
         """Take what a line says of a step; ``elapsed_s``: since the log began, where it has no timestamp."""
         self._first_stamp = self._first_stamp or stamp
-        self._rows.append(said)
+        batch = self._batch.of_step(line)
+        whose = "all" if batch.of_all else None
+        self._rows.append(dataclasses.replace(said, batch=batch.n, batch_of=whose) if batch.n else said)
         self._stamps.append(stamp)
         self._lines.append(number)
         self._elapsed.append(elapsed_s)
@@ -159,7 +164,7 @@ class StepLog:
         names = [field.name for field in dataclasses.fields(StepLine)]
         frame = pd.DataFrame({name: [getattr(row, name) for row in self._rows] for name in names})
         frame["step"] -= frame["series"].map(self._too_many())
-        for name in ("total", "epoch", "rank", "trial"):
+        for name in ("total", "epoch", "rank", "trial", "batch"):
             frame[name] = pd.array(frame[name].tolist(), dtype="Int64")
         frame["rank"] = frame["rank"].fillna(self._rank) if self._rank is not None else frame["rank"]
         stamped = np.array(self._elapsed)

@@ -46,7 +46,7 @@ def read(source: Source, options: ReadOptions) -> Trials:
             continue
         stamp = stamp_of_object(said)
         if step := step_of_object(said):
-            steps.add(number, step, stamp)
+            steps.add(number, step, stamp, line=line)
         else:
             steps.tell(line, stamp)
     if not len(steps):
