@@ -6,6 +6,7 @@ from gpudiag.advice._engine.gains import NOTHING
 from gpudiag.advice._engine.proposal import Change, Gain, Proposal, SuccessCheck
 from gpudiag.advice._engine.remedy import remedy
 from gpudiag.advice._engine.situation import Situation
+from gpudiag.measures.ledger import GpuLedger, LedgerProfile
 from gpudiag.measures.utilization import GpuUtilization, UtilizationProfile
 from gpudiag.report.format import plural, share
 from gpudiag.schema import IDLE_PCT
@@ -42,11 +43,13 @@ def pin_gpu(now: Situation) -> Proposal | None:
     n, idle = len(use.per_gpu), idle_gpus(now)
     active = n - len(idle)
     few = "" if (now.parallel or n) >= n else f"Only {now.parallel} trial runs at once: start {n} workers."
-    verify = [SuccessCheck.of(GpuUtilization.mean_pct.at(gpu), ">", IDLE_PCT) for gpu in idle]
-    means = use.per_gpu["mean_pct"]
+    ledger = now.profile(LedgerProfile)
+    of_gpu = GpuUtilization.mean_pct if ledger is None else GpuLedger.mean_util_pct
+    verify = [SuccessCheck.of(of_gpu.at(gpu), ">", IDLE_PCT) for gpu in idle]
+    means = (use if ledger is None else ledger).per_gpu[of_gpu.name]
     if not idle and means.max() > means.min():  # the least busy one comes halfway to the mean of all, or further
         halfway = round((means.min() + means.mean()) / 2, 1)
-        verify = [SuccessCheck.of(GpuUtilization.mean_pct.at(str(means.idxmin())), ">", halfway)]
+        verify = [SuccessCheck.of(of_gpu.at(str(means.idxmin())), ">", halfway)]
     return Proposal(
         (
             Change(

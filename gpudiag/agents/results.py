@@ -85,7 +85,7 @@ class ChangeResult:
 
 @dataclass(frozen=True)
 class Criterion:
-    """A statement on a number of the next run's diagnosis, such as utilization.mean_pct >= 90 %."""
+    """A statement on a number of the next run's diagnosis, such as ledger.mean_util_pct >= 90 %."""
 
     measure: str
     op: str

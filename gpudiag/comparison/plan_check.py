@@ -20,6 +20,7 @@ from gpudiag.errors import nearest
 from gpudiag.facts import Cell, Key
 from gpudiag.measures import PROFILES, fact_named
 from gpudiag.measures._trials.proportions import CONFIDENCE
+from gpudiag.measures.ledger import LedgerProfile
 from gpudiag.measures.memory import MemoryProfile
 from gpudiag.measures.trials import TrialState
 from gpudiag.measures.utilization import UtilizationProfile
@@ -28,10 +29,11 @@ from gpudiag.statement import NOTHING, Statement
 CAME_TRUE, MISSED, CANNOT_TELL = "came true", "missed", "cannot tell"
 UNSEEN = "The experiment does not show this number."
 INVALID = "The comparison is invalid, so this cannot be laid to the plan."
+OF_THE_RECORD = "It is a mean over the whole record, which holds other time than the job: make the plan anew."
 UNMOVED = "It is not told apart from the baseline, and no effect is within what was predicted: this shows nothing."
 PREDICTION, CHECK, GAIN = "prediction", "check", "gain"
 _PEAKS = (MemoryProfile.max_used_pct.key, MemoryProfile.headroom_mib.key)
-_COURSES = {UtilizationProfile.mean_pct.key: "util_pct"}
+_COURSES = {LedgerProfile.mean_util_pct.key: "util_pct"}
 
 
 @dataclass(frozen=True)
@@ -166,8 +168,8 @@ def _prediction(remedy: str, one: Prediction, baseline: Side, experiment: Side, 
             pollers_agree(baseline, experiment, same_length=False) if one.measure in _PEAKS else (True, NOTHING)
         )
         nothing = one.baseline is not None and _shows_nothing(status, made, one.baseline, one.low, one.high)
-        if doubt:
-            status, reason = CANNOT_TELL, doubt
+        if doubt or _of_the_record(one.measure, baseline, experiment):
+            status, reason = CANNOT_TELL, doubt or OF_THE_RECORD
         elif agree is False:
             status, reason = CANNOT_TELL, str(Statement("{why} Peaks are not comparable.", why=why))
         elif nothing and _unmoved(one.measure, baseline, experiment):
@@ -186,6 +188,17 @@ def _prediction(remedy: str, one: Prediction, baseline: Side, experiment: Side, 
         interval[1] if interval else None,
         status,
         reason,
+    )
+
+
+def _of_the_record(measure: Key, *sides: Side) -> bool:
+    """True of the mean that plans were once made with, where a run was recorded for longer than its job took."""
+    if measure != UtilizationProfile.mean_pct.key:
+        return False
+    means = [[side.value(key) for key in (measure, LedgerProfile.mean_util_pct.key)] for side in sides]
+    return any(
+        isinstance(over, float) and isinstance(within, float) and abs(over - within) > SAME_WITHIN * within
+        for over, within in means
     )
 
 

@@ -7,7 +7,7 @@ import pandas as pd
 
 from gpudiag.comparison.intervals import Mean, series_mean
 from gpudiag.comparison.side import Side
-from gpudiag.measures._time.microseconds import SECOND_US
+from gpudiag.measures._time.microseconds import SECOND_US, microseconds
 from gpudiag.measures._time.weighted import weighted_mean
 from gpudiag.measures.power import power_cells
 from gpudiag.measures.sampling import cells, of_its_gpu
@@ -26,12 +26,19 @@ def _course(side: Side, column: str) -> pd.DataFrame:
     if column == "power_w" and (power := side.get("power")) is not None:
         limit = of_its_gpu(samples, power.per_gpu["plausible_w"])
         samples = samples[~(samples[column] > limit)]
-    if side.window is not None:
-        low, high = side.window
-        inside = samples["end_us"].clip(upper=high) - samples["start_us"].clip(lower=low)
-        samples = samples.assign(weight_s=inside.clip(lower=0) / SECOND_US)
+    if windows := _windows_us(side):
+        parts = [samples["end_us"].clip(upper=high) - samples["start_us"].clip(lower=low) for low, high in windows]
+        samples = samples.assign(weight_s=sum(part.clip(lower=0) for part in parts) / SECOND_US)
         samples = samples[samples["weight_s"] > 0]
     return samples.rename(columns={column: "value"})[["gpu", "time", "value", "weight_s", "start_us"]]
+
+
+def _windows_us(side: Side) -> list[tuple[int, int]]:
+    """The time of each study, as the ledger has it; nothing where trials and telemetry share no clock."""
+    ledger = side.get("ledger")
+    if side.window is None or ledger is None or not ledger.has_trials:
+        return [] if side.window is None else [side.window]
+    return list(zip(*(microseconds(ledger.windows[end]) for end in ("start", "end")), strict=True))
 
 
 def mean_over_time(side: Side, column: str) -> Mean:

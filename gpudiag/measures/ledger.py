@@ -116,7 +116,7 @@ class LedgerProfile(Profile, topic="ledger"):
     total_gpu_s: Fact[float] = fact("time accounted for")
     observed_gpu_s: Fact[float] = fact("observed part of it")
     coverage_pct: Fact[float] = fact("its share")
-    mean_util_pct: Fact[float] = fact("mean utilization of the observed time")
+    mean_util_pct: Fact[float] = fact("mean utilization of the observed time", label="mean utilization")
     outside_gpu_s: Fact[float] = fact("telemetry outside the window")
     outside_busy_gpu_s: Fact[float] = fact("its part at 10 % or more", label="busy outside the trials")
     outside_of_work_pct: Fact[float] = fact(

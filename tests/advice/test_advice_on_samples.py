@@ -166,11 +166,11 @@ def test_case_2_more_workers_bring_at_most_what_steps_wait_for() -> None:
     high = run_s / (run_s - in_steps_s * 25.3 / 33.3)
     assert workers["gain"] == {"low": 1.0, "high": pytest.approx(high, rel=0.02), "unit": "x"}
     assert document(name)["recommendations"][0]["id"] == "loader-workers"
-    (util,) = [p for p in workers["predictions"] if p["measure"] == "utilization.mean_pct"]
+    (util,) = [p for p in workers["predictions"] if p["measure"] == "ledger.mean_util_pct"]
     assert util["high"] == pytest.approx(workers["gain"]["high"] * util["baseline"])
     wanted = util["baseline"] + (util["high"] - util["baseline"]) / 10
     assert workers["verify"][0] == {
-        "measure": "utilization.mean_pct", "op": ">=", "value": round(wanted, 1), "unit": "%"
+        "measure": "ledger.mean_util_pct", "op": ">=", "value": round(wanted, 1), "unit": "%"
     }  # fmt: skip
 
 
@@ -182,7 +182,7 @@ def test_case_3_pins_by_environment_and_by_argument() -> None:
         assert first["gain"] == {"low": 1.0, "high": pytest.approx(only, rel=1e-3), "unit": "x"}
         code = first["changes"][0]["code"]
         assert "env=env" in code and "CUDA_VISIBLE_DEVICES" in code and '"--device", "0"' in code
-        assert {"measure": "utilization.gpu.0.mean_pct", "op": ">", "value": 10.0, "unit": "%"} in first["verify"]
+        assert {"measure": "ledger.gpu.0.mean_util_pct", "op": ">", "value": 10.0, "unit": "%"} in first["verify"]
         assert {"check-devices", "log-parameters"} <= set(advised(name))
 
 

@@ -34,12 +34,12 @@ def plan(**changes: object) -> Plan:
         id="loader-workers", title="More workers", safety="safe", tier=1, apply="now", gain=None, assumption="",
         verify_first="", changes=(Change("DataLoader num_workers", 2, 8, ""),),
         predictions=(
-            Prediction("utilization.mean_pct", 40.0, 55.0, 75.0, "%"),
+            Prediction("ledger.mean_util_pct", 40.0, 55.0, 75.0, "%"),
             Prediction("trials.state.COMPLETE.median_s", 20.0, 40.0, 50.0, "s"),
             Prediction("pruning.of_decided_pct", 0.0, None, None, "%", "nobody can tell"),
             Prediction("memory.max_used_pct", 10.0, 16.0, 16.0, "%"),
         ),
-        verify=(SuccessCheck("trials.fail_pct", "<=", 5.0, "%"), SuccessCheck("utilization.mean_pct", ">=", 90.0, "%"),
+        verify=(SuccessCheck("trials.fail_pct", "<=", 5.0, "%"), SuccessCheck("ledger.mean_util_pct", ">=", 90.0, "%"),
                 SuccessCheck("throttle.nothing", ">=", 1.0, "1")), rollback="",
     )  # fmt: skip
     made = Plan("gpudiag.plan/1", "0", "before", (PlanInput("gpu.csv", "aa"),), (remedy,),
@@ -82,14 +82,14 @@ def test_a_number_against_an_interval(
 def test_each_prediction_comes_true_is_missed_or_cannot_be_told() -> None:
     found = checked(run("after", 0.7 * A, 60, 8))
     outcomes = {(o.kind, o.measure): o for o in found.plan}
-    use = outcomes["prediction", "utilization.mean_pct"]
+    use = outcomes["prediction", "ledger.mean_util_pct"]
     assert use.status == "came true" and use.measured == pytest.approx(60, abs=1)
     assert use.measured_low is not None and use.measured_low < use.measured < (use.measured_high or 0)
     assert outcomes["prediction", "trials.state.COMPLETE.median_s"].status == "missed"
     assert outcomes["prediction", "pruning.of_decided_pct"].reason == "nobody can tell"
     assert outcomes["prediction", "memory.max_used_pct"].status == "came true"
     assert outcomes["check", "trials.fail_pct"].status == "came true"
-    assert outcomes["check", "utilization.mean_pct"].status == "missed"
+    assert outcomes["check", "ledger.mean_util_pct"].status == "missed"
     assert outcomes["check", "throttle.nothing"].status == "cannot tell"
     assert outcomes["check", "throttle.nothing"].reason.startswith("Nothing measured is called 'throttle.nothing'; ")
     gain = outcomes["gain", "throughput"]
@@ -127,7 +127,7 @@ def test_a_change_that_was_not_made_proves_nothing() -> None:
 
 def open_plan(*changes: Change, check: SuccessCheck | None = None) -> tuple[PlannedRemedy]:
     """A remedy whose predictions begin at no effect, for the run "before" of ``checked``."""
-    use = "utilization.mean_pct"
+    use = "ledger.mean_util_pct"
     before = float(np.median(A)) + 1e-6  # times are whole microseconds
     predictions = (Prediction(use, 40.0, 39.0, 75.0, "%"), Prediction(MEDIAN, before, before / 2, before, "s"),
                    Prediction("memory.max_used_pct", 16.3, 16.3, 16.3, "%"))  # fmt: skip
@@ -140,7 +140,7 @@ def statuses(found: Comparison) -> dict[str, str]:
 
 
 UNSEEN_CHANGE = Change("start of a trial", "imports and data", "neither", "")
-UNKNOWN = dict.fromkeys(("mean_pct", "median_s", "max_used_pct", "throughput"), "cannot tell")
+UNKNOWN = dict.fromkeys(("mean_util_pct", "median_s", "max_used_pct", "throughput"), "cannot tell")
 HELD = dict.fromkeys(UNKNOWN, "came true")
 OPEN_GAIN = PlannedGain(1.0, 2.0, "x")
 
@@ -162,7 +162,7 @@ def test_where_nothing_moved_a_range_that_begins_at_no_effect_shows_nothing() ->
 def test_what_moved_shows_that_the_change_was_made() -> None:
     faster = run("after", 0.7 * A, 60, 2)
     assert statuses(checked(faster, remedies=open_plan(UNSEEN_CHANGE), combined=OPEN_GAIN)) == HELD
-    both_needed = open_plan(UNSEEN_CHANGE, check=SuccessCheck("utilization.mean_pct", ">=", 65.0, "%"))
+    both_needed = open_plan(UNSEEN_CHANGE, check=SuccessCheck("ledger.mean_util_pct", ">=", 65.0, "%"))
     assert statuses(checked(faster, remedies=both_needed, combined=OPEN_GAIN))["max_used_pct"] == "cannot tell"
 
 
@@ -236,7 +236,7 @@ def test_an_invalid_comparison_counts_nothing_as_true_and_plans_counts_the_same(
     found = compare(before, before, plan=plan())
     assert isinstance(found, Comparison) and found.invalid
     checks = [o for o in found.plan if o.kind == "check"]
-    assert any(o.measured is not None and o.measured >= 90 and o.measure == "utilization.mean_pct" for o in checks)
+    assert any(o.measured is not None and o.measured >= 90 and o.measure == "ledger.mean_util_pct" for o in checks)
     assert {o.status for o in found.plan} == {"cannot tell"}
     found.save(tmp_path / "comparison.json")
     held = calibration(tmp_path).overall
@@ -305,3 +305,23 @@ def test_a_file_that_is_not_of_its_form_is_named(tmp_path: Path) -> None:
     (tmp_path / "good.json").write_text(json.dumps(written), encoding="utf-8")
     held = calibration(tmp_path)
     assert held.pending == ("good.json",) and "plan.json: is not of the form" in held.unread[0]
+
+
+def test_a_plan_is_about_the_time_of_the_job_and_not_about_the_whole_record() -> None:
+    """The recorder runs for as long again before the trials and after them: that is no utilization of the job."""
+    before = run("before", A, 40, 2)
+    busier = Prediction("ledger.mean_util_pct", 40.0, 55.0, 75.0, "%")
+    old = Prediction("utilization.mean_pct", 40.0, 55.0, 75.0, "%")
+    made = plan()
+    remedy = replace(made.remedies[0], predictions=(busier, old), verify=())
+    span = float(A.sum())
+    longer = replace(run("after", 0.7 * A, 60, 8), gpu=pd.concat([
+        with_telemetry(batch("after", 0.7 * A), 60.0).gpu,
+        with_telemetry(batch("after", 0.7 * A), 0.0, lag_s=span).gpu.iloc[int(0.7 * span / 5):],
+    ], ignore_index=True))  # fmt: skip
+    found = compare(before, longer, plan=replace(made, remedies=(remedy,)))
+    assert isinstance(found, Comparison)
+    within, over = found.plan[:2]
+    assert within.status == "came true" and within.measured == pytest.approx(60, abs=1)
+    assert over.measured is not None and over.measured < 30
+    assert over.status == "cannot tell" and "whole record" in over.reason

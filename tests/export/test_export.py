@@ -154,3 +154,20 @@ def test_tables_of_two_runs_never_lie_together_and_no_input_is_overwritten(tmp_p
     with pytest.raises(ConfigError, match=r"is an input of the run|and this run has no such table"):
         export(read, "csv", tmp_path)
     assert {path: path.read_bytes() for path in tmp_path.iterdir()} == before
+
+
+@pytest.mark.slow
+def test_openmetrics_states_the_utilization_of_the_job() -> None:
+    """A recorder that runs on for an hour after the last trial changes nothing."""
+    run = toy_run()
+    last = run.gpu["time"].max()
+    tail = [
+        run.gpu[run.gpu["time"] == last].assign(time=last + pd.Timedelta(seconds=10 * i), util_pct=0.0)
+        for i in range(1, 361)
+    ]
+    longer = replace(run, gpu=pd.concat([run.gpu, *tail], ignore_index=True))
+    used = [
+        [line for line in text(diagnose(one)).splitlines() if line.startswith("gpudiag_utilization_percent{")]
+        for one in (run, longer)
+    ]
+    assert used[0] and used[0] == used[1]

@@ -53,7 +53,7 @@ def _is_number(value: Value | None) -> bool:
 
 @dataclass(frozen=True)
 class SuccessCheck:
-    """A statement on a number of the JSON's ``measures``, e.g. utilization.mean_pct >= 90 %."""
+    """A statement on a number of the JSON's ``measures``, e.g. ledger.mean_util_pct >= 90 %."""
 
     measure: Key
     op: str

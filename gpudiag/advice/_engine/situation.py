@@ -162,7 +162,7 @@ class Situation:
         return profile_of(self.profiles, kind)
 
     def fact(self, fact: Numeric) -> float:
-        """A number such as ``UtilizationProfile.mean_pct``; NaN unknown, or infinite."""
+        """A number such as ``LedgerProfile.mean_util_pct``; NaN unknown, or infinite."""
         profile = self.profiles.get(fact.topic)
         value = None if profile is None else clean(fact.of(profile))
         return math.nan if value is None else float(value)
@@ -216,19 +216,24 @@ class Situation:
             *self.faster_trials(high),
         )
 
+    def utilization(self) -> Fact[float]:
+        """The mean utilization that a report speaks of: while the job ran where that is known, else over the record."""
+        within = LedgerProfile.mean_util_pct
+        return UtilizationProfile.mean_pct if math.isnan(self.fact(within)) else within
+
     def busier(self, high: float = math.nan) -> tuple[SuccessCheck, ...]:
         """Mean utilization rose by more than runs differ, where a speed-up of ``high`` can raise it so far."""
-        mean = self.fact(UtilizationProfile.mean_pct)
+        mean = self.fact(self.utilization())
         most = 100.0 if math.isnan(high) else min(100.0, mean * high)
         wanted = mean + max(3.0, (most - mean) / 10)
-        return (SuccessCheck.of(UtilizationProfile.mean_pct, ">=", round(wanted, 1)),) if wanted < most else ()
+        return (SuccessCheck.of(self.utilization(), ">=", round(wanted, 1)),) if wanted < most else ()
 
     def busier_by(self, high: float) -> tuple[Prediction, ...]:
         """Mean utilization after a speed-up of 1 to ``high`` at constant GPU work."""
-        mean = self.fact(UtilizationProfile.mean_pct)
+        mean = self.fact(self.utilization())
         if math.isnan(mean) or math.isnan(high):
             return ()
-        return (Prediction.of(UtilizationProfile.mean_pct, mean, mean, min(100.0, mean * high)),)
+        return (Prediction.of(self.utilization(), mean, mean, min(100.0, mean * high)),)
 
     def no_new_failures(self) -> tuple[SuccessCheck, ...]:
         """No larger share of failures than this run's interval allows, where that says something; no fuller memory than
