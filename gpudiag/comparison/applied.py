@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from gpudiag.comparison.check import FAIL, PASS, UNKNOWN, GateCheck, GateFinding, worst
 from gpudiag.comparison.differences import (
@@ -19,6 +20,7 @@ from gpudiag.comparison.side import Side
 from gpudiag.plain_data import Scalar
 from gpudiag.statement import Statement, joined
 
+OTHER_HARDWARE = "other hardware"
 SERIAL = 1.2
 """Mean number of trials at once up to which a run that asked for two or more ran them one by one (METHODS 4)."""
 DENIED = "{side} asked for {asked}: what was requested is not what ran."
@@ -30,19 +32,22 @@ BOARDS = "The GPUs differ ({a}; {b}): a ratio would compare boards, not settings
 COUNTS = "{a} and {b} GPUs: means are over all GPUs of a run."
 LIMITS = "The power limits differ ({a_w}; {b_w})."
 CLOCKS = "The clock while busy differs ({a_mhz}; {b_mhz}), by the load or by the board."
+HOSTS = "The hosts differ in {name} ({a}; {b})."
 NO_EFFECT = "{side} asked for {asked} at once and {ran} ran: the setting had no effect."
 
 
 def parameters_applied(baseline: Side, experiment: Side) -> GateCheck:
     """4. Requested against logged, per run, and hardware of the two against each other."""
+    requested = [*_requested(baseline, experiment), *_requested(experiment, baseline)]
     found = [
-        *_requested(baseline, experiment),
-        *_requested(experiment, baseline),
+        *requested,
         *_logged(baseline, experiment),
         *_hardware(baseline, experiment),
+        *_hosts(baseline, experiment),
         *_parallelism(baseline, experiment),
     ]
-    return worst("parameters-applied", found, Statement("Nothing contradicts that what was asked for is what ran."))
+    made = worst("parameters-applied", found, Statement("Nothing contradicts that what was asked for is what ran."))
+    return replace(made, cause="" if FAIL in dict(requested) else OTHER_HARDWARE)
 
 
 def _requested(side: Side, other: Side) -> list[GateFinding]:
@@ -105,6 +110,17 @@ def _hardware(baseline: Side, experiment: Side) -> list[GateFinding]:
     if all(driver) and driver[0] != driver[1]:
         out.append((UNKNOWN, Statement("The drivers differ ({a}; {b}).", a=driver[0], b=driver[1])))
     return out
+
+
+def _hosts(baseline: Side, experiment: Side) -> list[GateFinding]:
+    """CPU cores and memory as run.toml states them: another host, or a change that is tested."""
+    a, b = (side.run.info.settings for side in (baseline, experiment))
+    stated = (("CPU cores", a.cpu_cores, b.cpu_cores), ("memory, GiB", a.ram_gib, b.ram_gib))
+    return [
+        (UNKNOWN, Statement(HOSTS, name=name, a=_raw(x), b=_raw(y)))
+        for name, x, y in stated
+        if x is not None and y is not None and x != y
+    ]
 
 
 def _parallelism(baseline: Side, experiment: Side) -> list[GateFinding]:

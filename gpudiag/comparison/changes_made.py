@@ -18,8 +18,14 @@ LEAST_MOVED = 0.5
 source."""
 
 
+LEAST_TIMED = 2
+"""Trials for each one at once from which on the mean shows how many do run: with fewer the ends of a run count most."""
+BESIDE = ("parallel", "cpu_cores", "ram_gib")
+"""Settings that make a run faster or slower by themselves; those of the loader do as well."""
+
+
 def not_made(remedy: PlannedRemedy, baseline: Side, experiment: Side) -> str:
-    """A sentence where the experiment shows that a change of the remedy was not made, else ''."""
+    """A sentence where the experiment shows that a change of the remedy was not made or had no effect, else ''."""
     before, after = _set(baseline), _set(experiment)
     for change in remedy.changes:
         value = _looked_up(after, change)
@@ -28,7 +34,24 @@ def not_made(remedy: PlannedRemedy, baseline: Side, experiment: Side) -> str:
         if any(was is not None and equal_values(value, was) for was in (change.present, _looked_up(before, change))):
             what = "the number of trials at once" if change.what == AT_ONCE else change.what
             return f"The change was not made: {what} is still {value}."
-    return ""
+    at_once = (change for change in remedy.changes if change.what == AT_ONCE)
+    return next((why for change in at_once if (why := _without_effect(change, baseline, experiment))), "")
+
+
+def _without_effect(change: Change, baseline: Side, experiment: Side) -> str:
+    """A sentence where the mean number at once has moved by less than half of what was proposed, else ''.
+
+    Trials without an end do not count. Where too few ran for the number to show, nothing is said.
+    """
+    was, now = (side.value(ParallelismProfile.effective_closed.key) for side in (baseline, experiment))
+    n, proposed = experiment.value(ParallelismProfile.n_timed.key), change.proposed
+    known = [value for value in (was, now, n, proposed) if isinstance(value, int | float) and value == value]
+    if len(known) < 4:
+        return ""
+    mean_was, mean, timed, wanted = map(float, known)
+    if timed < LEAST_TIMED * wanted or wanted == mean_was or (mean - mean_was) / (wanted - mean_was) >= LEAST_MOVED:
+        return ""
+    return "The change had no effect, or not all of it: the trials do not show the number at once that was proposed."
 
 
 def was_set(remedy: PlannedRemedy, baseline: Side, experiment: Side) -> bool:
@@ -42,7 +65,7 @@ def was_set(remedy: PlannedRemedy, baseline: Side, experiment: Side) -> bool:
 
 
 def made_beside(plan: Plan, baseline: Side, experiment: Side) -> str:
-    """A sentence where the number at once or the loader changed and no remedy of the plan names that, else ''.
+    """A sentence where the number at once, loader or host changed and no remedy of the plan names that, else ''.
 
     Settings in words (a sampler, a command) may be how a change of the plan was made, so they tell nothing.
     """
@@ -53,7 +76,7 @@ def made_beside(plan: Plan, baseline: Side, experiment: Side) -> str:
         for word in (*_names(change), *re.findall(r"\w+", change.code))
     }
     before, after = (
-        {"parallel": side.run.info.settings.parallel} | side.run.info.dataloader.model_dump()
+        {name: getattr(side.run.info.settings, name) for name in BESIDE} | side.run.info.dataloader.model_dump()
         for side in (baseline, experiment)
     )
     for name, value in after.items():

@@ -51,12 +51,14 @@ TELLING = (
 class GateCheck:
     """``check`` is the id, ``status`` pass, fail, unknown or error, ``evidence`` why.
 
-    error: the check itself failed, by a fault of gpudiag.
+    error: the check itself failed, by a fault of gpudiag. ``cause``: what is wrong where it fails, if only one of the
+    reasons in FAULTS applies.
     """
 
     check: str
     status: str
     evidence: Statement
+    cause: str = ""
 
     @property
     def title(self) -> str:
@@ -64,7 +66,7 @@ class GateCheck:
 
     @property
     def fault(self) -> str:
-        return FAULTS[self.check]
+        return self.cause or FAULTS[self.check]
 
 
 def worst(check: str, findings: Sequence[GateFinding], otherwise: Statement = NOTHING) -> GateCheck:

@@ -10,7 +10,7 @@ from gpudiag.measures._time.timeline import CELLS
 
 @dataclass(frozen=True)
 class CellDifference:
-    """One cell of the ledger over all GPUs: GPU-hours, share of the run, and GPU-seconds for one finished item."""
+    """One cell of the ledger over all GPUs: GPU-hours, share of the run, GPU-seconds for one item that did not fail."""
 
     cell: str
     baseline_gpu_h: float

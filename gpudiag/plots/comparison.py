@@ -149,7 +149,7 @@ def _complete(durations: Sequence[pd.DataFrame]) -> list[np.ndarray]:
 def plot_ledger_change(names: SideNames, ledger: pd.DataFrame, same_size: bool = True) -> Figure:
     """From the GPU time of the baseline to that of the experiment: what each cell of the ledger adds or takes away.
 
-    ``ledger`` has cell and, of each run, GPU-hours and GPU-seconds per finished item; where the runs are of different
+    ``ledger`` has cell and, of each run, GPU-hours and GPU-seconds per item that did not fail; where the runs are of different
     size (``same_size`` False) it is drawn per item.
     """
     before, after, unit = _columns(ledger, same_size)
@@ -191,7 +191,7 @@ def plot_ledger_change(names: SideNames, ledger: pd.DataFrame, same_size: bool =
     ax.plot([level, level], [last - 1 + 0.35, last + 0.35], color=MUTED, linewidth=0.8)
     ax.barh(last, after.sum(), height=0.7, color=COLORS[1])
     ax.text(float(after.sum()) + 0.01 * reach, last, number(float(after.sum())), va="center", fontsize=9, color=INK)
-    ax.set(xlim=(0, 1.13 * reach or 1), xlabel=f"GPU time{'' if same_size else ' per finished item'} [{unit}]")
+    ax.set(xlim=(0, 1.13 * reach or 1), xlabel=f"GPU time{'' if same_size else ' per item that did not fail'} [{unit}]")
     ax.set_yticks(range(len(labels)), labels)
     ax.set_ylim(last + 0.6, -0.6)
     ax.tick_params(axis="y", length=0)
@@ -209,7 +209,7 @@ def alt_ledger_change(names: SideNames, ledger: pd.DataFrame, same_size: bool = 
         for i in most
         if change[i]
     )
-    per = "" if same_size else " per finished item"
+    per = "" if same_size else " per item that did not fail"
     totals = f"{number(before.sum())} {unit} in {names[0]} to {number(after.sum())} in {names[1]}"
     return f"GPU time{per} from {totals}: {changes or 'no change'}."
 
@@ -365,7 +365,7 @@ COMPARISON_PLOTS: dict[str, Plot] = {
         plot_ledger_change,
         alt_ledger_change,
         "What each cell of the ledger adds to the GPU time of the baseline or takes from it, down to that of the "
-        "experiment. Runs of different size are drawn per finished item.",
+        "experiment. Runs of different size are drawn per item that did not fail.",
     ),
     "distributions": Plot(
         plot_distributions,

@@ -230,3 +230,15 @@ def test_telemetry_alone_is_compared_as_telemetry() -> None:
     found = pair(*(replace(run, trials=Run().trials) for run in (a, b)))
     assert found.leader is None and found.verdict == "no evidence"
     assert found.quantity("utilization").verdict == "higher"
+
+
+@pytest.mark.slow
+def test_what_is_wrong_and_what_to_do_are_those_of_the_reason() -> None:
+    """Only the board differs, so nobody is told to log parameters; and no number of an invalid pair is a result."""
+    a, b = (
+        with_telemetry(batch(name, seconds, params={"p": 1}), 60.0, gpu_model=board)
+        for name, seconds, board in (("a", A, "NVIDIA H100 80GB HBM3"), ("b", 1.5 * A, "NVIDIA A100-SXM4-80GB"))
+    )
+    head = pair(a, b).headline
+    assert head["verdict"] == "INVALID: b cannot be compared with a (other hardware)."
+    assert list(head["sentences"][1:]) == ["No ratio below is a result, whatever it is.", "Run both on the same hardware."]

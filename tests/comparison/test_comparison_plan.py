@@ -12,6 +12,7 @@ import pytest
 from batchruns import batch, with_telemetry
 
 from gpudiag.advice._engine.plan import Plan, PlanInput, PlannedGain, PlannedRemedy, plan_json
+from gpudiag.advice._engine.processes import AT_ONCE
 from gpudiag.advice._engine.proposal import Change, Prediction, SuccessCheck
 from gpudiag.comparison.calibration import calibration
 from gpudiag.comparison.compare import Comparison, compare
@@ -325,3 +326,35 @@ def test_a_plan_is_about_the_time_of_the_job_and_not_about_the_whole_record() ->
     assert within.status == "came true" and within.measured == pytest.approx(60, abs=1)
     assert over.measured is not None and over.measured < 30
     assert over.status == "cannot tell" and "whole record" in over.reason
+
+
+MORE_AT_ONCE = Change(AT_ONCE, 1, 2, "")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("ran", "status"), [(1, "cannot tell"), (2, "missed")])
+def test_a_number_at_once_that_did_not_run_is_no_test_of_the_plan(ran: int, status: str) -> None:
+    """Two at once are stated either way; with two that ran and no gain the prediction was wrong."""
+    made = plan()
+    remedy = replace(made.remedies[0], changes=(MORE_AT_ONCE,), predictions=(), verify=())
+    a = batch("a", A, named=False, params={"p": 1})
+    b = batch("b", ran * A[::-1], workers=ran, named=False, params={"p": 1})
+    stated = replace(b, info=replace(b.info, settings=Settings(parallel=2)))
+    found = compare(a, stated, plan=replace(made, remedies=(remedy,), combined=PlannedGain(1.5, 2.0, "x")))
+    assert isinstance(found, Comparison)
+    (gain,) = found.plan
+    assert gain.status == status and ("had no effect" in gain.reason) == (ran == 1)
+
+
+def test_another_host_beside_the_plan_is_no_test_of_it() -> None:
+    made = plan()
+    remedy = replace(made.remedies[0], changes=(MORE_AT_ONCE,), predictions=(), verify=())
+    sides = [
+        batch(name, A, workers=k, named=False, params={"p": 1}, settings={"cpu_cores": cores})
+        for name, k, cores in (("a", 1, 32), ("b", 2, 8))
+    ]
+    found = compare(sides[0], sides[1], plan=replace(made, remedies=(remedy,)))
+    assert isinstance(found, Comparison)
+    assert found.plan[-1].status == "cannot tell" and "cpu_cores" in found.plan[-1].reason
+    hardware = {check.check: check for check in found.gate}["parameters-applied"]
+    assert hardware.status == "unknown" and "CPU cores (32; 8)" in str(hardware.evidence)

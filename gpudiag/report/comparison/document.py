@@ -121,7 +121,7 @@ class QuantityEntry:
 
 @dataclass(frozen=True)
 class ComparedCellEntry:
-    """A cell of the ledger over all GPUs: GPU-hours, share of the run, and GPU-seconds for one finished item."""
+    """A cell of the ledger over all GPUs: GPU-hours, share of the run, GPU-seconds for one item that did not fail."""
 
     cell: str
     baseline_gpu_h: float

@@ -21,9 +21,10 @@ MEDIAN = "median of pairwise ratios"
 OUTCOME_LEVELS = {"came true": "ok", "missed": "warning", "cannot tell": "unknown"}
 COUNTED = {"came true": "came true", "missed": "missed", "cannot tell": "cannot be told"}
 NEXT = {
-    "not-a-subset": "Run the same items alone in both, and take wall time over n of whole runs.",
-    "same-unit": "Compare an amount of work that is the same in both, such as a step or a sample.",
+    "not-a-subset": "Run the same work alone in both, and compare the whole runs.",
+    "same-unit": "Compare an amount of work that is the same in both, or state how much it is.",
     "parameters-applied": "Let the run log its effective parameters with each item, on the same hardware.",
+    "other hardware": "Run both on the same hardware.",
     "same-workload": "Run the same items in both.",
     "warm-up": "Repeat both in turns (A, B, B, A).",
     "telemetry-covers-job": "Record telemetry from the start to the end of the job, and nothing else on that GPU.",
@@ -120,6 +121,8 @@ def _what_else(document: ComparisonDocument) -> str:
         odd = [text for text in odd if "at face value" not in text]
     if odd:
         return " ".join(odd[:2])
+    if document.verdict == "invalid":
+        return "No ratio below is a result, whatever it is."
     moved = [q for q in document.quantities if q.verdict in ("higher", "lower")]
     if moved:
         return "; ".join(f"{q.title} is {q.verdict} ({both(q, ' to ')})" for q in moved[:3]) + "."
@@ -139,7 +142,7 @@ def _what_next(document: ComparisonDocument) -> str:
     if verdict == "fails more":
         return f"Take the change back, or mend what fails: a failed item is no result.{plan}"
     if failed:
-        return f"{NEXT[failed[0].check]}{plan}"
+        return f"{NEXT.get(failed[0].fault) or NEXT[failed[0].check]}{plan}"
     words = {
         "faster": "Keep the change, and repeat both once in the other order to rule out a cache.",
         "slower": "Take the change back, or find what else differs.",
