@@ -132,7 +132,8 @@ def _with_pauses(lines: pd.DataFrame) -> Mean:
     n = float(lines["n"].sum())
     each = series_mean(_each_s(lines), float((lines["each_s"] * lines["n"]).sum()) / n)
     parts = [((each.log_se * each.mean * n) ** 2, each.n - 1)]
-    for why, some in lines[lines["paused_s"] > 0].groupby("since"):
+    paused = lines[lines["paused_s"] > 0]
+    for (why, _), some in paused.groupby(["since", paused["n"] > 0]):  # behind the last step less, or more, is done
         length = some["paused_s"].to_numpy(float)
         if not why:
             parts.append((float(length @ length), len(length)))

@@ -149,8 +149,8 @@ def _complete(durations: Sequence[pd.DataFrame]) -> list[np.ndarray]:
 def plot_ledger_change(names: SideNames, ledger: pd.DataFrame, same_size: bool = True) -> Figure:
     """From the GPU time of the baseline to that of the experiment: what each cell of the ledger adds or takes away.
 
-    ``ledger`` has cell and, of each run, GPU-hours and GPU-seconds per item that did not fail; where the runs are of different
-    size (``same_size`` False) it is drawn per item.
+    ``ledger`` has cell and, of each run, GPU-hours and GPU-seconds per item that did not fail; where the runs are of
+    different size (``same_size`` False) it is drawn per item.
     """
     before, after, unit = _columns(ledger, same_size)
     change = after - before

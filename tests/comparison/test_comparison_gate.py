@@ -241,4 +241,7 @@ def test_what_is_wrong_and_what_to_do_are_those_of_the_reason() -> None:
     )
     head = pair(a, b).headline
     assert head["verdict"] == "INVALID: b cannot be compared with a (other hardware)."
-    assert list(head["sentences"][1:]) == ["No ratio below is a result, whatever it is.", "Run both on the same hardware."]
+    assert list(head["sentences"][1:]) == [
+        "No ratio below is a result, whatever it is.",
+        "Run both on the same hardware.",
+    ]

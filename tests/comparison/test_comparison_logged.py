@@ -52,6 +52,7 @@ def test_the_time_of_a_step_is_compared(tmp_path: Path) -> None:
     assert (quantity.baseline, quantity.experiment) == (pytest.approx(2.0, rel=0.02), pytest.approx(1.6, rel=0.02))
     assert (quantity.n_baseline, quantity.n_experiment) == (29, 29)
     assert "run to run is not in it" in str(quantity.note)
+    assert "Make sure that a step is the same work in both" in found.headline["sentences"][2]
 
 
 @pytest.mark.slow

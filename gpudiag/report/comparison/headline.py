@@ -20,6 +20,10 @@ MEDIAN = "median of pairwise ratios"
 """What Hodges and Lehmann's estimate is called where there is little room."""
 OUTCOME_LEVELS = {"came true": "ok", "missed": "warning", "cannot tell": "unknown"}
 COUNTED = {"came true": "came true", "missed": "missed", "cannot tell": "cannot be told"}
+STATE_WORK = (
+    "Make sure that a step is the same work in both: state tokens_per_step under [training] of each run.toml, or log "
+    "the global batch size."
+)
 NEXT = {
     "not-a-subset": "Run the same work alone in both, and compare the whole runs.",
     "same-unit": "Compare an amount of work that is the same in both, or state how much it is.",
@@ -143,6 +147,9 @@ def _what_next(document: ComparisonDocument) -> str:
         return f"Take the change back, or mend what fails: a failed item is no result.{plan}"
     if failed:
         return f"{NEXT.get(failed[0].fault) or NEXT[failed[0].check]}{plan}"
+    unit = next((check for check in document.gate if check.check == "same-unit"), None)
+    if verdict in ("faster", "slower") and _by_logs(document) and unit and unit.status == "unknown":
+        return f"{STATE_WORK}{plan}"
     words = {
         "faster": "Keep the change, and repeat both once in the other order to rule out a cache.",
         "slower": "Take the change back, or find what else differs.",
@@ -150,6 +157,11 @@ def _what_next(document: ComparisonDocument) -> str:
         "no evidence": "Run more items if a difference of this size would matter.",
     }
     return f"{words[verdict]}{plan}"
+
+
+def _by_logs(document: ComparisonDocument) -> bool:
+    """Whether the verdict is about the steps of two trainings, as their logs tell of them."""
+    return (document.leader or "").startswith("logged_")
 
 
 def plan_counts(document: ComparisonDocument) -> str:
