@@ -12,6 +12,7 @@ from gpudiag.comparison.ledger_difference import CellDifference
 from gpudiag.comparison.match import Match
 from gpudiag.comparison.plan_check import Outcome
 from gpudiag.comparison.quantity import FAILS_MORE, FASTER, HIGHER, INVALID, NO_EVIDENCE, SLOWER, Quantity
+from gpudiag.comparison.same_training import died
 from gpudiag.comparison.side import Side
 from gpudiag.faults import Fault
 
@@ -80,8 +81,9 @@ class Compared:
 
     @property
     def fails_more(self) -> bool:
-        """True if more of the experiment's items fail, by more than chance."""
-        return any(q.verdict == HIGHER for q in self.quantities if q.name in FAILING)
+        """True if more of the experiment's items fail, by more than chance, or its training alone died."""
+        alone = died(self.experiment) and not died(self.baseline)
+        return alone or any(q.verdict == HIGHER for q in self.quantities if q.name in FAILING)
 
     @property
     def verdict(self) -> str:

@@ -19,7 +19,7 @@ from gpudiag.comparison.differences import logged_params
 from gpudiag.comparison.logged_steps import n_logged
 from gpudiag.comparison.match import SAME_SET, Match
 from gpudiag.comparison.same_search import same_search
-from gpudiag.comparison.same_training import same_log, same_step
+from gpudiag.comparison.same_training import same_end, same_log, same_step
 from gpudiag.comparison.side import Side
 from gpudiag.comparison.steps import SAME_STEPS, SURE, chance_of_steps, steps_of_items
 from gpudiag.faults import Fault, attempt
@@ -256,7 +256,7 @@ def equal_success(baseline: Side, experiment: Side, matched: Match) -> GateCheck
     if not matched.named:
         failed = [int((side.items["state"] == "FAIL").sum()) for side in (baseline, experiment)]
         if not len(baseline.items) or not len(experiment.items):
-            return GateCheck("equal-success", UNKNOWN, Statement(NO_ITEMS))
+            return same_end(baseline, experiment) or GateCheck("equal-success", UNKNOWN, Statement(NO_ITEMS))
         text = Statement("{n_a} and {n_b} trials failed", n_a=failed[0], n_b=failed[1])
         if not any(failed):
             return GateCheck("equal-success", PASS, Statement("{failed}.", failed=text))

@@ -1,4 +1,4 @@
-"""Whether two trainings without trials count the same work by the step, and are two (checks 1 and 3)."""
+"""Whether two trainings without trials count the same work by the step (check 1), are two (3), and ended alike (8)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from gpudiag.comparison.logged_steps import Logged, logged
 from gpudiag.comparison.side import Side
 from gpudiag.comparison.step_work import n_gpus
 from gpudiag.comparison.steps import SAME_STEPS
-from gpudiag.statement import Statement, joined
+from gpudiag.statement import NOTHING, Statement, joined
 
 SAME_LINES = 0.95
 """Part of the lines of the shorter log that stand in the other at the same time, from which on it is the same log."""
@@ -30,6 +30,10 @@ SAME_LOG = (
 )
 SAME_FILE = "A log is the same file in both: they are the same run, and there is nothing to compare."
 TWO_LOGS = "The lines of the two logs have other times."
+ONE_DIED = "{side} ended with an error{place}: {text}; {other} did not."
+BOTH_DIED = "Both trainings ended with an error."
+NONE_DIED = "Neither log ends with an error."
+DIED = "the training of one ended with an error"
 
 
 def same_step(baseline: Side, experiment: Side) -> GateCheck | None:
@@ -90,3 +94,27 @@ def _files(side: Side) -> set[str]:
     paths = tuple(side.run.steps["path"].dropna().unique()) if len(side.run.steps) else ()
     known = [record for record in side.run.info.inputs if any(path.endswith(record.path) for path in paths)]
     return {record.sha256 for record in known if record.sha256} or set(paths)
+
+
+def same_end(baseline: Side, experiment: Side) -> GateCheck | None:
+    """Whether both trainings came to their end, or neither; None where a log does not tell."""
+    ends = [side.get("endings") for side in (baseline, experiment)]
+    known = [end for end in ends if end is not None and end.n_logs and not end.n_short]
+    if len(known) < len(ends):
+        return None
+    failed = [bool(end.n_failed) for end in known]
+    if not any(failed):
+        return GateCheck("equal-success", PASS, Statement(NONE_DIED))
+    if all(failed):
+        return GateCheck("equal-success", UNKNOWN, Statement(BOTH_DIED))
+    (side, other), end = ((baseline, experiment), known[0]) if failed[0] else ((experiment, baseline), known[1])
+    place = NOTHING if math.isnan(end.last_step) else Statement(" after step {step}", step=int(end.last_step))
+    text = str(end.failed["text"].iloc[0]).rstrip(".")
+    why = Statement(ONE_DIED, side=side.name, place=place, text=text, other=other.name)
+    return GateCheck("equal-success", FAIL, why, DIED)
+
+
+def died(side: Side) -> bool:
+    """Whether the log of a training without trials ends with an error."""
+    end = side.get("endings")
+    return end is not None and end.n_failed > 0

@@ -193,3 +193,28 @@ def test_few_lines_are_described_and_not_tested(tmp_path: Path) -> None:
     quantity = few.quantity("logged_step_time")
     assert quantity.ratio == pytest.approx(0.5, rel=0.05) and math.isnan(quantity.low)
     assert {check.check: check.status for check in few.gate}["sample-size"] == "fail"
+
+
+@pytest.mark.slow
+def test_a_training_that_died_is_no_success(tmp_path: Path) -> None:
+    """It fails more than one that came to its end; which of the two is the baseline is no matter to the check."""
+    whole, dead = (written(tmp_path, name, 2.0, "step {n}/300 loss 2.1", seed) for name, seed in (("a", 1), ("b", 2)))
+    log = dead / "train.log"
+    lines = log.read_text().splitlines()[:20]
+    log.write_text("\n".join([*lines, "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB"]) + "\n")
+    found, turned = compared(whole, dead), compared(dead, whole)
+    assert found.verdict == "fails more" and found.fails("regression")
+    assert found.headline["verdict"].startswith("FAILS MORE: the training of b ended with an error; ")
+    assert turned.verdict != "fails more" and not turned.fails("regression")
+    for one in (found, turned):
+        check = one.gate[-1]
+        assert (check.check, check.status) == ("equal-success", "fail")
+        assert str(check.evidence).startswith("b ended with an error after step 190: torch.OutOfMemoryError")
+
+
+@pytest.mark.slow
+def test_two_that_came_to_their_end_succeeded_alike(tmp_path: Path) -> None:
+    ended = compared(
+        *(written(tmp_path, name, 2.0, "step {n}/300 loss 2.1", seed) for name, seed in (("a", 1), ("b", 2)))
+    )
+    assert (ended.gate[-1].check, ended.gate[-1].status) == ("equal-success", "pass")

@@ -51,7 +51,8 @@ def _verdict_line(document: ComparisonDocument) -> str:
         return f"INVALID: {b} cannot be compared with {a} ({'; '.join(failed)})."
     held = leader(document)
     if verdict == "fails more":
-        speed = f"; an item takes {_ratio(held)} times the time ({_measure_of(held)})" if held is not None else ""
+        item = "it" if _by_logs(document) else "an item"
+        speed = f"; {item} takes {_ratio(held)} times the time ({_measure_of(held)})" if held is not None else ""
         return f"FAILS MORE: {_failing(document)}{speed}."
     if held is None:
         return f"NO EVIDENCE: {a} and {b} share no measure of speed."
@@ -65,7 +66,9 @@ def _verdict_line(document: ComparisonDocument) -> str:
 
 
 def _failing(document: ComparisonDocument) -> str:
-    failures = next(q for q in document.quantities if q.name == "failures")
+    failures = next((q for q in document.quantities if q.name == "failures"), None)
+    if failures is None:
+        return f"the training of {document.experiment.name} ended with an error"
     a, b = (precise(value, failures.unit) for value in (failures.baseline, failures.experiment))
     return f"{b} of the items of {document.experiment.name} fail, {a} of those of {document.baseline.name}"
 
