@@ -28,11 +28,16 @@ def power_limit(now: Situation) -> Proposal | None:
     lowered = throttle.per_gpu[throttle.per_gpu["is_lowered"] == True]  # noqa: E712 - NaN is unknown
     if lowered.empty:
         return None
-    limit_w, default_w = (round(float(lowered[name].min())) for name in ("limit_w", "default_w"))
-    code = f"nvidia-smi -q -d POWER   # note the limits first\nsudo nvidia-smi -pl {default_w}   # add -i for one GPU"
     return Proposal(
-        (Change("power limit, W", limit_w, default_w, code),),
+        tuple(_restored(str(gpu), *map(float, row)) for gpu, row in lowered[["limit_w", "default_w"]].iterrows()),
         None,
         "The gain follows from the clocks under load: compare them.",
         verify_first="Ask whoever runs this machine.",
     )
+
+
+def _restored(gpu: str, limit_w: float, default_w: float) -> Change:
+    """One board by itself: others may have another limit, or need none."""
+    index = gpu.rpartition("/")[2]
+    code = f"nvidia-smi -i {index} -q -d POWER   # note the limit first\nsudo nvidia-smi -i {index} -pl {default_w:.0f}"
+    return Change(f"power limit of GPU {gpu}, W", round(limit_w), round(default_w), code)

@@ -10,6 +10,7 @@ from gpudiag.advice._engine.situation import Situation
 from gpudiag.facts import Numeric
 from gpudiag.measures.steps import StepsProfile
 from gpudiag.report.format import duration
+from gpudiag.rules.steps import CLEAR_S
 
 EVALUATE = {
     "mmengine": "train_cfg = dict(..., val_interval=2)           # was: each time; in the unit of the training loop",
@@ -24,8 +25,6 @@ SAVE = {
 EVALUATIONS = StepsProfile.evaluations_low_s, StepsProfile.evaluations_s
 CHECKPOINTS = StepsProfile.checkpoints_low_s, StepsProfile.checkpoints_s
 """Their time in pauses, at least and at most."""
-CLEAR_S = 1.0
-"""Bounds closer to each other say the same."""
 STATED = "It takes as long as the log states."
 PAUSES_PCT = 10.0
 """The limit of the check."""
@@ -125,7 +124,7 @@ def _between_failures(between_s: float, n: int) -> tuple[float, float, float]:
 
 def _outside(now: Situation, change: Change, part: float, held: tuple[Numeric, Numeric]) -> Proposal:
     """A change that saves at most a part of some of the time outside of steps, which is between ``held``. It worked
-    where half of the part is gone that is sure to be there: the run is shorter then, too.
+    where half of the part is gone that is sure to be there, if any is: the run is shorter then, too.
     """
     low_s, high_s = (part * now.fact(seconds) for seconds in held)
     hours = high_s * now.fact(StepsProfile.logged_gpus) / 3600
@@ -135,7 +134,7 @@ def _outside(now: Situation, change: Change, part: float, held: tuple[Numeric, N
         (change,),
         Gain(0.0, hours, "GPU-h", change.what) if hours > 0 else None,
         STATED if high_s - low_s < CLEAR_S else "The log does not state how long it takes: at most the pauses with it.",
-        (SuccessCheck.of(StepsProfile.pauses_pct, "<", max(PAUSES_PCT, left_pct)),),
+        (SuccessCheck.of(StepsProfile.pauses_pct, "<", max(PAUSES_PCT, left_pct)),) if low_s > 0 else (),
     )
 
 

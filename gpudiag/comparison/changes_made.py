@@ -16,8 +16,6 @@ from gpudiag.plain_data import Scalar
 LEAST_MOVED = 0.5
 """Part of the change of the peak by which the mean number at once must have changed; a default without a published
 source."""
-
-
 LEAST_TIMED = 2
 """Trials for each one at once from which on the mean shows how many do run: with fewer the ends of a run count most."""
 BESIDE = ("parallel", "cpu_cores", "ram_gib")

@@ -82,8 +82,12 @@ class Compared:
     @property
     def fails_more(self) -> bool:
         """True if more of the experiment's items fail, by more than chance, or its training alone died."""
-        alone = died(self.experiment) and not died(self.baseline)
-        return alone or any(q.verdict == HIGHER for q in self.quantities if q.name in FAILING)
+        if died(self.experiment) and not died(self.baseline):
+            return True
+        by_name = {quantity.name: quantity for quantity in self.quantities if quantity.name in FAILING}
+        share = by_name.get("failures")
+        more = share is not None and share.experiment > share.baseline
+        return more and any(quantity.verdict == HIGHER for quantity in by_name.values())
 
     @property
     def verdict(self) -> str:

@@ -19,7 +19,7 @@ from gpudiag.statement import Statement
 
 MOST_STRETCHES = 400
 """More lines than these are taken together, in their order: an interval needs no more of them."""
-SAME_WORK = 0.1
+SAME_STEP_WORK = 0.1
 """Part by which the tokens or samples of a step may differ, and it is still the same work (a default without a
 published source)."""
 OF_TWO_RUNS = "The interval is of these two runs: by how much the same training differs from run to run is not in it."
@@ -52,7 +52,7 @@ class Logged:
     @property
     def other_work(self) -> bool:
         """True if a step is known to be another amount of work."""
-        return self.work is not None and abs(self.work.ratio - 1) > SAME_WORK
+        return self.work is not None and abs(self.work.ratio - 1) > SAME_STEP_WORK
 
     @property
     def per_step(self) -> tuple[tuple[float, float], str]:
@@ -131,6 +131,8 @@ def _with_pauses(lines: pd.DataFrame) -> Mean:
     """
     n = float(lines["n"].sum())
     each = series_mean(_each_s(lines), float((lines["each_s"] * lines["n"]).sum()) / n)
+    if not each.n > 1:
+        return Mean(each.mean + float(lines["paused_s"].sum()) / n, math.nan, each.n)
     parts = [((each.log_se * each.mean * n) ** 2, each.n - 1)]
     paused = lines[lines["paused_s"] > 0]
     for (why, _), some in paused.groupby(["since", paused["n"] > 0]):  # behind the last step less, or more, is done

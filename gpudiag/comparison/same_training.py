@@ -92,7 +92,7 @@ def _moments(side: Side) -> pd.DataFrame:
 def _files(side: Side) -> set[str]:
     """The logs of steps by their content; by their paths where that is not known."""
     paths = tuple(side.run.steps["path"].dropna().unique()) if len(side.run.steps) else ()
-    known = [record for record in side.run.info.inputs if any(path.endswith(record.path) for path in paths)]
+    known = [record for record in side.run.info.inputs if any(f"/{path}".endswith(f"/{record.path}") for path in paths)]
     return {record.sha256 for record in known if record.sha256} or set(paths)
 
 

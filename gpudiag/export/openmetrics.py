@@ -90,7 +90,7 @@ def _measured(measures: Mapping[str, Mapping[str, Measured]]) -> Iterator[Family
         return [MetricSample({}, held.value)] if held and isinstance(held.value, int | float) else []
 
     use = [*by("ledger", "gpu", "mean_util_pct")] or [*by("utilization", "gpu", "mean_pct")]
-    yield Family("gpudiag_utilization_percent", "percent", "Mean utilization while the job ran.", use)
+    yield Family("gpudiag_utilization_percent", "percent", "Mean utilization while the job ran, else recorded.", use)
     yield Family("gpudiag_memory_used_percent", "percent", "Peak memory.", [*by("memory", "gpu", "max_used_pct")])
     yield Family("gpudiag_trials", "", "Trials by state.", [*by("trials", "state", "n")])
     yield Family("gpudiag_parallelism", "", "Trials at once on average.", one("parallelism", "effective"))

@@ -16,6 +16,8 @@ MEET = 0.01
 MUCH_MORE = 1.5
 """A recording that is so much longer than those of the runs in it is the one that counts (a choice: a log of the whole
 host beside that of one run)."""
+MOSTLY = 0.5
+"""Of its trials: a row with fewer in common with another one is a study that went on by itself, and counts."""
 DATA_SET = "the data set of the cluster"
 
 
@@ -57,7 +59,7 @@ def _trials_once(rows: list[RunRow], order: Iterable[int]) -> None:
         if row.status != "diagnosed":
             continue
         known = [first[one] for one in row.trials if one in first]
-        if known:
+        if known and len(known) >= MOSTLY * len(row.trials):
             rows[at] = without_trials(row, known[0], share=len(known) / len(row.trials))
         else:
             first.update(dict.fromkeys(row.trials, row.run))

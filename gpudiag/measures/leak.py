@@ -171,7 +171,7 @@ def _fills(time: np.ndarray, used: np.ndarray, total_mib: float, has_trials: boo
     parts = [] if has_trials else fills(used, total_mib)
     grown = pd.DataFrame([_growth(time[part], used[part], total_mib, None) for part in parts], columns=GROWTH)
     return {
-        "n_fills": float(len(parts)),
+        "n_fills": math.nan if has_trials or math.isnan(total_mib) else float(len(parts)),
         "fill_slope_pct_h": grown["slope_pct_h"].min(skipna=False),
         "p_fill": grown["p_rise"].max(skipna=False),
         "fill_rise_pct": grown["rise_pct"].min(skipna=False),

@@ -73,11 +73,15 @@ def _gpus(frame: pd.DataFrame) -> tuple[pd.Series, list[Known] | None, list[str]
     if column is None:
         return names, None, []
     hosts = frame[column].astype(object).where(frame[column].notna(), "").astype(str)
-    faces = {pair: GpuIdentity(index=pair[0], host=pair[1]) for pair in zip(names, hosts, strict=True) if pair[0]}
-    ids, notes = resolve(list(faces.values()))
-    named = dict(zip(faces, ids, strict=True))
-    labels = pd.Series([named.get(pair) for pair in zip(names, hosts, strict=True)], dtype=object)
-    return labels, [{"gpu": name, "host": host} for (_, host), name in named.items()], notes
+    told = pd.DataFrame({"index": names.astype(object).to_numpy(), "host": hosts.to_numpy()})
+    which = told.groupby(["index", "host"], sort=False, dropna=True).ngroup().to_numpy()
+    faces = told[which >= 0].drop_duplicates()
+    ids, notes = resolve([GpuIdentity(index=index, host=host) for index, host in faces.itertuples(index=False)])
+    labels = pd.Series(np.array([*ids, None], dtype=object)[which])
+    gpus: list[Known] = [
+        {"gpu": name, "host": host} if host else {"gpu": name} for name, host in zip(ids, faces["host"], strict=True)
+    ]
+    return labels, gpus, notes
 
 
 def _trials(frame: pd.DataFrame, options: ReadOptions) -> Trials:

@@ -34,7 +34,8 @@ def training_failed(endings: EndingsProfile, *, max_trainings: float = 0.0) -> E
     """A training that dies has given no result, however well it used the GPU.
 
     The log tells of an error behind its last step: an exception, a CUDA or NCCL error, a kill or a time limit. Where
-    all steps were done by then, an exception or an error of NCCL may come from the program's way down: a note. Only
+    all steps were done by then, an exception or an error of NCCL may come from the program's way down: a note. A log
+    that counts the steps of each epoch does not say that all were done. Only
     logs that do not go on in another file count, and only where there are no trials, whose states tell the same
     (METHODS 6).
     """

@@ -120,13 +120,14 @@ def idle_between_work(
 ) -> Evidence | None:
     """Hours without work in the middle of a record are paid for as those at its ends are.
 
-    An unbroken stretch below 10 % utilization of more than 10 minutes, from which on an idle stretch without trials is
-    no wait within one job, and memory held counts as a zombie (METHODS 8). It needs 10 samples, as jobstats' unused GPU
-    does; with more than 60 s between samples, shorter pauses go unseen. Where trials tell when the GPU was meant to
-    work, idle time without a trial and waits are asked for instead. A warning from a tenth of the time between first
-    and last activity on, as for idle time without a trial, or with memory held, as at the ends. Whether one job waited
-    or one ended and another began is not known without its log. Memory that was the same before and after (5 % of the
-    total or 300 MiB) tells that it most likely waited: then nobody is advised to end it.
+    An unbroken stretch below 10 % utilization of more than 10 minutes, from which on an idle stretch without trials
+    is no wait within one job, and memory held counts as a zombie (METHODS 8). It needs 10 samples, as jobstats'
+    unused GPU does; with more than 60 s between samples, shorter pauses go unseen. Below 10 minutes it is a wait at
+    any setting. Where trials tell when the GPU was meant to work, idle time without a trial and waits are asked for
+    instead. A warning from a tenth of the time between first and last activity on, as for idle time without a
+    trial, or with memory held, as at the ends. Whether one job waited or one ended and another began is not known
+    without its log. Memory that was the same before and after (5 % of the total or 300 MiB) tells that it most
+    likely waited: then nobody is advised to end it.
     """
     table = idle.per_gpu
     if idle.has_trials:
@@ -193,15 +194,15 @@ def gpu_allocated_idle(idle: IdlenessProfile, *, max_idle_s: float = 600.0) -> E
             raise NotMeasurable("Memory in use on {gpus} is unknown.", "Record memory.used of every GPU.", gpus=unknown)
         return None
     worst = found["allocated_idle_s"].idxmax()
-    kept = bool((found["allocated_kept_s"] >= MOSTLY * found["allocated_idle_s"]).any())
+    kept = found["allocated_kept_s"] >= MOSTLY * found["allocated_idle_s"]
     return worst_gpu(
         worst,
         found,
         ("allocated_idle_s", "longest_allocated_idle_s", "allocated_mib"),
         lost_gpu_h=float(found["allocated_idle_s"].sum() / 3600),
         margin=float(found.at[worst, "longest_allocated_idle_s"] - max_idle_s),
-        extra={"kept": kept},
-        remedy=OWN_MEMORY if kept else "",
+        extra={"kept": bool(kept[worst])},
+        remedy=OWN_MEMORY if kept.any() else "",
     )
 
 

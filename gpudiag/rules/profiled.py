@@ -212,5 +212,5 @@ def _no_ranks(profiled: ProfiledProfile) -> NotApplicable | NotMeasurable:
     if not profiled.n_ranks >= 1:
         return NotMeasurable("The traces do not say of which ranks they are.", NAME_RANKS)
     if profiled.n_ranks < profiled.n_gpus:
-        return NotMeasurable("Several of the {n:trace} are of one rank.", ONE_EACH, n=profiled.n_traces)
+        return NotMeasurable("Several traces or GPUs are of one rank ({n:trace}).", ONE_EACH, n=profiled.n_traces)
     return NotMeasurable("How long the ranks communicated is unknown.", PROFILE)

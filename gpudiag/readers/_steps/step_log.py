@@ -106,11 +106,13 @@ class StepLog:
         self._batch.take(line)
         trial = trial_of(line)
         told = self._work[trial].told_by(line, moment_of(stamp) if stamp else elapsed_s)
+        if not told:
+            return
         for (_, _, of), before in self._told_to.items():
             if trial is None or of in (None, trial):
                 _add_up(before, told)
         _add_up(self._told, told)
-        self._told_stamp = stamp if told and stamp else self._told_stamp
+        self._told_stamp = stamp or self._told_stamp
 
     def add(self, number: int, said: StepLine, stamp: str, elapsed_s: float = math.nan, line: str = "") -> None:
         """Take what a line says of a step; ``elapsed_s``: since the log began, where it has no timestamp."""
