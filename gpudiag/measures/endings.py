@@ -27,7 +27,7 @@ AFTERWARDS = ("raised", "nccl")
 class TrainingEnd(Row):
     """A training whose log ends with an error, or that never began a step for one."""
 
-    training: Column[str] = column("file of the log, the first where it goes on in others")
+    training: Column[str] = column("file of the log, the first where it goes on in others", label="training")
     kind: Column[str] = column("one of CLASSES of failures")
     text: Column[str] = column("the error, short", label="error")
     time: Column[pd.Timestamp] = column("when it was logged; NaT where its line has no timestamp")

@@ -50,13 +50,15 @@ def test_the_rank_that_others_wait_for_is_named(ranks: Path) -> None:
 
 @pytest.mark.slow
 def test_one_log_tells_of_as_many_gpus_as_the_trace_names_ranks(ranks: Path) -> None:
-    """The pauses are those of all three GPUs: beside each, a log alone would prove nothing."""
+    """The log's time is that of all three GPUs: beside each, a log alone would prove nothing. How much of a pause a
+    checkpoint took, no line states.
+    """
     whole = measure_causes(gd.load_run(ranks)).by_cause
     alone = gd.load_run(telemetry=ranks / "gpu.csv", artifacts=ranks / "train.log", timezone=RANKS.timezone)
     log = measure_causes(alone).by_cause
     true_s = 3 * 3 * 15.0
     assert whole.at["checkpoint", "gpu_s"] == pytest.approx(true_s, rel=0.1)
-    assert whole.at["checkpoint", "low_gpu_s"] > 0.8 * true_s and log.at["checkpoint", "low_gpu_s"] == 0
+    assert whole.at["first_steps", "low_gpu_s"] > 1 and log.at["first_steps", "low_gpu_s"] == 0
 
 
 def test_several_as_json_are_a_list(ranks: Path) -> None:
