@@ -217,6 +217,7 @@ EVENTS = TableSpec(
         ColumnSpec("worker", "text", "worker that took the trial, as the line names it"),
         ColumnSpec("path", "text", "file it was found in"),
         ColumnSpec("line", "int", "line number in that file"),
+        ColumnSpec("behind", "int", "ordinary lines behind it in that file: what was printed then tells of no error"),
     ),
 )
 

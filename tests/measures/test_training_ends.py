@@ -35,8 +35,13 @@ def run_of(tmp_path: Path, **files: str) -> Run:
 @pytest.mark.parametrize(
     ("error", "kind", "text"),
     [
-        (OOM, "oom", "torch.OutOfMemoryError: CUDA out of memory."),
+        (OOM, "oom", "torch.OutOfMemoryError: CUDA out of memory"),
         ("RuntimeError: CUDA error: device-side assert triggered", "device_assert", None),
+        (
+            "slurmstepd: error: Detected 1 oom_kill event in StepId=77.batch. Some tasks have been OOM Killed.",
+            "host_killed",
+            None,
+        ),
         ("slurmstepd: error: Detected 1 oom-kill event(s) in step 7.batch cgroup.", "host_killed", None),
         (
             "slurmstepd: error: *** JOB 7 ON n1 CANCELLED AT 2026-03-01T11:00:00 DUE TO TIME LIMIT ***",
@@ -54,7 +59,7 @@ def test_an_error_behind_the_last_step_ends_the_training(
     found = ending(tmp_path, train=lines(10, 400) + TRACEBACK + error + "\n")
     assert (found.n_logs, found.n_failed, found.n_short, found.last_step, found.total_steps) == (1, 1, 0, 400, 1000)
     row = found.failed.iloc[0]
-    assert row["kind"] == kind and not row["was_over"]
+    assert row["kind"] == kind and not row["is_open"]
     assert text is None or row["text"] == text
     assert "/home/jo" not in row["text"]
 
@@ -91,8 +96,8 @@ def test_a_log_that_goes_on_in_another_file_did_not_end(tmp_path: Path) -> None:
 
 def test_what_comes_behind_the_last_of_all_steps_is_graver_for_what_no_way_down_prints(tmp_path: Path) -> None:
     down, dead = (ending(tmp_path, train=lines(10, 1000) + f"{error}\n") for error in ("OSError: closed", OOM))
-    assert (down.n_failed, down.n_over, down.failed["was_over"].tolist()) == (0, 1, [True])
-    assert (dead.n_failed, dead.n_over, dead.failed["was_over"].tolist()) == (1, 0, [False])
+    assert (down.n_failed, down.n_open, down.failed["is_open"].tolist()) == (0, 1, [True])
+    assert (dead.n_failed, dead.n_open, dead.failed["is_open"].tolist()) == (1, 0, [False])
 
 
 def test_stopped_by_hand_is_no_failure(tmp_path: Path) -> None:
@@ -132,3 +137,48 @@ def test_the_error_may_stand_in_the_file_of_the_other_stream(tmp_path: Path, las
 def test_of_two_that_tell_the_same_steps_one_may_hold_the_error(tmp_path: Path) -> None:
     found = ending(tmp_path, logger=lines(10, 400), tee=lines(10, 400) + TRACEBACK + OOM + "\n")
     assert (found.n_logs, found.n_failed) == (1, 1)
+
+
+STAMP = "2026-03-01 10:30:00 "
+
+
+@pytest.mark.parametrize(
+    ("behind", "is_open"),
+    [
+        (f"{STAMP}INFO upload succeeded on retry\n{STAMP}INFO Training completed successfully.\n", True),
+        (f"{STAMP}ERROR rank 0 failed (exitcode: 1)\nsrun: error: task 0: Exited with exit code 1\n", False),
+        ("echo of a script that goes on\n", False),  # the log's own lines are dated
+        ("wandb: Synced 5 files\n    a line that goes on\n", False),
+    ],
+    ids=["caught", "launchers", "a script", "wandb"],
+)
+def test_an_error_behind_which_the_log_goes_on_may_have_been_caught(tmp_path: Path, behind: str, is_open: bool) -> None:
+    found = ending(tmp_path, train=lines(10, 400) + TRACEBACK + "requests.HTTPError: 500\n" + behind)
+    assert (found.n_failed, found.n_open) == (1 - is_open, int(is_open))
+
+
+def test_an_exception_that_python_ignores_ends_nothing(tmp_path: Path) -> None:
+    ignored = f"Exception ignored in: <function Loader.__del__ at 0x7f>\n{TRACEBACK}AssertionError: no child\n"
+    found = ending(tmp_path, train=lines(10, 1000) + ignored)
+    assert (found.n_failed, found.n_open) == (0, 0)
+
+
+def test_ranks_that_wait_for_one_that_died_are_no_cause(tmp_path: Path) -> None:
+    waits = "2026-03-01 10:20:00 ERROR [rank{n}] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=12)\n"
+    ranks = {f"rank{n}": lines(10, 400) + (waits.format(n=n) if n != 2 else TRACEBACK + OOM + "\n") for n in range(4)}
+    found = ending(tmp_path, **ranks)
+    assert found.failed["kind"].iloc[0] == "oom" and found.failed["training"].iloc[0].endswith("rank2.log")
+
+
+def test_the_only_other_file_with_an_error_may_have_any_name_but_not_the_kernels(tmp_path: Path) -> None:
+    (tmp_path / "job.err").write_text(TRACEBACK + OOM + "\n", encoding="utf-8")
+    assert ending(tmp_path, train=lines(10, 400)).n_failed == 1
+    (tmp_path / "job.err").write_text("Mar 1 10:09:00 n1 kernel: Killed process 812 (chrome)\n", encoding="utf-8")
+    assert ending(tmp_path, train=lines(10, 400)).n_failed == 0
+
+
+def test_an_error_without_steps_beside_a_log_of_unknown_lines_is_open(tmp_path: Path) -> None:
+    ended = "step 590/1200 loss 2.5\nslurmstepd: error: *** JOB 1 ON n CANCELLED AT T DUE TO TIME LIMIT ***\n"
+    run = run_of(tmp_path, slurm_1=ended, slurm_2="step 600/1200 loss 2.5\nstep 1200/1200 loss 2.0\ndone\n")
+    (verdict,) = (one for one in gd.diagnose(run).verdicts if one.rule == "training-failed")
+    assert measure_endings(run).has_unknown_logs and verdict.status.value == "not_assessed"

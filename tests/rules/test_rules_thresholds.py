@@ -38,7 +38,7 @@ ASSERTS = pd.DataFrame({"kind": ["oom", "device_assert", "host_killed"], "n": [0
 FAILED = pd.DataFrame({"name": ["3"], "kind": ["oom"], "follows": [False]})
 LOST = pd.DataFrame({"time": [TIMES], "gpu": ["1"], "kind": ["gpu_lost"], "xid": [79.0], "detail": ["Xid 79"]})
 DIED = pd.DataFrame({"training": ["a.log"], "kind": ["oom"], "text": ["OutOfMemoryError"], "time": [TIMES],
-                     "last_step": [10.0], "total_steps": [NAN], "was_over": [False]})  # fmt: skip
+                     "last_step": [10.0], "total_steps": [NAN], "is_open": [False]})  # fmt: skip
 FAR = pd.DataFrame({"trial": [9], "name": ["9"], "state": ["PRUNED"], "duration_s": [2000.0], "median_s": [100.0]})
 UNREAD = pd.DataFrame({"path": ["o.db"], "error": ["o.db: is locked."]})
 HUNG = {"collective": "all_reduce number 7", "group": "0", "wait_s": 60.1, "wait_low_s": 60.1, "n_waiting": 2.0,
@@ -291,7 +291,7 @@ SHORT: list[tuple[str, dict[str, Any], Status | Severity]] = [
     ("training-failed", {"n_failed": 0}, OK),
     ("training-failed", {"n_failed": 0, "n_short": 1}, NOT_ASSESSED),
     ("training-failed", {"n_logs": 0, "n_failed": 0}, NOT_APPLICABLE),
-    ("training-failed", {"failed": DIED.assign(was_over=True), "n_failed": 0, "n_over": 1}, NOTE),
+    ("training-failed", {"failed": DIED.assign(is_open=True), "n_failed": 0, "n_open": 1}, NOTE),
     ("gpu-hardware-errors", {"n_hardware": 0}, NOT_ASSESSED),
     ("gpu-hardware-errors", {"n_hardware": 0, "has_kernel_log": True}, OK),
     ("failures-out-of-memory", {"by_kind": ASSERTS}, OK),

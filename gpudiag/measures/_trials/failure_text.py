@@ -28,7 +28,7 @@ _PATTERNS = {
     "illegal_access": r"illegal memory access|misaligned address|CUDA_ERROR_ILLEGAL_ADDRESS",
     "gpu_lost": r"GPU is lost|fallen off the bus|CUDA_ERROR_DEVICE_UNAVAILABLE|uncorrectable ECC",
     "nccl": r"\bNCCL\b",
-    "host_killed": r"\bKilled\b|oom-kill|Out of memory: Kill|exit(?:ed)?(?: with)?(?: code| status)?[ :=]*137\b|"
+    "host_killed": r"\bKilled\b|oom[-_]kill|Out of memory: Kill|exit(?:ed)?(?: with)?(?: code| status)?[ :=]*137\b|"
     r"\bSIGKILL\b|signal 9\b|\bMemoryError\b|Cannot allocate memory|^OUT_OF_MEMORY\b",
     "time_limit": r"DUE TO TIME LIMIT|^TIMEOUT\b|^DEADLINE\b|\btime ?limit\b|\bwall[- ]?time\b|\bTimeoutExpired\b",
     "nan": r"\b(?:loss|losses|values?|gradients?|grads?|weights|outputs?|contains?|returned|became)\b.{0,30}\bnan\b|"

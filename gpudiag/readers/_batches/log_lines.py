@@ -16,7 +16,8 @@ _PATTERNS = {
     "illegal_access": r"illegal memory access|CUDA_ERROR_ILLEGAL_ADDRESS|cudaErrorIllegalAddress",
     "killed": (
         r"\bexit(?:ed)?[ _-]?(?:with )?(?:code|status)?\s*[:=]?\s*(?:137|-9)\b|\b(?:return)?code\s*[:=]\s*(?:137|-9)\b"
-        r"|\bSIGKILL\b|killed by signal: Killed|Killed process \d+|oom-kill|: line \d+: +\d+ Killed\b|^\s*Killed\b"
+        r"|\bSIGKILL\b|killed by signal: Killed|Killed process \d+|oom[-_]kill|\bOOM Killed\b"
+        r"|: line \d+: +\d+ Killed\b|^\s*Killed\b"
     ),
     "oom": (
         r"CUDA (?:error: )?out of memory|HIP out of memory|\bOutOfMemoryError\b|CUDA_ERROR_OUT_OF_MEMORY"
@@ -86,6 +87,12 @@ _WORDS = {
 _TESTS = tuple((kind, tuple(words.split("|")), KINDS[kind]) for kind, words in _WORDS.items())
 """A line of a kind holds one of its words in lower case: looking for these is ten times faster than the patterns."""
 
+_OF_ERRORS = re.compile(
+    r"(?i)error|exception|traceback|warn|fail|abort|kill|signal|terminat|exit(?!ed with code 0| code 0| status 0)"
+    r"|\bdump|wandb|nccl|srun|slurm|elastic|rank|during handling|direct cause|stacktrace|cuda_launch|cuda_dsa|\^\^\^"
+)
+"""What else a program prints as it dies."""
+
 _LOOKED_AT = 4096
 """Characters of a line in which it says what it is."""
 _TRIAL = re.compile(r"(?i)\btrial\s*#?\s*(\d{1,9})\b")
@@ -103,6 +110,11 @@ def kind_of(line: str) -> str | None:
                     return kind
                 break
     return None
+
+
+def is_ordinary(line: str) -> bool:
+    """True for a line that a program which died of an error would hardly print behind it."""
+    return line[:1].strip() != "" and _OF_ERRORS.search(line[:_LOOKED_AT]) is None
 
 
 def trial_of(line: str) -> int | None:

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import pandas as pd
 
 from gpudiag.readers._batches.line_timestamps import line_timestamp
-from gpudiag.readers._batches.log_lines import gpu_of, is_progress, kind_of, trial_of, worker_of
+from gpudiag.readers._batches.log_lines import ENDINGS, gpu_of, is_ordinary, is_progress, kind_of, trial_of, worker_of
 from gpudiag.readers._io.lines import numbered_lines, plain
 from gpudiag.readers._io.paths import as_text
 from gpudiag.readers._io.problems import ProblemLog
@@ -27,6 +27,8 @@ from gpudiag.schema import EVENTS, conform, empty, text_dtype
 NAME = "training-log"
 
 _DETAIL_CHARACTERS = 300
+_IGNORED = "Exception ignored in"
+"""What Python prints before an exception that ends nothing."""
 _ENOUGH_PROGRESS = 3
 _SAYS_LITTLE = {None, "model", "raised"}
 """Many a text states how many parameters a model has, or quotes an exception; that alone makes none a log."""
@@ -72,15 +74,23 @@ def read(source: Source, options: ReadOptions) -> Trials:
     problems = ProblemLog()
     rows: list[_Event] = []
     steps = StepLog(source.path)
+    n_ordinary, dated, ignored = 0, False, False
     for number, line in numbered_lines(source, problems):
         timestamp = line_timestamp(line)
-        steps.take(number, line, timestamp)
-        if kind := kind_of(line):
-            rows.append(_Event(timestamp, kind, number, line))
+        of_step = steps.take(number, line, timestamp)
+        kind = kind_of(line)
+        dated, ignored = dated or bool(timestamp), ignored or line.startswith(_IGNORED)
+        if kind == "raised" and ignored:
+            kind, ignored = None, False
+        elif kind not in ENDINGS and not of_step:
+            n_ordinary += (bool(timestamp) or not dated) and is_ordinary(line)
+        if kind:
+            rows.append(_Event(timestamp, kind, number, line, n_ordinary))
     name = as_text(source.path.name)
     if not rows and not len(steps):
         note = f"{name}: a training log without a line about steps, failures, loader timing, epoch times or GPUs."
         return Trials(problems=problems.all, notes=(note,), reader=NAME)
+    rows = [row._replace(behind=n_ordinary - row.behind) for row in rows]
     events, clock = _events(rows, source, options, problems)
     of_steps, steps_clock = steps.frame(options.timezone)
     said = [f"{count} x {kind}" for kind, count in Counter(row.kind for row in rows).most_common()]
@@ -97,6 +107,7 @@ class _Event(NamedTuple):
     kind: str
     number: int
     line: str
+    behind: int
 
 
 def _events(
@@ -120,6 +131,7 @@ def _events(
     events["trial"] = pd.Series([trial_of(line) for line in lines], dtype="Int64")
     events["worker"] = pd.Series(workers, dtype=text)
     events["path"] = as_text(source.path)
+    events["behind"] = [row.behind for row in rows]
     return conform(events, EVENTS), times.clock
 
 
