@@ -13,7 +13,7 @@ from gpudiag.facts import Column, Fact, Row, Rows, column, fact, table_of
 from gpudiag.measures._steps.lines import floats
 from gpudiag.measures._steps.log_files import of_one_process
 from gpudiag.measures._steps.logs import training_logs
-from gpudiag.measures._trials.error_texts import GONE, short_error
+from gpudiag.measures._trials.error_texts import short_error
 from gpudiag.measures._trials.failure_text import classify
 from gpudiag.measures.base import Profile
 from gpudiag.measures.inputs import unknown_logs
@@ -106,11 +106,10 @@ def _told(end: _End) -> dict[str, object]:
         behind, is_open = (grave, is_open) if len(grave) else (behind, True)
     others = behind[behind["kind"] != "nccl"]
     error = (others if len(others) else behind).iloc[0]
-    text = short_error(str(error["detail"]))
     return {
         "training": end.training,
         "kind": classify(str(error["detail"])),
-        "text": text if text.endswith(GONE) else text.rstrip("."),
+        "text": short_error(str(error["detail"])).rstrip("."),
         "time": error["time"],
         "last_step": end.last_step,
         "total_steps": end.total_steps,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from gpudiag.errors import NotMeasurable
-from gpudiag.measures._trials.error_texts import GONE
 from gpudiag.measures.endings import EndingsProfile, measure_endings
 from gpudiag.rules._engine.evidence import Evidence, NotApplicable
 from gpudiag.rules._engine.rule import rule
@@ -20,7 +19,7 @@ from gpudiag.rules._engine.verdict import Severity
         Given("is_open", "The log tells of an error", "The log ends with an error"),
         Given("last_step", (" after step {last_step}", Given("total_steps", " of {total_steps}"))),
         Given("is_open", ", which may have been caught"),
-        ": {text}",
+        ": {text}.",
         Given("n_more", " So do {n_more:more log}."),
     ),
     remedy="Read the lines above it in the log. Out of GPU memory: a smaller batch, or activation checkpointing. "
@@ -53,7 +52,7 @@ def training_failed(endings: EndingsProfile, *, max_trainings: float = 0.0) -> E
                 "n_logs": endings.n_logs,
                 "last_step": float(first["last_step"]),
                 "total_steps": float(first["total_steps"]),
-                "text": first["text"] if str(first["text"]).endswith(GONE) else f"{first['text']}.",
+                "text": str(first["text"]),
             },
             where={"path": str(first["training"])},
             margin=n - max_trainings,

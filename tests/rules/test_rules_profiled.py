@@ -36,7 +36,7 @@ def test_steps_that_are_not_the_runs_are_a_note(unlike: bool) -> None:
     ("ranks", "status", "reason"),
     [
         ([0, 1, 2, 3], Status.FOUND, ""),
-        ([0, 1, 1, 3], Status.NOT_ASSESSED, "Several of the 4 traces are of one rank."),
+        ([0, 1, 1, 3], Status.NOT_ASSESSED, "Several traces or GPUs are of one rank (4 traces)."),
         ([0, 1, 2, pd.NA], Status.NOT_ASSESSED, "The traces do not say of which ranks they are."),
         ([pd.NA] * 4, Status.NOT_ASSESSED, "The traces do not say of which ranks they are."),
     ],

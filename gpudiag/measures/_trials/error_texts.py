@@ -15,7 +15,7 @@ MOST_LETTERS = 90
 _VARIES = re.compile(r"0x[0-9a-fA-F]+|\d+(?:\.\d+)?")
 _PRIVATE = re.compile(r"\w+://\S+|[\w.+-]+@[\w.-]+|(?:[A-Za-z]:)?(?:[\\/][\w .+@~-]+){2,}|\b[A-Za-z0-9_-]{32,}\b")
 """URLs, addresses of mail, paths and keys."""
-_ERROR = re.compile(r"(?:\w+\.)*\w*(?:Error|Exception|Interrupt)\b.*|\bCUDA .*|\bKilled\b.*")
+_ERROR = re.compile(r"(?:\w+\.)*\w*(?:Error|Exception|Interrupt)\b.*|\bCUDA .*|\bKilled\b.*|\bCANCELLED AT .*")
 """Where in a line of a log the error begins: a time, a worker and the name of the trial stand before it."""
 _SENTENCE = re.compile(r"(?<=[.!?])\s")
 GONE = "..."
@@ -67,4 +67,5 @@ def short_error(text: str) -> str:
     line = next((line.strip() for line in reversed(text.splitlines()) if line.strip()), "")  # a traceback ends with it
     error = _ERROR.search(line)
     said = _SENTENCE.split(_PRIVATE.sub(GONE, error[0] if error else line), maxsplit=1)[0]
-    return said if len(said) <= MOST_LETTERS else said[: MOST_LETTERS - len(GONE)].rstrip() + GONE
+    whole, _, _ = said[: MOST_LETTERS - len(GONE)].rpartition(" ")
+    return said if len(said) <= MOST_LETTERS else (whole or said[: MOST_LETTERS - len(GONE)]) + GONE
