@@ -42,13 +42,15 @@ def empty(*, used_pct: float = 40.0) -> Run:
 )
 def leak(*, rise_pct: float = 10.0, hours: float = 2.0, noise_pct: float = 0.5, restarts: int = 0) -> Run:
     """Memory in use rises in ``hours`` hours from 40 % by another ``rise_pct`` of the total, anew after each of
-    ``restarts``.
+    ``restarts``, each of which leaves the GPU idle for a minute.
     """
     at = ticks((restarts + 1) * hours * 3600, 20.0)
     level = 40.0 + rise_pct * (at % (hours * 3600)) / (hours * 3600)
     # never below the level
     noise = np.abs(noise_pct * np.repeat(np.random.default_rng(1).standard_normal(20), -(-len(at) // 20))[: len(at)])
-    return run(log(at, mem_used_mib=(level + noise).clip(0, 100) / 100 * TOTAL_MIB))
+    starts = (at > hours * 3600) & (at % (hours * 3600) < 60.0)
+    used = (level + noise).clip(0, 100) / 100 * TOTAL_MIB
+    return run(log(at, mem_used_mib=used, util_pct=np.where(starts, 0.0, 95.0)))
 
 
 @fault(

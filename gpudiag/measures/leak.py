@@ -13,10 +13,12 @@ from gpudiag.errors import NotMeasurable
 from gpudiag.facts import Column, Fact, Row, Rows, column, fact, table_of
 from gpudiag.measures._gpu.boards import gpu_boards
 from gpudiag.measures._gpu.fills import fills
+from gpudiag.measures._gpu.restarts import was_restarted
 from gpudiag.measures._time.microseconds import SECOND_US, microseconds
 from gpudiag.measures._time.trial_intervals import intervals_of
 from gpudiag.measures._trials.abandoned import find_open_trials
 from gpudiag.measures._trials.memory_falls import falls_at_ends
+from gpudiag.measures._waits.logged import LoggedInterval, logged_trainings
 from gpudiag.measures.base import Profile, need_gpu
 from gpudiag.measures.sampling import RECORD_LONGER, by_gpu, cells, coverage_pct, expected_window, trials_window
 from gpudiag.run import Run
@@ -28,6 +30,8 @@ SETTLE_S = 10.0
 MIN_AFTER = 2
 JUMP = 3.0
 """A step of this many median steps leads to another level."""
+FEW = 3
+"""Jumps between four levels: of five, fewer than one order in a hundred rises."""
 GROWS = 0.01
 LONG = 0.25
 """A trial that takes this share of the time or more may itself be what grows."""
@@ -48,14 +52,21 @@ class GpuLeak(Row):
         "one-sided Mann-Kendall over these blocks, less sure where neighbors resemble each other",
         label="chance of such growth by luck (p)",
     )
-    rise_pct: Column[float] = column("slope times the time between first and last block", label="growth, of the total")
+    rise_pct: Column[float] = column(
+        "slope times the time between first and last block, at most what the last three exceed the first three by",
+        label="growth, of the total",
+    )
     rise_mib: Column[float] = column("the same in memory", label="growth")
     span_s: Column[float] = column("that time")
     n_fills: Column[float] = column(
-        "times that memory in use reached 90 % of the total and then fell by a fifth of it, without trials",
+        "times that memory in use reached 90 % of the total and then fell by a fifth of it, as a job ended and was "
+        "started again, without trials",
         label="times nearly full, and then freed",
     )
-    fill_slope_pct_h: Column[float] = column("least growth up to such a fall, as above", label="growth up to each")
+    n_open_fills: Column[float] = column("the same where it is open whether a job was started again")
+    fill_slope_pct_h: Column[float] = column(
+        "least growth up to such a fall of either kind, as above", label="growth up to each"
+    )
     p_fill: Column[float] = column("the greatest p of these", label="chance of such growth by luck (p)")
     fill_rise_pct: Column[float] = column("the least rise of these", label="growth each time, of the total")
     fill_mib: Column[float] = column("the same in memory, the median", label="growth each time")
@@ -84,7 +95,7 @@ class LeakProfile(Profile, topic="leak"):
 def measure_leak(run: Run) -> LeakProfile:
     """Growth and remains of memory on each GPU. Needs gpu.mem_used_mib."""
     need_gpu(run, "mem_used_mib")
-    samples = cells(run, "mem_used_mib")
+    samples = cells(run, "mem_used_mib", *({"util_pct"} & set(run.gpu)))
     if not samples["weight_s"].sum() > 0:
         raise NotMeasurable("There is only one sample of each GPU's memory.", RECORD_LONGER)
     window = trials_window(run)
@@ -98,6 +109,7 @@ def measure_leak(run: Run) -> LeakProfile:
     well = (
         lived["state"].isin(("COMPLETE", "PRUNED")) & lived["end"].between(samples["time"].min(), samples["time"].max())
     ).to_numpy()
+    told = [one for training in logged_trainings(run) for one in training.intervals]
     rows = {}
     for gpu, part in by_gpu(samples):
         time, used = part["time"].to_numpy("datetime64[us]").astype(np.int64), part["mem_used_mib"].to_numpy(float)
@@ -105,7 +117,9 @@ def measure_leak(run: Run) -> LeakProfile:
         held, falls = _held_by_trials(time, used, lived, LONG * (high - low))
         freed |= falls
         floor = np.where(used - held < used.min(), used, used - held)  # less than ever: a trial had not yet loaded
-        grew = _growth(time, floor, total, window) | _fills(time, used, total, bool(len(run.trials)))
+        util = part["util_pct"].to_numpy(float) if "util_pct" in part else np.full(len(part), math.nan)
+        grew = _growth(time, floor, total, window)
+        grew |= _fills(time, used, util, math.nan if len(run.trials) else total, told)
         rows[gpu] = grew | _remains(time, used, part["weight_s"].to_numpy(), window)
     per_gpu = pd.DataFrame.from_dict(rows, orient="index").rename_axis("gpu")
     coverage = coverage_pct(samples, expected_window(run, samples))
@@ -155,7 +169,7 @@ def _growth(time: np.ndarray, used: np.ndarray, total_mib: float, window: tuple[
     least = np.minimum.reduceat(value, first)
     hours = (np.add.reduceat((at - at[0]) / SECOND_US, first) / np.diff(np.append(first, len(at)))) / 3600
     slope = _slope(hours, least)
-    rise = slope * float(hours[-1] - hours[0])
+    rise = min(slope * float(hours[-1] - hours[0]), float(least[-3:].max() - least[:3].min()))
     values = (
         100 * slope / total_mib,
         _mann_kendall(least),
@@ -166,12 +180,23 @@ def _growth(time: np.ndarray, used: np.ndarray, total_mib: float, window: tuple[
     return dict(zip(GROWTH, values, strict=True))
 
 
-def _fills(time: np.ndarray, used: np.ndarray, total_mib: float, has_trials: bool) -> dict[str, float]:
-    """Growth within each stretch at whose end memory was nearly full and freed. Trials free theirs at each end."""
-    parts = [] if has_trials else fills(used, total_mib)
+def _fills(
+    time: np.ndarray, used: np.ndarray, util: np.ndarray, total_mib: float, told: Sequence[LoggedInterval]
+) -> dict[str, float]:
+    """Growth up to each fall of memory that was nearly full, but for those that no restart goes with. NaN for the total
+    where trials free theirs at each end.
+    """
+    found = [
+        (fill.samples, was_restarted(time, used, util, (fill.samples.stop - 1, fill.freed), told))
+        for fill in fills(used, total_mib)
+    ]
+    parts = [part for part, restarted in found if restarted is not False]
     grown = pd.DataFrame([_growth(time[part], used[part], total_mib, None) for part in parts], columns=GROWTH)
+    restarts = [restarted for _, restarted in found]
+    known = not math.isnan(total_mib)
     return {
-        "n_fills": math.nan if has_trials or math.isnan(total_mib) else float(len(parts)),
+        "n_fills": float(restarts.count(True)) if known else math.nan,
+        "n_open_fills": float(restarts.count(None)) if known else math.nan,
         "fill_slope_pct_h": grown["slope_pct_h"].min(skipna=False),
         "p_fill": grown["p_rise"].max(skipna=False),
         "fill_rise_pct": grown["rise_pct"].min(skipna=False),
@@ -191,13 +216,22 @@ def _mann_kendall(values: np.ndarray) -> float:
 
     Growth between the jumps from one level to another is growth; jumps alone are trials of differing size, and their
     order may be chance. Of 400 simulated runs of 3, 5 and 8 levels 7, 2 and 1 % "grew" at 1 % (17, 14 and 7 % without).
+    Two to four levels rise by chance too often: of the orders of four, one in 24 does.
     """
     step = np.abs(np.diff(values))
     jump = step > JUMP * np.median(step)
     jump[1:-1] &= ~(jump[:-2] & jump[2:])  # between two others it is part of a rise
     between = np.split(values, np.flatnonzero(jump) + 1)
-    levels = jump.sum() <= len(values) / 2 and not _chance(between, 1.0) < GROWS
-    return _chance([values], _repetition(values) if levels else 1.0)
+    if jump.sum() > len(values) / 2 or _chance(between, 1.0) < GROWS:
+        return _chance([values], 1.0)
+    return max(_chance([values], _repetition(values)), _by_order(step))
+
+
+def _by_order(step: np.ndarray) -> float:
+    """How likely two to four levels rise by chance; 0 where these steps lead to no such levels, or to more of them."""
+    size = np.sort(step)[::-1][: FEW + 1]
+    n_jumps = 1 + int(np.argmax(size[:-1] - JUMP * size[1:] > 0))
+    return 1 / math.factorial(n_jumps + 1) if size[n_jumps - 1] > JUMP * size[n_jumps] else 0.0
 
 
 def _chance(parts: Sequence[np.ndarray], repetition: float) -> float:

@@ -44,7 +44,8 @@ def memory_leak(
     a rise of 5 points or more (METHODS 8). SageMaker GPUMemoryIncrease uses 5 points. Minima of blocks and not raw
     samples: on those Mann-Kendall gives 57 % false alarms. A training that is restarted grows anew each time: without
     trials, the same holds within each stretch at whose end 90 % was in use and a fifth of the total was freed, of which
-    there must be two (a default without a published source).
+    there must be two (a default without a published source). A restart shows in the log, as 30 s of an idle GPU, or as
+    less memory than a CUDA context takes. A cache that one process fills and frees is no leak.
     """
     table = leak.per_gpu
 
@@ -53,9 +54,18 @@ def memory_leak(
         return rises & (table[p] < max_p_pct / 100)
 
     steadily = grows("slope_pct_h", "p_rise", "rise_pct")
-    refills = grows("fill_slope_pct_h", "p_fill", "fill_rise_pct") & (table["n_fills"] >= min_fills)
+    fill_grows = grows("fill_slope_pct_h", "p_fill", "fill_rise_pct")
+    refills = fill_grows & (table["n_fills"] >= min_fills)
     found = table[steadily | refills]
     if found.empty:
+        unclear = table.index[fill_grows & (table["n_fills"] + table["n_open_fills"] >= min_fills)]
+        if len(unclear):
+            raise NotMeasurable(
+                "Memory of {gpus} was nearly full and then freed several times, and nothing shows whether a job was "
+                "started again.",
+                "Record utilization.gpu beside memory.used, every 10 s or more often, or give the log of the training.",
+                gpus=unclear,
+            )
         short = table.index[table["slope_pct_h"].isna()]
         if len(short):
             raise NotMeasurable(

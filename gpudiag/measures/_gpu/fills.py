@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from gpudiag.measures._trials.memory_falls import falls_of
@@ -9,16 +11,22 @@ from gpudiag.measures._trials.memory_falls import falls_of
 FULL = 0.9
 """Of the total: nearly full (METHODS 6)."""
 FREED = 0.2
-"""Of the total, freed at once: a process ended, as a caching allocator keeps what it has (a default without a published
-source)."""
+"""Of the total, freed at once (a default without a published source)."""
 
 
-def fills(used_mib: np.ndarray, total_mib: float) -> list[slice]:
-    """The samples of each stretch at whose end memory was nearly full and then fell, from the fall before it on."""
+class Fill(NamedTuple):
+    """The samples from one fall to the next, before which memory was nearly full; ``freed``: the first after it."""
+
+    samples: slice
+    freed: int
+
+
+def fills(used_mib: np.ndarray, total_mib: float) -> list[Fill]:
+    """Each stretch at whose end memory was nearly full and then fell, in order."""
     if len(used_mib) < 2:
         return []
     last, first, size = falls_of(np.arange(len(used_mib)), used_mib)
     large = size >= FREED * total_mib
-    begin = [0, *first[large].tolist()]
-    ends = last[large].tolist()
-    return [slice(low, end + 1) for low, end in zip(begin, ends, strict=False) if used_mib[end] >= FULL * total_mib]
+    freed, ends = first[large].tolist(), last[large].tolist()
+    both = zip([0, *freed], ends, freed, strict=False)
+    return [Fill(slice(low, end + 1), after) for low, end, after in both if used_mib[end] >= FULL * total_mib]
