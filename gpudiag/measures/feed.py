@@ -13,6 +13,7 @@ import pandas as pd
 from gpudiag.errors import NotMeasurable
 from gpudiag.facts import Column, Fact, Row, Rows, column, fact, table_of
 from gpudiag.measures._gpu.boards import INSTANT_LIMIT, gpu_boards
+from gpudiag.measures._gpu.clocks import POWER_CAP
 from gpudiag.measures._gpu.idle_power import IdlePower, idle_powers
 from gpudiag.measures._time.microseconds import SECOND_US, microseconds
 from gpudiag.measures._time.weighted import weighted_mean, weighted_quantiles
@@ -46,7 +47,8 @@ class GpuFeed(Row):
     )
     p95_used_pct: Column[float] = column("95th percentile of memory in use", label="memory, 95th percentile")
     power_ratio: Column[float] = column(
-        "mean of (power - idle) / (limit - idle), with 0 W for an unknown idle power: an upper limit",
+        "mean of (power - idle) / (limit - idle), 1 or more at the power cap, with 0 W for an unknown idle power: an "
+        "upper limit",
         label="part of the power range",
     )
     least_power_ratio: Column[float] = column(
@@ -96,7 +98,7 @@ def measure_feed(run: Run) -> FeedProfile:
     boards, idle = gpu_boards(run).to_dict("index"), idle_powers(run)
     works = {gpu: works[gpu] for gpu in gpu_order(works)}
     host = HostTimes.of(run.host)
-    columns = beside_work(run, works, ("mem_used_mib", "power_w", *ACTIVITY))
+    columns = beside_work(run, works, ("mem_used_mib", "power_w", "throttle_reasons", *ACTIVITY))
     rows = {
         gpu: _device(work, own, boards[gpu], idle.get(gpu)) | _host(work, host)
         for (gpu, work), own in zip(works.items(), columns, strict=True)
@@ -129,7 +131,7 @@ def _device(
     mean = weighted_mean(util, weight)
     spread = math.sqrt(max(weighted_mean((util - mean) ** 2, weight), 0.0)) if len(util) else math.nan
     used = columns.get("mem_used_mib")
-    least, most = power_ratios(work, columns.get("power_w"), board["limit_w"], idle)
+    least, most = power_ratios(work, columns, board["limit_w"], idle)
     busy = at & (work.util_pct >= SATURATED_PCT)
     return {
         "work_s": float(weight.sum()),
@@ -150,15 +152,20 @@ def _device(
 
 
 def power_ratios(
-    work: WorkSamples, power: np.ndarray | None, limit_w: float, idle: IdlePower | None
+    work: WorkSamples, columns: Mapping[str, np.ndarray], limit_w: float, idle: IdlePower | None
 ) -> tuple[np.ndarray, np.ndarray]:
     """Least and most of the share of the board's power range in use by sample; readings above 1.6 times the limit are
-    no power.
+    no power. At the power cap the GPU uses all that it may: a lower limit is in force there than the driver states.
     """
+    power = columns.get("power_w")
     if power is None or idle is None:
         unknown = np.full(len(work.time_us), math.nan)
         return unknown, unknown
-    return idle.shares(np.where((power > 0) & ~(power > INSTANT_LIMIT * limit_w), power, math.nan), limit_w)
+    known = np.where((power > 0) & ~(power > INSTANT_LIMIT * limit_w), power, math.nan)
+    reasons = np.nan_to_num(columns.get("throttle_reasons", np.zeros(len(known)))).astype(np.int64)
+    capped = (reasons & POWER_CAP > 0) & ~np.isnan(known)
+    least, most = (np.where(capped, np.fmax(share, 1.0), share) for share in idle.shares(known, limit_w))
+    return least, most
 
 
 def _host(work: WorkSamples, host: HostTimes) -> dict[str, float]:

@@ -9,16 +9,22 @@ from gpudiag.errors import NotMeasurable
 from gpudiag.measures.events import HARDWARE_XIDS, LOST_XID, EventsProfile, measure_events
 from gpudiag.rules._engine.evidence import Evidence, gpu_names
 from gpudiag.rules._engine.rule import rule
-from gpudiag.rules._engine.templates import Given
+from gpudiag.rules._engine.templates import Given, Sentence
 from gpudiag.rules._engine.verdict import Severity
 from gpudiag.values import Value
 
 FIRST = Given("first", ", first at {first} UTC")
 XIDS = Given("xids", " (Xid {xids})")
-COUNTED = "{counting} counted {n_ecc:uncorrectable ECC error}, first seen at {first_ecc} UTC."
-EARLIER = (
-    "{earlier} had counted {n_ecc_before:uncorrectable ECC error} when the record began: since the driver was loaded, "
-    "at an unknown time."
+COUNTED: Sentence = (
+    "{counting}",
+    Given("counting_together", " together"),
+    " counted {n_ecc:uncorrectable ECC error}, first seen at {first_ecc} UTC.",
+)
+EARLIER: Sentence = (
+    "{earlier}",
+    Given("earlier_together", " together"),
+    " had counted {n_ecc_before:uncorrectable ECC error} when the record began: since the driver was loaded, "
+    "at an unknown time.",
 )
 
 
@@ -105,6 +111,8 @@ def gpu_hardware_errors(events: EventsProfile, *, max_events: float = 0.0) -> Ev
                 "counting": [f"GPU {name}" for name in counted.index],
                 "first_ecc": counted["first_ecc"].min() if len(counted) else None,
                 "earlier": [f"GPU {name}" for name in earlier.index],
+                "counting_together": len(counted) > 1,
+                "earlier_together": len(earlier) > 1,
                 "told": events.n_hardware > 0 or len(counted) > 0,
             },
         )

@@ -238,7 +238,8 @@ def gpu_busy_but_light(
     """Utilization counts time with any kernel: one small kernel after the other makes 100 %.
 
     Power fraction (power - idle) / (limit - idle) below 0.35 at utilization of 90 % or more, over 5 minutes
-    (METHODS 1). SM activity of 50 % or more refutes it. An idle power that the record does not show is taken for 0 W,
+    (METHODS 1). SM activity of 50 % or more refutes it, and so does the power cap (0x4): it holds the GPU to a lower
+    limit than the driver states. An idle power that the record does not show is taken for 0 W,
     which makes the fraction an upper limit; where the greatest possible one would make the GPU light, it is not
     assessed.
     """

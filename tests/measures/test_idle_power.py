@@ -90,6 +90,13 @@ def test_a_busy_gpu_between_the_bounds_has_two_shares() -> None:
     assert row["least_busy_power_ratio"] == pytest.approx((1 / 2 - 1 / 3) / (1 - 1 / 3))
 
 
+@pytest.mark.parametrize(("reasons", "expected"), [(0x4, 1.0), (0x24, 1.0), (0x0, 0.25), (0x20, 0.25), (None, 0.25)])
+def test_a_gpu_at_its_power_cap_uses_all_that_it_may(reasons: int | None, expected: float) -> None:
+    told = {} if reasons is None else {"throttle_reasons": reasons}
+    row = measure_feed(log(ticks(SECONDS), util_pct=97.0, power_w=0.25 * LIMIT_W, **told)).per_gpu.loc["0"]
+    assert row["busy_power_ratio"] == pytest.approx(expected)
+
+
 def test_a_run_without_power_has_none() -> None:
     assert idle_powers(log(ticks(60.0), util_pct=95.0)) == {}
     assert idle_powers(log(np.zeros(0), util_pct=95.0, power_w=95.0)) == {}

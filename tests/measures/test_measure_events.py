@@ -108,7 +108,11 @@ def test_a_rise_is_critical_and_what_was_counted_before_a_warning_of_unknown_tim
     )
     assert rise.evidence == {"n_ecc": 7, "n_ecc_before": 3}
     old = hardware(counting(g0=[1, 1], g1=[2, 2]))
-    assert old.severity.value == "warning" and old.summary.startswith("GPU 0 and GPU 1 had counted 3 uncorrectable")
+    assert old.severity.value == "warning" and old.summary.startswith(
+        "GPU 0 and GPU 1 together had counted 3 uncorrectable ECC errors"
+    )
+    both = hardware(counting(g0=[0, 1], g1=[0, 2]))
+    assert both.summary.startswith("GPU 0 and GPU 1 together counted 3 uncorrectable ECC errors, first seen")
 
 
 def test_counters_at_zero_or_without_a_value_clear_nothing() -> None:

@@ -109,7 +109,7 @@ class _Signs:
         clock, reasons = column("sm_clock_mhz"), column("throttle_reasons")
         mask = np.nan_to_num(reasons, nan=0.0).astype(np.int64)
         low = clock < LOW_CLOCK * float(board["reference_mhz"])
-        least, most = power_ratios(work, own.get("power_w"), float(board["limit_w"]), idle)
+        least, most = power_ratios(work, own, float(board["limit_w"]), idle)
         return cls(
             work=work,
             at=meant_to_work(work),
