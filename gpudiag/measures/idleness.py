@@ -14,8 +14,10 @@ from gpudiag.measures._gpu.boards import gpu_boards
 from gpudiag.measures._gpu.course import ActiveTime, GpuCourse
 from gpudiag.measures._gpu.held import held_from_mib, mean_known, was_freed, was_kept
 from gpudiag.measures._time.idle import LONGEST_WAIT_S, activity, pauses
-from gpudiag.measures._time.microseconds import SECOND_US, microseconds
+from gpudiag.measures._time.microseconds import LONG_AGO, SECOND_US, microseconds
 from gpudiag.measures._time.work import stretches
+from gpudiag.measures._waits.divided import logged_gpus
+from gpudiag.measures._waits.logged import worked_until_us
 from gpudiag.measures.base import Profile, need_gpu
 from gpudiag.measures.sampling import (
     RECORD_LONGER,
@@ -40,7 +42,12 @@ class GpuIdleness(Row):
     """
 
     lead_s: Column[float] = column("from the first sample to the first activity, or to a hole that may hide it")
-    trail_s: Column[float] = column("from the last activity on, or from the last hole that may hide some")
+    trail_s: Column[float] = column(
+        "from the last activity on, or from the last hole that may hide some, but for ``trail_logged_s``"
+    )
+    trail_logged_s: Column[float] = column(
+        "time behind the last activity up to which the log tells of an evaluation or a checkpoint behind its last step"
+    )
     trail_beside_s: Column[float] = column("time of the trail in which another GPU was active")
     lead_mib: Column[float] = column("mean memory in use meanwhile, NaN unknown")
     trail_mib: Column[float] = column("the same of the trail")
@@ -99,8 +106,12 @@ def measure_idleness(run: Run) -> IdlenessProfile:
         for gpu, own in slices(samples)
     }
     work = ActiveTime.of(gpus.values())
+    until = {gpu: worked_until_us(of_gpu.logs) for gpu, of_gpu in logged_gpus(run).items()} if len(run.steps) else {}
     rows = {
-        gpu: _one_gpu(one, work, float(totals.get(gpu, math.nan)), has_trials=has_trials) for gpu, one in gpus.items()
+        gpu: _one_gpu(
+            one, work, until.get(gpu, LONG_AGO), float(totals.get(gpu, math.nan)), has_trials=has_trials
+        )
+        for gpu, one in gpus.items()
     }
     coverage = coverage_pct(samples, expected_window(run, samples))
     per_gpu = pd.DataFrame.from_dict(rows, orient="index").rename_axis("gpu")
@@ -113,7 +124,9 @@ def measure_idleness(run: Run) -> IdlenessProfile:
     )
 
 
-def _one_gpu(one: GpuCourse, work: ActiveTime, total_mib: float, *, has_trials: bool) -> dict[str, object]:
+def _one_gpu(
+    one: GpuCourse, work: ActiveTime, until_us: int, total_mib: float, *, has_trials: bool
+) -> dict[str, object]:
     lead, trail = _ends(one)
     first, last = pauses(one.util, one.start_us, one.end_us)
     if has_trials:
@@ -123,7 +136,7 @@ def _one_gpu(one: GpuCourse, work: ActiveTime, total_mib: float, *, has_trials: 
         elsewhere[part] = False
     told = one.at_work.any() and not has_trials
     return {
-        **_of_ends(one, lead, trail, work),
+        **_of_ends(one, lead, trail, until_us, work),
         **(_of_pauses(one, first, last, work, total_mib) if told else _NO_PAUSES),
         "held_mib": held_from_mib(total_mib),
         "observed_s": float(one.weight_s.sum()),
@@ -148,12 +161,16 @@ def _ends(one: GpuCourse) -> tuple[slice, slice]:
     return lead, trail
 
 
-def _of_ends(one: GpuCourse, lead: slice, trail: slice, work: ActiveTime) -> dict[str, object]:
+def _of_ends(one: GpuCourse, lead: slice, trail: slice, until_us: int, work: ActiveTime) -> dict[str, object]:
     if not one.at_work.any():
-        return dict.fromkeys(("lead_s", "trail_s", "trail_beside_s", "lead_mib", "trail_mib"), math.nan)
+        names = ("lead_s", "trail_s", "trail_logged_s", "trail_beside_s", "lead_mib", "trail_mib")
+        return dict.fromkeys(names, math.nan)
+    logged = slice(trail.start, max(trail.start, int(np.searchsorted(one.start_us, until_us))))
+    trail = slice(logged.stop, trail.stop)
     return {
         "lead_s": float(one.weight_s[lead].sum()),
         "trail_s": float(one.weight_s[trail].sum()),
+        "trail_logged_s": float(one.weight_s[logged].sum()),
         "trail_beside_s": work.within_s(one.start_us[trail], one.end_us[trail]),
         "lead_mib": mean_known(one.used[lead]),
         "trail_mib": mean_known(one.used[trail]),

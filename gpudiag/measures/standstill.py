@@ -31,6 +31,9 @@ FULL_PCT = 99.0
 FLAT = 0.15
 """Of the power before: how far the middle 90 % of readings lie apart at most where a kernel only waits."""
 SAME_MEMORY = 0.02
+PHASE = 2.0
+"""Times the longest stretch before it, of the same power, from which the GPU worked on by itself: one so long is the
+same phase of the work, such as the rollouts of a reinforcement learning (twice is a default without a source)."""
 SLACK_S = 60.0
 LINES = 3.0
 """Times the usual step between two lines of a log: a line so late is still due."""
@@ -57,13 +60,14 @@ class GpuStandstill(Row):
         "the same with the greatest idle power that is possible", label="part of the earlier power at least"
     )
     is_flat: Column[bool] = column(
-        "utilization at 99 % or more, power and memory still, no trial began or ended, and no work at high power "
-        "follows at once",
+        "utilization at 99 % or more, power and memory still, no trial began or ended, no work at high power follows "
+        "at once, nor did it after a stretch like this one before",
         label="nothing moved meanwhile",
     )
 
     after_log: Column[bool] = column(
-        "it began when a log that stops short had its last line", label="began with the last line of the log"
+        "it began when a log that stops short had its last line, of any kind, and was no phase that had ended before",
+        label="began with the last line of the log",
     )
 
 
@@ -73,6 +77,11 @@ class StandstillProfile(Profile, topic="standstill"):
     per_gpu: Rows = table_of(GpuStandstill)
     stops_short: Fact[bool] = fact("the log stops before the last step that it states, within the telemetry")
     goes_on: Fact[bool] = fact("lines on steps were written in the longest stretch")
+    written_s: Fact[float] = fact(
+        "time of the longest stretch in which the log goes on without a step, behind its last one; NaN where it is "
+        "silent",
+        label="the log goes on without a step",
+    )
     last_step: Fact[float] = fact("last step of a log that stops short, else NaN", label="last step logged")
     total_steps: Fact[float] = fact("steps that it states, else NaN", label="steps stated")
     coverage_pct: Fact[float] = fact("observed part of the run, the least of all GPUs")
@@ -94,15 +103,17 @@ def measure_standstill(run: Run) -> StandstillProfile:
     columns = {name: samples[name].to_numpy() for name in names}
     rows = {gpu: _one_gpu(_Own.of(columns, own), idle[gpu], log, trials_us) for gpu, own in slices(samples)}
     per_gpu = pd.DataFrame.from_dict(rows, orient="index").rename_axis("gpu")
-    goes_on = False
+    goes_on, written_s = False, math.nan
     if (per_gpu["low_s"] > 0).any():
         longest = per_gpu.loc[per_gpu["low_s"].idxmax()]
         start_us = int(microseconds(pd.Series([longest["low_start"]]))[0])
-        goes_on = log.writes_within(start_us, start_us + int(longest["low_s"] * SECOND_US))
+        end_us = start_us + int(longest["low_s"] * SECOND_US)
+        goes_on, written_s = log.writes_within(start_us, end_us), log.written_s(start_us, end_us)
     return StandstillProfile(
         per_gpu=per_gpu,
         stops_short=log.stops_short,
         goes_on=goes_on,
+        written_s=written_s,
         last_step=log.last_step,
         total_steps=log.total_steps,
         coverage_pct=float(min(coverage_pct(samples, expected_window(run, samples)).values())),
@@ -111,12 +122,13 @@ def measure_standstill(run: Run) -> StandstillProfile:
 
 @dataclass(frozen=True)
 class _Log:
-    """Times of the lines on steps, in order, and the usual step between them; the last line, where the log stops short
-    within the telemetry.
+    """Times of the lines on steps, in order, the usual step between them, and up to when the log goes on with any other
+    dated lines; the last step, where it stops short within the telemetry.
     """
 
     time_us: np.ndarray
     usual_us: float
+    until_us: float
     stops_short: bool
     last_step: float
     total_steps: float
@@ -127,12 +139,14 @@ class _Log:
         time_us = np.sort(microseconds(lines["time"])) if len(lines) else np.zeros(0, np.int64)
         between_us = np.diff(np.unique(time_us))
         usual = float(np.median(between_us)) if len(between_us) else 0.0
-        nothing = cls(time_us, usual, False, math.nan, math.nan)
+        last_s = lines["last_s"].fillna(0.0).to_numpy(float) if "last_s" in lines else np.zeros(len(lines))
+        until_us = float((microseconds(lines["time"]) + SECOND_US * last_s).max()) if len(lines) else -math.inf
+        nothing = cls(time_us, usual, until_us, False, math.nan, math.nan)
         if not len(lines) or "total" not in lines or not first_us <= time_us[-1] <= last_us:
             return nothing
         last = lines.loc[lines["time"] == lines["time"].max()].iloc[-1]
         step, total = float(last["step"]), float(last["total"]) if pd.notna(last["total"]) else math.nan
-        return cls(time_us, usual, True, step, total) if step < total else nothing
+        return cls(time_us, usual, until_us, True, step, total) if step < total else nothing
 
     @property
     def slack_us(self) -> float:
@@ -142,6 +156,18 @@ class _Log:
     def writes_within(self, start_us: int, end_us: int) -> bool:
         """Whether lines were written in a stretch, but for those that may tell of steps before it."""
         return bool(((self.time_us > start_us + self.slack_us) & (self.time_us <= end_us)).any())
+
+    def written_s(self, start_us: int, end_us: int) -> float:
+        """Seconds of a stretch behind the last step up to the last line of any kind; NaN for any other stretch, and
+        where all lines may tell of what was before it.
+        """
+        until_us, due_us = min(self.until_us, float(end_us)), start_us + self.slack_us
+        behind = len(self.time_us) > 0 and self.time_us[-1] <= due_us < until_us
+        return (until_us - start_us) / SECOND_US if behind else math.nan
+
+    def is_silent_from(self, start_us: int) -> bool:
+        """Whether a stretch begins with the last line on a step, and no line tells of it."""
+        return bool(start_us <= self.time_us[-1] + self.slack_us and self.until_us <= start_us + self.slack_us)
 
 
 def _borders_us(run: Run) -> np.ndarray:
@@ -181,9 +207,10 @@ def _one_gpu(c: _Own, idle: IdlePower, log: _Log, trials_us: np.ndarray) -> dict
     low = _below(c, busy, floor, LEVEL)
     found, after_log = _fall(c, busy, low), False
     if log.stops_short:
-        since = _below(c, busy, floor, LOGGED_LEVEL) & (c.start_us > log.time_us[-1])
-        at_last = _fall(c, busy, since)
-        after_log = at_last is not None and bool(c.start_us[at_last[0]] <= log.time_us[-1] + log.slack_us)
+        below = _below(c, busy, floor, LOGGED_LEVEL)
+        at_last = _fall(c, busy, below & (c.start_us > log.time_us[-1]))
+        if at_last is not None and log.is_silent_from(int(c.start_us[at_last[0]])):
+            after_log = not _is_phase(c, at_last, busy, below)
         found = at_last if after_log else found
     if found is None:
         return {**_NONE, "idle_w": idle.seen_w}
@@ -201,7 +228,10 @@ def _one_gpu(c: _Own, idle: IdlePower, log: _Log, trials_us: np.ndarray) -> dict
         "idle_w": idle.seen_w,
         "low_ratio": float(most[0]),
         "least_low_ratio": float(least[0]),
-        "is_flat": _is_still(c, begin, end, before_w) and not _works_after(c, end, busy & ~low) and not apart.any(),
+        "is_flat": _is_still(c, begin, end, before_w)
+        and not _works_after(c, end, busy & ~low)
+        and not _is_phase(c, found, busy, low)
+        and not apart.any(),
         "after_log": after_log,
     }
 
@@ -238,6 +268,21 @@ def _is_still(c: _Own, begin: int, end: int, before_w: float) -> bool:
     moved = len(memory) and memory.max() - memory.min() > SAME_MEMORY * memory.max()
     full = weighted_mean(c.util[inner], c.weight_s[inner]) >= FULL_PCT
     return bool(full and high - low <= FLAT * before_w and not moved)
+
+
+def _is_phase(c: _Own, found: tuple[int, int, np.ndarray], busy: np.ndarray, low: np.ndarray) -> bool:
+    """Whether the GPU worked on by itself after a stretch like this one, before it."""
+    begin, end, earlier = found
+    apart_w = FLAT * float(np.median(c.power[earlier]))
+    low_w, low_us = float(np.median(c.power[begin:end])), int(c.end_us[end - 1] - c.start_us[begin])
+    first, last = stretches(low[:begin], c.start_us[:begin], c.end_us[:begin])
+    return any(
+        low_us <= PHASE * (c.end_us[b] - c.start_us[a])
+        and abs(float(np.median(c.power[a : b + 1])) - low_w) <= apart_w
+        and _works_after(c, b + 1, busy & ~low)
+        for a, b in zip(first.tolist(), last.tolist(), strict=True)
+        if b + 1 < begin
+    )
 
 
 def _works_after(c: _Own, end: int, at_work: np.ndarray) -> bool:

@@ -10,6 +10,11 @@ from gpudiag.rules._engine.rule import rule
 from gpudiag.rules._engine.templates import WORST_GPU, Given
 from gpudiag.rules._engine.verdict import Severity
 
+READ_LOG = (
+    "Read what the log tells from there on. Where it counts on, as a test or a generation of samples does, all is well. "
+    "Where it only waits or repeats itself, see where each process stands (py-spy dump --pid PID)."
+)
+
 
 @rule(
     measure=measure_standstill,
@@ -20,6 +25,7 @@ from gpudiag.rules._engine.verdict import Severity
         *WORST_GPU,
         " drew {low_w} for {low_s} at {low_util_pct} utilization, {before_w} before.",
         Given("stops_short", " The log stops at step {last_step:as count} of {total_steps:as count}."),
+        Given("written_s", " The log goes on for {written_s} of it, without a step."),
         Given("hangs", " A training that hangs looks like that.", " It may hang, or do lighter work."),
     ),
     remedy="See where each process stands (py-spy dump --pid PID). A collective that waits keeps utilization at 100 %. "
@@ -35,10 +41,11 @@ def busy_without_progress(
     After 5 minutes of busy time, power stays at a quarter of it (above idle) or less for 10 minutes. Meanwhile
     utilization is full, power and memory stand still, no trial begins or ends, and no line on steps is written.
     PyTorch ends a collective of NCCL after 10 min; the shares are defaults without a published source. Where the log
-    stops short of its last step and GPUs stay busy from then on at 0.6 of their power or less, that is told too. Where
-    both hold, the training did not go on, and its time is lost; else it may have done lighter work, and the loss is
-    unknown. An idle power that the record does not show is taken for 0 W; what is a fault only with the greatest
-    possible one is a note.
+    falls silent short of its last step and GPUs stay busy from then on at 0.6 of their power or less, that is told too.
+    Where both hold, the training did not go on, and its time is lost; else it may have done lighter work, and the loss
+    is unknown. Where the log goes on with other lines, it is a note. After a stretch of the same power and of half its
+    length or more, from which the GPU worked on by itself, it is a phase of the work. An idle power that the record does
+    not show is taken for 0 W; what is a fault only with the greatest possible one is a note.
     """
     table = s.per_gpu
     flat = table["is_flat"] == True  # noqa: E712 - NaN is unknown
@@ -61,7 +68,7 @@ def busy_without_progress(
         found,
         ("low_s", "low_w", "before_w", "idle_w", "low_ratio", "least_low_ratio", "low_util_pct"),
         margin=float(found.at[worst, "low_s"] - min_low_s),
-        severity=Severity.CRITICAL if hangs else None if surely.any() else Severity.NOTE,
+        severity=Severity.CRITICAL if hangs else None if surely.any() and not s.written_s > 0 else Severity.NOTE,
         lost_gpu_h=seconds / 3600 if hangs else None,
         held_gpu_h=None if hangs else seconds / 3600,
         extra={
@@ -69,5 +76,7 @@ def busy_without_progress(
             "last_step": s.last_step,
             "total_steps": s.total_steps,
             "hangs": hangs,
+            "written_s": s.written_s,
         },
+        remedy=READ_LOG if s.written_s > 0 else "",
     )

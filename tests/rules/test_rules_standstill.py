@@ -32,15 +32,16 @@ def hung(gpus: str = "0", **columns: Any) -> Run:
     return run(*(log(AT, name, **{**usual, **columns}) for name in gpus))
 
 
-def lines(last_s: float, total: int | None, every_s: float = 10.0) -> pd.DataFrame:
+def lines(last_s: float, total: int | None, every_s: float = 10.0, goes_on_s: float = 0.0) -> pd.DataFrame:
     at = np.arange(IDLE_S + every_s, last_s, every_s)
     frame = pd.DataFrame({"time": timestamps(at), "step": np.arange(1, len(at) + 1), "total": total})
     frame = frame.assign(line=frame["step"], unit="step", series="steps", meant="", path="train.log")
+    frame.loc[frame.index[-1], "last_s"] = goes_on_s
     return conform(frame, STEPS)
 
 
-def with_log(made: Run, last_s: float, total: int | None) -> Run:
-    return Run(gpu=made.gpu, gpus=made.gpus, steps=lines(last_s, total), info=made.info)
+def with_log(made: Run, last_s: float, total: int | None, goes_on_s: float = 0.0) -> Run:
+    return Run(gpu=made.gpu, gpus=made.gpus, steps=lines(last_s, total, goes_on_s=goes_on_s), info=made.info)
 
 
 def judged(made: Run) -> Verdict:
@@ -94,6 +95,40 @@ def test_a_log_that_stopped_long_before_tells_nothing_of_the_fall() -> None:
     found = judged(with_log(hung(), IDLE_S + 400.0, 5000))
     assert (found.severity, found.lost_gpu_h) == (Severity.WARNING, None)
     assert "for 15 min at" in found.summary and "log stops" not in found.summary
+
+
+@pytest.mark.slow
+def test_a_log_that_goes_on_without_a_step_is_not_silent() -> None:
+    half = hung(power_w=np.where(LOW, 250.0, POWER))
+    assert judged(with_log(half, FALL_S, 5000)).status is Status.FOUND
+    assert judged(with_log(half, FALL_S, 5000, goes_on_s=LOW_S)).status is Status.OK
+    parting = judged(with_log(half, FALL_S, 5000, goes_on_s=30.0))
+    assert "log stops" in parting.summary, "a word on what was before"
+    still = judged(with_log(hung(), FALL_S, 5000, goes_on_s=LOW_S))
+    assert (still.severity, still.lost_gpu_h) == (Severity.NOTE, None)
+    assert "The log goes on for 14 min 50 s of it, without a step." in still.summary and "stops" not in still.summary
+    assert "silent" not in still.remedy
+
+
+def phases(first_s: float, last_s: float, low_w: float = 250.0, first_w: float = 250.0, then: float = 96.0) -> Run:
+    """Work of 15 min, a light phase, 5 min at ``then`` % utilization, 15 min of work, and light work to the end."""
+    parts = [(60, 0, 70), (900, 96, 500), (first_s, 100, first_w), (300, then, 500 if then else 70), (900, 96, 500)]
+    parts.append((last_s, 100, low_w))
+    length = np.array([seconds for seconds, _, _ in parts])
+    at = ticks(float(length.sum()))
+    place = np.minimum(np.searchsorted(length.cumsum(), at), len(parts) - 1)
+    util, power = (np.array([part[i] for part in parts], float)[place] for i in (1, 2))
+    made = run(log(at, "0", util_pct=util, power_w=power, power_limit_w=700.0))
+    return with_log(made, float(length[:-1].sum()), 9000)
+
+
+@pytest.mark.slow
+def test_a_phase_after_which_the_work_went_on_is_none_at_the_next_time() -> None:
+    assert judged(phases(900, 900)).status is Status.OK
+    assert judged(phases(500, 900)).status is Status.OK, "phases need not be of one length"
+    for other in (phases(400, 900), phases(900, 900, low_w=120.0), phases(900, 900, then=0.0)):
+        found = judged(other)
+        assert "log stops" in found.summary, "longer by far; lighter than before; ended from outside"
 
 
 def test_steps_that_go_on_are_progress() -> None:

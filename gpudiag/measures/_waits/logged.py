@@ -61,6 +61,19 @@ class LoggedTraining:
         return self.intervals[0].start_us, self.intervals[-1].end_us
 
 
+def worked_until_us(trainings: Sequence[LoggedTraining]) -> int:
+    """Up to when the logs tell of an evaluation or a checkpoint behind the last step of one, in microseconds; LONG_AGO
+    where none does.
+    """
+    until = [LONG_AGO]
+    for training in trainings:
+        last = training.intervals[-1]
+        worked_s = sum(part.s for part in last.parts if part.work in (*LASTING, BOTH))
+        if last.n == 0 and worked_s > 0:
+            until.append(last.start_us + round(worked_s * SECOND_US))
+    return max(until)
+
+
 def edges(intervals: Sequence[LoggedInterval]) -> tuple[np.ndarray, np.ndarray]:
     """Starts and ends of intervals, in microseconds."""
     both = np.array([(one.start_us, one.end_us) for one in intervals], np.int64).reshape(-1, 2)

@@ -29,6 +29,9 @@ _LEAP = 2000
 """Any leap year: of timestamps without a year only the differences count."""
 CLEAR = 10
 """Times what a clock is rounded by, which it tells to a tenth."""
+QUIET_S = 600.0
+"""A log that was silent for so long did not go on: what comes then may be of the way down. PyTorch ends a collective of
+NCCL after 10 min."""
 _WRAPPED = " " * 20
 """What begins so goes on with the columns of the bar above."""
 _RANK_NAME = re.compile(r"(?i)(?:^|[^a-z])rank[_\-]?(\d{1,5})(?!\d)")
@@ -47,6 +50,7 @@ class StepLog:
         self._told: dict[str, float] = {}  # since the file began, and the seconds stated since a line on a step
         self._told_to: dict[tuple[object, ...], dict[str, float]] = {}  # since the last line of each kind and writer
         self._told_stamp = ""
+        self._behind = "", math.nan  # timestamp and moment up to which the log goes on behind the last line on a step
         self._lasted: list[dict[str, float]] = []
         self._since_s: list[float] = []
         self._evaluated_s, self._evaluating_s = 0.0, 0.0  # by bars that ended, and by the one that stands
@@ -104,8 +108,11 @@ class StepLog:
         """Take a line that tells of no step for what it tells of other work."""
         self._first_stamp = self._first_stamp or stamp
         self._batch.take(line)
+        moment_s = moment_of(stamp)
+        if 0 <= moment_s - self._behind[1] <= QUIET_S:
+            self._behind = stamp, moment_s
         trial = trial_of(line)
-        told = self._work[trial].told_by(line, moment_of(stamp) if stamp else elapsed_s)
+        told = self._work[trial].told_by(line, moment_s if stamp else elapsed_s)
         if not told:
             return
         for (_, _, of), before in self._told_to.items():
@@ -121,6 +128,7 @@ class StepLog:
         whose = "all" if batch.of_all else None
         self._rows.append(dataclasses.replace(said, batch=batch.n, batch_of=whose) if batch.n else said)
         self._stamps.append(stamp)
+        self._behind = stamp, moment_of(stamp)
         self._lines.append(number)
         self._elapsed.append(elapsed_s)
         writer = (said.series, said.rank, said.trial)
@@ -178,9 +186,11 @@ class StepLog:
         frame["since_s"] = self._since_s
         for work in LASTING:
             frame[f"{work}_s"] = [_or_nan(told.get(work, 0.0)) for told in self._lasted]
-        last_row = self._rows[-1]
+        last_row, last = self._rows[-1], frame.index[-1]
+        behind = to_utc([self._behind[0]], zone).time.iloc[0]
+        frame.loc[last, "last_s"] = max((behind - frame.loc[last, "time"]).total_seconds(), 0.0)
         if told := self._told_to[last_row.series, last_row.rank, last_row.trial]:  # behind the last line on a step
-            last, then = frame.index[-1], to_utc([self._told_stamp], zone).time.iloc[0]
+            then = to_utc([self._told_stamp], zone).time.iloc[0]
             frame.loc[last, "then"] = ", ".join(sorted(told, reverse=True))
             by_time = (then - frame.loc[last, "time"]).total_seconds()
             frame.loc[last, "then_s"] = max(by_time, 0.0) if by_time == by_time else sum(told.values())
