@@ -43,8 +43,8 @@ CONFIDENCE = 0.95
     rollback="Restore the interval.",
 )
 def evaluate_less(now: Situation) -> Proposal | None:
-    """At most half of the time of evaluations."""
-    if not now.fact(StepsProfile.evaluations_s) > 0:
+    """At most half of the time of evaluations; of a single one there is no half."""
+    if not now.fact(StepsProfile.evaluations_s) > 0 or not now.fact(StepsProfile.n_evaluations) > 1:
         return None
     code = _of_log(now, EVALUATE) or "if epoch % 2 == 0:   # was: after each epoch\n    evaluate(model)"
     return _outside(now, Change("evaluation", None, "half as often", code), 0.5, EVALUATIONS)

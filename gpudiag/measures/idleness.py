@@ -108,9 +108,7 @@ def measure_idleness(run: Run) -> IdlenessProfile:
     work = ActiveTime.of(gpus.values())
     until = {gpu: worked_until_us(of_gpu.logs) for gpu, of_gpu in logged_gpus(run).items()} if len(run.steps) else {}
     rows = {
-        gpu: _one_gpu(
-            one, work, until.get(gpu, LONG_AGO), float(totals.get(gpu, math.nan)), has_trials=has_trials
-        )
+        gpu: _one_gpu(one, work, until.get(gpu, LONG_AGO), float(totals.get(gpu, math.nan)), has_trials=has_trials)
         for gpu, one in gpus.items()
     }
     coverage = coverage_pct(samples, expected_window(run, samples))

@@ -69,6 +69,7 @@ class StepPause(Row):
     start: Column[pd.Timestamp] = column("earliest moment at which it can have begun, NaT without timestamps")
     end: Column[pd.Timestamp] = column("latest moment at which it can have ended, NaT without timestamps")
     after_step: Column[int] = column("steps done by the end of the interval", label="by step")
+    behind: Column[bool] = column("it lies behind the last step that the log names")
     paused_s: Column[float] = column("time beyond the usual time of the interval's steps", label="pause")
     since: Column[str] = column("other work that the log tells of in it: evaluation, checkpoint", label="log tells of")
 
@@ -111,6 +112,7 @@ class StepsProfile(Profile, topic="steps"):
     )
     n_unseen: Fact[float] = fact("stretches that may hold time outside of steps which no clock of the log tells")
     n_pauses: Fact[int] = fact("pauses", label="pauses")
+    n_evaluations: Fact[int] = fact("pauses in which the log tells of an evaluation", label="pauses with an evaluation")
     evaluations_s: Fact[float] = fact(
         "time of evaluations in pauses, at most: as lines state it, else all that is left of a pause in which the log "
         "tells of one",
@@ -187,14 +189,14 @@ def measure_steps(run: Run) -> StepsProfile:
     if not told:
         raise _no_course(run, few)
     unit = str(told[0]["unit"].iloc[0])
-    whole = pd.concat(told, ignore_index=True)
+    whole = pd.concat([part.assign(behind=_behind_steps(part)) for part in told], ignore_index=True)
     rows = pd.DataFrame([_training(part) for part in told])
     trainings = rows if len(told) == len(every) else pd.DataFrame([_training(part) for part in every])
     longest = max(told, key=lambda part: float(part["took_s"].sum()))
     ratio, steady = _drift(longest)
     paused = whole[whole["paused_s"] > 0].sort_values("paused_s", ascending=False, kind="stable")
     pauses = paused.rename(columns={"done": "after_step"})[
-        ["training", "start", "end", "after_step", "paused_s", "since"]
+        ["training", "start", "end", "after_step", "behind", "paused_s", "since"]
     ]
     went = [pause_parts(row) for row in paused.to_dict("records")]
     evaluations, checkpoints = (_held_s(went, work) for work in LASTING)
@@ -230,6 +232,7 @@ def measure_steps(run: Run) -> StepsProfile:
         pauses_pct=100 * float(rows["pauses_s"].sum()) / span,
         n_unseen=float(whole["unseen"].sum()),
         n_pauses=len(pauses),
+        n_evaluations=int(pauses["since"].str.contains("evaluation", regex=False).sum()),
         evaluations_s=evaluations.high_s,
         evaluations_low_s=evaluations.low_s,
         checkpoints_s=checkpoints.high_s,
@@ -258,6 +261,13 @@ def measure_steps(run: Run) -> StepsProfile:
         loader_pct=100 * float(stated["loader_s"].sum() / stated["work_s"].sum()) if len(stated) else math.nan,
         loader_steps=float(stated["n"].sum()),
     )
+
+
+def _behind_steps(part: pd.DataFrame) -> np.ndarray:
+    """Whether an interval is the one from the last line on a step of its log to the last line on other work."""
+    behind = np.zeros(len(part), bool)
+    behind[-1] = part["n"].iloc[-1] == 0
+    return behind
 
 
 def _recorded_s(run: Run, pauses: pd.DataFrame) -> float:

@@ -71,6 +71,7 @@ def idle_after_work(idle: IdlenessProfile, *, max_trail_s: float = 600.0) -> Evi
     More than 10 minutes from the last activity to the last sample, as long as memory held without work counts as a
     zombie (METHODS 8). A hole in the record of a tenth of that may hide work: only what follows it counts. With memory
     held meanwhile (1 GiB and a tenth of the total) it is a warning. Its cost is counted as that of the time before.
+    Time up to which a log tells of an evaluation or a checkpoint behind its last step is time outside of steps.
     Where another GPU worked on for more than that, both may be one job, which nobody is advised to end.
     """
     found = _end(idle, "trail", max_trail_s)

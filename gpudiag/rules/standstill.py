@@ -11,8 +11,8 @@ from gpudiag.rules._engine.templates import WORST_GPU, Given
 from gpudiag.rules._engine.verdict import Severity
 
 READ_LOG = (
-    "Read what the log tells from there on. Where it counts on, as a test or a generation of samples does, all is well. "
-    "Where it only waits or repeats itself, see where each process stands (py-spy dump --pid PID)."
+    "Read what the log tells from there on. Where it counts on, as a test or a generation of samples does, all is "
+    "well. Where it only waits or repeats itself, see where each process stands (py-spy dump --pid PID)."
 )
 
 
@@ -44,8 +44,8 @@ def busy_without_progress(
     falls silent short of its last step and GPUs stay busy from then on at 0.6 of their power or less, that is told too.
     Where both hold, the training did not go on, and its time is lost; else it may have done lighter work, and the loss
     is unknown. Where the log goes on with other lines, it is a note. After a stretch of the same power and of half its
-    length or more, from which the GPU worked on by itself, it is a phase of the work. An idle power that the record does
-    not show is taken for 0 W; what is a fault only with the greatest possible one is a note.
+    length or more, from which the GPU worked on by itself, it is a phase of the work. An idle power that the record
+    does not show is taken for 0 W; what is a fault only with the greatest possible one is a note.
     """
     table = s.per_gpu
     flat = table["is_flat"] == True  # noqa: E712 - NaN is unknown

@@ -15,6 +15,10 @@ MOSTLY = 0.9
 CLEAR_S = 1.0
 """Bounds closer to each other say the same."""
 GIVE_TIMESTAMPS = "Let the log begin its lines with a timestamp, such as %(asctime)s in the format of Python's logging."
+AT_THE_END = (
+    "Look at what the log says there. An evaluation at the end can use a part of the data, or run in a job of its own "
+    "that holds fewer GPUs or none."
+)
 _CHECKPOINTS = (Given("checkpoints_open", "at most "), "{checkpoints_s}")
 
 
@@ -25,7 +29,8 @@ _CHECKPOINTS = (Given("checkpoints_open", "at most "), "{checkpoints_s}")
     checks="Time outside of training steps",
     says=(
         "{pauses_s} of {logged_s} ({pauses_pct}) passed outside of steps, in {n_pauses:pause}. The longest took "
-        "{longest_s} and ended by step {after_step}",
+        "{longest_s} and ",
+        Given("behind", "came after the last step logged ({after_step:as count})", "ended by step {after_step}"),
         Given(
             "evaluations_s",
             (
@@ -79,8 +84,10 @@ def steps_paused(
                 "checkpoints_open": steps.checkpoints_s - steps.checkpoints_low_s >= CLEAR_S,
                 "longest_s": float(longest["paused_s"]),
                 "after_step": int(longest["after_step"]),
+                "behind": bool(longest["behind"]),
                 "n_unseen": steps.n_unseen,
             },
+            remedy=AT_THE_END if steps.n_evaluations and steps.pauses["behind"].all() else "",
         )
     if not steps.pauses_pct >= 0:
         raise NotMeasurable("The log does not say how long its steps took.", GIVE_LOG)

@@ -22,7 +22,7 @@ def now(series: str = "mmengine", **facts: Any) -> Situation:
     told = Told()
     told.run.steps = pd.DataFrame({"series": [series]})
     told.run.info.inputs = (SimpleNamespace(reader="training log"),)
-    return situation(profile(StepsProfile, **facts), analysis=told, rules=("steps-paused", "steps-lost"))
+    return situation(profile(StepsProfile, **{"n_evaluations": 2, **facts}), analysis=told, rules=("steps-paused", "steps-lost"))
 
 
 def test_half_of_the_evaluations_is_saved_at_most_on_each_gpu() -> None:
@@ -32,6 +32,7 @@ def test_half_of_the_evaluations_is_saved_at_most_on_each_gpu() -> None:
     assert (fact, sign) == ("steps.pauses_pct", "<") and limit == pytest.approx(100 * (4320 - 900) / (14400 - 900))
     assert gain_of(evaluate_less.propose(now(evaluations_s=3600.0))) is None, "on how many GPUs is unknown"
     assert evaluate_less.propose(now(evaluations_s=0.0)) is None
+    assert evaluate_less.propose(now(evaluations_s=3600.0, n_evaluations=1)) is None, "of one there is no half"
 
 
 def test_a_perfect_fix_of_what_may_be_little_holds() -> None:

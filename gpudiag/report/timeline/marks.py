@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+import numpy as np
 import pandas as pd
 
 from gpudiag.measures._time.microseconds import microseconds
@@ -57,11 +58,16 @@ def pause_marks(steps: StepsProfile) -> list[Mark]:
     """Pauses between the steps of a training, the longest first: each lies somewhere within its mark."""
     timed = steps.pauses.dropna(subset=["start", "end"]).head(MOST_PAUSES)
     return [
-        Mark(int(start), int(end), f"pause of {duration(paused_s)} by step {count(step)}{f' ({said})' if said else ''}")
-        for start, end, paused_s, step, said in zip(
+        Mark(
+            int(start),
+            int(end),
+            f"pause of {duration(paused_s)} {where} step {count(step)}{f' ({said})' if said else ''}",
+        )
+        for start, end, paused_s, where, step, said in zip(
             microseconds(timed["start"]),
             microseconds(timed["end"]),
             timed["paused_s"],
+            np.where(timed["behind"] == True, "after", "by"),  # noqa: E712 - NaN is unknown
             timed["after_step"],
             timed["since"],
             strict=True,

@@ -25,6 +25,8 @@ def last_s(behind: Sequence[tuple[float, str]], *, dated: bool = True) -> float:
         line = f"{stamp}INFO {text}"
         log.take(number, line, line_timestamp(line))
     frame, _ = log.frame(UTC)
+    if "last_s" not in frame:
+        return math.nan
     assert frame["last_s"].iloc[:-1].isna().all()
     return float(frame["last_s"].iloc[-1])
 
