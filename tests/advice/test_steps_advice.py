@@ -22,7 +22,9 @@ def now(series: str = "mmengine", **facts: Any) -> Situation:
     told = Told()
     told.run.steps = pd.DataFrame({"series": [series]})
     told.run.info.inputs = (SimpleNamespace(reader="training log"),)
-    return situation(profile(StepsProfile, **{"n_evaluations": 2, **facts}), analysis=told, rules=("steps-paused", "steps-lost"))
+    return situation(
+        profile(StepsProfile, **{"n_evaluations": 2, **facts}), analysis=told, rules=("steps-paused", "steps-lost")
+    )
 
 
 def test_half_of_the_evaluations_is_saved_at_most_on_each_gpu() -> None:
