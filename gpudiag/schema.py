@@ -258,7 +258,9 @@ STEPS = TableSpec(
         ColumnSpec("evaluation_s", "float", "stated time of evaluations since the one before", "s", 0, MOST_S),
         ColumnSpec("checkpoint_s", "float", "stated time of checkpoints since the one before", "s", 0, MOST_S),
         ColumnSpec("then", "text", "on the last line: what those behind it tell of, likewise"),
-        ColumnSpec("then_s", "float", "time from the last line to the last of those", "s", 0, MOST_S),
+        ColumnSpec(
+            "then_s", "float", "time from the last line to the last of those, of lasting work if any", "s", 0, MOST_S
+        ),
         ColumnSpec("then_evaluation_s", "float", "stated time of evaluations behind the last line", "s", 0, MOST_S),
         ColumnSpec("then_checkpoint_s", "float", "stated time of checkpoints likewise", "s", 0, MOST_S),
         ColumnSpec(

@@ -49,7 +49,7 @@ class StepLog:
         self._work: defaultdict[int | None, OtherWork] = defaultdict(OtherWork)  # by the trial that lines name
         self._told: dict[str, float] = {}  # since the file began, and the seconds stated since a line on a step
         self._told_to: dict[tuple[object, ...], dict[str, float]] = {}  # since the last line of each kind and writer
-        self._told_stamp = ""
+        self._told_stamp, self._worked_stamp = "", ""  # of the last line that tells of anything, and of lasting work
         self._behind = "", math.nan  # timestamp and moment up to which the log goes on behind the last line on a step
         self._lasted: list[dict[str, float]] = []
         self._since_s: list[float] = []
@@ -120,6 +120,8 @@ class StepLog:
                 _add_up(before, told)
         _add_up(self._told, told)
         self._told_stamp = stamp or self._told_stamp
+        if not told.keys().isdisjoint(LASTING):
+            self._worked_stamp = stamp or self._worked_stamp
 
     def add(self, number: int, said: StepLine, stamp: str, elapsed_s: float = math.nan, line: str = "") -> None:
         """Take what a line says of a step; ``elapsed_s``: since the log began, where it has no timestamp."""
@@ -190,7 +192,8 @@ class StepLog:
         behind = to_utc([self._behind[0]], zone).time.iloc[0]
         frame.loc[last, "last_s"] = max((behind - frame.loc[last, "time"]).total_seconds(), 0.0)
         if told := self._told_to[last_row.series, last_row.rank, last_row.trial]:  # behind the last line on a step
-            then = to_utc([self._told_stamp], zone).time.iloc[0]
+            worked = not told.keys().isdisjoint(LASTING)  # a failure hours later is no part of that work
+            then = to_utc([self._worked_stamp if worked else self._told_stamp], zone).time.iloc[0]
             frame.loc[last, "then"] = ", ".join(sorted(told, reverse=True))
             by_time = (then - frame.loc[last, "time"]).total_seconds()
             frame.loc[last, "then_s"] = max(by_time, 0.0) if by_time == by_time else sum(told.values())

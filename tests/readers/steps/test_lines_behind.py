@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -15,9 +14,9 @@ from gpudiag.readers._steps.step_log import StepLog
 BEGIN = datetime(2026, 3, 2, 8)
 
 
-def last_s(behind: Sequence[tuple[float, str]], *, dated: bool = True) -> float:
-    """Of five steps, one each 10 s, and the lines behind the last, so many seconds after it."""
-    said = [(10.0 * n, f"step {n}/500 loss 2.1 step_time 10.000s") for n in range(1, 6)]
+def last_row(behind: Sequence[tuple[float, str]], *, dated: bool = True) -> dict[str, object]:
+    """Of the last of five steps, one each 10 s, and the lines behind the last, so many seconds after it."""
+    said = [(10.0 * n, f" iteration {n}/ 500 | elapsed time per iteration (ms): 10000.0 |") for n in range(1, 6)]
     said += [(50.0 + seconds, text) for seconds, text in behind]
     log = StepLog(Path("train.log"))
     for number, (seconds, text) in enumerate(said, 1):
@@ -25,10 +24,8 @@ def last_s(behind: Sequence[tuple[float, str]], *, dated: bool = True) -> float:
         line = f"{stamp}INFO {text}"
         log.take(number, line, line_timestamp(line))
     frame, _ = log.frame(UTC)
-    if "last_s" not in frame:
-        return math.nan
-    assert frame["last_s"].iloc[:-1].isna().all()
-    return float(frame["last_s"].iloc[-1])
+    assert "last_s" not in frame or frame["last_s"].iloc[:-1].isna().all()
+    return dict(frame.iloc[-1])
 
 
 @pytest.mark.parametrize(
@@ -44,8 +41,15 @@ def last_s(behind: Sequence[tuple[float, str]], *, dated: bool = True) -> float:
     ids=["nothing", "another phase", "rarely", "silent, then its end", "ended from outside", "a late clock"],
 )
 def test_up_to_ten_minutes_of_silence(behind: list[tuple[float, str]], expected: float) -> None:
-    assert last_s(behind) == expected
+    assert last_row(behind)["last_s"] == expected
 
 
 def test_without_timestamps_nobody_knows() -> None:
-    assert math.isnan(last_s([(60.0, "test")], dated=False))
+    assert "last_s" not in last_row([(60.0, "test")], dated=False)
+
+
+def test_a_failure_hours_later_is_no_part_of_an_evaluation() -> None:
+    evaluated = last_row([(5.0, "val_loss 2.1"), (10800.0, "error: JOB 7 CANCELLED DUE TO TIME LIMIT")])
+    assert (evaluated["then"], evaluated["then_s"]) == ("failure, evaluation", 5.0)
+    failed = last_row([(10800.0, "error: JOB 7 CANCELLED DUE TO TIME LIMIT")])
+    assert (failed["then"], failed["then_s"]) == ("failure", 10800.0)
