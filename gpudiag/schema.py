@@ -295,6 +295,9 @@ PROFILED = TableSpec(
         _pct("communication_pct", "for kernels of communication with none that computes beside them"),
         _pct("copy_pct", "for copies alone"),
         _pct("idle_pct", "for nothing; columns below divide it by what the host did, where the trace has that"),
+        _pct(
+            "queued_pct", "idle before work that had been launched when the gap began, which the host held up no more"
+        ),
         _pct("data_pct", "idle while the host waited for the next batch"),
         _pct("pageable_pct", "idle while the host copied pageable memory to where the GPU can fetch it"),
         _pct("sync_pct", "idle while the host was blocked by a call that waits for the GPU"),

@@ -40,6 +40,7 @@ class ProfiledRank(Row):
     sync_pct: Column[float] = column("idle while the host was in a blocking call")
     memory_pct: Column[float] = column("idle while the host took or freed memory, or set CUDA up")
     other_pct: Column[float] = column("idle while the host did what the trace does not name")
+    queued_pct: Column[float] = column("idle between queued kernels: the host held up none")
 
 
 class ProfiledProfile(Profile, topic="profiled"):
@@ -133,6 +134,7 @@ def _rows(profiled: pd.DataFrame) -> pd.DataFrame:
         "sync_pct": known("sync_pct"),
         "memory_pct": known("memory_pct", "setup_pct"),
         "other_pct": known("other_pct"),
+        "queued_pct": known("queued_pct"),
     }
     names = [str(rank) for rank in profiled["rank"]] if _ranks(profiled) else _files(profiled)
     return pd.DataFrame(out).set_axis(pd.Index(names, name="rank", dtype=text_dtype()))

@@ -156,6 +156,16 @@ def test_profiled_steps_stand_for_all_where_they_are_alike() -> None:
     assert found.by_cause.loc[["launch", "host"], "source"].tolist() == ["trace", "trace"]
 
 
+def test_gaps_between_queued_kernels_are_of_no_cause_of_the_host() -> None:
+    """Half of each second idle: 0.3 for launching and 0.2 between queued kernels, which no source explains."""
+    what = run(gpu=training(50.0), steps=steps_of(LINES, step_s=1.0))
+    found = measure_causes(Run(**{**vars(what), "profiled": profiled(1.0, operator_pct=30.0, queued_pct=20.0)}))
+    assert found.trace_fit == ""
+    launch = found.by_cause.loc["launch"]
+    assert (launch["gpu_s"], launch["low_gpu_s"], launch["high_gpu_s"]) == pytest.approx((180, 180, 180), rel=0.01)
+    assert "sync" not in found.by_cause.index and found.by_cause.at["unknown", "gpu_s"] == pytest.approx(120, rel=0.02)
+
+
 def test_a_profiler_that_slows_the_host_leaves_bounds() -> None:
     """The profiled step takes 1.1 s with the same 0.5 s of kernels: a tenth of a second of it is the profiler's."""
     what = run(gpu=training(50.0), steps=steps_of(LINES, step_s=1.0))

@@ -90,7 +90,8 @@ def training(n_steps: int = 4) -> WrittenTrace:
 
 
 SHARES = {
-    "compute_pct": 30.0, "communication_pct": 4.0, "copy_pct": 5.0, "data_pct": 20.0, "pageable_pct": 0.0,
-    "sync_pct": 2.0, "memory_pct": 3.0, "setup_pct": 0.0, "optimizer_pct": 4.0, "operator_pct": 20.5, "other_pct": 11.5,
+    "compute_pct": 30.0, "communication_pct": 4.0, "copy_pct": 5.0, "queued_pct": 0.0, "data_pct": 20.0,
+    "pageable_pct": 0.0, "sync_pct": 2.0, "memory_pct": 3.0, "setup_pct": 0.0, "optimizer_pct": 4.0,
+    "operator_pct": 20.5, "other_pct": 11.5,
 }  # fmt: skip
 """Of :func:`training`: the operators are 200 before the copy and 5 behind the synchronization."""

@@ -26,7 +26,8 @@ CAUSES = {
     "setup": ("setup_pct",),
     "host": ("other_pct",),
 }
-"""By cause: the states of profiled time that it is. A copy is idle time as well: drivers count kernels alone."""
+"""By cause: the states of profiled time that it is. A copy is idle time as well: drivers count kernels alone. Gaps
+between queued kernels have none of these, and stay unknown."""
 MIN_STEPS = 3
 MAX_STEP_RATIO = 1.25
 """Mean steps of window and run that differ by more are not the same steps (a default without a published source)."""
@@ -38,13 +39,15 @@ Fit = Literal["", "none", "few_steps", "no_step_times", "other_time", "other_ste
 
 @dataclass(frozen=True)
 class ProfiledStep:
-    """Seconds of one step: ``idle_s`` without a kernel, and by cause with the least and most over the GPUs profiled.
+    """Seconds of one step: ``idle_s`` without a kernel, its part ``queued_s`` between queued ones, and by cause with
+    the least and most over the GPUs profiled.
     ``logged_s`` is how long one takes by the log, which counts the steps of the run.
     """
 
     step_s: float
     logged_s: float
     idle_s: float
+    queued_s: float
     by_cause: dict[str, tuple[float, float, float]]
 
 
@@ -69,8 +72,9 @@ def profiled_step(run: Run) -> tuple[ProfiledStep | None, Fit]:
         cause: rows[list(states)].sum(axis=1).to_numpy(float) / 100 * lengths for cause, states in CAUSES.items()
     }
     by_cause = {cause: (float(held.mean()), float(held.min()), float(held.max())) for cause, held in seconds.items()}
-    idle_s = float(np.sum([held.mean() for held in seconds.values()]))
-    return ProfiledStep(float(lengths.mean()), step_s, idle_s, by_cause), ""
+    queued_s = float((rows["queued_pct"].fillna(0.0).to_numpy(float) / 100 * lengths).mean())
+    idle_s = float(np.sum([held.mean() for held in seconds.values()])) + queued_s
+    return ProfiledStep(float(lengths.mean()), step_s, idle_s, queued_s, by_cause), ""
 
 
 def _within(begin: pd.Series, run: Run) -> bool:
@@ -114,7 +118,7 @@ def traced_waits(
     causes = {cause: held for cause, held in step.by_cause.items() if not (cause == "loader" and stated)}
     left_s = max(idle_s - logged.s.get("loader", 0.0), 0.0)
     most_s = max(idle_s - logged.low_s.get("loader", 0.0), 0.0)
-    found_s = n * sum(likely for likely, _, _ in causes.values())
+    found_s = n * (step.queued_s + sum(likely for likely, _, _ in causes.values()))
     excess_s = max(found_s - left_s, 0.0)
     scale = min(left_s / found_s, 1.0) if found_s else 0.0
     missing_s = max(left_s - found_s, 0.0)

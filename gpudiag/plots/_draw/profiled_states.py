@@ -13,8 +13,9 @@ STATES = {
     "sync_pct": "Idle: blocked",
     "memory_pct": "Idle: memory",
     "other_pct": "Idle: other code",
+    "queued_pct": "Idle: queued",
 }
-"""By column: what the GPU did, or what the host did while the GPU was idle."""
+"""By column: what the GPU did, or what the host did while the GPU was idle; ``queued_pct`` is no wait for it."""
 LEAST_PCT = 0.5
 
 

@@ -24,10 +24,10 @@ WORK: Final = (kinds.COMPUTE, kinds.COMMUNICATION, kinds.COPY)
 HOST: Final = (
     kinds.DATA, kinds.PAGEABLE, kinds.SYNC, kinds.MEMORY, kinds.SETUP, kinds.OPTIMIZER, kinds.OPERATOR
 )  # fmt: skip
-STATES: Final = tuple(f"{kind}_pct" for kind in (*WORK, *HOST, "other"))
+STATES: Final = tuple(f"{kind}_pct" for kind in (*WORK, kinds.QUEUED, *HOST, "other"))
 """In the order in which they are tried: what computes and communicates counts as computing. Behind the states of work
-the GPU is idle, and the host decides: it waits for data, copies pageable memory, waits for the GPU, takes memory, sets
-CUDA up, prepares kernels, or does none of these."""
+the GPU is idle. Where its next work was queued, the host is no cause. Else the host decides: it waits for data, copies
+pageable memory, waits for the GPU, takes memory, sets CUDA up, prepares kernels, or does none of these."""
 IDLE_STATES: Final = STATES[len(WORK) :]
 MOST_KERNELS, MOST_WAITS = 10, 3
 MOST_CALLS = 20_000
@@ -37,7 +37,8 @@ MOST_CALLS = 20_000
 @dataclass(frozen=True)
 class GpuTime:
     """Shares of the profiled time of one GPU in percent; ``other_pct`` is idle while the host did nothing that the
-    trace names. ``idle_pct`` and the three states of work add up to 100, as do all eleven.
+    trace names. ``idle_pct`` and the three states of work add up to 100, as do all twelve.
+    ``queued_pct`` is idle before work that had been launched when the gap began.
 
     ``communication_total_pct``: with and without computing beside it; ``hidden_pct``: the share of it with.
     """
@@ -48,6 +49,7 @@ class GpuTime:
     compute_pct: float
     communication_pct: float
     copy_pct: float
+    queued_pct: float
     data_pct: float
     pageable_pct: float
     sync_pct: float
@@ -176,9 +178,9 @@ def _refuse(trace: TraceTables) -> None:
 
 
 def _gpu_time(trace: TraceTables, key: object, work: pd.DataFrame, host: Sequence[Spans], window: Spans) -> GpuTime:
-    tried = [table_spans(work[work["kind"] == kind]) for kind in WORK]
-    middle, length = pieces([*tried, *host], window)
-    inside = np.array([spans.holds(middle) for spans in (*tried, *host)] + [np.ones(len(middle), bool)])
+    tried = [*(table_spans(work[work["kind"] == kind]) for kind in WORK), _queued(work), *host]
+    middle, length = pieces(tried, window)
+    inside = np.array([spans.holds(middle) for spans in tried] + [np.ones(len(middle), bool)])
     state = inside.argmax(axis=0)  # the first that is true
     pct = np.bincount(state, length, len(STATES)) / length.sum() * 100
     talks = float(length[inside[1]].sum())
@@ -191,6 +193,18 @@ def _gpu_time(trace: TraceTables, key: object, work: pd.DataFrame, host: Sequenc
         communication_total_pct=talks / float(length.sum()) * 100,
         hidden_pct=float(length[inside[0] & inside[1]].sum()) / talks * 100 if talks else np.nan,
     )
+
+
+def _queued(work: pd.DataFrame) -> Spans:
+    """Gaps between work of a GPU whose next work had been launched before they began.
+
+    HTA tells time that waits for the host from the rest in the same way (its "idle time breakdown").
+    """
+    busy = table_spans(work)
+    took = work[work["end_us"] > work["start_us"]]
+    returned_us = took.groupby("start_us")["returned_us"].min().reindex(busy.start[1:]).to_numpy(float)
+    waits = returned_us <= busy.end[:-1]  # false where it is unknown
+    return Spans(busy.end[:-1][waits], busy.start[1:][waits])
 
 
 def _within(table: pd.DataFrame, window: Spans) -> np.ndarray:

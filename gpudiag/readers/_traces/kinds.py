@@ -7,6 +7,8 @@ from typing import Final
 
 COMPUTE, COMMUNICATION, COPY = "compute", "communication", "copy"
 """Work of a GPU: a kernel, a kernel of a communication library, a copy or a fill of memory."""
+QUEUED = "queued"
+"""Between work that was launched before the gap began, so that no host held it up."""
 DATA, PAGEABLE, SYNC, MEMORY, SETUP = "data", "pageable", "sync", "memory", "setup"
 OPTIMIZER, OPERATOR = "optimizer", "operator"
 """Work of the host: waiting for the next batch, copying pageable memory to where the GPU can fetch it, blocking calls,

@@ -11,16 +11,16 @@ ROUNDING_US = 2.0
 """Times of older traces are whole microseconds, so that the end of a step may lie behind the start of the next."""
 
 
-def profiled_steps(said: pl.DataFrame, on_gpu: pl.DataFrame, gpu: pl.DataFrame, host: pl.DataFrame) -> pl.DataFrame:
+def profiled_steps(said: pl.DataFrame, on_gpu: pl.DataFrame, gpu: pl.DataFrame) -> pl.DataFrame:
     """step, start_us and end_us in the order of time.
 
     A step begins when the host is in it and the work launched before is done. It ends when the host has left it and the
     work launched in it is done: where the host runs ahead, these are the steps of the GPU. ``said`` and ``on_gpu``: the
-    steps as host and GPU have them.
+    steps as host and GPU have them; ``gpu``: its work with when that was launched.
     """
     steps = _outermost(said)
     start, end = (steps[name].to_numpy() for name in ("start_us", "end_us"))
-    launched = pl.concat([_kernels(gpu, host), _named(on_gpu, steps)]).sort("launched_us")
+    launched = pl.concat([_kernels(gpu), _named(on_gpu, steps)]).sort("launched_us")
     at, reach = launched["launched_us"].to_numpy(), np.append(-np.inf, launched["end_us"].cum_max().to_numpy())
     done_before, done = (reach[np.searchsorted(at, edge, "left")] for edge in (start, end))
     return steps.select(
@@ -39,19 +39,9 @@ def _number() -> pl.Expr:
     return pl.col("name").str.extract(kinds.STEP_NAME.pattern).cast(pl.Int64, strict=False)
 
 
-def _kernels(gpu: pl.DataFrame, host: pl.DataFrame) -> pl.DataFrame:
-    """When each kernel was launched, and its end. A copy may lie beside many steps, as that of a checkpoint does.
-
-    CUPTI numbers calls in their order: a kernel with a lower number than all calls was launched before the trace.
-    """
-    calls = host.filter(pl.col("runtime") & (pl.col("correlation") > 0))
-    calls = calls.group_by("correlation").agg(launched_us=pl.col("start_us").min())
-    kernels = gpu.filter((pl.col("kind") != kinds.COPY) & (pl.col("correlation") > 0)).join(
-        calls, "correlation", how="left"
-    )
-    before = pl.col("correlation") < pl.lit(calls["correlation"].min(), pl.Int64)
-    launched = pl.when(before).then(float("-inf")).otherwise("launched_us")
-    return kernels.select(launched_us=launched, end_us="end_us").drop_nulls()
+def _kernels(gpu: pl.DataFrame) -> pl.DataFrame:
+    """When each kernel was launched, and its end. A copy may lie beside many steps, as that of a checkpoint does."""
+    return gpu.filter(pl.col("kind") != kinds.COPY).select("launched_us", "end_us").drop_nulls()
 
 
 def _named(on_gpu: pl.DataFrame, steps: pl.DataFrame) -> pl.DataFrame:

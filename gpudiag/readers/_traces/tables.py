@@ -15,9 +15,10 @@ class TraceTables:
     """Work of the GPUs and of the host, and steps. Times are microseconds since ``begin`` (UTC; NaT where no date
     is known).
 
-    ``gpu``: gpu (index), stream, start_us, end_us, kind (compute, communication, copy), name. ``host``: thread,
-    start_us, end_us, kind (data, pageable, sync, memory, setup, optimizer, operator), name, runtime (a call of
-    CUDA), of the threads that launch kernels or count steps. ``steps``: step (number), start_us, end_us, which is
+    ``gpu``: gpu (index), stream, start_us, end_us, kind (compute, communication, copy), name, returned_us (when the
+    call that launched it had returned: -inf before the trace, NaN where that is unknown). ``host``: thread, start_us,
+    end_us, kind (data, pageable, sync, memory, setup, optimizer, operator), name, runtime (a call of CUDA), of the
+    threads that launch kernels or count steps. ``steps``: step (number), start_us, end_us, which is
     when host and GPU are done with it.
     """
 

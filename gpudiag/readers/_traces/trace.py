@@ -15,6 +15,7 @@ from gpudiag.readers._io.source import Source
 from gpudiag.readers._traces import kinds
 from gpudiag.readers._traces.breakdown import TraceBreakdown, break_down
 from gpudiag.readers._traces.json_events import MOST_NS, EventStream
+from gpudiag.readers._traces.launches import with_launches
 from gpudiag.readers._traces.memory_snapshot import is_memory_snapshot, refuse_memory_snapshot
 from gpudiag.readers._traces.nsight import NsightReport
 from gpudiag.readers._traces.steps import profiled_steps
@@ -136,6 +137,7 @@ def _trace(path: Path, events: pl.DataFrame, beside: dict[str, Any], problems: P
     host = events.filter(~pl.col("on_gpu") & (pl.col("kind") != kinds.STEP_ON_GPU)).with_columns(
         thread=pl.concat_str("pid", "tid", separator="/", ignore_nulls=True)
     )
+    gpu = with_launches(gpu, host)
     for copies, kind in kinds.BLOCKS.items():
         blocking = gpu.filter(pl.col("name").str.contains(copies))["correlation"].drop_nulls().unique()
         blocks = pl.col("runtime") & pl.col("correlation").is_in(blocking.implode())
@@ -146,11 +148,12 @@ def _trace(path: Path, events: pl.DataFrame, beside: dict[str, Any], problems: P
     kept = host.filter(~step & pl.col("thread").is_in(training.implode()))
     distributed = beside.get("distributedInfo")
     distributed = distributed if isinstance(distributed, dict) else {}
+    work = gpu.select("gpu", "stream", "start_us", "end_us", "kind", "name", "returned_us")
     return Trace(
         path,
-        _pandas(gpu.sort("gpu", "start_us").select("gpu", "stream", "start_us", "end_us", "kind", "name")),
+        _pandas(work.sort("gpu", "start_us")),
         _pandas(kept.sort("start_us").select("thread", "start_us", "end_us", "kind", "name", "runtime")),
-        _pandas(profiled_steps(host.filter(step), steps_on_gpu, gpu, host)),
+        _pandas(profiled_steps(host.filter(step), steps_on_gpu, gpu)),
         _begin(first_ns, beside), _names(beside),
         _whole(distributed.get("rank")), _whole(distributed.get("world_size")),
         launching["pid"].n_unique(), problems.all,

@@ -17,6 +17,7 @@ WORDS = {
     "compute_pct": "computing",
     "communication_pct": "communicating, nothing computed",
     "copy_pct": "copying, nothing computed",
+    "queued_pct": "idle: between queued kernels",
     "data_pct": "idle: host waited for data",
     "pageable_pct": "idle: host copied pageable memory",
     "sync_pct": "idle: host was in a blocking call",
@@ -28,6 +29,8 @@ WORDS = {
 }
 PAGEABLE = "Batches lie in pageable memory: `pin_memory=True`, and `batch.to(device, non_blocking=True)`."
 DO = {
+    "queued_pct": "The host is not the cause there: the next kernel was launched already. Fewer kernels have fewer "
+    "gaps: `torch.compile(model)`. In a long gap look in Perfetto for another stream or GPU.",
     "data_pct": "Load batches ahead: `DataLoader(..., num_workers=4, persistent_workers=True, pin_memory=True)`, and "
     "more workers until the wait is gone.",
     "sync_pct": "Block less often: `.item()`, `.cpu()` and `print(loss)` hold the host until the GPU is done.",
@@ -157,7 +160,7 @@ def _idle(made: TraceBreakdown, gpu: GpuTime) -> str:
         return f"{said}."
     causes = [name for name in causes if made.host_recorded or name not in LAUNCHING]
     named = [
-        f"{share(_of(gpu, name))} while the {WORDS[name].removeprefix('idle: ')}"
+        f"{share(_of(gpu, name))} {'' if name == 'queued_pct' else 'while the '}{WORDS[name].removeprefix('idle: ')}"
         for name in causes[:2]
         if _of(gpu, name) >= max(1.0, 0.1 * gpu.idle_pct)
     ]
