@@ -81,3 +81,11 @@ def test_the_next_work_of_that_gpu_counts_in_any_stream(tmp_path: Path) -> None:
     first, second = gd.read_trace(made.write(tmp_path / "a.json")).breakdown.gpus
     assert (first.queued_pct, first.sync_pct) == pytest.approx((30.0, 0.0))
     assert (second.queued_pct, second.sync_pct) == pytest.approx((0.0, 20.0))
+
+
+def test_a_step_that_launched_nothing_before_the_earlier_work_was_done_is_no_crash(tmp_path: Path) -> None:
+    made = WrittenTrace()
+    made.launched("gemm", 0, 10, 200)
+    made.step(1, 20, 100)
+    with pytest.raises(gd.NotMeasurable, match="no work of a GPU in its profiled steps"):
+        of_gpu(made, tmp_path)

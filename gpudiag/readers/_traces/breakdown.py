@@ -131,7 +131,9 @@ def break_down(trace: TraceTables) -> TraceBreakdown:
     _refuse(trace)
     profiled = profiled_window(trace)
     window, lengths = profiled.spans, profiled.lengths_us
-    gpu = trace.gpu[(trace.gpu["end_us"] > window.start[0]) & (trace.gpu["start_us"] < window.end[-1])]
+    # Steps whose host was done before the earlier kernels were, and which launched none, take no time.
+    first, last = (window.start[0], window.end[-1]) if len(window.start) else (np.inf, -np.inf)
+    gpu = trace.gpu[(trace.gpu["end_us"] > first) & (trace.gpu["start_us"] < last)]
     if gpu.empty:
         raise NotMeasurable(
             f"{trace.path.name} holds no work of a GPU"
