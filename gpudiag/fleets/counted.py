@@ -5,8 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable
 from datetime import datetime, timedelta
 
-from gpudiag.fleets.recordings import GpuTime, keys_of, recorded_s
-from gpudiag.fleets.row import Beside, counted_already, without_gpu_time, without_trials
+from gpudiag.fleets.recordings import GpuTime, at_other_times, keys_of, recorded_s, within_s
+from gpudiag.fleets.row import (
+    Beside,
+    counted_already,
+    observed_elsewhere,
+    without_gpu_time,
+    without_outcomes,
+    without_trials,
+)  # fmt: skip
 from gpudiag.report.fleet.document import Recording, RunRow
 
 ZONES_APART, MOST_APART = timedelta(minutes=15), timedelta(hours=26)
@@ -51,9 +58,11 @@ def counted_once(rows: Iterable[RunRow], of_cluster: Iterable[Recording] = ()) -
 
 def _trials_once(rows: list[RunRow], order: Iterable[int]) -> None:
     """Mark the rows of which an earlier one, in this order of their numbers, has the trials: workers of one study that
-    each have a copy of it, or its name, hold all of its trials.
+    each have a copy of it, or its name, hold all of its trials. Workers that recorded at the same time each have a part
+    of what these took. Of a study that went on later, the later copy has all of it, unobserved.
     """
     first: dict[str, str] = {}
+    held: dict[str, list[int]] = {}
     for at in order:
         row = rows[at]
         if row.status != "diagnosed":
@@ -61,8 +70,34 @@ def _trials_once(rows: list[RunRow], order: Iterable[int]) -> None:
         known = [first[one] for one in row.trials if one in first]
         if known and len(known) >= MOSTLY * len(row.trials):
             rows[at] = without_trials(row, known[0], share=len(known) / len(row.trials))
+            for other in sorted({other for one in row.trials for other in held.get(one, ())}):
+                _observed_once(rows, at, other)
         else:
             first.update(dict.fromkeys(row.trials, row.run))
+        for one in row.trials:
+            held.setdefault(one, []).append(at)
+
+
+def _observed_once(rows: list[RunRow], at: int, other: int) -> None:
+    """Of two rows with the same trials, recorded one after the other: each has the time of the other as unobserved."""
+    a, b = rows[at], rows[other]
+    if not (a.gpu_s and b.gpu_s and a.recordings and b.recordings and at_other_times(a.recordings, b.recordings)):
+        return
+    for low, high in ((at, other), (other, at)):
+        if gpu_s := _unobserved_s(rows[high], rows[low]):
+            rows[high] = observed_elsewhere(rows[high], gpu_s, rows[low].run)
+    if b.n_trials:
+        rows[at] = without_outcomes(rows[at])
+
+
+def _unobserved_s(row: RunRow, by: RunRow) -> float:
+    """Unobserved GPU time of a row that another one observed, with no more GPUs than the row has."""
+    if not (row.start and row.end):
+        return 0.0
+    whole_s, inside_s = within_s(by.recordings, *_span(row))
+    seen_s = (by.gpu_s or 0.0) - (by.unobserved_gpu_s or 0.0)
+    fewer = min((row.n_gpus or 1) / (by.n_gpus or 1), 1.0)
+    return min(row.unobserved_gpu_s or 0.0, seen_s * fewer * inside_s / whole_s) if whole_s else 0.0
 
 
 def _poor(row: RunRow) -> tuple[float, ...]:

@@ -115,6 +115,19 @@ class GpuTime:
         return counted / whole if whole else 0.0
 
 
+def within_s(recordings: Iterable[Recording], start: datetime, end: datetime) -> tuple[float, float]:
+    """Seconds of all GPUs that were recorded, and how many of them lie between two moments."""
+    spans = [_span(one) for one in recordings]
+    inside = sum((_covered(low, high, [(start, end)]) for low, high in spans), timedelta(0))
+    return sum((high - low).total_seconds() for low, high in spans), inside.total_seconds()
+
+
+def at_other_times(recordings: Iterable[Recording], others: Iterable[Recording]) -> bool:
+    """Whether none of these lies in the time of one of the others, on whatever GPU."""
+    spans = [_span(one) for one in others]
+    return not any(_covered(*_span(one), spans) for one in recordings)
+
+
 def _covered(start: datetime, end: datetime, spans: Iterable[tuple[datetime, datetime]]) -> timedelta:
     """How much of a time lies in the union of these."""
     covered, reached = timedelta(0), start

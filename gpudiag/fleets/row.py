@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from gpudiag.fleets.found import FoundRun, as_text
 from gpudiag.fleets.gpu_slots import n_slots
-from gpudiag.fleets.prices import costliest, failed_trials, priced
+from gpudiag.fleets.prices import KINDS, costliest, failed_trials, priced
 from gpudiag.fleets.recordings import recordings_of
 from gpudiag.fleets.study_copies import trials_of
 from gpudiag.measures._time.gpu_samples import known_gpus
@@ -39,6 +39,7 @@ WITHOUT_GPU_TIME = "its telemetry is that of {}, where its GPU time counts"
 IN_PART = "{} of its telemetry is that of {}, where this GPU time counts; the rest, about {}, is left out"
 SAME_TRIALS = "its trials are those of {}, where they count"
 SAME_IN_PART = "{} of its trials are those of {}, where they count; the others are left out of the counts of trials"
+OBSERVED_THERE = "about {} of its unobserved time is that of {}, where it was observed and counts"
 WHOLE = 0.99
 """Share from which on two recordings are of the same time: one may begin a sample earlier."""
 
@@ -193,6 +194,26 @@ def without_trials(row: RunRow, name: str, *, share: float = 1.0) -> RunRow:
     failures = tuple(replace(one, n_trials=0) for one in row.failures if one.gpu_s is not None)
     none: dict[str, Any] = dict.fromkeys(("n_trials", "n_completed", "n_pruned", "n_failed"))
     return replace(row, reason=reason, failures=failures, **none)
+
+
+def without_outcomes(row: RunRow) -> RunRow:
+    """The row of a run of whose trials another one has the GPU time too."""
+    gone: dict[str, Any] = dict.fromkeys(OF_OUTCOME.values())
+    gone |= {"recoverable_gpu_h": None} if row.top_cause in KINDS else {}
+    return replace(row, failures=(), **gone)
+
+
+def observed_elsewhere(row: RunRow, gpu_s: float, name: str) -> RunRow:
+    """The row without unobserved time that the run ``name`` observed."""
+    said = OBSERVED_THERE.format(quantity(gpu_s / 3600, "GPU-h"), name)
+    cost = None if row.cost is None else row.cost - gpu_s / 3600 * (row.price_per_gpu_h or 0.0)
+    return replace(
+        row,
+        reason="; ".join(filter(None, (row.reason, said))),
+        gpu_s=(row.gpu_s or 0.0) - gpu_s,
+        unobserved_gpu_s=(row.unobserved_gpu_s or 0.0) - gpu_s,
+        cost=cost,
+    )
 
 
 def owner_of(found: FoundRun, run: Run) -> dict[str, Any]:

@@ -195,6 +195,43 @@ def test_trials_that_several_workers_hold_count_once_and_their_gpu_time_stays() 
     assert [one.reason for one in table.rows] == ["", *["its trials are those of a, where they count"] * 2]
 
 
+def went_on(*, low: float = 0.0) -> list[RunRow]:
+    """Two hours on one GPU, and later three on another one by a copy that holds all trials since hour 0."""
+    uuids = ("GPU-early", "GPU-late")
+    early = recorded(
+        "early", low, low + 2, uuids[:1], trials=("x", "y"), n_trials=40, n_failed=4, failed_gpu_s=400.0,
+        failures=(FailedTrials("oom", 4, 400.0),), top_cause="failures-out-of-memory", recoverable_gpu_h=400 / 3600,
+    )  # fmt: skip
+    late = row(
+        "late", seconds={"busy": 3 * 3600.0, "unobserved": 7 * 3600.0}, start=at(0), end=at(10),
+        recordings=(Recording(uuids[1], at(7), at(10)),), trials=("x", "y", "z"), n_trials=60, n_failed=5,
+        failed_gpu_s=500.0, failures=(FailedTrials("oom", 5, 500.0),), top_cause="failures-out-of-memory",
+        recoverable_gpu_h=500 / 3600, price_per_gpu_h=2.0, cost=20.0, n_gpus=1,
+    )  # fmt: skip
+    return [early, late]
+
+
+def test_a_study_that_went_on_later_counts_what_its_copy_holds_once() -> None:
+    table = FleetTable.of(went_on())
+    total, by_name = table.total, {one.run: one for one in table.rows}
+    assert (total.n_runs, total.n_trials, total.n_failed) == (2, 60, 5)
+    assert (total.failed_gpu_s, total.recoverable_gpu_h) == pytest.approx((500.0, 500 / 3600))
+    assert [(one.kind, one.n_trials, one.gpu_s) for one in table.failures] == [("oom", 5, 500.0)]
+    assert total.gpu_s == pytest.approx(10 * 3600.0) and total.cells["unobserved"] == pytest.approx(5 * 3600.0)
+    assert by_name["late"].cost == pytest.approx(20.0 - 2 * 2.0)
+    assert (
+        by_name["late"].reason
+        == "about 2 GPU-h of its unobserved time is that of early, where it was observed and counts"
+    )
+    assert FleetTable.of(reversed(went_on())).total == total
+
+
+def test_workers_that_recorded_at_one_time_keep_their_part_of_the_trials() -> None:
+    """The earlier run ended an hour after the later one had begun to record, on a GPU of its own."""
+    total = FleetTable.of(went_on(low=6.0)).total
+    assert (total.n_failed, total.failed_gpu_s, total.gpu_s) == (5, 900.0, 12 * 3600.0)
+
+
 def test_an_earlier_copy_is_left_out_and_other_trials_count() -> None:
     whole = recorded("whole", 0, 1, ("w",), n_trials=40, trials=("1", "2", "3", "4", "5"))
     early = recorded("early", 0, 1, ("e",), n_trials=30, trials=("1", "2", "3", "4-early"))
