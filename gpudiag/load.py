@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 import pandas as pd
 
 from gpudiag._load.added import without_added
-from gpudiag._load.folder import beside, left, refuse_several_runs, search
+from gpudiag._load.folder import beside, left, not_used, refuse_several_runs, search
 from gpudiag._load.intake import Intake, take
 from gpudiag._load.marked import without_ends_after_silence, without_marked_ends
 from gpudiag._load.passwords import passwords_hidden
@@ -190,8 +190,10 @@ def _of_folder(path: Path, stated: Mapping[str, Any], span: tuple[str, str] = ("
     options = _options(manifest)
     others: list[str] = []
     if manifest.inputs:
-        named = [take(locate(name, folder), options, shown_as=name) for name in manifest.inputs]
-        found = beside(folder, manifest, options, named)
+        places = [locate(name, folder) for name in manifest.inputs]
+        named = [take(place, options, shown_as=name) for place, name in zip(places, manifest.inputs, strict=True)]
+        found, out = beside(folder, manifest, options, named, places)
+        manifest = manifest.model_copy(update={"notes": (*manifest.notes, *([not_used(out)] if out else []))})
     else:
         named = []
         found, others = search(folder, options)

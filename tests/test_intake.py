@@ -11,8 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpudiag._load.inspection import inspect
+from gpudiag._load.inspection import LEFT_OUT, inspect
 from gpudiag._load.intake import _max_concurrent, _median_period_s
+from gpudiag.load import load_run
 from gpudiag.report.inspection import lines
 
 HEADER = ",number,value,datetime_start,datetime_complete,duration,state\n"
@@ -82,6 +83,37 @@ def test_inspect_shows_what_run_toml_names_elsewhere(samples: Path, tmp_path: Pa
     assert places == ["run/gpu.csv", "run/optuna.db", "run/../other/gpu.csv", "run/../other/none.csv"]
     assert [record.error is None for record in records] == [True, True, True, False]
     assert records[0].rows == records[2].rows > 1000
+
+
+@pytest.mark.parametrize(
+    ("toml", "left_out", "noted"),
+    [
+        ('telemetry = []\ntrials = "trials.csv"\n', ["gpu.csv", "train.log", "more/gpu.csv"], None),
+        ('telemetry = "gpu.csv"\n', ["more/gpu.csv"], "more/gpu.csv"),
+        ('trials = "trials.csv"\n', ["train.log"], "train.log"),
+        ('artifacts = ["train.log"]\n', ["trials.csv"], "trials.csv"),
+        ('name = "a run"\n', [], None),
+    ],
+)
+def test_what_run_toml_leaves_out_is_said(
+    samples: Path, tmp_path: Path, toml: str, left_out: list[str], noted: str | None
+) -> None:
+    """The folder and its run.toml show the same; a run whose folder was searched says it too."""
+    (tmp_path / "more").mkdir()
+    for name in ("gpu.csv", "more/gpu.csv"):
+        shutil.copy(samples / "healthy" / "gpu.csv", tmp_path / name)
+    rows = "".join(f"{n},COMPLETE,2026-03-01 10:0{n}:00,2026-03-01 10:0{n}:50,0.5\n" for n in range(3))
+    (tmp_path / "trials.csv").write_text(f"number,state,datetime_start,datetime_complete,value\n{rows}")
+    lines_of_log = "".join(f"2026-03-01 10:00:{n:02d} step {n} loss 0.5\n" for n in range(1, 60))
+    (tmp_path / "train.log").write_text(lines_of_log)
+    (tmp_path / "run.toml").write_text(toml)
+    records = list(inspect([tmp_path], timezone="UTC"))
+    assert [one.path.removeprefix(f"{tmp_path}/") for one in records if LEFT_OUT in one.notes] == left_out
+    assert [(one.path, one.notes) for one in inspect([tmp_path / "run.toml"], timezone="UTC")] == [
+        (one.path, one.notes) for one in records
+    ]
+    said = [note for note in load_run(tmp_path, timezone="UTC").info.notes if "leaves out" in note]
+    assert said == ([f"run.toml leaves out 1 input in the folder: {noted}."] if noted else [])
 
 
 def test_inspect_shows_a_storage_that_run_toml_names_without_its_password(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Literal
 
 from gpudiag._load.intake import Intake, Unopened, try_take
 from gpudiag._load.own_outputs import is_own_output
@@ -14,6 +15,7 @@ from gpudiag.errors import InputError, StudyNotFound, UnknownInput
 from gpudiag.faults import Fault, attempt
 from gpudiag.manifest import MANIFEST, Manifest
 from gpudiag.readers._io.source import Source
+from gpudiag.readers._io.url import scheme_of, sqlite_path
 from gpudiag.readers.base import Reader, ReadOptions, Trials
 from gpudiag.readers.identify import EXPECTED, KnownKind, identify
 
@@ -48,24 +50,64 @@ def search(folder: Path, options: ReadOptions) -> tuple[list[Intake], list[str]]
     return intakes, others
 
 
-def beside(folder: Path, manifest: Manifest, options: ReadOptions, named: Sequence[Intake]) -> list[Intake]:
-    """Inputs of the kinds that its run.toml says nothing of, and no input named there holds."""
+def beside(
+    folder: Path, manifest: Manifest, options: ReadOptions, named: Sequence[Intake], places: Sequence[str | Path]
+) -> tuple[list[Intake], list[str]]:
+    """Inputs of the kinds that its run.toml says nothing of, and no input named there holds (at ``places``); and the
+    names of those that it leaves out.
+    """
     held = tuple({type(intake.data) for intake in named})
-    found = [try_take(one, options, shown_as=str(one.path.relative_to(folder))) for one in not_named(folder, manifest)]
+    found, out = [], []
+    for one, state in of_run(folder, manifest, places) if manifest.kinds_to_find else ():
+        name = str(one.path.relative_to(folder))
+        if state == "found":
+            found.append(try_take(one, options, shown_as=name))
+        elif state == "left out":
+            out.append(name)
     found = [intake for intake in found if not isinstance(intake.data, held)]
-    return _of_study(options.study, folder, found) if options.study and "trials" in manifest.kinds_to_find else found
+    if options.study and "trials" in manifest.kinds_to_find:
+        found = _of_study(options.study, folder, found)
+    return found, out
 
 
 def not_named(folder: Path, manifest: Manifest) -> Iterator[Source | Unopened]:
-    """Files of the kinds that its run.toml says nothing of; what has a run.toml of its own is of another run."""
-    kinds = manifest.kinds_to_find
-    for source, recognised in walk(folder) if kinds else ():
+    """Files of the kinds that its run.toml says nothing of."""
+    yield from (source for source, state in of_run(folder, manifest) if state == "found")
+
+
+def of_run(
+    folder: Path, manifest: Manifest, named: Sequence[str | Path] = ()
+) -> Iterator[tuple[Source | Unopened, Literal["found", "named", "left out"]]]:
+    """What a reader recognises in a folder with a run.toml: found by its kind, ``named`` there, or left out. What has a
+    run.toml of its own is of another run.
+    """
+    files = {file_of(one) for one in named}
+    for source, recognised in walk(folder):
         between = [above for above in source.path.parents if above != folder and above.is_relative_to(folder)]
         if not recognised or any((above / MANIFEST).is_file() for above in between):
             continue
-        found = None if isinstance(source, Unopened) else identify(source)
-        if found is None or found[0] in kinds:
-            yield source
+        known = None if isinstance(source, Unopened) else identify(source)
+        if known is None or known[0] in manifest.kinds_to_find:
+            yield source, "found"
+        else:
+            real = _real(source.path)
+            yield source, "named" if files & {real, *real.parents} else "left out"
+
+
+def file_of(place: str | Path) -> Path | None:
+    """The file at a path or an SQLite URL; None for what is no file."""
+    if isinstance(place, str) and scheme_of(place) != "sqlite":
+        return None
+    try:
+        return (sqlite_path(place) if isinstance(place, str) else place).resolve()
+    except (InputError, ValueError, OSError):  # in memory; no name that a file could have
+        return None
+
+
+def not_used(names: list[str]) -> str:
+    """A note on inputs that a run.toml leaves out."""
+    what = "1 input" if len(names) == 1 else f"{len(names)} inputs"
+    return f"run.toml leaves out {what} in the folder: {some(names)}."
 
 
 def left(others: list[str]) -> str:

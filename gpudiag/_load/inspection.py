@@ -7,8 +7,9 @@ from dataclasses import dataclass, field, fields, replace
 from datetime import tzinfo
 from pathlib import Path
 
-from gpudiag._load.folder import walk
+from gpudiag._load.folder import file_of, of_run, walk
 from gpudiag._load.intake import Unopened, try_take
+from gpudiag._load.sources import is_whole
 from gpudiag._run.tables import InputKind, InputRecord, StudyRecord
 from gpudiag.errors import InputError
 from gpudiag.load import locate
@@ -16,9 +17,11 @@ from gpudiag.manifest import MANIFEST, Manifest, read_manifest
 from gpudiag.plain_data import TIME, JsonObject, plain_object
 from gpudiag.readers._io.problems import Problem
 from gpudiag.readers._io.source import Source
-from gpudiag.readers._io.url import is_address, is_url, scheme_of, shown, sqlite_path
+from gpudiag.readers._io.url import is_address, shown
 from gpudiag.readers.base import ReadOptions
 from gpudiag.timezones import parse_zone
+
+LEFT_OUT = "Its run.toml leaves it out of the run."
 
 
 def inspect(
@@ -32,8 +35,9 @@ def inspect(
 ) -> Iterator[InputRecord]:
     """One record per input, in order; a folder that is no input itself gives one per file below it.
 
-    A folder's run.toml says how its files are to be read, where the arguments do not; inputs that it names elsewhere,
-    such as a storage URL, come after those of the folder.
+    A folder's run.toml, given by itself or with the folder, says how its files are to be read, where the arguments do
+    not; inputs that it names elsewhere, such as a storage URL, come after those of the folder. What it leaves out of
+    the run has a note.
 
     An input that cannot be read gives a record of kind ``unknown`` with ``error`` set. ``progress`` is told each
     path before it is read.
@@ -43,18 +47,23 @@ def inspect(
         if is_address(path):
             progress(shown(path))
             yield from _of_tracker(path, given)
-        elif is_url(path) or not Path(path).is_dir():
+        elif not is_whole(path) or not Path(path).exists():
             progress(shown(path))
             yield try_take(path, given).record
         else:
-            folder = Path(path)
-            manifest = read_manifest(folder / MANIFEST) if (folder / MANIFEST).is_file() else Manifest()
+            folder, file = (
+                (Path(path), Path(path) / MANIFEST) if Path(path).is_dir() else (Path(path).parent, Path(path))
+            )
+            manifest = read_manifest(file) if file.is_file() else Manifest()
+            left = _left_out(folder, manifest)
             zone = given.timezone if timezone else parse_zone(manifest.timezone)
             period = given.period_s or manifest.period_s
             options = ReadOptions(zone, given.columns or manifest.columns, period, given.study)
-            for one in _inputs_of(folder, manifest):
-                progress(shown(one.path if isinstance(one, Source | Unopened) else one))
-                yield try_take(one, options).record
+            for one in _inputs_of(folder, file, manifest):
+                place = one.path if isinstance(one, Source | Unopened) else one
+                progress(shown(place))
+                record = try_take(one, options).record
+                yield replace(record, notes=(*record.notes, LEFT_OUT)) if place in left else record
 
 
 def _of_tracker(address: str, given: ReadOptions) -> list[InputRecord]:
@@ -68,27 +77,25 @@ def _of_tracker(address: str, given: ReadOptions) -> list[InputRecord]:
     return [replace(first, notes=(*first.notes, *tracked.stated["notes"])), *others]
 
 
-def _inputs_of(folder: Path, manifest: Manifest) -> Iterator[Source | Unopened | str | Path]:
+def _inputs_of(folder: Path, file: Path, manifest: Manifest) -> Iterator[Source | Unopened | str | Path]:
     """The files of a folder, then what its run.toml names and the folder does not hold."""
     met = set()
     for source, _ in walk(folder):
         met.add(source.path.resolve())
-        if source.path.name != MANIFEST:
+        if source.path.name not in (MANIFEST, file.name):
             yield source
     for name in manifest.inputs:
         place = locate(name, folder)
-        if _file_of(place) not in met:
+        if file_of(place) not in met:
             yield place
 
 
-def _file_of(place: str | Path) -> Path | None:
-    """The file at a path or an SQLite URL; None for what is no file."""
-    if isinstance(place, str) and scheme_of(place) != "sqlite":
-        return None
-    try:
-        return (sqlite_path(place) if isinstance(place, str) else place).resolve()
-    except (InputError, ValueError, OSError):  # in memory; no name that a file could have
-        return None
+def _left_out(folder: Path, manifest: Manifest) -> set[Path]:
+    """Inputs in a folder that a run of it would not have."""
+    if not manifest.inputs:
+        return set()
+    named = [locate(name, folder) for name in manifest.inputs]
+    return {source.path for source, state in of_run(folder, manifest, named) if state == "left out"}
 
 
 @dataclass(frozen=True)
