@@ -113,10 +113,13 @@ def test_the_check_expects_the_gpus_that_were_seen(n: int) -> None:
 
 def test_a_lowered_power_limit_is_restored_to_the_boards_own() -> None:
     rows = {"0": {"limit_w": 400.0, "default_w": 400.0, "is_lowered": False},
-            "1": {"limit_w": 250.4, "default_w": 400.0, "is_lowered": True}}  # fmt: skip
+            "1": {"limit_w": 250.4, "default_w": 400.0, "is_lowered": True},
+            "node2/3": {"limit_w": 200.0, "default_w": 700.0, "is_lowered": True}}  # fmt: skip
     made = power_limit.propose(situation(profile(ThrottleProfile, rows)))
     assert made is not None and made.gain is None and made.verify_first.startswith("Ask whoever runs this machine")
-    assert made.changes[0].text == "power limit, W: 250 → 400" and "nvidia-smi -pl 400 " in made.changes[0].code
+    first, second = made.changes
+    assert first.text == "power limit of GPU 1, W: 250 → 400" and first.code.endswith("sudo nvidia-smi -i 1 -pl 400")
+    assert second.text == "power limit of GPU node2/3, W: 200 → 700" and second.code.endswith("-i 3 -pl 700")
 
 
 def test_a_board_at_its_own_limit_has_none_to_restore() -> None:

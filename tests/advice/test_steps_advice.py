@@ -37,11 +37,13 @@ def test_half_of_the_evaluations_is_saved_at_most_on_each_gpu() -> None:
     assert evaluate_less.propose(now(evaluations_s=3600.0, n_evaluations=1)) is None, "of one there is no half"
 
 
-def test_a_perfect_fix_of_what_may_be_little_holds() -> None:
-    """Of 4,320 s of pauses in 14,400 s nobody knows how many are evaluations: half as many may save next to nothing."""
+def test_what_may_be_nothing_has_no_check() -> None:
+    """Of 4,320 s of pauses in 14,400 s nobody knows how many are evaluations: half as many may save next to nothing,
+    and any noise would pass a check for less.
+    """
     given = now(evaluations_low_s=0.0, evaluations_s=4320.0, logged_s=14400.0, logged_gpus=1.0, pauses_pct=30.0)
     assert gain_of(evaluate_less.propose(given)) == (0.0, 0.6, "GPU-h", "evaluation")
-    assert checks(evaluate_less.propose(given)) == [("steps.pauses_pct", "<", 30.0)]
+    assert checks(evaluate_less.propose(given)) == []
 
 
 def test_all_of_the_checkpoints_is_saved_at_most() -> None:
