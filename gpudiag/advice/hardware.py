@@ -39,5 +39,6 @@ def power_limit(now: Situation) -> Proposal | None:
 def _restored(gpu: str, limit_w: float, default_w: float) -> Change:
     """One board by itself: others may have another limit, or need none."""
     index = gpu.rpartition("/")[2]
-    code = f"nvidia-smi -i {index} -q -d POWER   # note the limit first\nsudo nvidia-smi -i {index} -pl {default_w:.0f}"
-    return Change(f"power limit of GPU {gpu}, W", round(limit_w), round(default_w), code)
+    own_w = round(default_w)
+    code = f"nvidia-smi -i {index} -q -d POWER   # note the limit first\nsudo nvidia-smi -i {index} -pl {own_w}"
+    return Change(f"power limit of GPU {gpu}, W", round(limit_w), own_w, code)

@@ -98,7 +98,7 @@ def everything_found(reader: str, framework: str) -> Any:
         trials({"COMPLETE": {"median_s": 60.0, "total_worker_s": 600.0}, "FAIL": {"median_s": 90.0, "n": 5}}, n=20,
                n_running=1, fail_low_pct=5.0, fail_high_pct=9.0, fail_pct=7.0),
         profile(FailuresProfile, n_fail=5, n_told=0),
-        profile(StepsProfile, evaluations_s=60.0, checkpoints_s=60.0, checkpoint_s=5.0, checkpoint_every_s=9000.0,
+        profile(StepsProfile, evaluations_s=60.0, n_evaluations=2, checkpoints_s=60.0, checkpoint_s=5.0, checkpoint_every_s=9000.0,
                 n_resumed=2, mttf_s=4000.0),
         profile(CostsProfile, startup_share_pct=30.0, startup_only_pct=12.0),
         profile(PruningProfile, of_decided_pct=90.0, of_decided_low_pct=80.0, median_step=4.0),
