@@ -55,12 +55,17 @@ class Logged:
         return self.work is not None and abs(self.work.ratio - 1) > SAME_STEP_WORK
 
     @property
+    def step(self) -> str:
+        """What the lines count, one of it."""
+        return "a step" if self.lines[0]["unit"].iloc[0] == "step" else "an epoch"
+
+    @property
     def per_step(self) -> tuple[tuple[float, float], str]:
         """By what times of a step are divided, and what they are of then."""
         if self.work is not None and self.other_work:
             amount, what = AMOUNTS[self.work.unit]
             return (self.work.baseline / amount, self.work.experiment / amount), what
-        return (1.0, 1.0), "a step" if self.lines[0]["unit"].iloc[0] == "step" else "an epoch"
+        return (1.0, 1.0), self.step
 
 
 def logged(baseline: Side, experiment: Side) -> Logged:
@@ -73,9 +78,7 @@ def logged_times(baseline: Side, experiment: Side) -> list[Quantity]:
     found = logged(baseline, experiment)
     if not found.comparable:
         return []
-    unit = "step" if found.lines[0]["unit"].iloc[0] == "step" else "epoch"
-    of = "a step" if unit == "step" else "an epoch"
-    out = [_step_time("logged_step_time", found, (1.0, 1.0), of)]
+    out = [_step_time("logged_step_time", found, (1.0, 1.0), found.step)]
     if found.other_work:
         per, what = found.per_step
         out = [replace(out[0], verdict=INVALID, tested=False, note=OTHER_STEPS)]

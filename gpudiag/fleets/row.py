@@ -188,7 +188,7 @@ def without_trials(row: RunRow, name: str, *, share: float = 1.0) -> RunRow:
     ``share``: how much of its trials is there.
     """
     said = SAME_TRIALS.format(name) if share >= WHOLE else SAME_IN_PART.format(percent(100 * share), name)
-    reason = "; ".join(filter(None, (row.reason, said)))
+    reason = _also(row, said)
     if row.gpu_s is None and (row.reason or not row.recordings):
         return replace(row, status="counted already", reason=reason)
     failures = tuple(replace(one, n_trials=0) for one in row.failures if one.gpu_s is not None)
@@ -209,11 +209,16 @@ def observed_elsewhere(row: RunRow, gpu_s: float, name: str) -> RunRow:
     cost = None if row.cost is None else row.cost - gpu_s / 3600 * (row.price_per_gpu_h or 0.0)
     return replace(
         row,
-        reason="; ".join(filter(None, (row.reason, said))),
+        reason=_also(row, said),
         gpu_s=(row.gpu_s or 0.0) - gpu_s,
         unobserved_gpu_s=(row.unobserved_gpu_s or 0.0) - gpu_s,
         cost=cost,
     )
+
+
+def _also(row: RunRow, said: str) -> str:
+    """The reason of a row, and one more."""
+    return "; ".join(filter(None, (row.reason, said)))
 
 
 def owner_of(found: FoundRun, run: Run) -> dict[str, Any]:

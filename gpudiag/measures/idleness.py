@@ -126,7 +126,7 @@ def _one_gpu(
     one: GpuCourse, work: ActiveTime, until_us: int, total_mib: float, *, has_trials: bool
 ) -> dict[str, object]:
     lead, trail = _ends(one)
-    first, last = pauses(one.util, one.start_us, one.end_us)
+    first, last = pauses(one.at_work, one.start_us, one.end_us)
     if has_trials:
         first, last = first[:0], last[:0]
     elsewhere = np.ones(len(one.util), bool)

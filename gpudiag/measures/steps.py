@@ -199,7 +199,8 @@ def measure_steps(run: Run) -> StepsProfile:
         ["training", "start", "end", "after_step", "behind", "paused_s", "since"]
     ]
     went = [pause_parts(row) for row in paused.to_dict("records")]
-    evaluations, checkpoints = (_held_s(went, work) for work in LASTING)
+    parts = [part for of_pause in went for part in of_pause]
+    (evaluations_low_s, evaluations_s), (checkpoints_low_s, checkpoints_s) = (held_s(parts, work) for work in LASTING)
     at_pace = whole[whole["usual"]]
     (p50,) = weighted_quantiles(rows["step_s"], rows["n_steps"], (0.5,))
     (p95,) = weighted_quantiles(at_pace["each_s"], at_pace["n"], (0.95,))
@@ -233,11 +234,11 @@ def measure_steps(run: Run) -> StepsProfile:
         n_unseen=float(whole["unseen"].sum()),
         n_pauses=len(pauses),
         n_evaluations=int(pauses["since"].str.contains("evaluation", regex=False).sum()),
-        evaluations_s=evaluations.high_s,
-        evaluations_low_s=evaluations.low_s,
-        checkpoints_s=checkpoints.high_s,
-        checkpoints_low_s=checkpoints.low_s,
-        both_s=float(sum(part.s for parts in went for part in parts if part.work == BOTH)),
+        evaluations_s=evaluations_s,
+        evaluations_low_s=evaluations_low_s,
+        checkpoints_s=checkpoints_s,
+        checkpoints_low_s=checkpoints_low_s,
+        both_s=float(sum(part.s for part in parts if part.work == BOTH)),
         checkpoint_s=_checkpoint_s(went),
         checkpoint_every_s=_checkpoint_every_s(told),
         logged_gpus=n_gpus,
@@ -392,18 +393,6 @@ def _checkpoint_every_s(told: Sequence[pd.DataFrame]) -> float:
             between += attempt["end"].diff().dt.total_seconds().tolist()
     known = [seconds for seconds in between if seconds > 0]
     return float(np.median(known)) if known else math.nan
-
-
-class _Held(NamedTuple):
-    """Seconds, at least and at most."""
-
-    low_s: float
-    high_s: float
-
-
-def _held_s(went: Sequence[Sequence[Part]], work: str) -> _Held:
-    held = [held_s(parts, work) for parts in went]
-    return _Held(float(sum(low for low, _ in held)), float(sum(high for _, high in held)))
 
 
 def _checkpoint_s(went: Sequence[Sequence[Part]]) -> float:

@@ -9,9 +9,9 @@ from functools import cached_property
 import numpy as np
 
 from gpudiag.measures._time.concurrency import busy_stretches
-from gpudiag.measures._time.curve import rise
 from gpudiag.measures._time.microseconds import SECOND_US
 from gpudiag.measures._time.work import stretches
+from gpudiag.spans import held_within
 
 
 @dataclass(frozen=True)
@@ -31,21 +31,21 @@ class GpuCourse:
 
 @dataclass(frozen=True)
 class ActiveTime:
-    """When at least one GPU was active: borders of these stretches, and the seconds of them up to each."""
+    """When at least one GPU was active: both ends of these stretches, in order."""
 
-    borders_us: np.ndarray
-    until_s: np.ndarray
+    left_us: np.ndarray
+    right_us: np.ndarray
 
     @classmethod
     def of(cls, gpus: Collection[GpuCourse]) -> ActiveTime:
         spans = [(one, *stretches(one.at_work, one.start_us, one.end_us)) for one in gpus]
-        left, right = busy_stretches(
-            np.concatenate([one.start_us[first] for one, first, _ in spans]),
-            np.concatenate([one.end_us[last] for one, _, last in spans]),
+        return cls(
+            *busy_stretches(
+                np.concatenate([one.start_us[first] for one, first, _ in spans]),
+                np.concatenate([one.end_us[last] for one, _, last in spans]),
+            )
         )
-        until_us = np.column_stack([np.zeros(len(left)), right - left]).ravel().cumsum()
-        return cls(np.column_stack([left, right]).ravel(), until_us / SECOND_US)
 
     def within_s(self, start_us: np.ndarray, end_us: np.ndarray) -> float:
-        """Seconds of spans in order in which a GPU was active."""
-        return float(rise(start_us, end_us, self.borders_us, self.until_s).sum()) if len(self.borders_us) else 0.0
+        """Seconds of some spans in which a GPU was active."""
+        return float(held_within(start_us, end_us, self.left_us, self.right_us).sum()) / SECOND_US

@@ -24,11 +24,10 @@ def activity(util_pct: np.ndarray) -> np.ndarray:
     return np.asarray(util_pct >= work_level_pct(util_pct))
 
 
-def pauses(util_pct: np.ndarray, start_us: np.ndarray, end_us: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """First and last sample of each pause of one GPU: an unbroken stretch without activity between its first and its
-    last, too long for a wait.
+def pauses(at_work: np.ndarray, start_us: np.ndarray, end_us: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """First and last sample of each pause of one GPU: an unbroken stretch without ``activity`` between its first and
+    its last, too long for a wait.
     """
-    at_work = activity(util_pct)
     active = np.flatnonzero(at_work)
     if not len(active):
         return active, active
