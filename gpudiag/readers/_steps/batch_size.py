@@ -32,7 +32,8 @@ UNKNOWN = BatchSize()
 
 def batch_size_of(line: str) -> BatchSize:
     """What a line states; one of all GPUs before another. Two numbers in one line state none."""
-    if "batch" not in line.lower():
+    lower = line.lower()
+    if "batch" not in lower or "size" not in lower:
         return UNKNOWN
     found = []
     for one in _STATED.finditer(line[:_LOOKED_AT]):

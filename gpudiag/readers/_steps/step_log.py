@@ -17,7 +17,7 @@ from gpudiag.readers._io.paths import as_text
 from gpudiag.readers._steps.bars import begins_table, evaluation_s, table_row_of
 from gpudiag.readers._steps.batch_size import StatedBatch
 from gpudiag.readers._steps.dialects import FROM_EITHER
-from gpudiag.readers._steps.other_work import OtherWork, moment_of
+from gpudiag.readers._steps.other_work import OtherWork, may_tell, moment_of
 from gpudiag.readers._steps.step_line import StepLine, of_bar, step_of
 from gpudiag.readers._studies.timestamps import to_utc
 from gpudiag.schema import LASTING, STEPS, conform, empty, text_dtype
@@ -111,6 +111,8 @@ class StepLog:
         moment_s = moment_of(stamp)
         if 0 <= moment_s - self._behind[1] <= QUIET_S:
             self._behind = stamp, moment_s
+        if not may_tell(line):
+            return
         trial = trial_of(line)
         told = self._work[trial].told_by(line, moment_s if stamp else elapsed_s)
         if not told:

@@ -82,7 +82,7 @@ def read(source: Source, options: ReadOptions) -> Trials:
         dated, ignored = dated or bool(timestamp), ignored or line.startswith(_IGNORED)
         if kind == "raised" and ignored:
             kind, ignored = None, False
-        elif kind not in ENDINGS and not of_step:
+        elif rows and kind not in ENDINGS and not of_step:  # only what lies behind an event is asked for
             n_ordinary += (bool(timestamp) or not dated) and is_ordinary(line)
         if kind:
             rows.append(_Event(timestamp, kind, number, line, n_ordinary))
