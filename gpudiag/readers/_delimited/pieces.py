@@ -225,7 +225,7 @@ def _told(rows: pl.DataFrame, flags: Sequence[tuple[str, int]]) -> np.ndarray:
 def _who(rows: pl.DataFrame) -> tuple[np.ndarray | None, tuple[GpuIdentity, ...]]:
     """Which of the GPUs met each row speaks of: by uuid, else bus id, else index; on each host by itself."""
     texts = [name for name in ("uuid", "bus_id") if name in rows.columns]
-    if texts or "host" in rows.columns:
+    if texts or "host" in rows.columns or rows.schema.get("index") == pl.String:
         code, first = _text_codes(rows, texts)
     elif "index" in rows.columns:
         code, first = _index_codes(rows["index"].to_numpy())
@@ -252,8 +252,10 @@ def _text_codes(rows: pl.DataFrame, texts: Sequence[str]) -> tuple[np.ndarray, n
     parts = [pl.when(~pl.col(name).str.ends_with(_MASKED)).then(pl.col(name)) for name in texts]
     also = [pl.col("host").fill_null("")] if "host" in rows.columns else []
     if "index" in rows.columns:
-        number = pl.col("index").cast(pl.Int64, strict=False)
-        index = pl.when(number.is_between(0, _MOST_GPUS - 1)).then(number).cast(pl.String)
+        index = pl.col("index")
+        if rows.schema["index"] != pl.String:
+            number = index.cast(pl.Int64, strict=False)
+            index = pl.when(number.is_between(0, _MOST_GPUS - 1)).then(number).cast(pl.String)
         parts.append(index)
         also.append(index.fill_null(""))
     elif not parts:  # the host alone
@@ -261,8 +263,8 @@ def _text_codes(rows: pl.DataFrame, texts: Sequence[str]) -> tuple[np.ndarray, n
     key = rows.select(pl.concat_str(pl.coalesce(parts), *also, separator="\n").alias("key")).to_series()
     first = np.sort(key.arg_unique().to_numpy())
     known = key.gather(first)
-    first = first[known.is_not_null().to_numpy()]
-    code = key.cast(pl.Enum(known.drop_nulls())).to_physical().cast(pl.Int16).fill_null(UNKNOWN)
+    first = first[known.is_not_null().to_numpy()][:_MOST_GPUS]
+    code = key.cast(pl.Enum(key.gather(first)), strict=False).to_physical().cast(pl.Int16).fill_null(UNKNOWN)
     return code.to_numpy(), first
 
 
@@ -270,7 +272,8 @@ def _face(rows: pl.DataFrame, at: int) -> GpuIdentity:
     cells = {name: rows[name][at] for name in _FACE if name in rows.columns}
     index = cells.pop("index", None)
     texts = {name: text or "" for name, text in cells.items()}
-    return _unmasked(GpuIdentity(index="" if index is None else f"{index:g}", **texts))
+    known = "" if index is None else index if isinstance(index, str) else f"{index:g}"
+    return _unmasked(GpuIdentity(index=known, **texts))
 
 
 def _unmasked(identity: GpuIdentity) -> GpuIdentity:

@@ -10,16 +10,18 @@ import numpy as np
 import pandas as pd
 import polars as pl
 
+from gpudiag.errors import InputError
 from gpudiag.readers._delimited.pieces import UNKNOWN, BlockRows, by_gpu
 from gpudiag.readers._delimited.row_order import clock_of, place_in, timestamps_from_lines
 from gpudiag.readers._delimited.sorted_rows import SortedRows, columns_of, lines_of
 from gpudiag.readers._delimited.sweep import Sweep
-from gpudiag.readers._delimited.unnamed_gpus import by_host, in_order
+from gpudiag.readers._delimited.unnamed_gpus import by_face, in_order
 from gpudiag.readers._io.paths import as_text
 from gpudiag.readers._io.source import Source
 from gpudiag.readers._shape.coded import Coded
 from gpudiag.readers._shape.corrections import correct
 from gpudiag.readers._shape.finish import Known, finish, nothing_usable
+from gpudiag.readers._shape.gpu_text import is_product, told
 from gpudiag.readers._shape.identity import GpuIdentity, machines, resolve
 from gpudiag.readers._shape.implied_events import implied_events
 from gpudiag.readers._shape.ticks import (
@@ -31,9 +33,11 @@ from gpudiag.readers._shape.ticks import (
     since_midnight,
     zone_note,
 )
+from gpudiag.readers._shape.tidy import NO_GPU
 from gpudiag.readers.base import ReadOptions, Telemetry
 
-NO_GPU = "row that names no GPU"
+_MOST_GPUS = 4096
+"""More texts in a column are not the names of GPUs, and would take minutes to tell apart."""
 
 
 def assemble(
@@ -59,12 +63,13 @@ def assemble(
         raise nothing_usable(source, reader, sweep.log)
     all_notes = list(notes)
     lost = np.concatenate([piece.lost for piece in pieces])
-    faces = [face for piece in pieces if piece.code is not None for face in piece.identities]
     coded = any(piece.code is not None for piece in pieces)
-    if coded and (not faces or any(map(_names_a_gpu, faces))):
+    faces = _read_texts(pieces, source)
+    boards = bool(faces) and all(is_product(face.index) and not (face.uuid or face.bus_id) for face in faces)
+    if coded and (not faces or (any(map(_names_a_gpu, faces)) and not boards)):
         rows = _named(pieces, sweep, all_notes, source, reader)
     elif coded:
-        rows = by_host(pieces, faces, sweep, all_notes)
+        rows = by_face(pieces, faces, sweep, all_notes)
     else:
         rows = in_order(pieces, sweep, all_notes)
     timestamps = _time(rows, sweep, options, all_notes)
@@ -79,6 +84,21 @@ def assemble(
     return finish(
         source, reader, options, sweep.log, gpu=columns, gpus=rows.gpus, host=host, events=events, notes=all_notes
     )
+
+
+def _read_texts(pieces: Sequence[BlockRows], source: Source) -> list[GpuIdentity]:
+    """What the rows of all pieces say of their GPUs, put in place of the text of their cells."""
+    coded = [piece for piece in pieces if piece.code is not None]
+    faces = told(dict.fromkeys(face for piece in coded for face in piece.identities))
+    if len(faces) > _MOST_GPUS:
+        raise InputError(
+            f"{source.path}: the column that names the GPU holds {len(faces):,} different texts, as "
+            f"{next(iter(faces)).index[:40]!r}; expected {_MOST_GPUS:,} at most. Name the columns with --columns, or "
+            "as columns in run.toml ('-' for one to skip)."
+        )
+    for piece in coded:
+        piece.identities = tuple(map(faces.__getitem__, piece.identities))
+    return list(dict.fromkeys(faces.values()))
 
 
 def _marks(sweep: Sweep) -> list[tuple[int, Any, str]]:

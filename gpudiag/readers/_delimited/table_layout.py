@@ -11,7 +11,7 @@ from itertools import pairwise
 from gpudiag.readers._delimited.grid import Field, Layout, is_missing
 from gpudiag.readers._delimited.unnamed_cells import MOST_GPUS, aligned
 from gpudiag.readers._fields.aliases import Meaning, meaning_of
-from gpudiag.readers._shape.identity import BUS_ID, UUID
+from gpudiag.readers._shape.gpu_text import is_identity, is_product
 from gpudiag.readers._shape.moments import read_moment
 from gpudiag.readers._shape.timestamp_forms import TimestampForm, tell_form
 
@@ -24,9 +24,10 @@ _OF_OTHERS = re.compile(r"(?i)gfx|TimeStampUs|^\s*#\s*(?:gpu|date|time)\b")
 _NUMBER = re.compile(r"-?\d*[.,]?\d+(?:[eE][+-]?\d+)?")
 _MEASURED = re.compile(r"(-?\d+(?:[.,]\d+)?)( ?[A-Za-z%°].*)")
 _NO_NAME = re.compile(r": \S|\d\d:\d\d|[|+=]|.{60}")
-_DEVICE = re.compile(r"(?i)((?:gpu|cuda|card|nvidia|device)[ :_-]?)\d{1,3}")
 _LIMITS = {"power_limit_w", "mem_total_mib"}
 _MOST_COLUMNS = 24
+_MOST_ROWS = 15
+"""What counts on beyond this, or is another text in each of more rows than this, numbers the rows."""
 _RANK = {"text": 0, "epoch": 0, "clock": 1, "relative": 2}
 
 
@@ -107,13 +108,17 @@ def layout_of(names: Sequence[str], rows: Sequence[Sequence[str]], separator: st
     known = [[cell for cell in column if not is_missing(cell)] for column in columns]
     meanings = _hosts_apart([meaning_of(name) for name in names])
     timestamp, places = _timestamp(meanings, known)
-    fields = [_field(name, m, cells) for name, m, cells in zip(names, meanings, known, strict=True)]
+    timestamps = columns[places[0]] if places else [""] * len(rows)
+    fields = [
+        _field(name, m, cells, shared=m.gpu and _shared(timestamps, column))
+        for name, m, cells, column in zip(names, meanings, known, columns, strict=True)
+    ]
     if places:
         fields[places[0]] = Field(names[places[0]], "time", "time")
     comma = separator != "," and any(re.fullmatch(r"-?\d+,\d+", cell) for cells in known for cell in cells)
     loose = separator in (";", "\t") or any(cell != cell.strip() for row in rows for cell in row)
     return Layout(
-        tuple(_once(fields, meanings, places)),
+        tuple(_named(_once(fields, meanings, places), meanings)),
         separator,
         timestamp or TimestampForm("relative"),
         tolerant=loose or separator == ",",
@@ -155,12 +160,14 @@ def _timestamp(meanings: Sequence[Meaning], known: Sequence[Sequence[str]]) -> t
     return (found[0][0], [found[0][1]]) if found else (None, [])
 
 
-def _field(name: str, meaning: Meaning, cells: Sequence[str]) -> Field:
+def _field(name: str, meaning: Meaning, cells: Sequence[str], *, shared: bool) -> Field:
     """The field of one column; time and choices between columns come later."""
+    if meaning.target == "name" and cells and all(map(is_identity, cells)):
+        return Field(name, "index", "text")
     if meaning.target in ("uuid", "bus_id", "name", "driver", "event"):
         return Field(name, meaning.target, "text")
     if meaning.target == "index" and not meaning.device:
-        return _index(name, cells)
+        return _index(name, cells, of_gpu=meaning.gpu, shared=shared)
     if meaning.target == "host" and not any("." in cell and _NUMBER.fullmatch(cell) for cell in cells):
         return Field(name, "host", "text")
     if meaning.target in ("", "known", "time", "elapsed", "date", "index", "host"):
@@ -181,19 +188,52 @@ def _common_prefix(meaning: Meaning, cells: Sequence[str]) -> str:
     return "P" if meaning.target == "pstate" and cells and cells[0].startswith("P") else ""
 
 
-def _index(name: str, cells: Sequence[str]) -> Field:
-    """A column that numbers or names the GPU, told from its cells; one that counts rows is not used."""
-    if cells and all(cell.isdecimal() for cell in cells):
-        values = [int(cell) for cell in cells]
-        counting = len(values) > 3 and all(b == a + 1 for a, b in pairwise(values)) and max(values) > 15
-        return Field(name) if counting or max(values) >= MOST_GPUS else Field(name, "index", "number")
-    for form, target in ((UUID, "uuid"), (BUS_ID, "bus_id")):
-        if cells and all(map(form.fullmatch, cells)):
-            return Field(name, target, "text")
-    prefixes = {match[1] for cell in cells if (match := _DEVICE.fullmatch(cell))}
-    if len(prefixes) == 1 and all(map(_DEVICE.fullmatch, cells)):
-        return Field(name, "index", "number", prefix=prefixes.pop())
-    return Field(name, "name", "text") if cells else Field(name)
+def _index(name: str, cells: Sequence[str], *, of_gpu: bool, shared: bool) -> Field:
+    """A column that names the GPU, by any texts; one that counts rows, or measures something, is not used.
+
+    ``of_gpu``: its name says GPU. ``shared``: rows of one instant differ in it.
+    """
+    if all(map(_NUMBER.fullmatch, cells)):
+        return Field(name, "index", "text") if _numbers_gpus(cells, of_gpu and shared) else Field(name)
+    numbers_rows = not of_gpu and len(set(cells)) == len(cells) > _MOST_ROWS
+    if numbers_rows or any(cell.endswith("%") for cell in cells):
+        return Field(name)
+    return Field(name, "name" if all(map(is_product, cells)) else "index", "text")
+
+
+def _numbers_gpus(cells: Sequence[str], sure: bool) -> bool:
+    """True for numbers that can be those of GPUs; large ones may as well be measured, or count rows."""
+    values = [float(cell.replace(",", ".")) for cell in cells]
+    counting = len(values) > 3 and all(b == a + 1 for a, b in pairwise(values)) and max(values) > _MOST_ROWS
+    whole = bool(values) and all(value.is_integer() and value >= 0 for value in values)
+    return whole and (sure or (not counting and max(values) < MOST_GPUS))
+
+
+def unused(names: Sequence[str], layout: Layout) -> list[str]:
+    """A sentence on a column called GPU that names none."""
+    used = {field.name for field in layout.fields if field.target}
+    found = [name for name in names if (m := meaning_of(name)).target == "index" and m.gpu and not m.device]
+    return [
+        f"Column {name} holds no index or name of a GPU that could be used, and was left out."
+        for name in found
+        if name not in used
+    ]
+
+
+def _shared(timestamps: Sequence[str], cells: Sequence[str]) -> bool:
+    """True if several rows have one timestamp, and those of each differ in these cells."""
+    pairs = set(zip(timestamps, cells, strict=True))
+    return len(pairs) == len(cells) > len(set(timestamps))
+
+
+def _named(fields: Sequence[Field], meanings: Sequence[Meaning]) -> list[Field]:
+    """Where nothing else tells the GPU, the boards in a column called GPU do, as far as they differ."""
+    if any(field.target in ("index", "uuid", "bus_id") for field in fields):
+        return list(fields)
+    return [
+        replace(field, target="index") if field.target == "name" and meaning.target == "index" else field
+        for field, meaning in zip(fields, meanings, strict=True)
+    ]
 
 
 def _once(fields: Sequence[Field], meanings: Sequence[Meaning], times: Sequence[int]) -> list[Field]:

@@ -1,8 +1,9 @@
-"""Rows that do not say which GPU they speak of: their order does, on each host by itself."""
+"""Rows that do not say which GPU they speak of: their order does, on each host and among boards of one name."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -12,43 +13,66 @@ from gpudiag.readers._delimited.sorted_rows import SortedRows, columns_of, lines
 from gpudiag.readers._delimited.sweep import Sweep
 from gpudiag.readers._shape.finish import Known
 from gpudiag.readers._shape.identity import HOSTS, GpuIdentity, machines
+from gpudiag.readers._shape.tidy import NO_GPU
 
 _NAMED = 64
 """So many rows at most are the first tick of a host, which has the name of each of its GPUs."""
 
 
-def by_host(pieces: Sequence[BlockRows], faces: Sequence[GpuIdentity], sweep: Sweep, notes: list[str]) -> SortedRows:
-    """Rows that name their host at most: on each of several hosts, their order tells its GPUs."""
+def by_face(pieces: Sequence[BlockRows], faces: Sequence[GpuIdentity], sweep: Sweep, notes: list[str]) -> SortedRows:
+    """Rows that name their host, or in place of a GPU its board: their order tells the GPUs of each host and board."""
     hosts = machines(faces)
-    own = list(dict.fromkeys(hosts.values()))
-    if not own:
-        return in_order([_of_host(piece, set(faces), ()) for piece in pieces], sweep, notes)
+    groups: dict[tuple[str, str], set[GpuIdentity]] = {}
+    for face in faces:
+        if face.host or not hosts:
+            groups.setdefault((hosts.get(face.host, ""), face.index), set()).add(face)
+    coded = [piece for piece in pieces if piece.code is not None] if len(groups) > 1 else pieces
     names = tuple(dict.fromkeys(name for piece in pieces for name in piece.columns))
     parts, told = [], list[str]()
-    for host in own:
-        wanted = {face for face in faces if hosts.get(face.host) == host}
-        found = [_of_host(piece, wanted, names) for piece in pieces if piece.code is not None]
+    for wanted in groups.values():
+        found = [_of_face(piece, wanted, names) for piece in coded]
         parts.append(in_order([piece for piece in found if len(piece)], sweep, told))
-    notes += [HOSTS, *dict.fromkeys(told)]
-    labels = [f"{host}/{label}" for host, part in zip(own, parts, strict=True) for label in part.labels]
+    notes += [HOSTS] * bool(hosts)
+    notes += dict.fromkeys(told)
+    _count_others(pieces, parts, sweep)
+    return _together(parts, list(groups), names)
+
+
+def _count_others(pieces: Sequence[BlockRows], parts: Sequence[SortedRows], sweep: Sweep) -> None:
+    lines = np.setdiff1d(np.concatenate([piece.lines for piece in pieces]), np.concatenate([p.lines for p in parts]))
+    sweep.log.add(NO_GPU, len(lines), line=int(lines[0]) if len(lines) else None, lost=True)
+
+
+def _together(parts: Sequence[SortedRows], groups: Sequence[tuple[str, str]], names: Sequence[str]) -> SortedRows:
+    """The GPUs of all groups, on each host numbered in the order of their first rows."""
+    met = sorted(
+        (int(part.lines[np.argmax(part.code == code)]), at, code)
+        for at, part in enumerate(parts)
+        for code in range(len(part.labels))
+    )
+    labels: dict[tuple[int, int], str] = {}
+    for _, at, code in met:
+        host = groups[at][0]
+        number = sum(groups[other][0] == host for other, _ in labels)
+        labels[at, code] = f"{host}/{number}" if host else str(number)
+    place = {key: number for number, key in enumerate(sorted(labels))}
     gpus: list[Known] = [
-        {**gpu, "gpu": f"{host}/{gpu['gpu']}", "host": host}
-        for host, part in zip(own, parts, strict=True)
-        for gpu in part.gpus
+        {**parts[at].gpus[code], "gpu": labels[at, code]} | ({"host": groups[at][0]} if groups[at][0] else {})
+        for at, code in place
     ]
-    first = np.cumsum([0, *(len(part.labels) for part in parts)])
+    first = [place[at, 0] for at in range(len(parts))]
     ticks = [np.arange(len(part.lines)) if part.tick is None else part.tick for part in parts]
     return SortedRows(
         {name: np.concatenate([part.columns[name] for part in parts]) for name in names},
         np.concatenate([part.lines for part in parts]),
-        np.concatenate([part.code + at for part, at in zip(parts, first, strict=False)]).astype(np.int16),
-        labels,
+        np.concatenate([part.code + at for part, at in zip(parts, first, strict=True)]).astype(np.int16),
+        [labels[key] for key in place],
         gpus,
         np.concatenate(ticks),
     )
 
 
-def _of_host(piece: BlockRows, wanted: set[GpuIdentity], names: Sequence[str]) -> BlockRows:
+def _of_face(piece: BlockRows, wanted: set[GpuIdentity], names: Sequence[str]) -> BlockRows:
     """The rows of a piece that are of some faces, in the order of lines, with the faces of the first of them."""
     if piece.code is None:
         return piece
@@ -56,7 +80,8 @@ def _of_host(piece: BlockRows, wanted: set[GpuIdentity], names: Sequence[str]) -
     rows = np.flatnonzero(mine[piece.code])
     rows = rows[np.argsort(piece.lines[rows], kind="stable")]
     columns = {name: column_of(piece, name)[rows] for name in names or piece.columns}
-    faces = tuple(piece.identities[at] for at in piece.code[rows[:_NAMED]])
+    first = [piece.identities[at] for at in piece.code[rows[:_NAMED]]]
+    faces = tuple(replace(face, name=face.name or face.index) for face in first)
     return BlockRows(columns, piece.lines[rows], None, faces, piece.lost)
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from gpudiag.readers._delimited.sweep import Sweep
 from gpudiag.readers._delimited.sweep_tables import assemble
-from gpudiag.readers._delimited.table_layout import layout_of, names_columns, unitless
+from gpudiag.readers._delimited.table_layout import layout_of, names_columns, unitless, unused
 from gpudiag.readers._io.json_documents import documents
 from gpudiag.readers._io.problems import ProblemLog
 from gpudiag.readers._io.source import LineBlock, Source
@@ -76,7 +76,7 @@ def read(source: Source, options: ReadOptions) -> Telemetry:
     layout = layout_of(names, cells[:_SAMPLE_ROWS], _SEPARATOR)
     sweep = Sweep(layout, lambda line, below: None, log)
     sweep.run(iter([LineBlock("\n".join(map(_SEPARATOR.join, cells)).encode("utf-8", "replace"), 1)]))
-    return assemble(source, NAME, options, sweep, [], unitless=unitless(layout))
+    return assemble(source, NAME, options, sweep, unused(names, layout), unitless=unitless(layout))
 
 
 READER = Reader(NAME, recognises, read)

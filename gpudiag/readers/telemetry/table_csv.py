@@ -20,6 +20,7 @@ from gpudiag.readers._delimited.table_layout import (
     rows_under,
     split,
     unitless,
+    unused,
 )
 from gpudiag.readers._delimited.table_text import Prepare, join_decimals, quoting, squeeze, unquote_lines
 from gpudiag.readers._delimited.unnamed_cells import left_out
@@ -129,7 +130,7 @@ def _laid_out(source: Source, header: TableHeader, below: Sequence[str]) -> _Tab
         rows = rows_under(joined.split("\n"), ",", len(header.names))
     layout = layout_of(header.names, rows, header.separator)
     layout, notes = _wide_named(source, header, layout, rows)
-    notes = (*notes, *left_out(header.names, layout))
+    notes = (*notes, *left_out(header.names, layout), *unused(header.names, layout))
     if not any(meaning_of(name).gpu for name in header.names):
         notes = (*notes, "No column name says GPU: its measurements were taken as those of a GPU.")
     if unquote_lines in steps:
