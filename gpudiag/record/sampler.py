@@ -232,6 +232,6 @@ def chosen(devices: Sequence[Device], wanted: Sequence[str]) -> list[Device]:
         hits = [d for d in devices if d.gpu == name or (len(name) >= 8 and d.uuid.lower().startswith(name.lower()))]
         if len(hits) != 1:
             listed = ", ".join(f"{device.gpu} ({device.uuid})" for device in devices)
-            raise ConfigError(f"there is no GPU '{name}'; this machine has {listed}.")
+            raise ConfigError(f"there is no GPU '{name}'; give an index or a uuid of: {listed}.")
         out += [device for device in hits if device not in out]
     return out if wanted else list(devices)

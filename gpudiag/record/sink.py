@@ -12,6 +12,7 @@ from typing import BinaryIO
 
 from gpudiag.errors import ConfigError
 from gpudiag.readers._io.record_format import COLUMNS, GPU_LINE, MAGIC, VERSION
+from gpudiag.record.own_file import refuse_others
 from gpudiag.record.readings import Device, RecordRow, Values
 
 MB = 1_000_000
@@ -50,7 +51,10 @@ class CsvSink:
         self._size = 0
 
     def begin(self, about: Values, devices: Sequence[Device]) -> None:
-        """Begin a session: append its header. Raises ConfigError if the file cannot be opened."""
+        """Begin a session: append its header.
+
+        Raises ConfigError if the file cannot be opened, or holds something else than a recording.
+        """
         lines = [f"{MAGIC}{VERSION} {json.dumps(about)}", *(GPU_LINE + json.dumps(_described(d)) for d in devices)]
         self._header = ("\n".join([*lines, ",".join(COLUMNS)]) + "\n").encode()
         if self._file is None:
@@ -73,6 +77,7 @@ class CsvSink:
     def _open(self) -> None:
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
+            refuse_others(self.path, MAGIC.encode(), "a recording of gpudiag")
             torn = _torn(self.path)
             self._file = self._opener(self.path)
             self._size = self.path.stat().st_size if self.path.exists() else 0

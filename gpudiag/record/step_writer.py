@@ -18,6 +18,8 @@ from io import FileIO
 from pathlib import Path
 from typing import Literal
 
+from gpudiag.record.own_file import refuse_others
+
 OtherWork = Literal["evaluation", "checkpoint"]
 AT_FIRST = 100
 EVERY_S = 1.0
@@ -29,7 +31,7 @@ class StepWriter:
     """Appends to ``path``; for the thread that trains, and no other.
 
     All time is divided at the calls: what passed since the last one was a wait for data, work on a step, or neither.
-    ``step`` is how many are done. Raises OSError where the file cannot be written.
+    ``step`` is how many are done. Raises OSError where the file cannot be written, ConfigError where it is another's.
     """
 
     def __init__(
@@ -41,6 +43,7 @@ class StepWriter:
         wall: Callable[[], float] = time.time,
     ) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
+        refuse_others(path, b'{"timestamp": "', "the steps of a training")
         self._file = FileIO(path, "a")
         self._rank = {} if rank is None else {"rank": rank}
         self._clock, self._wall = clock, wall

@@ -107,7 +107,7 @@ def test_gpus_are_chosen_by_index_or_uuid(tmp_path: Path) -> None:
     adapter = Replay({"0": [], "1": [], "2": []})
     out = record(tmp_path / "a.csv", adapter, 2, gpus=("2", device(0).uuid[:12]))
     assert set(out.gpu["gpu"]) == {"0", "2"}
-    with pytest.raises(ConfigError, match=r"there is no GPU '7'; this machine has 0 \(GPU-0cd"):
+    with pytest.raises(ConfigError, match=r"there is no GPU '7'; give an index or a uuid of: 0 \(GPU-0cd"):
         record(tmp_path / "b.csv", Replay(), 1, gpus=("7",))
 
 

@@ -136,6 +136,21 @@ def test_a_place_that_cannot_be_written_is_an_error_at_the_start(tmp_path: Path)
         CsvSink(tmp_path / "file" / "a.csv", pytest.fail).begin({}, [])
 
 
+@pytest.mark.parametrize("text", ["timestamp, index\n2026/03/01 10:00:00.000, 0\n", "a,b\n1,2", "\n"])
+def test_rows_are_never_appended_to_the_file_of_another(text: str, tmp_path: Path) -> None:
+    (tmp_path / "gpu.csv").write_text(text)
+    with pytest.raises(ConfigError, match=r"gpu\.csv: holds something else than a recording of gpudiag .*another file"):
+        write(tmp_path / "gpu.csv", range(3))
+    assert (tmp_path / "gpu.csv").read_text() == text
+
+
+@pytest.mark.parametrize("text", ["", "# gpudiag-rec"])
+def test_an_empty_file_and_a_header_cut_short_are_ours(text: str, tmp_path: Path) -> None:
+    (tmp_path / "gpu.csv").write_text(text)
+    write(tmp_path / "gpu.csv", range(3))
+    assert len(read_telemetry(tmp_path / "gpu.csv").gpu) == 3
+
+
 def test_a_newer_format_is_refused_by_name(tmp_path: Path) -> None:
     path = tmp_path / "a.csv"
     path.write_text("# gpudiag-record 99 {}\ntime,record\n")

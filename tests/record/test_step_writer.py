@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from gpudiag.errors import ConfigError
 from gpudiag.load import load_run
 from gpudiag.measures.steps import measure_steps
 from gpudiag.readers._io.source import Source
@@ -200,3 +201,11 @@ def test_a_second_training_is_no_restart_where_the_first_ended_well(tmp_path: Pa
     loop.writer.begin(40, goes_on=goes_on)
     loop.writer.close()
     assert [line["phase"] for line in loop.lines()] == [word]
+
+
+def test_steps_are_never_appended_to_the_file_of_another(tmp_path: Path) -> None:
+    path = tmp_path / "metrics.steps.jsonl"
+    path.write_text('{"loss": 1.5}\n')
+    with pytest.raises(ConfigError, match="holds something else than the steps of a training"):
+        Loop(path)
+    assert path.read_text() == '{"loss": 1.5}\n'
