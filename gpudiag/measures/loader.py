@@ -50,8 +50,8 @@ def measure_loader(run: Run) -> LoaderProfile:
     if not waits.n_lines and math.isnan(workers):
         raise NotMeasurable(
             "Neither loader times nor loader workers are known.",
-            "Put the training log into the run folder (or give it with --artifacts), or state num_workers under "
-            "[dataloader] in run.toml.",
+            "Put the training log into the run folder (or give it with --artifacts), loop over rec.timed(loader) of "
+            "gd.Recorder, or state num_workers under [dataloader] in run.toml.",
         )
     # Without a record of trials one GPU means one training; several may mean one or one a GPU.
     alone = run.trials.empty and run.gpu["gpu"].nunique() <= 1

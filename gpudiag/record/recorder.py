@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -11,7 +12,9 @@ from types import TracebackType
 from typing import Literal, TypeVar
 
 from gpudiag.errors import ConfigError, expected
+from gpudiag.readers._io.record_format import SETTINGS, SETTINGS_KIND
 from gpudiag.record import parquet
+from gpudiag.record.data_waits import DataWaits
 from gpudiag.record.readings import Adapter, Reading
 from gpudiag.record.sampler import Options
 from gpudiag.record.status import LiveStatus
@@ -44,7 +47,8 @@ class Recorder:
         host: record processors, memory and disks as well.
         mode: ``thread`` samples in this process; ``process`` starts another, which Python's lock cannot delay.
         rotate_mb: begin a new file after that many megabytes (CSV only).
-        settings: present values such as ``{"batch_size": 32, "num_workers": 4}``, repeated in warnings.
+        settings: present values such as ``{"batch_size": 32, "num_workers": 4}``, repeated in warnings; those of
+            ``[dataloader]`` in run.toml are recorded, and read as if they stood there.
         warn: say on stderr when a GPU in use stays below 30 % for a minute.
         adapter: where readings of GPUs come from; default: NVML. Only for ``mode="thread"``.
 
@@ -79,6 +83,8 @@ class Recorder:
         self._options = Options(interval_s, tuple(gpus), processes, str(machine_zone()))
         self._wanted = Wanted(host=host, rotate_mb=rotate_mb)
         self._board = LiveStatus(say if warn else lambda text: None, settings)
+        self._settings = {name: (settings or {})[name] for name in SETTINGS if name in (settings or {})}
+        self._waits = DataWaits()
         self._worker = ProcessWorker() if mode == "process" else ThreadWorker(adapter)
         self._owner = 0
 
@@ -86,6 +92,8 @@ class Recorder:
         """Find the GPUs and begin the file, whose header names ``command``; else :meth:`start` does this."""
         self._owner = os.getpid()
         self._worker.open(self._file, replace(self._options, command=command), self._wanted, self._board)
+        if self._settings:
+            self.mark(SETTINGS_KIND, json.dumps(self._settings, default=str))
 
     def start(self) -> Recorder:
         """Begin to sample."""
@@ -99,6 +107,7 @@ class Recorder:
         if self._owner != os.getpid():
             return
         self._owner = 0
+        self._tell_waits()
         if self._worker.stop() and self._parquet:
             try:
                 self.path = parquet.convert(self._file, self.path)
@@ -113,11 +122,13 @@ class Recorder:
         """What was seen since the last call, in one line, which is written as an event too."""
         summary = ("epoch: " if number is None else f"epoch {number}: ") + self._board.epoch_summary()
         self.mark("epoch", summary)
+        self._tell_waits()
         return summary
 
     def timed(self, loader: Iterable[Item]) -> Iterator[Item]:
-        """The items of a loader; how long each kept the loop waiting is measured for summaries and warnings."""
+        """The items of a loader; how long each kept the loop waiting is measured, and recorded each minute."""
         items = iter(loader)
+        self._waits.begin()
         while True:
             began = time.perf_counter()
             try:
@@ -127,9 +138,20 @@ class Recorder:
             self.waited(time.perf_counter() - began)
             yield item
 
-    def waited(self, seconds: float) -> None:
-        """The training has waited so long for its next batch, for loops that :meth:`timed` cannot go around."""
+    def waited(self, seconds: float, *, elsewhere: bool = False) -> None:
+        """The training has waited so long for its next batch, for loops that :meth:`timed` cannot go around.
+
+        With ``elsewhere`` it is written in another file already, and is for summaries and warnings alone.
+        """
         self._board.waited(seconds)
+        if not elsewhere:
+            self._waits.add(seconds)
+            if self._waits.is_due:
+                self._tell_waits()
+
+    def _tell_waits(self) -> None:
+        if text := self._waits.take():
+            self.mark("loader", text)
 
     def status_line(self) -> str:
         """``GPU: 85% | VRAM:12.3/24.0GB(51.2%) | CPU: 45.2% | RAM:18.4/64.0GB(28.8%)``; empty before the first."""

@@ -71,7 +71,7 @@ class TrainingRecord:
         if self._steps is not None:
             waited_s = self._steps.batch_begins()
             if self._recorder is not None and waited_s is not None:
-                self._recorder.waited(waited_s)
+                self._recorder.waited(waited_s, elsewhere=True)
 
     def batch_ended(self, step: int, epoch: int | None = None) -> None:
         """The work on a batch has ended; ``step`` steps are done."""

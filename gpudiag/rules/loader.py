@@ -11,7 +11,7 @@ from gpudiag.rules._engine.verdict import Severity
 
 LOG = (
     "Put the training log into the run folder (or give it with --artifacts); gpudiag reads lines such as "
-    "'DataLoader avg: 25.3ms' and '30 batch/s'."
+    "'DataLoader avg: 25.3ms' and '30 batch/s'. In a loop of your own, gd.Recorder measures it: rec.timed(loader)."
 )
 
 

@@ -30,3 +30,7 @@ NUMBERS = tuple(
 TEXTS = ("gpu", "name", "kind", "detail")
 COLUMNS = ("time", "mono_s", "gpu", *NUMBERS, "trial", "name", "kind", "detail", "record")
 """``time`` is UTC, ``mono_s`` a clock that nobody sets (seconds since boot); the others are the schema's."""
+
+SETTINGS_KIND = "settings"
+SETTINGS = ("num_workers", "prefetch_factor", "persistent_workers", "pin_memory", "batch_size", "val_batch_size")
+"""What an event of that kind holds as a JSON object, and of what: the keys of [dataloader] in run.toml."""

@@ -117,7 +117,7 @@ def provenance(document: Document) -> list[Block]:
     stated = [(f"`{name}`", named(name, value)) for name, value in settings.items()]
     stated += [(f"`{name}`, counted by hand", named(name, value)) for name, value in run.stated.items()]
     if stated:
-        blocks += [Heading("Stated in run.toml"), TableBlock(("Setting", "Value"), tuple(stated))]
+        blocks += [Heading("Stated in run.toml, or to the recorder"), TableBlock(("Setting", "Value"), tuple(stated))]
     blocks += [Heading("Thresholds in force"), *_thresholds(document), Heading("Versions"), _versions(document)]
     return [Folded("Provenance: hashes, settings, thresholds and versions", tuple(blocks))]
 
