@@ -27,10 +27,10 @@ def convert(journal: Path, path: Path) -> Path:
 
     from gpudiag.readers._io.problems import ProblemLog
     from gpudiag.readers._io.source import Source
-    from gpudiag.readers.telemetry.gpudiag_csv import sessions
+    from gpudiag.readers.telemetry.gpudiag_csv import frames_of, sessions
 
     found = sessions(Source.open(journal), ProblemLog())
-    frames = [session.frame().with_columns(session=pl.lit(at)) for at, session in enumerate(found) if session.rows]
+    frames = [frame.with_columns(session=pl.lit(at)) for at, frame in enumerate(frames_of(found)) if len(frame)]
     table = pl.concat(frames, how="diagonal").to_arrow()
     about = [{"about": session.about, "gpus": session.gpus} for session in found]
     target = _free(path)

@@ -10,6 +10,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 from gpudiag import __version__
 from gpudiag.errors import ConfigError
@@ -41,6 +42,14 @@ def boot_s() -> float:
     return time.clock_gettime(time.CLOCK_BOOTTIME) if hasattr(time, "CLOCK_BOOTTIME") else time.monotonic()
 
 
+def boot_id() -> str:
+    """Which boot of the machine this is, where the system tells (Linux): sessions of one share ``mono_s``."""
+    try:
+        return Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
+    except (OSError, ValueError):
+        return ""
+
+
 @dataclass(frozen=True)
 class Clock:
     """The two clocks and how to wait; tests pass their own."""
@@ -48,6 +57,7 @@ class Clock:
     wall: Callable[[], float] = time.time
     mono: Callable[[], float] = boot_s
     wait: Callable[[threading.Event, float], bool] = threading.Event.wait
+    boot: Callable[[], str] = boot_id
 
 
 @dataclass(frozen=True)
@@ -163,6 +173,8 @@ class Sampler:
             "driver": self._driver,
             "interval_s": self._options.interval_s,
         }
+        if boot := self._clock.boot():
+            about["boot"] = boot
         if self._options.command:
             about["command"] = self._options.command
         if self._options.processes and sees_other_pids():

@@ -62,9 +62,7 @@ class RunEntry:
     n_trials: int = field(metadata=COUNT)
     studies: tuple[str, ...]
     settings: Mapping[str, Scalar] = field(metadata=meaning("[settings] of run.toml, only what it states"))
-    dataloader: Mapping[str, Scalar] = field(
-        metadata=meaning("[dataloader] of run.toml, or given to the recorder")
-    )
+    dataloader: Mapping[str, Scalar] = field(metadata=meaning("[dataloader] of run.toml, or given to the recorder"))
     stated: Mapping[str, float] = field(metadata=meaning("[stated] of run.toml: counts written down by hand"))
     notes: tuple[str, ...]
     training: Mapping[str, Scalar] = field(

@@ -18,12 +18,11 @@ from gpudiag.readers._io.record_format import COLUMNS, GPU_LINE, KINDS, MAGIC, N
 from gpudiag.readers._io.source import Source
 from gpudiag.readers._shape.finish import finish
 from gpudiag.readers._shape.identity import GpuIdentity, resolve
+from gpudiag.readers._shape.record_clock import Boot, on_one_clock, said_of
 from gpudiag.readers.base import Reader, ReadOptions, Telemetry
 from gpudiag.units import FIRST_YEAR, LAST_YEAR
 
 NAME = "gpudiag-record"
-STEP_US = 1_000_000
-"""A jump of the wall clock against the monotonic one that is no slewing."""
 _SNIFFED_LINES = 100
 _ENDS = tuple(f",{kind}" for kind in KINDS)
 _NEEDED = {"time", "gpu", "pid", "name", "kind", "detail", "record"}
@@ -43,9 +42,9 @@ class Session:
     columns: tuple[str, ...] = COLUMNS
     rows: list[pl.DataFrame] = field(default_factory=list)
 
-    def frame(self) -> pl.DataFrame:
-        """All rows in the order of the file, on a clock without steps."""
-        return unstepped(pl.concat(self.rows, how="diagonal")) if self.rows else pl.DataFrame()
+    @property
+    def boot(self) -> Boot:
+        return Boot(str(self.about.get("host") or ""), str(self.about.get("boot") or ""))
 
 
 def recognises(source: Source) -> bool:
@@ -80,13 +79,8 @@ def tables(source: Source, name: str, options: ReadOptions, found: Sequence[Sess
     """The tables of the schema from all sessions; a GPU is one GPU in all of them, told by its uuid."""
     names, notes = _common_names(found)
     notes += [f"Recorded while running: {command}." for command in _commands(found)]
-    frames = [session.frame() for session in found]
-    stepped = sum(frame["stepped"].any() for frame in frames if "stepped" in frame.columns)
-    if stepped:
-        notes.append(
-            "The clock of the machine was set while it was recorded: rows before that are shown on the clock that "
-            "held at the end, by the recorder's monotonic clock."
-        )
+    frames = frames_of(found)
+    notes += said_of(frames, [session.boot for session in found])
     renamed = [_renamed(frame, own) for frame, own in zip(frames, names, strict=True) if len(frame)]
     whole = pl.concat(renamed, how="diagonal") if renamed else pl.DataFrame(schema={"record": pl.String})
     parts = {kind: _pandas(whole.filter(pl.col("record") == kind)) for kind in KINDS}
@@ -191,21 +185,10 @@ def _typed(frame: pl.DataFrame, lines: Sequence[int], log: ProblemLog) -> pl.Dat
     return out.with_columns(pl.Series("line", lines, dtype=pl.Int64))
 
 
-def unstepped(rows: pl.DataFrame) -> pl.DataFrame:
-    """Rows of one session with their times as if the wall clock had never been set.
-
-    A clock is set because it was wrong: what it showed at the end of the session counts, and what came before is
-    moved by the later steps. Column ``stepped`` tells which rows were moved.
-    """
-    if "stepped" in rows.columns or "mono_s" not in rows.columns:
-        return rows
-    ahead = pl.col("time").dt.epoch("us") - (pl.col("mono_s") * 1e6).round().cast(pl.Int64, strict=False)
-    step = ahead.forward_fill().diff().fill_null(0)
-    jump = pl.when(step.abs() > STEP_US).then(step).otherwise(0)
-    later = jump.sum() - jump.cum_sum()
-    return rows.with_columns(
-        (pl.col("time") + pl.duration(microseconds=later, time_unit="us")).alias("time"), (later != 0).alias("stepped")
-    )
+def frames_of(found: Sequence[Session]) -> list[pl.DataFrame]:
+    """The rows of each session in the order of the file, those of one boot on one clock without steps."""
+    rows = [pl.concat(session.rows, how="diagonal") if session.rows else pl.DataFrame() for session in found]
+    return on_one_clock(rows, [session.boot for session in found])
 
 
 def _common_names(found: Sequence[Session]) -> tuple[list[dict[str, str]], list[str]]:
