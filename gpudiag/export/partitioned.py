@@ -46,7 +46,7 @@ def convert_partitioned(
     once when the data set is read.
 
     Args:
-        paths: the logs, of one host, or of several where the log names them (Prometheus, gpustat).
+        paths: the logs, of one host, or of several where the log names them (a recording, Prometheus, gpustat).
         output: folder of the data set, made where it does not exist.
         host: name of the host of GPUs of which the logs name none.
         timezone: IANA name of the zone of timestamps that carry none; default: this machine's.
@@ -91,7 +91,10 @@ def _check(output: Path) -> None:
 def _by_host(whole: Telemetry, host: str) -> Iterator[tuple[str, Telemetry]]:
     """The telemetry of each host, with GPUs called as on their host. A GPU ``node1/0`` of a log of several is GPU 0."""
     labels = list(dict.fromkeys([*whole.gpu["gpu"].dropna(), *whole.gpus["gpu"].dropna()]))
-    place = {label: label.rpartition("/")[::2] if "/" in label else (host, label) for label in labels}
+    known = dict(zip(whole.gpus["gpu"], whole.gpus["host"].fillna(""), strict=True)) if "host" in whole.gpus else {}
+    place = {
+        label: label.rpartition("/")[::2] if "/" in label else (known.get(label) or host, label) for label in labels
+    }
     if any(not name for name, _ in place.values()):
         raise ConfigError("the logs do not say of which host they are; name it with --host.")
     hosts = list(dict.fromkeys(name for name, _ in place.values()))

@@ -22,6 +22,8 @@ MIN_STEPS = 20
 AT_LIMIT = 0.97
 MOVING = ("power_w", "temp_c", "mem_util_pct")
 HOST = ("cpu_pct", "cpu_max_core_pct", "process_cpu_max_pct")
+SATURATED_PCT = 100.0
+"""What a processor that feeds GPUs shows from the first sample to the last: that may be measured."""
 IDENTITY = ("uuid", "bus_id", "name")
 
 
@@ -145,9 +147,9 @@ def _constants(run: Run) -> tuple[pd.DataFrame, int]:
     rows += [("host", name, None, host[name].to_numpy(float)) for name in HOST if name in host]
     judged = [row for row in rows if np.count_nonzero(~np.isnan(row[3])) >= MIN_SAMPLES]
     found = [
-        (table, name, gpu, float(np.fmin.reduce(values)))
+        (table, name, gpu, float(low))
         for table, name, gpu, values in judged
-        if np.fmin.reduce(values) == np.fmax.reduce(values)
+        if (low := np.fmin.reduce(values)) == np.fmax.reduce(values) and not (table == "host" and low == SATURATED_PCT)
     ]
     return pd.DataFrame(found, columns=["table", "column", "gpu", "value"]), len(judged)
 

@@ -89,7 +89,8 @@ def placeholder_columns(rec: RecorderProfile, *, max_columns: float = 0.0) -> Ev
     """A placeholder looks like a measurement, and every conclusion from it is made up.
 
     Power, temperature or memory activity of one value throughout although the GPU was idle and busy (a tenth of the
-    samples each), or a CPU load of one value, over 20 samples or more (defaults without a published source).
+    samples each), or a CPU load of one value, over 20 samples or more (defaults without a published source). A CPU at
+    100 % throughout may be one that has too much to do.
     """
     if not len(rec.constants) > max_columns:
         if rec.n_blind:

@@ -81,6 +81,13 @@ def test_hosts_of_one_log_are_told_apart_and_their_names_are_safe(tmp_path: Path
     assert gpu.label == "0" and list(gpu.util_pct) == [(at + 1) % 100 for at in range(50)]
 
 
+def test_the_host_of_a_recording_is_known(tmp_path: Path) -> None:
+    lines = [f"2026-03-01T12:00:0{at}Z,n1,{gpu},{50 + gpu}" for at in range(9) for gpu in (0, 1)]
+    (tmp_path / "gpu.csv").write_text("\n".join(["time,host,gpu,util_pct", *lines]) + "\n")
+    convert_partitioned([tmp_path / "gpu.csv"], tmp_path / "out")
+    assert files(tmp_path / "out") == ["day=2026-03-01/host=n1"]
+
+
 def test_the_same_log_again_replaces_and_another_adds_and_no_sample_counts_twice(tmp_path: Path) -> None:
     out, first = tmp_path / "out", csv(tmp_path / "a.csv")
     for paths in ([first], [first], [csv(tmp_path / "b.csv", "2026-03-01 23:00:00")]):

@@ -350,6 +350,13 @@ def test_a_stuck_sensor_and_a_slow_sampler() -> None:
     assert measure_recorder(run(gpu=noisy)).per_gpu.at["0", "stuck_s"] == 0
 
 
+@pytest.mark.parametrize(("cpu_pct", "found"), [(100.0, 0), (99.0, 1), (0.0, 1), (57.0, 1)])
+def test_a_cpu_that_is_saturated_throughout_is_no_placeholder(cpu_pct: float, found: int) -> None:
+    host = conform(pd.DataFrame({"time": at(range(60)), "cpu_pct": cpu_pct}), HOST)
+    profile = measure_recorder(run(gpu=gpu(range(60), util_pct=5.0), host=host))
+    assert len(profile.constants) == found and profile.n_judged == 1
+
+
 def test_one_card_under_two_indices_is_named() -> None:
     both = gpus(gpu=["0", "1"], uuid=["GPU-a", "GPU-a"])
     found = measure_recorder(run(gpu=gpu(range(5), util_pct=5.0), gpus=both))
