@@ -31,6 +31,10 @@ from gpudiag.measures.sampling import (
 from gpudiag.run import Run
 
 ZERO_PCT = 1.0
+MIN_REGULAR, NEAR, MOSTLY = 5, 0.25, 0.8
+"""Pauses that come regularly: how many at least, and within what of their median how many of the times from one to the
+next are (defaults without a published source).
+"""
 HOLE_SHARE = 0.1
 """Of the idle time seen at an end of the record: work may hide in a longer hole of it, and what lies on the hole's
 other side is no end any more."""
@@ -60,6 +64,10 @@ class GpuIdleness(Row):
         "its share of the observed time from first to last activity", label="share of the time"
     )
     n_between: Column[float] = column("pauses", label="pauses")
+    between_every_s: Column[float] = column(
+        "median time from one pause to the next, where they are five or more and four of five of these times lie "
+        "within a quarter of it; else NaN"
+    )
     longest_between_s: Column[float] = column("longest of them, 0 without one", label="longest pause")
     longest_between_start: Column[pd.Timestamp] = column("when it began")
     between_mib: Column[float] = column("mean memory in use in pauses, NaN unknown")
@@ -181,6 +189,7 @@ _NO_PAUSES = {
             "between_s",
             "between_pct",
             "n_between",
+            "between_every_s",
             "longest_between_s",
             "between_mib",
             "between_beside_s",
@@ -205,6 +214,7 @@ def _of_pauses(
         "between_s": total_s,
         "between_pct": 100 * total_s / float(one.weight_s[active[0] : active[-1] + 1].sum()),
         "n_between": float(len(first)),
+        "between_every_s": _every_s(start_us),
         "longest_between_s": float(length_us.max(initial=0)) / SECOND_US,
         "longest_between_start": began,
         "between_mib": _mean_mib(one, first, last),
@@ -212,6 +222,15 @@ def _of_pauses(
         "between_kept_s": _seconds_where(was_kept, one, first, last, total_mib),
         "between_freed_s": _seconds_where(was_freed, one, first, last, total_mib),
     }
+
+
+def _every_s(start_us: np.ndarray) -> float:
+    """The time after which pauses come again, if they are regular; NaN where they are not."""
+    steps_s = np.diff(start_us) / SECOND_US
+    if len(start_us) < MIN_REGULAR:
+        return math.nan
+    every_s = float(np.median(steps_s))
+    return every_s if (np.abs(steps_s - every_s) <= NEAR * every_s).mean() >= MOSTLY else math.nan
 
 
 def _allocated(one: GpuCourse, elsewhere: np.ndarray, total_mib: float) -> dict[str, object]:

@@ -10,11 +10,12 @@ import pandas as pd
 
 from gpudiag.errors import NotMeasurable
 from gpudiag.facts import Column, Fact, Row, Rows, column, fact, table_of
+from gpudiag.measures._time.idle import period_by_gpu, without_pauses
 from gpudiag.measures._time.microseconds import SECOND_US, utc
 from gpudiag.measures._time.periodicity import Period
 from gpudiag.measures._time.segments import change_points
 from gpudiag.measures._time.weighted import weighted_mean
-from gpudiag.measures._time.work import WorkSamples, period_by_gpu, work_by_gpu, work_coverage_pct
+from gpudiag.measures._time.work import WorkSamples, work_by_gpu, work_coverage_pct
 from gpudiag.measures.base import Profile, need_gpu
 from gpudiag.measures.sampling import RECORD_LONGER, gpu_order
 from gpudiag.run import Run
@@ -86,7 +87,7 @@ Level = tuple[int, int, float, float]
 def _segments(work: WorkSamples, period: Period | None) -> tuple[list[Level], float]:
     """The levels, and the length of a block."""
     usual = np.median(work.running[work.at_work]) if work.at_work.any() else 0
-    at = np.flatnonzero(work.at_work & (work.running >= usual))
+    at = np.flatnonzero(without_pauses(work) & (work.running >= usual))
     weight = work.weight_s[at]
     worked = float(weight.sum())
     step = work.step_us / SECOND_US

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 
 from gpudiag.errors import NotMeasurable
 from gpudiag.facts import Column, Fact, Row, Rows, column, fact, table_of
-from gpudiag.measures._time.idle import LONGEST_WAIT_S
+from gpudiag.measures._time.idle import LONGEST_WAIT_S, period_by_gpu, without_pauses
 from gpudiag.measures._time.microseconds import SECOND_US
 from gpudiag.measures._time.periodicity import Period
 from gpudiag.measures._time.weighted import weighted_mean, weighted_quantiles
-from gpudiag.measures._time.work import WorkSamples, period_by_gpu, stretches, work_by_gpu, work_coverage_pct
+from gpudiag.measures._time.work import WorkSamples, stretches, work_by_gpu, work_coverage_pct
 from gpudiag.measures._waits.beats import Drops, reading_of, step_through, too_sharp
 from gpudiag.measures._waits.divided import logged_gpus
 from gpudiag.measures.base import Profile, need_gpu
@@ -29,7 +30,7 @@ LONGER = 2.0
 class GpuStalls(Row):
     """A GPU at work."""
 
-    work_s: Column[float] = column("observed time at work")
+    work_s: Column[float] = column("observed time at work; without trials less pauses, idle for more than 10 min")
     p95_pct: Column[float] = column("95th percentile of utilization at work")
     stalled_s: Column[float] = column("time below 10 % utilization", label="stalled for")
     stalled_pct: Column[float] = column("its share of work_s", label="time stalled")
@@ -81,14 +82,14 @@ def measure_stalls(run: Run) -> StallsProfile:
 
 
 def _one_gpu(run: Run, gpu: str, work: WorkSamples, period: Period | None) -> dict[str, object]:
-    at, weight = work.at_work, work.weight_s
+    at, weight = without_pauses(work), work.weight_s
     worked = float(weight[at].sum())
     (p95,) = weighted_quantiles(work.util_pct[at], weight[at], (0.95,))
     return {
         "work_s": worked,
         "p95_pct": p95,
         **_stalls(run, gpu, work, worked),
-        **_dips(run, gpu, work, worked, period),
+        **_dips(run, gpu, replace(work, at_work=at), worked, period),
     }
 
 
@@ -129,6 +130,8 @@ def _dips(run: Run, gpu: str, work: WorkSamples, worked: float, found: Period | 
     span_us = int(work.start_us[0]), int(work.end_us[-1])
     drops = Drops(start[own], end[own], np.column_stack([start[~own], end[~own]]), span_us, sharp)
     reading = reading_of(run, logged_gpus(run).get(gpu), drops, found.period_s, _step_s(work))
+    if width_us > LONGEST_WAIT_S * SECOND_US and not work.from_trials and reading.kind in ("waits", "open"):
+        return {**dict.fromkeys(names, math.nan), "reading": ""}  # another load, as a longer idle stretch is a pause
     inside = _inside(first[own], last[own], len(below))
     # The edges of a beat are waits as well, and so is what lies off its period.
     held = work.at_work & ~_inside(first[long], last[long], len(below)) if reading.kind == "beat" else inside

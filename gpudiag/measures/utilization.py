@@ -13,7 +13,7 @@ from gpudiag.facts import Column, Fact, Row, Rows, column, fact, table_of
 from gpudiag.measures._gpu.boards import gpu_boards
 from gpudiag.measures._time.concurrency import busy_stretches
 from gpudiag.measures._time.curve import rise
-from gpudiag.measures._time.idle import activity, pauses
+from gpudiag.measures._time.idle import activity, longer_than_waits
 from gpudiag.measures._time.microseconds import microseconds
 from gpudiag.measures._time.series import series
 from gpudiag.measures._time.trial_intervals import intervals_of
@@ -240,7 +240,7 @@ def _in_activity(samples: pd.DataFrame, *, leave_pauses_out: bool) -> np.ndarray
             continue
         within[active[0] : active[-1] + 1] = 1.0
         if leave_pauses_out:
-            first, last = pauses(activity(util[own]), start_us[own], end_us[own])
+            first, last = longer_than_waits(activity(util[own]), start_us[own], end_us[own])
             for low, high in zip(first + own.start, last + own.start + 1, strict=True):
                 within[low:high] = 0.0
     return within

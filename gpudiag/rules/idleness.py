@@ -90,7 +90,7 @@ def idle_after_work(idle: IdlenessProfile, *, max_trail_s: float = 600.0) -> Evi
     says=(
         *IDLE,
         " between the first and the last work",
-        Given("n_times", ", in {n_times:pause} of up to {longest_s}"),
+        Given("n_times", (", in {n_times:pause} of up to {longest_s}", Given("every_s", ", about every {every_s}"))),
         Given("beside", ", while another GPU worked"),
         HOLDING,
         ". ",
@@ -110,7 +110,7 @@ def idle_after_work(idle: IdlenessProfile, *, max_trail_s: float = 600.0) -> Evi
     "job that crashed: let the scheduler resume it at once from a checkpoint. Time between two jobs: queue the next "
     "one, or release the GPU.",
     refuted_by="Not a problem if the GPU was free for others meanwhile, or the pause was meant.",
-    explained_by=("rank-missing", "steps-lost", "steps-paused", "cpu-bound-input", "io-wait", "stalls-periodic"),
+    explained_by=("rank-missing", "steps-lost", "steps-paused", "cpu-bound-input", "io-wait"),
 )
 def idle_between_work(
     idle: IdlenessProfile,
@@ -154,6 +154,7 @@ def idle_between_work(
             **_lengths(found["between_s"]),
             **_holding(found, held, "between_mib"),
             "n_times": n_most if n_most > 1 else 0,
+            "every_s": float(row["between_every_s"]),
             "longest_s": float(found["longest_between_s"].max()),
             "since": found.at[found["longest_between_s"].idxmax(), "longest_between_start"],
             "beside": float(found["between_beside_s"].sum()) >= MOSTLY * total_s,

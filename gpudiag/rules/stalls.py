@@ -64,8 +64,9 @@ def stalls_periodic(
     to a third of the span (METHODS 8), confirmed where half of the steps from dip to dip are within a quarter of
     the period, over 5 periods. These dips must cost 5 % of the work, for a warning 10 % (defaults without a published
     source). Waits in steps of nearly the sampling period look like drops of minutes, which the log's steps tell apart
-    from such: both are said where nothing does. Periods below 4 sampling periods can't be seen; with samples more than
-    30 s apart none is looked for (a default without a published source).
+    from such: both are said where nothing does. Without trials, drops of more than 10 minutes may lie between two jobs
+    (idle-between-work), or be of another load, and do not count. Periods below 4 sampling periods can't be seen; with
+    samples more than 30 s apart, finding none says nothing (a default without a published source).
     """
     table = stalls.per_gpu
     found = table[_regular(table, min_acf_ratio, min_regular_pct, min_periods, min_lost_pct)]
@@ -124,8 +125,9 @@ def stalls_aperiodic(
     waits or more, on a GPU that is half busy at least (95th percentile) when it works, where no period explains them
     as the rule on regular waits asks. Waits in single samples may be regular ones, shorter or more than they look:
     how many is then not told. Where a log's steps go on through them at their pace, waits within steps were
-    joined by samples too far apart, and their length is open. Idle is SageMaker's 10 %, busy PyTorch's 50 %; the share,
-    and the 30 s between samples above which waits go unseen, are defaults without a published source.
+    joined by samples too far apart, and their length is open. Without trials, pauses of more than 10 minutes are left
+    out. Idle is SageMaker's 10 %, busy PyTorch's 50 %; the share, and the 30 s between samples above which finding none
+    says nothing, are defaults without a published source.
     """
     table = stalls.per_gpu
     seen = table[

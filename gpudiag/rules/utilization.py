@@ -17,6 +17,11 @@ MIN_PERIODS = 10.0
 MIN_WORK_PCT = 10.0
 WHILE_TRIALS = Given("in_trials", " while trials ran")
 TOO_SHORT = ("Less than {min_run_s} were observed", WHILE_TRIALS, ".")
+NONE_USED = (
+    "No GPU was used at all. Ask the job whether it finds one, as it is started: python -c 'import torch; "
+    "print(torch.cuda.is_available())', or the like of its library. It may be built for the CPU, be told to use it, or "
+    "have run on another host or at another time than was recorded. A job that needs no GPU asks for none."
+)
 PRINTED = "check that the driver prints utilization.gpu."
 NO_UTILIZATION = (
     "Under MIG record a log of DCGM and diagnose it alone: dcgmi dmon -e 203,155,252,1001 -d 1000 > dcgmi.log; "
@@ -54,6 +59,7 @@ def gpu_unused(
             where={"gpu": ", ".join(unused.index)},
             lost_gpu_h=_charged_h(use, unused),
             margin=max_util_pct - most,
+            remedy=NONE_USED if len(unused) == len(table) else "",
         )
     _need_utilization(table, table["least_max_pct"] > max_util_pct)
     if never.any():
@@ -167,6 +173,10 @@ def gpu_idle_beside_busy(
         "idle-before-work",
         "idle-between-work",
         "idle-after-work",
+        "startup-dominated",
+        "stalls-periodic",
+        "stalls-aperiodic",
+        "gpu-imbalance",
     ),
 )
 def gpu_low_utilization(
@@ -223,16 +233,17 @@ def gpu_low_utilization(
     checks="Idle phases between busy ones",
     says=(
         *WORST_GPU,
-        " was idle for {idle_pct} of the time",
-        WHILE_TRIALS,
+        " was idle for {idle_pct} of the time ",
+        Given("in_trials", "with trials from its first to its last work", "from its first to its last work"),
+        Given("in_trials", "", ", pauses of more than 10 min left out"),
         ", yet it ran at {p95_pct}",
         Given("above", " or more"),
         " for at least 5 % of it.",
     ),
     remedy="Find the period. Regular waits point to validation or checkpoints, irregular ones to the input. Overlap "
     "that work with training: prefetch, loader workers, asynchronous checkpoints.",
-    refuted_by="Not a problem if short trials start and end one after the other: see start-up and gaps between trials.",
-    explained_by=("stalls-periodic", "stalls-aperiodic", "cpu-bound-input", "io-wait"),
+    refuted_by="Not a problem if short trials start and end one after the other: see start-up.",
+    explained_by=("stalls-periodic", "stalls-aperiodic", "cpu-bound-input", "io-wait", "startup-dominated"),
 )
 def gpu_fluctuating(
     use: UtilizationProfile,
@@ -250,7 +261,7 @@ def gpu_fluctuating(
     its last activity: SageMaker LowGPUUtilization(70, 10). Without trials it must fall idle three times, and pauses of
     more than 10 minutes are left out: they may lie between two jobs (idle-between-work). It is a note until a fifth of
     that time is idle. That, the three times, the 5 minutes below which percentiles say little, and the 30 s between
-    samples above which waits go unseen, are defaults without a published source.
+    samples above which finding none says nothing, are defaults without a published source.
     """
     table = _figures(use, "active_", "active_s")
     long_enough = _at_work(use)["seconds"] >= min_run_s

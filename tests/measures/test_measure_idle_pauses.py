@@ -11,6 +11,7 @@ from smallruns import T0, at, gpu, run, trials
 
 from gpudiag.measures.idleness import measure_idleness
 from gpudiag.measures.ledger import measure_ledger
+from gpudiag.measures.shift import measure_shift
 from gpudiag.measures.stalls import measure_stalls
 from gpudiag.measures.utilization import measure_utilization
 
@@ -87,6 +88,31 @@ def test_no_second_of_an_idle_gpu_is_counted_twice() -> None:
     within_s = idle["between_s"] + stalls["stalled_s"]
     assert idle["lead_s"] + within_s + idle["trail_s"] == pytest.approx(ledger["idle_s"])
     assert use["active_idle_gpu_h"] == pytest.approx(stalls["stalled_s"] / 3600), "pauses are none of it"
+
+
+def test_pauses_are_no_part_of_the_work_that_waits_are_a_share_of() -> None:
+    waits = [part for n in range(10) for part in ((95, 4, 300 + 60 * (n % 3)), (0, 4, 100))]
+    table = run(gpu=course(*waits, (95, 4, 300), (0, 4, 36_000), *waits, (95, 4, 300)))
+    stalls, use = measure_stalls(table).per_gpu.loc["0"], measure_utilization(table).per_gpu.loc["0"]
+    worked_s = 2 * sum(seconds for _, _, seconds in waits) + 600
+    assert stalls["work_s"] == use["active_s"] == pytest.approx(worked_s)
+    assert stalls["stalled_pct"] == pytest.approx(100 * 2000 / worked_s)
+
+
+def test_samples_far_apart_show_no_pause_and_no_wait() -> None:
+    """Ten minutes from sample to sample: three idle ones in a row may be either, single ones count as waits."""
+    parts = [part for _ in range(20) for part in ((95, 4, 3600), (0, 4, 1800), (95, 4, 3600), (0, 4, 600))]
+    table = run(gpu=course(*parts, (95, 4, 3600), step_s=600))
+    stalls, use = measure_stalls(table).per_gpu.loc["0"], measure_utilization(table).per_gpu.loc["0"]
+    assert measure_idleness(table).per_gpu.at["0", "between_s"] == 0
+    assert 3600 * use["active_idle_gpu_h"] == stalls["stalled_s"] == 20 * 600
+    assert use["active_s"] == stalls["work_s"] == 20 * (3600 + 3600 + 600) + 3600
+
+
+def test_a_fall_for_good_is_told_from_the_work_before_it_alone() -> None:
+    """95 % for an hour, a pause of an hour, 95 % for an hour, then 60 % for good."""
+    found = measure_shift(run(gpu=course((95, 4, 3600), (0, 4, 3600), (95, 4, 3600), (60, 4, 3600)))).per_gpu.loc["0"]
+    assert found["fall_pct"] == pytest.approx(35, abs=1)
 
 
 def test_where_trials_tell_when_it_worked_no_pause_is_read_off() -> None:

@@ -114,10 +114,34 @@ def test_costs_of_idle_findings_add_up_to_the_idle_time() -> None:
     assert made["gpu-fluctuating"].lost_gpu_h == pytest.approx(10 * 4 / 60)
 
 
-def test_long_regular_waits_explain_the_pauses() -> None:
+def test_regular_pauses_say_how_often_they_come() -> None:
     made = found([part for _ in range(9) for part in ((95, 60, 105), (0, 60, 15))] + [(95, 60, 60)])
-    assert made["idle-between-work"].caused_by == "stalls-periodic"
-    assert made["idle-between-work"].lost_gpu_h == pytest.approx(made["stalls-periodic"].lost_gpu_h, rel=0.1)
+    assert set(made) == {"idle-between-work"}, "what is longer than ten minutes is no wait within the work"
+    assert "in 9 pauses of up to 15 min, about every 2 h, with" in made["idle-between-work"].summary
+    uneven = [part for n in range(9) for part in ((95, 60, 30 + 60 * (n % 4)), (0, 60, 15))]
+    (other,) = found([*uneven, (95, 60, 60)]).values()
+    assert "in 9 pauses of up to 15 min, with" in other.summary
+
+
+def test_nights_are_no_waits_of_the_days() -> None:
+    """Half of each day the GPU rests; by day it waits for four minutes of every forty."""
+    nights = [part for _ in range(6) for part in ((90, 9, 720), (0, 9, 720))] + [(90, 9, 720)]
+    made = found(nights)
+    assert set(made) == {"idle-between-work", "gpu-low-utilization"}
+    assert ", about every 1 d" in made["idle-between-work"].summary and made["idle-between-work"].caused_by is None
+    day = [part for _ in range(18) for part in ((90, 9, 36), (0, 9, 4))]
+    both = found([part for _ in range(3) for part in (*day, (90, 9, 36), (0, 0, 720))] + [(90, 9, 36)])
+    assert "drops by 90 points every 40 min, for 4 min each time: 9.4 % of its work is lost" in (
+        both["stalls-periodic"].summary
+    )
+    assert both["idle-between-work"].caused_by is None
+    assert "was idle for 9.4 % of the time from its first to its last work, pauses of more than 10 min left out" in (
+        both["gpu-fluctuating"].summary
+    )
+
+
+def test_a_lower_load_by_night_is_no_wait_either() -> None:
+    assert not found([part for _ in range(6) for part in ((90, 9, 120), (20, 9, 120))])
 
 
 def test_a_pause_explains_low_utilization() -> None:

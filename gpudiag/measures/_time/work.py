@@ -10,7 +10,6 @@ import pandas as pd
 
 from gpudiag.measures._time.gpu_time import GpuTime, gpu_time
 from gpudiag.measures._time.microseconds import SECOND_US, microseconds
-from gpudiag.measures._time.periodicity import Period, find_period
 from gpudiag.measures._time.timeline import (
     FOREIGN,
     NO_TRIAL,
@@ -169,15 +168,6 @@ def _as_slice(rows: np.ndarray) -> slice | np.ndarray:
     """The same rows; of GPUs that stand one after the other in the table they need no list."""
     follow = len(rows) and rows[-1] - rows[0] + 1 == len(rows) and (np.diff(rows) == 1).all()
     return slice(int(rows[0]), int(rows[-1]) + 1) if follow else rows
-
-
-@memoized
-def period_by_gpu(run: Run) -> dict[str, Period | None]:
-    """The period of the utilization of each GPU at work, as :func:`find_period`."""
-    works = work_by_gpu(run).items()
-    return {
-        gpu: find_period(one.time_us, np.where(one.at_work, one.util_pct, np.nan), one.step_us) for gpu, one in works
-    }
 
 
 def work_coverage_pct(run: Run, works: dict[str, WorkSamples]) -> float:
