@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import numpy as np
+import pandas as pd
+
 from gpudiag.advice._engine.gains import NOTHING
 from gpudiag.advice._engine.proposal import Change, Gain, Proposal, SuccessCheck
 from gpudiag.advice._engine.remedy import remedy
 from gpudiag.advice._engine.situation import Situation
+from gpudiag.measures.balance import BalanceProfile
 from gpudiag.measures.ledger import GpuLedger, LedgerProfile
 from gpudiag.measures.utilization import GpuUtilization, UtilizationProfile
 from gpudiag.report.format import plural, share
@@ -34,14 +38,17 @@ def pin_gpu(now: Situation) -> Proposal | None:
 
     Set in the worker after CUDA was initialized, CUDA_VISIBLE_DEVICES does nothing; a library's own device id
     (gpu_device_id of LightGBM, device of XGBoost) overrides it and counts within what is visible. The same workers wait
-    for a GPU only while it is busy, a share u of the time, so the gain is at most 1/(1 - u), and at most the number of
-    GPUs over those at work. It needs as many trials at once as GPUs.
+    for a GPU only while it is busy, a share u of the time, so the gain is at most 1/(1 - u) of the busiest GPU, and at
+    most its utilization over the mean of all: of the number of GPUs over those at work, where these are alike. It needs
+    as many trials at once as GPUs, and one GPU with work that others can share.
     """
     use = now.profile(UtilizationProfile)
     if use is None or len(use.per_gpu) < 2:
         return None
     n, idle = len(use.per_gpu), idle_gpus(now)
     active = n - len(idle)
+    if not active:
+        return None
     few = "" if (now.parallel or n) >= n else f"Only {now.parallel} trial runs at once: start {n} workers."
     ledger = now.profile(LedgerProfile)
     of_gpu = GpuUtilization.mean_pct if ledger is None else GpuLedger.mean_util_pct
@@ -59,8 +66,8 @@ def pin_gpu(now: Situation) -> Proposal | None:
                 _training_on_all(now, n, active) if now.one_training else _worker_on_each(now, n),
             ),
         ),
-        _spread_gain(now, n, active) if idle and active else Gain(1.0, 1.0, "x", "devices"),
-        _spread_limit(now) if idle and active else "No GPU is known to stand idle: only memory is shared more evenly.",
+        None if _of_several_models(now) else _spread_gain(now, means, n / active),
+        _spread_limit(now, means),
         tuple(verify),
         verify_first=few,
     )
@@ -78,6 +85,8 @@ def pin_gpu(now: Situation) -> Proposal | None:
 )
 def check_devices(now: Situation) -> Proposal | None:
     """A device list with one entry, a mask of the scheduler or a container are told apart by one line of log."""
+    if now.has("gpu-imbalance") and not now.has(*UNUSED):
+        return None  # each GPU was seen, for each had work
     use = now.profile(UtilizationProfile)
     n = len(use.per_gpu) if use is not None else 1
     seen = ", torch.cuda.device_count()" if now.torch else ""
@@ -105,26 +114,42 @@ def _training_on_all(now: Situation, n: int, active: int) -> str:
     return f"# start the training on all {n} GPUs, each with its own part of every batch (data parallelism)"
 
 
-def _spread_gain(now: Situation, n: int, active: int) -> Gain:
-    """What the same workers gain: no more than the time in which a GPU was busy goes; all of it where u is unknown."""
-    busy = now.bounds.busy_pct
-    most = 100 / (100 - busy) if 0 <= busy < 100 else n / active
-    return Gain(1.0, min(n / active, most), "x", "devices")
+def _of_several_models(now: Situation) -> bool:
+    """True where work takes unlike times on the GPUs, so that nothing bounds what spreading it brings."""
+    share_of = now.profile(BalanceProfile)
+    return share_of is not None and share_of.per_gpu["model"].nunique() > 1
 
 
-def _spread_limit(now: Situation) -> str:
+def _spread_gain(now: Situation, means: pd.Series, of_equals: float) -> Gain:
+    """What the same workers gain where GPUs are alike: the busiest one ends no lower than the mean of all, and no more
+    than the time in which it was busy goes. ``of_equals``: all GPUs over those at work, for where not all is known.
+    """
+    most = float(means.max() / means.mean()) if means.notna().all() and means.max() > 0 else of_equals
+    busy = _busiest_pct(now, means)
+    return Gain(1.0, min(most, 100 / (100 - busy)) if 0 <= busy < 100 else most, "x", "devices")
+
+
+def _busiest_pct(now: Situation, means: pd.Series) -> float:
+    """Utilization of the busiest GPU, while trials ran where that is more; NaN unknown."""
+    return float(np.fmax(now.bounds.busy_pct, means.max()))
+
+
+def _spread_limit(now: Situation, means: pd.Series) -> str:
     """What bounds the gain of the same workers, and what would bring more."""
+    if _of_several_models(now):
+        return "The GPUs are of different models, so that the same work takes unlike times on them."
     if now.one_training:
         return (
             "Each step divides its work among all GPUs at best. The rest of the time does not shrink, and GPUs wait "
             "for each other."
         )
     who = f"the same {plural(now.parallel, 'worker')}" if now.parallel else "the same workers"
-    if not now.bounds.busy_pct >= 0:
+    busy = _busiest_pct(now, means)
+    if not busy >= 0:
         return f"The busy GPU is what {who} wait for. How busy it was is not known."
     return (
-        f"With {who} only the {share(now.bounds.busy_pct)} of the time in which the GPU was busy can shrink. More "
-        "would come from more workers: spread, they no longer share one GPU."
+        f"With {who} only the {share(busy)} of the time in which the busiest GPU worked can shrink. More would come "
+        "from more workers: spread, they no longer share one GPU."
     )
 
 

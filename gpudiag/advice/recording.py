@@ -20,6 +20,8 @@ from gpudiag.rules._engine.judging import MIN_COVERAGE_PCT, RECORD_COMMAND
 from gpudiag.rules.sampling import MOSTLY_GAP_PCT
 
 MIN_HOST_S = 60.0
+WAITING = ("gpu-low-utilization", "gpu-fluctuating", "stalls-aperiodic", "batch-or-kernels-small")
+"""Findings on a GPU that waits for something, or has too little to do."""
 SHOWS = "It shows the cause and speeds nothing up."
 
 
@@ -162,7 +164,7 @@ def _recorder(now: Situation) -> str:
 
 @remedy(
     title="Record the CPU beside the GPU for ten minutes",
-    answers=("gpu-low-utilization", "gpu-fluctuating", "stalls-aperiodic", "batch-or-kernels-small"),
+    answers=WAITING,
     tier=0,
     effort="minutes",
     pros=("separates a GPU that waits for its input from one with too little work",),
@@ -174,9 +176,11 @@ def record_host(now: Situation) -> Proposal | None:
     """GPU telemetry can't tell input that comes late from steps that are small.
 
     A core or a worker near 100 % says the first, none of them near it the second; mean CPU load says nothing. Not
-    proposed where a minute of it was recorded beside the work, or another finding shows that the GPU waits for input.
+    proposed where a minute of it was recorded beside the work, or other findings say what the GPU waits for: input, or
+    what they name as the cause of each of these.
     """
-    if now.has(*INPUT_WAITS):
+    causes = [now.found[rule].caused_by for rule in WAITING if rule in now.found]
+    if now.has(*INPUT_WAITS) or (causes and all(causes)):
         return None
     feed = now.profile(FeedProfile)
     if feed is not None and feed.has_cores and (feed.per_gpu["host_s"] >= MIN_HOST_S).any():

@@ -21,6 +21,8 @@ class GpuBalance(Row):
     """A GPU. Ratios are to the median of the other GPUs with the same board, NaN without one."""
 
     mean_pct: Column[float] = column("mean utilization, while trials ran where that is known")
+    observed_s: Column[float] = column("observed time that this is of")
+    model: Column[str] = column("the GPU's name, '' unknown")
     busy_s: Column[float] = column("observed time at utilization >= 50")
     busy_clock_mhz: Column[float] = column("median clock of it, NaN unknown", label="clock while busy")
     busy_power_w: Column[float] = column("median power of it, NaN unknown")
@@ -51,9 +53,15 @@ def measure_balance(run: Run) -> BalanceProfile:
     use = measure_utilization(run)
     table = use.per_gpu
     in_trials = bool((table["trial_s"] > 0).any())
-    per_gpu = pd.DataFrame({"mean_pct": table["trial_mean_pct" if in_trials else "mean_pct"]})
+    name = gpu_boards(run)["name"].reindex(table.index)
+    per_gpu = pd.DataFrame(
+        {
+            "mean_pct": table["trial_mean_pct" if in_trials else "mean_pct"],
+            "observed_s": table["trial_s" if in_trials else "observed_s"],
+            "model": name.fillna(""),
+        }
+    )
     per_gpu = per_gpu.join(_while_busy(run))
-    name = gpu_boards(run)["name"].reindex(per_gpu.index)
     for what, ratio in (("busy_clock_mhz", "clock_ratio"), ("busy_power_w", "power_ratio")):
         per_gpu[ratio] = per_gpu[what] / of_peers(per_gpu[what], name)
     mean = np.sort(per_gpu["mean_pct"].dropna().to_numpy())

@@ -10,7 +10,7 @@ import pandas as pd
 from gpudiag.facts import Column, Fact, Row, Rows, column, fact, table_of
 from gpudiag.measures._gpu.boards import gpu_boards
 from gpudiag.measures._time.microseconds import SECOND_US, microseconds
-from gpudiag.measures._time.trial_intervals import HANDOVER_US, intervals_of, trial_names
+from gpudiag.measures._time.trial_intervals import HANDOVER_US, intervals_of, trial_names, without_own_times
 from gpudiag.measures._trials.chances import p_greater
 from gpudiag.measures._trials.error_texts import error_texts, failure_texts
 from gpudiag.measures._trials.failure_text import CLASSES, classify, failure_classes
@@ -39,6 +39,7 @@ class Failure(TrialRow):
     duration_s: Column[float] = column("duration", label="lasting")
     follows: Column[bool] = column("a short FAIL right after another one on the same worker: the same poisoned process")
     before_pct: Column[float] = column("greatest memory in use in the 60 s before the end")
+    alone: Column[bool] = column("no other trial ran at its end that may have been on its GPU")
 
 
 class FailureKind(Row):
@@ -95,7 +96,7 @@ def measure_failures(run: Run) -> FailuresProfile:
     first = intervals[failed & ~intervals["follows"]]
     fine = intervals[intervals["state"].isin(("COMPLETE", "PRUNED"))]
     bad_pct, ok_pct = first["before_pct"].dropna().to_numpy(), fine["before_pct"].dropna().to_numpy()
-    columns = ["study", "trial", "name", "kind", "duration_s", "follows", "before_pct"]
+    columns = ["study", "trial", "name", "kind", "duration_s", "follows", "before_pct", "alone"]
     return FailuresProfile(
         failures=intervals.loc[failed, columns].sort_values(["study", "trial"], kind="stable", ignore_index=True),
         by_error=_by_error(run, intervals.loc[failed, "kind"]),
@@ -113,7 +114,9 @@ def measure_failures(run: Run) -> FailuresProfile:
 
 
 def trial_ends(run: Run) -> pd.DataFrame:
-    """One row a trial: what :func:`trial_intervals` says, and name, kind, follows and before_pct as in the profile."""
+    """One row a trial: what :func:`trial_intervals` says, and name, kind, follows, before_pct and alone as in the
+    profile.
+    """
     need_columns(run.trials, ("state",), "trials table", GIVE_TRIALS)
     return _ends(run).copy()
 
@@ -125,7 +128,28 @@ def _ends(run: Run) -> pd.DataFrame:
     intervals["kind"] = failure_classes(run.trials).to_numpy()
     intervals["follows"] = _follows(run, intervals)
     intervals["before_pct"] = _before(run, intervals)
+    intervals["alone"] = _alone(run, intervals)
     return intervals
+
+
+def _alone(run: Run, intervals: pd.DataFrame) -> np.ndarray:
+    """By row whether it ended with no other trial running that may have been on its GPU; what is unknown may."""
+    out = np.zeros(len(intervals), bool)
+    known = intervals["known"].to_numpy() & ~without_own_times(run)
+    began = (intervals["state"] != "WAITING").to_numpy()
+    start, end = microseconds(intervals["start"]), microseconds(intervals["end"])
+    end = np.where(intervals["end"].isna(), np.iinfo(np.int64).max, end)
+    gpus = measure_attribution(run).trials["gpu"].fillna("").astype(str).to_numpy()
+    for own in np.unique(gpus[known]):
+        names = set(own.split(","))
+        beside = [other for other in np.unique(gpus) if not own or not other or names & set(other.split(","))]
+        those, mine = began & np.isin(gpus, beside), known & (gpus == own)
+        at = end[mine] - 1
+        running = np.searchsorted(np.sort(start[those]), at, "right") - np.searchsorted(
+            np.sort(end[those]), at, "right"
+        )
+        out[mine] = running <= 1
+    return out
 
 
 def _follows(run: Run, intervals: pd.DataFrame) -> np.ndarray:

@@ -17,6 +17,7 @@ from gpudiag.rules._engine.verdict import Severity
     checks="Balance between GPUs",
     says=(
         "{least} averaged {least_pct}, {most} {most_pct}",
+        Given("models", "; they are of different models ({models}), whose equal shares are no equal loads"),
         Given("few", "; with {n_tasks:task} on {n_gpus:GPU} that may be chance"),
         ".",
     ),
@@ -33,7 +34,7 @@ def gpu_imbalance(
     Jain's index of mean utilization below 0.8: two GPUs at 3 and 20 % give 0.65 (METHODS 8). The index is taken over
     all GPUs, or of the least used one against the median of the others, as one idle GPU of many hardly moves the
     first (90, 90, 90, 10 % give 0.80 and 0.61). With fewer than two tasks a GPU an uneven share is expected by
-    chance: then it is a note.
+    chance, and between GPUs of different models by their speed: then it is a note.
     """
     if share.n_gpus < 2:
         raise NotApplicable("There is only one GPU.")
@@ -48,6 +49,12 @@ def gpu_imbalance(
     mean = share.per_gpu["mean_pct"].dropna()
     least, most = mean.idxmin(), mean.idxmax()
     few = share.n_tasks < min_tasks_per_gpu_ratio * share.n_gpus
+    models = [str(share.per_gpu.at[gpu, "model"]) for gpu in (least, most)]
+    differ = all(models) and models[0] != models[1]
+    # What the least used one did less than the others may be all that is low about it.
+    behind_h = (
+        float(mean.drop(least).median() - mean[least]) / 100 * float(share.per_gpu.at[least, "observed_s"]) / 3600
+    )
     return Evidence(
         values={
             "jain": share.jain,
@@ -58,8 +65,10 @@ def gpu_imbalance(
         },
         where={"gpu": str(least)},
         margin=min_jain_ratio - jain,
-        severity=Severity.NOTE if few else None,
+        severity=Severity.NOTE if few or differ else None,
+        held_gpu_h=behind_h if behind_h >= 0 else None,
         extra={
+            "models": ", ".join(models) if differ else "",
             "least": f"GPU {least}",
             "most": f"GPU {most}",
             "by_least": share.n_gpus > 2 and jain < share.jain,

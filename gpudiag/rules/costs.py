@@ -51,6 +51,7 @@ def startup_dominated(
                 "n_startups": costs.n_startups,
             },
             lost_gpu_h=costs.startup_only_gpu_h if gpu > 0 else None,
+            held_gpu_h=costs.startup_only_gpu_h if gpu >= 0 else None,
             margin=max(gpu - max_gpu_share_pct, of_workers - max_worker_share_pct)
             if of_workers == of_workers
             else gpu - max_gpu_share_pct,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from gpudiag.errors import NotMeasurable
 from gpudiag.measures.failures import FailuresProfile, measure_failures
 from gpudiag.rules._engine.evidence import MOST_PLACES, Evidence, NotApplicable
@@ -11,6 +13,14 @@ from gpudiag.rules._engine.templates import Given, Sentence
 STORE_TEXT = (
     "Save the error message: catch the exception in the objective, call trial.set_user_attr('error', str(error)) and "
     "raise it again. Or put the training log into the run folder (or give it with --artifacts)."
+)
+ALONE = (
+    "Limit the parameters that take memory (batch size, model size) and reject such combinations before they start: "
+    "these trials had their GPU to themselves. Catch torch.OutOfMemoryError so that one trial fails and not the worker."
+)
+READ_ALONE = (
+    "Read the error messages: only they show whether memory was the cause. If it was, limit the parameters that take "
+    "memory: these trials had their GPU to themselves."
 )
 
 
@@ -41,7 +51,9 @@ def failures_out_of_memory(failures: FailuresProfile, *, max_trials: float = 0.0
     Failure texts or log events of the class out of memory such as CUDA out of memory or
     CUBLAS_STATUS_ALLOC_FAILED (METHODS 6). A device-side assert is another class, and fullness alone is no proof.
     """
-    return _kind(failures, "oom", max_trials)
+    own = failures.failures[failures.failures["kind"] == "oom"]
+    found = _kind(failures, "oom", max_trials)
+    return replace(found, remedy=ALONE) if found and len(own) and own["alone"].all() else found
 
 
 @rule(
@@ -136,6 +148,7 @@ def failures_after_full_memory(
                 name: getattr(failures, name) for name in ("fail_before_pct", "ok_before_pct", "p_memory", "full_pct")
             },
             margin=failures.fail_before_pct - min_before_pct,
+            remedy=READ_ALONE if len(failures.failures) and failures.failures["alone"].all() else "",
         )
     if not failures.p_memory >= 0:
         raise NotMeasurable(

@@ -11,6 +11,7 @@ import pytest
 from gpudiag.advice._engine.gains import GainBounds
 from gpudiag.advice.devices import check_devices, idle_gpus, pin_gpu
 from gpudiag.advice.hardware import power_limit
+from gpudiag.measures.balance import BalanceProfile
 from gpudiag.measures.throttle import ThrottleProfile
 from gpudiag.rules._engine.verdict import Verdict
 from tests.advice.situations import HALF, Told, checks, found, gain_of, situation, use
@@ -31,8 +32,6 @@ def unused(names: str) -> Verdict:
         (2, "1", 95.0, 2.0),
         (3, "2", 95.0, 1.5),
         (4, "0, 3", 95.0, 2.0),
-        (2, "", 95.0, 1.0),
-        (2, "0, 1", 95.0, 1.0),
         (5, "1, 2", 95.0, 5 / 3),
         (2, "1", 20.0, 1.25),  # the GPU is idle for 80 % of the time, and that part no other GPU makes shorter
         (2, "1", 100.0, 2.0),
@@ -50,6 +49,39 @@ def test_an_idle_gpu_brings_the_busy_time_of_the_other_back_at_most(
     assert made is not None
     assert made.changes[0].present == "GPU " + ", ".join(str(i) for i in range(n) if str(i) not in names)
     assert f"str(i % {n})" in made.changes[0].code
+
+
+def test_where_no_gpu_has_work_there_is_none_to_spread() -> None:
+    now = situation(use(0.0, gpus(2)), rules=(unused("0, 1"),), bounds=GainBounds(busy_pct=0.0))
+    assert pin_gpu.propose(now) is None and check_devices.propose(now) is not None
+
+
+@pytest.mark.parametrize(
+    ("means", "busy", "high"),
+    [
+        ((99.0, 12.0), 56.0, 99 / 55.5),
+        ((40.0, 10.0), 25.0, 1.6),
+        ((50.0, 1.0), 26.0, 50 / 25.5),
+        ((40.0, 0.0, 0.0), 40.0, 1 / 0.6),  # the other 60 % of the time no GPU was waited for
+        ((60.0, 20.0), 80.0, 1.5),
+    ],
+)
+def test_an_even_load_takes_from_the_busiest_gpu_what_is_above_the_mean(
+    means: tuple[float, ...], busy: float, high: float
+) -> None:
+    uneven = use(50.0, {str(i): {"mean_pct": mean} for i, mean in enumerate(means)})
+    now = situation(uneven, rules=("gpu-imbalance",), bounds=GainBounds(busy_pct=busy))
+    made = pin_gpu.propose(now)
+    assert gain_of(made) == (1.0, pytest.approx(high), "x", "devices")
+    assert made is not None and f"only the {max(*means, busy):.0f} % of the time" in made.assumption
+    assert check_devices.propose(now) is None, "each GPU had work, so that it was seen"
+
+
+def test_between_unlike_gpus_nothing_bounds_the_gain() -> None:
+    models = {"0": {"model": "NVIDIA A100-SXM4-80GB"}, "1": {"model": "Tesla T4"}}
+    uneven = use(50.0, {"0": {"mean_pct": 99.0}, "1": {"mean_pct": 12.0}})
+    made = pin_gpu.propose(situation(uneven, profile(BalanceProfile, models), rules=("gpu-imbalance",), bounds=HALF))
+    assert made is not None and made.gain is None and "different models" in made.assumption
 
 
 def test_an_imbalance_is_mended_where_the_least_busy_gpu_comes_halfway_to_the_mean() -> None:

@@ -14,7 +14,7 @@ from gpudiag.advice.trials import checkpoint, heartbeat, log_failures
 from gpudiag.measures.failures import FailuresProfile
 from gpudiag.measures.feed import FeedProfile
 from gpudiag.measures.sampling import SamplingProfile
-from tests.advice.situations import checks, gain_of, situation, trials
+from tests.advice.situations import checks, found, gain_of, situation, trials
 from tests.rules.small_profiles import profile
 
 NAN = math.nan
@@ -140,3 +140,12 @@ def test_the_cpu_is_recorded_by_core_unless_a_minute_of_it_was(
     made = record_host.propose(situation(profile(FeedProfile, rows, has_cores=cores, has_cpu=cpu)))
     assert (made is None) is (present == "enough")
     assert made is None or made.changes[0].present == present
+
+
+@pytest.mark.parametrize(
+    ("causes", "asked"), [(("startup-dominated", "startup-dominated"), False), (("startup-dominated", None), True)]
+)
+def test_the_cpu_is_not_asked_for_what_other_findings_explain(causes: tuple[str | None, ...], asked: bool) -> None:
+    names = ("gpu-low-utilization", "gpu-fluctuating")
+    rules = [found(name, caused_by=cause) for name, cause in zip(names, causes, strict=True)]
+    assert (record_host.propose(situation(rules=rules)) is not None) is asked

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -208,6 +209,22 @@ def test_a_poisoned_worker_is_one_event() -> None:
     assert found.failures["follows"].tolist() == [False, True, True, False]
     alone = measure_failures(run(trials=trials(rows[:4], detail=text[:4])))
     assert alone.n_events == 1
+
+
+def test_a_failed_trial_was_alone_if_none_on_its_gpu_ran_at_its_end() -> None:
+    rows = [("FAIL", 0, 100), ("FAIL", 100, 200), ("COMPLETE", 150, 190), ("FAIL", 300, 400), ("COMPLETE", 350, 450)]
+
+    def alone(more: tuple[str, float, float] | None = None, **columns: Any) -> list[bool]:
+        table = trials([*rows, *([more] if more else [])], **columns)
+        return measure_failures(run(trials=table)).failures["alone"].tolist()
+
+    assert alone() == [True, True, False]
+    assert alone(gpu=["0", "0", "0", "0", "1"]) == [True, True, True]
+    assert alone(gpu=["0", "0", "0", "0", None]) == [True, True, False], "it may have been on the same one"
+    assert alone(gpu=["0", "0", "0", "0,1", "1"]) == [True, True, False]
+    assert alone(("RUNNING", 250, math.nan)) == [True, True, False]
+    assert alone(("RUNNING", 50, math.nan)) == [False] * 3
+    assert alone(("WAITING", math.nan, math.nan)) == [True, True, False]
 
 
 def test_memory_before_failures_agrees_with_mann_whitney() -> None:

@@ -382,6 +382,24 @@ def test_what_utilization_leaves_to_gain_is_the_runs_own_number(document: dict[s
     assert "as fast" not in said(None)
 
 
+@pytest.mark.parametrize(
+    ("mean", "has_trials", "text"),
+    [
+        (30.0, True, "Mean utilization while trials ran was 32 %"),
+        (30.0, False, "Mean utilization of the GPUs that worked was 32 %"),
+        (32.0, True, "Mean utilization was 32 %"),
+    ],
+)
+def test_the_time_of_a_mean_is_said_where_the_page_has_another(
+    document: dict[str, Any], mean: float, has_trials: bool, text: str
+) -> None:
+    measured = document["measures"]["ledger"]
+    values = {"mean_util_pct": mean, "has_trials": has_trials}
+    ledger = {**measured, **{name: {**measured[name], "value": value} for name, value in values.items()}}
+    told = {**document, "advice": {**document["advice"], "busy_pct": 32.0}}
+    assert text in markdown("utilization", {**told, "measures": {**document["measures"], "ledger": ledger}})
+
+
 @pytest.mark.parametrize("name", ["run_report", "gpu_report"])
 def test_no_notebook_holds_a_number_of_utilization_in_its_prose(root: Path, name: str) -> None:
     assert "leaves room for" not in (root / "notebooks" / f"{name}.ipynb").read_text(encoding="utf-8")

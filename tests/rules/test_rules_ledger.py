@@ -156,6 +156,20 @@ def test_start_ups_of_workers_that_ran_one_trial_cannot_be_kept(n_trials: int, s
     assert judged(startup_dominated, costs(37.0, 20.0, n_trials=n_trials)).status is status
 
 
+def test_start_ups_explain_the_idle_time_that_they_hold() -> None:
+    """Forty trials of a minute, 40 s of it start-up; and three at once, whose start-ups never leave the GPU idle."""
+    at = np.arange(2.5, 2400.0, 5.0)
+    table = trials([("COMPLETE", 60.0 * i, 60.0 * i + 59) for i in range(40)], gpu="0")
+    found = {
+        one.rule: one
+        for one in gd.diagnose(run(log(at, util_pct=np.where(at % 60 < 40, 0.0, 95.0)), trials=table)).findings
+    }
+    symptoms = {rule for rule, one in found.items() if one.caused_by == "startup-dominated"}
+    assert symptoms == {"gpu-low-utilization", "gpu-fluctuating"}
+    assert next(iter(found)) == "startup-dominated"
+    assert judged(startup_dominated, costs(40.0, 0.0)).held_gpu_h == 0.2, "of hours that are known, none is unknown"
+
+
 def test_startup_says_both_prices() -> None:
     summary = judged(startup_dominated, costs(30, 0.8)).summary
     assert "Trials spent 30 % of their time in start-up (median 40 s)" in summary

@@ -55,6 +55,8 @@ def test_unused_names_the_gpu_and_what_it_cost() -> None:
     assert found.summary == "GPU 0 never rose above 0 % utilization in 6 min 30 s."
     both = verdict(gpu_unused, profile(UtilizationProfile, {"0": IDLE, "3": IDLE, "1": busy}))
     assert both.where == {"gpu": "0, 3"} and both.lost_gpu_h == pytest.approx(780 / 3600)
+    none = verdict(gpu_unused, profile(UtilizationProfile, {"0": IDLE, "1": IDLE}))
+    assert none.remedy.startswith("No GPU was used at all.") and found.remedy == both.remedy != none.remedy
 
 
 def test_mig_is_not_unused() -> None:

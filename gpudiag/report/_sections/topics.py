@@ -273,7 +273,9 @@ def _room(document: Document) -> str:
     if not busy:
         return ""
     mean = mean_util_pct(document)
-    which = "" if mean is None or share(mean) == share(busy) else " of the GPUs in use"
+    alone = not document.values(LedgerProfile).get(LedgerProfile.has_trials)
+    when = " of the GPUs that worked" if alone else " while trials ran"
+    which = "" if mean is None or share(mean) == share(busy) else when
     most = times_cut(100 / busy)
     return f"Mean utilization{which} was {share(busy)}: kernels that never pause would make it at most {most} as fast."
 
