@@ -125,16 +125,17 @@ def fewer_workers(now: Situation) -> Proposal | None:
         return None
     if k >= present:
         return None
-    gone = sum(hours for hours in (now.bounds.lost_gpu_h or {}).values() if hours > 0)
-    lost = gone / now.bounds.trial_gpu_h if now.bounds.trial_gpu_h > 0 else 0.0
+    gone = sum(now.bounds.lost_gpu_h.values()) if now.bounds.lost_gpu_h else math.nan
+    lost = gone / now.bounds.trial_gpu_h if now.bounds.trial_gpu_h > 0 else math.nan
+    known = f"{share(100 * lost, exact=True)} of trial time failed."
+    spent = known if lost >= 0 else "What failed trials took is not known."
     seen = "; ".join(f"{n} at once: {share(row['max_used_pct'], exact=True)}" for n, row in levels.iterrows())
     failed = now.fact(TrialsProfile.fail_low_pct)
     rates = net_rates(now.capacity, present, k)
     return Proposal(
         (Change(AT_ONCE, present, k, started(now.settings.command, k, f"was up to {present}")),),
         fewer_gain(now.capacity, present, k, lost),
-        f"{fit}Most memory seen with {seen}. {share(100 * lost, exact=True)} of trial time failed. Failures of another "
-        f"kind go on.{rates or BOUNDED}",
+        f"{fit}Most memory seen with {seen}. {spent} Failures of another kind go on.{rates or BOUNDED}",
         (
             SuccessCheck.of(MemoryProfile.max_used_pct, "<", FULL_PCT),
             SuccessCheck.of(TrialsProfile.fail_pct, "<", round(failed, 1)),

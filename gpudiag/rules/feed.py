@@ -21,6 +21,9 @@ RECORD_HOST = (
 AT_MOST = Given("at_most", "at most ")
 RECORD_ACTIVITY = "Record it beside the work: dcgmi dmon -e 203,252,155,1002,1004,1005 -d 1000 > dcgmi.log."
 MIN_WORK_S = 60.0
+MOSTLY = 0.95
+"""Of the work: a record of the host that covers so much needs no word."""
+OF_THE_RECORD = Given("partly", ", of the {host_s} of it beside which the host was recorded,")
 
 
 @rule(
@@ -32,7 +35,9 @@ MIN_WORK_S = 60.0
         *WORST_GPU,
         " was below ",
         Given("strict", "10 %", "50 %"),
-        " for {share_pct} of its work while a CPU core or process was above 90 %.",
+        " for {share_pct} of its work",
+        OF_THE_RECORD,
+        " while a CPU core or process was above 90 %.",
     ),
     remedy="Give the loader more workers (num_workers), and move augmentation to the GPU or do it once beforehand. "
     "Check that no single thread does all the work.",
@@ -58,11 +63,11 @@ def cpu_bound_input(
             worst,
             found,
             ("starved_pct", "soft_starved_pct", "hot_pct", "host_s", "mean_pct"),
-            lost_gpu_h=float((strict["starved_pct"] / 100 * strict["work_s"]).sum() / 3600) if len(strict) else None,
+            lost_gpu_h=_gpu_h(strict, "starved_pct", "host_s") if len(strict) else None,
             margin=share - (min_starved_pct if len(strict) else min_soft_pct),
             severity=None if len(strict) else Severity.NOTE,
-            held_gpu_h=float((found[column] / 100 * found["host_s"]).sum() / 3600),
-            extra={"strict": len(strict), "share_pct": share},
+            held_gpu_h=_gpu_h(found, column, "work_s"),
+            extra={"strict": len(strict), "share_pct": share, "partly": _is_partly(found.loc[worst])},
         )
     if known.empty:
         raise NotMeasurable("CPU per core or per process was not recorded while the GPU worked.", RECORD_HOST)
@@ -74,7 +79,12 @@ def cpu_bound_input(
     severity="warning",
     title="The GPU waits for storage",
     checks="Disk waits while the GPU waits",
-    says=(*WORST_GPU, " was below 10 % for {io_starved_pct} of its work while I/O wait was above 50 %."),
+    says=(
+        *WORST_GPU,
+        " was below 10 % for {io_starved_pct} of its work",
+        OF_THE_RECORD,
+        " while I/O wait was above 50 %.",
+    ),
     remedy="Put the data on a local disk or in memory, read fewer and larger files, or cache what is read each epoch.",
     refuted_by="Not a problem if another job on the same storage caused the wait.",
 )
@@ -98,8 +108,10 @@ def io_wait(feed: FeedProfile, *, min_starved_pct: float = 50.0, min_host_s: flo
         worst,
         found,
         ("io_starved_pct", "host_s", "mean_pct"),
-        lost_gpu_h=float((found["io_starved_pct"] / 100 * found["work_s"]).sum() / 3600),
+        lost_gpu_h=_gpu_h(found, "io_starved_pct", "host_s"),
+        held_gpu_h=_gpu_h(found, "io_starved_pct", "work_s"),
         margin=float(found.at[worst, "io_starved_pct"] - min_starved_pct),
+        extra={"partly": _is_partly(found.loc[worst])},
     )
 
 
@@ -108,8 +120,12 @@ def io_wait(feed: FeedProfile, *, min_starved_pct: float = 50.0, min_host_s: flo
     severity="warning",
     title="Each step is too small for the GPU",
     checks="Work per step",
-    says="For 95 % of its work {gpu} stayed below {p95_pct} utilization and {p95_used_pct} of its memory, with no CPU "
-    "core or process above {p95_cpu_pct}.",
+    says=(
+        "For 95 % of its work {gpu} stayed below {p95_pct} utilization and {p95_used_pct} of its memory, with no CPU "
+        "core or process above {p95_cpu_pct}",
+        Given("partly", " in 95 % of the {host_s} of it beside which the host was recorded"),
+        ".",
+    ),
     remedy="Try twice the batch size (results change: adapt the learning rate), several trials at once, or a smaller "
     "GPU.",
     refuted_by="Not a problem if the framework reserves all memory at start, or the CPU feeds the GPU slowly.",
@@ -139,9 +155,10 @@ def batch_or_kernels_small(
     if light.empty:
         _need_memory(table)
         return None
-    small = light[light["p95_cpu_pct"] < max_p_cpu_pct]
+    cpu_pct = light["p95_cpu_pct"].mask(light["host_s"] < MIN_WORK_S)
+    small = light[cpu_pct < max_p_cpu_pct]
     if small.empty:
-        if light["p95_cpu_pct"].isna().any():
+        if cpu_pct.isna().any():
             raise NotMeasurable(
                 "For 95 % of its work {gpus} stayed below {most_pct}, steadily. Small steps and a slow CPU both look "
                 "like that; CPU readings are missing.",
@@ -157,6 +174,7 @@ def batch_or_kernels_small(
         ("p95_pct", "p95_used_pct", "p95_cpu_pct", "power_ratio", "cv"),
         margin=float(max_p_util_pct - small.at[worst, "p95_pct"]),
         held_gpu_h=float(small["work_s"].sum() / 3600),
+        extra={"partly": _is_partly(small.loc[worst])},
     )
 
 
@@ -168,7 +186,9 @@ def batch_or_kernels_small(
     says=(
         "{gpu} averaged {mean_pct} at ",
         AT_MOST,
-        "{power_pct} of its power range, while one CPU core or process was above 90 % for {hot_pct} of the work.",
+        "{power_pct} of its power range, while one CPU core or process was above 90 % for {hot_pct} of the work",
+        Given("partly", ", of the {host_s} of it beside which the host was recorded"),
+        ".",
     ),
     remedy="Test CUDA graphs, torch.compile or a larger batch: the thread that launches the kernels is the limit. "
     "More loader workers do not help it.",
@@ -216,8 +236,8 @@ def launch_bound(
         found,
         ("mean_pct", "hot_pct", "power_ratio", "cv", "host_s"),
         margin=float(found.at[worst, "hot_pct"] - min_hot_pct),
-        held_gpu_h=float((found["hot_pct"] / 100 * found["host_s"]).sum() / 3600),
-        extra=_power_pct(found.loc[worst], "power_ratio"),
+        held_gpu_h=_gpu_h(found, "hot_pct", "work_s"),
+        extra={**_power_pct(found.loc[worst], "power_ratio"), "partly": _is_partly(found.loc[worst])},
     )
 
 
@@ -348,6 +368,16 @@ def _need_idle_power(table: pd.DataFrame, when: str, max_power_ratio: float) -> 
             least_pct=max(0.0, 100 * float(table.loc[open_, f"least_{when}power_ratio"].min())),
             most_pct=100 * float(table.loc[open_, f"{when}power_ratio"].max()),
         )
+
+
+def _gpu_h(found: pd.DataFrame, share_pct: str, of_s: str) -> float:
+    """GPU-hours of that share: of what was recorded, or of all the work if the rest is like it."""
+    return float((found[share_pct] / 100 * found[of_s]).sum() / 3600)
+
+
+def _is_partly(row: pd.Series) -> bool:
+    """Whether the host was recorded beside a part of the work only."""
+    return bool(row["host_s"] < MOSTLY * row["work_s"])
 
 
 def _power_pct(row: pd.Series, ratio: str) -> Values:

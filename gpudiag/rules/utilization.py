@@ -233,7 +233,7 @@ def gpu_low_utilization(
     checks="Idle phases between busy ones",
     says=(
         *WORST_GPU,
-        " was idle for {idle_pct} of the time ",
+        " was idle for {active_idle_pct} of the time ",
         Given("in_trials", "with trials from its first to its last work", "from its first to its last work"),
         Given("in_trials", "", ", pauses of more than 10 min left out"),
         ", yet it ran at {p95_pct}",
@@ -281,8 +281,8 @@ def gpu_fluctuating(
     idle_pct = 100 * row["idle_gpu_h"] * 3600 / row["seconds"]
     return worst_gpu(
         worst,
-        uneven.assign(idle_pct=idle_pct),
-        ("p95_pct", "p5_pct", "idle_pct"),
+        uneven.assign(active_idle_pct=idle_pct),
+        ("p95_pct", "p5_pct", "active_idle_pct"),
         lost_gpu_h=float(uneven["idle_gpu_h"].sum()),
         margin=float(low_pct - row["p5_pct"]),
         severity=None if idle_pct >= severe_idle_pct else Severity.NOTE,

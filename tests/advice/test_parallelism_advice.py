@@ -292,21 +292,26 @@ def test_fewer_at_once_counts_from_the_workers_of_the_end(at_last: int, present:
     [
         ({"failures": 5.0}, 10.0, 2.0),
         ({"failures": 0.5}, 1.0, 2.0),
-        ({"failures": 10.0}, 10.0, 1.0),
-        ({"failures": 12.0}, 10.0, 1.0),
-        ({"failures": -4.0, "abandoned": 5.0}, 10.0, 2.0),
-        ({"failures": NAN, "abandoned": 5.0}, 10.0, 2.0),
-        ({"failures": 5.0}, 0.0, 1.0),
-        ({"failures": 5.0}, NAN, 1.0),
-        (None, 10.0, 1.0),
-        ({}, 10.0, 1.0),
+        ({"failures": 0.0, "abandoned": 0.0}, 10.0, 1.0),
+        ({"failures": 10.0}, 10.0, None),
+        ({"failures": 12.0}, 10.0, None),
+        ({"failures": NAN, "abandoned": 5.0}, 10.0, None),
+        ({"failures": 5.0}, 0.0, None),
+        ({"failures": 5.0}, NAN, None),
+        (None, 10.0, None),
     ],
 )
 def test_fewer_at_once_brings_at_most_the_time_that_was_lost(
-    lost: dict[str, float] | None, total: float, high: float
+    lost: dict[str, float] | None, total: float, high: float | None
 ) -> None:
+    """Without a bound where that is unknown, which is not the same as nothing."""
     made = fewer(bounds=GainBounds(trial_gpu_h=total, lost_gpu_h=lost))
-    assert gain_of(made) == (0.75, pytest.approx(high), "x", "failures")
+    assert made.gain is None if high is None else gain_of(made) == (0.75, pytest.approx(high), "x", "failures")
+
+
+def test_what_failed_trials_took_is_no_nothing_where_it_is_unknown() -> None:
+    made = fewer(bounds=GainBounds(trial_gpu_h=10.0, lost_gpu_h={"failures": NAN, "abandoned": 0.0}))
+    assert "What failed trials took is not known." in made.assumption and "0 %" not in made.assumption.split("99 %")[1]
 
 
 @pytest.mark.parametrize("most", [{1: 300.0, 2: 600.0}, {1: 950.0, 2: 990.0}, {}, {1: 300.0}])

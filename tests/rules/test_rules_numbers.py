@@ -31,12 +31,19 @@ CASES: list[tuple[str, dict[str, Any], dict[str, Any], float, float | None, floa
         {"starved_pct": 80.0, "soft_starved_pct": 90.0, "work_s": 1800.0, "host_s": 600.0},
         {"starved_pct": 49.0, "soft_starved_pct": 99.0},
         30.0,
-        450.0 + 1440.0,
         30.0 + 480.0,
+        450.0 + 1440.0,
     ),
-    ("io-wait", {"io_starved_pct": 80.0, "work_s": 1800.0}, {"io_starved_pct": 49.0}, 30.0, 450.0 + 1440.0, None),
+    (
+        "io-wait",
+        {"io_starved_pct": 80.0, "work_s": 1800.0},
+        {"io_starved_pct": 49.0},
+        30.0,
+        30.0 + 48.0,
+        450.0 + 1440.0,
+    ),
     ("batch-or-kernels-small", {"p95_pct": 30.0, "work_s": 3600.0}, {"p95_pct": 70.0}, 40.0, None, 3660.0),
-    ("launch-bound", {"hot_pct": 95.0, "host_s": 600.0}, {"hot_pct": 79.0}, 15.0, None, 48.0 + 570.0),
+    ("launch-bound", {"hot_pct": 95.0, "host_s": 600.0}, {"hot_pct": 79.0}, 15.0, None, 720.0 + 855.0),
     ("gpu-busy-but-light", {"busy_power_ratio": 0.1}, {"busy_power_ratio": 0.5}, 0.25, None, None),
     ("stalls-periodic", {"lost_pct": 30.0, "work_s": 7200.0}, {"lost_pct": 1.0}, 25.0, 360.0 + 2160.0, None),
     ("stalls-aperiodic", {"stalled_pct": 30.0, "stalled_s": 1080.0}, {"stalled_pct": 1.0}, 20.0, 1440.0, None),
@@ -97,7 +104,7 @@ def test_the_worst_gpu_and_the_hours_of_all(
 
 
 def test_a_soft_lack_of_input_is_held_and_not_lost() -> None:
-    soft = {"starved_pct": 10.0, "soft_starved_pct": 75.0, "host_s": 600.0}
+    soft = {"starved_pct": 10.0, "soft_starved_pct": 75.0, "host_s": 600.0, "work_s": 900.0}
     kind, values, _ = FAULTS["cpu-bound-input"]
     rows = {
         "0": {**values, "starved_pct": 10.0},
@@ -106,8 +113,19 @@ def test_a_soft_lack_of_input_is_held_and_not_lost() -> None:
     }
     found = verdict(RULE["cpu-bound-input"], profile(kind, rows))
     assert (found.severity, found.margin, found.lost_gpu_h) == (Severity.NOTE, 25.0, None)
-    assert found.held_gpu_h == pytest.approx((30 + 450) / 3600) and "below 50 %" in found.summary
-    assert "for 75 % of its work" in found.summary
+    assert found.held_gpu_h == pytest.approx((450 + 675) / 3600) and "below 50 %" in found.summary
+    assert "for 75 % of its work, of the 10 min of it beside which the host was recorded, while" in found.summary
+
+
+@pytest.mark.parametrize("rule", ["cpu-bound-input", "io-wait", "batch-or-kernels-small", "launch-bound"])
+def test_a_share_beside_the_host_is_of_the_work_only_if_it_was_recorded_throughout(rule: str) -> None:
+    kind, values, _ = FAULTS[rule]
+    partly, throughout = (
+        verdict(RULE[rule], profile(kind, {"0": {**values, "work_s": 900.0, "host_s": seconds}}))
+        for seconds in (600.0, 890.0)
+    )
+    assert "the 10 min of it beside which the host was recorded" in partly.summary
+    assert partly.status is throughout.status is Status.FOUND and "recorded" not in throughout.summary
 
 
 @pytest.mark.parametrize(

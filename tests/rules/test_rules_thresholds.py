@@ -233,6 +233,8 @@ SHORT: list[tuple[str, dict[str, Any], Status | Severity]] = [
     ("batch-or-kernels-small", {"p95_cpu_pct": 70.0}, OK),
     ("batch-or-kernels-small", {"p95_cpu_pct": NAN}, NOT_ASSESSED),
     ("batch-or-kernels-small", {"work_s": 59.0}, OK),
+    ("batch-or-kernels-small", {"host_s": 59.0}, NOT_ASSESSED),
+    ("batch-or-kernels-small", {"host_s": 60.0}, WARNING),
     ("launch-bound", {"mean_pct": 29.9}, OK),
     ("launch-bound", {"mean_pct": 90.0}, OK),
     ("launch-bound", {"hot_pct": 79.9}, OK),

@@ -156,12 +156,15 @@ def saved_gain(bounds: GainBounds, source: str, part: float = 1.0) -> Gain | Non
     return Gain(0.0, lost, "GPU-h", source) if lost >= 0 else None
 
 
-def fewer_gain(capacity: MemoryCapacity | None, present: int, k: int, lost: float) -> Gain:
+def fewer_gain(capacity: MemoryCapacity | None, present: int, k: int, lost: float) -> Gain | None:
     """What fewer trials at once bring in good trials per hour: as counted or forecast with crashes at both numbers;
-    else at worst in proportion to the number, at best as before and without the part ``lost`` (0..1) to failures.
+    else at worst in proportion to the number, at best as before and without the part ``lost`` (0..1) to failures. None
+    where that part is unknown, or everything.
     """
     known = net_gain(capacity, present, k)
-    low, high = known or (k / present, 1 / (1 - lost) if 0 <= lost < 1 else 1.0)
+    if known is None and not 0 <= lost < 1:
+        return None
+    low, high = known or (k / present, 1 / (1 - lost))
     return Gain(low, high, "x", "failures")
 
 

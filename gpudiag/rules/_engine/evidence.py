@@ -26,10 +26,10 @@ class Evidence:
     numbers by name, unit in the name. ``where``: gpu, trial or time span by name. ``extra``: what only the sentence
     uses, in no other output; it goes before a value of the same name. ``lost_gpu_h``: GPU-hours this cost, None where
     it cannot be told. ``margin``: how far past the threshold, in the threshold's unit.
-    ``severity`` overrides the rule's own where the case is milder or worse. ``held_gpu_h``: GPU-hours in which the
-    fault was seen, which bound what it can explain where the loss is unknown. ``absence``: something did not happen,
-    which needs as long a record as saying that nothing is wrong does. ``remedy``: what to do instead of what the rule
-    advises, in a case where that would do harm.
+    ``severity`` overrides the rule's own where the case is milder or worse. ``held_gpu_h``: GPU-hours that the fault
+    may have held, which bound what it can explain where the loss is unknown, or known in part. ``absence``: something
+    did not happen, which needs as long a record as saying that nothing is wrong does. ``remedy``: what to do instead of
+    what the rule advises, in a case where that would do harm.
     """
 
     summary: str = ""

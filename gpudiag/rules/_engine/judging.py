@@ -63,11 +63,11 @@ def _cause(r: Rule, verdict: Verdict, found: Mapping[str, Verdict]) -> str | Non
 
 
 def _large_enough(cause: Verdict, symptom: Verdict) -> bool:
-    """Whether the cause lost, or was seen in, half of the GPU-hours of the symptom; true where either is unknown."""
-    size = cause.held_gpu_h if cause.lost_gpu_h is None else cause.lost_gpu_h
-    if size is None or symptom.lost_gpu_h is None:
+    """Whether the cause lost, or may have held, half of the GPU-hours of the symptom; true where either is unknown."""
+    sizes = [hours for hours in (cause.lost_gpu_h, cause.held_gpu_h) if hours is not None]
+    if not sizes or symptom.lost_gpu_h is None:
         return True
-    return size >= MIN_EXPLAINED * symptom.lost_gpu_h
+    return max(sizes) >= MIN_EXPLAINED * symptom.lost_gpu_h
 
 
 def _gpus(verdict: Verdict) -> set[str]:

@@ -18,6 +18,10 @@ class EvidenceNames(Row):
         "mean utilization of the busiest of the other GPUs", label="mean of the busiest GPU"
     )
     busiest_max_pct: Column[float] = column("its highest utilization", label="highest of the busiest GPU")
+    active_idle_pct: Column[float] = column(
+        "time below 10 % utilization from a GPU's first to its last activity, of that time",
+        label="idle from its first to its last work",
+    )
     unused_gpu_h: Column[float] = column(
         "100 % less the mean utilization of the time", label="without a kernel (100 % less the mean)"
     )
