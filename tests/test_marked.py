@@ -122,3 +122,8 @@ def test_heartbeats_say_when_stale_trials_ended(tmp_path: Path) -> None:
     assert opens["reason"] == "silent" and opens["state"] == "FAIL"
     assert alive_s[0] == pytest.approx(590 - 301, abs=1) and alive_s[0] <= alive_s[1] <= alive_s[2]
     assert alive_s[2] == pytest.approx(590 + 15.5 - 301, abs=1), "no later than the next heartbeat was due"
+
+
+def test_a_worker_that_only_a_waiting_trial_names() -> None:
+    rows = [("COMPLETE", 0.0, 60.0), ("FAIL", 60.0, 70.0), ("WAITING", np.nan, np.nan)]
+    assert marked(believed(rows, worker=[None, None, "w0"])) == []

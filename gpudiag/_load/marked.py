@@ -98,9 +98,9 @@ def _reused(run: Run, trials: pd.DataFrame) -> pd.Series:
     """A worker that runs one trial at a time began another one before the end."""
     out = pd.Series(False, trials.index)
     names = worker_names(run).reset_index(drop=True)
-    begun = trials[names.notna() & trials["start"].notna()].assign(name=names).sort_values("start", kind="stable")
+    named = trials.assign(name=names)[names.notna() & trials["start"].notna()].sort_values("start", kind="stable")
     handover = pd.Timedelta(seconds=HANDOVER_S)
-    for _, own in begun.groupby("name", sort=False):
+    for _, own in named.groupby("name", sort=False):
         following = own["start"].shift(-1)
         early = own["end"] > following + handover
         ended = own[~own["failed"] & own["end"].notna()]
