@@ -357,7 +357,7 @@ STUDIES = TableSpec(
         ),
         ColumnSpec("source", "text", "input it came from"),
         ColumnSpec("clock", "text", "how its timestamps are meant: utc, local, unknown"),
-        ColumnSpec("space", "text", "JSON: low, high and log, or choices, by parameter, as its distributions declare"),
+        ColumnSpec("space", "text", "JSON: low, high, step and log, or choices, by parameter, as declared"),
     ),
 )
 

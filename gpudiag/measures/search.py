@@ -10,11 +10,12 @@ import pandas as pd
 
 from gpudiag.facts import Column, Fact, Row, Rows, column, fact, table_of
 from gpudiag.measures._time.concurrency import busy_stretches, count_at
-from gpudiag.measures._time.microseconds import NEVER, SECOND_US, microseconds
+from gpudiag.measures._time.microseconds import SECOND_US, microseconds
 from gpudiag.measures._time.pauses import holds_pause, pauses
 from gpudiag.measures._time.trial_intervals import intervals_of, trial_names, without_own_times
 from gpudiag.measures._trials.chances import p_trend
 from gpudiag.measures._trials.placed import placed_trials, worker_counts
+from gpudiag.measures._trials.repeats import describe_repeats, find_repeats, small_space
 from gpudiag.measures.base import GIVE_TRIALS, Profile, TrialRow, need_columns
 from gpudiag.run import Run
 from gpudiag.schema import FINISHED, STATES
@@ -51,6 +52,9 @@ class RepeatedTrial(TrialRow):
 
     duration_s: Column[float] = column("duration; NaN unknown")
     together: Column[bool] = column("it started while an earlier one of the same parameters still ran")
+    why: Column[str] = column(
+        "enqueued, grid (GridSampler had tried each cell), seed (the sequence of a sampler once more), or empty"
+    )
 
 
 class ParameterChoice(Row):
@@ -71,11 +75,19 @@ class SearchProfile(Profile, topic="search"):
     n_duplicates: Fact[int] = fact(
         "trials whose parameters equal those of an earlier trial of the study that did not fail", label="repeated"
     )
+    n_same_seed: Fact[int] = fact(
+        "those that come in the order in which their parameters were drawn first, each next to the one before it",
+        label="in the order of the first",
+    )
+    n_after_grid: Fact[int] = fact(
+        "those that GridSampler began after each cell of its grid", label="after the whole grid"
+    )
+    n_enqueued: Fact[int] = fact("those that somebody enqueued", label="enqueued")
     duplicate_pct: Fact[float] = fact("their share of the trials with parameters")
     duplicate_worker_h: Fact[float] = fact("the time they took", label="time of the repeats")
     n_combinations: Fact[float] = fact(
-        "combinations of the values tried, where they are fewer than the trials with parameters of the only study and "
-        "every trial has every parameter; NaN elsewhere",
+        "combinations of the values tried, where the space of the only study has fewer than it has trials with "
+        "parameters and every trial has every parameter; NaN elsewhere",
         label="combinations of the values tried",
     )
     outlier_worker_h: Fact[float] = fact("the time of the outliers")
@@ -118,17 +130,21 @@ def measure_search(run: Run) -> SearchProfile:
     need_columns(run.trials, ("state",), "trials table", GIVE_TRIALS)
     intervals = intervals_of(run)
     outliers = _outliers(intervals)
-    repeats, with_params = _repeats(run)
-    space = _small_space(run, with_params)
+    repeats, with_params = find_repeats(run)
+    space = small_space(run, with_params)
+    repeated = describe_repeats(run, intervals, repeats, small=not space.empty)
     seconds = intervals["duration_s"].fillna(0).to_numpy()
     own = intervals[~without_own_times(run)]
     return SearchProfile(
         outliers=outliers,
-        repeats=_repeated(run, intervals, repeats),
+        repeats=repeated,
         space=space,
         stated=_stated(run),
         n_with_params=int(with_params.sum()),
         n_duplicates=int(repeats.sum()),
+        n_same_seed=int((repeated["why"] == "seed").sum()),
+        n_after_grid=int((repeated["why"] == "grid").sum()),
+        n_enqueued=int((repeated["why"] == "enqueued").sum()),
         duplicate_pct=100 * float(repeats.sum()) / float(with_params.sum()) if with_params.any() else math.nan,
         duplicate_worker_h=float(seconds[repeats].sum() / 3600),
         n_combinations=float(math.prod(map(len, space["values"]))) if len(space) else math.nan,
@@ -159,58 +175,6 @@ def _outliers(intervals: pd.DataFrame) -> pd.DataFrame:
     found = pd.concat(parts) if parts else intervals.assign(median_s=math.nan).iloc[:0]
     found = found.assign(name=trial_names(found, several=intervals["study"].nunique() > 1))[columns]
     return found.sort_values(["duration_s", "study", "trial"], ascending=[False, True, True], ignore_index=True)
-
-
-def _repeats(run: Run) -> tuple[np.ndarray, np.ndarray]:
-    """Which trials repeat an earlier one that did not fail, and which have parameters that a search chose.
-
-    A repeat of a failed trial is a retry, which is meant. Tasks of a batch, which has no direction, share parameters.
-    """
-    searches = run.studies.loc[run.studies["directions"].fillna("") != "", "study"]
-    frame, names = _with_texts(run)
-    chosen = frame[names].notna().any(axis=1) if names else pd.Series(False, frame.index)
-    with_params = (chosen & frame["study"].isin(searches)).to_numpy()
-    kept = frame[with_params & ~frame["state"].isin(["FAIL", "WAITING"]).to_numpy()].sort_values(["study", "trial"])
-    repeated = kept.duplicated(["study", *names])
-    out = np.zeros(len(frame), bool)
-    out[repeated.index[repeated]] = True
-    return out, with_params
-
-
-def _with_texts(run: Run) -> tuple[pd.DataFrame, list[str]]:
-    """The trials with each parameter as text, so that values of any kind compare, and the names of these columns."""
-    frame = run.trials.reset_index(drop=True)
-    names = [str(name) for name in frame.columns if str(name).startswith("params.")]
-    texts = {name: frame[name].astype(object).map(str).where(frame[name].notna()) for name in names}
-    return frame.assign(**texts), names
-
-
-def _repeated(run: Run, intervals: pd.DataFrame, repeats: np.ndarray) -> pd.DataFrame:
-    """The repeats with their durations, and whether a twin still ran: the sampler could not know its value."""
-    frame, names = _with_texts(run)
-    lived = intervals[intervals["start"].notna() & (intervals["state"] != "WAITING")]
-    order = lived.sort_values(["start", "study", "trial"], kind="stable").index
-    ended = microseconds(lived["end"].loc[order])
-    ended = pd.Series(np.where(lived["end"].loc[order].isna(), NEVER, ended), order)
-    twins = frame.loc[order].groupby(["study", *names], dropna=False, sort=False).ngroup()
-    latest = ended.groupby(twins).cummax().groupby(twins).shift(fill_value=0)
-    together = pd.Series(microseconds(lived["start"].loc[order]), order) < latest
-    out = intervals.loc[repeats, ["study", "trial", "duration_s"]]
-    return out.assign(together=together.reindex(out.index, fill_value=False)).reset_index(drop=True)
-
-
-def _small_space(run: Run, with_params: np.ndarray) -> pd.DataFrame:
-    """The values tried of each parameter, where these make fewer combinations than trials with parameters."""
-    tried = run.trials.reset_index(drop=True)[with_params]
-    names = [name for name in tried.columns if str(name).startswith("params.") and tried[name].notna().any()]
-    nothing = pd.DataFrame({"name": [], "values": []}, dtype=object)
-    if tried["study"].nunique() != 1 or not names or tried[names].isna().any(axis=None):
-        return nothing
-    values = [list(dict.fromkeys(tried[name].tolist())) for name in names]
-    if math.prod(map(len, values)) >= len(tried):
-        return nothing
-    ordered = [sorted(v) if all(isinstance(x, int | float) for x in v) else sorted(v, key=str) for v in values]
-    return pd.DataFrame({"name": [name.removeprefix("params.") for name in names], "values": ordered})
 
 
 def _stated(run: Run) -> pd.DataFrame:

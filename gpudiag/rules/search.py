@@ -21,6 +21,9 @@ DIFFERENCE = "{what}: {stated} stated, {found} found"
         Given("n_combinations", "The values tried make only {n_combinations:combination}: "),
         "{n_duplicates} of {n_with_params:trial} ({repeats_pct}) repeat the parameters of an earlier one, for "
         "{cost_pct} of the trial time.",
+        Given("n_same_seed", " {n_same_seed} of them come in the order of the first: their samplers have one seed."),
+        Given("n_after_grid", " GridSampler had tried its whole grid before {n_after_grid} of them."),
+        Given("n_enqueued", " {n_enqueued} of them were enqueued."),
     ),
     remedy="Return the value of the earlier trial in place of training again, or widen the search space.",
     refuted_by="Not a problem if repeats average over seeds on purpose.",
@@ -32,7 +35,8 @@ def duplicate_trials(
 
     More than 5 % of the trials with parameters equal an earlier one of the study that did not fail; a warning where
     they took a tenth of the trial time (defaults without a published source). A space with fewer combinations than the
-    search has trials leaves a sampler nothing but repeats.
+    search has trials leaves a sampler nothing but repeats; so does a grid that was searched. Repeats that come in the
+    order in which their parameters were drawn first are of a sampler that was made again with the same seed.
     """
     if not search.n_with_params:
         raise NotApplicable("No trial has parameters that a search chose.")
@@ -52,6 +56,9 @@ def duplicate_trials(
             "n_with_params": search.n_with_params,
             "cost_pct": cost,
             "n_combinations": search.n_combinations,
+            "n_same_seed": search.n_same_seed,
+            "n_after_grid": search.n_after_grid,
+            "n_enqueued": search.n_enqueued,
         },
     )
 

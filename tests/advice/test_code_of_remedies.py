@@ -70,8 +70,8 @@ OF_OBJECTS = {
 }
 
 
-def everything_found(reader: str, framework: str) -> Any:
-    """A run of which each rule found its fault, and of which most is known."""
+def everything_found(reader: str, framework: str, *, gridded: bool) -> Any:
+    """A run of which each rule found its fault, and of which most is known; ``gridded``: its sampler was a grid."""
     table = pd.DataFrame(index=range(20), columns=PARAMS[framework])
     capacity = SimpleNamespace(
         reason="", limits=False, n_gpus=1, hard_fit_k=3.0, recommended_k=2.0,
@@ -86,7 +86,7 @@ def everything_found(reader: str, framework: str) -> Any:
     loader = loader if framework == "torch" else DataLoader()
     settings = Settings(parallel=2, cpu_cores=64, pruner="median(n_warmup_steps=1)", ram_gib=64.0)
     told.run.info = SimpleNamespace(settings=settings, dataloader=loader, inputs=(SimpleNamespace(reader=reader),))
-    repeats = pd.DataFrame({"study": ["s"], "trial": [1], "together": [True]})
+    repeats = pd.DataFrame({"study": "s", "trial": range(4), "together": True, "why": ["", "seed", "grid", "enqueued"]})
     space = pd.DataFrame({"name": ["a"], "values": [[1, 2]]})
     used, seen = levels({1: 300.0, 2: 600.0, 3: 990.0})
     rows = pd.DataFrame({"from_s": [0.0], "n_workers": [2]})
@@ -103,7 +103,7 @@ def everything_found(reader: str, framework: str) -> Any:
         profile(CostsProfile, startup_share_pct=30.0, startup_only_pct=12.0),
         profile(PruningProfile, of_decided_pct=90.0, of_decided_low_pct=80.0, median_step=4.0),
         profile(SearchProfile, repeats=repeats, space=space, n_combinations=2.0, n_with_params=20, n_duplicates=9,
-                duplicate_pct=45.0, duplicate_worker_h=1.0),
+                duplicate_pct=45.0, duplicate_worker_h=1.0, n_same_seed=1, n_after_grid=int(gridded), n_enqueued=1),
     )  # fmt: skip
     idle = found("gpu-unused", {"gpu": "1"})
     now = situation(
@@ -115,10 +115,10 @@ def everything_found(reader: str, framework: str) -> Any:
 
 def proposals(reader: str, framework: str) -> dict[str, Proposal]:
     out = {}
-    for kept in (False, True):  # a process a trial, and one that keeps running
+    for kept in (False, True):  # a process a trial, and one that keeps running, of a grid
         with patch.object(Situation, "keeps_processes", property(lambda now, kept=kept: kept)):
             for without in ((), SERIOUS):
-                now = everything_found(reader, framework)
+                now = everything_found(reader, framework, gridded=kept)
                 for rule in without:
                     del now.found[rule]
                 out |= {item.id: made for item in REMEDIES if (made := item.propose(now)) is not None}

@@ -11,7 +11,14 @@ import pandas as pd
 import pytest
 
 import gpudiag as gd
-from gpudiag.advice.search import constant_liar, grid_sampler, skip_repeats
+from gpudiag.advice.search import (
+    constant_liar,
+    enqueue_once,
+    grid_sampler,
+    own_seeds,
+    skip_repeats,
+    whole_grid,
+)
 from gpudiag.measures.costs import CostsProfile
 from gpudiag.measures.search import SearchProfile, measure_search
 from gpudiag.run import Run
@@ -21,14 +28,22 @@ from tests.rules.small_profiles import profile
 MODELS, BATCHES = ("large", "base", "small"), (16, 32, 64, 128, 256, 512)
 
 
-def search(together: Sequence[bool] = (False,), choices: dict[str, list[Any]] | None = None) -> SearchProfile:
+def search(
+    together: Sequence[bool] = (False,), choices: dict[str, list[Any]] | None = None, why: Sequence[str] = ()
+) -> SearchProfile:
     n = len(together)
-    repeats = pd.DataFrame({"study": "s", "trial": range(n), "duration_s": 60.0, "together": list(together)})
+    causes = list(why) or [""] * n
+    repeats = pd.DataFrame({
+        "study": "s", "trial": range(n), "duration_s": 60.0, "together": list(together), "why": causes,
+    })  # fmt: skip
     held = choices or {}
     return profile(
         SearchProfile,
         n_duplicates=n,
         n_with_params=100,
+        n_same_seed=causes.count("seed"),
+        n_after_grid=causes.count("grid"),
+        n_enqueued=causes.count("enqueued"),
         repeats=repeats,
         space=pd.DataFrame({"name": list(held), "values": list(held.values())}),
         n_combinations=float(math.prod(map(len, held.values()))) if held else math.nan,
@@ -123,3 +138,24 @@ def test_no_grid_over_a_value_that_is_no_number() -> None:
     trials["params.lr"] = math.inf
     found = measure_search(Run(trials=trials, studies=run.studies))
     assert found.n_combinations > 0 and grid_sampler.propose(situation(found)) is None
+
+
+@pytest.mark.parametrize(
+    ("why", "advised"), [("seed", own_seeds), ("grid", whole_grid), ("enqueued", enqueue_once), ("", None)]
+)
+def test_what_is_advised_answers_why_trials_repeat(why: str, advised: Any) -> None:
+    costs = profile(CostsProfile, trials=pd.DataFrame({"study": "s", "trial": [0, 1], "gpu_s": [36.0, 72.0]}))
+    now = situation(search([True, True], why=[why, ""]), costs)
+    for remedy in (own_seeds, whole_grid, enqueue_once):
+        made = remedy.propose(now)
+        assert (made is not None) is (remedy is advised)
+        assert made is None or gain_of(made) == (0.0, pytest.approx(0.01), "GPU-h", "repeats")
+    assert (constant_liar.propose(situation(search([True, False], why=[why, ""]))) is None) is bool(why)
+
+
+@pytest.mark.parametrize(("sampler", "why"), [("GridSampler(space)", ""), ("BruteForceSampler()", ""), (None, "grid")])
+def test_no_grid_where_a_grid_is_searched(sampler: str | None, why: str) -> None:
+    stated = {} if sampler is None else {"sampler": sampler}
+    made = search(choices={"a": [1, 2]}, why=[why])
+    assert grid_sampler.propose(situation(made)) is not None or why
+    assert grid_sampler.propose(situation(made, **stated)) is None

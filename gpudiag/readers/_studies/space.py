@@ -13,7 +13,8 @@ from gpudiag.readers._studies.pivot import coded
 
 
 def declared_space(params: pd.DataFrame, trials: pd.DataFrame) -> dict[Any, str]:
-    """JSON text of each study's space by study_id: by parameter ``low``, ``high`` and ``log``, or ``choices``.
+    """JSON text of each study's space by study_id: by parameter ``low``, ``high``, ``step`` (null if
+    continuous) and ``log``, or ``choices``.
 
     ``params`` has ``row``, the place of its trial in ``trials``. Distributions of one parameter that differ from trial
     to trial are taken together. A parameter whose distribution is damaged, or is now of numbers and now of choices,
@@ -51,7 +52,9 @@ def _domain(text: str) -> dict[str, Any] | None:
     low, high = held.get("low"), held.get("high")
     if not all(isinstance(end, int | float) for end in (low, high)):
         return None
-    return {"low": low, "high": high, "log": bool(held.get("log")) or "Log" in str(stored.get("name"))}
+    step = held.get("step", held.get("q", 1 if known.kind == "int" else None))
+    log = bool(held.get("log")) or "Log" in str(stored.get("name"))
+    return {"low": low, "high": high, "step": step if isinstance(step, int | float) else None, "log": log}
 
 
 def _together(a: dict[str, Any] | None, b: dict[str, Any] | None) -> dict[str, Any] | None:
@@ -59,4 +62,7 @@ def _together(a: dict[str, Any] | None, b: dict[str, Any] | None) -> dict[str, A
         return None
     if "choices" in a:
         return {"choices": list(dict.fromkeys((*a["choices"], *b["choices"])))}
-    return {"low": min(a["low"], b["low"]), "high": max(a["high"], b["high"]), "log": a["log"] and b["log"]}
+    step = a["step"] if a["step"] == b["step"] else None
+    return {
+        "low": min(a["low"], b["low"]), "high": max(a["high"], b["high"]), "step": step, "log": a["log"] and b["log"],
+    }  # fmt: skip

@@ -29,8 +29,11 @@ def test_each_study_has_its_own() -> None:
         distribution_to_json(IntDistribution(1, 4)),
     )
     assert space((1, "lr", lr), (2, "lr", lr), (4, "lr", lr), (4, "width", width)) == {
-        7: {"lr": {"low": 1e-4, "high": 1e-1, "log": True}},
-        8: {"lr": {"low": 1e-4, "high": 1e-1, "log": True}, "width": {"low": 1, "high": 4, "log": False}},
+        7: {"lr": {"low": 1e-4, "high": 1e-1, "step": None, "log": True}},
+        8: {
+            "lr": {"low": 1e-4, "high": 1e-1, "step": None, "log": True},
+            "width": {"low": 1, "high": 4, "step": 1, "log": False},
+        },
     }
 
 
@@ -38,7 +41,7 @@ def test_distributions_of_one_parameter_are_taken_together() -> None:
     one, other = distribution_to_json(IntDistribution(1, 4)), distribution_to_json(IntDistribution(2, 9))
     some, more = (distribution_to_json(CategoricalDistribution(c)) for c in (["a", None], ["a", 3]))
     assert space((1, "n", one), (2, "n", other), (1, "c", some), (3, "c", more)) == {
-        7: {"c": {"choices": ["a", "null", "3"]}, "n": {"low": 1, "high": 9, "log": False}}
+        7: {"c": {"choices": ["a", "null", "3"]}, "n": {"low": 1, "high": 9, "step": 1, "log": False}}
     }
     assert space((1, "n", one), (2, "n", some), (3, "n", other), (3, "m", "{damaged")) == {7: {}}
 
@@ -47,7 +50,10 @@ def test_distributions_of_old_versions() -> None:
     old = '{"name": "LogUniformDistribution", "attributes": {"low": 0.1, "high": 10.0}}'
     grid = '{"name": "DiscreteUniformDistribution", "attributes": {"low": 0.0, "high": 1.0, "q": 0.25}}'
     assert space((1, "x", old), (1, "y", grid)) == {
-        7: {"x": {"low": 0.1, "high": 10.0, "log": True}, "y": {"low": 0.0, "high": 1.0, "log": False}}
+        7: {
+            "x": {"low": 0.1, "high": 10.0, "step": None, "log": True},
+            "y": {"low": 0.0, "high": 1.0, "step": 0.25, "log": False},
+        }
     }
 
 
@@ -57,7 +63,7 @@ def test_a_study_file_and_its_study_declare_the_same(tmp_path: Path) -> None:
     for _ in range(3):
         trial = study.ask({"x": FloatDistribution(0, 2), "kind": CategoricalDistribution(["a", "b"])})
         study.tell(trial, trial.params["x"])
-    wanted = {"kind": {"choices": ["a", "b"]}, "x": {"low": 0.0, "high": 2.0, "log": False}}
+    wanted = {"kind": {"choices": ["a", "b"]}, "x": {"low": 0.0, "high": 2.0, "step": None, "log": False}}
     for run in (gd.load_run(trials=study), gd.load_run(tmp_path / "optuna.db")):
         assert json.loads(run.studies["space"].iloc[0]) == wanted
         assert "space" not in run.trials_where(lambda t: t["trial"] > 0).studies
