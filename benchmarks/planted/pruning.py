@@ -12,18 +12,19 @@ from planted.base import Edge, fault, in_workers, reports, run, study, trials
 @fault(
     "pruning-rate-high",
     edges={
-        "high_pct": Edge({"n": 87}, {"n": 88}, Status.OK, Severity.NOTE),
+        "high_pct": Edge({"n": 87}, {"n": 88}, Status.NOT_ASSESSED, Severity.NOTE),
+        "min_trials": Edge({"n": 4, "of": 4}, {"n": 5, "of": 5}, Status.NOT_ASSESSED, Severity.CRITICAL),
         "high_cost_pct": Edge({"pruned_s": 7.9}, {"pruned_s": 8.1}, Severity.NOTE, Severity.WARNING),
         "high_first_pct": Edge({"at_first": 46}, {"at_first": 47}, Severity.NOTE, Severity.WARNING),
     },
     bigger=({"n": 95}, {"n": 99}, {"n": 99, "at_first": 90}),
 )
-def often(*, n: int = 92, pruned_s: float = 5.0, at_first: int = 30) -> Run:
-    """Of 100 trials ``n`` are pruned, after ``pruned_s`` each and ``at_first`` of them at step 1; the others
+def often(*, n: int = 92, of: int = 100, pruned_s: float = 5.0, at_first: int = 30) -> Run:
+    """Of so many trials ``n`` are pruned, after ``pruned_s`` each and ``at_first`` of them at step 1; the others
     take 92 s.
     """
-    states = ["PRUNED"] * n + ["COMPLETE"] * (100 - n)
-    rows = [(s, a, b) for s, (_, a, b) in zip(states, in_workers([pruned_s] * n + [92.0] * (100 - n)), strict=True)]
+    states = ["PRUNED"] * n + ["COMPLETE"] * (of - n)
+    rows = [(s, a, b) for s, (_, a, b) in zip(states, in_workers([pruned_s] * n + [92.0] * (of - n)), strict=True)]
     told = [(i, step, 1.0) for i in range(n) for step in range(1, 2 if i < at_first else 3 + i % 3)]
     return run(trials=trials(rows), reports=reports(told), studies=study())
 
@@ -66,7 +67,7 @@ def too_early(*, agree: float = -0.1) -> Run:
 @fault(
     "pruned-late",
     edges={
-        "min_late_pct": Edge({"late": 20}, {"late": 21}),
+        "min_late_pct": Edge({"late": 20}, {"late": 21}, Status.NOT_ASSESSED),
         "high_cost_pct": Edge({"n_whole": 91}, {"n_whole": 89}, Severity.NOTE, Severity.WARNING),
     },
     bigger=({"late": 25}, {"late": 30}, {"late": 30, "n_whole": 10}),

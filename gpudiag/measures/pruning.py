@@ -42,6 +42,7 @@ class PruningProfile(Profile, topic="pruning"):
     curves: Rows = table_of(LearningCurve)
     n_pruned: Fact[int] = fact("PRUNED trials", label="pruned trials")
     n_decided: Fact[int] = fact("COMPLETE and PRUNED trials")
+    n_unended: Fact[int] = fact("RUNNING and WAITING trials")
     n_with_reports: Fact[int] = fact("PRUNED trials with reports")
     of_all_pct: Fact[float] = fact("PRUNED of all trials", label="of all trials")
     of_all_low_pct: Fact[float] = fact("its lower bound")
@@ -124,6 +125,7 @@ def measure_pruning(run: Run) -> PruningProfile:
         curves=_curves(run),
         n_pruned=n_pruned,
         n_decided=n_decided,
+        n_unended=int((~state.isin(FINISHED)).sum()),
         n_with_reports=len(steps),
         **rates,
         cost_pct=100 * pruned_s / total_s if total_s else math.nan,

@@ -19,7 +19,7 @@ from gpudiag.rules._engine.verdict import Severity
     checks="Pruning rate",
     says=(
         "{n_pruned} of {n_decided} trials that finished without failure were pruned: {of_decided_pct:estimate}.",
-        Given("none", " None completed: the study has no result."),
+        Given("none", Given("n_unended", " None has completed so far.", " None completed: the study has no result.")),
         Given("timed", " Pruned trials took {cost_pct} of the trial time."),
         Given("early", " {at_first_pct} of them ended at step {first_step}, the first that is cut."),
     ),
@@ -28,23 +28,38 @@ from gpudiag.rules._engine.verdict import Severity
     refuted_by="Not a problem if early values predict final ones well.",
 )
 def pruning_rate_high(
-    pruning: PruningProfile, *, high_pct: float = 80.0, high_cost_pct: float = 50.0, high_first_pct: float = 50.0
+    pruning: PruningProfile,
+    *,
+    high_pct: float = 80.0,
+    high_cost_pct: float = 50.0,
+    high_first_pct: float = 50.0,
+    min_trials: float = 5.0,
 ) -> Evidence | None:
     """Aggressive pruning by itself is not a defect (Egele et al., arXiv 2307.15422 and 2404.04111); it deserves a look.
 
     The rate is PRUNED over COMPLETE and PRUNED trials, judged by the lower end of its Wilson 95 % interval.
     It is a warning where PRUNED trials take more than half of the trial time, or where more than half of
     them are cut at the first step that is ever cut, as early as the pruner allows (METHODS 5). 80 % and
-    50 % of the time are defaults without a published source. Where no trial was left to complete, it is critical.
+    50 % of the time are defaults without a published source. Where no trial was left to complete, it is critical:
+    that is no estimate once all trials have ended, and found from 5 trials on (a default without a published source).
     """
     if not pruning.n_pruned:
         raise NotApplicable("No trial was pruned.")
     low = pruning.of_decided_low_pct
-    if not low > high_pct:
-        return None
+    none = pruning.n_pruned == pruning.n_decided
+    if not low > high_pct and not (none and not pruning.n_unended and pruning.n_decided >= min_trials):
+        if not pruning.of_decided_pct > high_pct:
+            return None
+        raise NotMeasurable(
+            "{n_pruned} of {n_decided:trial} that finished without failure were pruned; these are too few to tell "
+            "whether more than {high_pct} of them are.",
+            "Judge a longer search.",
+            n_pruned=pruning.n_pruned,
+            n_decided=pruning.n_decided,
+            high_pct=high_pct,
+        )
     costly = pruning.cost_pct > high_cost_pct
     early = pruning.at_first_pct > high_first_pct
-    none = pruning.n_pruned == pruning.n_decided
     return Evidence(
         values={
             "of_decided_pct": pruning.of_decided_pct,
@@ -56,12 +71,13 @@ def pruning_rate_high(
             "at_first_pct": pruning.at_first_pct,
             "median_step": pruning.median_step,
         },
-        margin=low - high_pct,
+        margin=(pruning.of_decided_pct if none else low) - high_pct,
         severity=Severity.CRITICAL if none else Severity.WARNING if costly or early else None,
         extra={
             "n_pruned": pruning.n_pruned,
             "n_decided": pruning.n_decided,
             "none": none,
+            "n_unended": pruning.n_unended,
             "early": early,
             "first_step": pruning.first_step,
             "timed": not math.isnan(pruning.cost_pct),
@@ -149,7 +165,16 @@ def pruned_late(pruning: PruningProfile, *, min_late_pct: float = 50.0, high_cos
             "Record start and end of each trial, and let some run to the end.",
         )
     if not pruning.late_low_pct > min_late_pct:
-        return None
+        if not 100 * pruning.n_late > min_late_pct * pruning.n_late_known:
+            return None
+        raise NotMeasurable(
+            "{n_late} of {n_late_known:pruned trial} ran as long as complete ones; these are too few to tell whether "
+            "more than {min_late_pct} do.",
+            "Judge a longer search.",
+            n_late=pruning.n_late,
+            n_late_known=pruning.n_late_known,
+            min_late_pct=min_late_pct,
+        )
     return Evidence(
         values={
             "n_late": pruning.n_late,

@@ -125,7 +125,7 @@ def pruned(n_pruned: int, n_complete: int, **stated: Any) -> PruningProfile:
     low, high = wilson_pct(n_pruned, n)
     values = {
         "n_pruned": n_pruned, "n_decided": n, "of_decided_pct": 100 * n_pruned / n, "of_decided_low_pct": low,
-        "of_decided_high_pct": high, "cost_pct": 40.0, "at_first_pct": 10.0, "first_step": 2.0,
+        "of_decided_high_pct": high, "cost_pct": 40.0, "at_first_pct": 10.0, "first_step": 2.0, "n_unended": 0,
     }  # fmt: skip
     return profile(PruningProfile, **{**values, **stated})
 
@@ -146,7 +146,7 @@ def pruned(n_pruned: int, n_complete: int, **stated: Any) -> PruningProfile:
 )
 def test_pruning_rate(stated: dict[str, float], severity: Severity | None) -> None:
     found = verdict(pruning_rate_high, pruned(173, 8, **stated))
-    assert found.status is (FOUND if severity else OK)
+    assert found.status is (FOUND if severity else NOT_ASSESSED)
     if severity:
         assert found.severity is severity
         assert "173 of 181 trials that finished without failure were pruned: 95.6 %" in found.summary
@@ -155,12 +155,18 @@ def test_pruning_rate(stated: dict[str, float], severity: Severity | None) -> No
 def test_a_study_of_which_no_trial_is_left_has_no_result() -> None:
     found = verdict(pruning_rate_high, pruned(40, 0))
     assert found.severity is CRITICAL and "None completed: the study has no result." in found.summary
-    assert verdict(pruning_rate_high, pruned(15, 0)).status is OK, "the next may complete"
-    assert "None completed" not in verdict(pruning_rate_high, pruned(173, 1)).summary
+    assert verdict(pruning_rate_high, pruned(15, 0)).severity is CRITICAL, "all ended, and there is no result"
+    open_ones = verdict(pruning_rate_high, pruned(15, 0, n_unended=1))
+    assert open_ones.status is NOT_ASSESSED, "the next may complete"
+    assert "15 of 15 trials that finished without failure were pruned" in open_ones.reason
+    assert "None has completed so far." in verdict(pruning_rate_high, pruned(40, 0, n_unended=1)).summary
+    assert verdict(pruning_rate_high, pruned(4, 0)).status is NOT_ASSESSED
+    assert "completed" not in verdict(pruning_rate_high, pruned(173, 1)).summary
 
 
 def test_few_trials_prove_no_rate_and_none_is_no_question() -> None:
-    assert verdict(pruning_rate_high, pruned(9, 1)).status is OK
+    assert verdict(pruning_rate_high, pruned(9, 1)).status is NOT_ASSESSED, "9 of 10 may be fewer than 80 %"
+    assert verdict(pruning_rate_high, pruned(8, 2)).status is OK
     assert verdict(pruning_rate_high, pruned(0, 5)).status is NOT_APPLICABLE
 
 
@@ -291,8 +297,9 @@ def test_pruned_late() -> None:
     several = verdict(pruned_late, late(25, 30, pruned_median_s=NAN, complete_median_s=NAN)).summary
     assert several.startswith("25 of 30 pruned trials ran as long as complete ones of their study. Pruned trials")
     assert verdict(pruned_late, late(25, 30, cost_pct=25.1)).severity is WARNING
-    assert verdict(pruned_late, late(18, 30)).status is OK, "60 % of 30 may be a half"
-    assert verdict(pruned_late, late(3, 3)).status is OK, "three prove nothing"
+    assert verdict(pruned_late, late(18, 30)).status is NOT_ASSESSED, "60 % of 30 may be a half"
+    assert verdict(pruned_late, late(3, 3)).status is NOT_ASSESSED, "three prove nothing"
+    assert verdict(pruned_late, late(15, 30)).status is OK
     assert verdict(pruned_late, profile(PruningProfile, n_pruned=0)).status is NOT_APPLICABLE
     assert verdict(pruned_late, profile(PruningProfile, n_pruned=4, n_late_known=0)).status is NOT_ASSESSED
 
