@@ -101,13 +101,16 @@ class SearchProfile(Profile, topic="search"):
     drift_study: Fact[str] = fact("the study, where there are several")
     drift_workers: Fact[int] = fact("the number of workers that it was judged with; 0 where it never changed")
     gap_rho: Fact[float] = fact(
-        "of the gaps between trials of a worker and their order, 20 or more", label="rank correlation with the order"
+        "of the gaps between trials of a worker and their order within a study, 20 or more; of the study with the "
+        "smallest p",
+        label="rank correlation with the order",
     )
-    gap_p: Fact[float] = fact("its p")
+    gap_p: Fact[float] = fact("its p times the number of such studies")
     gap_first_s: Fact[float] = fact("gap at first", label="gap at first")
     gap_last_s: Fact[float] = fact("gap at last", label="gap at last")
-    gap_worker_h: Fact[float] = fact("time in gaps")
-    n_gaps: Fact[int] = fact("gaps")
+    gap_worker_h: Fact[float] = fact("time in gaps of all studies")
+    n_gaps: Fact[int] = fact("gaps that it rests on, of the study with most where none has enough")
+    gap_study: Fact[str] = fact("the study, where there are several")
     tail_s: Fact[float] = fact(
         "time at the end in which one trial ran alone though more had run at once before", label="last trial alone"
     )
@@ -241,18 +244,23 @@ def _while_the_same(run: Run, done: pd.DataFrame) -> tuple[pd.DataFrame, int]:
 
 
 def _gap_growth(intervals: pd.DataFrame) -> dict[str, Any]:
-    """The trend of the gaps of all studies in order of their ends; pauses of the whole run are none."""
+    """Of the study whose gaps change most surely, in order of their ends; pauses of the whole run are none."""
     known = intervals[intervals["known"]]
-    parts = [_waits(microseconds(own["start"]), microseconds(own["end"])) for _, own in known.groupby("study")]
-    waits = np.concatenate([np.zeros((0, 2), np.int64), *parts])
-    waits = waits[np.argsort(waits[:, 1], kind="stable")]
     across = pauses(microseconds(known["start"]), microseconds(known["end"]))
-    waits = waits[~holds_pause(waits[:, 0], waits[:, 1], across)]
-    gaps = (waits[:, 1] - waits[:, 0]) / SECOND_US
-    rho, p, first, last = _trend(gaps, MIN_GAPS)
+    gaps: dict[str, np.ndarray] = {}
+    for study, own in known.groupby("study"):
+        waits = _waits(microseconds(own["start"]), microseconds(own["end"]))
+        waits = waits[np.argsort(waits[:, 1], kind="stable")]
+        waits = waits[~holds_pause(waits[:, 0], waits[:, 1], across)]
+        gaps[str(study)] = (waits[:, 1] - waits[:, 0]) / SECOND_US
+    trends = {study: _trend(of, MIN_GAPS) for study, of in gaps.items() if len(of) >= MIN_GAPS}
+    most = max(gaps, key=lambda study: len(gaps[study]), default="")
+    chosen = min(trends, key=lambda study: trends[study][1], default=most)
+    rho, p, first, last = trends.get(chosen, (math.nan,) * 4)
     return {
-        "gap_rho": rho, "gap_p": p, "gap_first_s": first, "gap_last_s": last,
-        "gap_worker_h": float(gaps.sum()) / 3600, "n_gaps": len(gaps),
+        "gap_rho": rho, "gap_p": min(p * len(trends), 1.0) if trends else p, "gap_first_s": first, "gap_last_s": last,
+        "gap_study": chosen if len(gaps) > 1 else "", "n_gaps": len(gaps.get(chosen, ())),
+        "gap_worker_h": float(sum(of.sum() for of in gaps.values())) / 3600,
     }  # fmt: skip
 
 

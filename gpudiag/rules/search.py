@@ -160,8 +160,11 @@ def trial_duration_drift(
     severity="warning",
     title="Gaps between trials grow during the search",
     checks="Trend of the gaps between trials",
-    says="The median gap between trials rose from {gap_first_s} in the first third of the search to {gap_last_s} in "
-    "the last.",
+    says=(
+        "The median gap between trials rose from {gap_first_s} in the first third of ",
+        Given("study", "study {study}", "the search"),
+        " to {gap_last_s} in the last.",
+    ),
     remedy="The sampler's time grows with the number of trials (TPE looks at all of them), and so does that of a slow "
     "storage. Use a database server, or a cheaper sampler for the second half.",
     refuted_by="Not a problem if workers were started or stopped on the way.",
@@ -172,8 +175,8 @@ def trial_gap_growth(
 ) -> Evidence | None:
     """What takes seconds now takes minutes in a search ten times as long.
 
-    Gaps between trials of a worker rise with their order (Spearman beyond 0.3 at p below 1 %), and the median of the
-    last third is above 5 s and twice that of the first: asking TPE takes O(n) (METHODS 4).
+    Gaps between trials of a worker rise with their order within a study (Spearman beyond 0.3 at p below 1 %), and the
+    median of the last third is above 5 s and twice that of the first: asking TPE takes O(n) (METHODS 4).
     """
     if (
         search.gap_p < max_p_pct / 100
@@ -184,12 +187,15 @@ def trial_gap_growth(
         return Evidence(
             values={name: getattr(search, name) for name in ("gap_first_s", "gap_last_s", "gap_rho", "gap_worker_h")},
             margin=search.gap_last_s - min_gap_s,
+            extra={"study": search.gap_study},
         )
     if search.n_gaps < MIN_GAPS:
         raise NotMeasurable(
-            "The trials have only {n_gaps:gap} between them; {n_needed} are needed.",
+            "The trials" + (" of study {study}" if search.gap_study else "") + " have only {n_gaps:gap} between them; "
+            "{n_needed} are needed.",
             "Judge a longer search.",
             n_gaps=search.n_gaps,
+            study=search.gap_study,
             n_needed=MIN_GAPS,
         )
     return None

@@ -98,16 +98,31 @@ def test_queueing_of_a_pair_is_its_closed_form() -> None:
 def test_drift_is_found_and_its_absence_too() -> None:
     rng = np.random.default_rng(5)
     work = rng.lognormal(4, 0.3, 300)
-    assert not find_drift(work).found
-    found = find_drift(work * np.linspace(1, 2, 300))
-    assert found.found and found.rho > 0.2
-    assert math.isnan(find_drift(work[:5]).rho)
+    one = np.full(300, "s")
+    assert not find_drift(work, one).found
+    found = find_drift(work * np.linspace(1, 2, 300), one)
+    assert found.found and found.rho > 0.2 and not found.study
+    assert math.isnan(find_drift(work[:5], one[:5]).rho)
+
+
+def test_studies_of_other_lengths_do_not_drift() -> None:
+    rng = np.random.default_rng(5)
+    work, study = rng.lognormal(4, 0.3, 200), np.repeat(["a", "b"], 100)
+    apart = find_drift(work * np.repeat([1.0, 2.0], 100), study)
+    assert not apart.found and apart.studies_differ
+    assert find_drift(work * np.repeat([1.0, 2.0], 100), np.full(200, "a")).found
+    within = find_drift(work * np.append(np.ones(100), np.linspace(1, 3, 100)), study)
+    assert within.found and within.study == "b"
+    assert not find_drift(np.tile(work[:100], 2), study).studies_differ
 
 
 def test_drift_keeps_its_false_alarm_rate() -> None:
     rng = np.random.default_rng(9)
-    alarms = sum(find_drift(rng.lognormal(4, 0.4, 100)).found for _ in range(400))
+    alarms = sum(find_drift(rng.lognormal(4, 0.4, 100), np.full(100, "s")).found for _ in range(400))
     assert 0.02 <= alarms / 400 <= 0.09
+    four = np.arange(400) % 4
+    alarms = sum(find_drift(rng.lognormal(4, 0.4, 400), four).found for _ in range(200))
+    assert alarms / 200 <= 0.1, "the best of several studies is no easier to find"
 
 
 def test_widening_is_the_larger_of_table_and_backtest() -> None:

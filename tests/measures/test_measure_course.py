@@ -265,6 +265,22 @@ def test_the_study_that_drifts_is_named_and_pays_for_the_choice() -> None:
     assert found.drift_rho == pytest.approx(alone.statistic)
 
 
+def test_studies_with_other_gaps_do_not_slow_down() -> None:
+    """Gaps of about 1 s, then of about 30 s: the sampler of neither gets slower."""
+    rng = np.random.default_rng(3)
+    parts, at = [], 0.0
+    for name, gap_s in (("quick", 1.0), ("slow", 30.0)):
+        rows = []
+        for _ in range(40):
+            rows.append(("COMPLETE", at, at + 60))
+            at += 60 + gap_s * rng.uniform(0.8, 1.2)
+        parts.append(trials(rows, study=name))
+    found = measure_search(run(trials=pd.concat(parts, ignore_index=True)))
+    assert found.gap_p > 0.05 and found.gap_last_s < 2 * found.gap_first_s and found.n_gaps == 39
+    one = measure_search(run(trials=pd.concat(parts, ignore_index=True).assign(study="one", trial=range(80))))
+    assert one.gap_p < 0.01 and one.gap_last_s > 10 and one.gap_study == ""
+
+
 def test_outliers_are_named_with_their_study_where_there_are_several() -> None:
     rows = [("COMPLETE", 100 * i, 100 * i + 50) for i in range(20)] + [("COMPLETE", 0, 9000)]
     alone = measure_search(run(trials=trials(rows))).outliers

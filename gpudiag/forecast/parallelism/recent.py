@@ -104,7 +104,9 @@ def recent(run: Run, tick: Callable[[], None]) -> Recent:
 def _recent(run: Run, tick: Callable[[], None]) -> Recent:
     log = observe(run)
     model = whole(log, tick)
-    drift = find_drift((log.startup_s + model.solo_work_s())[~np.isin(log.state, CUT_SHORT)])
+    ran_on = ~np.isin(log.state, CUT_SHORT)
+    study = log.key.get_level_values("study").to_numpy(str)
+    drift = find_drift((log.startup_s + model.solo_work_s())[ran_on], study[ran_on])
     if drift.found:
         model = part(log, RECENT, 1.0, tick)
     return Recent(model, drift, backtest(log, RECENT if drift.found else 0.0, tick))

@@ -265,12 +265,14 @@ def _trust(forecast: Forecast) -> str:
 
 
 def _drift(forecast: Forecast) -> str:
-    if not forecast.drift.found:
-        return ""
-    way = "longer" if forecast.drift.rho > 0 else "shorter"
+    drift = forecast.drift
+    if not drift.found:
+        unlike = drift.studies_differ and forecast.backtest is not None and not forecast.backtest.passed
+        return "The studies differ in how long their trials take: forecast one of them (--study)." if unlike else ""
+    way, where = "longer" if drift.rho > 0 else "shorter", f"study {drift.study}" if drift.study else "the study"
     return (
-        f"Trials get {way} in the course of the study (rank correlation {ratio(forecast.drift.rho)}, "
-        f"{significance(forecast.drift.p_value)}): only the last third of the log is used."
+        f"Trials get {way} in the course of {where} (rank correlation {ratio(drift.rho)}, "
+        f"{significance(drift.p_value)}): only the last third of the log is used."
     )
 
 
