@@ -11,11 +11,12 @@ from gpudiag.advice._engine.processes import AT_ONCE, started
 from gpudiag.advice._engine.proposal import Change, Proposal, SuccessCheck
 from gpudiag.advice._engine.remedy import remedy
 from gpudiag.advice._engine.situation import Situation
+from gpudiag.measures.failure_rates import FailureRatesProfile
 from gpudiag.measures.failures import FailuresProfile
 from gpudiag.measures.leak import LeakProfile
 from gpudiag.measures.memory import GpuMemory, MemoryProfile
 from gpudiag.measures.trials import TrialsProfile
-from gpudiag.report.format import count, duration, memory, quantity, share
+from gpudiag.report.format import count, duration, memory, plural, quantity, share
 
 if TYPE_CHECKING:
     from gpudiag.forecast.memory.capacity import MemoryCapacity
@@ -94,6 +95,45 @@ def memory_constraint(now: Situation) -> Proposal | None:
         f"{share(FULL_PCT)} of the GPU's {memory(total)}, shared by {k} at once; what a trial takes is not known.",
         (SuccessCheck.of(MemoryProfile.max_used_pct, "<", FULL_PCT), *_fewer_failures(now)),
         now.memory_predicted(0.0, FULL_PCT / max(now.fact(MemoryProfile.max_used_pct), FULL_PCT), "By construction."),
+    )
+
+
+@remedy(
+    title="Leave out of the search what runs out of memory",
+    answers=("failures-out-of-memory", "failures-share-parameter"),
+    tier=2,
+    effort="minutes",
+    apply="next study",
+    pros=("these trials end before they take any GPU time", "the sampler learns the limit"),
+    cons=("results change: some of the space is left out",),
+    refute="Trials with these values run well where nothing else holds memory.",
+    rollback="Remove the check.",
+)
+def leave_out(now: Situation) -> Proposal | None:
+    """Proposed where a value of a parameter tells trials out of memory from others: most trials with it ran out of
+    memory, and most trials out of memory had it.
+    """
+    rates = now.profile(FailureRatesProfile)
+    if rates is None or not now.optuna or not now.has("failures-share-parameter"):
+        return None
+    with_it, without = rates.n_oom_with, rates.n_oom_compared - rates.n_oom_with
+    if with_it <= max(rates.n_well_with, without):
+        return None
+    said = rates.condition.values
+    sign = next(of for name, of in (("text", "=="), ("least", ">="), ("most", "<=")) if name in said)
+    limit = next(value for name, value in said.items() if name != "name")
+    shown = f"str(trial.params[{said['name']!r}])" if sign == "==" else f"trial.params[{said['name']!r}]"
+    code = (
+        " def objective(trial):\n     ...  # all suggest_ calls\n"
+        f"+    if {shown} {sign} {_whole(limit)!r}:\n"
+        "+        raise optuna.TrialPruned()  # or leave these values out of suggest_"
+    )
+    return Proposal(
+        (Change("trials that run out of memory", None, "not started", code),),
+        saved_gain(now.bounds, "failures", now.failed_part(("oom",)) * with_it / rates.n_oom_compared),
+        f"{with_it:,} of {plural(rates.n_oom_compared, 'trial')} out of memory had {rates.condition}, and "
+        f"{rates.n_well_with:,} of {rates.n_well_compared:,} that ended well meanwhile.",
+        _fewer_failures(now),
     )
 
 
@@ -234,6 +274,10 @@ def _as_capacity_says(now: Situation, capacity: MemoryCapacity) -> Proposal | No
         if k > recommended
         else "",
     )
+
+
+def _whole(value: object) -> object:
+    return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
 def _fewer_failures(now: Situation) -> tuple[SuccessCheck, ...]:

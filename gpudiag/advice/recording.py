@@ -7,6 +7,7 @@ import shlex
 
 import pandas as pd
 
+from gpudiag._run.gpu_names import NAMED, VISIBLE
 from gpudiag.advice._engine.gains import NOTHING
 from gpudiag.advice._engine.proposal import Change, Proposal, SuccessCheck
 from gpudiag.advice._engine.remedy import remedy
@@ -20,6 +21,9 @@ from gpudiag.rules._engine.judging import MIN_COVERAGE_PCT, RECORD_COMMAND
 from gpudiag.rules.sampling import MOSTLY_GAP_PCT
 
 MIN_HOST_S = 60.0
+OF_A_GPU = ("gpu-imbalance", "gpu-idle-beside-busy")
+OF_SETTINGS = ("failure-rate-high", *OF_A_GPU, "pruned-before-possible")
+GPU_NAMES = NAMED | VISIBLE
 WAITING = ("gpu-low-utilization", "gpu-fluctuating", "stalls-aperiodic", "batch-or-kernels-small")
 """Findings on a GPU that waits for something, or has too little to do."""
 SHOWS = "It shows the cause and speeds nothing up."
@@ -192,7 +196,7 @@ def record_host(now: Situation) -> Proposal | None:
 
 @remedy(
     title="Store the settings of each trial with it",
-    answers=("failure-rate-high", "gpu-imbalance", "gpu-idle-beside-busy", "pruned-before-possible"),
+    answers=OF_SETTINGS,
     tier=0,
     effort="minutes",
     apply="next study",
@@ -202,7 +206,19 @@ def record_host(now: Situation) -> Proposal | None:
     rollback="Remove the lines.",
 )
 def log_parameters(now: Situation) -> Proposal | None:
-    """A comparison is invalid where nothing shows which parameters, device and process a trial really had."""
+    """A comparison is invalid where nothing shows which parameters, device and process a trial really had.
+
+    Not proposed for failures of trials whose parameters the study holds, nor for the GPUs of trials that name theirs.
+    """
+    trials = now.analysis.run.trials
+    failed = trials[trials["state"] == "FAIL"] if "state" in trials else trials
+    params = [str(name).startswith("params.") for name in trials]
+    gpus = [str(name).rpartition(".")[2].lower() in GPU_NAMES for name in trials]
+    served = {"failure-rate-high": _mostly_known(failed.loc[:, params])}
+    served |= dict.fromkeys(OF_A_GPU, _mostly_known(trials.loc[:, gpus]))
+    asked = [rule for rule in now.found if rule in OF_SETTINGS]
+    if asked and all(served.get(rule, False) for rule in asked):
+        return None
     own = (
         'own = {**settings, "gpu": os.environ.get("CUDA_VISIBLE_DEVICES"), "pid": os.getpid()}  # settings: as applied'
     )
@@ -213,3 +229,8 @@ def log_parameters(now: Situation) -> Proposal | None:
     )
     code = f"{own}\n{keep}"
     return Proposal((Change("settings in the record", None, "as applied", code),), NOTHING, SHOWS)
+
+
+def _mostly_known(values: pd.DataFrame) -> bool:
+    """Whether most rows hold at least one value."""
+    return len(values) > 0 and 2 * int(values.notna().any(axis=1).sum()) > len(values)

@@ -200,13 +200,18 @@ def _before(run: Run, intervals: pd.DataFrame) -> np.ndarray:
     return out
 
 
-def _by_kind(kinds: pd.Series, events: pd.DataFrame) -> pd.DataFrame:
+def classes_of_events(events: pd.DataFrame) -> pd.Series:
+    """The class of failure that each log event names."""
     classes = (
         events["kind"]
         .map(classify)
         .where(lambda kind: ~kind.isin(["other", "unknown"]), events["detail"].map(classify))
     )
-    classes = classes.where(~events["kind"].isin(CLASSES[:-2]), events["kind"])
+    return classes.where(~events["kind"].isin(CLASSES[:-2]), events["kind"])
+
+
+def _by_kind(kinds: pd.Series, events: pd.DataFrame) -> pd.DataFrame:
+    classes = classes_of_events(events)
     named = [name for name in CLASSES[:-2] if name != "stopped"]
     names = [name for name in CLASSES if (kinds == name).any() or (name in named and (classes == name).any())]
     rows = [(name, int((kinds == name).sum()), int((classes == name).sum())) for name in names]

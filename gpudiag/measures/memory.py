@@ -12,7 +12,9 @@ from gpudiag.facts import Column, Fact, Row, Rows, column, fact, table_of
 from gpudiag.measures._gpu.boards import gpu_boards
 from gpudiag.measures._time.series import series
 from gpudiag.measures._time.weighted import weighted_mean, weighted_quantiles
+from gpudiag.measures._trials.failure_text import failure_classes
 from gpudiag.measures.base import Profile, need_gpu
+from gpudiag.measures.failures import FULL_PCT, classes_of_events
 from gpudiag.measures.sampling import (
     RECORD_LONGER,
     by_gpu,
@@ -77,6 +79,10 @@ class MemoryProfile(Profile, topic="memory"):
     max_used_pct: Fact[float] = fact("greatest memory in use, of the total")
     headroom_mib: Fact[float] = fact("total less the greatest, the least of all GPUs")
     coverage_pct: Fact[float] = fact("observed part of the run, the least of all GPUs")
+    n_oom_unseen: Fact[int] = fact(
+        "trials out of GPU memory, or log lines where these are more, where no GPU was seen at 95 % or more: its peak "
+        "lay between samples"
+    )
 
 
 def measure_memory(run: Run) -> MemoryProfile:
@@ -104,7 +110,13 @@ def measure_memory(run: Run) -> MemoryProfile:
         max_used_pct=float(per_gpu["max_used_pct"].max()),
         headroom_mib=float(per_gpu["headroom_mib"].min()),
         coverage_pct=float(min(coverage.values())),
+        n_oom_unseen=0 if (per_gpu["max_used_pct"] >= FULL_PCT).any() else _n_oom(run),
     )
+
+
+def _n_oom(run: Run) -> int:
+    of_trials = (failure_classes(run.trials) == "oom") & (run.trials["state"] == "FAIL")
+    return max(int(of_trials.sum()), int((classes_of_events(run.events) == "oom").sum()))
 
 
 def _most_util_pct(run: Run) -> dict[str, float]:

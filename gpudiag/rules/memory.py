@@ -26,11 +26,12 @@ def memory_near_limit(memory: MemoryProfile, *, high_pct: float = 90.0) -> Evide
     """Close to the limit the next allocation can fail, and it takes the whole process with it.
 
     The most memory in use is at least 90 % of the total: PyTorch's TensorBoard plugin (0.9). However short the peak:
-    the allocation of a moment, as of a validation, is what fails.
+    the allocation of a moment, as of a validation, is what fails. Failures out of memory prove peaks between samples.
     """
     full = memory.per_gpu[memory.per_gpu["max_used_pct"] >= high_pct]
     if full.empty:
         _need_total(memory)
+        _need_peaks(memory)
         return None
     worst = full["max_used_pct"].idxmax()
     row = full.loc[worst]
@@ -58,13 +59,15 @@ def memory_headroom(memory: MemoryProfile, *, low_pct: float = 50.0) -> Evidence
     The maximum stays below half of the total (a default without a published source). The bound on growth takes what
     the memory rose by as what the job needs. It is an upper limit: memory does not grow in proportion
     to the batch, and a job that ran before the record began is in the baseline. A GPU that never was at 10 %
-    utilization while another was has no room to spare: nothing ran on it.
+    utilization while another was has no room to spare: nothing ran on it. Nor is anything known of the room where
+    trials ran out of memory between samples.
     """
     worked = ~(memory.per_gpu["max_util_pct"] < IDLE_PCT)
     roomy = memory.per_gpu[(memory.per_gpu["max_used_pct"] < low_pct) & (worked | ~worked.any())]
     if roomy.empty:
         _need_total(memory)
         return None
+    _need_peaks(memory)
     fullest = roomy["max_used_pct"].idxmax()
     row = roomy.loc[fullest]
     growth = float(row["growth_factor"])
@@ -94,4 +97,16 @@ def _need_total(memory: MemoryProfile) -> None:
             "Record memory.used and memory.total, or state mem_total_mib under [gpus.{first}] in run.toml.",
             gpus=unknown,
             first=unknown[0],
+        )
+
+
+def _need_peaks(memory: MemoryProfile) -> None:
+    """What ran out of memory filled it, whatever samples show."""
+    if memory.n_oom_unseen > 0:
+        raise NotMeasurable(
+            "GPU memory ran out {n_oom:time}, yet no sample shows more than {max_used_pct} in use: its peaks lay "
+            "between samples.",
+            "Store torch.cuda.max_memory_allocated() with each trial.",
+            n_oom=memory.n_oom_unseen,
+            max_used_pct=memory.max_used_pct,
         )

@@ -21,12 +21,14 @@ from gpudiag.advice._engine.situation import Situation
 from gpudiag.forecast.memory.constraint import Constraint, share_code
 from gpudiag.manifest import DataLoader, Settings
 from gpudiag.measures.costs import CostsProfile
+from gpudiag.measures.failure_rates import FailureRatesProfile
 from gpudiag.measures.failures import FailuresProfile
 from gpudiag.measures.parallelism import ParallelismProfile
 from gpudiag.measures.pruning import PruningProfile
 from gpudiag.measures.search import SearchProfile
 from gpudiag.measures.steps import StepsProfile
 from gpudiag.rules import RULES
+from gpudiag.statement import Statement
 from tests.advice.capacities import levels
 from tests.advice.situations import HALF, Told, found, situation, trials, use
 from tests.rules.small_profiles import profile
@@ -98,6 +100,8 @@ def everything_found(reader: str, framework: str, *, gridded: bool) -> Any:
         trials({"COMPLETE": {"median_s": 60.0, "total_worker_s": 600.0}, "FAIL": {"median_s": 90.0, "n": 5}}, n=20,
                n_running=1, fail_low_pct=5.0, fail_high_pct=9.0, fail_pct=7.0),
         profile(FailuresProfile, n_fail=5, n_told=0),
+        profile(FailureRatesProfile, condition=Statement("{name} ≥ {least}", name="batch", least=512.0), n_oom_with=9,
+                n_oom_compared=9, n_well_with=0, n_well_compared=20),
         profile(StepsProfile, evaluations_s=60.0, n_evaluations=2, checkpoints_s=60.0, checkpoint_s=5.0,
                 checkpoint_every_s=9000.0, n_resumed=2, mttf_s=4000.0),
         profile(CostsProfile, startup_share_pct=30.0, startup_only_pct=12.0),

@@ -14,7 +14,7 @@ from gpudiag.advice.trials import checkpoint, heartbeat, log_failures
 from gpudiag.measures.failures import FailuresProfile
 from gpudiag.measures.feed import FeedProfile
 from gpudiag.measures.sampling import SamplingProfile
-from tests.advice.situations import checks, found, gain_of, situation, trials
+from tests.advice.situations import Told, checks, found, gain_of, situation, trials
 from tests.rules.small_profiles import profile
 
 NAN = math.nan
@@ -86,6 +86,25 @@ def test_what_only_writes_something_down_brings_nothing_by_itself() -> None:
         made = item.propose(situation(bounds=LOST))
         assert gain_of(made) == SHOWS and made is not None and made.changes[0].present is None
         assert not made.verify_first and "speeds nothing up" in made.assumption
+
+
+@pytest.mark.parametrize(
+    ("columns", "rules", "worth"),
+    [
+        ({"params.bs": [1, 2, 3]}, ("failure-rate-high",), False),
+        ({"params.bs": [1, 2, 3]}, ("failure-rate-high", "pruned-before-possible"), True),
+        ({"params.bs": [1, None, None]}, ("failure-rate-high",), True),  # the failed ones lack it
+        ({}, ("failure-rate-high",), True),
+        ({"params.bs": [1, 2, 3]}, ("gpu-imbalance",), True),
+        ({"user_attrs.CUDA_VISIBLE_DEVICES": ["0", "1", "0"]}, ("gpu-imbalance",), False),
+    ],
+)
+def test_settings_that_the_trials_carry_are_not_asked_for(
+    columns: dict[str, Any], rules: tuple[str, ...], worth: bool
+) -> None:
+    told = Told()
+    told.run.trials = pd.DataFrame({"state": ["COMPLETE", "FAIL", "FAIL"], **columns})
+    assert (log_parameters.propose(situation(rules=rules, analysis=told)) is not None) is worth
 
 
 def recorded(period_s: float, coverage: float, shares: tuple[float, ...] = ()) -> SamplingProfile:

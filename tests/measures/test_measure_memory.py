@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pandas as pd
 import pytest
-from smallruns import T0, gpu, gpus, run
+from smallruns import T0, gpu, gpus, run, trials
 
 from gpudiag.errors import NotMeasurable
 from gpudiag.manifest import GpuOverride
@@ -61,3 +61,12 @@ def test_a_gpu_without_memory_has_a_row_of_nan() -> None:
 def test_absent_memory_cannot_be_measured() -> None:
     with pytest.raises(NotMeasurable, match="no mem_used_mib"):
         measure_memory(run(gpu=gpu(range(9), util_pct=5.0)))
+
+
+@pytest.mark.parametrize(("most", "unseen"), [(3000.0, 2), (9500.0, 0)])
+def test_peaks_that_only_failures_show(most: float, unseen: int) -> None:
+    table = gpu(range(0, 300, 5), mem_used_mib=[500.0] * 59 + [most], mem_total_mib=10000.0)
+    rows = [("FAIL", 0, 50), ("COMPLETE", 60, 100), ("FAIL", 110, 140), ("FAIL", 150, 160)]
+    texts = ["CUDA out of memory. Tried to allocate 2.00 GiB", None, "OutOfMemoryError: CUDA out of memory", "KeyError"]
+    assert measure_memory(run(gpu=table, trials=trials(rows, detail=texts))).n_oom_unseen == unseen
+    assert measure_memory(run(gpu=table)).n_oom_unseen == 0

@@ -210,6 +210,16 @@ def test_a_gpu_that_nothing_ran_on_is_no_room(utils: tuple[float, float], roomy:
     assert found.where.get("gpu") == roomy and (found.status is OK) is (roomy is None)
 
 
+def test_memory_that_ran_out_between_samples_was_neither_free_nor_far_from_full() -> None:
+    seen = profile(
+        MemoryProfile, {"0": {"total_mib": 24576.0, "max_used_pct": 14.0}}, n_oom_unseen=14, max_used_pct=14.0
+    )
+    for rule in (memory_headroom, memory_near_limit):
+        found = verdict(rule, seen)
+        assert found.status is NOT_ASSESSED
+        assert found.reason.startswith("GPU memory ran out 14 times, yet no sample shows more than 14 % in use")
+
+
 def test_headroom_without_a_bound_claims_none() -> None:
     found = verdict(memory_headroom, memory(max_used_pct=10.0))
     assert found.status is FOUND and "times" not in found.summary and found.evidence["growth_factor"] is None
