@@ -10,6 +10,7 @@ import pytest
 from sampleruns import diagnosed
 from toyrun import with_only
 
+from gpudiag._run.tables import StudyRecord
 from gpudiag.advice._engine.proposal import Change, Proposal
 from gpudiag.advice._engine.recommendation import Recommendation
 from gpudiag.advice._engine.remedy import Remedy
@@ -45,6 +46,23 @@ def verdict(status: str, severity: str = "warning", rule: str = "r", **more: Any
 def document(*verdicts: dict[str, Any], **measures: dict[str, float]) -> Document:
     facts = {t: {n: {"value": v, "unit": "1"} for n, v in values.items()} for t, values in measures.items()}
     return with_only(verdicts=list(verdicts), measures=facts)
+
+
+@pytest.mark.parametrize(
+    ("names", "said"),
+    [
+        (["a"], "The study a has no trials yet: no worker has asked for one."),
+        (["a", "b"], "2 studies have no trials yet: no worker has asked for one."),
+        ([], "Neither GPU utilization nor trials were given."),
+    ],
+)
+def test_a_study_without_trials_was_given(names: list[str], said: str) -> None:
+    studies = tuple(StudyRecord(name, ("MINIMIZE",), {}, 0, None, None, None) for name in names)
+    given = (InputRecord("optuna.db", "trials", "optuna-sqlite", "0", 0, studies=studies),)
+    assert headline(replace(document(), inputs=given)).sentences[0] == said
+    used = replace(document(utilization=USED), inputs=given, run=replace(document().run, n_trials=0))
+    assert headline(used).sentences[0].startswith("The GPU was well used (84 %)")
+    assert ("no trials yet" in headline(used).sentences[0]) is bool(names)
 
 
 def with_ledger(seconds: dict[str, float], *, has_trials: bool = True, **measures: dict[str, float]) -> Document:

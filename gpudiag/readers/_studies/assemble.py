@@ -58,7 +58,7 @@ def assemble(stored: Stored, zone: tzinfo, source: str, reader: str, problems: P
         reports=reports,
         studies=conform(shown, STUDIES),
         problems=problems.all,
-        notes=(*notes, *(one.note for one in stamped)),
+        notes=(*notes, *(one.note for one in stamped), *_without_trials(shown, frame)),
         reader=reader,
     )
 
@@ -140,12 +140,20 @@ def _notes(clocks: dict[object, Clocked], studies: pd.DataFrame, zone: tzinfo) -
     for key, clock in clocks.items():
         if clock.clock == "unknown" or key not in names:
             continue
-        by_decision.setdefault(f"read as {clock.meaning(zone)} ({clock.why})", []).append(f"'{names[key]}'")
-    out = []
-    for decision, found in by_decision.items():
-        listed = ", ".join(found[:3]) + (f" and {len(found) - 3} more" if len(found) > 3 else "")
-        out.append(f"{'Study' if len(found) == 1 else 'Studies'} {listed}: timestamps {decision}.")
-    return tuple(out)
+        by_decision.setdefault(f"read as {clock.meaning(zone)} ({clock.why})", []).append(names[key])
+    return tuple(f"{_named(found)}: timestamps {decision}." for decision, found in by_decision.items())
+
+
+def _without_trials(studies: pd.DataFrame, trials: pd.DataFrame) -> tuple[str, ...]:
+    """That studies hold none, which is no fault of reading."""
+    names = studies.loc[~studies["study"].isin(trials["study"]), "study"].tolist()
+    return (f"{_named(names)}: no trials yet.",) if names else ()
+
+
+def _named(studies: list[str]) -> str:
+    """'Study 'a'', 'Studies 'a', 'b', 'c' and 2 more'."""
+    names = ", ".join(f"'{name}'" for name in studies[:3]) + (f" and {len(studies) - 3} more" if studies[3:] else "")
+    return f"{'Study' if len(studies) == 1 else 'Studies'} {names}"
 
 
 def _joined(parts: list[pd.Series], index: pd.Index) -> pd.Series:

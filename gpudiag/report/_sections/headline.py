@@ -157,7 +157,8 @@ def _first_sentence(document: Document, use: Use) -> str:
     if first is not None and (limited := _limited(document, first)):
         used = f"{used}: {limited}"
     if not fault:
-        return f"{used}."
+        empty = "" if document.run.n_trials else _empty_studies(document)
+        return f"{used}, but {within(empty)}." if empty else f"{used}."
     return f"{used}, {_joins(document, use)} {fault}."
 
 
@@ -191,7 +192,16 @@ def _nothing_known(document: Document) -> str:
     """Why neither the use of a GPU nor trials can be told."""
     active = any(not ACTIVITY.isdisjoint(entry.columns) for entry in document.inputs)
     said = next((v.reason for v in document.verdicts if v.rule == "gpu-unused"), "") if active else ""
-    return _glance(document) or said or "Neither GPU utilization nor trials were given"
+    return _glance(document) or said or _empty_studies(document) or "Neither GPU utilization nor trials were given"
+
+
+def _empty_studies(document: Document) -> str:
+    """That a study was given in which nothing has begun; '' where none was."""
+    names = [study.name for entry in document.inputs for study in entry.studies if not study.states]
+    if not names:
+        return ""
+    which = f"The study {names[0]} has" if len(names) == 1 else f"{len(names):,} studies have"
+    return f"{which} no trials yet: no worker has asked for one"
 
 
 def _glance(document: Document) -> str:
