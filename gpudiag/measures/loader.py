@@ -92,11 +92,11 @@ def _waits(run: Run) -> _Waits:
     if known.empty:
         return _Waits(0, math.nan, math.nan, math.nan)
     n = float(known["n"].sum())
-    worst_ms = 1000 * float((known["loader_s"] / known["n"]).max())
     took = known["stated_s"].fillna(known["took_s"].where(known["since"] == ""))  # without other work in it
     n_timed = float(known["n"][took.notna()].sum())
     step_ms = 1000 * float(took.sum()) / n_timed if 2 * n_timed >= n else math.nan
-    return _Waits(len(known), 1000 * float(known["loader_s"].sum()) / n, worst_ms, step_ms)
+    avg_ms, worst_ms = 1000 * float(known["loader_s"].sum()) / n, 1000 * float(known["loader_most_s"].max())
+    return _Waits(int(known["loader_lines"].sum()), avg_ms, worst_ms, step_ms)
 
 
 def _numbers(events: pd.DataFrame, pattern: str) -> pd.Series:

@@ -119,3 +119,18 @@ def test_a_mean_since_the_line_before_is_of_its_own_epoch(tmp_path: Path) -> Non
     said = measured(tmp_path, Log(lines, [], []))
     assert said.n_steps == 11 * 190 + 150
     assert said.logged_s == pytest.approx(12 * 9.8 + said.n_steps * 0.2, rel=0.001)
+
+
+@pytest.mark.parametrize("every_s", [1, 2, 7, 15])
+def test_the_worst_wait_is_that_of_one_line_and_every_line_counts(tmp_path: Path, every_s: int) -> None:
+    """Lines closer than a clock of whole seconds tells apart are one interval; what each states stays its own."""
+    begin = datetime(2026, 3, 2, 10)
+    waits_s = [8.0 if at == 133 else 0.125 for at in range(240)]
+    lines = [
+        f'{{"timestamp": "{begin + timedelta(seconds=every_s * at):%Y-%m-%dT%H:%M:%S}Z", "step": {at + 1}, '
+        f'"loss": {3 - 0.001 * at:.3f}, "step_time": {every_s}.0, "data_time": {wait_s}}}'
+        for at, wait_s in enumerate(waits_s)
+    ]
+    found = measure_loader(loaded(tmp_path, Log(lines, [], [])))
+    assert (found.n_lines, found.worst_ms) == (240, 8000)
+    assert found.avg_ms == pytest.approx(1000 * sum(waits_s) / 240)

@@ -37,6 +37,8 @@ COLUMNS = (
     "took_s",
     "stated_s",
     "loader_s",
+    "loader_lines",
+    "loader_most_s",
     "tokens_s",
     "first",
     "resumed",
@@ -66,7 +68,8 @@ def step_intervals(run: Run) -> pd.DataFrame:
     and ``end`` (UTC; NaT without timestamps), ``done`` (steps since the first epoch began, at the end), ``n``
     (steps in it), ``took_s`` (by timestamps, else by the bar's clock, else as stated; NaN unknown), ``stated_s`` (n
     times the stated mean of just these steps, NaN where none is stated), ``loader_s`` (n times the stated wait for
-    data), ``tokens_s`` (stated tokens per second, mean over its steps; NaN where a line states none), ``first``
+    data), ``loader_lines`` (its lines that state that wait), ``loader_most_s`` (the most that one of them states of a
+    step; NaN where none does), ``tokens_s`` (stated tokens per second, mean over its steps; NaN where a line states none), ``first``
     (with the first steps of its attempt), ``resumed`` (time from the last line of the attempt before, or since its bar
     was drawn where ``down_open`` says that no clock tells how long that was ago), ``repeated``
     (steps done before), ``since`` (other work that the log tells of in it, '' for none), ``evaluation_s`` and
@@ -141,6 +144,8 @@ def _of_training(lines: pd.DataFrame, places: Places) -> pd.DataFrame:
     lasted = {f"{work}_s": _added_up(np.nan_to_num(floats(lines, f"{work}_s")), keep) for work in LASTING}
     undated = _added_up((np.isnat(time) & ~np.isnat(stamps)).astype(float), keep)
     n, stated, loader, guessed, per_token = (_added_up(part, keep) for part in stated_times(lines, done, attempt, bar))
+    waits_s = floats(lines, "loader_s")
+    n_stating, most_s = _added_up(np.isfinite(waits_s).astype(float), keep), np.fmax.reduceat(waits_s, _begins(keep))
     lines, time = lines[keep], time[keep]
     done, attempt, bar, recounted = places.of(keep)
     if len(lines) < 2:
@@ -182,6 +187,8 @@ def _of_training(lines: pd.DataFrame, places: Places) -> pd.DataFrame:
                 "took_s": took,
                 "stated_s": np.full(len(n), np.nan) if nothing_known else stated,
                 "loader_s": loader,
+                "loader_lines": n_stating,
+                "loader_most_s": most_s,
                 "tokens_s": np.divide(n, per_token, out=np.full(len(n), np.nan), where=per_token > 0),
                 "first": (first & ~origin) | np.append(False, origin[:-1]),
                 "resumed": np.where(resumes, np.where(by_time >= 0, by_time, drawn_s), 0.0),
@@ -219,7 +226,8 @@ def _with_end(intervals: pd.DataFrame, lines: pd.DataFrame) -> pd.DataFrame:
     row = intervals.iloc[[-1]].assign(
         start=intervals["end"].iloc[-1:],
         end=intervals["end"].iloc[-1:] + pd.Timedelta(seconds=float(last["then_s"])),
-        n=0.0, took_s=float(last["then_s"]), stated_s=np.nan, loader_s=np.nan, tokens_s=np.nan, first=False,
+        n=0.0, took_s=float(last["then_s"]), stated_s=np.nan, loader_s=np.nan, loader_lines=0.0, loader_most_s=np.nan,
+        tokens_s=np.nan, first=False,
         resumed=0.0, down_open=False, repeated=0.0, unseen=False, since=without_end(str(last.get("then", ""))),
         evaluation_s=_known(last.get("then_evaluation_s")), checkpoint_s=_known(last.get("then_checkpoint_s")),
         begun_s=float(last.get("begun_s", np.nan)) + float(last["then_s"]),
@@ -229,7 +237,12 @@ def _with_end(intervals: pd.DataFrame, lines: pd.DataFrame) -> pd.DataFrame:
 
 def _added_up(values: np.ndarray, keep: np.ndarray) -> np.ndarray:
     """Sums over the lines up to each that is kept, from behind the one kept before."""
-    return np.add.reduceat(values, np.flatnonzero(np.append(True, keep[:-1])))
+    return np.add.reduceat(values, _begins(keep))
+
+
+def _begins(keep: np.ndarray) -> np.ndarray:
+    """Where the lines up to each that is kept begin."""
+    return np.flatnonzero(np.append(True, keep[:-1]))
 
 
 def _since(told: list[str], keep: np.ndarray) -> list[str]:
