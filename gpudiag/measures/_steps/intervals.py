@@ -64,18 +64,17 @@ def step_intervals(run: Run) -> pd.DataFrame:
     Columns: ``path`` (the log's first file), ``training`` (its name), ``rank`` and ``trial`` (NaN without), ``unit``,
     ``attempt`` from 0, ``recounted`` (how often steps had been counted anew while no line numbered epochs), ``coarse``
     (its clock shows whole seconds), ``undated`` (lines in it whose timestamp lies before an earlier line's), ``unseen``
-    (it may hold time outside of steps that no clock tells), ``start``
-    and ``end`` (UTC; NaT without timestamps), ``done`` (steps since the first epoch began, at the end), ``n``
-    (steps in it), ``took_s`` (by timestamps, else by the bar's clock, else as stated; NaN unknown), ``stated_s`` (n
-    times the stated mean of just these steps, NaN where none is stated), ``loader_s`` (n times the stated wait for
-    data), ``loader_lines`` (its lines that state that wait), ``loader_most_s`` (the most that one of them states of a
-    step; NaN where none does), ``tokens_s`` (stated tokens per second, mean over its steps; NaN where a line states none), ``first``
-    (with the first steps of its attempt), ``resumed`` (time from the last line of the attempt before, or since its bar
-    was drawn where ``down_open`` says that no clock tells how long that was ago), ``repeated``
-    (steps done before), ``since`` (other work that the log tells of in it, '' for none), ``evaluation_s`` and
-    ``checkpoint_s`` (stated time of these, 0 where none is stated), ``begun_s`` (time since the log's first timestamp,
-    at the end; NaN unknown). What the log tells of behind its last step is an interval
-    without steps.
+    (it may hold time outside of steps that no clock tells), ``start`` and ``end`` (UTC; NaT without timestamps),
+    ``done`` (steps since the first epoch began, at the end), ``n`` (steps in it), ``took_s`` (by timestamps, else by
+    the bar's clock, else as stated; NaN unknown), ``stated_s`` (n times the stated mean of just these steps, NaN where
+    none is stated), ``loader_s`` (n times the stated wait for data), ``loader_lines`` (its lines that state that wait),
+    ``loader_most_s`` (the most that one of them states of a step; NaN where none does), ``tokens_s`` (stated tokens per
+    second, mean over its steps; NaN where a line states none), ``first`` (with the first steps of its attempt),
+    ``resumed`` (time from the last line of the attempt before, or since its bar was drawn where ``down_open`` says that
+    no clock tells how long that was ago), ``repeated`` (steps done before), ``since`` (other work that the log tells of
+    in it, '' for none), ``evaluation_s`` and ``checkpoint_s`` (stated time of these, 0 where none is stated),
+    ``begun_s`` (time since the log's first timestamp, at the end; NaN unknown). What the log tells of behind its last
+    step is an interval without steps.
     """
     parts = []
     for path, of_log in training_logs(run).lines.groupby("log", sort=False):
