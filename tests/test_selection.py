@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 
 import pandas as pd
 import pytest
-from sampleruns import sample
+from sampleruns import diagnosed, sample
+from smallruns import trials as trials_of
 from toyrun import START, toy_run
 
 import gpudiag as gd
+from gpudiag._run.left_out import left_in_part
 from gpudiag.errors import ConfigError, NotMeasurable, StudyNotFound
 from gpudiag.measures.ledger import measure_ledger
 from gpudiag.measures.parallelism import measure_parallelism
@@ -159,3 +162,68 @@ def test_every_measure_works_on_every_selection(case: str) -> None:
     parts += [run.study(run.trials["study"].iloc[0]).trials_where(state="COMPLETE")] if len(run.trials) else []
     for part in parts:
         assert gd.diagnose(part).to_dict()["verdicts"]
+
+
+@pytest.mark.parametrize(
+    ("gone", "missing"),
+    [
+        ((0.0, 50.0), {"gpus"}),  # before the first that is kept
+        ((900.0, 950.0), {"gpus"}),
+        ((210.0, 290.0), {"gpus", "workers"}),  # between two that are kept
+        ((150.0, 250.0), {"gpus", "workers", "sharing"}),
+        ((250.0, 350.0), {"gpus", "workers", "sharing"}),
+        ((50.0, 900.0), {"gpus", "workers", "sharing"}),
+        ((200.0, 300.0), {"gpus", "workers"}),
+        ((250.0, math.nan), {"gpus", "workers", "sharing"}),  # nobody knows its end
+        ((math.nan, math.nan), set()),  # it never ran
+    ],
+)
+def test_what_is_missing_depends_on_when_the_others_ran(gone: tuple[float, float], missing: set[str]) -> None:
+    table = trials_of([("COMPLETE", 100.0, 200.0), ("COMPLETE", *gone), ("COMPLETE", 300.0, 400.0)])
+    assert set(left_in_part(table, pd.Series([True, False, True]))) == missing
+
+
+def test_selections_say_what_they_leave_in_part() -> None:
+    run = toy_run()
+    assert run.trials_where(lambda t: t["trial"] >= 0).info.incomplete == ()
+    some = run.trials_where(lambda t: t["trial"] < 4)
+    assert {"study", "outcomes", "gpus"} <= set(some.info.incomplete) and some.info.n_unselected == len(run.trials)
+    fewer = some.trials_where(lambda t: t["trial"] < 2)
+    assert fewer.info.n_unselected == len(run.trials)
+    assert run.between(START, START + 15 * MINUTE).info.incomplete == ("study",)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("which", ["even", "complete", "failed", "span"])
+def test_a_part_of_the_trials_makes_no_finding_that_needs_them_all(which: str) -> None:
+    """The others did work on the GPU, on workers that had them between the trials that are left."""
+    run, whole = sample("healthy"), diagnosed("healthy")
+    begin, end = run.gpu["time"].min(), run.gpu["time"].max()
+    part = {
+        "even": lambda: run.trials_where(lambda t: t["trial"] % 2 == 0),
+        "complete": lambda: run.trials_where(lambda t: t["trial"].isin([3, 11, 17])),
+        "failed": lambda: run.trials_where(lambda t: t["trial"] == 9),
+        "span": lambda: run.between(begin + (end - begin) / 4, end - (end - begin) / 4),
+    }[which]()
+    found = gd.diagnose(part)
+    assert {v.rule for v in found.findings} <= {v.rule for v in whole.findings}, found.headline
+    assert found.verdicts["study-tail"].status.value == "not_assessed"
+    if which == "span":
+        return
+    n_all = f"{len(part.trials)} of {len(run.trials)} trials were selected, and this needs all of them."
+    for rule in ("foreign-load", "trial-gaps", "parallelism-below-configured", "memory-residual", "failure-rate-high"):
+        verdict = found.verdicts[rule]
+        assert (verdict.status.value, verdict.reason) == ("not_assessed", n_all)
+    assert not any("worker" in one.id for one in found.recommendations if one.id != "warm-worker")
+    with pytest.raises(NotMeasurable, match="were selected"):
+        gd.what_if(part)
+    text = found.to_markdown()
+    assert "Of the selected trials" in text and "were configured" not in text and "median gap" not in text
+
+
+def test_without_the_others_neither_workers_nor_gaps_are_known() -> None:
+    part = toy_run().trials_where(lambda t: t["trial"] % 2 == 0)
+    known = measure_parallelism(part)
+    assert known.selected and known.gaps.empty and known.workers.empty
+    assert math.isnan(known.configured) and math.isnan(known.median_gap_s)
+    assert not measure_parallelism(toy_run()).selected

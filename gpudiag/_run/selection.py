@@ -12,7 +12,8 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from gpudiag._run.gpu_names import declared_gpus
-from gpudiag._run.tables import RunTables
+from gpudiag._run.left_out import left_in_part
+from gpudiag._run.tables import RunTables, Whole
 from gpudiag.errors import ConfigError, NotMeasurable, StudyNotFound, nearest
 from gpudiag.schema import STATES, text_dtype
 from gpudiag.timezones import parse_zone
@@ -60,7 +61,8 @@ def between(run: R, start: str | datetime | None, end: str | datetime | None) ->
     zone = parse_zone(run.info.timezone)
     bounds = " to ".join("the edge" if m is None else f"{m.tz_convert(zone):%Y-%m-%d %H:%M:%S}" for m in (low, high))
     run = replace(run, info=replace(run.info, settings=run.info.settings.model_copy(update={"n_trials": None})))
-    return _changed(run, chosen, f"Selected: {bounds} ({run.info.timezone}).", between=both, stated={})  # of all of it
+    note = f"Selected: {bounds} ({run.info.timezone})."
+    return _changed(run, chosen, note, ("study",), between=both, stated={})  # of all of it
 
 
 def span_of(given: Span | None) -> tuple[str | datetime | None, str | datetime | None]:
@@ -110,7 +112,8 @@ def gpus_only(run: R, names: Sequence[str | int]) -> R:
         "reports": _of_trials(run.reports, trials),
     }
     others = tuple(sorted({*run.info.left_out_gpus, *left_out}))
-    return _changed(run, chosen, f"Selected: GPU {', '.join(dict.fromkeys(wanted))} only.", left_out_gpus=others)
+    note = f"Selected: GPU {', '.join(dict.fromkeys(wanted))} only."
+    return _changed(run, chosen, note, ("study", "workers"), left_out_gpus=others)
 
 
 def study(run: R, name: str) -> R:
@@ -118,14 +121,15 @@ def study(run: R, name: str) -> R:
     legal = [str(known) for known in run.studies["study"]] or [str(known) for known in run.trials["study"].unique()]
     if name not in legal:
         raise StudyNotFound(f"the run has no study '{name}'; {nearest(name, legal) if legal else 'it has none'}")
-    trials = run.trials[run.trials["study"] == name]
+    own = run.trials["study"] == name
+    trials = run.trials[own]
     chosen = {
         "trials": trials.reset_index(drop=True),
         "reports": _rows(run.reports, run.reports["study"] == name),
         "studies": _rows(run.studies, run.studies["study"] == name),
     }
     note = f"Selected: study {name}. GPU time of other studies counts as time without a trial."
-    return _changed(run, chosen, note if len(legal) > 1 else "")
+    return _changed(run, chosen, note if len(legal) > 1 else "", left_in_part(run.trials, own))
 
 
 def trials_where(run: R, test: Callable[[pd.DataFrame], Any] | None, equal: dict[str, Any]) -> R:
@@ -159,13 +163,19 @@ def trials_where(run: R, test: Callable[[pd.DataFrame], Any] | None, equal: dict
     if len(trials) < len(run.trials):  # what was chosen is not drawn from all that the study declares
         chosen["studies"] = run.studies.drop(columns="space", errors="ignore")
     note = (
-        f"Selected: {len(trials)} of {len(run.trials)} trials. GPU time of the others counts as time without a trial."
+        f"Selected: {len(trials)} of {len(run.trials)} trials. GPU time of the others counts as time without a trial, "
+        "or as that of trials beside them; checks that need all trials are not assessed."
     )
-    return _changed(run, chosen, note if len(trials) < len(run.trials) else "")
+    in_part = ("study", "outcomes", *left_in_part(run.trials, keep))
+    return _changed(run, chosen, note if len(trials) < len(run.trials) else "", in_part)
 
 
-def _changed(run: R, tables: dict[str, pd.DataFrame], note: str, **info: Any) -> R:
+def _changed(run: R, tables: dict[str, pd.DataFrame], note: str, in_part: tuple[Whole, ...], **info: Any) -> R:
+    """The selection with its note; ``in_part``: what it leaves in part where it leaves trials out."""
     notes = (*run.info.notes, note) if note else run.info.notes
+    if len(tables["trials"]) < len(run.trials):
+        info["incomplete"] = tuple(dict.fromkeys((*run.info.incomplete, *in_part)))
+        info["n_unselected"] = run.info.n_unselected or len(run.trials)
     return replace(run, **tables, info=replace(run.info, notes=notes, **info))
 
 

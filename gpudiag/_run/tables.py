@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 
 
 InputKind = Literal["telemetry", "trials", "artifacts", "unknown"]
+Whole = Literal["study", "outcomes", "workers", "gpus", "sharing"]
+"""What some questions need all trials of: those of a study; none chosen by what became of it; those from the first to
+the last, of workers; those of the GPUs; those that ran beside another."""
 Confidence = Literal["strong", "weak", "assumed", "undetermined"]
 
 
@@ -114,6 +117,8 @@ class RunInfo:
     modules with rules of somebody's own, by import path. ``folder``: where the run lies, None for single inputs.
     ``logs_clock``: the same as ``clock`` between logs of trainings and telemetry, where there are no trials.
     ``between`` and ``left_out_gpus`` say what was selected: first and last moment that count (UTC), GPUs that do not.
+    ``incomplete``: what trials that were selected away leave in part; ``n_unselected``: how many there were before
+    anything was selected, 0 where none was left out.
     ``not_recognized``: files of the folder of which no reader knows the content.
     ``user``, ``project`` and ``host`` are run.toml's. ``timezone_assumed``: nobody stated the zone, so that it is that
     of the machine that read the run.
@@ -138,6 +143,8 @@ class RunInfo:
     notes: tuple[str, ...] = ()
     between: tuple[pd.Timestamp | None, pd.Timestamp | None] = (None, None)
     left_out_gpus: tuple[str, ...] = ()
+    incomplete: tuple[Whole, ...] = ()
+    n_unselected: int = 0
     not_recognized: tuple[str, ...] = ()
     user: str = ""
     project: str = ""

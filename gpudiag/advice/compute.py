@@ -10,7 +10,7 @@ from gpudiag.advice._engine.proposal import Change, Gain, Prediction, Proposal, 
 from gpudiag.advice._engine.remedy import remedy
 from gpudiag.advice._engine.situation import INPUT_WAITS, Situation
 from gpudiag.measures.memory import MemoryProfile
-from gpudiag.report.format import times_cut
+from gpudiag.report.format import at_most
 
 LIGHT = "gpu-busy-but-light"
 SMALL = ("batch-or-kernels-small", "launch-bound", "steps-launch", "sm-activity-low", LIGHT)
@@ -61,7 +61,7 @@ def batch_size(now: Situation) -> Proposal | None:
         ),
         gain,
         now.unless_unknown(
-            f"Memory has room for {factor} times the batch. The gain is at most {times_cut(high)}, and none where each "
+            f"Memory has room for {factor} times the batch. The gain is at most {at_most(high)}, and none where each "
             "sample costs the same CPU time. Accuracy may change."
         ),
         (*now.busier(high), *now.no_new_failures()),

@@ -54,7 +54,7 @@ def more_workers(now: Situation) -> Proposal | None:
     the number of CPU cores is not, or the interval of the gain includes none.
     """
     k, cores = now.parallel, now.settings.cpu_cores
-    if k is None or now.has(*TOO_FULL, "gpu-idle-beside-busy", "gpu-unused"):
+    if k is None or now.has(*TOO_FULL, "gpu-idle-beside-busy", "gpu-unused") or not now.has_all("workers"):
         return None
     if now.has(*INPUT_WAITS):  # the input is mended first: one more trial would wait beside the others
         return None
@@ -113,7 +113,7 @@ def fewer_workers(now: Situation) -> Proposal | None:
     levels = held_levels(now.profiles)
     present, safe = int(levels.index.max()) if len(levels) else 0, safe_level(now.profiles)
     present = min(present, now.workers_at_last or present)
-    if not now.has(*TOO_FULL):
+    if not now.has(*TOO_FULL) or not now.has_all("workers"):
         return None
     if safe is not None:
         k, fit, filled = safe, "", now.memory_as_seen(float(levels.at[safe, "max_used_pct"]))

@@ -21,6 +21,7 @@ from gpudiag.units import unit_of
 if TYPE_CHECKING:
     import pandas as pd
 
+    from gpudiag._run.tables import Whole
     from gpudiag.run import Run
 
 
@@ -111,6 +112,17 @@ def need_columns(frame: pd.DataFrame, columns: tuple[str, ...], what: str, remed
     for name in columns:
         if name not in frame or not (pd.notna(frame[name].iloc[0]) or frame[name].notna().any()):
             raise NotMeasurable(f"The {what} has no {name}.", remedy)
+
+
+def need_all(run: Run, *wholes: Whole) -> None:
+    """Raise NotMeasurable where trials that were selected away leave one of these in part."""
+    if not set(wholes).isdisjoint(run.info.incomplete):
+        raise NotMeasurable(
+            "{n} of {n_all:trial} were selected, and this needs all of them.",
+            "Look at the run without the selection.",
+            n=len(run.trials),
+            n_all=run.info.n_unselected,
+        )
 
 
 def need_gpu(run: Run, *columns: str) -> None:

@@ -179,7 +179,7 @@ def measure_costs(run: Run) -> CostsProfile:
     total_s = total_s if time.joined and time.timelines else float("nan")
     energy = [float(np.nansum(part)) for part in kwh.values() if part is not None] if time.joined else []
     outcomes = _outcomes(run, time, kwh, expected)
-    worker_time = _worker_time(time.trials, placed_trials(run))
+    worker_time = _worker_time(time.trials, placed_trials(run), whole="workers" not in run.info.incomplete)
     own_times = not without_own_times(run).any()
     if not own_times:
         worker_time[["worker_s", "share_pct"]] = np.nan
@@ -330,9 +330,9 @@ def _outcomes(
     return frame.rename_axis("outcome").reset_index()
 
 
-def _worker_time(trials: TimedTrials, placed: pd.DataFrame) -> pd.DataFrame:
+def _worker_time(trials: TimedTrials, placed: pd.DataFrame, *, whole: bool) -> pd.DataFrame:
     """Worker seconds by outcome, and between the trials of a worker and study, pauses of the whole run aside.
-    ``placed``: the same trials, each on its worker.
+    ``placed``: the same trials, each on its worker; ``whole``: they are all that ran.
     """
     start, end, worker = microseconds(placed["start"]), microseconds(placed["end"]), placed["worker"].to_numpy()
     seconds = pd.Series((trials.end_us - trials.start_us) / SECOND_US).groupby(trials.rows["outcome"].to_numpy())
@@ -344,7 +344,7 @@ def _worker_time(trials: TimedTrials, placed: pd.DataFrame) -> pd.DataFrame:
     left, right = end[by_worker][:-1], start[by_worker][1:]
     same &= ~holds_pause(left, right, pauses(start, end))
     between = np.maximum(right - left, 0)[same]
-    frame.loc[GAP] = [int((between > 0).sum()), between.sum() / SECOND_US]
+    frame.loc[GAP] = [int((between > 0).sum()), between.sum() / SECOND_US] if whole else [0, np.nan]
     total = frame["worker_s"].sum()
     frame["share_pct"] = 100 * frame["worker_s"] / total if total else np.nan
     return frame.rename_axis("outcome").reset_index().astype({"n_trials": int})

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pandas as pd
 
@@ -74,7 +76,8 @@ class TrialGap(Row):
 
 
 class ParallelismProfile(Profile, topic="parallelism"):
-    """How many trials ran at once. What compares with ``configured`` is NaN (``serialised`` False) where it is unknown.
+    """How many trials ran at once. What compares with ``configured`` is NaN (``serialised`` False) where it is unknown,
+    or where not all trials are there.
     Numbers at once are integrals over time with at least one trial; open trials count to where they most likely ended.
     """
 
@@ -105,6 +108,7 @@ class ParallelismProfile(Profile, topic="parallelism"):
         label="hand-overs without a gap",
     )
     serialised: Fact[bool] = fact("trials ran one after another though more were configured")
+    selected: Fact[bool] = fact("others that ran meanwhile were selected away: workers and gaps are not known")
     window_s: Fact[float] = fact("first start to last end")
     busy_s: Fact[float] = fact("time with at least one trial", label="busy for")
     n_timed: Fact[int] = fact("trials with start and end")
@@ -126,7 +130,8 @@ def measure_parallelism(run: Run) -> ParallelismProfile:
         )
     opens = find_open_trials(run)
     placed = placed_trials(run)
-    gaps = _gaps(placed)
+    selected = "workers" in run.info.incomplete
+    gaps = _gaps(placed)[: 0 if selected else None]
     limits = limits_us(run)
     start, end = microseconds(placed["start"]).clip(*limits), microseconds(placed["end"]).clip(*limits)
     is_closed = ~placed["open"].to_numpy()
@@ -135,7 +140,7 @@ def measure_parallelism(run: Run) -> ParallelismProfile:
     n_closed = count_at(times, start[is_closed], end[is_closed])
     held_s = np.diff(times, append=times[-1]) / SECOND_US
     window_s = (times[-1] - times[0]) / SECOND_US
-    configured = float(run.info.settings.parallel or "nan")
+    configured = math.nan if selected else float(run.info.settings.parallel or "nan")
     effective = effective_parallelism(start, end)
     first, least, most = (microseconds(opens[name]).clip(*limits) for name in ("start", "last_evidence", "horizon"))
     low, high = effective_bounds(start[is_closed], end[is_closed], first, least, most)
@@ -146,7 +151,7 @@ def measure_parallelism(run: Run) -> ParallelismProfile:
         concurrency=pd.DataFrame({"time": utc(times), "n_closed": n_closed, "n_all": n_all}),
         levels=_levels(n_all, held_s),
         placed=placed,
-        workers=_workers(run, int(start.min())),
+        workers=_workers(run, int(start.min()))[: 0 if selected else None],
         gaps=gaps,
         open_trials=opens,
         configured=configured,
@@ -167,6 +172,7 @@ def measure_parallelism(run: Run) -> ParallelismProfile:
         gap_worker_h=float(gaps["gap_s"].sum() / 3600),
         handover_pct=_handover_pct(start, end[is_closed]),
         serialised=bool(configured >= 2 and effective <= SERIAL_BELOW),
+        selected=selected,
         window_s=window_s,
         busy_s=busy_s,
         n_timed=len(closed),

@@ -288,11 +288,28 @@ def times(factor: float | None, *, exact: bool = False) -> str:
     return f"{factor:,.{digits}f}×" if exact else f"{_bare(factor, digits)}×"
 
 
-def times_cut(factor: float | None) -> str:
-    """A bound of a ratio, cut after two decimals: a promise is not rounded up, and 1.2547 is '1.25×'."""
-    if not _known(factor) or factor < 0.01 or factor >= 9.95:
-        return times(math.floor(factor) if _known(factor) and factor >= 9.95 else factor)
-    return f"{_bare(math.floor(round(100 * factor, 6)) / 100, 2)}×"
+def at_least(factor: float | None) -> str:
+    """A lower bound of a ratio, rounded down, so that it stays one: 1.2547 is '1.25×'."""
+    return factors(factor, factor)[0]
+
+
+def at_most(factor: float | None) -> str:
+    """An upper bound of a ratio, rounded up: 1.2547 is '1.26×'."""
+    return factors(factor, factor)[1]
+
+
+def factors(low: float | None, high: float | None) -> tuple[str, str]:
+    """Bounds of a ratio, in two decimals below 10 and none from there on, and no narrower than they are."""
+    if not (_known(low) and _known(high)):
+        return UNKNOWN, UNKNOWN
+    first, last = (outward(low, high, 2 if end < 10 else 0)[at] for at, end in enumerate((low, high)))
+    return f"{_bare(first, 2)}×", f"{_bare(last, 2)}×"
+
+
+def outward(low: float, high: float, decimals: int) -> tuple[float, float]:
+    """Bounds of that many decimals at most that hold what these hold: one that is rounded inward is false."""
+    size = 10.0**decimals
+    return math.floor(round(low * size, 6)) / size, math.ceil(round(high * size, 6)) / size
 
 
 def precise(value: float | None, unit: str = "1") -> str:
@@ -319,11 +336,11 @@ def ratio(value: float | None, low: float | None = None, high: float | None = No
 
 
 def gain(factor: float | None, low: float | None, high: float | None) -> str:
-    """'1.3× faster (1.2–1.5×)'."""
+    """'1.31× faster (1.2–1.5×)'; alone '1.3× faster'."""
     if not _known(factor):
         return UNKNOWN
     bounds = f" ({interval(low, high, '×')})" if _known(low) and _known(high) else ""
-    return f"{times(factor)} {'faster' if factor >= 1 else 'as fast'}{bounds}"
+    return f"{estimated(factor, low, high, '×')} {'faster' if factor >= 1 else 'as fast'}{bounds}"
 
 
 def p_value(p: float | None) -> str:
@@ -347,7 +364,7 @@ def money(value: float | None, currency: str) -> str:
 
 
 def interval(low: float | None, high: float | None, unit: str = "1") -> str:
-    """'92–98 %', '1.2–1.5×', '40 s – 1 min 10 s'; a dash where a bound is unknown."""
+    """'92–98 %', '1.21–1.5×', '40 s – 1 min 10 s'; a dash where a bound is unknown. Ratios are rounded outward."""
     if not (_known(low) and _known(high)):
         return UNKNOWN
     if unit == "%":
@@ -357,7 +374,7 @@ def interval(low: float | None, high: float | None, unit: str = "1") -> str:
         if first == last or 0 < low < 0.1:
             return f"{share(low)} – {share(high)}"
         return f"{first} to {last} %" if low < 0 else f"{first}–{last} %"
-    first, last = quantity(low, unit), quantity(high, unit)
+    first, last = factors(low, high) if unit in ("x", "×") else (quantity(low, unit), quantity(high, unit))
     if first == last:
         return first
     number_a, _, unit_a = first.partition(" ")
@@ -390,6 +407,8 @@ def estimated(value: float | None, low: float | None, high: float | None, unit: 
     """A value that stands beside its interval: rounded as the interval is where it would read outside of it, so that
     10.4 in 8.1 to 10.45 is '10 %' beside '8.1–10 %'.
     """
+    if unit in ("x", "×") and _known(value):
+        return f"{_bare(value, 2 if value < 10 else 0)}×" if _known(low) and _known(high) else times(value)
     if not (_known(value) and _known(low) and _known(high)):
         return quantity(value, unit, exact=True)
     if unit != "%":

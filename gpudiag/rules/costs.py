@@ -27,6 +27,7 @@ WAITS = "start-ups alone held it for {startup_only_pct} of the time with trials.
     remedy="Keep workers alive between trials, cache the data set, import once and compile once. On a GPU that other "
     "trials keep busy this frees workers, not GPU time.",
     refuted_by="Not a problem if the first minute of a trial is spent on work that each trial needs.",
+    needs_all=("sharing",),
 )
 def startup_dominated(
     costs: CostsProfile, *, max_worker_share_pct: float = 25.0, max_gpu_share_pct: float = 10.0

@@ -53,6 +53,7 @@ def _share(number: float, hits: int, n: int) -> dict[str, Any]:
     remedy="Stay below that number, or remove what trials take from each other: GPU memory first, then ports, files "
     "and host memory.",
     refuted_by="Not a problem if something else changed at the same time, such as the code or the search space.",
+    needs_all=("sharing", "workers"),
 )
 def failures_by_number_at_once(
     rates: FailureRatesProfile, *, max_p_pct: float = 1.0, max_aligned_pct: float = 5.0

@@ -101,6 +101,7 @@ def failures_host_killed(failures: FailuresProfile, *, max_trials: float = 0.0) 
     remedy="Run each trial in its own process, or end the worker after a CUDA error so that it starts anew.",
     refuted_by="Not a problem if these trials fail at once for reasons of their own, such as a wrong path.",
     explained_by=("failures-device-assert",),
+    needs_all=("workers",),
 )
 def failures_poisoned(failures: FailuresProfile, *, max_followers_trials: float = 2.0) -> Evidence | None:
     """A CUDA error leaves the process unusable, and its next trials fail in seconds: that is one event, not many.

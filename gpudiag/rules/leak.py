@@ -28,6 +28,7 @@ from gpudiag.rules._engine.templates import Given
     remedy="Look for tensors that outlive their step: losses summed without .item(), results kept in a list, hooks. "
     "Compare torch.cuda.memory_allocated() at the end of each epoch. In a search, run each trial in its own process.",
     refuted_by="Not a problem if a caching allocator was still filling up, or later trials are larger.",
+    needs_all=("gpus",),
 )
 def memory_leak(
     leak: LeakProfile,
@@ -98,6 +99,7 @@ def memory_leak(
     "(nvidia-smi --query-compute-apps=pid,name,used_memory --format=csv).",
     refuted_by="Not a problem if another job started meanwhile, or workers wait for more trials on purpose.",
     explained_by=("work-outside-trials",),
+    needs_all=("gpus",),
 )
 def memory_residual(leak: LeakProfile, *, max_residual_mib: float = 300.0) -> Evidence | None:
     """Memory that stays is missing in the next run, whose first large trial then fails.

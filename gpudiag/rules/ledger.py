@@ -22,6 +22,7 @@ OWN_TIME = CELLS[STARTUP:]
     remedy="List the processes on the GPU and move the other job away, or give the trials that this record lacks: "
     "nvidia-smi --query-compute-apps=pid,process_name,used_gpu_memory --format=csv -l 5.",
     refuted_by="Not a problem if trials are missing from the record, or the clocks differ.",
+    needs_all=("gpus",),
 )
 def foreign_load(
     ledger: LedgerProfile, *, max_foreign_pct: float = 5.0, min_foreign_s: float = 60.0
@@ -57,6 +58,7 @@ def foreign_load(
     "all its work. Costs count only the time of the trials.",
     remedy="Give the trials that this record lacks, or record the other job on its own.",
     refuted_by="Not a problem if the job itself works outside trials, as in a last training with the best parameters.",
+    needs_all=("gpus",),
 )
 def work_outside_trials(
     ledger: LedgerProfile, *, min_of_work_pct: float = 10.0, min_outside_s: float = 60.0
@@ -95,6 +97,7 @@ def work_outside_trials(
     "that lasts. Or release the GPU.",
     refuted_by="Not a problem if the GPU was released meanwhile, or trials are missing from the record.",
     explained_by=("trial-gaps",),
+    needs_all=("gpus",),
 )
 def idle_without_trial(
     ledger: LedgerProfile, *, max_no_trial_pct: float = 10.0, min_no_trial_s: float = 600.0

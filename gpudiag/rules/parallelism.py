@@ -24,6 +24,7 @@ HEARTBEAT = "Set heartbeat_interval on the storage, or record the processes on t
     remedy="Look for workers that died or wait for a lock, the storage or the sampler. n_jobs of Optuna starts "
     "threads that share the GIL: start processes instead.",
     refuted_by="Not a problem if the study ran out of trials, or workers were stopped on purpose.",
+    needs_all=("workers",),
 )
 def parallelism_below_configured(p: ParallelismProfile, *, min_share_pct: float = 75.0) -> Evidence | None:
     """Workers that do not work were planned for in memory and CPU, and bring nothing.
@@ -57,6 +58,7 @@ def parallelism_below_configured(p: ParallelismProfile, *, min_share_pct: float 
     remedy="Count the workers that write to this study, and mark dead RUNNING trials FAIL. Plan memory for the number "
     "that really ran.",
     refuted_by="Not a problem if the number in run.toml is not the one of this run.",
+    needs_all=("workers",),
 )
 def parallelism_above_configured(p: ParallelismProfile, *, max_above_s: float = 5.0) -> Evidence | None:
     """Either another worker takes part, or RUNNING trials are dead and only look alive.
@@ -92,6 +94,7 @@ def parallelism_above_configured(p: ParallelismProfile, *, max_above_s: float = 
     remedy="See what a worker does between trials: the sampler (its time grows with the number of trials), the "
     "storage, or the start of a new process.",
     refuted_by="Not a problem if a worker was stopped on purpose: then it is gone, not waiting.",
+    needs_all=("workers",),
 )
 def trial_gaps(
     p: ParallelismProfile, *, max_gap_s: float = 5.0, max_handover_pct: float = 50.0, min_share_pct: float = 5.0
@@ -132,6 +135,7 @@ def trial_gaps(
     "another trial's end within 2 s.",
     remedy="Start worker processes instead of n_jobs threads. Look for a lock or a single GPU that all wait for.",
     refuted_by="Not a problem if workers were started one at a time.",
+    needs_all=("workers",),
 )
 def trials_serialised(p: ParallelismProfile, *, max_effective: float = SERIAL_BELOW) -> Evidence | None:
     """Several workers did one worker's work.

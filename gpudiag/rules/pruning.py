@@ -26,6 +26,7 @@ from gpudiag.rules._engine.verdict import Severity
     remedy="Run 5-10 % of the trials without pruning and compare: early values should rank trials as final ones do. "
     "Only then spend GPU time on a milder pruner.",
     refuted_by="Not a problem if early values predict final ones well.",
+    needs_all=("outcomes",),
 )
 def pruning_rate_high(
     pruning: PruningProfile,
@@ -103,6 +104,7 @@ def pruning_rate_high(
     remedy="Print the pruner that the study really uses (study.pruner), and look for code that raises TrialPruned by "
     "itself. Then correct the configuration or run.toml.",
     refuted_by="Not a problem if the storage or the export lost reports.",
+    needs_all=("study",),
 )
 def pruned_before_possible(pruning: PruningProfile, *, max_trials: float = 0.0) -> Evidence | None:
     """The configuration stated is not the one that ran, so any advice on its parameters would be wrong.

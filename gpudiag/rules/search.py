@@ -169,6 +169,7 @@ def trial_duration_drift(
     "storage. Use a database server, or a cheaper sampler for the second half.",
     refuted_by="Not a problem if workers were started or stopped on the way.",
     explained_by=("parallelism-below-configured",),
+    needs_all=("workers",),
 )
 def trial_gap_growth(
     search: SearchProfile, *, max_p_pct: float = 1.0, min_rho_ratio: float = 0.3, min_gap_s: float = 5.0
@@ -215,6 +216,7 @@ def trial_gap_growth(
     "worker starts it again.",
     refuted_by="Not a problem if the search was stopped on purpose, or its parts were meant to run days apart.",
     explained_by=("idle-without-trial",),
+    needs_all=("workers",),
 )
 def search_paused(
     search: SearchProfile, *, max_longest_s: float = 86400.0, max_share_pct: float = 20.0
@@ -243,6 +245,7 @@ def search_paused(
     says="The last trial ran alone for {tail_s}, {tail_pct} of the time with trials; up to {peak} ran at once before.",
     remedy="Start the longest trials first, or give the last ones a time limit. Let several studies share the workers.",
     refuted_by="Not a problem if the study goes on after this record.",
+    needs_all=("study",),
 )
 def study_tail(search: SearchProfile, *, max_tail_pct: float = 10.0, min_tail_s: float = 300.0) -> Evidence | None:
     """At the end of a search all workers but one are empty, and the GPU is as good as idle.
@@ -271,6 +274,7 @@ def study_tail(search: SearchProfile, *, max_tail_pct: float = 10.0, min_tail_s:
     says="{differences}.",
     remedy="Use the numbers of the data, and find out what the others counted: another date, another study, a guess.",
     refuted_by="Not a problem if trials were deleted or added since.",
+    needs_all=("study",),
 )
 def stated_counts_differ(search: SearchProfile, *, max_difference_trials: float = 0.0) -> Evidence | None:
     """A conclusion from a wrong count is wrong too.

@@ -67,6 +67,7 @@ def _by_workers(periods: pd.DataFrame) -> str:
         "failures-out-of-memory",
         "failures-device-assert",
     ),
+    needs_all=("outcomes",),
 )
 def failure_rate_high(
     trials: TrialsProfile,

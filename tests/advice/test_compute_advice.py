@@ -10,7 +10,7 @@ import pytest
 from gpudiag.advice._engine.gains import GainBounds
 from gpudiag.advice._engine.situation import NO_UTILIZATION
 from gpudiag.advice.compute import batch_size, compile_model, mixed_precision, tf32
-from gpudiag.report.format import times_cut
+from gpudiag.report.format import at_most
 from tests.advice.situations import HALF, checks, gain_of, memory, predicted, situation, trials, use
 
 TOTAL, LEAST = 20_000.0, 1_000.0  # 90 % of the total less the least is 17,000
@@ -38,7 +38,7 @@ def test_a_batch_grows_by_powers_of_two_within_memory(work: float, factor: int |
     assert made.changes[0].present == 32 and f"batch_size={32 * factor})  # was 32;" in made.changes[0].code
     high = min(2.5, factor)
     assert gain_of(made) == (1.0, high, "x", "idle")
-    assert f"Memory has room for {factor} times the batch" in made.assumption and times_cut(high) in made.assumption
+    assert f"Memory has room for {factor} times the batch" in made.assumption and at_most(high) in made.assumption
     assert [check[0] for check in checks(made)] == ["utilization.mean_pct", "trials.fail_pct", "memory.max_used_pct"]
     used = 100 * (LEAST + work) / TOTAL
     assert predicted(made) == {

@@ -40,7 +40,7 @@ FEWER = scenario(1, (0.4, 0.3, 0.5), (0, 0, 2))
             [scenario(8, (1.9, 1.05, 1.95), (0, 0, 17))],
             "8 at once, if they fit, would be 1.9 (1.05–1.95) times as fast.",
         ),
-        ([scenario(8, (1.9, 0.9, 1.95), (0, 0, 17))], "8 at once, if they fit, may be 1.9 (0.9–1.9) times as fast"),
+        ([scenario(8, (1.9, 0.9, 1.95), (0, 0, 17))], "8 at once, if they fit, may be 1.9 (0.9–1.95) times as fast"),
         ([scenario(8, (1.9, 1.05, 1.95), (0, 0, 4))], "8 at once would be 1.9 (1.05–1.95) times as fast."),
         (
             [scenario(4, (1.3, 1.1, 1.4), (0, 0, 4)), scenario(8, (1.7, 0.9, 2), (0, 0, 17))],

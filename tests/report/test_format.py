@@ -123,7 +123,7 @@ def test_bounds_are_said_once_with_their_unit() -> None:
     assert fmt.interval(0.2, 12, "%") == "0.2–12 %" and fmt.interval(4.7, 12.2, "%") == "4.7–12 %"
     assert fmt.interval(42.1, 43.4, "%") == "42.1–43.4 %", "whole numbers would be wider than the interval"
     assert fmt.interval(0.01, 0.02, "%") == "< 0.1 %"
-    assert fmt.interval(1.2, 1.51, "x") == "1.2–1.5×"
+    assert fmt.interval(1.2, 1.51, "x") == "1.2–1.51×"
     assert fmt.interval(0, 0.13, "GPU-h") == "0–0.13 GPU-h"
     assert fmt.interval(23_552, 24_576, "MiB") == "23.0–24.0 GiB"
     assert fmt.interval(40, 70, "s") == "40 s – 1 min 10 s" and fmt.interval(551, 570, "s") == "9 min 11 s – 9 min 30 s"
@@ -132,10 +132,37 @@ def test_bounds_are_said_once_with_their_unit() -> None:
     assert fmt.interval(None, 3.0) == fmt.interval(3.0, NAN) == "–"
     assert fmt.estimate(95.6, 92.0, 98.0, "%") == "95.6 % (92–98 %)"
     assert fmt.estimate(NAN, 92.0, 98.0, "%") == "92–98 %" and fmt.estimate(95.6, NAN, 98.0, "%") == "95.6 %"
-    cut = {1.15: "1.15×", 1.2547: "1.25×", 2.0: "2×", 0.599: "0.59×", 9.949: "9.94×", 9.96: "9×", 15.7: "15×"}
-    assert {x: fmt.times_cut(x) for x in cut} == cut and fmt.times_cut(NAN) == "–" and fmt.times_cut(0.0) == "0×"
-    assert fmt.gain(1.31, 1.2, 1.5) == "1.3× faster (1.2–1.5×)"
+    assert fmt.interval(1.207, 1.5001, "x") == "1.2–1.51×" and fmt.interval(9.5, 15.7, "×") == "9.5–16×"
+    assert fmt.gain(1.31, 1.2, 1.5) == "1.31× faster (1.2–1.5×)"
     assert fmt.gain(0.87, NAN, NAN) == "0.87× as fast" and fmt.gain(None, 1, 2) == "–"
+
+
+@pytest.mark.parametrize(
+    ("factor", "least", "most"),
+    [
+        (1.15, "1.15×", "1.15×"),
+        (100 / 54.8075, "1.82×", "1.83×"),
+        (1.2541, "1.25×", "1.26×"),
+        (64 / 63, "1.01×", "1.02×"),
+        (0.599, "0.59×", "0.6×"),
+        (0.004, "0×", "0.01×"),
+        (9.999, "9.99×", "10×"),
+        (15.7, "15×", "16×"),
+        (200.0, "200×", "200×"),
+        (NAN, "–", "–"),
+    ],
+)
+def test_bounds_of_a_ratio_hold_it(factor: float, least: str, most: str) -> None:
+    assert (fmt.at_least(factor), fmt.at_most(factor)) == (least, most)
+
+
+@given(st.floats(0.001, 1000), st.floats(0, 100), st.integers(0, 4))
+def test_rounding_makes_no_interval_narrower(low: float, width: float, decimals: int) -> None:
+    first, last = fmt.outward(low, low + width, decimals)
+    assert first <= low * (1 + 1e-6) and last >= (low + width) * (1 - 1e-6)
+    assert low - first < 10.0**-decimals and last - low - width < 10.0**-decimals
+    texts = fmt.factors(low, low + width)
+    assert float(texts[0][:-1].replace(",", "")) <= low + 1e-6 <= float(texts[1][:-1].replace(",", "")) + 2e-6
 
 
 def test_other_forms() -> None:

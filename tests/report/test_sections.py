@@ -11,6 +11,7 @@ import pandas as pd
 import pytest
 from toyrun import TOY_RULES, toy_run, typed, with_only
 
+from gpudiag.advice._engine.proposal import Gain
 from gpudiag.diagnosis import Diagnosis, diagnose
 from gpudiag.forecast.estimate import Estimate
 from gpudiag.measures._gpu.signatures import CLASSES as MEASURED
@@ -23,6 +24,7 @@ from gpudiag.report._sections.collectives import collectives
 from gpudiag.report._sections.profiled import profiled
 from gpudiag.report.format import UNKNOWN
 from gpudiag.report.kinds.parallelism import between
+from gpudiag.report.kinds.recommendations import gain
 from gpudiag.report.sections import SECTIONS, card, cards, findings
 from gpudiag.report.text import whole
 from gpudiag.run import Run, RunInfo
@@ -377,8 +379,9 @@ def test_what_utilization_leaves_to_gain_is_the_runs_own_number(document: dict[s
     def said(busy: float | None) -> str:
         return markdown("utilization", {**document, "advice": {**document["advice"], "busy_pct": busy}})
 
-    assert "was 84 %: kernels that never pause would make it at most 1.19× as fast." in said(83.8)
-    assert "was 50 %: kernels that never pause would make it at most 2× as fast." in said(50.0)
+    assert "was 84 %: kernels that never pause would make trials at most 1.2× as fast." in said(83.8)
+    assert "Mean utilization while trials ran was 50 %: kernels that never pause would make trials" in said(50.0)
+    assert "would make trials at most 2× as fast." in said(50.0)
     assert "as fast" not in said(None)
 
 
@@ -420,9 +423,16 @@ def test_a_value_of_a_forecast_is_rounded_as_its_interval_is() -> None:
     def said(value: float, low: float, high: float) -> str:
         return between(Estimate(value, low, high, "trials/h"))
 
-    assert said(10.2, 9.1, 10.4) == "10.2 (9.1–10.4)" and said(123.4, 98.0, 137.2) == "123 (98–137)"
+    assert said(10.2, 9.1, 10.4) == "10.2 (9.1–10.4)" and said(123.4, 98.0, 137.2) == "123 (98–138)"
     assert said(0.0123, 0.0101, 0.0149) == "0.0123 (0.0101–0.0149)" and said(8.0, 8.0, 8.0) == "8 (8–8)"
     assert said(math.nan, math.nan, math.nan) == UNKNOWN
+
+
+def test_a_gain_is_the_same_number_in_a_forecast_and_in_a_recommendation() -> None:
+    for low, high, both in ((1.3618, 1.8766, "1.36–1.88"), (1.0401, 1.2541, "1.04–1.26"), (1.04, 2.93, "1.04–2.93")):
+        assert gain(Gain(low, high)) == f"{both}× faster"
+        assert between(Estimate(low + 0.1, low, high)) == f"{round(low + 0.1, 2):g} ({both})"
+        assert between(Estimate.bounds(low, high, "", "")) == both
 
 
 @pytest.mark.slow

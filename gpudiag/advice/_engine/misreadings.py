@@ -11,7 +11,7 @@ from gpudiag.measures.memory import MemoryProfile
 from gpudiag.measures.parallelism import ParallelismProfile
 from gpudiag.measures.trials import TrialsProfile
 from gpudiag.measures.utilization import UtilizationProfile
-from gpudiag.report.format import count, duration, interval, number, share, times_cut
+from gpudiag.report.format import at_most, count, duration, interval, number, share
 
 OUT_OF_MEMORY = ("failures-out-of-memory", "failures-device-assert")
 CLEAN_RUN = 50
@@ -33,11 +33,11 @@ def _ceiling(now: Situation) -> str:
     if now.has("gpu-unused", "gpu-idle-beside-busy") and of_all > 0 and use is not None:
         return (
             f"Mean utilization of all {len(use.per_gpu)} GPUs was {share(of_all, exact=True)}, so that filling every "
-            f"idle second brings at most {times_cut(now.bounds.fill_all)}, however many changes are combined."
+            f"idle second brings at most {at_most(now.bounds.fill_all)}, however many changes are combined."
         )
     return (
         f"Mean utilization {now.at_work} was {share(now.bounds.busy_pct, exact=True)}, so that filling every idle "
-        f"second brings at most {times_cut(now.bounds.fill)}, however many changes are combined: factors "
+        f"second brings at most {at_most(now.bounds.fill)}, however many changes are combined: factors "
         "multiply up to that, and percentages do not add."
     )
 
@@ -57,7 +57,7 @@ def _startup(now: Situation) -> str:
         f"Start-up does not dominate GPU time: it takes F = {share(workers, exact=True)} of the workers, but with k = "
         f"{number(k)} trials at once others train meanwhile. Nothing but start-ups were on the GPU for "
         f"{share(only, exact=True)} of the time (F^k = {share(law, exact=True)} if starts were independent). "
-        f"Removing them all brings at most {times_cut(now.bounds.startup)}."
+        f"Removing them all brings at most {at_most(now.bounds.startup)}."
     )
 
 

@@ -28,6 +28,7 @@ from gpudiag.plain_data import clean
 from gpudiag.rules._engine.verdict import Status, Verdict
 
 if TYPE_CHECKING:
+    from gpudiag._run.tables import Whole
     from gpudiag.forecast.memory.capacity import MemoryCapacity
     from gpudiag.forecast.parallelism.scenario import Scenario
     from gpudiag.forecast.pruning.result import PrunerReplay
@@ -81,6 +82,10 @@ class Situation:
         except NotMeasurable:
             return None
         return None if made.reason else made
+
+    def has_all(self, *wholes: Whole) -> bool:
+        """False where trials of these were selected away."""
+        return set(wholes).isdisjoint(self.analysis.run.info.incomplete)
 
     def forecast(self, k: int) -> Scenario | None:
         """What k trials at once would bring; None where nothing is known of their throughput, or k is beyond any

@@ -38,7 +38,7 @@ from gpudiag.forecast.progress import Progress
 from gpudiag.load import RunLike, as_run
 from gpudiag.measures._time.gpu_samples import known_gpus
 from gpudiag.measures._time.trial_intervals import intervals_of, need_own_times
-from gpudiag.measures.base import GIVE_TRIALS, need_columns
+from gpudiag.measures.base import GIVE_TRIALS, need_all, need_columns
 from gpudiag.memo import MemoRun, memoized, once
 from gpudiag.plain_data import JsonObject, clean, entry_of, plain_object
 from gpudiag.run import Run
@@ -211,11 +211,12 @@ def memory_capacity(
 
     Raises:
         ConfigError: an argument is out of range.
-        NotMeasurable: there are no trials.
+        NotMeasurable: there are no trials, or others that ran beside them were selected away.
     """
     asked = [levels] if isinstance(levels, int) else levels
     _check(asked, n_trials, restart_min, risk_pct)
     held = as_run(run)
+    need_all(held, "sharing")
     return _capacity(held, asked, n_trials, restart_min, risk_pct, seed, progress or (lambda what: None))
 
 

@@ -29,7 +29,7 @@ from gpudiag.forecast.progress import Progress
 from gpudiag.load import RunLike, as_run
 from gpudiag.measures._time.trial_intervals import intervals_of
 from gpudiag.measures._trials.epochs import n_epochs
-from gpudiag.measures.base import GIVE_TRIALS, need_columns
+from gpudiag.measures.base import GIVE_TRIALS, need_all, need_columns
 from gpudiag.memo import MemoRun
 from gpudiag.plain_data import JsonObject, clean, json_text, plain_object
 from gpudiag.run import Run
@@ -169,8 +169,8 @@ def what_if(
 
     Raises:
         ConfigError: ``parallel`` or ``restart_min`` is out of range, or the pruner is not understood.
-        NotMeasurable: fewer than five trials have finished, their times are unknown, or they are epochs of one
-            training.
+        NotMeasurable: fewer than five trials have finished, their times are unknown, they are epochs of one training,
+            or others that ran meanwhile were selected away.
     """
     numbers = _numbers(parallel)
     if restart_min is not None and not (np.isfinite(restart_min) and restart_min >= 0):
@@ -181,6 +181,7 @@ def what_if(
         resolve_pruner(pruner)
     held = MemoRun.of(as_run(run))
     need_columns(held.trials, ("state",), "trials table", GIVE_TRIALS)
+    need_all(held, "workers")
     if n := n_epochs(held.trials):
         raise NotMeasurable(
             "The {n:trial} are epochs of one training, which follow each other: none can run beside another.", n=n

@@ -30,6 +30,7 @@ from gpudiag.forecast.pruning.saved_time import gpu_shares
 from gpudiag.forecast.pruning.summary import compares_trials, summarize
 from gpudiag.load import RunLike, as_run
 from gpudiag.measures._trials.pruner_spec import PrunerSpec, stated_pruner
+from gpudiag.measures.base import need_all
 from gpudiag.memo import MemoRun, once
 from gpudiag.run import Run
 
@@ -70,9 +71,10 @@ def replay_pruner(
 
     Raises:
         ConfigError: the text names no pruner, or Optuna refuses its parameters.
-        NotMeasurable: there are no intermediate values, or several objectives.
+        NotMeasurable: there are no intermediate values, several objectives, or trials were selected away.
     """
     held = MemoRun.of(as_run(run))
+    need_all(held, "study")
     with quiet():
         template, spec = resolve_pruner(pruner)
         records = recorded_studies(held, study=study, direction=direction)

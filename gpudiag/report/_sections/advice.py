@@ -5,7 +5,7 @@ from __future__ import annotations
 from gpudiag.advice._engine.proposal import Gain
 from gpudiag.report._render.blocks import Block, Folded, Note
 from gpudiag.report.document import Document
-from gpudiag.report.format import hours, times_cut
+from gpudiag.report.format import at_most, hours
 from gpudiag.report.kinds.recommendations import TEST_FIRST, card, gain, options
 
 NOTHING = "Nothing needs to be changed: no finding asks for it, and no idle time is worth filling."
@@ -34,7 +34,7 @@ def _plan(document: Document) -> str:
     if not entry.plan or combined is None:
         return ""
     ids = ", ".join(f"`{name}`" for name in entry.plan)
-    clipped = f", the most that idle time allows ({times_cut(entry.ceiling)})" if combined.clipped else ""
+    clipped = f", the most that idle time allows ({at_most(entry.ceiling)})" if combined.clipped else ""
     saved = f" Up to {hours(entry.saved_gpu_h)} of this run need not be spent again." if entry.saved_gpu_h else ""
     brought = gain(Gain(combined.low, combined.high))
     together = "" if brought == TEST_FIRST else f" Together: {brought}{clipped}."

@@ -22,7 +22,10 @@ CELLS = {
     "startup_only": ("start-up only", "every trial was still before its first work on the GPU"),
     "tail_only": ("tail only", "every trial was past its last work on the GPU"),
     "idle_no_trial": ("idle, no trial", "nothing was running"),
-    "foreign": ("foreign", "busy though no trial ran: another process, or a clock that is off"),
+    "foreign": (
+        "foreign",
+        "busy though no trial ran: another process, a trial left out, or a clock that is off",
+    ),
     "unobserved": ("unobserved", "no telemetry"),
 }
 """The cells of the ledger in reading order: name and meaning."""

@@ -23,6 +23,7 @@ from gpudiag.report._sections.key_numbers import gpus_of_jobs, jobs_alone, mean_
 from gpudiag.report.document import Document, NotMeasured, TopicValues
 from gpudiag.report.format import (
     UNKNOWN,
+    at_most,
     duration,
     estimated,
     interval,
@@ -32,7 +33,6 @@ from gpudiag.report.format import (
     quantity,
     safe,
     share,
-    times_cut,
 )
 from gpudiag.schema import IDLE_PCT, OUTCOMES
 
@@ -196,6 +196,8 @@ def _at_once(facts: TopicValues) -> str:
     effective, configured = facts.get(ParallelismProfile.effective), facts.get(ParallelismProfile.configured)
     of = f"; {plural(configured, 'worker')} {'was' if configured == 1 else 'were'} configured" if configured else ""
     mean = quantity(effective)
+    if facts.get(ParallelismProfile.selected):
+        return f"Of the selected trials {mean} ran at once on average; others ran meanwhile."
     ran = "trials ran one at a time" if mean == "1" else f"on average {mean} trials ran at once"
     text = f"{ran[0].upper()}{ran[1:]}{of}."
     low, high = facts.get(ParallelismProfile.effective_low), facts.get(ParallelismProfile.effective_high)
@@ -272,12 +274,11 @@ def _room(document: Document) -> str:
     busy = document.advice.busy_pct
     if not busy:
         return ""
-    mean = mean_util_pct(document)
-    alone = not document.values(LedgerProfile).get(LedgerProfile.has_trials)
-    when = " of the GPUs that worked" if alone else " while trials ran"
-    which = "" if mean is None or share(mean) == share(busy) else when
-    most = times_cut(100 / busy)
-    return f"Mean utilization{which} was {share(busy)}: kernels that never pause would make it at most {most} as fast."
+    mean, trials = mean_util_pct(document), document.values(LedgerProfile).get(LedgerProfile.has_trials)
+    alike = mean is None or share(mean) == share(busy)
+    which = "" if alike else " while trials ran" if trials else " of the GPUs that worked"
+    faster = f"{'trials' if trials else 'it'} at most {at_most(100 / busy)} as fast"
+    return f"Mean utilization{which} was {share(busy)}: kernels that never pause would make {faster}."
 
 
 def memory(document: Document) -> list[Block]:

@@ -288,7 +288,7 @@ def _alternative(capacity: MemoryCapacity, k: int) -> str:
     if best == k or not table.at[best, "net_day"] > table.at[k, "net_day"]:
         return ""
     rates = [
-        between(Estimate(table.at[n, "net_day"], table.at[n, "net_day_low"], table.at[n, "net_day_high"]))
+        between(Estimate(table.at[n, "net_day"], table.at[n, "net_day_low"], table.at[n, "net_day_high"], "trials/d"))
         for n in (best, k)
     ]
     surely = table.at[best, "net_day_low"] > table.at[k, "net_day_high"]

@@ -12,9 +12,12 @@ from gpudiag.report._render.blocks import Block, Heading, Note, Number, TableBlo
 from gpudiag.report._render.shown import blocks_of, shown_as
 from gpudiag.report.format import (
     UNKNOWN,
+    at_most,
     count,
     duration,
+    factors,
     number,
+    outward,
     plural,
     points,
     quantity,
@@ -30,7 +33,7 @@ RISKY_PCT = 5.0
 BOUNDS = "So there are bounds only."
 START_UPS_OPEN = (
     "The log leaves open how long trials start up: let them store when they begin to train (gd.TrialTimestamps). "
-    "Without any, throughput would be at most {most} times the present one, for the GPU idles no more than that."
+    "Without any, throughput would be at most {most} the present one, for the GPU idles no more than that."
 )
 
 
@@ -101,15 +104,20 @@ def gaps(forecast: Forecast) -> list[Block]:
 
 
 def between(estimate: Estimate) -> str:
-    """'12.3 (10–14)', '10–14' for bounds, a dash for the unknown; the unit stands elsewhere."""
-    known = not (math.isnan(estimate.low) or math.isnan(estimate.high))
-    digits = _decimals(estimate.low, estimate.high) if known else 2
-    ends = [_short(x, digits, estimate.unit) for x in (estimate.low, estimate.high)]
-    if not estimate.known:
-        return (ends[0] if ends[0] == ends[1] else "–".join(ends)) if known else UNKNOWN
-    if not known:
-        return significant(estimate.value, 3)
-    return f"{_short(estimate.value, digits, estimate.unit)} ({'–'.join(ends)})"
+    """'12.3 (10–14)', '10–14' for bounds, a dash for the unknown; the unit stands elsewhere. Bounds are rounded
+    outward, those of a gain as everywhere.
+    """
+    if math.isnan(estimate.low) or math.isnan(estimate.high):
+        return significant(estimate.value, 3) if estimate.known else UNKNOWN
+    if not estimate.unit:
+        digits = 2
+        ends = [end.removesuffix("×") for end in factors(estimate.low, estimate.high)]
+    else:
+        digits = _decimals(estimate.low, estimate.high)
+        low, high = outward(estimate.low, estimate.high, digits)
+        ends = [_short(end, digits, estimate.unit) for end in (low or estimate.low, high)]
+    bounds = ends[0] if ends[0] == ends[1] else "–".join(ends)
+    return f"{_short(estimate.value, digits, estimate.unit)} ({'–'.join(ends)})" if estimate.known else bounds
 
 
 def _decimals(low: float, high: float) -> int:
@@ -305,13 +313,13 @@ def startup(forecast: Forecast) -> str:
     """What start-up costs and what less of it would bring; '' where nothing was forecast."""
     gain = forecast.startup
     if math.isnan(gain.share_pct):
-        return "" if math.isnan(gain.most) else START_UPS_OPEN.format(most=ratio(gain.most))
+        return "" if math.isnan(gain.most) else START_UPS_OPEN.format(most=at_most(gain.most))
     seen = plural(gain.n_seen, "trial")
     return (
         f"Start-up takes {share(gain.share_pct)} of a trial's worker ({duration(gain.typical_s)}, seen in {seen}), "
         f"but with {forecast.now} at once it leaves a GPU with nothing else for {share(gain.alone_pct)} of its time at "
         f"most. Half as long, throughput would be {between(gain.halved)} times the present one; without any, "
-        f"{between(gain.removed)} times; more than {ratio(gain.most)} times is not possible."
+        f"{between(gain.removed)} times; more than {at_most(gain.most)} is not possible."
     )
 
 

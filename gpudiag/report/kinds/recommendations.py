@@ -11,7 +11,7 @@ from gpudiag.advice._engine.recommendation import Recommendation, Recommendation
 from gpudiag.advice._engine.resources import MEMORY, TRIAL_TIME, UTILIZATION
 from gpudiag.report._render.blocks import Block, Note, Number, RecommendationBlock, TableBlock, TableCell, TextWithId
 from gpudiag.report._render.shown import shown_as
-from gpudiag.report.format import UNKNOWN, label, quantity, times_cut
+from gpudiag.report.format import UNKNOWN, at_most, label, quantity
 from gpudiag.report.format import interval as bounds
 
 NOTHING = "Nothing needs to be changed."
@@ -109,9 +109,11 @@ def gain(interval: Gain | None) -> str:
     low, high = interval.low, interval.high
     if interval.unit != "x":
         return _hours(low, high, interval.unit)
-    if low >= 0.995:
-        return NO_SPEED_UP if high < 1.01 else f"{_between(low, high)} faster" if low >= 1.01 else _up_to(high)
-    return f"{_between(low, high)} as fast"
+    if low >= 0.995 and high < 1.01:
+        return NO_SPEED_UP
+    if 0.995 <= low < 1.01:
+        return f"up to {at_most(high)} faster"
+    return f"{bounds(low, high, '×')} {'faster' if low >= 1.01 else 'as fast'}"
 
 
 def _narrow(interval: Gain) -> bool:
@@ -120,15 +122,6 @@ def _narrow(interval: Gain) -> bool:
     if interval.low < 0 < interval.high or not math.isfinite(low + high):
         return False
     return high <= WIDEST * low or (low == 0 and interval.unit != "x")
-
-
-def _up_to(high: float) -> str:
-    return f"up to {times_cut(high)} faster"
-
-
-def _between(low: float, high: float) -> str:
-    ends = [times_cut(end) for end in (low, high)]
-    return ends[0] if ends[0] == ends[1] else f"{ends[0].removesuffix('×')}–{ends[1]}"
 
 
 def _hours(low: float, high: float, unit: str) -> str:

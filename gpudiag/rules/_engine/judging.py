@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from gpudiag.errors import NotGiven, NotMeasurable, in_words
 from gpudiag.faults import REPORT, Failed, Fault, attempt
+from gpudiag.measures.base import need_all
 from gpudiag.rules._engine.evidence import NotApplicable, gpu_names
 from gpudiag.rules._engine.rule import Rule
 from gpudiag.rules._engine.templates import Given, template
@@ -90,6 +91,7 @@ def _error(blank: Verdict, fault: Fault, r: Rule) -> Verdict:
 
 def _concluded(r: Rule, analysis: Analysis, thresholds: Mapping[str, float], blank: Verdict) -> Verdict:
     try:
+        need_all(analysis.run, *r.needs_all)
         profile = analysis[r.measure]
         evidence = r.judge(profile, **thresholds)
     except Failed as failed:

@@ -28,6 +28,7 @@ from gpudiag.rules._engine.templates import Sentence, template
 from gpudiag.rules._engine.verdict import Severity
 
 if TYPE_CHECKING:
+    from gpudiag._run.tables import Whole
     from gpudiag.run import Run
 
 
@@ -37,6 +38,7 @@ class Rule:
 
     ``title``: the headline of its finding. ``checks``: what it looks at, by which it is listed where nothing was found.
     ``says``: the sentence of its finding. ``explained_by``: rules whose finding would be the cause of this one's.
+    ``needs_all``: what it says nothing of where trials of these were selected away.
     """
 
     id: str
@@ -50,6 +52,7 @@ class Rule:
     says: Sentence = ""
     refuted_by: str = ""
     explained_by: tuple[str, ...] = ()
+    needs_all: tuple[Whole, ...] = ()
 
     @cached_property
     def thresholds(self) -> dict[str, float]:
@@ -83,6 +86,7 @@ def rule(
     says: Sentence = "",
     refuted_by: str = "",
     explained_by: tuple[str, ...] = (),
+    needs_all: tuple[Whole, ...] = (),
 ) -> Callable[[Callable[..., Evidence | None]], Rule]:
     """Make a function a Rule; its name, docstring and keyword-only defaults are used.
 
@@ -104,6 +108,7 @@ def rule(
             says=says,
             refuted_by=refuted_by,
             explained_by=explained_by,
+            needs_all=needs_all,
         )
 
     return make
