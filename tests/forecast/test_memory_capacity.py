@@ -161,6 +161,9 @@ def test_the_constraint_runs_and_refuses_what_it_says(run: gd.Run, case: MemoryC
     assert not refuses(one.code, {})  # of a trial without these parameters nothing is known
     roomy = gd.memory_capacity(run, [1, 2])
     assert roomy.needed_constraint() is None
+    refuses_all = replace(case, constraints=tuple(replace(each, n_refused=each.n) for each in case.constraints))
+    assert refuses_all.needed_constraint() is None, "after it there were no search"
+    assert "Refuse trials" in case._repr_markdown_() and "Refuse trials" not in refuses_all._repr_markdown_()
 
 
 def test_a_formula_refuses_by_number_and_a_missing_parameter_is_no_error() -> None:

@@ -14,6 +14,9 @@ import pandas as pd
 import pytest
 from documents import fits
 from sampleruns import sample
+from smallruns import gpu as gpu_of
+from smallruns import run as run_of
+from smallruns import trials as trials_of
 
 import gpudiag as gd
 from gpudiag.errors import ConfigError, NotMeasurable
@@ -330,3 +333,17 @@ def test_the_gain_holds_what_further_processes_cost(workers: int, overhead_pct: 
     assert gain.known and gain.low <= truth <= gain.high
     assert (truth < 1.0) == (workers == 3), "a full GPU loses what a further process costs"
     assert gain.high / gain.low < 1.5
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("startup_s", "work_s", "gap_s"), [(39.0, 20.0, 5.0), (6.0, 40.0, 14.0)])
+def test_utilization_of_the_present_number_is_what_was_measured(startup_s: float, work_s: float, gap_s: float) -> None:
+    """One trial after another: 97 % while it works, nothing in its start-up, a second of its end, and in the gaps."""
+    cycle_s, n = startup_s + work_s + 1 + gap_s, 40
+    times = np.arange(0, n * cycle_s, 2.0)
+    working = (times % cycle_s >= startup_s) & (times % cycle_s < startup_s + work_s)
+    rows = [("COMPLETE", at * cycle_s, (at + 1) * cycle_s - gap_s) for at in range(n)]
+    forecast = rates(run_of(gpu=gpu_of(times, util_pct=np.where(working, 97.0, 0.0)), trials=trials_of(rows)), [1])
+    measured = 97 * work_s * n / ((n - 1) * cycle_s + cycle_s - gap_s)
+    util = forecast.at(1).util
+    assert util.value == pytest.approx(measured, rel=0.01) and util.low <= measured <= 1.01 * util.high

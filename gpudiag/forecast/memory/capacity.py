@@ -143,9 +143,10 @@ class MemoryCapacity(Shown):
 
     def needed_constraint(self) -> Constraint | None:
         """The constraint to propose: for the recommended number at once if some trials do not fit it, else for the
-        smallest that some do not fit; None where none would be refused. The report and the advice show this one.
+        smallest that some do not fit; None where none would be refused, or all. The report and the advice show this
+        one.
         """
-        beyond = [one for one in self.constraints if one.k > self.hard_fit_k and one.n_refused]
+        beyond = [one for one in self.constraints if one.k > self.hard_fit_k and one.leaves_some]
         return next((one for one in beyond if one.k == self.recommended_k), beyond[0] if beyond else None)
 
     def larger_than(self, gib: float) -> pd.DataFrame:

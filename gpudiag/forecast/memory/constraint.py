@@ -35,6 +35,11 @@ class Constraint:
     best_refused: bool | None
     code: str
 
+    @property
+    def leaves_some(self) -> bool:
+        """Whether it refuses trials and not all: after one that refuses all there is no search."""
+        return 0 < self.n_refused < self.n
+
 
 def share_code(share_mib: int) -> str:
     """Python that makes a trial fail alone at its share of the GPU, where no parameter tells its memory beforehand.

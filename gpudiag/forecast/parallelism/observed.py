@@ -42,7 +42,7 @@ class ObservedLog:
     and how many workers when.
     ``startup_how``: 'seen', or 'fitted' where no start-up could be seen by itself. ``span_s`` is first start to last
     end. ``busy_s``: busy GPU seconds while trials ran, over ``seen_s``, in each block by the number of
-    workers then, shape (N_BLOCKS, workers + 1).
+    workers then, shape (N_BLOCKS, workers + 1); ``held_s``: the same time with the gaps between trials.
     """
 
     key: pd.MultiIndex
@@ -61,6 +61,7 @@ class ObservedLog:
     span_s: float
     busy_s: np.ndarray
     seen_s: np.ndarray
+    held_s: np.ndarray
 
     @property
     def n(self) -> int:
@@ -81,6 +82,12 @@ class ObservedLog:
         """u_b: utilization while trials ran and there were so many workers, 0..1; NaN unobserved."""
         inside = workers < self.seen_s.shape[1] and self.seen_s[:, workers].sum() > 0
         return float(self.busy_s[:, workers].sum() / self.seen_s[:, workers].sum()) if inside else float("nan")
+
+    def used_share(self, workers: int, blocks: np.ndarray) -> float:
+        """Utilization by trials in these blocks with so many workers, gaps included, 0..1; NaN unobserved."""
+        if workers >= self.held_s.shape[1] or not self.held_s[blocks, workers].sum() > 0:
+            return float("nan")
+        return float(self.busy_s[blocks, workers].sum() / self.held_s[blocks, workers].sum())
 
     def least_busy_share(self, workers: int) -> float:
         """The lower end of a 90 % interval of u_b, by resampling blocks: a future has other trials; NaN unobserved."""
@@ -164,7 +171,7 @@ def _observe(run: Run, time: GpuTime, finished: np.ndarray) -> ObservedLog:
     first, last = int(trials.start_us.min()), int(trials.end_us[finished].max())
     edges = np.linspace(first, last, N_BLOCKS + 1)[1:-1]
     handover = handovers(run, trials)
-    total = np.zeros((2, N_BLOCKS, handover.workers.max() + 1))
+    total = np.zeros((3, N_BLOCKS, handover.workers.max() + 1))
     for index, (name, places) in enumerate(used.items()):
         gpu[places] = index
         start, end = trains_us[places], trials.end_us[places]
@@ -191,6 +198,7 @@ def _observe(run: Run, time: GpuTime, finished: np.ndarray) -> ObservedLog:
         span_s=(last - first) / SECOND_US,
         busy_s=total[0],
         seen_s=total[1],
+        held_s=total[2],
     )
 
 
@@ -221,12 +229,13 @@ def _time_by_level(start: np.ndarray, end: np.ndarray, top: int) -> np.ndarray:
 
 
 def _while_running(samples: Samples, intervals: Intervals, handover: Handover, edges_us: np.ndarray) -> np.ndarray:
-    """Busy and observed seconds of one GPU while it had a trial, shape (2, blocks, workers + 1)."""
-    held = (count_at(samples.time_us, intervals.start_us, intervals.end_us) > 0) & ~np.isnan(samples.value)
-    weight = (samples.end_us - samples.start_us)[held] / SECOND_US
-    workers = handover.workers_at(samples.time_us[held])
-    size = int(handover.workers.max()) + 1
-    cell = np.searchsorted(edges_us, samples.time_us[held], "right") * size + workers
-    busy = weight * samples.value[held] / 100
-    both = [np.bincount(cell, part, N_BLOCKS * size).reshape(N_BLOCKS, size) for part in (busy, weight)]
-    return np.stack(both)
+    """Busy and observed seconds of one GPU while it had a trial, and all observed ones with workers, shape (3, blocks,
+    workers + 1).
+    """
+    known = ~np.isnan(samples.value)
+    time_us, size = samples.time_us[known], int(handover.workers.max()) + 1
+    weight = (samples.end_us - samples.start_us)[known] / SECOND_US
+    within = weight * (count_at(time_us, intervals.start_us, intervals.end_us) > 0)
+    cell = np.searchsorted(edges_us, time_us, "right") * size + handover.workers_at(time_us)
+    parts = (within * samples.value[known] / 100, within, weight)
+    return np.stack([np.bincount(cell, part, N_BLOCKS * size).reshape(N_BLOCKS, size) for part in parts])

@@ -119,7 +119,8 @@ class _PresentState:
             throughput = stretched(throughput, loss, bounded_rate(self.rate, self.now, k, NAN, gpus))
             gain = ratio_estimate(point, many, self.held.point, self.held.many, factor, also=(other,))
             gain = stretched(gain, loss, bounded_gain(self.now, k, NAN, gpus))
-            util = spread(float(point.busy_pct.mean()), many.busy_pct, factor, "%", within=(0.0, 100.0))
+            util = spread(float(point.busy_pct.mean()), many.busy_pct, factor, "%")
+            util = stretched(util.scaled(self._measured_ratio, "%"), 1.0, (0.0, 100.0))
         return Scenario(
             k=k,
             throughput=throughput,
@@ -146,6 +147,15 @@ class _PresentState:
     def _util_bounds(self, k: int) -> tuple[float, float]:
         used = 100.0 * self.model.log.busy_share(self.now)
         return (used * k / self.now, used) if k < self.now else (used, 100.0)
+
+    @property
+    def _measured_ratio(self) -> float:
+        """Utilization as measured over that which the model gives the present number: what it misses at the edges of
+        work, it misses at any number.
+        """
+        used = 100.0 * self.model.log.used_share(self.now, self.model.blocks)
+        modeled = float(self.held.point.busy_pct.mean())
+        return used / modeled if used > 0 and modeled > 0 else 1.0
 
     def _queueing(self, k: int) -> float:
         """Mean value analysis, each GPU by itself, calibrated to the present rate."""

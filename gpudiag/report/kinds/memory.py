@@ -397,7 +397,7 @@ def _constraint(capacity: MemoryCapacity) -> list[Block]:
     one = capacity.needed_constraint()
     if one is None:
         return []
-    beyond = [each for each in capacity.constraints if each.k > capacity.hard_fit_k and each.n_refused]
+    beyond = [each for each in capacity.constraints if each.k > capacity.hard_fit_k and each.leaves_some]
     best = {True: "The best trial was among them", False: "The best trial was not among them", None: ""}[
         one.best_refused
     ]
