@@ -134,7 +134,22 @@ def need_gpu(run: Run, *columns: str) -> None:
             RECORD_GPU,
             n=len(run.processes.drop_duplicates(["gpu", "pid", "time"])),
         )
+    if "util_pct" in columns and len(run.gpu) and not _any_known(run.gpu, "util_pct"):
+        raise NotMeasurable(
+            "No GPU reports utilization (N/A throughout, as on MIG and some WSL systems, or not recorded).",
+            RECORD_SPLIT if is_split(run) else RECORD_GPU,
+        )
     need_columns(run.gpu, columns, "GPU telemetry", RECORD_GPU)
+
+
+def is_split(run: Run) -> bool:
+    """Whether a GPU is an instance by MIG, of which the driver reports no utilization, by its name or uuid."""
+    names = [run.gpus[name].dropna().astype(str) for name in ("name", "uuid") if name in run.gpus]
+    return any(one.str.contains(r"\bMIG\b").any() for one in names)
+
+
+def _any_known(frame: pd.DataFrame, name: str) -> bool:
+    return name in frame and bool(frame[name].notna().any())
 
 
 NVIDIA_SMI = (
@@ -145,4 +160,8 @@ NVIDIA_SMI = (
 """What records all that a check of a GPU's telemetry asks for, with no program but the driver's own."""
 
 RECORD_GPU = f"Record the GPU with: {NVIDIA_SMI.format(period_s=1)}"
+RECORD_SPLIT = (
+    "Under MIG record a log of DCGM and diagnose it alone: dcgmi dmon -e 203,155,252,1001 -d 1000 > dcgmi.log"
+)
+"""The driver reports no utilization of instances; DCGM has their activity."""
 GIVE_TRIALS = "Give the study with --trials optuna.db, or a task log in the run folder."

@@ -111,9 +111,7 @@ def measure_utilization(run: Run) -> UtilizationProfile:
     need_gpu(run, "time")
     if "util_pct" not in run.gpu or not run.gpu["util_pct"].notna().any():
         _need_activity(run)
-        raise NotMeasurable(
-            "No GPU reports utilization (N/A throughout, as on MIG and some WSL systems, or not recorded).", RECORD_GPU
-        )
+    need_gpu(run, "util_pct")
     samples = cells(run, "util_pct")
     if not samples["weight_s"].sum() > 0:
         raise NotMeasurable("There is only one sample of each GPU.", RECORD_LONGER)

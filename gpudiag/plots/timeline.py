@@ -51,14 +51,14 @@ def plot_timeline(
     """Gantt chart of the trials by worker, coloured by state, above the ledger, utilization and memory of the GPUs.
 
     Trials without a known end are hatched up to the end that was inferred.
-    Raises NotMeasurable if no trial has a start and no GPU a utilization.
+    Raises NotMeasurable if no trial has a start and no GPU a utilization or memory.
     """
     workers = parallelism.placed if parallelism is not None and len(parallelism.placed) else None
     use = traces(utilization.series, "util_pct", "mean_pct") if utilization is not None else []
     mem = traces(memory.series, "mem_used_mib", "mean_mib", scale=MIB_PER_GIB) if memory is not None else []
     cells = ledger if ledger is not None and _has_ribbon(ledger) else None
-    if workers is None and not use:
-        raise NotMeasurable("No trial has a start time, and no GPU a utilization.")
+    if workers is None and not use and not mem:
+        raise NotMeasurable("No trial has a start time, and no GPU a utilization or memory.")
     heights = [float(np.clip(0.32 * (workers["worker"].max() + 1), 0.9, 3.0))] if workers is not None else []
     heights += [_ribbon_inch(cells)] if cells is not None else []
     heights += [1.5] * bool(use) + [1.3] * bool(mem)
@@ -180,6 +180,8 @@ def alt_timeline(
     if utilization is not None:
         gpus = plural(utilization.n_gpus, "GPU")
         texts.append(f"Below it, the utilization of {gpus}." if texts else f"Utilization of {gpus} over time.")
+    if memory is not None and not texts:
+        texts.append("Memory of GPUs over time.")
     if memory is not None and np.isfinite(memory.max_used_pct):
         texts.append(f"GPU memory filled up to {share(memory.max_used_pct)}.")
     if ledger is not None and _has_ribbon(ledger):

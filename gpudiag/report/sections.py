@@ -36,7 +36,7 @@ from gpudiag.report._sections.origin import data_quality, limits, provenance
 from gpudiag.report._sections.steps import steps
 from gpudiag.report._sections.suppressed import suppression_notes
 from gpudiag.report._sections.topics import memory, parallelism, timeline, trials, utilization
-from gpudiag.report._sections.unchecked import settles_most, unassessed
+from gpudiag.report._sections.unchecked import settles_most, unassessed, wanted
 from gpudiag.report.check_address import check_address
 from gpudiag.report.document import Counts, Document, GpuEntry, VerdictEntry
 from gpudiag.report.format import NO_DATE, count, label, length, listed, named, plural, quantity, span, zone
@@ -163,7 +163,10 @@ def unchecked(document: Document) -> list[Block]:
         f"{plural(n, 'check')} could not be assessed{f'; {absent} more do not apply to this run' if absent else ''}"
     )
     step = settles_most(document)
-    return [Folded(summary, (*([Note(step)] if step else []), _open(document)))]
+    notes = [Note(step)] if step else []
+    if any(gap.remedy == wanted(document)[0] for gap in document.not_measured.values() if gap.remedy):
+        return [Folded(summary, (_open(document),)), *notes]  # sections without data refer to it, in short reports too
+    return [Folded(summary, (*notes, _open(document)))]
 
 
 def cards(document: Document, card: Callable[[Document, VerdictEntry], FindingBlock]) -> list[FindingBlock]:

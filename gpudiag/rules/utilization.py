@@ -5,6 +5,7 @@ from __future__ import annotations
 import pandas as pd
 
 from gpudiag.errors import NotMeasurable
+from gpudiag.measures.base import RECORD_SPLIT
 from gpudiag.measures.utilization import UtilizationProfile, measure_utilization
 from gpudiag.rules._engine.evidence import Evidence, NotApplicable, need_fast_samples, worst_gpu
 from gpudiag.rules._engine.judging import LONGER
@@ -23,10 +24,7 @@ NONE_USED = (
     "have run on another host or at another time than was recorded. A job that needs no GPU asks for none."
 )
 PRINTED = "check that the driver prints utilization.gpu."
-NO_UTILIZATION = (
-    "Under MIG record a log of DCGM and diagnose it alone: dcgmi dmon -e 203,155,252,1001 -d 1000 > dcgmi.log; "
-    f"elsewhere {PRINTED}"
-)
+NO_UTILIZATION = f"{RECORD_SPLIT}; elsewhere {PRINTED}"
 
 
 @rule(

@@ -123,7 +123,7 @@ def test_the_first_word_is_about_the_use_of_the_gpu(mean_pct: float | None, use:
     ("columns", "n_samples", "words"),
     [
         (("util_pct",), 1.0, "Each GPU was sampled once, which tells nothing of its use over time."),
-        (("power_w",), 1.0, "Neither GPU utilization nor trials were given."),
+        (("power_w",), 1.0, "The GPU reported no utilization."),
         (("util_pct",), 9.0, "Neither GPU utilization nor trials were given."),
     ],
 )

@@ -10,7 +10,7 @@ import pytest
 
 import gpudiag as gd
 from gpudiag.rules.utilization import NO_UTILIZATION
-from gpudiag.schema import GPU, conform
+from gpudiag.schema import GPU, GPUS, conform
 
 N = 400
 NAN = float("nan")
@@ -82,3 +82,22 @@ def test_the_advice_comes_true(tmp_path: Path) -> None:
     (tmp_path / "dcgmi.log").write_text(f"#Entity {' '.join(names)}\nID\n" + tick * 600)
     settled = {verdict.rule for verdict in gd.diagnose(tmp_path).verdicts if verdict.status.value == OK}
     assert asked <= settled
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("named", "command"),
+    [
+        ({"name": ["NVIDIA A100-SXM4-40GB MIG 3g.20gb"]}, "dcgmi dmon"),
+        ({"uuid": ["MIG-2f1b8c5e-1111-2222-3333-444455556666"]}, "dcgmi dmon"),
+        ({"name": ["NVIDIA A100-SXM4-40GB"]}, "nvidia-smi"),
+    ],
+)
+def test_what_made_the_record_of_an_instance_is_not_asked_for_again(named: dict[str, list[str]], command: str) -> None:
+    recorded = run({"mem_used_mib": 15_000.0, "mem_total_mib": 40_960.0, "power_w": 250.0})
+    made = gd.diagnose(gd.Run(gpu=recorded.gpu, gpus=conform(pd.DataFrame({"gpu": ["0"], **named}), GPUS)))
+    silent = [v for v in made.verdicts if v.reason.startswith("No GPU reports utilization")]
+    assert len(silent) > 20 and {v.remedy.partition("; ")[0] for v in silent if command not in v.remedy} == set()
+    others = "nvidia-smi" if command == "dcgmi dmon" else "dcgmi"
+    assert not any(f"{others} " in v.remedy for v in silent)
+    assert made.plot.timeline() is not None, "memory is drawn"

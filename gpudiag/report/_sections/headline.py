@@ -147,7 +147,8 @@ def _first_sentence(document: Document, use: Use) -> str:
     """How well the GPU was used, and the fault to tell first; without telemetry how many trials completed."""
     if apart := next((v for v in document.findings if v.rule == NOT_ONE_RUN), None):
         return _sentence(apart.title)
-    used, first = _used(document, use) or _completed(document), first_finding(document, document.findings)
+    used = _used(document, use) or _completed(document) or _unreported(document)
+    first = first_finding(document, document.findings)
     if hang := hang_told_first(document):
         return _sentence(f"{used}, {_joins(document, use)} {within(hang[0])}" if used else hang[0])
     serious = _serious(document.findings) and first is not None and first.rule not in OF_USE
@@ -202,6 +203,15 @@ def _empty_studies(document: Document) -> str:
         return ""
     which = f"The study {names[0]} has" if len(names) == 1 else f"{len(names):,} studies have"
     return f"{which} no trials yet: no worker has asked for one"
+
+
+def _unreported(document: Document) -> str:
+    """That GPUs were recorded and none says how busy it was; '' where something else says how they were used."""
+    silent = [entry for entry in document.inputs if "mem_used_mib" in entry.columns or "power_w" in entry.columns]
+    told = any("util_pct" in entry.columns or not ACTIVITY.isdisjoint(entry.columns) for entry in document.inputs)
+    if not silent or told or jobs_alone(document):
+        return ""
+    return "No GPU reported utilization" if len(document.run.gpus) > 1 else "The GPU reported no utilization"
 
 
 def _glance(document: Document) -> str:

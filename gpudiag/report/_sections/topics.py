@@ -176,8 +176,8 @@ def _pruning(document: Document) -> list[Block]:
 
 
 def timeline(document: Document) -> list[Block]:
-    """Nothing but its picture; without trials and utilization, what would draw it."""
-    known = document.values(ParallelismProfile) or document.values(UtilizationProfile)
+    """Nothing but its picture; without trials and telemetry, what would draw it."""
+    known = any(document.values(profile) for profile in (ParallelismProfile, UtilizationProfile, MemoryProfile))
     return [Figure("timeline") if known else _missing(document, "parallelism")]
 
 
