@@ -36,6 +36,27 @@ def test_ticks_are_round_on_both_sides_of_a_clock_change() -> None:
     assert [num2date(tick, tz=BERLIN).hour % 6 for tick in ticks] == [0] * len(ticks)
 
 
+def test_an_hour_that_the_clocks_show_twice_has_the_ticks_of_both() -> None:
+    low = number(2025, 10, 26, 0)
+    for step, n in ((30, 11), (60, 6)):
+        ticks = clock_ticks(low, low + 5 / 24, BERLIN, n - 1)
+        assert np.diff(ticks) * 24 * 60 == pytest.approx([step] * (n - 1), abs=1e-3), "even in time"
+        labels = ClockFormatter(BERLIN).format_ticks(ticks)
+        assert [label for label in labels if "CE" in label] == (
+            ["02:00\nCEST", "02:30\nCEST", "02:00\nCET", "02:30\nCET"] if step == 30 else ["02:00\nCEST", "02:00\nCET"]
+        )
+    late = [number(2025, 10, 26, 0) + minutes / 24 / 60 for minutes in (150, 180, 210, 240)]
+    assert ClockFormatter(BERLIN).format_ticks(late) == ["02:30\n26 Oct CEST", "02:00\nCET", "02:30\nCET", "03:00"]
+
+
+def test_an_hour_that_the_clocks_leave_out_has_no_tick() -> None:
+    low = number(2025, 3, 30, 0)
+    ticks = clock_ticks(low, low + 4 / 24, BERLIN, 9)
+    assert np.diff(ticks) * 24 * 60 == pytest.approx([30] * 8, abs=1e-3)
+    clock = [label.partition("\n")[0] for label in ClockFormatter(BERLIN).format_ticks(ticks)]
+    assert clock == ["00:00", "00:30", "01:00", "01:30", "03:00", "03:30", "04:00", "04:30", "05:00"]
+
+
 def test_labels_show_the_day_where_it_changes() -> None:
     ticks = [number(2026, 11, 20, 18, zone=TAIPEI) + i * 0.25 for i in range(3)]
     assert ClockFormatter(TAIPEI).format_ticks(ticks) == ["18:00\n20 Nov", "00:00\n21 Nov", "06:00"]

@@ -25,6 +25,8 @@ MOST_IN_STRIP = 5
 """Names of a legend beside each other: more are wider than the picture, which then shrinks."""
 MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 UNDATED_YEAR = 1970
+CHANGE = timedelta(hours=1)
+"""By how much clocks are put forward or back."""
 LARGEST = 1e300
 """What an axis can still be drawn to: matplotlib multiplies limits."""
 SHORTEST_AXIS_S = 2.0
@@ -51,7 +53,9 @@ def day_numbers(time: pd.Series) -> np.ndarray:
 
 
 class ClockFormatter(Formatter):
-    """Clock time on every tick, and the day below the first tick and wherever it changes."""
+    """Clock time on every tick, and the day below the first tick and wherever it changes; the zone's name at the time
+    below ticks of an hour that the clocks show twice.
+    """
 
     def __init__(self, zone: tzinfo) -> None:
         self.zone = zone
@@ -60,16 +64,24 @@ class ClockFormatter(Formatter):
         return f"{num2date(x, tz=self.zone):%Y-%m-%d %H:%M:%S}"
 
     def format_ticks(self, values: Sequence[float]) -> list[str]:
-        # num2date can be a microsecond short of a whole second.
-        timestamps = [num2date(value, tz=self.zone) + timedelta(microseconds=5) for value in values]
+        # num2date can be a microsecond short of a whole second; a sum in the zone would forget which hour it is of two.
+        timestamps = [(num2date(value) + timedelta(microseconds=5)).astimezone(self.zone) for value in values]
         days = [_day(timestamp) for timestamp in timestamps]
         if all(timestamp.hour == timestamp.minute == timestamp.second == 0 for timestamp in timestamps):
             return days
         clock = "%H:%M" if all(timestamp.second == 0 for timestamp in timestamps) else "%H:%M:%S"
+        below = [day if i == 0 or day != days[i - 1] else "" for i, day in enumerate(days)]
+        names = [f"{timestamp:%Z}" if _repeated_s(timestamp) else "" for timestamp in timestamps]
         return [
-            f"{timestamp:{clock}}\n{day}" if i == 0 or day != days[i - 1] else f"{timestamp:{clock}}"
-            for i, (timestamp, day) in enumerate(zip(timestamps, days, strict=True))
+            "\n".join(filter(None, (f"{timestamp:{clock}}", " ".join(filter(None, both)))))
+            for timestamp, *both in zip(timestamps, below, names, strict=True)
         ]
+
+
+def _repeated_s(timestamp: datetime) -> float:
+    """By how much the clocks are put back where they show this time twice, 0 where they show it once."""
+    first, second = (timestamp.replace(fold=fold).utcoffset() or timedelta() for fold in (0, 1))
+    return max((first - second).total_seconds(), 0.0)
 
 
 def _day(timestamp: datetime) -> str:
@@ -85,12 +97,17 @@ def clock_ticks(low: float, high: float, zone: tzinfo, most: int) -> list[float]
     first = num2date(low, tz=zone)
     midnight = first.replace(hour=0, minute=0, second=0, microsecond=0)
     # Sums of a timestamp and a step count on the wall clock, so that ticks stay round across a clock change.
-    timestamp = midnight + math.ceil((first.replace(tzinfo=None) - midnight.replace(tzinfo=None)) / step) * step
-    ticks = []
-    while (tick := float(date2num(timestamp.astimezone(UTC)))) <= high:
-        ticks.append(tick)
+    since = first.replace(tzinfo=None) - midnight.replace(tzinfo=None) - CHANGE
+    timestamp, ticks = midnight + math.floor(since / step) * step, set[float]()
+    while float(date2num(timestamp.astimezone(UTC))) <= high:
+        twice = _repeated_s(timestamp) >= step.total_seconds()
+        for fold in (0, 1) if twice else (0,):
+            instant = timestamp.replace(fold=fold).astimezone(UTC)
+            shown = step > CHANGE or instant.astimezone(zone).hour == timestamp.hour  # no clock shows an hour left out
+            if shown and low <= (tick := float(date2num(instant))) <= high:
+                ticks.add(tick)
         timestamp += step
-    return ticks
+    return sorted(ticks)
 
 
 def time_axis(ax: Axes, low: float, high: float, timezone: str, *, ticks: int = 9) -> None:
