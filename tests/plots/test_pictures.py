@@ -20,7 +20,8 @@ from matplotlib.layout_engine import ConstrainedLayoutEngine
 
 from gpudiag.errors import NotMeasurable
 from gpudiag.plots import PLOTS, Picture, draw, draw_all
-from gpudiag.plots._draw.render import house_style
+from gpudiag.plots._draw.picture import painter
+from gpudiag.plots._draw.render import house_style, png, svg
 from gpudiag.report._render.show import encoded
 
 SIZES = {
@@ -208,3 +209,19 @@ def test_a_bare_figure_shows_itself_where_nothing_else_would_show_it() -> None:
         "height": round(figure.get_figheight() * 96),
     }
     assert pickle.loads(pickle.dumps(figure)).get_figwidth() == figure.get_figwidth()
+
+
+@pytest.mark.parametrize(("name", "drawn"), [("batch", True), ("größe", True), ("日本語", False), ("한국어 3", False)])
+def test_letters_that_the_font_lacks_are_left_to_who_shows_them(
+    name: str, drawn: bool, recwarn: pytest.WarningsRecorder
+) -> None:
+    @painter
+    def paint() -> Figure:
+        figure = Figure(layout="constrained")
+        figure.subplots().set_xlabel(name)
+        return figure
+
+    figure = paint()
+    text, _ = svg(figure), png(figure)
+    assert (f">{name}<" not in text) is drawn and ("sans-serif" in text) is not drawn
+    assert text == svg(figure) and not [str(one.message) for one in recwarn if "Glyph" in str(one.message)]

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import functools
 import re
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from io import BytesIO, StringIO
 from typing import TYPE_CHECKING
 
 import matplotlib
+from matplotlib.font_manager import findfont, get_font
+from matplotlib.text import Text
 
 from gpudiag.plots._draw.palette import CARD, INK, MUTED, RULE
 
@@ -17,6 +21,8 @@ if TYPE_CHECKING:
 
 RASTER_DPI = 150
 """Resolution of what is rasterised inside an SVG."""
+
+FONT = "DejaVu Sans"
 
 STYLE = {
     "axes.axisbelow": True,
@@ -33,7 +39,7 @@ STYLE = {
     "figure.dpi": 100,
     "figure.edgecolor": CARD,
     "figure.facecolor": CARD,
-    "font.family": ["DejaVu Sans"],
+    "font.family": [FONT],
     "font.size": 10,
     "grid.color": RULE,
     "grid.linewidth": 0.7,
@@ -66,16 +72,34 @@ _FAMILIES = (
 def house_style() -> Iterator[None]:
     """Matplotlib's defaults and this package's style inside the block; what the user had set comes back after it."""
     defaults = {name: value for name, value in matplotlib.rcParamsDefault.items() if name.startswith(_FAMILIES)}
-    with matplotlib.rc_context({**defaults, **STYLE}):
+    with matplotlib.rc_context({**defaults, **STYLE}), warnings.catch_warnings():
+        warnings.filterwarnings("ignore", r"Glyph \d+ .*missing from")  # svg() leaves such names to who shows it
         yield
 
 
 def svg(figure: Figure) -> str:
-    """The figure as an SVG document of its own, equal for equal figures; text is drawn as paths."""
+    """The figure as an SVG document of its own, equal for equal figures; text is drawn as paths. Where the font lacks
+    letters of a name, it is text, for which whoever shows it has a font.
+    """
     out = StringIO()
     with house_style():
+        if _lacks_letters(figure):
+            matplotlib.rcParams["svg.fonttype"] = "none"
         figure.savefig(out, format="svg", metadata={"Date": None, "Creator": "gpudiag"})
-    return re.sub(r"[ \t]+$", "", out.getvalue(), flags=re.MULTILINE)
+    text = out.getvalue().replace(f"font-family: '{FONT}'", f"font-family: '{FONT}', sans-serif")
+    return re.sub(r"[ \t]+$", "", text, flags=re.MULTILINE)
+
+
+def _lacks_letters(figure: Figure) -> bool:
+    texts = "".join(text.get_text() for text in figure.findobj(Text) if isinstance(text, Text))
+    letters = set(map(ord, texts.replace("\n", "")))
+    return not letters <= _letters()
+
+
+@functools.cache
+def _letters() -> frozenset[int]:
+    """Code points of the font that figures are drawn in."""
+    return frozenset(get_font(findfont(FONT)).get_charmap())
 
 
 def png(figure: Figure, dpi: float = RASTER_DPI) -> bytes:
