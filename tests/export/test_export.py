@@ -12,11 +12,13 @@ import pytest
 from toyrun import START, toy_run
 
 from gpudiag.diagnosis import Diagnosis, diagnose
-from gpudiag.errors import ConfigError
+from gpudiag.errors import ConfigError, InputError
 from gpudiag.export import FORMATS, export
 from gpudiag.export.openmetrics import text
 from gpudiag.export.perfetto import FINDINGS, FIRST_GPU, MAX_POINTS, TRIALS, trace
 from gpudiag.load import load_run
+from gpudiag.readers._shape.exported import exported_table
+from gpudiag.schema import TABLES
 
 MINUTE_US = 60_000_000
 
@@ -62,6 +64,25 @@ def test_tables_come_back_as_they_were(diagnosis: Diagnosis, to: str, tmp_path: 
     assert gpu["util_pct"].tolist() == diagnosis.run.gpu["util_pct"].tolist()
     cells = read(tmp_path / f"ledger_cells.{to}")
     assert cells["gpu_s"].sum() == pytest.approx(diagnosis.ledger.total_gpu_s, abs=1e-6)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("to", ["parquet", "csv"])
+def test_tables_are_no_inputs_but_say_what_is(diagnosis: Diagnosis, to: str, tmp_path: Path) -> None:
+    for path in export(diagnosis, to, tmp_path):
+        if path.name == "gpu.csv":
+            assert load_run(path).gpu["util_pct"].tolist() == diagnosis.run.gpu["util_pct"].tolist()
+            continue
+        with pytest.raises(InputError, match=r"is table \w+ of gpudiag export.*what the run was read from.*convert"):
+            load_run(path)
+
+
+@pytest.mark.parametrize("name", sorted(TABLES.keys() - {"gpu"}))
+def test_each_table_is_known_by_its_columns(name: str) -> None:
+    table = TABLES[name]
+    least = table.required if len(table.required) > 1 else table.names[:2]
+    assert exported_table(least) == exported_table(table.names) == name
+    assert not exported_table([*least, "loss"]) and not exported_table([*reversed(least)])
 
 
 def test_openmetrics_is_read_by_prometheus_own_parser(diagnosis: Diagnosis) -> None:

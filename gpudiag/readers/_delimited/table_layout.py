@@ -11,6 +11,7 @@ from itertools import pairwise
 from gpudiag.readers._delimited.grid import Field, Layout, is_missing
 from gpudiag.readers._delimited.unnamed_cells import MOST_GPUS, aligned
 from gpudiag.readers._fields.aliases import Meaning, meaning_of
+from gpudiag.readers._shape.exported import exported_table
 from gpudiag.readers._shape.gpu_text import is_identity, is_product
 from gpudiag.readers._shape.moments import read_moment
 from gpudiag.readers._shape.timestamp_forms import TimestampForm, tell_form
@@ -58,7 +59,7 @@ def find_header(lines: Sequence[str]) -> TableHeader | None:
 
 def names_columns(names: Sequence[str]) -> bool:
     """True if these are names of a GPU log: mostly known, with a time, and with evidence that it is of GPUs."""
-    if any(_NUMBER.fullmatch(name) or _NO_NAME.search(name) for name in names):
+    if any(_NUMBER.fullmatch(name) or _NO_NAME.search(name) for name in names) or exported_table(names):
         return False
     meanings = [meaning_of(name) for name in names]
     metrics = {m.target for m in meanings if m.metric} | {"wide" for m in meanings if _bare_device(m)}

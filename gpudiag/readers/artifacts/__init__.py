@@ -14,6 +14,7 @@ from gpudiag.readers._io.source import Source
 from gpudiag.readers.artifacts import (
     flight_recorder,
     flight_recorder_pickle,
+    gpudiag_export,
     hydra_multirun,
     jobstats_table,
     lightning_csv,
@@ -52,6 +53,7 @@ _FORMATS: tuple[Reader[Trials], ...] = (
     xla_profiler.READER,
     flight_recorder.READER,
     flight_recorder_pickle.READER,
+    gpudiag_export.READER,
     jobstats_table.READER,
     step_jsonl.READER,
 )

@@ -16,6 +16,7 @@ from gpudiag.readers._io.csv_records import cells_of, header_and_rows
 from gpudiag.readers._io.lines import delimiter_of
 from gpudiag.readers._io.problems import ProblemLog
 from gpudiag.readers._io.source import Source
+from gpudiag.readers._shape.exported import exported_table
 from gpudiag.readers._studies.flat import is_trials_header, typed
 from gpudiag.readers.artifacts import task_jsonl
 from gpudiag.readers.base import Reader, ReadOptions, Trials
@@ -43,7 +44,12 @@ def recognises(source: Source) -> bool:
     known = set(names)
     if len(names) < 2 or not known & set(STATUS) or not known & set(_SPENT) or known & set(NOT_TASKS):
         return False
-    if is_trials_header(own) or is_trace_header(own) or any(_TELEMETRY.search(name) for name in names):
+    if (
+        is_trials_header(own)
+        or is_trace_header(own)
+        or exported_table(own)
+        or any(_TELEMETRY.search(name) for name in names)
+    ):
         return False
     rows = (cells_of(line, delimiter) for line in source.lines[1:_LOOKED_AT])
     tasks = [dict(zip(names, typed_row(row), strict=False)) for row in rows if len(row) == len(names)]
