@@ -223,8 +223,8 @@ def _told(rows: pl.DataFrame, flags: Sequence[tuple[str, int]]) -> np.ndarray:
 
 
 def _who(rows: pl.DataFrame) -> tuple[np.ndarray | None, tuple[GpuIdentity, ...]]:
-    """Which of the GPUs met each row speaks of: by uuid, else bus id, else index; on each host by itself."""
-    texts = [name for name in ("uuid", "bus_id") if name in rows.columns]
+    """Which of the GPUs met each row speaks of: by uuid, else bus id, else index or board; on each host by itself."""
+    texts = [name for name in ("uuid", "bus_id", "board") if name in rows.columns]
     if texts or "host" in rows.columns or rows.schema.get("index") == pl.String:
         code, first = _text_codes(rows, texts)
     elif "index" in rows.columns:
@@ -272,6 +272,8 @@ def _face(rows: pl.DataFrame, at: int) -> GpuIdentity:
     cells = {name: rows[name][at] for name in _FACE if name in rows.columns}
     index = cells.pop("index", None)
     texts = {name: text or "" for name, text in cells.items()}
+    if "board" in rows.columns:
+        texts["name"] = rows["board"][at]
     known = "" if index is None else index if isinstance(index, str) else f"{index:g}"
     return _unmasked(GpuIdentity(index=known, **texts))
 

@@ -21,7 +21,7 @@ from gpudiag.readers._io.source import Source
 from gpudiag.readers._shape.coded import Coded
 from gpudiag.readers._shape.corrections import correct
 from gpudiag.readers._shape.finish import Known, finish, nothing_usable
-from gpudiag.readers._shape.gpu_text import is_product, told
+from gpudiag.readers._shape.gpu_text import told
 from gpudiag.readers._shape.identity import GpuIdentity, machines, resolve
 from gpudiag.readers._shape.implied_events import implied_events
 from gpudiag.readers._shape.ticks import (
@@ -65,8 +65,7 @@ def assemble(
     lost = np.concatenate([piece.lost for piece in pieces])
     coded = any(piece.code is not None for piece in pieces)
     faces = _read_texts(pieces, source)
-    boards = bool(faces) and all(is_product(face.index) and not (face.uuid or face.bus_id) for face in faces)
-    if coded and (not faces or (any(map(_names_a_gpu, faces)) and not boards)):
+    if coded and (not faces or any(map(_names_a_gpu, faces))):
         rows = _named(pieces, sweep, all_notes, source, reader)
     elif coded:
         rows = by_face(pieces, faces, sweep, all_notes)

@@ -6,13 +6,13 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
 
+from gpudiag.readers._delimited.gpu_columns import differ_at_once, field_of_gpu, with_boards
 from gpudiag.readers._delimited.grid import Field, Layout, is_missing
-from gpudiag.readers._delimited.unnamed_cells import MOST_GPUS, aligned
+from gpudiag.readers._delimited.unnamed_cells import aligned
 from gpudiag.readers._fields.aliases import Meaning, meaning_of
 from gpudiag.readers._shape.exported import exported_table
-from gpudiag.readers._shape.gpu_text import is_identity, is_product
+from gpudiag.readers._shape.gpu_text import is_identity
 from gpudiag.readers._shape.moments import read_moment
 from gpudiag.readers._shape.timestamp_forms import TimestampForm, tell_form
 
@@ -27,8 +27,6 @@ _MEASURED = re.compile(r"(-?\d+(?:[.,]\d+)?)( ?[A-Za-z%°].*)")
 _NO_NAME = re.compile(r": \S|\d\d:\d\d|[|+=]|.{60}")
 _LIMITS = {"power_limit_w", "mem_total_mib"}
 _MOST_COLUMNS = 24
-_MOST_ROWS = 15
-"""What counts on beyond this, or is another text in each of more rows than this, numbers the rows."""
 _RANK = {"text": 0, "epoch": 0, "clock": 1, "relative": 2}
 
 
@@ -111,7 +109,7 @@ def layout_of(names: Sequence[str], rows: Sequence[Sequence[str]], separator: st
     timestamp, places = _timestamp(meanings, known)
     timestamps = columns[places[0]] if places else [""] * len(rows)
     fields = [
-        _field(name, m, cells, shared=m.gpu and _shared(timestamps, column))
+        _field(name, m, cells, shared=m.gpu and differ_at_once(timestamps, column))
         for name, m, cells, column in zip(names, meanings, known, columns, strict=True)
     ]
     if places:
@@ -119,7 +117,7 @@ def layout_of(names: Sequence[str], rows: Sequence[Sequence[str]], separator: st
     comma = separator != "," and any(re.fullmatch(r"-?\d+,\d+", cell) for cells in known for cell in cells)
     loose = separator in (";", "\t") or any(cell != cell.strip() for row in rows for cell in row)
     return Layout(
-        tuple(_named(_once(fields, meanings, places), meanings)),
+        tuple(with_boards(_once(fields, meanings, places), meanings, known)),
         separator,
         timestamp or TimestampForm("relative"),
         tolerant=loose or separator == ",",
@@ -168,7 +166,7 @@ def _field(name: str, meaning: Meaning, cells: Sequence[str], *, shared: bool) -
     if meaning.target in ("uuid", "bus_id", "name", "driver", "event"):
         return Field(name, meaning.target, "text")
     if meaning.target == "index" and not meaning.device:
-        return _index(name, cells, of_gpu=meaning.gpu, shared=shared)
+        return field_of_gpu(name, cells, of_gpu=meaning.gpu, shared=shared)
     if meaning.target == "host" and not any("." in cell and _NUMBER.fullmatch(cell) for cell in cells):
         return Field(name, "host", "text")
     if meaning.target in ("", "known", "time", "elapsed", "date", "index", "host"):
@@ -187,54 +185,6 @@ def _field(name: str, meaning: Meaning, cells: Sequence[str], *, shared: bool) -
 
 def _common_prefix(meaning: Meaning, cells: Sequence[str]) -> str:
     return "P" if meaning.target == "pstate" and cells and cells[0].startswith("P") else ""
-
-
-def _index(name: str, cells: Sequence[str], *, of_gpu: bool, shared: bool) -> Field:
-    """A column that names the GPU, by any texts; one that counts rows, or measures something, is not used.
-
-    ``of_gpu``: its name says GPU. ``shared``: rows of one instant differ in it.
-    """
-    if all(map(_NUMBER.fullmatch, cells)):
-        return Field(name, "index", "text") if _numbers_gpus(cells, of_gpu and shared) else Field(name)
-    numbers_rows = not of_gpu and len(set(cells)) == len(cells) > _MOST_ROWS
-    if numbers_rows or any(cell.endswith("%") for cell in cells):
-        return Field(name)
-    return Field(name, "name" if all(map(is_product, cells)) else "index", "text")
-
-
-def _numbers_gpus(cells: Sequence[str], sure: bool) -> bool:
-    """True for numbers that can be those of GPUs; large ones may as well be measured, or count rows."""
-    values = [float(cell.replace(",", ".")) for cell in cells]
-    counting = len(values) > 3 and all(b == a + 1 for a, b in pairwise(values)) and max(values) > _MOST_ROWS
-    whole = bool(values) and all(value.is_integer() and value >= 0 for value in values)
-    return whole and (sure or (not counting and max(values) < MOST_GPUS))
-
-
-def unused(names: Sequence[str], layout: Layout) -> list[str]:
-    """A sentence on a column called GPU that names none."""
-    used = {field.name for field in layout.fields if field.target}
-    found = [name for name in names if (m := meaning_of(name)).target == "index" and m.gpu and not m.device]
-    return [
-        f"Column {name} holds no index or name of a GPU that could be used, and was left out."
-        for name in found
-        if name not in used
-    ]
-
-
-def _shared(timestamps: Sequence[str], cells: Sequence[str]) -> bool:
-    """True if several rows have one timestamp, and those of each differ in these cells."""
-    pairs = set(zip(timestamps, cells, strict=True))
-    return len(pairs) == len(cells) > len(set(timestamps))
-
-
-def _named(fields: Sequence[Field], meanings: Sequence[Meaning]) -> list[Field]:
-    """Where nothing else tells the GPU, the boards in a column called GPU do, as far as they differ."""
-    if any(field.target in ("index", "uuid", "bus_id") for field in fields):
-        return list(fields)
-    return [
-        replace(field, target="index") if field.target == "name" and meaning.target == "index" else field
-        for field, meaning in zip(fields, meanings, strict=True)
-    ]
 
 
 def _once(fields: Sequence[Field], meanings: Sequence[Meaning], times: Sequence[int]) -> list[Field]:

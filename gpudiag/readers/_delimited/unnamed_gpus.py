@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 import numpy as np
 
@@ -20,12 +19,12 @@ _NAMED = 64
 
 
 def by_face(pieces: Sequence[BlockRows], faces: Sequence[GpuIdentity], sweep: Sweep, notes: list[str]) -> SortedRows:
-    """Rows that name their host, or in place of a GPU its board: their order tells the GPUs of each host and board."""
-    hosts = machines(faces)
+    """Rows that name their host, or the board of their GPU: their order tells the GPUs of each host and board."""
+    hosts, named = machines(faces), all(face.name for face in faces)
     groups: dict[tuple[str, str], set[GpuIdentity]] = {}
     for face in faces:
         if face.host or not hosts:
-            groups.setdefault((hosts.get(face.host, ""), face.index), set()).add(face)
+            groups.setdefault((hosts.get(face.host, ""), face.name if named else ""), set()).add(face)
     coded = [piece for piece in pieces if piece.code is not None] if len(groups) > 1 else pieces
     names = tuple(dict.fromkeys(name for piece in pieces for name in piece.columns))
     parts, told = [], list[str]()
@@ -80,8 +79,7 @@ def _of_face(piece: BlockRows, wanted: set[GpuIdentity], names: Sequence[str]) -
     rows = np.flatnonzero(mine[piece.code])
     rows = rows[np.argsort(piece.lines[rows], kind="stable")]
     columns = {name: column_of(piece, name)[rows] for name in names or piece.columns}
-    first = [piece.identities[at] for at in piece.code[rows[:_NAMED]]]
-    faces = tuple(replace(face, name=face.name or face.index) for face in first)
+    faces = tuple(piece.identities[at] for at in piece.code[rows[:_NAMED]])
     return BlockRows(columns, piece.lines[rows], None, faces, piece.lost)
 
 

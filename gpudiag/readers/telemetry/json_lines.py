@@ -7,9 +7,10 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from gpudiag.readers._delimited.gpu_columns import unused
 from gpudiag.readers._delimited.sweep import Sweep
 from gpudiag.readers._delimited.sweep_tables import assemble
-from gpudiag.readers._delimited.table_layout import layout_of, names_columns, unitless, unused
+from gpudiag.readers._delimited.table_layout import layout_of, names_columns, unitless
 from gpudiag.readers._io.json_documents import documents
 from gpudiag.readers._io.problems import ProblemLog
 from gpudiag.readers._io.source import LineBlock, Source

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from gpudiag.errors import ConfigError, InputError
+from gpudiag.readers._delimited.gpu_columns import unused
 from gpudiag.readers._delimited.grid import Layout, is_missing
 from gpudiag.readers._delimited.ranges import names_by_ranges
 from gpudiag.readers._delimited.sweep import TORN, Sweep
@@ -20,7 +21,6 @@ from gpudiag.readers._delimited.table_layout import (
     rows_under,
     split,
     unitless,
-    unused,
 )
 from gpudiag.readers._delimited.table_text import Prepare, join_decimals, quoting, squeeze, unquote_lines
 from gpudiag.readers._delimited.unnamed_cells import left_out

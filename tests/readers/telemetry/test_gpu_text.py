@@ -106,6 +106,12 @@ def test_a_column_called_gpu_that_measures_is_said(tmp_path: Path) -> None:
         assert "Column gpu holds no index or name of a GPU that could be used, and was left out." in telemetry.notes
 
 
+def test_of_two_columns_one_is_enough(tmp_path: Path) -> None:
+    telemetry = read(tmp_path, [(at, f"{name},{name}", u) for at, name, u in taking_turns(["0", "1"])], "gpu,gpu_index")
+    assert means(telemetry) == {"0": 90, "1": 10}
+    assert not any("left out" in note for note in telemetry.notes)
+
+
 def test_numbers_of_many_gpus_at_once(tmp_path: Path) -> None:
     telemetry = read(tmp_path, [(at, str(gpu), gpu % 100) for at in range(20) for gpu in range(128)])
     assert means(telemetry) == {str(gpu): gpu % 100 for gpu in range(128)}
@@ -120,6 +126,17 @@ def test_a_text_in_each_row_names_no_gpu(tmp_path: Path) -> None:
 def test_a_column_of_names_that_are_identities(tmp_path: Path) -> None:
     telemetry = read(tmp_path, taking_turns(["cuda:0", "cuda:1"]), "gpu_name")
     assert means(telemetry) == {"0": 90, "1": 10}
+
+
+def test_boards_by_any_name_are_told_apart_by_it(tmp_path: Path) -> None:
+    for rows in (taking_turns(["Foo 1", "Bar"]), gpu_by_gpu(["Foo 1", "Bar"])):
+        telemetry = read(tmp_path, rows, "gpu_name")
+        known = telemetry.gpus.set_index("gpu")["name"].to_dict()
+        assert {known[gpu]: mean for gpu, mean in means(telemetry).items()} == {"Foo 1": 90, "Bar": 10}
+    pair = [(at, "Foo 1", util) for at in range(120) for util in (90, 10)]
+    assert means(read(tmp_path, pair, "gpu_name")) == {"0": 90, "1": 10}
+    assert set(means(read(tmp_path, [(at, "train" if at < 60 else "eval", 50) for at in range(120)], "name"))) == {"0"}
+    assert means(read(tmp_path, [(at, "N/A", util) for at, _, util in pair], "gpu_name")) == {"0": 90, "1": 10}
 
 
 def test_in_json_as_well(tmp_path: Path) -> None:

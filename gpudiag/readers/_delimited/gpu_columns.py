@@ -1,0 +1,74 @@
+"""Which column of a home-made table names the GPU, told by its cells."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import pairwise
+
+from gpudiag.readers._delimited.grid import Field, Layout
+from gpudiag.readers._delimited.unnamed_cells import MOST_GPUS
+from gpudiag.readers._fields.aliases import Meaning, meaning_of
+from gpudiag.readers._shape.gpu_text import is_product
+
+_NUMBER = re.compile(r"-?\d*[.,]?\d+(?:[eE][+-]?\d+)?")
+_MOST_ROWS = 15
+"""What counts on beyond this, or is another text in each of more rows than this, numbers the rows."""
+
+
+def field_of_gpu(name: str, cells: Sequence[str], *, of_gpu: bool, shared: bool) -> Field:
+    """A column that names the GPU, by any texts; one that counts rows, or measures something, is not used.
+
+    ``of_gpu``: its name says GPU. ``shared``: rows of one instant differ in it.
+    """
+    if all(map(_NUMBER.fullmatch, cells)):
+        return Field(name, "index", "text") if _numbers_gpus(cells, of_gpu and shared) else Field(name)
+    numbers_rows = not of_gpu and len(set(cells)) == len(cells) > _MOST_ROWS
+    if numbers_rows or any(cell.endswith("%") for cell in cells):
+        return Field(name)
+    return Field(name, "name" if all(map(is_product, cells)) else "index", "text")
+
+
+def _numbers_gpus(cells: Sequence[str], sure: bool) -> bool:
+    """True for numbers that can be those of GPUs; large ones may as well be measured, or count rows."""
+    values = [float(cell.replace(",", ".")) for cell in cells]
+    counting = len(values) > 3 and all(b == a + 1 for a, b in pairwise(values)) and max(values) > _MOST_ROWS
+    whole = bool(values) and all(value.is_integer() and value >= 0 for value in values)
+    return whole and (sure or (not counting and max(values) < MOST_GPUS))
+
+
+def differ_at_once(timestamps: Sequence[str], cells: Sequence[str]) -> bool:
+    """True if several rows have one timestamp, and those of each differ in these cells."""
+    pairs = set(zip(timestamps, cells, strict=True))
+    return len(pairs) == len(cells) > len(set(timestamps))
+
+
+def with_boards(fields: Sequence[Field], meanings: Sequence[Meaning], known: Sequence[Sequence[str]]) -> list[Field]:
+    """Where nothing else tells the GPU, the name of its board does, as far as boards differ.
+
+    A column called name or model alone may be that of a run.
+    """
+    if any(field.target in ("index", "uuid", "bus_id") for field in fields):
+        return list(fields)
+    return [
+        replace(field, target="board") if field.target == "name" and cells and _of_gpu(meaning) else field
+        for field, meaning, cells in zip(fields, meanings, known, strict=True)
+    ]
+
+
+def _of_gpu(meaning: Meaning) -> bool:
+    return meaning.gpu or meaning.target == "index"
+
+
+def unused(names: Sequence[str], layout: Layout) -> list[str]:
+    """A sentence on a column called GPU that names none, where no other does."""
+    if {"index", "uuid", "bus_id"} & set(layout.targets):
+        return []
+    used = {field.name for field in layout.fields if field.target}
+    found = [name for name in names if (m := meaning_of(name)).target == "index" and m.gpu and not m.device]
+    return [
+        f"Column {name} holds no index or name of a GPU that could be used, and was left out."
+        for name in found
+        if name not in used
+    ]
