@@ -14,6 +14,7 @@ from gpudiag.facts import Column, Fact, Row, Rows, column, fact, table_of
 from gpudiag.measures._gpu.boards import gpu_boards
 from gpudiag.measures._gpu.fills import fills
 from gpudiag.measures._gpu.restarts import was_restarted
+from gpudiag.measures._time.idle import activity
 from gpudiag.measures._time.microseconds import SECOND_US, microseconds
 from gpudiag.measures._time.trial_intervals import intervals_of
 from gpudiag.measures._trials.abandoned import find_open_trials
@@ -72,12 +73,17 @@ class GpuLeak(Row):
     fill_mib: Column[float] = column("the same in memory, the median", label="growth each time")
     fill_s: Column[float] = column("median of the times in which it grew so", label="time of that growth")
     after_mib: Column[float] = column(
-        "median of memory from 10 s after the end of the last trial", label="after the last trial"
+        "median of memory from 10 s after the end of the last trial and of what the GPU worked after it; NaN where it "
+        "works until the record ends",
+        label="after the last trial",
     )
     before_mib: Column[float] = column(
         "median before the first trial, else the least of the record", label="before the first trial"
     )
     residual_mib: Column[float] = column("their difference", label="left over")
+    residual_high_mib: Column[float] = column(
+        "the most that can be left over: the least after the last trial less that before the first"
+    )
     after_s: Column[float] = column("observed time after the last trial", label="observed after it")
 
 
@@ -120,7 +126,7 @@ def measure_leak(run: Run) -> LeakProfile:
         util = part["util_pct"].to_numpy(float) if "util_pct" in part else np.full(len(part), math.nan)
         grew = _growth(time, floor, total, window)
         grew |= _fills(time, used, util, math.nan if len(run.trials) else total, told)
-        rows[gpu] = grew | _remains(time, used, part["weight_s"].to_numpy(), window)
+        rows[gpu] = grew | _remains(time, used, activity(util), part["weight_s"].to_numpy(), window)
     per_gpu = pd.DataFrame.from_dict(rows, orient="index").rename_axis("gpu")
     coverage = coverage_pct(samples, expected_window(run, samples))
     return LeakProfile(
@@ -267,15 +273,21 @@ def _repetition(values: np.ndarray) -> float:
 
 
 def _remains(
-    time: np.ndarray, used: np.ndarray, weight_s: np.ndarray, window: tuple[int, int] | None
+    time: np.ndarray, used: np.ndarray, at_work: np.ndarray, weight_s: np.ndarray, window: tuple[int, int] | None
 ) -> dict[str, float]:
-    names = ("after_mib", "before_mib", "residual_mib", "after_s")
+    """Memory after the last trial: what works on beside or after the trials holds its own, which is not left over."""
+    out = dict.fromkeys(("after_mib", "before_mib", "residual_mib", "residual_high_mib", "after_s"), math.nan)
     if window is None:
-        return dict.fromkeys(names, math.nan)
-    after = time > window[1] + int(SETTLE_S * SECOND_US)
-    before = time < window[0]
+        return out
+    settle_us = int(SETTLE_S * SECOND_US)
+    after, before = time > window[1] + settle_us, time < window[0]
     if after.sum() < MIN_AFTER:
-        return {**dict.fromkeys(names, math.nan), "after_s": 0.0}
+        return {**out, "after_s": 0.0}
     base = float(np.median(used[before])) if before.any() else float(used.min())
-    end = float(np.median(used[after]))
-    return dict(zip(names, (end, base, end - base, float(weight_s[after].sum())), strict=True))
+    high = float(used[after].min()) - base
+    out |= {"before_mib": base, "residual_high_mib": high, "after_s": float(weight_s[after].sum())}
+    still = after & (time > time[at_work].max(initial=window[1]) + settle_us)
+    if still.sum() < MIN_AFTER:
+        return out
+    end = float(np.median(used[still]))
+    return {**out, "after_mib": end, "residual_mib": end - base}

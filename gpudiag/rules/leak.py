@@ -97,7 +97,7 @@ def memory_leak(
     says="{gpu} still held {after_mib} after the last trial, {residual_mib} more than before the first.",
     remedy="Find the process that holds it: a worker that did not end, a child of the loader, or a notebook "
     "(nvidia-smi --query-compute-apps=pid,name,used_memory --format=csv).",
-    refuted_by="Not a problem if another job started meanwhile, or workers wait for more trials on purpose.",
+    refuted_by="Not a problem if another job holds it that has not worked yet, or workers wait for trials on purpose.",
     explained_by=("work-outside-trials",),
     needs_all=("gpus",),
 )
@@ -105,7 +105,8 @@ def memory_residual(leak: LeakProfile, *, max_residual_mib: float = 300.0) -> Ev
     """Memory that stays is missing in the next run, whose first large trial then fails.
 
     Median memory from 10 s after the last trial's end on, above that before the first trial by 300 MiB or more, as
-    much as a CUDA context takes: 300-600 MiB (METHODS 6).
+    much as a CUDA context takes: 300-600 MiB (METHODS 6). Where a GPU works on after the last trial, memory counts from
+    10 s after that work; where it works until the record ends, its memory may be that of the work.
     """
     if leak.n_open:
         raise NotApplicable("{n_open:trial} may still be running.", n_open=leak.n_open)
@@ -114,8 +115,16 @@ def memory_residual(leak: LeakProfile, *, max_residual_mib: float = 300.0) -> Ev
             "The record ends with the last trial, or has no trials on its clock.",
             "Let the recorder run on for a minute after the last trial.",
         )
-    found = leak.per_gpu[leak.per_gpu["residual_mib"] >= max_residual_mib]
+    table = leak.per_gpu
+    found = table[table["residual_mib"] >= max_residual_mib]
     if found.empty:
+        works_on = table.index[table["residual_mib"].isna() & (table["residual_high_mib"] >= max_residual_mib)]
+        if len(works_on):
+            raise NotMeasurable(
+                "Work went on after the last trial on {gpus}, and may be what holds the memory.",
+                "Let the recorder run on for a minute after all work has ended.",
+                gpus=works_on,
+            )
         return None
     worst = found["residual_mib"].idxmax()
     return worst_gpu(

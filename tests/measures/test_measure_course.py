@@ -161,6 +161,23 @@ def test_memory_that_stays_after_the_last_trial() -> None:
 
 
 @pytest.mark.parametrize(
+    ("works_until_s", "left_mib", "most_mib"), [(300, 2000.0, 2000.0), (350, 0.0, 0.0), (500, NAN, 2000.0)]
+)
+def test_memory_of_work_after_the_last_trial_is_not_left_over(
+    works_until_s: float, left_mib: float, most_mib: float
+) -> None:
+    """Another job holds 2,000 MiB beside the last trial and after it, and frees them with its work."""
+    timestamps = np.arange(0.0, 400, 5)
+    held = np.where(timestamps < (works_until_s if works_until_s > 300 else 500), 2300.0, 300.0)
+    used = np.where(timestamps < 50, 300.0, np.where(timestamps < 300, 9000.0, held))
+    util = np.where((timestamps >= 50) & (timestamps < works_until_s), 80.0, 0.0)
+    made = run(gpu=gpu(timestamps, mem_used_mib=used, util_pct=util), trials=trials([("COMPLETE", 50, 300)]))
+    row = measure_leak(made).per_gpu.loc["0"]
+    assert row["residual_mib"] == pytest.approx(left_mib, nan_ok=True)
+    assert row["residual_high_mib"] == most_mib and row["after_s"] == pytest.approx(87.5, abs=5)
+
+
+@pytest.mark.parametrize(
     ("text", "kind"),
     [
         ("RuntimeError: CUDA error: device-side assert triggered", "device_assert"),
