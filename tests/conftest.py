@@ -12,6 +12,7 @@ import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import numpy as np
 import pytest
 from commandline import called
 from hypothesis import settings
@@ -93,8 +94,9 @@ def _phases_once() -> Iterator[None]:
         if key not in kept:
             kept[key] = find(gpus)  # type: ignore[arg-type]
             for phases in filter(None, kept[key]):
-                for array in (phases.start_us, phases.all_start, phases.all_done, phases.startup_s):
-                    array.setflags(write=False)
+                for array in vars(phases).values():
+                    if isinstance(array, np.ndarray):
+                        array.setflags(write=False)
         return list(kept[key])
 
     with pytest.MonkeyPatch.context() as patch:

@@ -29,8 +29,8 @@ MIN_BLOCKS = 2 * MIN_SEGMENT + 1
 
 
 class UtilizationSegment(Row):
-    """A stretch of one level, from samples at work with the usual number of trials or more, so that a tail with fewer
-    trials is no shift.
+    """A stretch of one level, from samples in which the usual number of trials was at work: more of them are another
+    level and no shift.
     """
 
     gpu: Column[str] = column("GPU")
@@ -86,8 +86,7 @@ Level = tuple[int, int, float, float]
 
 def _segments(work: WorkSamples, period: Period | None) -> tuple[list[Level], float]:
     """The levels, and the length of a block."""
-    usual = np.median(work.running[work.at_work]) if work.at_work.any() else 0
-    at = np.flatnonzero(without_pauses(work) & (work.running >= usual))
+    at = np.flatnonzero(without_pauses(work) & (work.working == _usual(work)))
     weight = work.weight_s[at]
     worked = float(weight.sum())
     step = work.step_us / SECOND_US
@@ -107,6 +106,12 @@ def _segments(work: WorkSamples, period: Period | None) -> tuple[list[Level], fl
         value = weighted_mean(util[own], weight[own])
         rows.append((time_us[own[0]], time_us[own[-1]], value, float(weight[own].sum())))
     return rows, block_s
+
+
+def _usual(work: WorkSamples) -> int:
+    """The number of trials at work that held most of the time."""
+    held = np.bincount(work.working[work.at_work].astype(np.int64), work.weight_s[work.at_work])
+    return int(held.argmax()) if len(held) else 0
 
 
 def _summary(found: list[Level]) -> dict[str, float]:

@@ -34,6 +34,9 @@ class GpuStalls(Row):
     p95_pct: Column[float] = column("95th percentile of utilization at work")
     stalled_s: Column[float] = column("time below 10 % utilization", label="stalled for")
     stalled_pct: Column[float] = column("its share of work_s", label="time stalled")
+    unclear_s: Column[float] = column(
+        "time below 10 % that may be a stall or the start-ups and ends of trials that share the GPU, no part of work_s"
+    )
     n_stalls: Column[float] = column("stalls", label="stalls")
     longest_stall_s: Column[float] = column("longest of them", label="longest stall")
     is_single: Column[bool] = column(
@@ -105,6 +108,7 @@ def _stalls(run: Run, gpu: str, work: WorkSamples, worked: float) -> dict[str, o
         "is_single": bool(lengths[(first == last)[own]].sum() > total / 2),
         "stalled_s": total,
         "stalled_pct": 100 * total / worked if worked else math.nan,
+        "unclear_s": float(work.weight_s[work.may_stall].sum()),
         "n_stalls": float(len(lengths)),
         "longest_stall_s": float(lengths.max()) if len(lengths) else 0.0,
         "through_s": step_through(run, logged_gpus(run).get(gpu), drops),

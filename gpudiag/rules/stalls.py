@@ -124,10 +124,11 @@ def stalls_aperiodic(
     Utilization below 10 %, past the start-up and before the tail of the trials, for a tenth of the work in five
     waits or more, on a GPU that is half busy at least (95th percentile) when it works, where no period explains them
     as the rule on regular waits asks. Waits in single samples may be regular ones, shorter or more than they look:
-    how many is then not told. Where a log's steps go on through them at their pace, waits within steps were
-    joined by samples too far apart, and their length is open. Without trials, pauses of more than 10 minutes are left
-    out. Idle is SageMaker's 10 %, busy PyTorch's 50 %; the share, and the 30 s between samples above which finding none
-    says nothing, are defaults without a published source.
+    how many is then not told. Idle time that may as well be start-ups beside ends of other trials is no stall;
+    where the tenth may lie in it, the check is not assessed. Where a log's steps go on through them at their pace,
+    waits within steps were joined by samples too far apart, and their length is open. Without trials, pauses of more
+    than 10 minutes are left out. Idle is SageMaker's 10 %, busy PyTorch's 50 %; the share, and the 30 s between
+    samples above which finding none says nothing, are defaults without a published source.
     """
     table = stalls.per_gpu
     seen = table[
@@ -149,6 +150,7 @@ def stalls_aperiodic(
     if found.empty:
         _need_work(stalls)
         need_fast_samples(stalls.sampling_period_s, max_sampling_s)
+        _need_clear(table, min_stalled_pct, min_peak_pct)
         return None
     worst = found["stalled_s"].idxmax()
     return worst_gpu(
@@ -175,6 +177,21 @@ def _regular(
         & (table["n_dips"] >= min_periods)
         & (table["lost_pct"] >= min_lost_pct)
     )
+
+
+def _need_clear(table: pd.DataFrame, min_stalled_pct: float, min_peak_pct: float) -> None:
+    """Idle time that may be stalls, and as much as would be told: its absence is not shown."""
+    most_pct = 100 * (table["stalled_s"] + table["unclear_s"]) / (table["work_s"] + table["unclear_s"])
+    open_ = table[(table["stalled_pct"] < min_stalled_pct) & (most_pct >= min_stalled_pct)]
+    open_ = open_[open_["p95_pct"] >= min_peak_pct]
+    if len(open_):
+        raise NotMeasurable(
+            "On {gpus}, {unclear_s} of idle time may be waits within the work of trials, or time in which some trials "
+            "started while others ended.",
+            "Let the trials log their steps, or run some of them one at a time.",
+            gpus=open_.index,
+            unclear_s=float(open_["unclear_s"].max()),
+        )
 
 
 def _need_work(stalls: StallsProfile) -> None:

@@ -25,7 +25,8 @@ class Truth:
 
     ``ledger``: gpu, cell, gpu_s; every GPU has all eight cells and they sum to ``window_s``. A cell is told
     from the trials that truly ran on that GPU and from its utilization, averaged as the driver does;
-    only ``unobserved`` depends on the samples, each of which stands for the time halfway to its
+    ``stalled`` is all other idle time with trials, also that in which some start while others end (a measured ledger
+    has it in ``waiting``). Only ``unobserved`` depends on the samples, each of which stands for the time halfway to its
     neighbours, at most 1.5 median periods.
     ``trials``: trial, state, worker, gpu, start, startup_end, tail_start, end (true; NaT for one that never
     started or still runs), startup_s, work_gpu_s (GPU-busy seconds it needed), mem_peak_mib, fault.

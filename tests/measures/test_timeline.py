@@ -113,22 +113,31 @@ def test_one_trial_from_start_to_end() -> None:
 class Told:
     """Chances that are the same at all times."""
 
-    def __init__(self, start: float, done: float) -> None:
-        self.start, self.done = start, done
+    def __init__(self, start: float, done: float, work: float) -> None:
+        self.told = start, done, work
 
-    def chances(self, when_us: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        return np.full(len(when_us), self.start), np.full(len(when_us), self.done)
+    def chances(self, when_us: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        start, done, work = (np.full(len(when_us), chance) for chance in self.told)
+        return start, done, work
 
 
 @pytest.mark.parametrize(
-    ("start", "done", "cell"),
-    [(0.95, 0.0, "startup_only"), (0.0, 0.9, "tail_only"), (0.05, 0.04, "stalled"), (0.8, 0.1, "waiting"),
-     (0.0, 0.5, "waiting")],
+    ("start", "done", "work", "cell"),
+    [(0.95, 0.0, 0.05, "startup_only"), (0.0, 0.9, 0.1, "tail_only"), (0.05, 0.04, 0.91, "stalled"),
+     (0.8, 0.1, 0.1, "waiting"), (0.0, 0.5, 0.5, "waiting"), (0.0, 0.0, 0.01, "waiting"), (0.1, 0.0, 0.5, "waiting")],
 )  # fmt: skip
-def test_phases_of_trials_that_share_a_gpu_name_the_idle_time(start: float, done: float, cell: str) -> None:
+def test_phases_of_trials_that_share_a_gpu_name_the_idle_time(
+    start: float, done: float, work: float, cell: str
+) -> None:
+    """Where no trial works, but some start and others end, it is neither of both alone, and no stall."""
     shown = samples(list(range(0, 20)), [90.0, 90.0, *[0.0] * 16, 90.0, 90.0])
     made = draw_timeline(
-        shown, intervals([(0, 19), (1, 18)]), [(0, 19 * US)], has_trials=True, cuts_us=NOTHING, phases=Told(start, done)
+        shown,
+        intervals([(0, 19), (1, 18)]),
+        [(0, 19 * US)],
+        has_trials=True,
+        cuts_us=NOTHING,
+        phases=Told(start, done, work),
     )
     assert dict(zip(CELLS, made.seconds().tolist(), strict=True))[cell] == 16
 

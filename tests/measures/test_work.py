@@ -21,9 +21,8 @@ def seen(*cells: tuple[float, float]) -> WorkSamples:
     """Samples that stand for these seconds."""
     start, end = (ZERO_US + (np.array(part) * 1e6).astype(np.int64) for part in zip(*cells, strict=True))
     n = len(cells)
-    return WorkSamples(
-        start, start, end, np.full(n, 90.0), np.ones(n, bool), np.zeros(n, np.int64), True, 1e6, np.zeros(n, bool)
-    )
+    running, none = np.zeros(n, np.int64), np.zeros(n, bool)
+    return WorkSamples(start, start, end, np.full(n, 90.0), np.ones(n, bool), running, True, 1e6, none, none, running)
 
 
 TRIALS = run(trials=trials([("COMPLETE", 100.0, 150.0), ("FAIL", 120.0, 200.0)]))

@@ -14,12 +14,14 @@ from gpudiag.measures._time.phase_states import DONE, START, WORK, Chances, Move
 class Posterior:
     """Chances given all samples, shape (n_stretches, n_steps) or (lanes, n_stretches, n_steps).
 
-    ``all_start``, ``all_done``: every trial that runs is in that phase; ``start``, ``work``: the lane's trial is;
-    ``stalled``: work has stalled. ``fit``: logarithm of the chance of each stretch's samples, (n_stretches,).
+    ``all_start``, ``all_done``: every trial that runs is in that phase; ``some_work``: one of them at least is at work;
+    ``start``, ``work``: the lane's trial is; ``stalled``: work has stalled. ``fit``: logarithm of the chance of each
+    stretch's samples, (n_stretches,).
     """
 
     all_start: np.ndarray
     all_done: np.ndarray
+    some_work: np.ndarray
     start: np.ndarray
     work: np.ndarray
     stalled: np.ndarray
@@ -79,16 +81,18 @@ def _posterior(seen: Stretches, states: np.ndarray, scale: np.ndarray) -> Poster
     """What is asked of the chances of the states (n_steps first)."""
     lanes, n, steps = seen.running.shape
     phases = np.indices((3,) * lanes).repeat(2).reshape(lanes, -1)  # of each lane in each state, stalled or not
-    stalled = (phases == WORK).any(axis=0) & (np.arange(phases.shape[1]) % 2 == 1)
-    asked = np.concatenate([phases == START, phases == WORK, stalled[None]])
+    works = (phases == WORK).any(axis=0)
+    stalled = works & (np.arange(phases.shape[1]) % 2 == 1)
+    asked = np.concatenate([phases == START, phases == WORK, works[None], stalled[None]])
     held = states.reshape(steps * n, -1)
     found = (held @ asked.T.astype(float)).reshape(steps, n, -1).T
     all_start, all_done = _all_in(held, phases, seen.running.transpose(0, 2, 1).reshape(lanes, -1)).reshape(2, steps, n)
     return Posterior(
         all_start.T,
         all_done.T,
+        found[-2],
         found[:lanes] * seen.running,
-        found[lanes:-1] * seen.running,
+        found[lanes:-2] * seen.running,
         found[-1],
         np.log(scale).sum(axis=0),
     )

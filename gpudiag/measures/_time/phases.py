@@ -79,15 +79,18 @@ class PhaseScale:
 
 @dataclass(frozen=True)
 class Phases:
-    """One GPU: steps of time with the chance that all trials start up, and that all are done; by trial its start-up
-    (s), NaN where it is not known within a fifth (90 % interval) or never ended; and the median that is learned from
-    all GPUs together. Both are NaN where work stalls often, beginnings of work do not show beside others, or the log
+    """One GPU: steps of time with the chance that all trials start up, that all are done, and that some work (the rest:
+    some start up while the others are done), and the expected number of those at work; by trial its start-up (s), NaN
+    where it is not known within a fifth (90 % interval) or never ended; and the median that is learned from all GPUs
+    together. Both are NaN where work stalls often, beginnings of work do not show beside others, or the log
     leaves the scale of start-ups open.
     """
 
     start_us: np.ndarray
     all_start: np.ndarray
     all_done: np.ndarray
+    some_work: np.ndarray
+    working: np.ndarray
     startup_s: np.ndarray
     median_s: float
 
@@ -96,10 +99,17 @@ class Phases:
         missing = np.full(count - len(self.startup_s), np.nan)
         return replace(self, startup_s=np.append(self.startup_s, missing)) if len(missing) else self
 
-    def chances(self, when_us: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Chance at each time that all trials start up, and that all are done."""
-        at = np.searchsorted(self.start_us, when_us, "right") - 1
-        return self.all_start[at], self.all_done[at]
+    def chances(self, when_us: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Chance at each time that all trials start up, that all are done, and that some work."""
+        at = self._at(when_us)
+        return self.all_start[at], self.all_done[at], self.some_work[at]
+
+    def working_at(self, when_us: np.ndarray) -> np.ndarray:
+        """Trials expected to be at work at each time."""
+        return np.asarray(self.working[self._at(when_us)])
+
+    def _at(self, when_us: np.ndarray) -> np.ndarray:
+        return np.asarray(np.searchsorted(self.start_us, when_us, "right") - 1)
 
 
 def find_phases(gpus: Sequence[Steps]) -> list[Phases | None]:
@@ -304,21 +314,23 @@ def _phases(
     nodes, weights = ((0.0,), (1.0,)) if doubt <= MOST_DOUBT else (NODES, WEIGHTS)
     factors = np.exp(np.array(nodes) * min(doubt, LARGEST_DOUBT))
     found = _chances_of_steps(steps, windows, scale.times(factors), base)
-    all_start, all_done, start = (np.average(parts, axis=0, weights=weights) for parts in found)
+    of_steps, start = (np.average(parts, axis=0, weights=weights) for parts in found)
     low_s, took_s, high_s = (_quantile(steps, start, share) for share in (0.95, 0.5, 0.05))
     sure = (high_s - low_s <= np.maximum(KNOWN_WITHIN * took_s, KNOWN_WITHIN_S)) & known
     median_s = float(scale.startup_s[0]) if known else math.nan
-    return Phases(steps.start_us, all_start, all_done, np.where(sure, took_s, np.nan), median_s)
+    all_start, all_done, some_work, working = of_steps
+    startup_s = np.where(sure, took_s, np.nan)
+    return Phases(steps.start_us, all_start, all_done, some_work, working, startup_s, median_s)
 
 
 def _chances_of_steps(
     steps: Steps, windows: list[tuple[int, int, int, int]], scale: PhaseScale, base: float
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """By scale and step the chance that all trials start up, that all are done, and (scales, lanes, n) that the lane's
-    trial starts up.
+) -> tuple[np.ndarray, np.ndarray]:
+    """By scale and step the chance that all trials start up, that all are done, that some work, and how many are
+    expected to work, (scales, 4, n); and (scales, lanes, n) that the lane's trial starts up.
     """
     count, n = len(scale.startup_s), len(steps.start_us)
-    all_start, all_done, start = np.zeros((count, n)), np.zeros((count, n)), np.zeros((count, steps.lanes, n))
+    of_steps, start = np.zeros((count, 4, n)), np.zeros((count, steps.lanes, n))
     at_once = max(AT_ONCE // count, 1)
     for begin in range(0, len(windows), at_once):
         some = windows[begin : begin + at_once]
@@ -327,10 +339,10 @@ def _chances_of_steps(
         found = smooth(seen, _chances(seen, ages, scale, group, base))
         for i, (which, (low, _, first, last)) in enumerate(zip(group.tolist(), some * count, strict=True)):
             core = slice(first - low, last - low)
-            all_start[which, first:last] = found.all_start[i, core]
-            all_done[which, first:last] = found.all_done[i, core]
+            asked = (found.all_start[i], found.all_done[i], found.some_work[i], found.work[:, i].sum(axis=0))
+            of_steps[which, :, first:last] = np.stack(asked)[:, core]
             start[which, :, first:last] = found.start[: steps.lanes, i, core]
-    return all_start, all_done, start
+    return of_steps, start
 
 
 def _quantile(steps: Steps, start: np.ndarray, share: float) -> np.ndarray:

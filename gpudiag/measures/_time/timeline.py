@@ -130,8 +130,10 @@ class Timeline:
 class KnownPhases(Protocol):
     """What is known of the phases of trials that share a GPU."""
 
-    def chances(self, when_us: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Chance at each time that all trials start up, and that all are past their last activity."""
+    def chances(self, when_us: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Chance at each time that all trials start up, that all are past their last activity, and that some are
+        between the two.
+        """
 
 
 def draw_timeline(
@@ -147,9 +149,9 @@ def draw_timeline(
     """Cut the windows at every cell border, start, end and at ``cuts_us``, and name each piece.
 
     What an idle GPU waits for is read off its activity where one trial ran at a time and is seen often enough, and else
-    off ``phases``; where these leave two answers likely, or are not known, it is in the cell ``waiting``. So it is
-    where a trial of ``maybe`` may run: then it may even be that none does; and where a trial runs that never works on
-    the GPU: it has no start-up there, and no tail.
+    off ``phases``; where these leave two answers likely, or are not known, or some trials start while others end, it is
+    in the cell ``waiting``. So it is where a trial of ``maybe`` may run: then it may even be that none does; and where
+    a trial runs that never works on the GPU: it has no start-up there, and no tail.
 
     Without trials (``has_trials`` False: none were given, or their clock cannot be joined) activity
     is no foreign load but simply busy.
@@ -192,8 +194,7 @@ def _waits_for(
 ) -> np.ndarray:
     """The cell of each of the sorted times at which a GPU with trials is idle."""
     if phases is not None:
-        start, done = phases.chances(when)
-        likeliest = np.stack([start, done, 1 - start - done])
+        likeliest = np.stack(phases.chances(when))  # they need not add up to 1: some may start as others end
         cell = np.array([STARTUP, TAIL, STALLED])[likeliest.argmax(axis=0)]
         cell = np.where(likeliest.max(axis=0) >= LIKELY, cell, WAITING)
         never = never_works(samples, intervals)

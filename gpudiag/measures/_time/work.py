@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
 
 from gpudiag.measures._time.gpu_time import GpuTime, gpu_time
 from gpudiag.measures._time.microseconds import SECOND_US, microseconds
+from gpudiag.measures._time.phases import Phases
 from gpudiag.measures._time.timeline import (
     FOREIGN,
+    LIKELY,
     NO_TRIAL,
     STARTUP,
     TAIL,
@@ -40,7 +42,10 @@ class WorkSamples:
     where what an idle GPU waits for is seen but in single trials, as ``unclear`` has them: idle, and nobody knows why.
     Where trials of unknown GPU may run, idle time that may belong to their starts and ends is unclear as well.
 
-    ``running`` counts the trials on the GPU (0 without trials), rounded up where some may have run there. Without
+    Of these ``may_stall`` is what may be a stall as well.
+
+    ``running`` counts the trials on the GPU (0 without trials), rounded up where some may have run there; ``working``
+    those of them that are past their start-up and before their tail, where that is seen, and else is the same. Without
     trials, or without a common clock, all time from the first to the last activity counts as work and ``from_trials``
     is False. ``step_us``: median step between samples.
     """
@@ -54,6 +59,8 @@ class WorkSamples:
     from_trials: bool
     step_us: float
     unclear: np.ndarray
+    may_stall: np.ndarray
+    working: np.ndarray
 
     @property
     def weight_s(self) -> np.ndarray:
@@ -65,13 +72,20 @@ class WorkSamples:
 def work_by_gpu(run: Run) -> dict[str, WorkSamples]:
     """:class:`WorkSamples` of every GPU with at least two samples of its utilization."""
     time = gpu_time(run)
-    return {
-        gpu: _work(
-            samples, time.timelines.get(gpu) if time.joined else None, time.maybe_on(gpu), sure=_tells(time, gpu)
-        )
-        for gpu, samples in time.samples.items()
-        if len(samples.time_us) > 1
-    }
+    works = {}
+    for gpu, samples in time.samples.items():
+        if len(samples.time_us) > 1:
+            timeline = time.timelines.get(gpu) if time.joined else None
+            work = _work(samples, timeline, time.maybe_on(gpu), sure=_tells(time, gpu))
+            works[gpu] = _told_apart(work, time.phases[gpu]) if gpu in time.phases else work
+    return works
+
+
+def _told_apart(work: WorkSamples, phases: Phases) -> WorkSamples:
+    """The same with what the phases of single trials tell."""
+    may_stall = work.unclear & (phases.chances(work.time_us)[2] > 1 - LIKELY)
+    working = np.where(work.running > 0, np.rint(phases.working_at(work.time_us)), 0)
+    return replace(work, may_stall=may_stall, working=narrow(working))
 
 
 def _tells(time: GpuTime, gpu: str) -> bool:
@@ -113,6 +127,8 @@ def _work(samples: Samples, timeline: Timeline | None, maybe: MaybeTrials, *, su
         timeline is not None,
         samples.step_us,
         unclear,
+        np.zeros(n, bool),
+        running,
     )
 
 

@@ -17,7 +17,8 @@ CELLS = {
     "stalled": ("stalled", "idle inside a trial: input, validation on the CPU, a lock"),
     "waiting": (
         "idle, unclear why",
-        "start-up and stall both fit; a trial ran that never worked on the GPU; or one of unknown GPU may have run",
+        "start-up and stall both fit; some trials started while others ended; a trial never worked on the GPU; or one "
+        "of unknown GPU may have run",
     ),
     "startup_only": ("start-up only", "every trial was still before its first work on the GPU"),
     "tail_only": ("tail only", "every trial was past its last work on the GPU"),
