@@ -153,6 +153,7 @@ def in_turns(apart_s: Callable[[int], float], work_s: float, both_pct: float) ->
     return run(gpu=log, trials=trials(rows)), working
 
 
+@pytest.mark.slow
 def test_a_start_up_beside_the_end_of_another_trial_is_no_stall() -> None:
     """Trials of 30 s start-up, 40 s work and 20 s end; the second worker is 55 to 62 s behind the first."""
     made, working = in_turns(lambda i: 55.0 + i % 8, 40.0, 60.0)
@@ -164,6 +165,7 @@ def test_a_start_up_beside_the_end_of_another_trial_is_no_stall() -> None:
     assert of_trials == pytest.approx(idle_s, abs=48)
 
 
+@pytest.mark.slow
 def test_workers_that_fall_out_of_step_do_not_lower_the_level() -> None:
     """Both work at the same time at first, and hardly so later: utilization falls, but not that of equal numbers."""
     made, _ = in_turns(lambda i: 8.0 if i < 12 else 52.0, 60.0, 90.0)
