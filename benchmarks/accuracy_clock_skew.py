@@ -10,6 +10,7 @@ import pandas as pd
 from other_world import skewed_run
 
 from gpudiag.alignment import establish_clock
+from gpudiag.alignment.skew import BEHIND
 from gpudiag.run import Run
 from gpudiag.simulation import Gpu, simulate
 from gpudiag.statement import Statement
@@ -74,10 +75,11 @@ def _result(world: str, run: Run, seed: int) -> dict[str, Any]:
 
 
 def _bounds(evidence: Statement) -> tuple[float, float] | None:
-    """The bounds that a statement, or one within it, states."""
+    """The bounds that a statement, or one within it, states; negative where the trials' clock is behind."""
     values = evidence.values
     if "low_s" in values:
-        return float(values["low_s"]), float(values["high_s"])  # type: ignore[arg-type]
+        low_s, high_s = float(values["low_s"]), float(values["high_s"])  # type: ignore[arg-type]
+        return (-high_s, -low_s) if evidence.template == BEHIND or values.get("clock") == "behind" else (low_s, high_s)
     found = (_bounds(value) for value in values.values() if isinstance(value, Statement))
     return next((bounds for bounds in found if bounds), None)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -95,6 +96,7 @@ class ClockRecord:
     about the other. ``parts`` lists (study, first trial, offset_s) where a study changes its clock in
     the middle; that offset stands in place of ``applied_s`` from that trial on. ``evidence`` says what the
     offset rests on, ``notes`` other oddities: a clock change within the study, ends before starts.
+    ``apart_s``: trials and telemetry seem to lie up to so many seconds apart even so; 0 where nothing shows it.
     """
 
     offset_s: float = 0.0
@@ -106,6 +108,20 @@ class ClockRecord:
     joined: bool = True
     parts: tuple[tuple[str, int, float], ...] = ()
     notes: tuple[Statement, ...] = ()
+    apart_s: float = 0.0
+
+    @property
+    def doubt_s(self) -> float:
+        """How far from where they are the starts and ends of trials may lie, infinite if nobody knows."""
+        if self.confidence == "undetermined":
+            return math.inf
+        leans_s = abs(self.offset_s - self.applied_s) if self.confidence == "weak" else 0.0
+        return max(self.apart_s, leans_s)
+
+    @property
+    def exact(self) -> bool:
+        """Whether what depends on the seconds of starts and ends may be read off the telemetry."""
+        return self.joined and self.doubt_s == 0
 
 
 @dataclass(frozen=True)

@@ -75,7 +75,7 @@ def _offset(run: Run, samples: SampleTimes, zone: tzinfo) -> ClockRecord:
     applied = found.offset_s if found.confidence == "strong" else 0.0
     method = "correlation" if found.candidates else "none"
     record = ClockRecord(found.offset_s, found.confidence, method, found.evidence, applied, found.candidates)
-    return replace(record, parts=tuple(_changes(parts, applied, foreign)))
+    return replace(record, parts=tuple(_changes(parts, applied, foreign)), apart_s=found.apart_s)
 
 
 def _of_another_clock(run: Run) -> list[tuple[str, int]]:

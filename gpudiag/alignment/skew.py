@@ -1,4 +1,4 @@
-"""Seconds to minutes by which the trials' clock is ahead: work that begins before the trials do."""
+"""Seconds to minutes by which the trials' clock is ahead or behind: work between trials that no trial did."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 import scipy
 
-from gpudiag._run.gpu_names import declared_gpus
 from gpudiag.alignment.apply import apply_clock
+from gpudiag.alignment.falls import find_lag
 from gpudiag.alignment.signals import SampleTimes, seconds
+from gpudiag.alignment.trial_groups import trial_groups
 from gpudiag.run import ClockRecord, Run
 from gpudiag.schema import IDLE_PCT
 from gpudiag.statement import NOTHING, Statement, joined
@@ -32,20 +33,22 @@ EXACT_S = 5.0
 """Bounds no further apart than this, or than two samples, are one offset; a smaller one is left alone (METHODS 2)."""
 
 AHEAD = (
-    "As the timestamps are, the GPU works in {before} of the {n_gaps} gaps between trials in which it was sampled; if "
-    "the trials' clock is {low_s} to {high_s} ahead, in {after}. A long "
+    "As the timestamps are, the GPU works in {before} of the {n_gaps} gaps between trials, or at the sample behind "
+    "them; if the trials' clock is {low_s} to {high_s} ahead, in {after}. A long "
     "start-up shows idle time in a trial, not work before it."
+)
+BEHIND = (
+    AHEAD.split(" A long")[0].replace("ahead", "behind") + " A script that works on after its trials looks the same."
 )
 MOVED = "{evidence} The trials were moved back by {ahead_s}."
 TOLD = (
-    "{evidence} The bounds are too far apart to move the trials by themselves. If that is so, state clock_offset_s = "
-    "{stated} in run.toml."
+    "{evidence} The trials were not moved by that. If the clocks differ, state clock_offset_s = {stated} in run.toml."
 )
 
 
 @dataclass(frozen=True)
 class Skew:
-    """The trials' clock is from ``low_s`` to ``high_s`` ahead of the telemetry's.
+    """The trials' clock is from ``low_s`` to ``high_s`` ahead of the telemetry's; behind it, if negative.
 
     ``before``: in how many of ``n_gaps`` gaps between trials the GPU worked, as the timestamps are; ``after``: in how
     many with the trials moved back by the middle of the bounds. ``exact``: the bounds are close enough to move them.
@@ -66,51 +69,80 @@ class Skew:
 
 @dataclass(frozen=True)
 class Gaps:
-    """Times without any trial, and when the GPU, or any of several, was sampled and when it was at work; seconds."""
+    """Times without any trial, when the GPU, or any of several, was sampled and when it was at work, and the usual step
+    between samples; seconds.
+    """
 
     begin_s: np.ndarray
     end_s: np.ndarray
     time_s: np.ndarray
     active_s: np.ndarray
+    period_s: float
+
+    @property
+    def longer_s(self) -> float:
+        """By how much a gap is looked at beyond its end at most."""
+        return max(0.0, LOOKS_BACK_S + self.period_s - float((self.end_s - self.begin_s).min()))
 
     def worked(self, ahead_s: float) -> tuple[int, int]:
-        """In how many gaps the GPU worked, and in how many it was sampled, if the trials' clock is so far ahead."""
-        low, high = self.begin_s - ahead_s + LOOKS_BACK_S, self.end_s - ahead_s
+        """In how many gaps the GPU worked, and in how many it was sampled, if the trials' clock is so far ahead.
+
+        A gap shorter than the step between samples is looked at until the sample behind it.
+        """
+        low = self.begin_s - ahead_s + LOOKS_BACK_S
+        high = np.maximum(self.end_s - ahead_s, low + self.period_s)
         seen, active = (_any_between(low, high, times) for times in (self.time_s, self.active_s))
         return int(active.sum()), int(seen.sum())
 
 
 def with_skew(run: Run, samples: SampleTimes, record: ClockRecord) -> ClockRecord:
-    """The record with the seconds to minutes by which the trials' clock is ahead beside whole quarters of an hour.
+    """The record with the seconds to minutes by which clocks differ, or may differ, beside whole quarters of an hour.
 
-    They are applied where they are known to a few seconds, and told with their bounds where not.
+    They are applied where work before trials shows them to a few seconds, and told where not.
     """
     if record.method == "given" or record.parts:
         return record
-    skew = find_skew(apply_clock(run, record), samples)
-    if skew is None:
-        return record
-    values = {name: getattr(skew, name) for name in ("low_s", "high_s", "before", "after", "n_gaps")}
+    moved = apply_clock(run, record)
     known = record.evidence if record.confidence == "strong" else NOTHING
-    evidence = joined(known, Statement(AHEAD, **values))
+    skew, lag = find_skew(moved, samples), find_lag(moved, samples)
+    if skew is not None and (lag is None or skew.exact):
+        return _skewed(record, skew, known)
+    if lag is not None:
+        told = joined(known, lag.told(record.applied_s))
+        return _leaning(record, lag.lag_s, abs(lag.lag_s) + lag.within_s, told)
+    return record
+
+
+def _skewed(record: ClockRecord, skew: Skew, known: Statement) -> ClockRecord:
+    """The record with work between trials that its offset leaves; ``known``: what is known of whole quarters."""
+    ahead = skew.low_s > 0
+    low_s, high_s = sorted((abs(skew.low_s), abs(skew.high_s)))
+    counts = {name: getattr(skew, name) for name in ("before", "after", "n_gaps")}
+    evidence = joined(known, Statement(AHEAD if ahead else BEHIND, low_s=low_s, high_s=high_s, **counts))
     offset_s = record.applied_s - skew.ahead_s
-    if skew.exact:
+    if skew.exact and ahead:
         evidence = Statement(MOVED, evidence=evidence, ahead_s=skew.ahead_s)
-        return replace(record, offset_s=offset_s, applied_s=offset_s, confidence="strong", evidence=evidence)
-    evidence = Statement(TOLD, evidence=evidence, stated=str(round(offset_s)))
-    if record.applied_s:
-        return replace(record, evidence=evidence)
-    return replace(record, offset_s=offset_s, confidence="weak", evidence=evidence)
+        return replace(
+            record, offset_s=offset_s, applied_s=offset_s, confidence="strong", evidence=evidence, apart_s=0.0
+        )
+    return _leaning(record, -skew.ahead_s, high_s, Statement(TOLD, evidence=evidence, stated=str(round(offset_s))))
+
+
+def _leaning(record: ClockRecord, more_s: float, apart_s: float, evidence: Statement) -> ClockRecord:
+    """The record with an offset of seconds that is told; whole quarters of an hour that were applied stay so."""
+    record = replace(record, evidence=evidence, apart_s=apart_s)
+    return record if record.applied_s else replace(record, offset_s=more_s, confidence="weak")
 
 
 def find_skew(run: Run, samples: SampleTimes) -> Skew | None:
-    """How far the trials' clock is ahead, where work shows it; None where nothing does, or other causes fit as well.
+    """How far the trials' clock is ahead or behind, where work shows it; None where nothing does, or other causes fit
+    as well.
 
     Where the clock is ahead by more than a start-up takes, the GPU works before trials begin, with no other trial
     running, and stops before they end. No long start-up looks like that. All offsets are sought at which hardly any
     work is left between trials: the least is the bound where start-ups take no time, the greatest where trials work to
-    their end. They must lie together on one side of equal clocks. A clock that is behind looks like a start-up,
-    with work after the trials, which a script may do there: nothing is concluded from that.
+    their end. They must lie together on one side of equal clocks. A clock that is behind shows work after trials,
+    which a script may do there: it is told, and never applied.
     """
     if "util_pct" not in run.gpu or not len(run.trials):
         return None
@@ -121,11 +153,14 @@ def find_skew(run: Run, samples: SampleTimes) -> Skew | None:
     steps = np.arange(-REACH_S, REACH_S + STEP_S, STEP_S)
     worked, sampled = np.array([_sum(gaps, step) for step in steps]).T
     free = steps[(sampled >= MIN_GAPS) & (worked <= np.maximum(1.0, FEW * sampled))]
-    if not len(free) or free[0] <= 0 or free[-1] >= REACH_S or len(free) != round((free[-1] - free[0]) / STEP_S) + 1:
+    if not len(free) or free[0] <= 0 <= free[-1] or len(free) != round((free[-1] - free[0]) / STEP_S) + 1:
         return None
-    low_s, high_s = float(free[0]) - STEP_S, float(free[-1]) + STEP_S
+    if np.abs(free).max() >= REACH_S:
+        return None
+    low_s = float(free[0]) - STEP_S - max(part.longer_s for part in gaps)
+    high_s = float(free[-1]) + STEP_S
     least_s = max(EXACT_S, 2 * samples.period_s)
-    if low_s + high_s < 2 * least_s:
+    if abs(low_s + high_s) < 2 * least_s:
         return None
     after, n_after = _sum(gaps, round((low_s + high_s) / 2))
     if len(steps) * scipy.special.bdtr(after, n_after, (worked / np.maximum(sampled, 1)).mean()) > MAX_CHANCE:
@@ -145,19 +180,13 @@ def _gaps(run: Run, samples: SampleTimes) -> Iterator[Gaps]:
     end = np.where(np.isnan(end), np.inf, end)
     active = run.gpu["util_pct"].to_numpy(float) >= IDLE_PCT
     known = run.gpu["util_pct"].notna().to_numpy(dtype=bool)
-    declared = declared_gpus(run)
-    names = {row: gpus[0] for row, gpus in declared.items() if len(gpus) == 1}
-    if len(names) < len(run.trials):
-        yield _between(start[begun], end[begun], samples.time_s[known], samples.time_s[active])
-        return
-    own = np.array([names[row] for row in range(len(run.trials))])
-    for code, name in enumerate(run.gpu["gpu"].unique()):
-        mine, rows = begun & (own == name), samples.gpu == code
-        if mine.any() and rows.any():
-            yield _between(start[mine], end[mine], samples.time_s[known & rows], samples.time_s[active & rows])
+    for mine, rows in trial_groups(run, samples):
+        if (mine & begun).any():
+            times = samples.time_s[known & rows], samples.time_s[active & rows]
+            yield _between(start[mine & begun], end[mine & begun], *times, samples.period_s)
 
 
-def _between(start: np.ndarray, end: np.ndarray, time_s: np.ndarray, active_s: np.ndarray) -> Gaps:
+def _between(start: np.ndarray, end: np.ndarray, time_s: np.ndarray, active_s: np.ndarray, period_s: float) -> Gaps:
     """The times without a trial among those, and ``REACH_S`` before the first and after the last."""
     order = np.argsort(start, kind="stable")
     start, until = start[order], np.maximum.accumulate(end[order])
@@ -166,7 +195,7 @@ def _between(start: np.ndarray, end: np.ndarray, time_s: np.ndarray, active_s: n
     open_ = finish > begin
     begin, finish = begin[open_], finish[open_]
     kept = np.linspace(0, len(begin) - 1, min(len(begin), MAX_GAPS)).astype(int)
-    return Gaps(begin[kept], finish[kept], _sorted(time_s), _sorted(active_s))
+    return Gaps(begin[kept], finish[kept], _sorted(time_s), _sorted(active_s), period_s)
 
 
 def _sorted(times: np.ndarray) -> np.ndarray:

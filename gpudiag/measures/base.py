@@ -125,6 +125,12 @@ def need_all(run: Run, *wholes: Whole) -> None:
         )
 
 
+def need_exact_clock(run: Run) -> None:
+    """Raise NotMeasurable where starts and ends of trials may lie seconds or more from where the telemetry has them."""
+    if run.info.clock.joined and not run.info.clock.exact:
+        raise NotMeasurable(OPEN_CLOCK, STATE_OFFSET)
+
+
 def need_gpu(run: Run, *columns: str) -> None:
     """Raise NotMeasurable unless the run has telemetry of whole GPUs with a value in each of the columns."""
     if run.gpu.empty and len(run.processes):
@@ -164,4 +170,9 @@ RECORD_SPLIT = (
     "Under MIG record a log of DCGM and diagnose it alone: dcgmi dmon -e 203,155,252,1001 -d 1000 > dcgmi.log"
 )
 """The driver reports no utilization of instances; DCGM has their activity."""
+OPEN_CLOCK = (
+    "Trials and telemetry may lie apart by seconds to minutes or more, which would change this: see the check of the "
+    "clocks."
+)
+STATE_OFFSET = "State clock_offset_s in run.toml, 0 if the clocks are equal."
 GIVE_TRIALS = "Give the study with --trials optuna.db, or a task log in the run folder."

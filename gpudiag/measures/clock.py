@@ -43,6 +43,12 @@ class ClockProfile(Profile, topic="clock"):
     confidence: Fact[str] = fact("strong, weak, assumed or undetermined", label="confidence")
     method: Fact[str] = fact("given, utc, correlation, none or not examined")
     evidence: Fact[Statement] = fact("what it rests on, in words")
+    exact: Fact[bool] = fact(
+        "starts and ends of trials may be read off the telemetry to the second, as far as the data show"
+    )
+    doubt_s: Fact[float] = fact(
+        "how far from there they may lie else; infinite where nobody knows", label="apart by up to"
+    )
     joined: Fact[bool] = fact("trials and telemetry share time; the steps of a log lie on work of the GPUs")
     of_log: Fact[bool] = fact("the clock is that of training logs, for there are no trials")
 
@@ -64,6 +70,8 @@ def measure_clock(run: Run) -> ClockProfile:
         confidence=clock.confidence,
         method=clock.method,
         evidence=clock.evidence,
+        exact=clock.exact,
+        doubt_s=clock.doubt_s,
         joined=clock.joined,
         of_log=of_log,
     )

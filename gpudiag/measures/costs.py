@@ -241,7 +241,7 @@ def _trials(run: Run, time: GpuTime, by_gpu: dict[str, pd.DataFrame], begun: Sta
     """One row a timed trial, in the order of ``run.trials``."""
     out = time.trials.rows[["study", "trial", "outcome"]].reset_index(drop=True)
     peak, freed = np.full(len(out), np.nan), np.full(len(out), np.nan)
-    memory = samples_by_gpu(run, "mem_used_mib")
+    memory = samples_by_gpu(run, "mem_used_mib") if time.exact else {}
     for gpu, places in time.places.items():
         intervals, of_gpu = time.intervals(gpu), memory.get(gpu, Samples.none())
         peak[places] = np.fmax(peak[places], peak_while(of_gpu, intervals))

@@ -182,7 +182,7 @@ def _before(run: Run, intervals: pd.DataFrame) -> np.ndarray:
     """Greatest share of memory in use in the 60 s before each end, on the trial's GPU, else on any."""
     out = np.full(len(intervals), math.nan)
     ended = intervals["end"].notna().to_numpy()
-    if not run.info.clock.joined or run.gpu.empty or "mem_used_mib" not in run.gpu or not ended.any():
+    if not run.info.clock.exact or run.gpu.empty or "mem_used_mib" not in run.gpu or not ended.any():
         return out
     totals = gpu_boards(run)["total_mib"]
     place, names = pd.factorize(measure_attribution(run).trials["gpu"][ended])

@@ -126,7 +126,8 @@ def measure_leak(run: Run) -> LeakProfile:
         util = part["util_pct"].to_numpy(float) if "util_pct" in part else np.full(len(part), math.nan)
         grew = _growth(time, floor, total, window)
         grew |= _fills(time, used, util, math.nan if len(run.trials) else total, told)
-        rows[gpu] = grew | _remains(time, used, activity(util), part["weight_s"].to_numpy(), window)
+        weight_s, doubted = part["weight_s"].to_numpy(), _with_doubt(window, run)
+        rows[gpu] = grew | _remains(time, used, activity(util), weight_s, doubted)
     per_gpu = pd.DataFrame.from_dict(rows, orient="index").rename_axis("gpu")
     coverage = coverage_pct(samples, expected_window(run, samples))
     return LeakProfile(
@@ -270,6 +271,14 @@ def _repetition(values: np.ndarray) -> float:
     alike = (float(rank[1:] @ rank[:-1]) / float(rank @ rank) + 1 / n) / (1 - 3 / n)
     lags = place[1:]
     return 1 + 2 * float(((1 - lags / n) * min(max(alike, 0.0), MOST_ALIKE) ** lags).sum())
+
+
+def _with_doubt(window: tuple[int, int] | None, run: Run) -> tuple[int, int] | None:
+    """The time of the trials with so much on both sides as their clock may differ; None where nobody knows how much."""
+    doubt_s = run.info.clock.doubt_s
+    if window is None or math.isinf(doubt_s):
+        return None
+    return window[0] - int(doubt_s * SECOND_US), window[1] + int(doubt_s * SECOND_US)
 
 
 def _remains(

@@ -125,6 +125,10 @@ class LedgerProfile(Profile, topic="ledger"):
     foreign_of_no_trial_pct: Fact[float] = fact(
         "share of foreign load in the time without a trial", label="part of that time"
     )
+    exact: Fact[bool] = fact(
+        "False where trials and telemetry may lie seconds or more apart: idle time of trials is then in waiting, and "
+        "so is what lies near a start or end, where work is no foreign load"
+    )
     n_unknown_gpu: Fact[int] = fact(
         "trials of which nobody knows on which GPU they ran; where one may have run, an idle GPU is in waiting"
     )
@@ -178,6 +182,7 @@ def measure_ledger(run: Run) -> LedgerProfile:
         foreign_of_no_trial_pct=100 * float(seconds["foreign"]) / no_trial
         if time.joined and no_trial
         else float("nan"),
+        exact=time.exact,
         n_unknown_gpu=0 if time.where is None else time.where.n_trials - time.where.n_attributed,
         n_inferred_gpu=0 if time.where is None else time.where.n_inferred,
     )

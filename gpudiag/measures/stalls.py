@@ -17,12 +17,14 @@ from gpudiag.measures._time.weighted import weighted_mean, weighted_quantiles
 from gpudiag.measures._time.work import WorkSamples, stretches, work_by_gpu, work_coverage_pct
 from gpudiag.measures._waits.beats import Drops, reading_of, step_through, too_sharp
 from gpudiag.measures._waits.divided import logged_gpus
-from gpudiag.measures.base import Profile, need_gpu
+from gpudiag.measures.base import Profile, need_exact_clock, need_gpu
 from gpudiag.measures.sampling import RECORD_LONGER, gpu_order, longest_period_s
 from gpudiag.run import Run
 from gpudiag.schema import IDLE_PCT
 
 NEAR = 0.25
+UNDIVIDED = 0.05
+"""Less idle time than this share of the work is no finding of a rule, whatever it is."""
 LONGER = 2.0
 """Dips more than twice as long as most of the time in them, and two samples more, are none of the period's."""
 
@@ -78,10 +80,18 @@ def measure_stalls(run: Run) -> StallsProfile:
     works = work_by_gpu(run)
     if not works:
         raise NotMeasurable("There is only one sample of each GPU.", RECORD_LONGER)
+    if any(_is_undivided(work) for work in works.values()):
+        need_exact_clock(run)
     periods = period_by_gpu(run)
     rows = {gpu: _one_gpu(run, gpu, works[gpu], periods[gpu]) for gpu in gpu_order(works)}
     per_gpu = pd.DataFrame.from_dict(rows, orient="index").rename_axis("gpu")
     return StallsProfile(per_gpu, work_coverage_pct(run, works), longest_period_s(w.time_us for w in works.values()))
+
+
+def _is_undivided(work: WorkSamples) -> bool:
+    """Whether so much idle time may be part of the work, or not, that it decides what is found."""
+    idle_s, worked_s = (float(work.weight_s[own].sum()) for own in (work.unclear, work.at_work))
+    return idle_s > UNDIVIDED * (idle_s + worked_s)
 
 
 def _one_gpu(run: Run, gpu: str, work: WorkSamples, period: Period | None) -> dict[str, object]:

@@ -17,7 +17,7 @@ from gpudiag.report._render.blocks import (
 )
 from gpudiag.report._sections.answers import answer, recommended
 from gpudiag.report._sections.headline import first_finding, within
-from gpudiag.report._sections.origin import refuted_gpu
+from gpudiag.report._sections.origin import open_clock, refuted_gpu
 from gpudiag.report._sections.suppressed import suppression_notes
 from gpudiag.report._sections.unchecked import unassessed
 from gpudiag.report.document import Document, VerdictEntry
@@ -36,6 +36,7 @@ def whole(document: Document) -> list[Block]:
         *headline(document),
         *(Note(f"Assumed: {note}") for note in _assumptions(document)),
         *refuted_gpu(document),
+        *open_clock(document),
         *cards(document, finding),
         *map(Note, suppression_notes(document)),
         *(Note(str(one), "error") for one in document.errors),
@@ -58,6 +59,7 @@ def screen(document: Document, rest_by: str = "add --all") -> list[Block]:
         *headline(document),
         *(Note(f"Assumed: {note}") for note in _assumptions(document)),
         *refuted_gpu(document),
+        *open_clock(document),
         *map(_with_symptoms, found),
         *map(Note, suppression_notes(document)),
         *(Note(str(one), "error") for one in document.errors),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from gpudiag.errors import NotMeasurable
 from gpudiag.measures.clock import ClockProfile, measure_clock
 from gpudiag.rules._engine.evidence import Evidence
@@ -38,7 +40,7 @@ def clocks_apart(clock: ClockProfile) -> Evidence | None:
 @rule(
     measure=measure_clock,
     severity="note",
-    title="The clocks of trials or logs and telemetry differ",
+    title="The clocks of trials or logs and telemetry may differ",
     checks="Clocks of run and telemetry",
     says=(
         Given(
@@ -47,19 +49,23 @@ def clocks_apart(clock: ClockProfile) -> Evidence | None:
             "The data point to an offset; nothing was moved.",
         ),
         " {clock}",
+        Given("open", " What depends on their seconds is not assessed."),
         Given("n_parts", " The study changes its clock {n_parts:time}."),
     ),
-    remedy="State timezone or clock_offset_s in run.toml, so that nothing is inferred.",
+    remedy="State timezone or clock_offset_s in run.toml, so that nothing is inferred; 0 if the clocks are equal.",
     refuted_by="Not a problem if the records carry a zone, such as epoch seconds or the journal of Optuna 5.",
 )
 def clocks_differ(clock: ClockProfile, *, max_offset_s: float = 0.0) -> Evidence | None:
     """Whoever reads the report must know that times were moved, and on what evidence.
 
     Optuna up to 4 stores local time, Optuna 5 stores UTC, nvidia-smi prints local time, and none of them says so.
-    An offset is applied only where it was given or where the data show it strongly (METHODS 2).
+    An offset is applied only where it was given or where the data show it strongly. Where work between trials, memory
+    that falls at one distance from their ends, or the best fit shows seconds to minutes beside it, these are told, and
+    what depends on them is not assessed (METHODS 2).
     """
     moved = abs(clock.applied_s) > max_offset_s or len(clock.parts) > 0
-    leans = clock.confidence == "weak" and abs(clock.offset_s) > max_offset_s
+    apart = clock.joined and 0 < clock.doubt_s < math.inf
+    leans = apart or (clock.confidence == "weak" and abs(clock.offset_s) > max_offset_s)
     if not moved and not leans:
         if clock.method == "correlation" and clock.confidence == "undetermined":
             raise NotMeasurable(
@@ -71,5 +77,11 @@ def clocks_differ(clock: ClockProfile, *, max_offset_s: float = 0.0) -> Evidence
     return Evidence(
         values={"offset_s": clock.offset_s, "applied_s": clock.applied_s, "confidence": clock.confidence},
         severity=Severity.WARNING if leans else None,
-        extra={"moved": moved, "clock": clock.evidence, "n_parts": len(clock.parts), "of_log": clock.of_log},
+        extra={
+            "moved": moved,
+            "open": clock.joined and not clock.exact,
+            "clock": clock.evidence,
+            "n_parts": len(clock.parts),
+            "of_log": clock.of_log,
+        },
     )

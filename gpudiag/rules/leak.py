@@ -112,7 +112,7 @@ def memory_residual(leak: LeakProfile, *, max_residual_mib: float = 300.0) -> Ev
         raise NotApplicable("{n_open:trial} may still be running.", n_open=leak.n_open)
     if not leak.ended:
         raise NotMeasurable(
-            "The record ends with the last trial, or has no trials on its clock.",
+            "The record ends with the last trial, as far as the clocks agree, or has no trials on its clock.",
             "Let the recorder run on for a minute after the last trial.",
         )
     table = leak.per_gpu

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from gpudiag.errors import NotMeasurable
 from gpudiag.measures._time.timeline import CELLS, STARTUP
+from gpudiag.measures.base import OPEN_CLOCK, STATE_OFFSET
 from gpudiag.measures.ledger import LedgerProfile, measure_ledger
 from gpudiag.rules._engine.evidence import Evidence, NotApplicable
 from gpudiag.rules._engine.rule import rule
@@ -39,6 +41,7 @@ def foreign_load(
     foreign = ledger.cells[(ledger.cells["cell"] == "foreign") & (ledger.cells["gpu_s"] > 0)]
     seconds = float(foreign["gpu_s"].sum())
     if not (ledger.foreign_of_no_trial_pct > max_foreign_pct and seconds >= min_foreign_s):
+        _need_exact(ledger)
         return None
     where = foreign.loc[foreign["gpu_s"] >= 0.05 * seconds, "gpu"].astype(str)
     return Evidence(
@@ -75,6 +78,7 @@ def work_outside_trials(
     outside_s, of_work_pct = ledger.outside_busy_gpu_s, ledger.outside_of_work_pct
     if not (of_work_pct > min_of_work_pct and outside_s >= min_outside_s):
         return None
+    _need_exact(ledger)
     busy = ledger.per_gpu["outside_busy_s"]
     return Evidence(
         values={"outside_busy_gpu_s": outside_s, "outside_of_work_pct": of_work_pct},
@@ -116,6 +120,7 @@ def idle_without_trial(
     seconds, observed = float(empty["gpu_s"].sum()), float(used.loc[used["cell"] != "unobserved", "gpu_s"].sum())
     share = 100 * seconds / observed if observed else float("nan")
     if not (share > max_no_trial_pct and seconds >= min_no_trial_s):
+        _need_exact(ledger)
         return None
     named = empty.loc[empty["gpu_s"] >= 0.05 * seconds, "gpu"].astype(str)
     spans = ledger.spans[(ledger.spans["cell"] == "idle_no_trial") & ledger.spans["gpu"].isin(used["gpu"])]
@@ -127,3 +132,8 @@ def idle_without_trial(
         margin=share - max_no_trial_pct,
         extra={"several": len(named) > 1},
     )
+
+
+def _need_exact(ledger: LedgerProfile) -> None:
+    if not ledger.exact:
+        raise NotMeasurable(OPEN_CLOCK, STATE_OFFSET)

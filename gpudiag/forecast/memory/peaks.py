@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from dataclasses import dataclass, field, replace
 
@@ -57,6 +58,10 @@ TOO_FEW_SEPARATE = (
 UNSURE_CLOCK = (
     "The clock of the trials is not established, and more memory was in use between trials than at other times, so "
     "that readings may belong to other trials. State clock_offset_s in run.toml, 0 if the clocks are equal."
+)
+APART_CLOCK = (
+    "Trials and telemetry seem to lie seconds to minutes apart, so that readings may belong to other trials. State "
+    "clock_offset_s in run.toml, 0 if the clocks are equal."
 )
 LOADED_MIB = 700.0
 """More than a CUDA context, as of start-ups (METHODS 6): what lies above the least reading by that is a trial's."""
@@ -184,6 +189,8 @@ def _from_sum(run: Run, timed: TimedTrials, trials: pd.DataFrame, rng: np.random
         return _unknown(trials, NO_MEMORY)
     if not run.info.clock.joined:
         return _unknown(trials, OTHER_CLOCK)
+    if 0 < run.info.clock.doubt_s < math.inf:
+        return _unknown(trials, APART_CLOCK)
     read = memories(run, timed)
     boards = {gpu: board(memory, places) for gpu, (memory, places) in read.items()}
     added, open_mib = np.zeros((2, len(trials)))

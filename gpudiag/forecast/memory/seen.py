@@ -28,7 +28,7 @@ def seen_by_level(run: Run) -> pd.DataFrame:
     """
     nothing = pd.DataFrame({"seen_max_mib": [], "seen_h": []}, index=pd.Index([], name="k"), dtype=float)
     timed = timed_trials(run)
-    if not run.info.clock.joined or timed.rows.empty or run.gpu.empty:
+    if not run.info.clock.exact or timed.rows.empty or run.gpu.empty:
         return nothing
     samples = samples_by_gpu(run, "mem_used_mib")
     parts = []

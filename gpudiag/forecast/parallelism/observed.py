@@ -17,7 +17,7 @@ from gpudiag.measures._time.microseconds import SECOND_US
 from gpudiag.measures._time.timeline import Intervals, Samples
 from gpudiag.measures._time.trial_intervals import need_own_times
 from gpudiag.measures._trials.startup import startups
-from gpudiag.measures.base import GIVE_TRIALS, need_columns, need_gpu
+from gpudiag.measures.base import GIVE_TRIALS, need_columns, need_exact_clock, need_gpu
 from gpudiag.measures.sampling import RECORD_LONGER
 from gpudiag.memo import memoized
 from gpudiag.run import Run
@@ -115,6 +115,7 @@ def observe(run: Run) -> ObservedLog:
             "Trials and GPU telemetry share no time, so that nothing says how busy a GPU was with how many trials.",
             "Record the GPU while the trials run, and state the time zone of both.",
         )
+    need_exact_clock(run)
     rows = time.trials.rows
     finished = rows["outcome"].isin(FINISHED).to_numpy() & ~rows["open"].to_numpy()
     if finished.sum() < MIN_TRIALS:

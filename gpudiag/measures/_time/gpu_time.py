@@ -10,6 +10,7 @@ from gpudiag.errors import NotMeasurable
 from gpudiag.measures._time.bins import bin_cuts
 from gpudiag.measures._time.concurrency import count_at
 from gpudiag.measures._time.gpu_samples import samples_by_gpu
+from gpudiag.measures._time.microseconds import SECOND_US
 from gpudiag.measures._time.phase_steps import Steps, cut_steps
 from gpudiag.measures._time.phases import Phases, find_phases
 from gpudiag.measures._time.span import clipped, limits_us
@@ -40,8 +41,9 @@ class GpuTime:
     run there, with the chance; ``where`` is None without trials.
 
     ``joined`` is False where there are no timed trials, or where their clock cannot be joined with the
-    telemetry's: then the windows are the telemetry's and no trial is on any GPU. ``phases``: of the GPUs that trials
-    share, where they can be told apart.
+    telemetry's: then the windows are the telemetry's and no trial is on any GPU. ``exact`` is False where what depends
+    on the seconds of their starts and ends may not be read off. ``phases``: of the GPUs that trials share, where they
+    can be told apart.
     """
 
     samples: dict[str, Samples]
@@ -53,6 +55,7 @@ class GpuTime:
     timelines: dict[str, Timeline]
     cuts_us: np.ndarray
     joined: bool
+    exact: bool
     phases: dict[str, Phases]
 
     def intervals(self, gpu: str) -> Intervals:
@@ -91,7 +94,7 @@ def gpu_time(run: Run) -> GpuTime:
     cuts = bin_cuts(windows) if windows else np.zeros(0, np.int64)
     maybe = maybe_by_gpu(trials, where) if joined and where else {}
     maybe = {gpu: some for gpu, some in maybe.items() if gpu not in run.info.left_out_gpus}
-    made = GpuTime(samples, trials, where, places, maybe, windows, {}, cuts, joined, {})
+    made = GpuTime(samples, trials, where, places, maybe, windows, {}, cuts, joined, run.info.clock.exact, {})
     for gpu in places:
         samples[gpu] = samples.get(gpu, Samples.none()).of_trials(made.intervals(gpu))
     made.phases.update(_phases(made))
@@ -104,6 +107,7 @@ def gpu_time(run: Run) -> GpuTime:
             cuts_us=cuts,
             phases=made.phases.get(gpu),
             maybe=made.maybe_on(gpu),
+            doubt_us=run.info.clock.doubt_s * SECOND_US if joined else 0.0,
         )
     return made
 
@@ -133,7 +137,7 @@ def _need_samples(samples: dict[str, Samples], windows: list[Window]) -> None:
 
 def _phases(made: GpuTime) -> dict[str, Phases]:
     """The phases on each GPU that trials share; what is seen while another may run there tells nothing of them."""
-    if made.where is None or made.where.attributed_pct < MOSTLY_KNOWN_PCT:
+    if not made.exact or made.where is None or made.where.attributed_pct < MOSTLY_KNOWN_PCT:
         return {}
     gpus = [gpu for gpu, places in made.places.items() if len(places) and gpu in made.samples]
     found = find_phases([_steps(made, gpu) for gpu in gpus])

@@ -145,6 +145,7 @@ def draw_timeline(
     cuts_us: np.ndarray,
     phases: KnownPhases | None = None,
     maybe: MaybeTrials | None = None,
+    doubt_us: float = 0.0,
 ) -> Timeline:
     """Cut the windows at every cell border, start, end and at ``cuts_us``, and name each piece.
 
@@ -154,7 +155,8 @@ def draw_timeline(
     a trial runs that never works on the GPU: it has no start-up there, and no tail.
 
     Without trials (``has_trials`` False: none were given, or their clock cannot be joined) activity
-    is no foreign load but simply busy.
+    is no foreign load but simply busy. So it is nearer than ``doubt_us`` to a start or an end, where trials may lie so
+    far from where they are; idle time there, and in any trial, is then in ``waiting``.
     """
     maybe = maybe or MaybeTrials.none()
     everyone = Intervals(*(np.concatenate(both) for both in (
@@ -174,14 +176,29 @@ def draw_timeline(
     waits = np.flatnonzero(idle & (running > 0) & ~works)
     cell[waits] = _waits_for(samples, intervals, start[waits], phases, alone=bool((running <= 1).all()))
     cell[idle & (others > 0)] = WAITING
+    if doubt_us:
+        cell[idle & (running > 0)] = WAITING
     if has_trials:
         free = np.flatnonzero((running == 0) & (others == 0))
+        if doubt_us:
+            near = _near_a_trial(everyone, start[free], end[free], doubt_us)
+            cell[free[near & idle[free]]] = WAITING
+            free = free[~near]
         own = _within_pause(samples, everyone, start[free], at[free], util[free])
         cell[free] = np.where(own >= IDLE_PCT, FOREIGN, NO_TRIAL)
     else:
         cell[idle] = NO_TRIAL
     cell[np.isnan(util)] = UNOBSERVED
     return Timeline(start, end, cell, util, narrow(running), _weighed(maybe, start))
+
+
+def _near_a_trial(intervals: Intervals, start: np.ndarray, end: np.ndarray, within_us: float) -> np.ndarray:
+    """Whether a trial may have run in each of these sorted pieces, in which none does, if its start or end is off."""
+    starts, ends = np.sort(intervals.start_us), np.sort(intervals.end_us)
+    until = np.append(starts, NEVER)[np.searchsorted(starts, start, "right")]
+    since = np.append(LONG_AGO, ends)[np.searchsorted(ends, start, "right")]
+    near: np.ndarray = (start - since.astype(float) < within_us) | (until.astype(float) - end < within_us)
+    return near
 
 
 def narrow(counts: np.ndarray) -> np.ndarray:

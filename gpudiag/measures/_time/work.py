@@ -89,10 +89,14 @@ def _told_apart(work: WorkSamples, phases: Phases) -> WorkSamples:
 
 
 def _tells(time: GpuTime, gpu: str) -> bool:
-    """Whether what an idle GPU waits for is seen but in single trials: by phases, or as one trial ran at a time."""
+    """Whether what an idle GPU waits for is seen but in single trials: by phases, or as one trial ran at a time; or
+    whether no idle time is divided, as clocks may differ.
+    """
     line = time.timelines.get(gpu)
-    return gpu in time.phases or (
-        line is not None and not len(time.maybe_on(gpu).chance) and bool((line.running <= 1).all())
+    return (
+        not time.exact
+        or gpu in time.phases
+        or (line is not None and not len(time.maybe_on(gpu).chance) and bool((line.running <= 1).all()))
     )
 
 

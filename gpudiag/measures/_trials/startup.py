@@ -61,10 +61,12 @@ def startups(run: Run) -> Startups:
     that of the distribution that the phases were learned with, which is of all trials. A rise of memory shows a
     start-up only where loading ends it, and a framework may load or reserve early: where activity shows fewer than
     five, the rises are believed if their median agrees within a fifth with the learned one. Of several GPUs the first
-    counts.
+    counts. Where the clocks of trials and telemetry may differ, none is known.
     """
     time = gpu_time(run)
     seconds, method = np.full(len(time.trials.start_us), np.nan), np.full(len(time.trials.start_us), "", dtype=object)
+    if not time.exact:
+        return Startups(seconds, method, math.nan, np.zeros(len(seconds), bool))
     for gpu, places in time.places.items():
         phases = time.phases.get(gpu)
         own = solo_startups(time.samples.get(gpu, Samples.none()), time.intervals(gpu))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from gpudiag.measures.attribution import AttributionProfile
+from gpudiag.measures.clock import ClockProfile
 from gpudiag.measures.sampling import SamplingProfile
 from gpudiag.report._render.blocks import Block, Chip, Figure, Folded, Heading, Note, Number, TableBlock
 from gpudiag.report.document import Document, VerdictEntry
@@ -12,7 +13,7 @@ from gpudiag.report.format import count, named, plural, quantity, safe, span, zo
 def data_quality(document: Document) -> list[Block]:
     """Inputs and their oddities, coverage and the clock."""
     parts = (*_inputs(document), *_problems(document), *_coverage(document), _clock(document), Figure("clock"))
-    parts += tuple(refuted_gpu(document))
+    parts += (*refuted_gpu(document), *open_clock(document))
     return [Folded("Data quality: inputs, gaps and clocks", (*parts, *_notes(document)))]
 
 
@@ -93,6 +94,19 @@ def refuted_gpu(document: Document) -> list[Note]:
         "process that sees one GPU alone (CUDA_VISIBLE_DEVICES) calls it 0. Store CUDA_VISIBLE_DEVICES with each trial."
     )
     return [Note(text, "note")]
+
+
+def open_clock(document: Document) -> list[Note]:
+    """What is not said because nobody knows whether trials and telemetry are on one clock to the second."""
+    clock = document.values(ClockProfile)
+    if not clock or clock[ClockProfile.of_log] or clock[ClockProfile.exact] or not clock[ClockProfile.joined]:
+        return []
+    text = (
+        "Trials and telemetry may not be on one clock. So it is not said what the GPU waited for in trials, what it "
+        "did between them, and what memory a trial took or left. State clock_offset_s in run.toml, 0 if the clocks are "
+        "equal."
+    )
+    return [Note(text, "warning")]
 
 
 def _notes(document: Document) -> list[Block]:
