@@ -122,9 +122,8 @@ def _skewed(record: ClockRecord, skew: Skew, known: Statement) -> ClockRecord:
     offset_s = record.applied_s - skew.ahead_s
     if skew.exact and ahead:
         evidence = Statement(MOVED, evidence=evidence, ahead_s=skew.ahead_s)
-        return replace(
-            record, offset_s=offset_s, applied_s=offset_s, confidence="strong", evidence=evidence, apart_s=0.0
-        )
+        record = replace(record, evidence=evidence, confidence="strong", apart_s=0.0)
+        return replace(record, offset_s=offset_s, applied_s=offset_s)
     return _leaning(record, -skew.ahead_s, high_s, Statement(TOLD, evidence=evidence, stated=str(round(offset_s))))
 
 
@@ -160,7 +159,7 @@ def find_skew(run: Run, samples: SampleTimes) -> Skew | None:
     low_s = float(free[0]) - STEP_S - max(part.longer_s for part in gaps)
     high_s = float(free[-1]) + STEP_S
     least_s = max(EXACT_S, 2 * samples.period_s)
-    if abs(low_s + high_s) < 2 * least_s:
+    if low_s * high_s <= 0 or abs(low_s + high_s) < 2 * least_s:
         return None
     after, n_after = _sum(gaps, round((low_s + high_s) / 2))
     if len(steps) * scipy.special.bdtr(after, n_after, (worked / np.maximum(sampled, 1)).mean()) > MAX_CHANCE:
