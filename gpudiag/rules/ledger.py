@@ -78,7 +78,6 @@ def work_outside_trials(
     outside_s, of_work_pct = ledger.outside_busy_gpu_s, ledger.outside_of_work_pct
     if not (of_work_pct > min_of_work_pct and outside_s >= min_outside_s):
         return None
-    _need_exact(ledger)
     busy = ledger.per_gpu["outside_busy_s"]
     return Evidence(
         values={"outside_busy_gpu_s": outside_s, "outside_of_work_pct": of_work_pct},
