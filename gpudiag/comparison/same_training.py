@@ -11,6 +11,7 @@ from gpudiag.comparison.logged_steps import Logged, logged
 from gpudiag.comparison.side import Side
 from gpudiag.comparison.step_work import n_gpus
 from gpudiag.comparison.steps import SAME_STEPS
+from gpudiag.measures.endings import EndingsProfile
 from gpudiag.statement import NOTHING, Statement, joined
 
 SAME_LINES = 0.95
@@ -32,7 +33,7 @@ SAME_FILE = "A log is the same file in both: they are the same run, and there is
 TWO_LOGS = "The lines of the two logs have other times."
 ONE_DIED = "{side} ended with an error{place}: {text}; {other} did not."
 BOTH_DIED = "Both trainings ended with an error."
-NONE_DIED = "Neither log ends with an error."
+NONE_DIED = "Neither training ended with an error."
 DIED = "the training of one ended with an error"
 
 
@@ -97,9 +98,9 @@ def _files(side: Side) -> set[str]:
 
 
 def same_end(baseline: Side, experiment: Side) -> GateCheck | None:
-    """Whether both trainings came to their end, or neither; None where a log does not tell."""
+    """Whether both trainings came to their end, or neither; None where neither log nor recording tells."""
     ends = [side.get("endings") for side in (baseline, experiment)]
-    known = [end for end in ends if end is not None and end.n_logs and not end.n_short]
+    known = [end for end in ends if end is not None and _tells(end)]
     if len(known) < len(ends):
         return None
     failed = [bool(end.n_failed) for end in known]
@@ -114,7 +115,13 @@ def same_end(baseline: Side, experiment: Side) -> GateCheck | None:
     return GateCheck("equal-success", FAIL, why, DIED)
 
 
+def _tells(end: EndingsProfile) -> bool:
+    """Whether it is known that a training without trials came to its own end, or failed."""
+    is_cut = end.n_short or end.n_outside or end.n_stopped or end.n_unended
+    return bool((end.n_logs or end.n_recorded) and not end.has_trials and (end.n_failed or not is_cut))
+
+
 def died(side: Side) -> bool:
-    """Whether the log of a training without trials ends with an error."""
+    """Whether a training without trials ended with an error."""
     end = side.get("endings")
-    return end is not None and end.n_failed > 0
+    return end is not None and end.n_failed > 0 and not end.has_trials

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from gpudiag.errors import PackageMissing
+from gpudiag.record.failure import failure
 from gpudiag.record.training import TrainingRecord, harmless
 
 try:
@@ -64,4 +65,4 @@ class GpudiagCallback(Callback):  # type: ignore[misc]  # Lightning may be absen
         self.record.end()
 
     def on_exception(self, trainer: Trainer, pl_module: LightningModule, exception: BaseException) -> None:
-        self.record.end(type(exception).__name__)
+        self.record.end(failure(exception))

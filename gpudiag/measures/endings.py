@@ -1,161 +1,155 @@
-"""How trainings ended, by their logs: with an error, before their last step, or as they should."""
+"""How trainings ended, by their logs and by recordings of their commands: with an error, cut, or as they should."""
 
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from collections.abc import Sequence
 
-import numpy as np
 import pandas as pd
 
 from gpudiag.errors import NotMeasurable
 from gpudiag.facts import Column, Fact, Row, Rows, column, fact, table_of
-from gpudiag.measures._steps.lines import floats
-from gpudiag.measures._steps.log_files import of_one_process
-from gpudiag.measures._steps.logs import training_logs
-from gpudiag.measures._trials.error_texts import short_error
-from gpudiag.measures._trials.failure_text import classify
+from gpudiag.measures._ends.how import NOTHING, How
+from gpudiag.measures._ends.logged import LogEnd, log_ends, told
+from gpudiag.measures._ends.recorded import Recorded, recorded
 from gpudiag.measures.base import Profile
 from gpudiag.measures.inputs import unknown_logs
 from gpudiag.measures.steps import GIVE_LOG
-from gpudiag.readers._batches.log_lines import ENDINGS
 from gpudiag.run import Run
 
-AFTERWARDS = ("raised", "nccl")
-"""What a program prints as it takes itself down, too."""
-FROM_OUTSIDE = ("killed", "gpu_lost")
-"""What the kernel logs of any program."""
-NO_ERRORS = pd.DataFrame(columns=["path", "line", "kind", "detail", "time", "behind"])
-COLUMNS = ["training", "kind", "text", "time", "last_step", "total_steps", "is_open"]
+COLUMNS = ["training", "kind", "by", "text", "time", "last_step", "total_steps", "outcome"]
+FAILED, OUTSIDE, OPEN, WENT_ON = OUTCOMES = ("failed", "outside", "open", "went_on")
+"""The gravest first."""
+_ORDER = {name: place for place, name in enumerate((*OUTCOMES, "log", "exception"))}
 
 
 class TrainingEnd(Row):
-    """A training whose log tells of an error behind its last step."""
+    """An end of a training that was not its own: an error behind its last step, or the end of a recorded command."""
 
-    training: Column[str] = column("file of the log, the first where it goes on in others", label="training")
+    training: Column[str] = column(
+        "file of the log, the first where it goes on in others, or of the recording", label="training"
+    )
     kind: Column[str] = column("one of CLASSES of failures")
+    by: Column[str] = column("what tells of it: log, or of a recording exit_code, signal or exception")
     text: Column[str] = column("the error, short", label="error")
     time: Column[pd.Timestamp] = column("when it was logged; NaT where its line has no timestamp")
     last_step: Column[float] = column("last step logged before it; NaN without one", label="last step logged")
     total_steps: Column[float] = column("steps that the log states; NaN unknown", label="steps stated")
-    is_open: Column[bool] = column(
-        "it may have ended nothing: ordinary lines follow, or all was done, and a program prints such an error as it "
-        "takes itself down, too"
+    outcome: Column[str] = column(
+        "failed; outside: ended by a scheduler, a time limit or a user; open: it may have ended nothing, for ordinary "
+        "lines follow, or all was done, and a program may fail so as it takes itself down, too; went_on: another was "
+        "started behind it"
     )
 
 
 class EndingsProfile(Profile, topic="endings"):
-    """How trainings ended, those without a list of trials: an error behind the last step that a log tells of."""
+    """How trainings ended, those without a list of trials, and recorded commands."""
 
     failed: Rows = table_of(TrainingEnd)
     n_logs: Fact[int] = fact("logs of trainings", label="logs of trainings")
-    n_failed: Fact[int] = fact("of these those that end with an error", label="logs that end with an error")
+    n_recorded: Fact[int] = fact("recorded commands that none was started behind", label="recorded commands")
+    n_failed: Fact[int] = fact("of both those that end with an error", label="ends with an error")
+    n_outside: Fact[int] = fact("recorded commands that a scheduler, a time limit or a user ended")
     n_open: Fact[int] = fact("those with an error behind the last step that may have ended nothing")
+    n_went_on: Fact[int] = fact("those with an error behind which another was started")
     n_stopped: Fact[int] = fact("those that somebody stopped by hand")
-    n_short: Fact[int] = fact("those that stop before the last step that they state, without an error")
+    n_short: Fact[int] = fact("logs that stop before the last step that they state, without an error")
+    n_done: Fact[int] = fact("recorded commands with exit code 0")
+    n_unended: Fact[int] = fact("recorded commands without an end, where no log says how it was")
     last_step: Fact[float] = fact("last step of the first that failed or stops short, NaN without one")
     total_steps: Fact[float] = fact("steps that it states, else NaN", label="steps stated")
     has_unknown_logs: Fact[bool] = fact("no log of steps was read, and of another log no reader knows the lines")
-
-
-class _End(NamedTuple):
-    """Where a log ends. ``errors``: those behind its last step, in order; ``stride``: steps from line to line."""
-
-    training: str
-    last_step: float = math.nan
-    total_steps: float = math.nan
-    stride: float = math.nan
-    errors: pd.DataFrame = NO_ERRORS
-    all_done: bool = False
+    has_trials: Fact[bool] = fact("there are trials, so that only recorded commands are looked at")
 
 
 def measure_endings(run: Run) -> EndingsProfile:
-    """Ends of trainings. Needs the log of one; those of trials are none of these, whose own table tells of them."""
-    ends = [] if len(run.trials) else _ends(run)
-    if not ends and run.trials.empty:
-        raise NotMeasurable("No log tells of a training.", GIVE_LOG)
-    told = [_told(end) for end in ends if len(end.errors)]
-    stopped = [row for row in told if row["kind"] == "stopped"]
-    table = pd.DataFrame([row for row in told if row["kind"] != "stopped"], columns=[*COLUMNS, "is_nccl"])
-    table = table.astype({"last_step": float, "total_steps": float, "is_open": bool})
-    table["time"] = pd.to_datetime(table["time"], utc=True)
-    table = table.sort_values(["is_open", "is_nccl", "time", "training"], kind="stable", ignore_index=True)[COLUMNS]
-    short = [end for end in ends if end.errors.empty and end.last_step + end.stride < end.total_steps]
-    places = [*zip(table["last_step"], table["total_steps"], strict=True), *(end[1:3] for end in short)]
-    last, total = places[0] if places else (math.nan, math.nan)
+    """Ends of trainings. Needs the log of one, or a recorded command. Logs of trials are none of these, whose own
+    table tells of them.
+    """
+    has_trials = len(run.trials) > 0
+    logs = [] if has_trials else log_ends(run)
+    last, earlier = _known(run, of_trials=has_trials)
+    if not (logs or last or earlier or has_trials):
+        raise NotMeasurable("No log tells of a training, and no recording of a command.", GIVE_LOG)
+    rows = [_by_log(log, last) for log in logs if len(log.errors)]
+    stopped = [row for row in rows if row["kind"] == "stopped"]
+    n_stopped = max(len(stopped), sum(one.end.how is How.BY_HAND for one in last))
+    is_told = any(row["outcome"] == FAILED for row in rows)
+    rows = [row for row in rows if row["kind"] != "stopped"]
+    rows += [] if is_told else _by_recordings(last, logs)
+    table = _table(rows + [_row(one, WENT_ON) for one in earlier])
+    is_cut = any(one.end.how in (How.FAILED, How.OUTSIDE, How.BY_HAND) for one in last)
+    short = [] if is_cut else [log for log in logs if log.is_short]
+    places = [*zip(table["last_step"], table["total_steps"], strict=True), *(log[1:3] for log in short)]
+    step, total = places[0] if places else (math.nan, math.nan)
+    n = {outcome: int((table["outcome"] == outcome).sum()) for outcome in OUTCOMES}
     return EndingsProfile(
         failed=table,
-        n_logs=len(ends),
-        n_failed=int((~table["is_open"]).sum()),
-        n_open=int(table["is_open"].sum()),
-        n_stopped=len(stopped),
+        n_logs=len(logs),
+        n_recorded=len(last),
+        n_failed=n[FAILED],
+        n_outside=n[OUTSIDE],
+        n_open=n[OPEN],
+        n_went_on=n[WENT_ON],
+        n_stopped=n_stopped,
         n_short=len(short),
-        last_step=float(last),
+        n_done=sum(one.end.how is How.DONE for one in last),
+        n_unended=0 if stopped or _all_done(logs) else sum(one.is_open for one in last),
+        last_step=float(step),
         total_steps=float(total),
         has_unknown_logs=bool(run.steps.empty and unknown_logs(run)),
+        has_trials=has_trials,
     )
 
 
-def _told(end: _End) -> dict[str, object]:
-    """The error that others follow from: the first, but one of NCCL only where there is no other, for each rank that
-    waits for one that died tells of it. Where all was done, the first that no program prints as it takes itself down.
+def _known(run: Run, *, of_trials: bool) -> tuple[list[Recorded], list[Recorded]]:
+    """Recorded programs of whose end something is known or missing, and the earlier ones that were cut. Beside trials
+    only commands that are the last: what became of a trial is in its own table.
     """
-    behind, is_open = end.errors, not (end.errors["behind"] == 0).any()
-    if end.all_done:
-        grave = behind[~behind["kind"].isin(AFTERWARDS)]
-        behind, is_open = (grave, is_open) if len(grave) else (behind, True)
-    others = behind[behind["kind"] != "nccl"]
-    error = (others if len(others) else behind).iloc[0]
+    last, earlier = recorded(run)
+    last = [one for one in last if one.is_open or one.end is not NOTHING]
+    earlier = [one for one in earlier if one.end.how in (How.FAILED, How.OUTSIDE)]
+    return ([one for one in last if one.of_command], []) if of_trials else (last, earlier)
+
+
+def _by_log(log: LogEnd, last: Sequence[Recorded]) -> dict[str, object]:
+    """The row of a log that ends in an error. One behind which a command was started that came to its end tells of an
+    earlier one.
+    """
+    row = told(log)
+    time = log.time if pd.isna(row["time"]) else row["time"]
+    went_on = len(last) > 0 and all(one.end.how is How.DONE and bool(one.start > time) for one in last)
+    is_open = row.pop("is_open")
+    return row | {"by": "log", "outcome": WENT_ON if went_on else OPEN if is_open else FAILED}
+
+
+def _by_recordings(last: Sequence[Recorded], logs: Sequence[LogEnd]) -> list[dict[str, object]]:
+    """The rows of programs that failed or were ended. What a log calls done was not cut; it may fail on its way down."""
+    log, all_done = (logs[0] if len(logs) == 1 else LogEnd("")), _all_done(logs)
+    failed = [one for one in last if one.end.how is How.FAILED]
+    ended = [one for one in last if one.end.how is How.OUTSIDE and not all_done]
+    rows = [_row(one, OPEN if all_done and one.end.is_way_down else FAILED, log) for one in failed]
+    return rows + [_row(one, OUTSIDE, log) for one in ended]
+
+
+def _all_done(logs: Sequence[LogEnd]) -> bool:
+    return len(logs) > 0 and all(log.all_done for log in logs)
+
+
+def _row(one: Recorded, outcome: str, log: LogEnd | None = None) -> dict[str, object]:
+    steps = {"last_step": log.last_step, "total_steps": log.total_steps} if log else {}
+    end = one.end
     return {
-        "training": end.training,
-        "kind": classify(str(error["detail"])),
-        "text": short_error(str(error["detail"])).rstrip("."),
-        "time": error["time"],
-        "last_step": end.last_step,
-        "total_steps": end.total_steps,
-        "is_open": is_open,
-        "is_nccl": error["kind"] == "nccl",
-    }
+        "training": one.path, "kind": end.kind, "by": end.by, "text": end.text, "time": one.time, "outcome": outcome,
+    } | steps  # fmt: skip
 
 
-def _ends(run: Run) -> list[_End]:
-    """The end of each training; without any step, of each log that tells of an error."""
-    errors = run.events[run.events["kind"].isin(ENDINGS)].reindex(columns=list(NO_ERRORS))
-    errors = errors.assign(behind=errors["behind"].fillna(0)).sort_values("line", kind="stable")
-    if run.steps.empty:
-        of_logs = errors[errors["kind"] != "gpu_lost"].groupby("path", sort=True)
-        return [_End(str(path), errors=found) for path, found in of_logs]
-    last_step = errors["path"].map(run.steps.groupby("path")["line"].max()).to_numpy(float, na_value=math.nan)
-    errors = errors.assign(with_steps=~np.isnan(last_step))
-    behind = errors[~(errors["line"].to_numpy(float, na_value=math.nan) <= last_step)]
-    lines = training_logs(run).lines
-    elsewhere = behind[~behind["path"].isin(lines["path"])]
-    logs = [(str(log), part) for log, part in lines.groupby("log", sort=False)]
-    return [_end(log, part, behind, elsewhere, alone=len(logs) == 1) for log, part in logs]
-
-
-def _end(training: str, lines: pd.DataFrame, errors: pd.DataFrame, elsewhere: pd.DataFrame, *, alone: bool) -> _End:
-    """By the last file of a log."""
-    file = lines[lines["part"] == lines["part"].max()].sort_values("line")
-    last, ahead = file.iloc[-1:], np.diff(floats(file, "step"))
-    step, total, epoch = (float(floats(last, name)[0]) for name in ("step", "total", "epoch"))
-    stride = float(np.median(ahead[ahead > 0])) if (ahead > 0).any() else 0.0
-    path = str(last["path"].iloc[0])
-    behind = errors[errors["path"] == path]
-    over = (step >= total and math.isnan(epoch)) or ("then" in last and "end" in str(last["then"].iloc[0]))
-    if behind.empty and not over:
-        behind = _on_the_other_stream(path, elsewhere, alone=alone, is_short=step < total)
-    return _End(training, step, total, stride, behind, over)
-
-
-def _on_the_other_stream(path: str, errors: pd.DataFrame, *, alone: bool, is_short: bool) -> pd.DataFrame:
-    """Errors in a file of the same process, such as the stderr of a job, in one that tells of the same steps, or, where
-    there is one log that stops short, in the only other file that holds errors of a program. What is caught stands
-    there as well, so that an exception counts only where the log stops short.
-    """
-    only = is_short and errors["path"].nunique() == 1 and not errors["kind"].isin(FROM_OUTSIDE).any()
-    mine = [
-        (alone and (told or only)) or of_one_process(path, str(other))
-        for other, told in zip(errors["path"], errors["with_steps"], strict=True)
-    ]
-    return errors[np.array(mine, dtype=bool) & (is_short | ~errors["kind"].isin(AFTERWARDS))]
+def _table(rows: Sequence[dict[str, object]]) -> pd.DataFrame:
+    """The gravest first, and of these the cause before what follows from it."""
+    table = pd.DataFrame(list(rows), columns=[*COLUMNS, "is_nccl"]).astype({"last_step": float, "total_steps": float})
+    table["time"] = pd.to_datetime(table["time"], utc=True)
+    table["order"] = table["outcome"].map(_ORDER)
+    table["kind_of_source"] = table["by"].map(_ORDER).fillna(len(_ORDER))
+    table["is_nccl"] = table["is_nccl"].eq(True)
+    order = ["order", "kind_of_source", "is_nccl", "time", "training"]
+    return table.sort_values(order, kind="stable", ignore_index=True)[COLUMNS]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import signal
 import subprocess
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from gpudiag.errors import ConfigError
 from gpudiag.record.command_line import shown
@@ -48,27 +48,32 @@ class Command:
         assert self._process is not None
         return self._process.pid
 
-    def wait(self) -> int:
-        """Wait for its end, passing on what we are sent. Returns its exit code, or minus the signal that killed it."""
-        return self._wait_for_signals() if hasattr(signal, "sigwaitinfo") else self._wait_plainly()
+    def wait(self, heard: Callable[[str], None]) -> int:
+        """Wait for its end, passing on what we are sent. Returns its exit code, or minus the signal that killed it.
 
-    def _wait_for_signals(self) -> int:
+        ``heard`` is given each signal that asks a program to end, by name: an exit code alone does not tell of it.
+        """
+        return self._wait_for_signals(heard) if hasattr(signal, "sigwaitinfo") else self._wait_plainly(heard)
+
+    def _wait_for_signals(self, heard: Callable[[str], None]) -> int:
         process = self._process
         assert process is not None
         while process.poll() is None:
             info = signal.sigwaitinfo({*FORWARDED, signal.SIGCHLD})
+            if info.si_signo not in (signal.SIGCHLD, signal.SIGWINCH):
+                heard(signal_name(info.si_signo))
             # What the terminal sends (code > 0: from the kernel) reaches the whole group, the command with us.
             if info.si_signo != signal.SIGCHLD and info.si_code <= 0:
                 process.send_signal(info.si_signo)
         return int(process.returncode)
 
-    def _wait_plainly(self) -> int:
+    def _wait_plainly(self, heard: Callable[[str], None]) -> int:
         assert self._process is not None
         while True:
             try:
                 return self._process.wait()
             except KeyboardInterrupt:  # the console has sent it to the command as well
-                continue
+                heard(signal_name(signal.SIGINT))
 
 
 def _set_mask(mask: Iterable[int]) -> None:
@@ -79,7 +84,7 @@ def ended(code: int) -> tuple[str, str]:
     """Kind and detail of the event that tells how a command ended."""
     if code >= 0:
         return "command_end", f"exit code {code}"
-    return "killed", f"killed by {_signal_name(-code)}"
+    return "killed", f"killed by {signal_name(-code)}"
 
 
 def exit_code(code: int) -> int:
@@ -87,7 +92,7 @@ def exit_code(code: int) -> int:
     return code if code >= 0 else 128 - code
 
 
-def _signal_name(number: int) -> str:
+def signal_name(number: int) -> str:
     try:
         return f"{signal.Signals(number).name} ({number})"
     except ValueError:

@@ -5,7 +5,7 @@ host pid zone                      where it ran, and the zone that machine is se
 gpu_uuid                           the GPU of the process, where it uses or may see exactly one
 peak_mem_mib                       torch.cuda.max_memory_reserved since the start, if torch is in use
 energy_j                           what that whole GPU drew meanwhile, by its energy counter
-exception                          class of the exception that ended it
+exception                          class of the exception that ended it, and the failure that its message names
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from optuna.samplers import BaseSampler
 
 from gpudiag.errors import expected
 from gpudiag.record import visible_gpu as seen
+from gpudiag.record.failure import failure
 from gpudiag.record.readings import DriverGone, GpuLost
 from gpudiag.record.torch_cuda import peak_reserved_mib, torch_cuda
 from gpudiag.timezones import machine_zone
@@ -156,7 +157,7 @@ class Timestamp:
         if (peak_mib := peak_reserved_mib()) is not None:
             self._set("peak_mem_mib", round(peak_mib, 3))
         if error is not None:
-            self._set("exception", type(error).__name__)
+            self._set("exception", failure(error))
 
     def _set(self, name: str, value: Any) -> None:
         if value == "":

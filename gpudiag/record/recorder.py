@@ -15,6 +15,7 @@ from gpudiag.errors import ConfigError, expected
 from gpudiag.readers._io.record_format import SETTINGS, SETTINGS_KIND
 from gpudiag.record import parquet
 from gpudiag.record.data_waits import DataWaits
+from gpudiag.record.failure import failure
 from gpudiag.record.readings import Adapter, Reading
 from gpudiag.record.sampler import Options
 from gpudiag.record.status import LiveStatus
@@ -167,6 +168,6 @@ class Recorder:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if kind is not None:
-            self.mark("exception", kind.__name__)
+        if error is not None:
+            self.mark("exception", failure(error))
         self.stop()

@@ -24,7 +24,7 @@ def record_command(recorder: Recorder, arguments: list[str]) -> int:
             command.start()
             recorder.mark("command_start", f"pid {command.pid}")
             recorder.start()
-            code = command.wait()
+            code = command.wait(lambda name: recorder.mark("signal", name))
             recorder.mark(*ended(code))
         finally:
             recorder.stop()

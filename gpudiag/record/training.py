@@ -101,7 +101,7 @@ class TrainingRecord:
                 self._recorder.mark("peak_memory", f"PyTorch has reserved at most {memory(peak_mib)} so far")
 
     def end(self, why: str = "") -> None:
-        """End both files; may be called twice. ``why``: the class of the exception that ended the training."""
+        """End both files; may be called twice. ``why``: what ended the training before its time."""
         recorder, steps, self._recorder, self._steps = self._recorder, self._steps, None, None
         atexit.unregister(self.end)
         try:

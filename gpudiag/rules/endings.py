@@ -3,25 +3,47 @@
 from __future__ import annotations
 
 from gpudiag.errors import NotMeasurable
-from gpudiag.measures.endings import EndingsProfile, measure_endings
+from gpudiag.measures.endings import FAILED, OUTSIDE, WENT_ON, EndingsProfile, measure_endings
 from gpudiag.rules._engine.evidence import Evidence, NotApplicable
 from gpudiag.rules._engine.rule import rule
-from gpudiag.rules._engine.templates import Given
+from gpudiag.rules._engine.templates import Given, Sentence
 from gpudiag.rules._engine.verdict import Severity
+
+AFTER = Given("last_step", (" after step {last_step}", Given("total_steps", " of {total_steps}")))
+LOGGED: Sentence = (
+    Given("is_open", "The log tells of an error", "The log ends with an error"),
+    AFTER,
+    Given("is_open", ", which may have been caught"),
+    Given("went_on", ", and a command that was started behind it came to its end"),
+    ": {text}.",
+    Given("n_more", " So do {n_more:more log}."),
+)
+RECORDED: Sentence = (
+    Given("went_on", "An earlier recorded program ", "The recorded program "),
+    Given("raised", "raised {text}", Given("killed", "was killed by {text}", "ended with {text}")),
+    Given("time", " at {time} UTC"),
+    AFTER,
+    Given("is_open", ", when all steps were done"),
+    Given("outside", ": a time limit, the scheduler or a user ended it"),
+    Given("went_on", "; another was started behind it"),
+    ".",
+    Given("n_more", " {n_more:more recording} ended so, too."),
+)
+READ_OUTPUT = (
+    "Read what the program printed last, and keep it beside the recording: gpudiag record -o gpu.csv -- COMMAND 2>&1 | "
+    "tee train.log. Killed: look at host memory (journalctl -k | grep -i oom) and at the scheduler's limits. Resume "
+    "from the last checkpoint."
+)
+RESUME = "Resume from the last checkpoint. If a time limit ended it, ask the scheduler for more time."
+LOOK_BACK = "Check in the log that it was resumed from a checkpoint, and how many steps were done again."
 
 
 @rule(
     measure=measure_endings,
     severity="critical",
-    title="The log of the training ends in an error",
+    title="The training did not run through",
     checks="End of the training",
-    says=(
-        Given("is_open", "The log tells of an error", "The log ends with an error"),
-        Given("last_step", (" after step {last_step}", Given("total_steps", " of {total_steps}"))),
-        Given("is_open", ", which may have been caught"),
-        ": {text}.",
-        Given("n_more", " So do {n_more:more log}."),
-    ),
+    says=Given("by_log", LOGGED, RECORDED),
     remedy="Read the lines above it in the log. Out of GPU memory: a smaller batch, or activation checkpointing. "
     "Killed: look at host memory (journalctl -k | grep -i oom) and at the scheduler's limits. Resume from the last "
     "checkpoint.",
@@ -30,41 +52,69 @@ from gpudiag.rules._engine.verdict import Severity
 def training_failed(endings: EndingsProfile, *, max_trainings: float = 0.0) -> Evidence | None:
     """A training that dies has given no result, however well it used the GPU.
 
-    The log tells of an error behind its last step: an exception, a CUDA or NCCL error, a kill or a time limit. Where
-    all steps were done by then, an exception or an error of NCCL may come from the program's way down, and where
-    ordinary lines follow, it may have been caught: a note. A log that counts the steps of each epoch does not say that
-    all were done. Only logs that do not go on in another file count, and only where there are no trials, whose states
-    tell the same (METHODS 6).
+    The log tells of an error behind its last step: an exception, a CUDA or NCCL error, a kill or a time limit. Or a
+    recorded program ended with another exit code than 0, by a signal or by an exception. Where all steps were done by
+    then, an exception or an error of NCCL may come from the program's way down, and where ordinary lines follow, it
+    may have been caught: a note. A log that counts the steps of each epoch does not say that all were done. Ctrl-C is
+    no failure. What a scheduler, a time limit or a user ends (SIGTERM, SIGHUP, exit code 124 of timeout) is a note,
+    and so is an end behind which another program was started. Only logs that do not go on in another file count.
+    Where there are trials, their states tell of each, and a recorded command that failed is a warning (METHODS 6).
     """
-    if not endings.n_logs:
+    if not (endings.n_logs or endings.n_recorded or endings.n_went_on):
         raise NotApplicable("The trials say themselves how they ended.")
-    if endings.has_unknown_logs:
-        raise NotMeasurable(
-            "A log ends with an error, and of another no reader knows the lines: it may be the rest of the training.",
-            "Put the logs of one training into one file in their order.",
-        )
-    n = endings.n_failed or endings.n_open
+    n = endings.n_failed or endings.n_outside or endings.n_open
     if n > max_trainings:
-        first = endings.failed.iloc[0]
-        return Evidence(
-            values={
-                "n_failed": endings.n_failed,
-                "n_logs": endings.n_logs,
-                "last_step": float(first["last_step"]),
-                "total_steps": float(first["total_steps"]),
-                "text": str(first["text"]),
-            },
-            where={"path": str(first["training"])},
-            margin=n - max_trainings,
-            severity=Severity.NOTE if first["is_open"] else None,
-            extra={"n_more": n - 1 or None, "is_open": bool(first["is_open"])},
-        )
+        if endings.has_unknown_logs and endings.failed["by"].iloc[0] == "log":
+            raise NotMeasurable(
+                "A log ends with an error, and of another no reader knows the lines: it may be the rest of the "
+                "training.",
+                "Put the logs of one training into one file in their order.",
+            )
+        return _evidence(endings, n, max_trainings)
     if endings.n_short:
         raise NotMeasurable(
             "The log stops at step {last_step} of {total_steps} and tells of no error: the training may still run, or "
-            "it was killed.",
+            "it was killed."
+            if endings.n_unended or not endings.n_done
+            else "The log stops at step {last_step} of {total_steps}, and the recorded command ended with exit code "
+            "0: it stopped early on purpose, or the rest of the log is missing.",
             "Put the whole log into the folder, with what the launcher and the scheduler wrote.",
             last_step=endings.last_step,
             total_steps=endings.total_steps,
         )
-    return None
+    if endings.n_unended:
+        raise NotMeasurable(
+            "The recording stops without the end of its command: it may still run, or it was killed with its recorder.",
+            "Put the log of the training into the folder, with what the launcher and the scheduler wrote.",
+        )
+    return _evidence(endings, endings.n_went_on, max_trainings) if endings.n_went_on > max_trainings else None
+
+
+def _evidence(endings: EndingsProfile, n: int, max_trainings: float) -> Evidence:
+    """By the first of the gravest ends."""
+    first = endings.failed.iloc[0]
+    outcome, by_log = str(first["outcome"]), first["by"] == "log"
+    grave = Severity.WARNING if endings.has_trials else None
+    return Evidence(
+        values={
+            "n_failed": endings.n_failed,
+            "n_logs": endings.n_logs,
+            "last_step": float(first["last_step"]),
+            "total_steps": float(first["total_steps"]),
+            "text": str(first["text"]),
+        },
+        where={"path": str(first["training"])},
+        margin=n - max_trainings,
+        severity=grave if outcome == FAILED else Severity.NOTE,
+        remedy="" if by_log else {OUTSIDE: RESUME, WENT_ON: LOOK_BACK}.get(outcome, READ_OUTPUT),
+        extra={
+            "n_more": n - 1 or None,
+            "by_log": by_log,
+            "raised": first["by"] == "exception",
+            "killed": first["by"] == "signal",
+            "time": first["time"],
+            "is_open": outcome == "open",
+            "outside": outcome == OUTSIDE,
+            "went_on": outcome == WENT_ON,
+        },
+    )

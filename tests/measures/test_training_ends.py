@@ -59,7 +59,7 @@ def test_an_error_behind_the_last_step_ends_the_training(
     found = ending(tmp_path, train=lines(10, 400) + TRACEBACK + error + "\n")
     assert (found.n_logs, found.n_failed, found.n_short, found.last_step, found.total_steps) == (1, 1, 0, 400, 1000)
     row = found.failed.iloc[0]
-    assert row["kind"] == kind and not row["is_open"]
+    assert row["kind"] == kind and row["outcome"] == "failed"
     assert text is None or row["text"] == text
     assert "/home/jo" not in row["text"]
 
@@ -96,8 +96,8 @@ def test_a_log_that_goes_on_in_another_file_did_not_end(tmp_path: Path) -> None:
 
 def test_what_comes_behind_the_last_of_all_steps_is_graver_for_what_no_way_down_prints(tmp_path: Path) -> None:
     down, dead = (ending(tmp_path, train=lines(10, 1000) + f"{error}\n") for error in ("OSError: closed", OOM))
-    assert (down.n_failed, down.n_open, down.failed["is_open"].tolist()) == (0, 1, [True])
-    assert (dead.n_failed, dead.n_open, dead.failed["is_open"].tolist()) == (1, 0, [False])
+    assert (down.n_failed, down.n_open, down.failed["outcome"].tolist()) == (0, 1, ["open"])
+    assert (dead.n_failed, dead.n_open, dead.failed["outcome"].tolist()) == (1, 0, ["failed"])
 
 
 def test_stopped_by_hand_is_no_failure(tmp_path: Path) -> None:

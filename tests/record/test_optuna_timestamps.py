@@ -70,7 +70,7 @@ def test_the_class_of_an_exception_is_kept() -> None:
 
     study = optuna.create_study()
     study.optimize(gd.TrialTimestamps(fails), n_trials=1, catch=MemoryError)
-    assert attrs(study.trials[0])["exception"] == "MemoryError"
+    assert attrs(study.trials[0])["exception"] == "MemoryError: CUDA out of memory"
     assert attrs(study.trials[0])["end_utc"]
 
 

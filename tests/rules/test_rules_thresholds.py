@@ -38,7 +38,7 @@ ASSERTS = pd.DataFrame({"kind": ["oom", "device_assert", "host_killed"], "n": [0
 FAILED = pd.DataFrame({"name": ["3"], "kind": ["oom"], "follows": [False]})
 LOST = pd.DataFrame({"time": [TIMES], "gpu": ["1"], "kind": ["gpu_lost"], "xid": [79.0], "detail": ["Xid 79"]})
 DIED = pd.DataFrame({"training": ["a.log"], "kind": ["oom"], "text": ["OutOfMemoryError"], "time": [TIMES],
-                     "last_step": [10.0], "total_steps": [NAN], "is_open": [False]})  # fmt: skip
+                     "last_step": [10.0], "total_steps": [NAN], "by": ["log"], "outcome": ["failed"]})  # fmt: skip
 FAR = pd.DataFrame({"trial": [9], "name": ["9"], "state": ["PRUNED"], "duration_s": [2000.0], "median_s": [100.0]})
 UNREAD = pd.DataFrame({"path": ["o.db"], "error": ["o.db: is locked."]})
 HUNG = {"collective": "all_reduce number 7", "group": "0", "wait_s": 60.1, "wait_low_s": 60.1, "n_waiting": 2.0,
@@ -296,8 +296,15 @@ SHORT: list[tuple[str, dict[str, Any], Status | Severity]] = [
     ("gpu-lost", {"n_lost": 0}, OK),
     ("training-failed", {"n_failed": 0}, OK),
     ("training-failed", {"n_failed": 0, "n_short": 1}, NOT_ASSESSED),
+    ("training-failed", {"n_failed": 0, "n_unended": 1}, NOT_ASSESSED),
     ("training-failed", {"n_logs": 0, "n_failed": 0}, NOT_APPLICABLE),
-    ("training-failed", {"failed": DIED.assign(is_open=True), "n_failed": 0, "n_open": 1}, NOTE),
+    ("training-failed", {"n_logs": 0, "n_recorded": 1, "n_failed": 0}, OK),
+    ("training-failed", {"failed": DIED.assign(outcome="open"), "n_failed": 0, "n_open": 1}, NOTE),
+    ("training-failed", {"failed": DIED.assign(by="signal", outcome="outside"), "n_failed": 0, "n_outside": 1}, NOTE),
+    ("training-failed", {"failed": DIED.assign(by="signal", outcome="went_on"), "n_failed": 0, "n_went_on": 1}, NOTE),
+    ("training-failed", {"failed": DIED.assign(by="exit_code"), "has_trials": True}, WARNING),
+    ("training-failed", {"has_unknown_logs": True}, NOT_ASSESSED),
+    ("training-failed", {"failed": DIED.assign(by="exit_code"), "has_unknown_logs": True}, CRITICAL),
     ("gpu-hardware-errors", {"n_hardware": 0}, NOT_ASSESSED),
     ("gpu-hardware-errors", {"n_hardware": 0, "has_kernel_log": True}, OK),
     ("failures-out-of-memory", {"by_kind": ASSERTS}, OK),

@@ -49,15 +49,16 @@ def _per_completed(total_of: Reading) -> Reading:
 
 
 def _finished(document: Mapping[str, Any]) -> float | None:
-    """1 for a run without trials, whose training is the result: 0 where its logs end with an error, None where they
-    stop before the last step or some end with one.
+    """1 for a run without trials, whose training is the result: 0 where it failed, None where it was cut, or some of
+    several failed.
     """
-    n, failed, stopped, short = (
-        _number(document, "endings", name) or 0.0 for name in ("n_logs", "n_failed", "n_stopped", "n_short")
+    n_logs, n_recorded, failed, *cut = (
+        _number(document, "endings", name) or 0.0
+        for name in ("n_logs", "n_recorded", "n_failed", "n_stopped", "n_short", "n_outside", "n_unended")
     )
-    if failed and failed == n:
+    if failed and failed >= (n_logs or n_recorded):
         return 0.0
-    return None if failed + stopped + short else 1.0
+    return None if failed + sum(cut) else 1.0
 
 
 def _energy_kwh(document: Mapping[str, Any]) -> float | None:

@@ -20,7 +20,7 @@ CLASSES = (
     "unknown",
 )
 """``stopped``: by hand or canceled, which is no failure; ``other``: a text that names none of these; ``unknown``: no
-text."""
+text, or a class of exceptions that may be any of these."""
 _PATTERNS = {
     "device_assert": r"device-side assert|device_assert|CUDA_ERROR_ASSERT",
     "oom": r"CUDA out of memory|OutOfMemoryError|CUDA_ERROR_OUT_OF_MEMORY|CUBLAS_STATUS_ALLOC_FAILED|"
@@ -38,13 +38,18 @@ _PATTERNS = {
     r"\A(?:cancell?ed|aborted|interrupted)\b",
 }
 _RAISED = re.compile(r"(?:[\w.]+\.)?(?:KeyboardInterrupt|\w*Cancell?(?:ed|ation)(?:Error|Exception))\b")
+_ANY_FAULT = re.compile(
+    r"(?:[\w.]+\.)?(?:(?:Runtime|Accelerator|System|Internal|Unknown|XlaRuntime|JaxRuntime|CUDARuntime|Cuda)?Error"
+    r"|(?:Base)?Exception)"
+)
+"""A class alone that libraries raise for whatever a GPU fails with, out of memory as well as a device-side assert."""
 _COMPILED = {name: re.compile(pattern, re.IGNORECASE) for name, pattern in _PATTERNS.items()}
 _ATTRIBUTE = re.compile(r"user_attrs\.(?:.*[._-])?(?:error|exception|traceback|fail\w*|reason)(?:[._-].*)?$", re.I)
 
 
 def classify(text: object) -> str:
     """One of CLASSES. A device-side assert is a logic error and never counts as out of memory."""
-    if not isinstance(text, str) or not text.strip():
+    if not isinstance(text, str) or not text.strip() or _ANY_FAULT.fullmatch(text.strip()):
         return "unknown"
     if _RAISED.match(text.strip().splitlines()[-1].strip()):  # a traceback ends with what was raised
         return "stopped"

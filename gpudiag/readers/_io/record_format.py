@@ -34,3 +34,7 @@ COLUMNS = ("time", "mono_s", "gpu", *NUMBERS, "trial", "name", "kind", "detail",
 SETTINGS_KIND = "settings"
 SETTINGS = ("num_workers", "prefetch_factor", "persistent_workers", "pin_memory", "batch_size", "val_batch_size")
 """What an event of that kind holds as a JSON object, and of what: the keys of [dataloader] in run.toml."""
+
+START, CUT = "record_start", "record_cut"
+"""Kinds of events that readers add: a start of a recorder, and where its rows stop without an end."""
+WITH_COMMAND, BY_ITSELF = "with a command", "by itself"

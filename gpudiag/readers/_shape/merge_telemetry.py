@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC
@@ -61,6 +62,7 @@ def merge(parts: Sequence[Telemetry], paths: Sequence[str] = ()) -> Telemetry:
         return Telemetry()
     if len(parts) == 1:
         return parts[0]
+    parts = _events_apart(parts, paths)
     names, notes = _common_names(parts, paths)
     log = ProblemLog()
     samples = arranged(TABLES["gpu"], _stacked(parts, "gpu", names), UTC, log, written=False)
@@ -80,6 +82,20 @@ def merge(parts: Sequence[Telemetry], paths: Sequence[str] = ()) -> Telemetry:
         notes=tuple(dict.fromkeys([*(note for part in parts for note in part.notes), *notes])),
         reader=", ".join(dict.fromkeys(part.reader for part in parts)),
         clock=clocks.pop() if len(clocks) == 1 else "local",
+    )
+
+
+def _events_apart(parts: Sequence[Telemetry], paths: Sequence[str]) -> list[Telemetry]:
+    """The parts with events that name the whole paths of their logs, where two logs have one name in two folders."""
+    names = [set(part.events["path"].dropna()) if "path" in part.events else set() for part in parts]
+    met = Counter(name for own in names for name in own)
+    return (
+        [
+            replace(part, events=part.events.assign(path=path)) if any(met[name] > 1 for name in own) else part
+            for part, path, own in zip(parts, paths, names, strict=True)
+        ]
+        if paths
+        else list(parts)
     )
 
 

@@ -14,7 +14,19 @@ from gpudiag.errors import InputError
 from gpudiag.readers._io.csv_records import cells_of
 from gpudiag.readers._io.paths import as_text
 from gpudiag.readers._io.problems import ProblemLog
-from gpudiag.readers._io.record_format import COLUMNS, GPU_LINE, KINDS, MAGIC, NUMBERS, TEXTS, VERSION
+from gpudiag.readers._io.record_format import (
+    BY_ITSELF,
+    COLUMNS,
+    CUT,
+    GPU_LINE,
+    KINDS,
+    MAGIC,
+    NUMBERS,
+    START,
+    TEXTS,
+    VERSION,
+    WITH_COMMAND,
+)
 from gpudiag.readers._io.source import Source
 from gpudiag.readers._shape.finish import finish
 from gpudiag.readers._shape.identity import GpuIdentity, resolve
@@ -81,7 +93,8 @@ def tables(source: Source, name: str, options: ReadOptions, found: Sequence[Sess
     notes += [f"Recorded while running: {command}." for command in _commands(found)]
     frames = frames_of(found)
     notes += said_of(frames, [session.boot for session in found])
-    renamed = [_renamed(frame, own) for frame, own in zip(frames, names, strict=True) if len(frame)]
+    marked = [_marked(frame, session.about) for frame, session in zip(frames, found, strict=True)]
+    renamed = [_renamed(frame, own) for frame, own in zip(marked, names, strict=True) if len(frame)]
     whole = pl.concat(renamed, how="diagonal") if renamed else pl.DataFrame(schema={"record": pl.String})
     parts = {kind: _pandas(whole.filter(pl.col("record") == kind)) for kind in KINDS}
     events = parts["event"]
@@ -189,6 +202,18 @@ def frames_of(found: Sequence[Session]) -> list[pl.DataFrame]:
     """The rows of each session in the order of the file, those of one boot on one clock without steps."""
     rows = [pl.concat(session.rows, how="diagonal") if session.rows else pl.DataFrame() for session in found]
     return on_one_clock(rows, [session.boot for session in found])
+
+
+def _marked(rows: pl.DataFrame, about: dict[str, Any]) -> pl.DataFrame:
+    """The rows of one session between events that tell where it starts, and where it stops without an end."""
+    if not len(rows):
+        return rows
+    at = [name for name in ("time", "line") if name in rows.columns]
+    start = rows.head(1).select(at).with_columns(kind=pl.lit(START), record=pl.lit("event"))
+    start = start.with_columns(pl.col("^line$") - 1, detail=pl.lit(WITH_COMMAND if about.get("command") else BY_ITSELF))
+    cut = rows.tail(1).select(at).with_columns(kind=pl.lit(CUT), detail=pl.lit("no end"), record=pl.lit("event"))
+    is_whole = "kind" in rows.columns and bool((rows["kind"] == "record_end").any())
+    return pl.concat([start, rows, *([] if is_whole else [cut])], how="diagonal")
 
 
 def _common_names(found: Sequence[Session]) -> tuple[list[dict[str, str]], list[str]]:

@@ -17,7 +17,7 @@ from gpudiag.run import Run
 MOST_EVENTS = 400
 MOST_PAUSES = 100
 MOST_CHARS = 160
-QUIET = ("worker", "monitor", "epoch", "loader", "model", "settings")
+QUIET = ("worker", "monitor", "epoch", "loader", "model", "settings", "record_start", "record_cut")
 """Kinds of event that a trial's bar or a curve shows already, and lines that a training prints all the time."""
 
 

@@ -1,0 +1,1 @@
+"""How a training ended: by its log, and by the recording of its command."""

@@ -1,0 +1,109 @@
+"""Where the logs of trainings end: by the errors behind their last steps."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from gpudiag.measures._ends.recorded import recorded_paths
+from gpudiag.measures._steps.lines import floats
+from gpudiag.measures._steps.log_files import of_one_process
+from gpudiag.measures._steps.logs import training_logs
+from gpudiag.measures._trials.error_texts import short_error
+from gpudiag.measures._trials.failure_text import classify
+from gpudiag.readers._batches.log_lines import ENDINGS
+from gpudiag.run import Run
+
+AFTERWARDS = ("raised", "nccl")
+"""What a program prints as it takes itself down, too."""
+FROM_OUTSIDE = ("killed", "gpu_lost")
+"""What the kernel logs of any program."""
+NO_ERRORS = pd.DataFrame(columns=["path", "line", "kind", "detail", "time", "behind"])
+
+
+class LogEnd(NamedTuple):
+    """Where a log ends. ``errors``: those behind its last step, in order; ``stride``: steps from line to line;
+    ``time`` of its last step, NaT unknown.
+    """
+
+    training: str
+    last_step: float = math.nan
+    total_steps: float = math.nan
+    stride: float = math.nan
+    errors: pd.DataFrame = NO_ERRORS
+    all_done: bool = False
+    time: pd.Timestamp = pd.NaT
+
+    @property
+    def is_short(self) -> bool:
+        """Whether it stops before the last step that it states, without an error."""
+        return self.errors.empty and self.last_step + self.stride < self.total_steps
+
+
+def told(end: LogEnd) -> dict[str, object]:
+    """The error that others follow from: the first, but one of NCCL only where there is no other, for each rank that
+    waits for one that died tells of it. Where all was done, the first that no program prints as it takes itself down.
+    """
+    behind, is_open = end.errors, not (end.errors["behind"] == 0).any()
+    if end.all_done:
+        grave = behind[~behind["kind"].isin(AFTERWARDS)]
+        behind, is_open = (grave, is_open) if len(grave) else (behind, True)
+    others = behind[behind["kind"] != "nccl"]
+    error = (others if len(others) else behind).iloc[0]
+    return {
+        "training": end.training,
+        "kind": classify(str(error["detail"])),
+        "text": short_error(str(error["detail"])).rstrip("."),
+        "time": error["time"],
+        "last_step": end.last_step,
+        "total_steps": end.total_steps,
+        "is_open": is_open,
+        "is_nccl": error["kind"] == "nccl",
+    }
+
+
+def log_ends(run: Run) -> list[LogEnd]:
+    """The end of each training; without any step, of each log that tells of an error."""
+    errors = run.events[run.events["kind"].isin(ENDINGS)].reindex(columns=list(NO_ERRORS))
+    errors = errors[~errors["path"].isin(recorded_paths(run))]
+    errors = errors.assign(behind=errors["behind"].fillna(0)).sort_values("line", kind="stable")
+    if run.steps.empty:
+        of_logs = errors[errors["kind"] != "gpu_lost"].groupby("path", sort=True)
+        return [LogEnd(str(path), errors=found) for path, found in of_logs]
+    last_step = errors["path"].map(run.steps.groupby("path")["line"].max()).to_numpy(float, na_value=math.nan)
+    errors = errors.assign(with_steps=~np.isnan(last_step))
+    behind = errors[~(errors["line"].to_numpy(float, na_value=math.nan) <= last_step)]
+    lines = training_logs(run).lines
+    elsewhere = behind[~behind["path"].isin(lines["path"])]
+    logs = [(str(log), part) for log, part in lines.groupby("log", sort=False)]
+    return [_end(log, part, behind, elsewhere, alone=len(logs) == 1) for log, part in logs]
+
+
+def _end(training: str, lines: pd.DataFrame, errors: pd.DataFrame, elsewhere: pd.DataFrame, *, alone: bool) -> LogEnd:
+    """By the last file of a log."""
+    file = lines[lines["part"] == lines["part"].max()].sort_values("line")
+    last, ahead = file.iloc[-1:], np.diff(floats(file, "step"))
+    step, total, epoch = (float(floats(last, name)[0]) for name in ("step", "total", "epoch"))
+    stride = float(np.median(ahead[ahead > 0])) if (ahead > 0).any() else 0.0
+    path = str(last["path"].iloc[0])
+    behind = errors[errors["path"] == path]
+    over = (step >= total and math.isnan(epoch)) or ("then" in last and "end" in str(last["then"].iloc[0]))
+    if behind.empty and not over:
+        behind = _on_the_other_stream(path, elsewhere, alone=alone, is_short=step < total)
+    return LogEnd(training, step, total, stride, behind, over, last["time"].max())
+
+
+def _on_the_other_stream(path: str, errors: pd.DataFrame, *, alone: bool, is_short: bool) -> pd.DataFrame:
+    """Errors in a file of the same process, such as the stderr of a job, in one that tells of the same steps, or, where
+    there is one log that stops short, in the only other file that holds errors of a program. What is caught stands
+    there as well, so that an exception counts only where the log stops short.
+    """
+    only = is_short and errors["path"].nunique() == 1 and not errors["kind"].isin(FROM_OUTSIDE).any()
+    mine = [
+        (alone and (told or only)) or of_one_process(path, str(other))
+        for other, told in zip(errors["path"], errors["with_steps"], strict=True)
+    ]
+    return errors[np.array(mine, dtype=bool) & (is_short | ~errors["kind"].isin(AFTERWARDS))]
