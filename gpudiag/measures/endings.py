@@ -124,7 +124,7 @@ def _by_log(log: LogEnd, last: Sequence[Recorded]) -> dict[str, object]:
 
 
 def _by_recordings(last: Sequence[Recorded], logs: Sequence[LogEnd]) -> list[dict[str, object]]:
-    """The rows of programs that failed or were ended. What a log calls done was not cut; it may fail on its way down."""
+    """The rows of programs that failed or were ended. What a log calls done was not cut, but may fail behind it."""
     log, all_done = (logs[0] if len(logs) == 1 else LogEnd("")), _all_done(logs)
     failed = [one for one in last if one.end.how is How.FAILED]
     ended = [one for one in last if one.end.how is How.OUTSIDE and not all_done]

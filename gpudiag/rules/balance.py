@@ -34,7 +34,8 @@ def gpu_imbalance(
     Jain's index of mean utilization below 0.8: two GPUs at 3 and 20 % give 0.65 (METHODS 8). The index is taken over
     all GPUs, or of the least used one against the median of the others, as one idle GPU of many hardly moves the
     first (90, 90, 90, 10 % give 0.80 and 0.61). With fewer than two tasks a GPU an uneven share is expected by
-    chance, and between GPUs of different models by their speed: then it is a note.
+    chance, and between GPUs of different models by their speed: then it is a note. Work that a GPU did not do yet
+    needs a minute of record, as an unused GPU does.
     """
     if share.n_gpus < 2:
         raise NotApplicable("There is only one GPU.")
@@ -67,6 +68,7 @@ def gpu_imbalance(
         margin=min_jain_ratio - jain,
         severity=Severity.NOTE if few or differ else None,
         held_gpu_h=behind_h if behind_h >= 0 else None,
+        absence=True,
         extra={
             "models": ", ".join(models) if differ else "",
             "least": f"GPU {least}",

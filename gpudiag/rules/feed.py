@@ -69,8 +69,7 @@ def cpu_bound_input(
             held_gpu_h=_gpu_h(found, column, "work_s"),
             extra={"strict": len(strict), "share_pct": share, "partly": _is_partly(found.loc[worst])},
         )
-    if known.empty:
-        raise NotMeasurable("CPU per core or per process was not recorded while the GPU worked.", RECORD_HOST)
+    _need_host(table, "starved_pct", "CPU per core or per process", min_host_s)
     return None
 
 
@@ -97,11 +96,7 @@ def io_wait(feed: FeedProfile, *, min_starved_pct: float = 50.0, min_host_s: flo
     known = table[(table["host_s"] >= min_host_s) & table["io_starved_pct"].notna()]
     found = known[known["io_starved_pct"] >= min_starved_pct]
     if found.empty:
-        if known.empty:
-            raise NotMeasurable(
-                "I/O wait was not recorded while the GPU worked.",
-                RECORD_HOST,
-            )
+        _need_host(table, "io_starved_pct", "I/O wait", min_host_s)
         return None
     worst = found["io_starved_pct"].idxmax()
     return worst_gpu(
@@ -227,8 +222,7 @@ def launch_bound(
                 gpus=steady.index,
             )
         _need_idle_power(steady, "", max_power_ratio)
-        if known.empty:
-            raise NotMeasurable("CPU per core or per process was not recorded while the GPU worked.", RECORD_HOST)
+        _need_host(table, "hot_pct", "CPU per core or per process", min_host_s)
         return None
     worst = found["hot_pct"].idxmax()
     return worst_gpu(
@@ -345,6 +339,22 @@ def tensor_cores_unused(
         ("busy_tensor_pct", "busy_sm_pct", "busy_s"),
         margin=max_tensor_pct - float(found.at[worst, "busy_tensor_pct"]),
     )
+
+
+def _need_host(table: pd.DataFrame, column: str, what: str, min_host_s: float) -> None:
+    """Raises NotMeasurable where the host was not recorded beside the work of any GPU, or not for long enough."""
+    host_s = float(table.loc[table[column].notna(), "host_s"].max())
+    if host_s >= min_host_s:
+        return
+    if host_s > 0:
+        raise NotMeasurable(
+            "{what} was recorded for {host_s} of the GPU's work; {min_host_s} is needed.",
+            RECORD_HOST,
+            what=what,
+            host_s=host_s,
+            min_host_s=min_host_s,
+        )
+    raise NotMeasurable("{what} was not recorded while the GPU worked.", RECORD_HOST, what=what)
 
 
 def _with(feed: FeedProfile, column: str, min_busy_s: float) -> pd.DataFrame:

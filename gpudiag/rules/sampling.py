@@ -29,6 +29,7 @@ MOSTLY_GAP_PCT = 99.0
     "telemetry files and the right time zone. A few times far from all others come from a wrong clock: drop those "
     "rows.",
     refuted_by="Not a problem if the study ran on other days too: name the one study, or the files of those days.",
+    explained_by=("gpu-lost",),
 )
 def sampling_coverage(
     seen: SamplingProfile, *, min_pct: float = MIN_COVERAGE_PCT, min_run_s: float = MIN_OBSERVED_S
