@@ -77,6 +77,7 @@ def test_signals_are_passed_on(number: signal.Signals, tmp_path: Path) -> None:
     process.send_signal(number)
     returned, out, _ = finish(process)
     assert (returned, out) == (5, b"got\n")
+    assert events(path)["signal"] == f"{number.name} ({number.value})", "an exit code alone does not tell of it"
 
 
 @pytest.mark.slow
