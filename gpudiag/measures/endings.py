@@ -38,7 +38,7 @@ class TrainingEnd(Row):
     outcome: Column[str] = column(
         "failed; outside: ended by a scheduler, a time limit or a user; open: it may have ended nothing, for ordinary "
         "lines follow, or all was done, and a program may fail so as it takes itself down, too; went_on: another was "
-        "started behind it"
+        "started after it"
     )
 
 
@@ -47,11 +47,11 @@ class EndingsProfile(Profile, topic="endings"):
 
     failed: Rows = table_of(TrainingEnd)
     n_logs: Fact[int] = fact("logs of trainings", label="logs of trainings")
-    n_recorded: Fact[int] = fact("recorded commands that none was started behind", label="recorded commands")
+    n_recorded: Fact[int] = fact("recorded commands after which none was started", label="recorded commands")
     n_failed: Fact[int] = fact("of both those that end with an error", label="ends with an error")
     n_outside: Fact[int] = fact("recorded commands that a scheduler, a time limit or a user ended")
     n_open: Fact[int] = fact("those with an error behind the last step that may have ended nothing")
-    n_went_on: Fact[int] = fact("those with an error behind which another was started")
+    n_went_on: Fact[int] = fact("those after which another was started")
     n_stopped: Fact[int] = fact("those that somebody stopped by hand")
     n_short: Fact[int] = fact("logs that stop before the last step that they state, without an error")
     n_done: Fact[int] = fact("recorded commands with exit code 0")

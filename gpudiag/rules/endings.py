@@ -14,7 +14,7 @@ LOGGED: Sentence = (
     Given("is_open", "The log tells of an error", "The log ends with an error"),
     AFTER,
     Given("is_open", ", which may have been caught"),
-    Given("went_on", ", and a command that was started behind it came to its end"),
+    Given("went_on", ", and a command that was started after it came to its end"),
     ": {text}.",
     Given("n_more", " So do {n_more:more log}."),
 )
@@ -25,7 +25,7 @@ RECORDED: Sentence = (
     AFTER,
     Given("is_open", ", when all steps were done"),
     Given("outside", ": a time limit, the scheduler or a user ended it"),
-    Given("went_on", "; another was started behind it"),
+    Given("went_on", "; another was started after it"),
     ".",
     Given("n_more", " {n_more:more recording} ended so, too."),
 )
@@ -57,7 +57,7 @@ def training_failed(endings: EndingsProfile, *, max_trainings: float = 0.0) -> E
     then, an exception or an error of NCCL may come from the program's way down, and where ordinary lines follow, it
     may have been caught: a note. A log that counts the steps of each epoch does not say that all were done. Ctrl-C is
     no failure. What a scheduler, a time limit or a user ends (SIGTERM, SIGHUP, exit code 124 of timeout) is a note,
-    and so is an end behind which another program was started. Only logs that do not go on in another file count.
+    and so is an end after which another program was started. Only logs that do not go on in another file count.
     Where there are trials, their states tell of each, and a recorded command that failed is a warning (METHODS 6).
     """
     if not (endings.n_logs or endings.n_recorded or endings.n_went_on):

@@ -293,7 +293,7 @@ def test_trials_alone_tell_of_themselves(tmp_path: Path) -> None:
         (
             {"gpu": start(0.0, TERM) + start(100.0, DONE)},
             "An earlier recorded program was killed by SIGTERM (15) at 2026-03-01 10:01:00 UTC; another was started "
-            "behind it.",
+            "after it.",
         ),
         (
             {"n1": start(0.0, code(1)), "n2": start(1.0, code(1), gpu="1")},

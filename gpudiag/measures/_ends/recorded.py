@@ -84,5 +84,5 @@ def _behind(signals: Sequence[tuple[str, pd.Timestamp]], end: End, time: pd.Time
         name, late_s = detail.split(" ")[0], (time - sent).total_seconds()
         if 0 <= late_s <= GRACE_S and name in (*BY_HAND, *FROM_OUTSIDE):
             how = How.BY_HAND if name in BY_HAND else How.OUTSIDE
-            return end._replace(how=how, text=end.text if name in end.text else f"{end.text} behind {name}")
+            return end._replace(how=how, text=end.text if name in end.text else f"{end.text} after {name}")
     return end
