@@ -60,7 +60,7 @@ def training_failed(endings: EndingsProfile, *, max_trainings: float = 0.0) -> E
     and so is an end after which another program was started. Only logs that do not go on in another file count.
     Where there are trials, their states tell of each, and a recorded command that failed is a warning (METHODS 6).
     """
-    if not (endings.n_logs or endings.n_recorded or endings.n_went_on):
+    if endings.has_trials and not (endings.n_failed or endings.n_outside):
         raise NotApplicable("The trials say themselves how they ended.")
     n = endings.n_failed or endings.n_outside or endings.n_open
     if n > max_trainings:

@@ -261,9 +261,7 @@ TASKS = "task,state,start,end\n" + "".join(
 )
 
 
-@pytest.mark.parametrize(
-    ("end", "severity"), [(DONE, ""), (code(137), "warning"), (KILLED, "warning"), (TERM, "note"), (CTRL_C, "")]
-)
+@pytest.mark.parametrize(("end", "severity"), [(code(137), "warning"), (KILLED, "warning"), (TERM, "note")])
 def test_beside_trials_a_recorded_command_counts_alone(tmp_path: Path, end: tuple[str, str], severity: str) -> None:
     (tmp_path / "trials.csv").write_text(TASKS, encoding="utf-8")
     found = ends(tmp_path, gpu=start(0.0, KILLED, took_s=30.0) + start(60.0, end, took_s=180.0))
@@ -272,10 +270,11 @@ def test_beside_trials_a_recorded_command_counts_alone(tmp_path: Path, end: tupl
     assert severity == (evidence.severity.value if evidence and evidence.severity else "")
 
 
-def test_trials_alone_tell_of_themselves(tmp_path: Path) -> None:
+@pytest.mark.parametrize("end", [DONE, CTRL_C, NO_END])
+def test_trials_tell_of_themselves(tmp_path: Path, end: tuple[str, str]) -> None:
     (tmp_path / "trials.csv").write_text(TASKS, encoding="utf-8")
     with pytest.raises(NotApplicable):
-        training_failed.judge(ends(tmp_path, gpu=start(0.0, STOPPED, command="")))
+        training_failed.judge(ends(tmp_path, gpu=start(0.0, end)))
 
 
 @pytest.mark.parametrize(

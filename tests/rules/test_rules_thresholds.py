@@ -297,7 +297,7 @@ SHORT: list[tuple[str, dict[str, Any], Status | Severity]] = [
     ("training-failed", {"n_failed": 0}, OK),
     ("training-failed", {"n_failed": 0, "n_short": 1}, NOT_ASSESSED),
     ("training-failed", {"n_failed": 0, "n_unended": 1}, NOT_ASSESSED),
-    ("training-failed", {"n_logs": 0, "n_failed": 0}, NOT_APPLICABLE),
+    ("training-failed", {"n_logs": 0, "n_failed": 0, "has_trials": True}, NOT_APPLICABLE),
     ("training-failed", {"n_logs": 0, "n_recorded": 1, "n_failed": 0}, OK),
     ("training-failed", {"failed": DIED.assign(outcome="open"), "n_failed": 0, "n_open": 1}, NOTE),
     ("training-failed", {"failed": DIED.assign(by="signal", outcome="outside"), "n_failed": 0, "n_outside": 1}, NOTE),
