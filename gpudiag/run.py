@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gpudiag._run import selection
-from gpudiag._run.tables import ClockRecord, InputRecord, RunInfo, RunTables
+from gpudiag._run.tables import ClockRecord, ClockStep, InputRecord, RunInfo, RunTables
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["ClockRecord", "InputRecord", "Run", "RunInfo"]
+__all__ = ["ClockRecord", "ClockStep", "InputRecord", "Run", "RunInfo"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)

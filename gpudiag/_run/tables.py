@@ -84,6 +84,19 @@ class InputRecord:
 
 
 @dataclass(frozen=True)
+class ClockStep:
+    """The trials' clock was set forward by ``size_s`` within the study (negative: back), near ``at_s`` of its own time.
+
+    ``at_s`` (seconds since 1970) lies between the last start or end before a step forward and the first after it.
+    ``moved``: ``size_s`` was taken off all times from then on.
+    """
+
+    at_s: float
+    size_s: float
+    moved: bool
+
+
+@dataclass(frozen=True)
 class ClockRecord:
     """The offset between the trials' clock and the telemetry's: trials + offset_s = telemetry.
 
@@ -94,7 +107,8 @@ class ClockRecord:
     between trials shows them. ``candidates`` holds offset_s against correlation for the figure.
     ``joined`` is False where trials and telemetry share no time, so that nothing may be read off one
     about the other. ``parts`` lists (study, first trial, offset_s) where a study changes its clock in
-    the middle; that offset stands in place of ``applied_s`` from that trial on. ``evidence`` says what the
+    the middle; that offset stands in place of ``applied_s`` from that trial on. ``step``: the clock was set within the
+    study, as the telemetry shows. ``evidence`` says what the
     offset rests on, ``notes`` other oddities: a clock change within the study, ends before starts.
     ``apart_s``: trials and telemetry seem to lie up to so many seconds apart even so; 0 where nothing shows it.
     """
@@ -107,6 +121,7 @@ class ClockRecord:
     candidates: tuple[tuple[float, float], ...] = ()
     joined: bool = True
     parts: tuple[tuple[str, int, float], ...] = ()
+    step: ClockStep | None = None
     notes: tuple[Statement, ...] = ()
     apart_s: float = 0.0
 

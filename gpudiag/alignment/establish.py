@@ -16,6 +16,7 @@ from gpudiag.alignment.oddities import oddities, pauses, steps_back
 from gpudiag.alignment.scan import REACH_S, noise_at, responses_within, scan_offsets
 from gpudiag.alignment.signals import Lack, SampleTimes, covered_s, make_grid, seconds, trial_signals
 from gpudiag.alignment.skew import with_skew
+from gpudiag.alignment.stepped import with_step
 from gpudiag.errors import ConfigError
 from gpudiag.run import ClockRecord, Run
 from gpudiag.statement import Statement
@@ -46,14 +47,17 @@ def establish_clock(run: Run) -> ClockRecord:
     Best first (METHODS 2): an offset stated in run.toml; a zone in the timestamps of both sides; the fit of
     memory and activity to the trials at every candidate offset; else equal clocks, assumed. An offset
     found in the data is applied only where it is strong. ``joined`` is False where no trial shares any
-    time with the telemetry even so.
+    time with the telemetry even so, or where the clock was set within the study and the times are not put right.
     """
     if run.trials["start"].notna().sum() == 0 or run.gpu.empty:
         missing = "GPU telemetry" if run.gpu.empty else "trial with a start"
         return ClockRecord(method="none", evidence=Statement(ONE_CLOCK, missing=missing), joined=False)
     zone, samples = zone_of(run), SampleTimes.of(run)
-    record = replace(with_skew(run, samples, _offset(run, samples, zone)), notes=oddities(run, zone))
-    return _joined(run, samples, record)
+    found = _offset(run, samples, zone)
+    stepped = with_step(run, samples, found, lambda trials: correlate(run, samples, trials, zone))
+    if stepped.step is not None:
+        return replace(stepped, notes=oddities(run, zone))
+    return _joined(run, samples, replace(with_skew(run, samples, found), notes=oddities(run, zone)))
 
 
 def _offset(run: Run, samples: SampleTimes, zone: tzinfo) -> ClockRecord:

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from hashlib import sha256
 from typing import TYPE_CHECKING
 
-from gpudiag.alignment.apply import later, shifts_s
+from gpudiag.alignment.apply import as_stated
 from gpudiag.schema import ADDED
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ def trials_of(run: Run) -> tuple[str, ...]:
     if not {"study", "trial", "state", "start"} <= set(trials):
         return ()
     began = trials[trials["start"].notna() & (trials["state"] != ADDED)]
-    began = later(began, ("start",), -shifts_s(began, run.info.clock)).sort_values(["study", "trial"])
+    began = as_stated(began, ("start",), run.info.clock).sort_values(["study", "trial"])
     blocks = began.groupby(["study", began["trial"] // BLOCK], sort=False, observed=True)
     digests = (_digest(study, rows["trial"], rows["start"].to_numpy("datetime64[us]")) for (study, _), rows in blocks)
     return tuple(filter(None, digests))

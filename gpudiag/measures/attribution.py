@@ -16,7 +16,7 @@ from gpudiag.measures._gpu.footprint import active_gpus
 from gpudiag.measures._gpu.holding import chance_recorded, held_gpus, more_busy_than_trials
 from gpudiag.measures._gpu.marks import Mark, marks_of
 from gpudiag.measures._gpu.placement import SURE, Lives, place
-from gpudiag.measures._gpu.statements import Stated, n_elsewhere
+from gpudiag.measures._gpu.statements import Stated, n_elsewhere, n_exchanged
 from gpudiag.measures._time.concurrency import count_at
 from gpudiag.measures._time.gpu_samples import known_gpus, samples_by_gpu
 from gpudiag.measures._time.microseconds import SECOND_US, microseconds
@@ -71,7 +71,10 @@ class AttributionProfile(Profile, topic="attribution"):
         "trials that left marks on no recorded GPU while others did", label="trials elsewhere"
     )
     attributed_pct: Fact[float] = fact("share of the trials whose GPU is known")
-    refuted_gpu: Fact[str] = fact("the GPU that trials state and that the telemetry refutes, '' where it does not")
+    refuted_gpu: Fact[str] = fact(
+        "the GPU that trials state and that the telemetry refutes, or those that are exchanged, joined by commas; '' "
+        "where it refutes none"
+    )
     n_refuted: Fact[int] = fact("trials that left their marks on another GPU than the one that they state")
 
 
@@ -86,8 +89,8 @@ def measure_attribution(run: Run) -> AttributionProfile:
     In this order: what the record of the trial names, a line of a log, its process on a GPU, the only GPU
     there is, unless trials at once left marks on it of which others have none; then, marked ``weak``, the only GPU with
     any activity, and the GPU that shows the marks of the trial (:mod:`~gpudiag.measures._gpu.placement`), or the GPUs
-    (:mod:`~gpudiag.measures._gpu.holding`). Where all name one GPU and the marks are on others, what they name is not
-    believed: a process that sees one GPU alone counts it as 0.
+    (:mod:`~gpudiag.measures._gpu.holding`). Where all name one GPU and the marks are on others, or GPUs are exchanged,
+    what they name is not believed: a process that sees one GPU alone counts it as 0, and CUDA counts GPUs by speed.
     """
     need_columns(run.trials, ("state",), "trials table", GIVE_TRIALS)
     known = gpu_order({*known_gpus(run), *run.info.left_out_gpus})
@@ -122,18 +125,23 @@ def _stated(run: Run) -> Found:
 
 
 def _refuted(run: Run, known: list[str], stated: Found) -> tuple[str, int]:
-    """The one GPU that all statements name, and how many trials left their marks on others; '' and 0 where it
-    stands.
+    """The GPUs that statements name wrongly, and how many trials left their marks on others: the one that all name, or
+    several that are exchanged; '' and 0 where the statements stand.
     """
     named = {names for names, _ in stated.values()}
-    if len(named) != 1 or not run.info.clock.joined:
+    gpus = gpu_order({names[0] for names in named if len(names) == 1})
+    if not gpus or not run.info.clock.joined:
         return "", 0
-    (names,), active = named, active_gpus(run)
-    if len(names) != 1 or names[0] not in known or not active - set(names):
-        return "", 0
-    asked = _asked(run, [gpu for gpu in known if gpu in active | set(names)], stated)
-    n = n_elsewhere(asked[1]) if asked else 0
-    return names[0] if n else "", n
+    active = active_gpus(run)
+    if len(named) == 1:
+        if gpus[0] not in known or not active - set(gpus):
+            return "", 0
+        asked = _asked(run, [gpu for gpu in known if gpu in active | set(gpus)], stated)
+        n = n_elsewhere(asked[1]) if asked else 0
+    else:
+        asked = _asked(run, [gpu for gpu in known if gpu in gpus], stated)
+        n = n_exchanged(asked[1]) if asked else 0
+    return ",".join(gpus) if n else "", n
 
 
 def _by_process(run: Run) -> dict[int, tuple[str, ...]]:

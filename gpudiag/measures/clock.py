@@ -49,6 +49,10 @@ class ClockProfile(Profile, topic="clock"):
     doubt_s: Fact[float] = fact(
         "how far from there they may lie else; infinite where nobody knows", label="apart by up to"
     )
+    set_by_s: Fact[float] = fact(
+        "by how much the trials' clock was set forward within the study, negative: back; NaN where no step is shown",
+        label="step of the clock",
+    )
     joined: Fact[bool] = fact("trials and telemetry share time; the steps of a log lie on work of the GPUs")
     of_log: Fact[bool] = fact("the clock is that of training logs, for there are no trials")
 
@@ -72,6 +76,7 @@ def measure_clock(run: Run) -> ClockProfile:
         evidence=clock.evidence,
         exact=clock.exact,
         doubt_s=clock.doubt_s,
+        set_by_s=clock.step.size_s if clock.step else float("nan"),
         joined=clock.joined,
         of_log=of_log,
     )

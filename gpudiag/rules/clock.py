@@ -30,7 +30,7 @@ def clocks_apart(clock: ClockProfile) -> Evidence | None:
     found where a tenth of the steps, and a minute, lie where no GPU worked, while GPUs worked as long beside the log
     (defaults without a published source).
     """
-    if clock.joined:
+    if clock.joined or not math.isnan(clock.set_by_s):
         return None
     return Evidence(
         values={"offset_s": clock.offset_s, "confidence": clock.confidence}, extra={"clock": clock.evidence}
@@ -45,14 +45,15 @@ def clocks_apart(clock: ClockProfile) -> Evidence | None:
     says=(
         Given(
             "moved",
-            ("The ", Given("of_log", "log's", "trials'"), " timestamps were moved to the clock of the telemetry."),
-            "The data point to an offset; nothing was moved.",
+            ("The ", Given("of_log", "log's", "trials'"), " timestamps were moved to the clock of the telemetry. "),
+            Given("was_set", "", "The data point to an offset; nothing was moved. "),
         ),
-        " {clock}",
+        "{clock}",
         Given("open", " What depends on their seconds is not assessed."),
         Given("n_parts", " The study changes its clock {n_parts:time}."),
     ),
-    remedy="State timezone or clock_offset_s in run.toml, so that nothing is inferred; 0 if the clocks are equal.",
+    remedy="State timezone or clock_offset_s in run.toml, so that nothing is inferred; 0 if the clocks are equal. Correct "
+    "the timestamps of a study within which the clock was set.",
     refuted_by="Not a problem if the records carry a zone, such as epoch seconds or the journal of Optuna 5.",
 )
 def clocks_differ(clock: ClockProfile, *, max_offset_s: float = 0.0) -> Evidence | None:
@@ -61,12 +62,14 @@ def clocks_differ(clock: ClockProfile, *, max_offset_s: float = 0.0) -> Evidence
     Optuna up to 4 stores local time, Optuna 5 stores UTC, nvidia-smi prints local time, and none of them says so.
     An offset is applied only where it was given or where the data show it strongly. Where work between trials, memory
     that falls at one distance from their ends, or the best fit shows seconds to minutes beside it, these are told, and
-    what depends on them is not assessed (METHODS 2).
+    what depends on them is not assessed (METHODS 2). A clock that was set within a study moves a part of it; where that
+    part cannot be put right, trials and telemetry are not joined.
     """
-    moved = abs(clock.applied_s) > max_offset_s or len(clock.parts) > 0
+    was_set = not math.isnan(clock.set_by_s)
+    moved = clock.joined and (abs(clock.applied_s) > max_offset_s or len(clock.parts) > 0 or was_set)
     apart = clock.joined and 0 < clock.doubt_s < math.inf
     leans = apart or (clock.confidence == "weak" and abs(clock.offset_s) > max_offset_s)
-    if not moved and not leans:
+    if not moved and not leans and not was_set:
         if clock.method == "correlation" and clock.confidence == "undetermined":
             raise NotMeasurable(
                 "Whether trials and telemetry are on one clock is open; nothing was moved. {clock}",
@@ -76,9 +79,10 @@ def clocks_differ(clock: ClockProfile, *, max_offset_s: float = 0.0) -> Evidence
         return None
     return Evidence(
         values={"offset_s": clock.offset_s, "applied_s": clock.applied_s, "confidence": clock.confidence},
-        severity=Severity.WARNING if leans else None,
+        severity=Severity.WARNING if leans or (was_set and not clock.joined) else None,
         extra={
             "moved": moved,
+            "was_set": was_set,
             "open": clock.joined and not clock.exact,
             "clock": clock.evidence,
             "n_parts": len(clock.parts),

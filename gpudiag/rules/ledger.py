@@ -19,8 +19,11 @@ OWN_TIME = CELLS[STARTUP:]
     severity="warning",
     title="Something else used the GPU",
     checks="Other programs on the GPU",
-    says="{gpus} worked for {foreign_s} while no trial ran on it, {foreign_of_no_trial_pct} of the time without a "
-    "trial.",
+    says=(
+        "{gpus} worked for {foreign_s} while no trial ran ",
+        Given("several", "there", "on it"),
+        ", {foreign_of_no_trial_pct} of the time without a trial.",
+    ),
     remedy="List the processes on the GPU and move the other job away, or give the trials that this record lacks: "
     "nvidia-smi --query-compute-apps=pid,process_name,used_gpu_memory --format=csv -l 5.",
     refuted_by="Not a problem if trials are missing from the record, or the clocks differ.",
@@ -48,6 +51,7 @@ def foreign_load(
         values={"foreign_s": seconds, "foreign_of_no_trial_pct": ledger.foreign_of_no_trial_pct},
         where={"gpu": ", ".join(where)},
         lost_gpu_h=seconds / 3600,
+        extra={"several": len(where) > 1},
         margin=ledger.foreign_of_no_trial_pct - max_foreign_pct,
     )
 

@@ -1,8 +1,10 @@
 """Whether the marks of trials refute the GPU that the trials state.
 
 A process that sees one GPU alone (CUDA_VISIBLE_DEVICES, a container) counts it as 0, whichever it is. Then all trials
-state one GPU, and their marks are on others. True statements are never doubted: GPUs that others use show marks at any
-time, so the same trials, all moved by as much, would have theirs there as well.
+state one GPU, and their marks are on others. CUDA counts GPUs by speed, unless CUDA_DEVICE_ORDER is PCI_BUS_ID, but
+nvidia-smi by bus. Then GPUs are exchanged: the trials of each have their marks on one other. True statements are never
+doubted: GPUs that others use show marks at any time, so the same trials, all moved by as much, would have theirs there
+as well.
 """
 
 from __future__ import annotations
@@ -11,6 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
+from scipy.optimize import linear_sum_assignment
 
 from gpudiag.measures._gpu.marks import marks_of
 from gpudiag.measures._gpu.placement import EACH, FOLLOWS, SURE_ALONE, Lives, odds_of, softmax
@@ -21,6 +24,10 @@ FEWEST, LEAST_SHARE = 5, 0.25
 SHIFTS, AGAINST_CHANCE = 6, 3.0
 """So many times as many as of the same trials moved to other times (METHODS 3 has what it refutes, and what it does
 not)."""
+EXCHANGED = 0.8
+"""GPUs are exchanged if each has the marks of another's trials alone: so many of the trials whose marks are sure."""
+MOST_ASKED = 2000
+"""Of more trials so many are asked, evenly, whether GPUs are exchanged."""
 
 
 @dataclass(frozen=True)
@@ -32,41 +39,74 @@ class Stated:
     memory: list[Samples]
     activity: list[Samples]
 
+    def only(self, kept: np.ndarray) -> Stated:
+        """Some of the trials."""
+        return replace(self, lives=self.lives.only(kept), ended=self.ended[kept])
+
 
 def n_elsewhere(stated: Stated) -> int:
     """How many trials left their marks on another GPU than the one that they state; 0 where the statements stand."""
-    found, n_sure = _elsewhere(stated)
-    enough = found >= np.maximum(FEWEST, LEAST_SHARE * n_sure)
+    return _against(stated, _accounts(stated))
+
+
+def n_exchanged(stated: Stated) -> int:
+    """How many of (at most MOST_ASKED) trials did, if GPUs are exchanged: those of each left their marks on one alone;
+    0 where they are not.
+    """
+    n = len(stated.ended)
+    asked = stated.only(np.arange(n) % -(-n // MOST_ASKED) == 0)
+    accounts = _accounts(asked)
+    return _against(asked, accounts) if all(own.exchanges(len(stated.memory)) for own in accounts) else 0
+
+
+@dataclass(frozen=True)
+class _Account:
+    """Of trials with sure marks: the GPU that they state, that with their marks, and whether marks deny the former."""
+
+    stated: np.ndarray
+    marked: np.ndarray
+    denied: np.ndarray
+
+    def exchanges(self, n_gpus: int) -> bool:
+        """Whether nearly all trials of each GPU have their marks on one, no two GPUs' on the same, not all at home."""
+        count = np.bincount(self.stated * n_gpus + self.marked, minlength=n_gpus**2).reshape(n_gpus, n_gpus)
+        own, other = linear_sum_assignment(-count)
+        on = count[own, other]
+        return bool(on.sum() >= EXCHANGED * count.sum() and on[own != other].sum() > 0)
+
+
+def _against(stated: Stated, accounts: list[_Account]) -> int:
+    """How many trials are denied to be where they state it, by the account that denies most; 0 where chance does."""
+    found = np.array([own.denied.sum() for own in accounts])
+    enough = found >= np.maximum(FEWEST, LEAST_SHARE * np.array([len(own.denied) for own in accounts]))
     if not enough.any():
         return 0
-    by_chance = np.max([_elsewhere(moved)[0] for moved in _moved(stated)], axis=0)
+    by_chance = np.max([[own.denied.sum() for own in _accounts(moved)] for moved in _moved(stated)], axis=0)
     return int(found[enough & (found >= AGAINST_CHANCE * by_chance)].max(initial=0))
 
 
-def _elsewhere(stated: Stated) -> tuple[np.ndarray, np.ndarray]:
-    """How many trials are surely elsewhere, and how many surely anywhere: by their own marks, and by those of all that
-    follow each other.
+def _accounts(stated: Stated) -> list[_Account]:
+    """What marks say of the trials that state a GPU: by their own, and by those of all that follow each other.
 
-    Nothing is taken for known, and GPUs need not share trials evenly: foreign load would draw trials to its GPU. A
-    trial is elsewhere where both accounts of what GPUs show without it agree on one, and the GPU that it states shows
-    less of it than at any other time.
+    Nothing is taken for known, and GPUs need not share trials evenly: foreign load would draw trials to its GPU. Marks
+    are sure where both accounts of what GPUs show without a trial agree on its GPU. They deny the GPU that it states
+    where that shows less of it than at any other time.
     """
     lives, n_gpus = stated.lives, len(stated.memory)
     marks = marks_of(lives.start, lives.end, stated.ended, stated.memory, stated.activity)
     own = (np.arange(len(lives.known)), np.maximum(lives.known, 0))
-    counts = []
+    accounts = []
     for chain in (own[0], lives.chain):
         least = np.maximum(FOLLOWS, EACH * np.bincount(chain)[chain])
         both = [odds_of(marks, chain, n_gpus, learned=learned) for learned in (True, False)]
         best = [odds.argmax(axis=1) for odds in both]
         sure = (best[0] == best[1]) & (lives.known >= 0)
-        against = best[0] != lives.known
+        denied = best[0] != lives.known
         for odds in both:
             sure &= softmax(odds).max(axis=1) >= SURE_ALONE
-            against &= (odds[own] < 0) & (odds.max(axis=1) - odds[own] >= least)
-        counts.append(((sure & against).sum(), sure.sum()))
-    found, n_sure = np.array(counts).T
-    return found, n_sure
+            denied &= (odds[own] < 0) & (odds.max(axis=1) - odds[own] >= least)
+        accounts.append(_Account(lives.known[sure], best[0][sure], denied[sure]))
+    return accounts
 
 
 def _moved(stated: Stated) -> Iterator[Stated]:
@@ -79,5 +119,4 @@ def _moved(stated: Stated) -> Iterator[Stated]:
         end = start + lives.end - lives.start
         kept = end <= last
         if kept.any():
-            moved = replace(lives, start=start, end=end).only(kept)
-            yield Stated(moved, stated.ended[kept], stated.memory, stated.activity)
+            yield replace(stated, lives=replace(lives, start=start, end=end)).only(kept)

@@ -7,7 +7,7 @@ from gpudiag.measures.clock import ClockProfile
 from gpudiag.measures.sampling import SamplingProfile
 from gpudiag.report._render.blocks import Block, Chip, Figure, Folded, Heading, Note, Number, TableBlock
 from gpudiag.report.document import Document, VerdictEntry
-from gpudiag.report.format import count, named, plural, quantity, safe, span, zone
+from gpudiag.report.format import count, gpus, named, plural, quantity, safe, span, zone
 
 
 def data_quality(document: Document) -> list[Block]:
@@ -86,13 +86,21 @@ def refuted_gpu(document: Document) -> list[Note]:
     """Why the GPU that the trials state was not believed, where it was not."""
     of = document.values(AttributionProfile)
     gpu, n = of.get(AttributionProfile.refuted_gpu), of.get(AttributionProfile.n_refuted)
-    if not n:
+    if not n or gpu is None:
         return []
-    text = (
-        f"The trials state GPU {safe(gpu)}, but {plural(n, 'trial')} left their marks on other GPUs: memory and work "
-        "there begin and end with them. So the GPU of each trial was read off the telemetry. A "
-        "process that sees one GPU alone (CUDA_VISIBLE_DEVICES) calls it 0. Store CUDA_VISIBLE_DEVICES with each trial."
-    )
+    marks = f"{plural(n, 'trial')} left their marks on other GPUs: memory and work there begin and end with them."
+    if "," in gpu:
+        text = (
+            f"The trials of {safe(gpus(gpu.split(',')))} are exchanged: {marks} So the GPU of each trial was read off "
+            "the telemetry. CUDA numbers GPUs by speed, nvidia-smi by bus. Set CUDA_DEVICE_ORDER=PCI_BUS_ID, or store "
+            "the UUID of the GPU with each trial."
+        )
+    else:
+        text = (
+            f"The trials state GPU {safe(gpu)}, but {marks} So the GPU of each trial was read off the telemetry. A "
+            "process that sees one GPU alone (CUDA_VISIBLE_DEVICES) calls it 0. Store CUDA_VISIBLE_DEVICES with each "
+            "trial."
+        )
     return [Note(text, "note")]
 
 
