@@ -131,6 +131,17 @@ def need_exact_clock(run: Run) -> None:
         raise NotMeasurable(OPEN_CLOCK, STATE_OFFSET)
 
 
+def need_unset_clock(run: Run) -> None:
+    """Raise NotMeasurable where the trials' clock was set within the study and nothing is joined: start-ups and gaps
+    then look like waits.
+    """
+    if run.info.clock.step is not None and not run.info.clock.joined:
+        raise NotMeasurable(
+            "The trials' clock was set within the study, so start-ups and gaps between trials may look like waits.",
+            "Correct the timestamps of the trials.",
+        )
+
+
 def need_gpu(run: Run, *columns: str) -> None:
     """Raise NotMeasurable unless the run has telemetry of whole GPUs with a value in each of the columns."""
     if run.gpu.empty and len(run.processes):

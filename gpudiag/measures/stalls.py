@@ -17,7 +17,7 @@ from gpudiag.measures._time.weighted import weighted_mean, weighted_quantiles
 from gpudiag.measures._time.work import WorkSamples, stretches, work_by_gpu, work_coverage_pct
 from gpudiag.measures._waits.beats import Drops, reading_of, step_through, too_sharp
 from gpudiag.measures._waits.divided import logged_gpus
-from gpudiag.measures.base import Profile, need_exact_clock, need_gpu
+from gpudiag.measures.base import Profile, need_exact_clock, need_gpu, need_unset_clock
 from gpudiag.measures.sampling import RECORD_LONGER, gpu_order, longest_period_s
 from gpudiag.run import Run
 from gpudiag.schema import IDLE_PCT
@@ -77,6 +77,7 @@ class StallsProfile(Profile, topic="stalls"):
 def measure_stalls(run: Run) -> StallsProfile:
     """Stalls of each GPU while it was at work. Needs gpu.util_pct."""
     need_gpu(run, "util_pct")
+    need_unset_clock(run)
     works = work_by_gpu(run)
     if not works:
         raise NotMeasurable("There is only one sample of each GPU.", RECORD_LONGER)

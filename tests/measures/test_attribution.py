@@ -270,6 +270,26 @@ def test_what_logs_say_of_one_gpu_is_not_believed_either() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("order", [{"0": "1", "1": "0", "2": "2"}, {"0": "2", "1": "0", "2": "1"}])
+def test_gpus_that_are_exchanged_are_not_believed(order: dict[str, str]) -> None:
+    """CUDA counts them by speed, nvidia-smi by bus."""
+    unsaid, true, made = rotation(5, **MASKED)
+    stated = made.run.trials.assign(gpu=true.map(order).to_numpy())
+    found = measure_attribution(replace(made.run, trials=stated))
+    wrong = (stated["gpu"] != true.to_numpy()).sum()
+    assert found.refuted_gpu == "0,1,2" and 0.7 * wrong <= found.n_refuted <= wrong
+    assert found.trials["gpu"].tolist() == unsaid.trials["gpu"].tolist() and n_wrong(found, true) == 0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", [5, 6])
+def test_gpus_that_are_stated_as_they_are_stay(seed: int) -> None:
+    _, true, made = rotation(seed, **MASKED)
+    found = measure_attribution(replace(made.run, trials=made.run.trials.assign(gpu=true.to_numpy())))
+    assert found.n_refuted == 0 and set(found.trials["method"]) == {"declared"}
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("shown", [True, False])
 @pytest.mark.parametrize("n_gpus", [2, 4])
 def test_a_true_statement_is_believed_beside_trials_that_the_record_lacks(n_gpus: int, *, shown: bool) -> None:

@@ -38,6 +38,14 @@ def test_why_a_stated_gpu_is_not_believed_is_said(document: dict[str, Any]) -> N
         assert "The trials state GPU 0, but 56 trials left their marks on other GPUs" in said
 
 
+def test_why_exchanged_gpus_are_not_believed_is_said(document: dict[str, Any]) -> None:
+    refuted = {"refuted_gpu": {"value": "0,1", "unit": ""}, "n_refuted": {"value": 56, "unit": "1"}}
+    document["measures"]["attribution"] = refuted
+    said = " ".join(render(screen(typed(document)), width=80).split())
+    assert "The trials of GPUs 0 and 1 are exchanged: 56 trials left" in said
+    assert "Set CUDA_DEVICE_ORDER=PCI_BUS_ID" in said
+
+
 def test_a_screen_says_the_worst_and_how_to_see_the_rest(document: dict[str, Any]) -> None:
     one = document["verdicts"][0]
     many = [{**one, "rule": f"r{n}", "severity": "warning", "title": f"Fault {n}"} for n in range(5)]

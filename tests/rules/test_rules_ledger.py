@@ -57,6 +57,13 @@ def test_foreign_load(seconds: float, pct: float, found: bool) -> None:
         assert "GPU 0 worked for 1 min while no trial ran on it" in verdict.summary
 
 
+def test_foreign_load_of_several_gpus() -> None:
+    cells = pd.DataFrame({"gpu": ["0", "1"], "cell": ["foreign", "foreign"], "gpu_s": [30.0, 30.0]})
+    both = profile(LedgerProfile, cells=cells, foreign_of_no_trial_pct=50.0, has_trials=True, coverage_pct=100.0)
+    said = "GPUs 0 and 1 worked for 1 min while no trial ran there, 50 % of the time without a trial."
+    assert judged(foreign_load, both).summary == said
+
+
 def test_foreign_load_needs_trials_on_known_gpus() -> None:
     assert judged(foreign_load, profile(LedgerProfile)).status is Status.NOT_APPLICABLE
     assert judged(foreign_load, ledger(600, 50, n_unknown_gpu=1)).status is Status.NOT_APPLICABLE
@@ -199,6 +206,7 @@ def test_clocks_apart() -> None:
     verdict = judged(clocks_apart, clock(joined=False, evidence="They share no time."))
     assert verdict.status is Status.FOUND and verdict.summary == "They share no time."
     assert judged(clocks_apart, clock()).status is Status.OK
+    assert judged(clocks_apart, clock(joined=False, set_by_s=-90.0)).status is Status.OK
 
 
 @pytest.mark.parametrize(
@@ -207,6 +215,8 @@ def test_clocks_apart() -> None:
         ({"applied_s": 28800.0, "offset_s": 28800.0}, Severity.NOTE),
         ({"parts": pd.DataFrame({"study": ["s"], "first_trial": [3], "offset_s": [28800.0]})}, Severity.NOTE),
         ({"offset_s": 28800.0, "confidence": "weak"}, Severity.WARNING),
+        ({"set_by_s": 3600.0}, Severity.NOTE),
+        ({"set_by_s": -90.0, "confidence": "undetermined", "joined": False}, Severity.WARNING),
         ({"offset_s": 0.0, "confidence": "weak"}, None),
         ({}, None),
     ],
