@@ -123,5 +123,5 @@ def test_too_few_trials_show_no_step() -> None:
 def test_a_change_of_place_must_gain_more_than_one_stretch_has() -> None:
     """Two places; the later stretches lie at the second."""
     one, two = [1.0, 0.0], [0.0, 1.0]
-    assert _path(np.array([one, one, one, two])) == [0, 0, 0, 0]
-    assert _path(np.array([one, one, two, two])) == [0, 0, 1, 1]
+    assert _path(np.array([one, one, one, two])) == (3.0, [0, 0, 0, 0])
+    assert _path(np.array([one, one, two, two])) == (4 - 1.25, [0, 0, 1, 1])

@@ -52,26 +52,26 @@ class Places:
         """The offsets of ``products``."""
         return self.grid.step_s * (self._lags - np.arange(2 * self._lags + 1))
 
-    def products(self, borders_s: np.ndarray) -> np.ndarray:
-        """The sum of products of edges over all signals, by stretch of the trials' clock and by offset.
+    def products(self, borders_s: np.ndarray) -> list[np.ndarray]:
+        """For each response the sum of products of edges over all signals, by stretch of the trials' clock and offset.
 
-        Trials show after the response that fits best; all of them are a model, of which each stretch is cut out, so
-        that no edge stands at its ends.
+        All trials are one model, of which each stretch is cut out, so that no edge stands at its ends.
         """
         cuts = np.searchsorted(self._borders[:-1], borders_s)
-        inside = np.arange(len(self._best))
-        return np.array(
-            [self._against(self._best * ((inside >= low) & (inside < high))) for low, high in pairwise(cuts)]
-        )
+        at = np.arange(len(self._borders) - 1)
+        inside = [(at >= low) & (at < high) for low, high in pairwise(cuts)]
+        return [np.array([self._against(model * own) for own in inside]) for model in self._models]
 
     @cached_property
     def best_s(self) -> float:
         """The offset at which all trials fit best."""
-        return float(self.offset_s[int(np.argmax(self._against(self._best)))])
+        best = max((self._against(model) for model in self._models), key=lambda products: float(products.max()))
+        return float(self.offset_s[int(np.argmax(best))])
 
     def rival(self, part: Part, within_s: float) -> float:
         """How well a part fits a minute or more beside its place, no further than that, as a share of its own fit."""
-        products = self.products(np.array([part.low_s, part.high_s]))[0]
+        options = self.products(np.array([part.low_s, part.high_s]))
+        products = max((one[0] for one in options), key=lambda product: float(product.max()))
         away = np.abs(self.offset_s - part.offset_s)
         beside = products[(away >= APART_S) & (away <= within_s)]
         return float(beside.max(initial=0.0) / max(products[away < APART_S].max(), 1e-9))
@@ -138,10 +138,9 @@ class Places:
         return out
 
     @cached_property
-    def _best(self) -> np.ndarray:
-        """The model of the response that fits best."""
-        models = [self._model(response) for response in self.responses_s]
-        return max(models, key=lambda model: float(self._against(model).max()))
+    def _models(self) -> list[np.ndarray]:
+        """The edges of all trials, of one size, for each response."""
+        return [self._model(response) for response in self.responses_s]
 
     @cached_property
     def _spectrum(self) -> np.ndarray:

@@ -59,7 +59,7 @@ def find_steps(places: Places) -> list[Step]:
     as_one = [places.fit(Part(low, high, places.best_s))[0] for low, high in pairwise(borders)]
     if min(as_one) >= STANDS_OUT * max(as_one):
         return []
-    along = _path(places.products(borders))
+    along = max(map(_path, places.products(borders)))[1]
     parts = [Part(low, high, places.offset_s[at]) for at, (low, high) in zip(along, pairwise(borders), strict=True)]
     parts = list(_merged(parts))
     if len(parts) < 2:
@@ -75,8 +75,8 @@ def find_steps(places: Places) -> list[Step]:
     return known if len(known) == len(steps) else []
 
 
-def _path(products: np.ndarray) -> list[int]:
-    """Which place each stretch of trials has, where changing it costs something (Viterbi 1967)."""
+def _path(products: np.ndarray) -> tuple[float, list[int]]:
+    """How well stretches of trials fit, and where, where changing the place costs something (Viterbi 1967)."""
     cost = CHANGE * float(np.median(products.max(axis=1)))
     total, came = products[0], []
     for own in products[1:]:
@@ -87,7 +87,7 @@ def _path(products: np.ndarray) -> list[int]:
     at = [int(np.argmax(total))]
     for back in reversed(came):
         at.append(int(back[at[-1]]))
-    return at[::-1]
+    return float(total.max()), at[::-1]
 
 
 def _merged(parts: Iterable[Part]) -> Iterator[Part]:
