@@ -52,8 +52,8 @@ def clocks_apart(clock: ClockProfile) -> Evidence | None:
         Given("open", " What depends on their seconds is not assessed."),
         Given("n_parts", " The study changes its clock {n_parts:time}."),
     ),
-    remedy="State timezone or clock_offset_s in run.toml, so that nothing is inferred; 0 if the clocks are equal. Correct "
-    "the timestamps of a study within which the clock was set.",
+    remedy="State timezone or clock_offset_s in run.toml, so that nothing is inferred; 0 if the clocks are equal. "
+    "Correct the timestamps of a study within which the clock was set.",
     refuted_by="Not a problem if the records carry a zone, such as epoch seconds or the journal of Optuna 5.",
 )
 def clocks_differ(clock: ClockProfile, *, max_offset_s: float = 0.0) -> Evidence | None:
