@@ -31,36 +31,46 @@ def asked_together(trials: pd.DataFrame, intervals: pd.DataFrame) -> np.ndarray:
     processes or hosts ran side by side, and are not meant.
     """
     out = np.zeros(len(trials), bool)
-    rows = intervals[intervals["known"]]
-    rows = rows.assign(start_us=microseconds(rows["start"]), end_us=microseconds(rows["end"]))
-    places = trials.reset_index(drop=True).loc[rows.index, [name for name in PLACES if name in trials]]
-    for _, own in rows.groupby("study", sort=False):
-        own = own.sort_values(["start_us", "trial"], kind="stable")
-        own = own.assign(fine=bool((own[["start_us", "end_us"]] % SECOND_US).any(axis=None)))
-        batch = _batches(own["start_us"].to_numpy(), own["end_us"].to_numpy())
-        size = np.bincount(batch)
-        told = np.array([_in_turn(part, places.loc[part.index]) for _, part in own.groupby(batch)], bool)
-        several = size >= 2
-        chance = -sum(math.lgamma(n + 1) for n in size[told & several])
-        most = size[told & several].sum() >= MOST_PARTS * len(own)
-        if (told & several).sum() >= 2 and most and chance <= math.log(BY_CHANCE):
-            out[own.index[(told & several)[batch]]] = True
+    rows = np.flatnonzero(intervals["known"].to_numpy(bool))
+    number = intervals["trial"].to_numpy()[rows]
+    start, end = (microseconds(intervals[name])[rows] for name in ("start", "end"))
+    places = [pd.factorize(trials[name])[0][rows] for name in PLACES if name in trials]
+    study = pd.factorize(intervals["study"])[0][rows]
+    for code in range(study.max(initial=-1) + 1):
+        own = np.flatnonzero(study == code)
+        own = own[np.lexsort((number[own], start[own]))]
+        fine = bool((np.array([start[own], end[own]]) % SECOND_US).any())
+        several = (batch for batch in _batches(own, start, end) if len(batch) >= 2)
+        batches = [batch[np.argsort(number[batch], kind="stable")] for batch in several]
+        told = [
+            batch
+            for batch in batches
+            if _in_turn(start[batch], end[batch], fine) and not any(_apart(names[batch]) for names in places)
+        ]
+        chance = -sum(math.lgamma(len(batch) + 1) for batch in told)
+        most = sum(map(len, told)) >= MOST_PARTS * len(own)
+        if len(told) >= 2 and most and chance <= math.log(BY_CHANCE):
+            out[rows[np.concatenate(told)]] = True
     return out
 
 
-def _batches(start_us: np.ndarray, end_us: np.ndarray) -> np.ndarray:
-    """Number of the stretch of trials that overlap; they are in order of start."""
-    ended = np.maximum.accumulate(end_us)
-    return np.cumsum(np.append(False, start_us[1:] >= ended[:-1]).astype(np.int64))[: len(start_us)]
+def _batches(own: np.ndarray, start_us: np.ndarray, end_us: np.ndarray) -> list[np.ndarray]:
+    """The trials of each stretch in which they overlap; ``own`` are in order of start."""
+    ended = np.maximum.accumulate(end_us[own])
+    return np.split(own, np.flatnonzero(start_us[own][1:] >= ended[:-1]) + 1)
 
 
-def _in_turn(batch: pd.DataFrame, places: pd.DataFrame) -> bool:
-    """Whether all began before any ended, within moments, and both in the order of their numbers; without ties where
-    timestamps are whole seconds, in which whatever runs alike has them.
+def _in_turn(start_us: np.ndarray, end_us: np.ndarray, fine: bool) -> bool:
+    """Whether all began before any ended, within moments, and both in this order; without ties where timestamps are
+    whole seconds, in which whatever runs alike has them.
     """
-    start, end = (batch.sort_values("trial")[name].to_numpy() for name in ("start_us", "end_us"))
-    at_once = start.max() - start.min() <= SPREAD * (end.max() - start.min()) and (np.diff(start) <= ASKED_US).all()
-    apart = any(places[name].nunique() > 1 for name in places)
-    least_us = 0 if batch["fine"].all() else 1
-    in_order = (np.diff(start) >= least_us).all() and (np.diff(end) >= least_us).all()
-    return bool(at_once and start.max() < end.min() and in_order and not apart)
+    asked, told, least_us = np.diff(start_us), np.diff(end_us), 0 if fine else 1
+    at_once = np.ptp(start_us) <= SPREAD * (end_us.max() - start_us.min()) and (asked <= ASKED_US).all()
+    in_order = (asked >= least_us).all() and (told >= least_us).all()
+    return bool(at_once and start_us.max() < end_us.min() and in_order)
+
+
+def _apart(names: np.ndarray) -> bool:
+    """Whether they name several places; negative is unknown."""
+    known = names[names >= 0]
+    return len(known) > 0 and bool((known != known[0]).any())
