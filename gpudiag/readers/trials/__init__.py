@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 __all__ = ["EXPECTED", "READERS", "is_url", "read_trials", "read_url", "show_url"]
 
 EXPECTED = (
-    "an Optuna study (SQLite file, journal file or storage URL) or a table of its trials (trials_dataframe as CSV or "
-    "Parquet, optuna-dashboard's CSV, or the optuna command's JSON or YAML)"
+    "an Optuna study (SQLite file, journal file or storage URL) or a table of its trials (trials_dataframe as CSV, "
+    "Parquet or JSON, optuna-dashboard's CSV, or the optuna command's JSON or YAML)"
 )
 
 READERS: tuple[Reader[Trials], ...] = (

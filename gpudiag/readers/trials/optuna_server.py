@@ -72,12 +72,24 @@ def read_server(url: str, options: ReadOptions) -> Trials:
 
 
 def with_driver(url: str) -> URL:
-    """The URL with a driver that is installed, where it names none."""
+    """The URL with a driver that is installed, where it names none, or one that is not, or that only waits in an event
+    loop: the server is the same.
+    """
     parsed = make_url(url.replace("postgres://", "postgresql://", 1) if url.startswith("postgres://") else url)
-    if "+" in parsed.drivername or parsed.drivername not in _DRIVERS:
+    server = parsed.get_backend_name()
+    if server not in _DRIVERS or ("+" in parsed.drivername and _usable(parsed)):
         return parsed
-    driver = next((name for name in _DRIVERS[parsed.drivername] if find_spec(name)), None)
-    return parsed.set(drivername=f"{parsed.drivername}+{driver.lower()}") if driver else parsed
+    driver = next((name for name in _DRIVERS[server] if find_spec(name)), None)
+    return parsed.set(drivername=f"{server}+{driver.lower()}") if driver else parsed
+
+
+def _usable(url: URL) -> bool:
+    try:
+        dialect = url.get_dialect()
+        dialect.import_dbapi()
+    except ImportError:
+        return False
+    return not dialect.is_async
 
 
 @contextmanager

@@ -1,4 +1,5 @@
-"""What ``optuna trials -f json`` and ``-f yaml`` print: a list of trials, flattened or not.
+"""What ``optuna trials -f json`` and ``-f yaml`` print: a list of trials, flattened or not; and what ``to_json`` of
+``study.trials_dataframe()`` writes.
 
 The JSON is Python's: infinities and NaN stand bare, which no other parser accepts.
 """
@@ -21,16 +22,18 @@ from gpudiag.readers.base import Reader, ReadOptions, Trials
 NAME = "optuna-cli-json"
 YAML_NAME = "optuna-cli-yaml"
 
+_OF_FRAME = re.compile(r'\{\s*"(?:number"\s*:\s*\{|columns"\s*:\s*\[\s*"number")')
+"""How ``DataFrame.to_json`` begins: by columns, which is its default, or with ``orient="split"``."""
 _NEXT_ITEM = re.compile(r"\n(?=- )")
 _QUOTED = re.compile(r'"(?:[^"\\]|\\.)*"', re.DOTALL)
 """Text of YAML in which escapes are meant as in JSON."""
 
 
 def recognises(source: Source) -> bool:
-    """A JSON list whose first object has the keys of a trial."""
+    """A JSON list whose first object has the keys of a trial, or a table of trials by columns."""
     text = source.text.lstrip()
     if source.is_binary or not text.startswith("["):
-        return False
+        return not source.is_binary and bool(_OF_FRAME.match(text))
     first = next(_objects(text, ProblemLog()), None)
     return first is not None and is_trials_header([*first, *_flat(first)])
 
@@ -45,8 +48,9 @@ def recognises_yaml(source: Source) -> bool:
 
 def read(source: Source, options: ReadOptions) -> Trials:
     """One trial per object; the study is called as the options say, else like the file."""
-    problems = ProblemLog()
-    return _table(_objects(source.read_text(), problems), source, options, NAME, problems)
+    problems, text = ProblemLog(), source.read_text().lstrip()
+    found = _rows_of_frame(text, source) if text.startswith("{") else _objects(text, problems)
+    return _table(found, source, options, NAME, problems)
 
 
 def read_yaml(source: Source, options: ReadOptions) -> Trials:
@@ -64,6 +68,22 @@ def _table(
     names = dict.fromkeys(name for record in records for name in record)
     columns = {name: [record.get(name) for record in records] for name in names}
     return from_columns(columns, source, options, reader, problems)
+
+
+def _rows_of_frame(text: str, source: Source) -> Iterator[Mapping[str, Any]]:
+    """The rows of a table that was written by columns, or as names and rows apart. Raises InputError where it is cut:
+    the rest of each column is missing then.
+    """
+    try:
+        found = DECODER.decode(without_halves(text))
+        if "columns" in found:
+            rows = [dict(zip(found["columns"], row, strict=True)) for row in found["data"]]
+        else:
+            rows = [{name: cells[at] for name, cells in found.items()} for at in found["number"]]
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        advice = 'write the table again, with orient="records", of which a part can be read'
+        raise InputError(f"{source.path}: is no whole table; {advice}.") from None
+    return iter(rows)
 
 
 def _objects(text: str, problems: ProblemLog) -> Iterator[Mapping[str, Any]]:

@@ -10,7 +10,7 @@ from gpudiag.forecast.pruning.rank import FEWEST
 from gpudiag.forecast.pruning.result import PrunerReplay
 from gpudiag.report._render.blocks import Block, Heading, Note, Number, TableBlock, TableCell, Tiles
 from gpudiag.report._render.shown import sentences_of, shown_as
-from gpudiag.report.format import UNKNOWN, interval, number, plural, quantity, ratio, share
+from gpudiag.report.format import UNKNOWN, estimated, interval, number, plural, quantity, ratio, share
 
 CONTROL = (
     "What pruning kills can be learned from trials that are not pruned: run 15 trials or more of the next study to "
@@ -79,6 +79,8 @@ def _logged(name: str, logged: float, e: Estimate) -> Number:
 
 
 def _value(e: Estimate) -> Number:
+    if e.unit == "%" and e.known:
+        return Number(estimated(e.value, e.low, e.high, "%"))
     return Number(_with_unit(e.value, e.unit) if e.known else UNKNOWN)
 
 

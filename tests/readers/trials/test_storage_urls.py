@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import traceback
 from pathlib import Path
 
@@ -10,7 +11,7 @@ from handmade_studies import frozen, sqlite_study
 
 from gpudiag.errors import InputError, InputNotFound
 from gpudiag.readers._io.url import sqlite_path, without_secrets
-from gpudiag.readers.trials import is_url, read_trials, show_url
+from gpudiag.readers.trials import is_url, optuna_server, read_trials, show_url
 
 
 @pytest.mark.parametrize(
@@ -41,6 +42,27 @@ def test_what_a_driver_says_is_cleaned() -> None:
 def test_what_is_a_url(text: str, expected: bool) -> None:
     assert is_url(text) is expected
     assert is_url(Path(text)) is False
+
+
+@pytest.mark.parametrize(
+    ("named", "module", "used"),
+    [
+        ("postgresql+psycopg2", "psycopg2", "postgresql+psycopg"),
+        ("postgresql+asyncpg", "", "postgresql+psycopg"),  # never for a reader that does not run in an event loop
+        ("mysql+mysqldb", "MySQLdb", "mysql+pymysql"),
+        ("postgresql+psycopg", "", "postgresql+psycopg"),
+        ("mysql+pymysql", "", "mysql+pymysql"),
+    ],
+)
+def test_a_driver_that_is_not_there_is_replaced(
+    named: str, module: str, used: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    installed = {"postgresql": ("psycopg",), "mysql": ("pymysql",)}
+    pytest.importorskip(installed[named.partition("+")[0]][0])
+    monkeypatch.setattr(optuna_server, "_DRIVERS", installed)
+    if module:
+        monkeypatch.setitem(sys.modules, module, None)
+    assert str(optuna_server.with_driver(f"{named}://u@h/d?x=1")) == f"{used}://u@h/d?x=1"
 
 
 @pytest.mark.slow

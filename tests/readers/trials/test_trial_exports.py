@@ -7,6 +7,7 @@ import subprocess
 import sys
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import optuna
@@ -198,6 +199,23 @@ def test_a_dashboard_csv_has_no_times_and_says_so(tmp_path: Path) -> None:
     assert out.trials["user_attrs.y"][0] == "z"
     assert out.trials[["value_0", "value_1"]].iloc[0].tolist() == [1.5, 2.5]
     assert "carries no times" in out.notes[-1]
+
+
+@pytest.mark.filterwarnings("ignore:'epoch' date format")
+@pytest.mark.parametrize("dates", ["epoch", "iso"])
+@pytest.mark.parametrize("orient", ["columns", "split", "records"])
+def test_json_of_a_frame(tmp_path: Path, study: optuna.Study, expected: pd.DataFrame, orient: Any, dates: Any) -> None:
+    given = {"orient": orient, "date_format": dates, "date_unit": "us"}
+    study.trials_dataframe().to_json(tmp_path / "t.json", double_precision=15, **given)
+    check(tmp_path / "t.json", expected, "optuna-cli-json")
+
+
+@pytest.mark.parametrize("orient", ["columns", "split"])
+def test_a_cut_json_of_a_frame_says_what_to_write(tmp_path: Path, study: optuna.Study, orient: Any) -> None:
+    path = tmp_path / "t.json"
+    path.write_text(study.trials_dataframe().to_json(orient=orient, date_format="iso")[:-30])
+    with pytest.raises(InputError, match="is no whole table; write the table again, with orient"):
+        read_trials(path)
 
 
 def test_a_cut_json_list_keeps_its_good_part(tmp_path: Path) -> None:
