@@ -155,4 +155,7 @@ def _size(held: dict[str, object]) -> float:
 
 
 def _written(value: object) -> bool:
-    return not isinstance(value, float) or not math.isfinite(value) or float(f"{value:.{DIGITS}g}") == value
+    """Whether a value has few digits, as one in a list of choices."""
+    if not isinstance(value, float) or not math.isfinite(value) or value == 0:
+        return True
+    return round(value, DIGITS - 1 - math.floor(math.log10(abs(value)))) == value
