@@ -62,4 +62,5 @@ def residual(*, left_mib: float = 800.0) -> Run:
     """After the only trial ``left_mib`` more memory is in use than before it."""
     at = ticks(720.0)
     used = np.where(at < 60.0, 350.0, np.where(at < 660.0, 15000.0, 350.0 + left_mib))
-    return run(log(at, mem_used_mib=used), trials=trials([("COMPLETE", 60.0, 660.0)]))
+    util = np.where((at < 60.0) | (at >= 660.0), 0.0, 95.0)
+    return run(log(at, mem_used_mib=used, util_pct=util), trials=trials([("COMPLETE", 60.0, 660.0)]))

@@ -20,7 +20,7 @@ from planted.base import Edge, fault, in_workers, reports, run, study, trials
     bigger=({"n": 95}, {"n": 99}, {"n": 99, "at_first": 90}),
 )
 def often(*, n: int = 92, of: int = 100, pruned_s: float = 5.0, at_first: int = 30) -> Run:
-    """Of so many trials ``n`` are pruned, after ``pruned_s`` each and ``at_first`` of them at step 1; the others
+    """Of ``of`` trials ``n`` are pruned, after ``pruned_s`` each and ``at_first`` of them at step 1; the others
     take 92 s.
     """
     states = ["PRUNED"] * n + ["COMPLETE"] * (of - n)

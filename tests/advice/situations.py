@@ -37,7 +37,7 @@ class Told:
             profiled=pd.DataFrame(),
             collectives=pd.DataFrame(),
             steps=pd.DataFrame({"series": []}),
-            info=SimpleNamespace(settings=Settings(), dataloader=DataLoader(), inputs=()),
+            info=SimpleNamespace(settings=Settings(), dataloader=DataLoader(), inputs=(), incomplete=frozenset()),
         )
         self.told = {"capacity": capacity, "forecast": forecast, "replay": replay}
         self.asked: list[Any] = []

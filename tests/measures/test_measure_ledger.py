@@ -217,7 +217,7 @@ def test_a_trial_of_unknown_gpu_may_explain_the_load_of_every_active_gpu() -> No
     ("what", "reason"),
     [
         (Run(), "There is no GPU telemetry."),
-        (run(gpu=gpu([0, 1], mem_used_mib=5.0)), "has no util_pct"),
+        (run(gpu=gpu([0, 1], mem_used_mib=5.0)), "No GPU reports utilization"),
         (run(gpu=gpu([0], util_pct=5.0)), "only one sample of each GPU"),
     ],
 )

@@ -17,9 +17,10 @@ def exported_table(names: Sequence[str], *, also_gpu: bool = False) -> str:
     if tuple(names) in LEDGER:
         return "ledger"
     for table in TABLES.values():
-        own = [name for name in names if name in table.names]
-        rest = set(names) - set(own)
-        whole = own == sorted(own, key=table.names.index) and set(own) >= set(table.required)
+        place = {name: at for at, name in enumerate(table.names)}
+        own = [place[name] for name in names if name in place]
+        rest = set(names) - place.keys()
+        whole = own == sorted(own) and set(names) >= set(table.required)
         known = whole and len(names) > 1 and all(name.startswith(table.prefixes) for name in rest)
         if known and (also_gpu or table.name != "gpu"):
             return table.name
