@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 
 from gpudiag.facts import Column, Fact, Row, Rows, column, fact, table_of
+from gpudiag.measures._ends.recorded import ENDS, recorded_paths
 from gpudiag.measures._gpu.boards import gpu_boards
 from gpudiag.measures._time.microseconds import SECOND_US, microseconds
 from gpudiag.measures._time.trial_intervals import HANDOVER_US, intervals_of, trial_names, without_own_times
@@ -100,7 +101,7 @@ def measure_failures(run: Run) -> FailuresProfile:
     return FailuresProfile(
         failures=intervals.loc[failed, columns].sort_values(["study", "trial"], kind="stable", ignore_index=True),
         by_error=_by_error(run, intervals.loc[failed, "kind"]),
-        by_kind=_by_kind(intervals.loc[failed, "kind"], run.events),
+        by_kind=_by_kind(intervals.loc[failed, "kind"], classes_of_events(run)),
         n_finished=int(intervals["state"].isin(FINISHED).sum()),
         n_fail=int(failed.sum()),
         n_events=len(first),
@@ -200,8 +201,11 @@ def _before(run: Run, intervals: pd.DataFrame) -> np.ndarray:
     return out
 
 
-def classes_of_events(events: pd.DataFrame) -> pd.Series:
-    """The class of failure that each log event names."""
+def classes_of_events(run: Run) -> pd.Series:
+    """The class of failure that each log event names. How a recorded command ended is none: see the measure endings."""
+    events = run.events
+    if "path" in events:
+        events = events[~(events["kind"].isin(ENDS) & events["path"].isin(recorded_paths(run)))]
     classes = (
         events["kind"]
         .map(classify)
@@ -210,8 +214,7 @@ def classes_of_events(events: pd.DataFrame) -> pd.Series:
     return classes.where(~events["kind"].isin(CLASSES[:-2]), events["kind"])
 
 
-def _by_kind(kinds: pd.Series, events: pd.DataFrame) -> pd.DataFrame:
-    classes = classes_of_events(events)
+def _by_kind(kinds: pd.Series, classes: pd.Series) -> pd.DataFrame:
     named = [name for name in CLASSES[:-2] if name != "stopped"]
     names = [name for name in CLASSES if (kinds == name).any() or (name in named and (classes == name).any())]
     rows = [(name, int((kinds == name).sum()), int((classes == name).sum())) for name in names]

@@ -116,7 +116,7 @@ def measure_memory(run: Run) -> MemoryProfile:
 
 def _n_oom(run: Run) -> int:
     of_trials = (failure_classes(run.trials) == "oom") & (run.trials["state"] == "FAIL")
-    return max(int(of_trials.sum()), int((classes_of_events(run.events) == "oom").sum()))
+    return max(int(of_trials.sum()), int((classes_of_events(run) == "oom").sum()))
 
 
 def _most_util_pct(run: Run) -> dict[str, float]:

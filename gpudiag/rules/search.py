@@ -39,7 +39,7 @@ def duplicate_trials(
     order in which their parameters were drawn first are of a sampler that was made again with the same seed.
     """
     if not search.n_with_params:
-        raise NotApplicable("No trial has parameters that a search chose.")
+        raise NotApplicable("No trial has parameters of a search whose direction is known.")
     share = 100 * search.n_duplicates / search.n_with_params
     if not share > max_share_pct:
         return None

@@ -66,3 +66,13 @@ def test_errors_are_counted_by_kind_the_most_frequent_first() -> None:
     assert found[["kind", "n"]].to_numpy().tolist() == [["oom", 2], ["other", 1], ["unknown", 1]]
     assert found["text"].tolist() == ["CUDA out of memory.", "KeyError: 'x'", ""]
     assert isinstance(found, pd.DataFrame) and found.index.tolist() == ["1", "2", "3"]
+
+
+def test_a_recorded_command_that_was_killed_is_no_failure_of_a_trial() -> None:
+    """How it ended is told by the measure endings; a line of a log that says so is a failure's."""
+    rows = [("gpu.csv", "record_start", ""), ("gpu.csv", "killed", "killed by SIGKILL (9)")]
+    said = pd.DataFrame([*rows, ("train.log", "killed", "Killed")], columns=["path", "kind", "detail"])
+    table = trials([("COMPLETE", 0, 60)])
+    for events, n in ((said, 1), (said[:2], 0)):
+        kinds = measure_failures(run(trials=table, events=events)).by_kind.set_index("kind")["n_events"]
+        assert kinds.get("host_killed", 0) == n

@@ -62,7 +62,9 @@ def test_a_study_without_trials_was_given(names: list[str], said: str) -> None:
     assert headline(replace(document(), inputs=given)).sentences[0] == said
     used = replace(document(utilization=USED), inputs=given, run=replace(document().run, n_trials=0))
     assert headline(used).sentences[0].startswith("The GPU was well used (84 %)")
-    assert ("no trials yet" in headline(used).sentences[0]) is bool(names)
+    assert ("no trials" in headline(used).sentences[0]) is bool(names)
+    busy = replace(used, advice=replace(used.advice, busy_pct=84.0))
+    assert ("though a GPU worked: another may be" in headline(busy).sentences[0]) is bool(names)
 
 
 def with_ledger(seconds: dict[str, float], *, has_trials: bool = True, **measures: dict[str, float]) -> Document:

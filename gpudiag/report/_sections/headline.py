@@ -202,6 +202,8 @@ def _empty_studies(document: Document) -> str:
     if not names:
         return ""
     which = f"The study {names[0]} has" if len(names) == 1 else f"{len(names):,} studies have"
+    if document.advice.busy_pct:
+        return f"{which} no trials, though a GPU worked: another may be the one that ran"
     return f"{which} no trials yet: no worker has asked for one"
 
 
