@@ -134,3 +134,16 @@ def test_the_worst_wait_is_that_of_one_line_and_every_line_counts(tmp_path: Path
     found = measure_loader(loaded(tmp_path, Log(lines, [], [])))
     assert (found.n_lines, found.worst_ms) == (240, 8000)
     assert found.avg_ms == pytest.approx(1000 * sum(waits_s) / 240)
+
+
+def test_waits_far_shorter_than_the_mean_round_to_none_and_count_as_none(tmp_path: Path) -> None:
+    """A pause of 15 s every 100 steps beside waits of 5 ms: a mean of three decimals falls by less than it should."""
+    log = Log([], [], [])
+    for epoch in range(3):
+        waited = [15.0 if k % 100 == 99 else 0.005 for k in range(1000)]
+        took = [0.495 + wait_s for wait_s in waited]
+        for k in [*range(0, 1000, 50), 999]:
+            log.lines.append(imagenet(epoch, k, 1000, took[: k + 1], waited[: k + 1]))
+        log.took_s, log.waited_s = log.took_s + took, log.waited_s + waited
+    found = measure_loader(loaded(tmp_path, log))
+    assert found.avg_ms == pytest.approx(1000 * sum(log.waited_s) / len(log.waited_s), rel=0.005)

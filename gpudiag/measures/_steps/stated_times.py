@@ -11,6 +11,9 @@ from gpudiag.measures._steps.places import spacing_of
 AROUND = 5
 """Lines whose median shows the usual time of a step: up to two of them may hold an evaluation."""
 
+NO_TIME_S = 1e-9
+"""What differs by less is equal, but for the arithmetic."""
+
 OF_EPOCH = ("epoch", "window")
 """Means of which an epoch's first line states nothing of the epoch before."""
 
@@ -33,7 +36,8 @@ def stated_times(
     n[first & ((step == 0) | goes_on)] = 0.0  # a bar is drawn once before its first step
     n[first & advanced] = 1.0
     rest = np.where(opens & ~first, np.maximum(n - step, 0.0), 0.0)  # steps of the epoch before
-    stated, loader = (_stated(lines, n, rest, opens, each_s) for each_s in (step_s, loader_s))
+    rising_s = _rising(lines, opens, loader_s)
+    stated, loader = (_stated(lines, n, rest, opens, each_s) for each_s in (step_s, rising_s))
     unknown = (rest > 0) & np.isin(_meant(lines), OF_EPOCH)  # what they take is not what the line states
     loader = np.where(np.isnan(loader) & ~unknown, n * loader_s, loader)  # the mean of the last steps stands for all
     if 2 * n[unknown & np.isnan(loader)].sum() > n.sum():
@@ -42,6 +46,15 @@ def stated_times(
     tokens_s = floats(lines, "tokens_s")
     per_token = np.divide(n, tokens_s, out=np.where(n > 0, np.nan, 0.0), where=tokens_s > 0)
     return n, stated, loader, guessed, per_token
+
+
+def _rising(lines: pd.DataFrame, opens: np.ndarray, each_s: np.ndarray) -> np.ndarray:
+    """Means since an epoch began of which none tells less in all than one before: those of short waits do by rounding,
+    which would leave out just the steps that waited least.
+    """
+    step = floats(lines, "step")
+    in_all = pd.Series(each_s * step).groupby(np.cumsum(opens)).cummax().to_numpy()
+    return np.divide(in_all, step, out=each_s.copy(), where=(_meant(lines) == "epoch") & (step > 0))
 
 
 def _guessed(lines: pd.DataFrame, n: np.ndarray, each_s: np.ndarray) -> np.ndarray:
@@ -66,6 +79,7 @@ def _stated(lines: pd.DataFrame, n: np.ndarray, rest: np.ndarray, opens: np.ndar
     meant, step = _meant(lines), floats(lines, "step")
     so_far = each_s * step  # of the epoch's steps up to here
     since = np.where(opens, (n - rest) * each_s, so_far - np.append(0.0, so_far[:-1]))
+    since = np.where(np.abs(since) < NO_TIME_S, 0.0, since)
     opened = np.maximum.accumulate(np.where(opens, np.arange(len(n)), 0))  # the first line of each line's epoch
     shown = np.where((meant == "epoch") & ~opens, step - step[opened], n - rest)
     alike = (meant == "epoch") & ~opens & (meant[opened] == "epoch") & (shown > 0)
