@@ -219,9 +219,11 @@ def test_files_of_one_name_in_two_folders_are_two(tmp_path: Path) -> None:
         ("SIGINT", 5.0, KILLED, "ok"),
         ("SIGTERM", 30.0, code(1), "outside"),
         ("SIGTERM", 30.0, KILLED, "outside"),
-        ("SIGUSR1", 90.0, DONE, "outside"),
+        ("SIGUSR1", 90.0, code(1), "outside"),
+        ("SIGUSR1", 90.0, DONE, "ok"),
+        ("SIGTERM", 5.0, DONE, "ok"),
+        ("SIGHUP", 590.0, DONE, "ok"),
         ("SIGTERM", 601.0, code(1), "failed"),
-        ("SIGHUP", 3000.0, DONE, "ok"),
     ],
 )
 def test_a_signal_explains_the_end_behind_it(
@@ -231,6 +233,13 @@ def test_a_signal_explains_the_end_behind_it(
     sent = row(4000.0 - late_s, record="event", kind="signal", detail=signal)
     ended = row(4000.0, record="event", kind=end[0], detail=end[1])
     assert outcome(ends(tmp_path, gpu=f"{begun}{sent}\n{ended}\n")) == expected
+
+
+@pytest.mark.parametrize(("end", "expected"), [(code(1), "failed"), (KILLED, "failed"), (TERM, "outside")])
+def test_a_signal_of_an_earlier_start_explains_no_end(tmp_path: Path, end: tuple[str, str], expected: str) -> None:
+    stopped = start(0.0, ("signal", "SIGTERM"), code(143))
+    assert outcome(ends(tmp_path, gpu=stopped + start(100.0, end))) == expected
+    assert outcome(ends(tmp_path, gpu=start(0.0, ("signal", "SIGTERM"), NO_END) + start(100.0, end))) == expected
 
 
 def test_a_file_that_was_rotated_is_one_start(tmp_path: Path) -> None:

@@ -68,6 +68,7 @@ def _of_file(path: str, events: pd.DataFrame) -> list[Recorded]:
         open_ = [at for at, one in enumerate(found) if one.end is NOTHING]
         if kind == START:
             found.append(Recorded(path, row.time, float(row.line), detail == WITH_COMMAND))
+            signals = []
         elif kind == "signal":
             signals.append((detail, row.time))
         elif kind in ENDS and open_:
@@ -79,7 +80,11 @@ def _of_file(path: str, events: pd.DataFrame) -> list[Recorded]:
 
 
 def _behind(signals: Sequence[tuple[str, pd.Timestamp]], end: End, time: pd.Timestamp) -> End:
-    """The end with the signal that the recorder was sent, and passed on, shortly before."""
+    """The end with the signal that the recorder was sent, and passed on, shortly before. Exit code 0 stands: programs
+    ignore signals (nohup), or save a checkpoint at one and go on.
+    """
+    if end.how is How.DONE:
+        return end
     for detail, sent in reversed(signals):
         name, late_s = detail.split(" ")[0], (time - sent).total_seconds()
         if 0 <= late_s <= GRACE_S and name in (*BY_HAND, *FROM_OUTSIDE):
