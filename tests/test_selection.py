@@ -105,6 +105,43 @@ def test_a_gpu_is_named_by_index_number_or_uuid() -> None:
         run.gpus_only()
 
 
+TURNS = [(100.0 * n, 100.0 * n + 90.0) for n in range(8)]
+TOUCHING = [(100.0 * n, 100.0 * n + 101.0) for n in range(8)]
+TWO = [(100.0 * (n // 2) + 20.0 * (n % 2), 100.0 * (n // 2) + 90.0) for n in range(8)]
+ONE_AND_OTHER = ["0", "1", "0", "1", "0", "1", "0", "1"]
+
+
+@pytest.mark.parametrize(
+    ("times", "gpus", "workers", "missing"),
+    [
+        (TWO, ONE_AND_OTHER, None, {"study"}),  # one worker on each GPU
+        (
+            TWO,
+            ["0", "1", "1", "0", "0", "1", "1", "0"],
+            None,
+            {"study"},
+        ),  # one at once on each
+        (TWO, ["0", "0", "0", "1", "1", "1", "1", "0"], None, {"study", "workers"}),  # two workers that take any GPU
+        (TURNS, ONE_AND_OTHER, None, {"study", "workers"}),  # one worker that takes them in turn
+        (TOUCHING, ONE_AND_OTHER, None, {"study", "workers"}),
+        (TURNS, ONE_AND_OTHER, list("abababab"), {"study"}),
+        (TWO, ONE_AND_OTHER, list("abbaabba"), {"study", "workers"}),
+        (TURNS, ONE_AND_OTHER, list("abcdefgh"), {"study", "workers"}),  # a name a trial is a process
+        (TURNS, ["0", "0", "0", "0", "1", "1", "1", "1"], None, {"study"}),  # the others came later
+        (TURNS, ["0", "0,1", "0", "0,1", "0", "0,1", "0", "0,1"], None, set()),
+    ],
+)
+def test_workers_are_whole_on_their_gpu(
+    times: list[tuple[float, float]], gpus: list[str], workers: list[str] | None, missing: set[str]
+) -> None:
+    table = trials_of([("COMPLETE", *time) for time in times], gpu=gpus).assign(**{"user_attrs.worker": workers})
+    run = toy_run()
+    run = replace(run, trials=table if workers else table.drop(columns="user_attrs.worker"))
+    part = run.gpus_only("0")
+    assert set(part.info.incomplete) == missing
+    assert part.info.settings.parallel == (2 if len(part.trials) == 8 else None)
+
+
 @pytest.mark.slow
 def test_trials_leave_with_their_gpu_however_they_name_it() -> None:
     run = toy_run()

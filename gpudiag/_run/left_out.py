@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gpudiag._run.tables import Whole
+from gpudiag._run.tables import RunTables, Whole
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -31,3 +31,31 @@ def left_in_part(trials: pd.DataFrame, keep: pd.Series) -> tuple[Whole, ...]:
     beside = (before > 0) & (last[np.maximum(before - 1, 0)] > begin[gone])
     parts: tuple[tuple[Whole, bool], ...] = (("gpus", True), ("workers", within.any()), ("sharing", beside.any()))
     return tuple(part for part, missing in parts if missing)
+
+
+def workers_in_part(run: RunTables, keep: pd.Series) -> tuple[Whole, ...]:
+    """Whether a worker may have run trials of both kinds in turn: those kept and those that are gone.
+
+    Where no names tell the workers, there were as many of them as trials ran at once: if fewer in all than the kept and
+    those that are gone show by themselves, some ran both.
+    """
+    from gpudiag._run.worker_names import are_workers, worker_names
+
+    trials, names = run.trials, worker_names(run)
+    if "workers" not in left_in_part(trials, keep):
+        return ()
+    if are_workers(names.to_numpy(object)):
+        return () if set(names[keep]).isdisjoint(names[~keep]) else ("workers",)
+    timed = trials["start"].notna() & (trials["end"] > trials["start"])
+    at_once = [_most_at_once(trials[timed & those]) for those in (keep, ~keep)]
+    return ("workers",) if _most_at_once(trials[timed]) < sum(at_once) else ()
+
+
+def _most_at_once(trials: pd.DataFrame) -> int:
+    """The most trials that ran at once. The last tenth of each is left out, in which its worker may have the next."""
+    import numpy as np
+
+    start, end = (trials[name].to_numpy("datetime64[us]").astype(np.int64) for name in ("start", "end"))
+    ended = np.sort(end - (end - start) // 10)
+    start = np.sort(start)
+    return int((np.arange(1, len(start) + 1) - np.searchsorted(ended, start, "right")).max(initial=0))

@@ -12,7 +12,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from gpudiag._run.gpu_names import declared_gpus
-from gpudiag._run.left_out import left_in_part
+from gpudiag._run.left_out import left_in_part, workers_in_part
 from gpudiag._run.tables import RunTables, Whole
 from gpudiag.errors import ConfigError, NotMeasurable, StudyNotFound, nearest
 from gpudiag.schema import STATES, text_dtype
@@ -100,7 +100,7 @@ def gpus_only(run: R, names: Sequence[str | int]) -> R:
     if not wanted:
         raise ConfigError("gpus_only: name one GPU at least, by index or uuid.")
     left_out = tuple(sorted(set(known.values()) - set(wanted)))
-    trials = _of_gpus(run, set(wanted), set(left_out))
+    trials, keep = _of_gpus(run, set(wanted), set(left_out))
     on_gpu = {
         name: _rows(table, table["gpu"].isin(wanted)) for name, table in _with_gpu(run, "gpu", "gpus", "processes")
     }
@@ -108,12 +108,16 @@ def gpus_only(run: R, names: Sequence[str | int]) -> R:
     chosen = {
         **on_gpu,
         **events,
-        "trials": trials,
-        "reports": _of_trials(run.reports, trials),
+        "trials": trials[keep].reset_index(drop=True),
+        "reports": _of_trials(run.reports, trials[keep]),
     }
     others = tuple(sorted({*run.info.left_out_gpus, *left_out}))
     note = f"Selected: GPU {', '.join(dict.fromkeys(wanted))} only."
-    return _changed(run, chosen, note, ("study", "workers"), left_out_gpus=others)
+    if keep.all():
+        return _changed(run, chosen, note, (), left_out_gpus=others)
+    settings = run.info.settings.model_copy(update={"parallel": None})  # of all GPUs
+    in_part = ("study", *workers_in_part(run, keep))
+    return _changed(run, chosen, note, in_part, left_out_gpus=others, settings=settings)
 
 
 def study(run: R, name: str) -> R:
@@ -256,19 +260,17 @@ def _with_gpu(run: RunTables, *tables: str) -> list[tuple[str, pd.DataFrame]]:
     return [(name, getattr(run, name)) for name in tables if "gpu" in getattr(run, name)]
 
 
-def _of_gpus(run: RunTables, wanted: set[str], left_out: set[str]) -> pd.DataFrame:
-    """Trials without those whose record names GPUs, and only such as are left out.
+def _of_gpus(run: RunTables, wanted: set[str], left_out: set[str]) -> tuple[pd.DataFrame, pd.Series]:
+    """The trials, and which stay: not those whose record names GPUs, and only such as are left out.
 
     The column ``gpu`` names them by index then: uuids of GPUs that are left out mean nothing any more.
     """
     import pandas as pd
 
-    if run.trials.empty:
-        return run.trials
-    declared = declared_gpus(run)
+    declared = declared_gpus(run) if len(run.trials) else {}
     named = [set(declared.get(row, ())) for row in range(len(run.trials))]
     keep = [not gpus & left_out or bool(gpus & wanted) for gpus in named]
     own = run.trials["gpu"].tolist() if "gpu" in run.trials else [None] * len(run.trials)
     gpus = [",".join(declared[row]) if row in declared else own[row] for row in range(len(own))]
-    trials = run.trials.assign(gpu=pd.Series(gpus, run.trials.index, dtype=text_dtype()))
-    return trials[keep].reset_index(drop=True)
+    trials = run.trials.assign(gpu=pd.Series(gpus, run.trials.index, dtype=text_dtype())) if declared else run.trials
+    return trials, pd.Series(keep, run.trials.index, dtype=bool)

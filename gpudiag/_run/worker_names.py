@@ -9,6 +9,8 @@ from gpudiag._run.tables import RunTables
 
 COLUMNS = ("worker", "user_attrs.worker", "user_attrs.worker_id", "user_attrs.worker_name", "user_attrs.slot")
 """Where a record names the worker, the surest first."""
+LEAST_TRIALS = 3
+"""Names with fewer trials each are processes that one trial ran in, and no workers."""
 
 
 def worker_names(run: RunTables) -> pd.Series:
@@ -25,3 +27,8 @@ def worker_names(run: RunTables) -> pd.Series:
     said = run.events.dropna(subset=["worker", "trial"]).groupby("trial")["worker"].agg(["nunique", "first"])
     alone = ~run.trials["trial"].duplicated(keep=False)
     return names.fillna(run.trials["trial"].map(said.loc[said["nunique"] == 1, "first"]).where(alone).astype(object))
+
+
+def are_workers(names: np.ndarray) -> bool:
+    """Whether names tell the workers: each trial has one, and they are no names of processes."""
+    return bool(pd.notna(names).all()) and len(names) >= LEAST_TRIALS * len(set(names.tolist()))

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
-import pandas as pd
 
+from gpudiag._run.worker_names import are_workers
 from gpudiag.measures._time.concurrency import OVERLAP_US, assign_workers, count_at
 from gpudiag.measures._time.microseconds import NEVER, distinct
 from gpudiag.measures._time.trial_intervals import HANDOVER_US
 
-LEAST_TRIALS = 3
-"""Names with fewer trials each are processes that one trial ran in, and no workers."""
 HELD_PCT = 5.0
 """A number of workers that holds for less of the time is a worker that comes a little later or goes earlier."""
 
@@ -20,8 +18,7 @@ def workers_of(start_us: np.ndarray, end_us: np.ndarray, names: np.ndarray) -> n
 
     A name that runs several trials at once is several workers. Without names see :func:`assign_workers`.
     """
-    known = pd.notna(names)
-    if not known.all() or len(names) < LEAST_TRIALS * len(set(names.tolist())):
+    if not are_workers(names):
         return assign_workers(start_us, end_us, OVERLAP_US)
     out = np.zeros(len(start_us), np.int64)
     n_workers = 0
