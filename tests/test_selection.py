@@ -7,9 +7,12 @@ from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
 from sampleruns import diagnosed, sample
+from smallruns import gpu as samples_of
+from smallruns import run as small_run
 from smallruns import trials as trials_of
 from toyrun import START, toy_run
 
@@ -19,6 +22,7 @@ from gpudiag.errors import ConfigError, NotMeasurable, StudyNotFound
 from gpudiag.measures.ledger import measure_ledger
 from gpudiag.measures.parallelism import measure_parallelism
 from gpudiag.measures.sampling import measure_sampling
+from gpudiag.run import ClockRecord, Run, RunInfo
 
 SAMPLES = Path(__file__).resolve().parent.parent / "data" / "samples"
 MINUTE = pd.Timedelta(minutes=1)
@@ -217,7 +221,32 @@ def test_every_measure_works_on_every_selection(case: str) -> None:
 )
 def test_what_is_missing_depends_on_when_the_others_ran(gone: tuple[float, float], missing: set[str]) -> None:
     table = trials_of([("COMPLETE", 100.0, 200.0), ("COMPLETE", *gone), ("COMPLETE", 300.0, 400.0)])
-    assert set(left_in_part(table, pd.Series([True, False, True]))) == missing
+    recorded = small_run(trials=table, gpu=samples_of(np.arange(0.0, 1000.0, 10.0)))
+    assert set(left_in_part(recorded, pd.Series([True, False, True]))) == missing
+    unrecorded = small_run(trials=table)
+    assert set(left_in_part(unrecorded, pd.Series([True, False, True]))) == missing - {"gpus"}
+
+
+@pytest.mark.parametrize(
+    ("gone", "clock", "missing"),
+    [
+        ((-1000.0, -900.0), ClockRecord(), False),  # before the telemetry
+        ((500.0, 600.0), ClockRecord(), False),
+        ((-1000.0, 110.0), ClockRecord(), True),
+        ((-1000.0, math.nan), ClockRecord(), True),
+        ((500.0, 600.0), ClockRecord(apart_s=99.0), False),
+        ((500.0, 600.0), ClockRecord(apart_s=101.0), True),
+        ((9e6, 9.1e6), ClockRecord(confidence="undetermined"), True),
+        ((9e6, 9.1e6), ClockRecord(joined=False), True),
+    ],
+)
+def test_trials_that_no_telemetry_met_leave_the_gpus_whole(
+    gone: tuple[float, float], clock: ClockRecord, missing: bool
+) -> None:
+    """Telemetry from 100 s to 400 s, with the trials that are kept within."""
+    table = trials_of([("COMPLETE", 150.0, 200.0), ("COMPLETE", *gone), ("COMPLETE", 300.0, 350.0)])
+    run = Run(trials=table, gpu=samples_of(np.arange(100.0, 401.0, 10.0)), info=RunInfo(clock=clock))
+    assert ("gpus" in left_in_part(run, pd.Series([True, False, True]))) == missing
 
 
 def test_selections_say_what_they_leave_in_part() -> None:

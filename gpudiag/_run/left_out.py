@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 from gpudiag._run.tables import RunTables, Whole
@@ -10,27 +11,42 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-def left_in_part(trials: pd.DataFrame, keep: pd.Series) -> tuple[Whole, ...]:
+def left_in_part(run: RunTables, keep: pd.Series) -> tuple[Whole, ...]:
     """What is not whole any more without some of the trials, whatever they were chosen by.
 
     A trial without an end may have run until now, and one without a start from the first on.
     """
     import numpy as np
 
-    start, end = (trials[name].to_numpy("datetime64[us]") for name in ("start", "end"))
+    start, end = (run.trials[name].to_numpy("datetime64[us]") for name in ("start", "end"))
     known = ~(np.isnat(start) & np.isnat(end))
     begin = np.where(np.isnat(start), np.iinfo(np.int64).min, start.astype(np.int64))
     until = np.where(np.isnat(end), np.iinfo(np.int64).max, end.astype(np.int64))
     kept, gone = keep.to_numpy(bool) & known, ~keep.to_numpy(bool) & known
+    low, high = _span_us(run)
+    seen = ((begin[gone] < high) & (until[gone] > low)).any()
     if not kept.any() or not gone.any():
-        return ("gpus",) if gone.any() else ()
+        return ("gpus",) if seen else ()
     order = np.argsort(begin[kept])
     first, last = begin[kept][order], np.maximum.accumulate(until[kept][order])
     within = (begin[gone] < last[-1]) & (until[gone] > first[0])
     before = np.searchsorted(first, until[gone], side="left")  # kept trials that began by its end
     beside = (before > 0) & (last[np.maximum(before - 1, 0)] > begin[gone])
-    parts: tuple[tuple[Whole, bool], ...] = (("gpus", True), ("workers", within.any()), ("sharing", beside.any()))
+    parts: tuple[tuple[Whole, bool], ...] = (("gpus", seen), ("workers", within.any()), ("sharing", beside.any()))
     return tuple(part for part, missing in parts if missing)
+
+
+def _span_us(run: RunTables) -> tuple[float, float]:
+    """First and last time at which trials may have met what was recorded of the GPUs."""
+    import numpy as np
+
+    clock = run.info.clock
+    times = [table["time"].dropna().to_numpy("datetime64[us]").astype(np.int64) for table in (run.gpu, run.processes)]
+    recorded = np.concatenate(times)
+    if not len(recorded):
+        return math.inf, -math.inf
+    doubt_us = 1e6 * (clock.doubt_s if clock.joined else math.inf)
+    return float(recorded.min()) - doubt_us, float(recorded.max()) + doubt_us
 
 
 def workers_in_part(run: RunTables, keep: pd.Series) -> tuple[Whole, ...]:
@@ -42,7 +58,7 @@ def workers_in_part(run: RunTables, keep: pd.Series) -> tuple[Whole, ...]:
     from gpudiag._run.worker_names import are_workers, worker_names
 
     trials, names = run.trials, worker_names(run)
-    if "workers" not in left_in_part(trials, keep):
+    if "workers" not in left_in_part(run, keep):
         return ()
     if are_workers(names.to_numpy(object)):
         return () if set(names[keep]).isdisjoint(names[~keep]) else ("workers",)

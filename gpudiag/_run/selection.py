@@ -133,7 +133,7 @@ def study(run: R, name: str) -> R:
         "studies": _rows(run.studies, run.studies["study"] == name),
     }
     note = f"Selected: study {name}. GPU time of other studies counts as time without a trial."
-    return _changed(run, chosen, note if len(legal) > 1 else "", left_in_part(run.trials, own))
+    return _changed(run, chosen, note if len(legal) > 1 else "", left_in_part(run, own))
 
 
 def trials_where(run: R, test: Callable[[pd.DataFrame], Any] | None, equal: dict[str, Any]) -> R:
@@ -170,7 +170,7 @@ def trials_where(run: R, test: Callable[[pd.DataFrame], Any] | None, equal: dict
         f"Selected: {len(trials)} of {len(run.trials)} trials. GPU time of the others counts as time without a trial, "
         "or as that of trials beside them; checks that need all trials are not assessed."
     )
-    in_part = ("study", "outcomes", *left_in_part(run.trials, keep))
+    in_part = ("study", "outcomes", *left_in_part(run, keep))
     return _changed(run, chosen, note if len(trials) < len(run.trials) else "", in_part)
 
 
