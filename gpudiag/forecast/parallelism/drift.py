@@ -22,6 +22,7 @@ FEWEST = 5
 class Drift:
     """Spearman's rank correlation of order and work, ``rho``, its p-value, and whether it is ``found``; of several
     studies that of the ``study`` that drifts most surely. ``studies_differ``: in the work of their trials.
+    ``studies_apart``: none ran while another did, so that each can be forecast by itself.
     """
 
     rho: float = field(default=NAN, metadata=NAN_IS_NULL)
@@ -29,6 +30,7 @@ class Drift:
     found: bool = False
     study: str = ""
     studies_differ: bool = False
+    studies_apart: bool = False
 
 
 def find_drift(work_s: np.ndarray, study: np.ndarray) -> Drift:

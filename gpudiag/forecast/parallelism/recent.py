@@ -8,6 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
+from gpudiag._run.left_out import left_in_part
 from gpudiag.forecast.estimate import Estimate
 from gpudiag.forecast.parallelism.backtest import Backtest, backtest
 from gpudiag.forecast.parallelism.drift import Drift, find_drift
@@ -107,6 +108,13 @@ def _recent(run: Run, tick: Callable[[], None]) -> Recent:
     ran_on = ~np.isin(log.state, CUT_SHORT)
     study = log.key.get_level_values("study").to_numpy(str)
     drift = find_drift((log.startup_s + model.solo_work_s())[ran_on], study[ran_on])
+    drift = replace(drift, studies_apart=drift.studies_differ and _are_apart(run))
     if drift.found:
         model = part(log, RECENT, 1.0, tick)
     return Recent(model, drift, backtest(log, RECENT if drift.found else 0.0, tick))
+
+
+def _are_apart(run: Run) -> bool:
+    """Whether no study ran while another did."""
+    study = run.trials["study"]
+    return all("workers" not in left_in_part(run, study == name) for name in study.unique())

@@ -276,7 +276,8 @@ def _drift(forecast: Forecast) -> str:
     drift = forecast.drift
     if not drift.found:
         unlike = drift.studies_differ and forecast.backtest is not None and not forecast.backtest.passed
-        return "The studies differ in how long their trials take: forecast one of them (--study)." if unlike else ""
+        advice = ": forecast one of them (--study)." if drift.studies_apart else ", and some ran at the same time."
+        return f"The studies differ in how long their trials take{advice}" if unlike else ""
     way, where = "longer" if drift.rho > 0 else "shorter", f"study {drift.study}" if drift.study else "the study"
     return (
         f"Trials get {way} in the course of {where} (rank correlation {ratio(drift.rho)}, "
