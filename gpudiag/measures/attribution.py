@@ -16,7 +16,7 @@ from gpudiag.measures._gpu.footprint import active_gpus
 from gpudiag.measures._gpu.holding import chance_recorded, held_gpus, more_busy_than_trials
 from gpudiag.measures._gpu.marks import Mark, marks_of
 from gpudiag.measures._gpu.placement import SURE, Lives, place
-from gpudiag.measures._gpu.statements import Stated, n_elsewhere, n_exchanged
+from gpudiag.measures._gpu.statements import Stated, exchanged, n_elsewhere
 from gpudiag.measures._time.concurrency import count_at
 from gpudiag.measures._time.gpu_samples import known_gpus, samples_by_gpu
 from gpudiag.measures._time.microseconds import SECOND_US, microseconds
@@ -95,8 +95,8 @@ def measure_attribution(run: Run) -> AttributionProfile:
     need_columns(run.trials, ("state",), "trials table", GIVE_TRIALS)
     known = gpu_order({*known_gpus(run), *run.info.left_out_gpus})
     n, found = len(run.trials), _stated(run)
-    refuted_gpu, n_refuted = _refuted(run, known, found)
-    found = {} if n_refuted else found
+    refuted, n_refuted = _refuted(run, known, found)
+    found = {row: how for row, how in found.items() if refuted.isdisjoint(how[0])}
     found |= {row: (names, "process") for row, names in _by_process(run).items() if row not in found}
     chance = pd.DataFrame(np.nan, range(n), known)
     if len(known) == 1:
@@ -113,7 +113,7 @@ def measure_attribution(run: Run) -> AttributionProfile:
         elif len(found) < n and active:
             placed, chance = _by_telemetry(run, may_be, found)
             found |= {row: (gpus, "telemetry") for row, gpus in placed.items() if row not in found}
-    return _profile(run, found, chance, refuted_gpu, n_refuted)
+    return _profile(run, found, chance, ",".join(gpu_order(refuted)), n_refuted)
 
 
 def _stated(run: Run) -> Found:
@@ -124,24 +124,25 @@ def _stated(run: Run) -> Found:
     return logged | {row: (names, "declared") for row, names in declared.items()}
 
 
-def _refuted(run: Run, known: list[str], stated: Found) -> tuple[str, int]:
+def _refuted(run: Run, known: list[str], stated: Found) -> tuple[set[str], int]:
     """The GPUs that statements name wrongly, and how many trials left their marks on others: the one that all name, or
-    several that are exchanged; '' and 0 where the statements stand.
+    several that are exchanged; nothing and 0 where the statements stand.
     """
     named = {names for names, _ in stated.values()}
     gpus = gpu_order({names[0] for names in named if len(names) == 1})
     if not gpus or not run.info.clock.joined:
-        return "", 0
+        return set(), 0
     active = active_gpus(run)
     if len(named) == 1:
         if gpus[0] not in known or not active - set(gpus):
-            return "", 0
+            return set(), 0
         asked = _asked(run, [gpu for gpu in known if gpu in active | set(gpus)], stated)
         n = n_elsewhere(asked[1]) if asked else 0
-    else:
-        asked = _asked(run, [gpu for gpu in known if gpu in gpus], stated)
-        n = n_exchanged(asked[1]) if asked else 0
-    return ",".join(gpus) if n else "", n
+        return (set(gpus), n) if n else (set(), 0)
+    names = [gpu for gpu in known if gpu in gpus]
+    asked = _asked(run, names, stated)
+    places, n = exchanged(asked[1]) if asked else ([], 0)
+    return {names[place] for place in places}, n
 
 
 def _by_process(run: Run) -> dict[int, tuple[str, ...]]:

@@ -8,6 +8,7 @@ import pytest
 from gpudiag.measures._gpu.chains import chains_of
 from gpudiag.measures._gpu.marks import Mark, marks_of
 from gpudiag.measures._gpu.placement import Lives, place
+from gpudiag.measures._gpu.statements import _Account
 from gpudiag.measures._time.timeline import Samples
 
 US = 1_000_000
@@ -186,3 +187,20 @@ def test_gpus_are_not_exchanged_where_work_and_memory_end_before_the_trial(
 def test_trials_in_step_on_two_gpus_are_placed_right_or_not_at_all(jitter: float, tail: float, seed: int) -> None:
     made = lived(seed, (150.0, 150.0), tail=tail, jitter=jitter, step_s=1.0, keeps=False)
     assert placed(made)[1] == 0
+
+
+@pytest.mark.parametrize(
+    ("marked", "expected"),
+    [
+        ([0, 1, 2], set()),
+        ([1, 0, 2], {0, 1}),  # the third is at home
+        ([1, 2, 0], {0, 1, 2}),
+        ([1, 0, None], {0, 1}),  # the third shows nothing
+        ([1, 2, None], {0, 1, 2}),  # but has no other place left
+        ([0, 0, 0], set()),  # on one GPU all of them, as of no use
+    ],
+)
+def test_only_gpus_whose_trials_are_elsewhere_are_exchanged(marked: list[int | None], expected: set[int]) -> None:
+    pairs = [(own, other) for own, other in enumerate(marked) if other is not None for _ in range(20)]
+    stated, found = np.array(pairs).T
+    assert _Account(stated, found, stated != found).exchanged(3) == expected

@@ -49,14 +49,17 @@ def n_elsewhere(stated: Stated) -> int:
     return _against(stated, _accounts(stated))
 
 
-def n_exchanged(stated: Stated) -> int:
-    """How many of (at most MOST_ASKED) trials did, if GPUs are exchanged: those of each left their marks on one alone;
-    0 where they are not.
+def exchanged(stated: Stated) -> tuple[list[int], int]:
+    """The GPUs that are exchanged, and how many of (at most MOST_ASKED) trials that state one of them left their marks
+    on another; nothing and 0 where none are.
     """
     n = len(stated.ended)
     asked = stated.only(np.arange(n) % -(-n // MOST_ASKED) == 0)
     accounts = _accounts(asked)
-    return _against(asked, accounts) if all(own.exchanges(len(stated.memory)) for own in accounts) else 0
+    gpus = sorted(set.intersection(*(own.exchanged(len(stated.memory)) for own in accounts)))
+    if not gpus or not _against(asked, accounts):
+        return [], 0
+    return gpus, max(int((own.denied & np.isin(own.stated, gpus)).sum()) for own in accounts)
 
 
 @dataclass(frozen=True)
@@ -67,12 +70,15 @@ class _Account:
     marked: np.ndarray
     denied: np.ndarray
 
-    def exchanges(self, n_gpus: int) -> bool:
-        """Whether nearly all trials of each GPU have their marks on one, no two GPUs' on the same, not all at home."""
+    def exchanged(self, n_gpus: int) -> set[int]:
+        """GPUs whose trials have their marks on another one, where nearly all trials of each GPU have theirs on one and
+        no two GPUs' on the same. A GPU whose trials show nothing is at home if it may be.
+        """
         count = np.bincount(self.stated * n_gpus + self.marked, minlength=n_gpus**2).reshape(n_gpus, n_gpus)
-        own, other = linear_sum_assignment(-count)
-        on = count[own, other]
-        return bool(on.sum() >= EXCHANGED * count.sum() and on[own != other].sum() > 0)
+        own, other = linear_sum_assignment(-(count + np.eye(n_gpus) / (n_gpus + 1)))
+        away = own != other
+        shown = count[own, other].sum() >= EXCHANGED * count.sum() and count[own, other][away].sum() > 0
+        return set(own[away].tolist()) if shown else set()
 
 
 def _against(stated: Stated, accounts: list[_Account]) -> int:

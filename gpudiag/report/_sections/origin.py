@@ -91,9 +91,9 @@ def refuted_gpu(document: Document) -> list[Note]:
     marks = f"{plural(n, 'trial')} left their marks on other GPUs: memory and work there begin and end with them."
     if "," in gpu:
         text = (
-            f"The trials of {safe(gpus(gpu.split(',')))} are exchanged: {marks} So the GPU of each trial was read off "
-            "the telemetry. CUDA numbers GPUs by speed, nvidia-smi by bus. Set CUDA_DEVICE_ORDER=PCI_BUS_ID, or store "
-            "the UUID of the GPU with each trial."
+            f"The trials of {safe(gpus(gpu.split(',')))} are exchanged: {marks} So the GPU of each of them was read "
+            "off the telemetry. CUDA numbers GPUs by speed, nvidia-smi by bus. Set CUDA_DEVICE_ORDER=PCI_BUS_ID, or "
+            "store the UUID of the GPU with each trial."
         )
     else:
         text = (
