@@ -49,6 +49,7 @@ class EndingsProfile(Profile, topic="endings"):
     n_logs: Fact[int] = fact("logs of trainings", label="logs of trainings")
     n_recorded: Fact[int] = fact("recorded commands after which none was started", label="recorded commands")
     n_failed: Fact[int] = fact("of both those that end with an error", label="ends with an error")
+    n_failed_recorded: Fact[int] = fact("recorded commands among these; their failures count where no log tells of one")
     n_outside: Fact[int] = fact("recorded commands that a scheduler, a time limit or a user ended")
     n_open: Fact[int] = fact("those with an error behind the last step that may have ended nothing")
     n_went_on: Fact[int] = fact("those after which another was started")
@@ -88,6 +89,7 @@ def measure_endings(run: Run) -> EndingsProfile:
         n_logs=len(logs),
         n_recorded=len(last),
         n_failed=n[FAILED],
+        n_failed_recorded=int((table["outcome"].eq(FAILED) & table["by"].ne("log")).sum()),
         n_outside=n[OUTSIDE],
         n_open=n[OPEN],
         n_went_on=n[WENT_ON],

@@ -318,3 +318,35 @@ def test_figure_and_tables_have_one_unit(tmp_path: Path) -> None:
     assert panel.low == pytest.approx((gpu.low or 0.0) / 3600)
     column = [row[-1] for row in runs_table(held, [gpu], held.runs).rows]
     assert [one.text for one in column if isinstance(one, Number)][:2] == ["0.00833 GPU-h", "0.025 GPU-h"]
+
+
+@pytest.mark.parametrize(
+    ("logs", "recorded", "done"),
+    [
+        # of each as many as there are, and as many as failed
+        ((1, 0), (0, 0), 1.0),
+        ((1, 1), (0, 0), 0.0),
+        ((2, 1), (0, 0), None),
+        ((0, 0), (1, 1), 0.0),
+        ((0, 0), (2, 1), None),
+        ((2, 0), (1, 1), 0.0),  # the command that wrote both logs
+        ((1, 0), (2, 1), None),  # one of two commands
+        ((2, 1), (1, 0), None),
+        ((2, 2), (1, 0), 0.0),
+        ((3, 0), (2, 2), 0.0),
+        ((1, 0), (1, 0), 1.0),
+    ],
+)
+def test_a_training_is_lost_where_all_its_logs_or_all_its_commands_failed(
+    logs: tuple[int, int], recorded: tuple[int, int], done: float | None
+) -> None:
+    endings = {
+        "n_logs": logs[0], "n_recorded": recorded[0], "n_failed": logs[1] + recorded[1],
+        "n_failed_recorded": recorded[1],
+    }  # fmt: skip
+    measures = {
+        "ledger": {"total_gpu_s": {"value": 60.0}},
+        "endings": {name: {"value": value} for name, value in endings.items()},
+    }
+    found = next(one for one in TRACKED if one.name == "gpu_s").of({"measures": measures})
+    assert found == {1.0: 60.0, 0.0: math.inf, None: None}[done]

@@ -140,6 +140,7 @@ def test_an_end_beside_a_log(tmp_path: Path, end: tuple[str, str], log: str) -> 
     recording = start(0.0, end, took_s=1200.0, command="" if end is RAISED else "train")
     found = ends(tmp_path, gpu=recording, **({"train": LOGS[log]} if LOGS[log] else {}))
     assert outcome(found) == TABLE[end][list(LOGS).index(log)]
+    assert found.n_failed_recorded == (0 if log == "died" else found.n_failed)
     if outcome(found) in ("failed", "outside", "open") and log in ("short", "done"):
         assert found.last_step == (400 if log == "short" else 1000) and found.total_steps == 1000
 

@@ -52,11 +52,11 @@ def _finished(document: Mapping[str, Any]) -> float | None:
     """1 for a run without trials, whose training is the result: 0 where it failed, None where it was cut, or some of
     several failed.
     """
-    n_logs, n_recorded, failed, *cut = (
-        _number(document, "endings", name) or 0.0
-        for name in ("n_logs", "n_recorded", "n_failed", "n_stopped", "n_short", "n_outside", "n_unended")
+    n_logs, n_recorded, failed, of_recorded, *cut = (
+        _number(document, "endings", f"n_{name}") or 0.0
+        for name in ("logs", "recorded", "failed", "failed_recorded", "stopped", "short", "outside", "unended")
     )
-    if failed and failed >= (n_logs or n_recorded):
+    if 0 < n_logs <= failed - of_recorded or 0 < n_recorded <= of_recorded:
         return 0.0
     return None if failed + sum(cut) else 1.0
 
