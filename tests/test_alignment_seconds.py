@@ -21,7 +21,7 @@ from gpudiag.measures.costs import measure_costs
 from gpudiag.measures.leak import measure_leak
 from gpudiag.measures.ledger import IDLE, measure_ledger
 from gpudiag.measures.stalls import measure_stalls
-from gpudiag.run import ClockRecord, Run
+from gpudiag.run import ClockRecord, InputRecord, Run
 
 ONE = Pool(hours=1.0, workers=1, period_s=2, gap_s=8, stalls=False)
 SHARED = Pool(hours=1.0, workers=2, period_s=2, gap_s=2)
@@ -120,6 +120,16 @@ def test_a_clear_fit_that_no_zone_explains_is_told(ahead_s: float) -> None:
     assert f"no time zone explains. If the clocks differ so, state clock_offset_s = {clock.offset_s:.0f}" in str(
         clock.evidence
     )
+
+
+@pytest.mark.parametrize("late_s", [14, -16])
+def test_memory_freed_late_or_early_beside_two_clocks_in_utc_is_a_note(late_s: float) -> None:
+    run = make(1, ONE)[0]
+    trials = run.trials.assign(end=run.trials["end"] - pd.Timedelta(late_s, "s"))
+    info = replace(run.info, inputs=(InputRecord("gpu.csv", "telemetry", clock="utc"),))
+    clock = establish_clock(replace(run, trials=trials, studies=run.studies.assign(clock="utc"), info=info))
+    assert (clock.method, clock.confidence, clock.offset_s, clock.exact) == ("utc", "strong", 0, True)
+    assert f"state clock_offset_s = {late_s} in run.toml" in str(clock.notes[-1])
 
 
 def test_what_was_measured_is_said_and_no_more() -> None:

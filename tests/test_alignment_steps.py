@@ -79,6 +79,16 @@ def test_a_clock_that_was_set_back_is_said_and_nothing_is_moved(size_s: float) -
 
 
 @pytest.mark.slow
+def test_seconds_that_a_step_leaves_are_told_as_without_it() -> None:
+    run = shift_trials(make(1, POOL)[0], 40)
+    clock, plain = establish_clock(set_by(run, HOUR)), establish_clock(run)
+    assert clock.step is not None and clock.step.moved and clock.joined and not clock.exact
+    assert (clock.confidence, clock.offset_s, clock.doubt_s) == ("weak", plain.offset_s, plain.doubt_s)
+    assert max(clock.candidates, key=lambda one: one[1]) == max(plain.candidates, key=lambda one: one[1])
+    assert "The trials' clock was set forward" in str(clock.evidence) and "Memory falls" in str(clock.evidence)
+
+
+@pytest.mark.slow
 def test_the_check_of_the_clocks_says_it() -> None:
     moved, withheld = settled(set_by(make(1, POOL)[0], HOUR)), settled(set_by(make(3, ONE)[0], -90))
     for run, severity in ((moved, Severity.NOTE), (withheld, Severity.WARNING)):

@@ -55,9 +55,10 @@ def establish_clock(run: Run) -> ClockRecord:
     zone, samples = zone_of(run), SampleTimes.of(run)
     found = _offset(run, samples, zone)
     stepped = with_step(run, samples, found, lambda trials: correlate(run, samples, trials, zone))
-    if stepped.step is not None:
-        return replace(stepped, notes=oddities(run, zone))
-    return _joined(run, samples, replace(with_skew(run, samples, found), notes=oddities(run, zone)))
+    record = replace(stepped, notes=oddities(run, zone))
+    if not record.joined:
+        return record
+    return _joined(run, samples, with_skew(run, samples, record))
 
 
 def _offset(run: Run, samples: SampleTimes, zone: tzinfo) -> ClockRecord:

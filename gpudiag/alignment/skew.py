@@ -66,6 +66,13 @@ class Skew:
         """The middle of the bounds, to the second."""
         return round((self.low_s + self.high_s) / 2)
 
+    @property
+    def seen(self) -> Statement:
+        """What shows it."""
+        low_s, high_s = sorted((abs(self.low_s), abs(self.high_s)))
+        counts = {name: getattr(self, name) for name in ("before", "after", "n_gaps")}
+        return Statement(AHEAD if self.low_s > 0 else BEHIND, low_s=low_s, high_s=high_s, **counts)
+
 
 @dataclass(frozen=True)
 class Gaps:
@@ -98,33 +105,39 @@ class Gaps:
 def with_skew(run: Run, samples: SampleTimes, record: ClockRecord) -> ClockRecord:
     """The record with the seconds to minutes by which clocks differ, or may differ, beside whole quarters of an hour.
 
-    They are applied where work before trials shows them to a few seconds, and told where not.
+    They are applied where work before trials shows them to a few seconds, and told where not. Where both sides are in
+    UTC, work after trials and memory that falls beside their ends are a note: habits of a script are likelier then.
     """
     if record.method == "given" or record.parts:
         return record
     moved = apply_clock(run, record)
     known = record.evidence if record.confidence == "strong" else NOTHING
     skew, lag = find_skew(moved, samples), find_lag(moved, samples)
-    if skew is not None and (lag is None or skew.exact):
+    if lag is not None and skew is not None and not skew.exact:
+        skew = None
+    told = _told(record, skew) if skew else lag.told(record.applied_s) if lag else NOTHING
+    if told and record.method == "utc" and not (skew and skew.low_s > 0):
+        return replace(record, notes=(*record.notes, told))
+    if skew is not None:
         return _skewed(record, skew, known)
     if lag is not None:
-        told = joined(known, lag.told(record.applied_s))
-        return _leaning(record, lag.lag_s, abs(lag.lag_s) + lag.within_s, told)
+        return _leaning(record, lag.lag_s, abs(lag.lag_s) + lag.within_s, joined(known, told))
     return record
 
 
 def _skewed(record: ClockRecord, skew: Skew, known: Statement) -> ClockRecord:
     """The record with work between trials that its offset leaves; ``known``: what is known of whole quarters."""
-    ahead = skew.low_s > 0
-    low_s, high_s = sorted((abs(skew.low_s), abs(skew.high_s)))
-    counts = {name: getattr(skew, name) for name in ("before", "after", "n_gaps")}
-    evidence = joined(known, Statement(AHEAD if ahead else BEHIND, low_s=low_s, high_s=high_s, **counts))
-    offset_s = record.applied_s - skew.ahead_s
-    if skew.exact and ahead:
-        evidence = Statement(MOVED, evidence=evidence, ahead_s=skew.ahead_s)
+    if skew.exact and skew.low_s > 0:
+        offset_s = record.applied_s - skew.ahead_s
+        evidence = Statement(MOVED, evidence=joined(known, skew.seen), ahead_s=skew.ahead_s)
         record = replace(record, evidence=evidence, confidence="strong", apart_s=0.0)
         return replace(record, offset_s=offset_s, applied_s=offset_s)
-    return _leaning(record, -skew.ahead_s, high_s, Statement(TOLD, evidence=evidence, stated=str(round(offset_s))))
+    apart_s = max(abs(skew.low_s), abs(skew.high_s))
+    return _leaning(record, -skew.ahead_s, apart_s, joined(known, _told(record, skew)))
+
+
+def _told(record: ClockRecord, skew: Skew) -> Statement:
+    return Statement(TOLD, evidence=skew.seen, stated=str(round(record.applied_s - skew.ahead_s)))
 
 
 def _leaning(record: ClockRecord, more_s: float, apart_s: float, evidence: Statement) -> ClockRecord:

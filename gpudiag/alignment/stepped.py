@@ -67,7 +67,10 @@ def with_step(
         offset_s=found.offset_s,
         applied_s=found.offset_s,
         confidence="strong",
+        method="correlation",
         evidence=joined(evidence, found.evidence),
+        candidates=found.candidates,
+        apart_s=found.apart_s,
         step=set_by,
     )
 
