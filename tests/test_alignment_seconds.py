@@ -15,7 +15,6 @@ from gpudiag.alignment import apply_clock, establish_clock
 from gpudiag.alignment.falls import find_lag
 from gpudiag.alignment.signals import SampleTimes
 from gpudiag.alignment.skew import find_skew
-from gpudiag.errors import NotMeasurable
 from gpudiag.measures._trials.startup import startups
 from gpudiag.measures.costs import measure_costs
 from gpudiag.measures.leak import measure_leak
@@ -166,8 +165,7 @@ def test_idle_time_goes_to_what_cannot_be_divided(skewed: Run) -> None:
 def test_nothing_that_depends_on_seconds_is_measured(skewed: Run) -> None:
     assert np.isnan(startups(skewed).seconds).all() and np.isnan(startups(skewed).median_s)
     assert measure_costs(skewed).trials["peak_mem_mib"].isna().all()
-    with pytest.raises(NotMeasurable, match="may lie apart by seconds"):
-        measure_stalls(skewed)
+    assert not measure_stalls(skewed).exact
     # Telemetry goes on for 105 s behind the recorded end; 45 s and more may be a trial's, and 10 s are left out.
     assert measure_leak(skewed).per_gpu["after_s"].max() <= 105 - 45 - 10
 

@@ -10,14 +10,14 @@ import pandas as pd
 
 from gpudiag.errors import NotMeasurable
 from gpudiag.facts import Column, Fact, Row, Rows, column, fact, table_of
-from gpudiag.measures._time.idle import LONGEST_WAIT_S, period_by_gpu, without_pauses
+from gpudiag.measures._time.idle import LONGEST_WAIT_S, period_by_gpu, period_of, without_pauses
 from gpudiag.measures._time.microseconds import SECOND_US
 from gpudiag.measures._time.periodicity import Period
 from gpudiag.measures._time.weighted import weighted_mean, weighted_quantiles
-from gpudiag.measures._time.work import WorkSamples, stretches, work_by_gpu, work_coverage_pct
+from gpudiag.measures._time.work import WorkSamples, stretches, work_by_gpu, work_coverage_pct, work_without_trials
 from gpudiag.measures._waits.beats import Drops, reading_of, step_through, too_sharp
 from gpudiag.measures._waits.divided import logged_gpus
-from gpudiag.measures.base import Profile, need_exact_clock, need_gpu, need_unset_clock
+from gpudiag.measures.base import Profile, need_gpu, need_unset_clock
 from gpudiag.measures.sampling import RECORD_LONGER, gpu_order, longest_period_s
 from gpudiag.run import Run
 from gpudiag.schema import IDLE_PCT
@@ -27,6 +27,9 @@ UNDIVIDED = 0.05
 """Less idle time than this share of the work is no finding of a rule, whatever it is."""
 LONGER = 2.0
 """Dips more than twice as long as most of the time in them, and two samples more, are none of the period's."""
+
+DIPS = ("acf", "period_s", "n_dips", "regular_pct", "depth_pct", "width_s", "lost_pct", "beat_s")
+NO_DIPS: dict[str, object] = {**dict.fromkeys(DIPS, math.nan), "reading": ""}
 
 
 class GpuStalls(Row):
@@ -72,6 +75,7 @@ class StallsProfile(Profile, topic="stalls"):
     sampling_period_s: Fact[float] = fact(
         "median step between samples, of the GPU sampled least often; what is shorter cannot be seen"
     )
+    exact: Fact[bool] = fact("no clock in doubt leaves open which idle time is a wait")
 
 
 def measure_stalls(run: Run) -> StallsProfile:
@@ -81,12 +85,17 @@ def measure_stalls(run: Run) -> StallsProfile:
     works = work_by_gpu(run)
     if not works:
         raise NotMeasurable("There is only one sample of each GPU.", RECORD_LONGER)
-    if any(_is_undivided(work) for work in works.values()):
-        need_exact_clock(run)
-    periods = period_by_gpu(run)
-    rows = {gpu: _one_gpu(run, gpu, works[gpu], periods[gpu]) for gpu in gpu_order(works)}
+    clock = run.info.clock
+    exact = not clock.joined or clock.exact or not any(_is_undivided(work) for work in works.values())
+    if exact or math.isfinite(clock.doubt_s):
+        periods = period_by_gpu(run)
+        rows = {gpu: _one_gpu(run, gpu, works[gpu], periods[gpu]) for gpu in gpu_order(works)}
+    else:
+        works = work_without_trials(run)
+        rows = {gpu: _of_no_trial(run, gpu, works[gpu]) for gpu in gpu_order(works)}
     per_gpu = pd.DataFrame.from_dict(rows, orient="index").rename_axis("gpu")
-    return StallsProfile(per_gpu, work_coverage_pct(run, works), longest_period_s(w.time_us for w in works.values()))
+    period_s = longest_period_s(work.time_us for work in works.values())
+    return StallsProfile(per_gpu, work_coverage_pct(run, works), period_s, exact)
 
 
 def _is_undivided(work: WorkSamples) -> bool:
@@ -105,6 +114,18 @@ def _one_gpu(run: Run, gpu: str, work: WorkSamples, period: Period | None) -> di
         **_stalls(run, gpu, work, worked),
         **_dips(run, gpu, replace(work, at_work=at), worked, period),
     }
+
+
+def _of_no_trial(run: Run, gpu: str, work: WorkSamples) -> dict[str, object]:
+    """The row of a GPU of which nobody knows when its trials began and ended: each of these may leave it idle once, so
+    that more dips at one period are no start-ups. Single ones may be.
+    """
+    row = _one_gpu(run, gpu, work, period_of(work))
+    if not row["n_dips"] > 2 * len(run.trials):  # type: ignore[operator]
+        row |= NO_DIPS
+    unclear_s = row["stalled_s"]
+    open_ = dict.fromkeys(("stalled_s", "stalled_pct", "n_stalls", "longest_stall_s", "through_s"), math.nan)
+    return row | open_ | {"is_single": False, "unclear_s": unclear_s}
 
 
 def _stalls(run: Run, gpu: str, work: WorkSamples, worked: float) -> dict[str, object]:
@@ -128,9 +149,8 @@ def _stalls(run: Run, gpu: str, work: WorkSamples, worked: float) -> dict[str, o
 
 def _dips(run: Run, gpu: str, work: WorkSamples, worked: float, found: Period | None) -> dict[str, object]:
     """The period of the utilization and what the dips that repeat with it cost."""
-    names = ("acf", "period_s", "n_dips", "regular_pct", "depth_pct", "width_s", "lost_pct", "beat_s")
     if found is None:
-        return {**dict.fromkeys(names, math.nan), "reading": ""}
+        return NO_DIPS
     low, high = weighted_quantiles(work.util_pct[work.at_work], work.weight_s[work.at_work], (0.02, 0.75))
     below = work.at_work & (work.util_pct < (low + high) / 2)
     first, last = stretches(below, work.start_us, work.end_us)
@@ -146,7 +166,7 @@ def _dips(run: Run, gpu: str, work: WorkSamples, worked: float, found: Period | 
     drops = Drops(start[own], end[own], np.column_stack([start[~own], end[~own]]), span_us, sharp)
     reading = reading_of(run, logged_gpus(run).get(gpu), drops, found.period_s, _step_s(work))
     if width_us > LONGEST_WAIT_S * SECOND_US and not work.from_trials and reading.kind in ("waits", "open"):
-        return {**dict.fromkeys(names, math.nan), "reading": ""}  # another load, as a longer idle stretch is a pause
+        return NO_DIPS  # another load, as a longer idle stretch is a pause
     inside = _inside(first[own], last[own], len(below))
     # The edges of a beat are waits as well, and so is what lies off its period.
     held = work.at_work & ~_inside(first[long], last[long], len(below)) if reading.kind == "beat" else inside
@@ -161,7 +181,7 @@ def _dips(run: Run, gpu: str, work: WorkSamples, worked: float, found: Period | 
         100 * lost / high if high else math.nan,
         reading.step_s,
     )
-    return {**dict(zip(names, values, strict=True)), "reading": reading.kind}
+    return {**dict(zip(DIPS, values, strict=True)), "reading": reading.kind}
 
 
 def _at_the_period(start_us: np.ndarray, end_us: np.ndarray, period_s: float, step_us: float) -> np.ndarray:

@@ -175,3 +175,26 @@ def test_rank_counts_the_timestamps_at_or_before_each_time(timestamps: list[int]
     timestamps, when = sorted(timestamps), sorted(when)
     wanted = [sum(timestamp <= at for timestamp in timestamps) for at in when]
     assert _rank(np.array(timestamps, np.int64), np.array(when, np.int64)).tolist() == wanted
+
+
+def test_idle_time_far_from_all_starts_and_ends_is_known_whatever_the_clocks_say() -> None:
+    """One trial from 10 to 90 s, idle as it starts, from 45 to 55 s and beside its end."""
+    times = list(range(101))
+    util = [0.0 if t < 15 or 45 <= t < 55 or t >= 88 else 90.0 for t in times]
+    for doubt_s, waiting, stalled in ((0, 0, 10), (5, 7, 10), (33, 7, 10), (36, 17, 0), (np.inf, 17, 0)):
+        made = draw_timeline(
+            samples(times, util), intervals([(10, 90)]), [(10 * US, 90 * US)], has_trials=True, cuts_us=NOTHING,
+            doubt_us=doubt_s * US,
+        )  # fmt: skip
+        seconds = dict(zip(CELLS, made.seconds(), strict=True))
+        assert (seconds["waiting"], seconds["stalled"]) == pytest.approx((waiting, stalled), abs=1)
+        assert seconds["startup_only"] + seconds["tail_only"] == pytest.approx(0 if doubt_s else 7, abs=1)
+
+
+def test_trials_that_overlap_only_as_far_as_clocks_may_differ_run_one_at_a_time() -> None:
+    times = list(range(201))
+    shown = samples(times, [0.0 if 45 <= t < 55 else 90.0 for t in times])
+    made = draw_timeline(
+        shown, intervals([(0, 105), (100, 200)]), [(0, 200 * US)], has_trials=True, cuts_us=NOTHING, doubt_us=10 * US
+    )
+    assert made.seconds()[CELLS.index("stalled")] == pytest.approx(10)

@@ -60,8 +60,9 @@ def without_pauses(work: WorkSamples) -> np.ndarray:
 @memoized
 def period_by_gpu(run: Run) -> dict[str, Period | None]:
     """The period of the utilization of each GPU at work, without pauses, as :func:`find_period`."""
-    works = work_by_gpu(run).items()
-    return {
-        gpu: find_period(one.time_us, np.where(without_pauses(one), one.util_pct, np.nan), one.step_us)
-        for gpu, one in works
-    }
+    return {gpu: period_of(work) for gpu, work in work_by_gpu(run).items()}
+
+
+def period_of(work: WorkSamples) -> Period | None:
+    """The same of one GPU."""
+    return find_period(work.time_us, np.where(without_pauses(work), work.util_pct, np.nan), work.step_us)

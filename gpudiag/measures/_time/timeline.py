@@ -156,7 +156,7 @@ def draw_timeline(
 
     Without trials (``has_trials`` False: none were given, or their clock cannot be joined) activity
     is no foreign load but simply busy. So it is nearer than ``doubt_us`` to a start or an end, where trials may lie so
-    far from where they are; idle time there, and in any trial, is then in ``waiting``.
+    far from where they are; idle time there, and in a trial as far as it reaches there, is then in ``waiting``.
     """
     maybe = maybe or MaybeTrials.none()
     everyone = Intervals(*(np.concatenate(both) for both in (
@@ -174,16 +174,14 @@ def draw_timeline(
     cell[idle] = STALLED
     works = seen & np.append(samples.at_work, False)[at]
     waits = np.flatnonzero(idle & (running > 0) & ~works)
-    cell[waits] = _waits_for(samples, intervals, start[waits], phases, alone=bool((running <= 1).all()))
+    near = _near_a_change(everyone, start, end, doubt_us)
+    cell[waits] = _waits_for(samples, intervals, start[waits], phases, alone=bool((running[~near] <= 1).all()))
     cell[idle & (others > 0)] = WAITING
-    if doubt_us:
-        cell[idle & (running > 0)] = WAITING
+    cell[idle & (running > 0) & _reaching(~works | idle, near)] = WAITING
     if has_trials:
         free = np.flatnonzero((running == 0) & (others == 0))
-        if doubt_us:
-            near = _near_a_trial(everyone, start[free], end[free], doubt_us)
-            cell[free[near & idle[free]]] = WAITING
-            free = free[~near]
+        cell[free[near[free] & idle[free]]] = WAITING
+        free = free[~near[free]]
         own = _within_pause(samples, everyone, start[free], at[free], util[free])
         cell[free] = np.where(own >= IDLE_PCT, FOREIGN, NO_TRIAL)
     else:
@@ -192,13 +190,22 @@ def draw_timeline(
     return Timeline(start, end, cell, util, narrow(running), _weighed(maybe, start))
 
 
-def _near_a_trial(intervals: Intervals, start: np.ndarray, end: np.ndarray, within_us: float) -> np.ndarray:
-    """Whether a trial may have run in each of these sorted pieces, in which none does, if its start or end is off."""
-    starts, ends = np.sort(intervals.start_us), np.sort(intervals.end_us)
-    until = np.append(starts, NEVER)[np.searchsorted(starts, start, "right")]
-    since = np.append(LONG_AGO, ends)[np.searchsorted(ends, start, "right")]
+def _near_a_change(intervals: Intervals, start: np.ndarray, end: np.ndarray, within_us: float) -> np.ndarray:
+    """Whether other trials may run in each of these sorted pieces than do, if starts and ends are so far off."""
+    if not within_us:
+        return np.zeros(len(start), bool)
+    changes = np.sort(np.concatenate([intervals.start_us, intervals.end_us]))
+    at = np.searchsorted(changes, start, "right")
+    until, since = np.append(changes, NEVER)[at], np.append(LONG_AGO, changes)[at]
     near: np.ndarray = (start - since.astype(float) < within_us) | (until.astype(float) - end < within_us)
     return near
+
+
+def _reaching(quiet: np.ndarray, near: np.ndarray) -> np.ndarray:
+    """True in each unbroken series of quiet pieces of which one is near."""
+    series = np.cumsum(~quiet)
+    reached: np.ndarray = quiet & np.isin(series, series[quiet & near])
+    return reached
 
 
 def narrow(counts: np.ndarray) -> np.ndarray:

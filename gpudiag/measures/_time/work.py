@@ -81,6 +81,13 @@ def work_by_gpu(run: Run) -> dict[str, WorkSamples]:
     return works
 
 
+def work_without_trials(run: Run) -> dict[str, WorkSamples]:
+    """The same of the telemetry alone, as without a common clock."""
+    samples = gpu_time(run).samples
+    nobody = MaybeTrials.none()
+    return {gpu: _work(one, None, nobody, sure=True) for gpu, one in samples.items() if len(one.time_us) > 1}
+
+
 def _told_apart(work: WorkSamples, phases: Phases) -> WorkSamples:
     """The same with what the phases of single trials tell."""
     may_stall = work.unclear & (phases.chances(work.time_us)[2] > 1 - LIKELY)
