@@ -126,9 +126,10 @@ class LedgerProfile(Profile, topic="ledger"):
         "share of foreign load in the time without a trial", label="part of that time"
     )
     exact: Fact[bool] = fact(
-        "False where trials and telemetry may lie seconds or more apart: idle time of trials is then in waiting, and "
-        "so is what lies near a start or end, where work is no foreign load"
+        "False where trials and telemetry may lie seconds or more apart, and a GPU was not idle throughout, or never: "
+        "idle time near a start or end is then in waiting, and work there is no foreign load"
     )
+    doubt_s: Fact[float] = fact("how far apart they may lie; infinite where nobody knows")
     n_unknown_gpu: Fact[int] = fact(
         "trials of which nobody knows on which GPU they ran; where one may have run, an idle GPU is in waiting"
     )
@@ -182,7 +183,8 @@ def measure_ledger(run: Run) -> LedgerProfile:
         foreign_of_no_trial_pct=100 * float(seconds["foreign"]) / no_trial
         if time.joined and no_trial
         else float("nan"),
-        exact=time.exact,
+        exact=not any(map(time.in_doubt, time.timelines)),
+        doubt_s=run.info.clock.doubt_s if time.joined else 0.0,
         n_unknown_gpu=0 if time.where is None else time.where.n_trials - time.where.n_attributed,
         n_inferred_gpu=0 if time.where is None else time.where.n_inferred,
     )

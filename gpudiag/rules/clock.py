@@ -70,7 +70,7 @@ def clocks_differ(clock: ClockProfile, *, max_offset_s: float = 0.0) -> Evidence
     apart = clock.joined and 0 < clock.doubt_s < math.inf
     leans = apart or (clock.confidence == "weak" and abs(clock.offset_s) > max_offset_s)
     if not moved and not leans and not was_set:
-        if clock.method == "correlation" and clock.confidence == "undetermined":
+        if clock.confidence == "undetermined" and (clock.joined or clock.method == "correlation"):
             raise NotMeasurable(
                 "Whether trials and telemetry are on one clock is open; nothing was moved. {clock}",
                 "State timezone or clock_offset_s in run.toml.",

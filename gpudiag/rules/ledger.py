@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from gpudiag.errors import NotMeasurable
 from gpudiag.measures._time.timeline import CELLS, STARTUP
 from gpudiag.measures.base import OPEN_CLOCK, STATE_OFFSET
@@ -64,7 +66,8 @@ def foreign_load(
     says="{gpus} worked for {outside_busy_gpu_s} before the first or after the last trial, {outside_of_work_pct} of "
     "all its work. Costs count only the time of the trials.",
     remedy="Give the trials that this record lacks, or record the other job on its own.",
-    refuted_by="Not a problem if the job itself works outside trials, as in a last training with the best parameters.",
+    refuted_by="Not a problem if the job itself works outside trials, as in a last training with the best parameters, "
+    "or the clocks differ.",
     needs_all=("gpus",),
 )
 def work_outside_trials(
@@ -73,13 +76,17 @@ def work_outside_trials(
     """What a GPU does outside of the trials is not theirs: means over the whole record mix the two.
 
     More than 10 % of the time at 10 % utilization or more lies outside, and a minute at least (defaults without a
-    published source).
+    published source). Where the clocks may differ by more than a minute, so much must lie outside whatever they are.
     """
     if not ledger.has_trials:
         raise NotApplicable(
             "No trial is known for the time observed, so load inside and outside of trials looks alike."
         )
     outside_s, of_work_pct = ledger.outside_busy_gpu_s, ledger.outside_of_work_pct
+    if min_outside_s < ledger.doubt_s < math.inf:
+        sure_s = outside_s - ledger.n_gpus * ledger.doubt_s
+        if not (sure_s >= min_outside_s and of_work_pct * sure_s / outside_s > min_of_work_pct):
+            raise NotMeasurable(OPEN_CLOCK, STATE_OFFSET)
     if not (of_work_pct > min_of_work_pct and outside_s >= min_outside_s):
         return None
     busy = ledger.per_gpu["outside_busy_s"]

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from planted.base import log, run, trials
+from poolrun import Pool, make
 from small_profiles import profile
 
 import gpudiag as gd
@@ -23,8 +24,8 @@ from gpudiag.rules._engine.rule import Rule, check_thresholds
 from gpudiag.rules._engine.verdict import Severity, Status, Verdict
 from gpudiag.rules.clock import clocks_apart, clocks_differ
 from gpudiag.rules.costs import startup_dominated
-from gpudiag.rules.ledger import foreign_load, idle_without_trial
-from gpudiag.run import Run
+from gpudiag.rules.ledger import foreign_load, idle_without_trial, work_outside_trials
+from gpudiag.run import ClockRecord, Run
 from gpudiag.simulation import Foreign, simulate
 
 NAN = float("nan")
@@ -218,6 +219,7 @@ def test_clocks_apart() -> None:
         ({"set_by_s": 3600.0}, Severity.NOTE),
         ({"set_by_s": -90.0, "confidence": "undetermined", "joined": False}, Severity.WARNING),
         ({"offset_s": 0.0, "confidence": "weak"}, None),
+        ({"confidence": "undetermined", "method": "none", "joined": False}, None),
         ({}, None),
     ],
 )
@@ -225,6 +227,38 @@ def test_clocks_differ(stated: dict[str, Any], severity: Severity | None) -> Non
     verdict = judged(clocks_differ, clock(**stated))
     assert verdict.status is (Status.OK if severity is None else Status.FOUND)
     assert severity is None or verdict.severity is severity
+
+
+@pytest.mark.parametrize("method", ["none", "correlation"])
+def test_clocks_of_which_nothing_tells_are_not_assessed(method: str) -> None:
+    verdict = judged(clocks_differ, clock(confidence="undetermined", method=method, evidence="Nothing changed."))
+    assert verdict.status is Status.NOT_ASSESSED and verdict.reason.endswith("Nothing changed.")
+
+
+@pytest.mark.parametrize(("util", "exact"), [((97, 97), True), ((0, 0), True), ((97, 0), False)])
+def test_no_clock_changes_what_a_gpu_does_that_always_does_the_same(util: tuple[float, float], exact: bool) -> None:
+    run = make(1, Pool(hours=0.3, workers=1, gap_s=20))[0]
+    halves = np.where(np.arange(len(run.gpu)) % 60 < 30, *util)
+    info = replace(run.info, clock=ClockRecord(confidence="undetermined", method="none"))
+    found = measure_ledger(replace(run, gpu=run.gpu.assign(util_pct=halves.astype(float)), info=info))
+    gaps_s = (run.trials["start"].shift(-1) - run.trials["end"]).dt.total_seconds().sum()
+    cells = found.totals.set_index("cell")["gpu_s"]
+    assert found.exact == exact and found.doubt_s == np.inf
+    assert cells["foreign"] + cells["idle_no_trial"] == pytest.approx(gaps_s if exact else 0, abs=10)
+
+
+@pytest.mark.parametrize(
+    ("outside_s", "doubt_s", "status"),
+    [(70, 0, "found"), (70, 50, "found"), (70, 70, "not_assessed"), (0, 70, "not_assessed"), (0, 50, "ok"),
+     (3600, 70, "found"), (70, np.inf, "found")],
+)  # fmt: skip
+def test_work_outside_trials_is_told_if_the_clocks_cannot_explain_it(
+    outside_s: float, doubt_s: float, status: str
+) -> None:
+    per_gpu = pd.DataFrame({"outside_busy_s": [outside_s]}, index=["0"])
+    stated = {"has_trials": True, "coverage_pct": 100.0, "n_gpus": 1, "doubt_s": doubt_s, "per_gpu": per_gpu}
+    found = profile(LedgerProfile, **stated, outside_busy_gpu_s=outside_s, outside_of_work_pct=50.0 if outside_s else 0)
+    assert judged(work_outside_trials, found).status.value == status
 
 
 def test_an_offset_in_the_data_is_told() -> None:

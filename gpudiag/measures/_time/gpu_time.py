@@ -26,6 +26,7 @@ from gpudiag.measures._time.window import (
 from gpudiag.measures.attribution import AttributionProfile, measure_attribution
 from gpudiag.memo import memoized
 from gpudiag.run import Run
+from gpudiag.schema import IDLE_PCT
 
 MOSTLY_KNOWN_PCT = 50.0
 """Below this share of trials whose GPU is known, the others are too many to learn phases beside them."""
@@ -62,6 +63,11 @@ class GpuTime:
         """Starts and ends of the trials on one GPU."""
         places = self.places.get(gpu, np.zeros(0, np.int64))
         return Intervals(self.trials.start_us[places], self.trials.end_us[places])
+
+    def in_doubt(self, gpu: str) -> bool:
+        """Whether other clocks would name its time otherwise: not that of a GPU that is idle throughout, or never."""
+        idle = self.samples.get(gpu, Samples.none()).value < IDLE_PCT
+        return self.joined and not self.exact and bool(idle.any() and not idle.all())
 
     def likeliest(self) -> dict[str, np.ndarray]:
         """``places`` with each trial of unknown GPU on the one where it most likely ran."""
@@ -107,7 +113,7 @@ def gpu_time(run: Run) -> GpuTime:
             cuts_us=cuts,
             phases=made.phases.get(gpu),
             maybe=made.maybe_on(gpu),
-            doubt_us=run.info.clock.doubt_s * SECOND_US if joined else 0.0,
+            doubt_us=run.info.clock.doubt_s * SECOND_US if made.in_doubt(gpu) else 0.0,
         )
     return made
 
