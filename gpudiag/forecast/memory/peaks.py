@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import re
 from dataclasses import dataclass, field, replace
 
@@ -55,16 +54,10 @@ TOO_FEW_SEPARATE = (
     "The memory of only {n_separate} of {n} trials could be told apart, too few to speak for the others: most ended "
     "before their memory had settled, or between two readings."
 )
-UNSURE_CLOCK = (
-    "The clock of the trials is not established, and more memory was in use between trials than at other times, so "
-    "that readings may belong to other trials. State clock_offset_s in run.toml, 0 if the clocks are equal."
+OPEN_CLOCK = (
+    "Trials and telemetry may lie apart by seconds to minutes or more, so that readings may belong to other trials. "
+    "State clock_offset_s in run.toml, 0 if the clocks are equal."
 )
-APART_CLOCK = (
-    "Trials and telemetry seem to lie seconds to minutes apart, so that readings may belong to other trials. State "
-    "clock_offset_s in run.toml, 0 if the clocks are equal."
-)
-LOADED_MIB = 700.0
-"""More than a CUDA context, as of start-ups (METHODS 6): what lies above the least reading by that is a trial's."""
 OTHER_CLOCK = (
     "Memory in use was recorded, but on a clock that could not be brought to the trials' own, so that no reading "
     "belongs to a trial; state the time zone of both."
@@ -189,8 +182,8 @@ def _from_sum(run: Run, timed: TimedTrials, trials: pd.DataFrame, rng: np.random
         return _unknown(trials, NO_MEMORY)
     if not run.info.clock.joined:
         return _unknown(trials, OTHER_CLOCK)
-    if 0 < run.info.clock.doubt_s < math.inf:
-        return _unknown(trials, APART_CLOCK)
+    if not run.info.clock.exact:
+        return _unknown(trials, OPEN_CLOCK)
     read = memories(run, timed)
     boards = {gpu: board(memory, places) for gpu, (memory, places) in read.items()}
     added, open_mib = np.zeros((2, len(trials)))
@@ -201,8 +194,6 @@ def _from_sum(run: Run, timed: TimedTrials, trials: pd.DataFrame, rng: np.random
             boards[gpu] = board(read[gpu][0], places)
         added[places], open_mib[places] = held[gpu].added_mib, held[gpu].open_mib
     baselines = {gpu: one.baseline_mib for gpu, one in boards.items()}
-    if run.info.clock.confidence == "undetermined" and _held_between(run, baselines):
-        return _unknown(trials, UNSURE_CLOCK)
     fall = np.full(len(trials), np.nan)
     for one in boards.values():
         fall[one.places] = np.fmax(fall[one.places], one.steps.fall_mib)
@@ -225,12 +216,6 @@ def _from_sum(run: Run, timed: TimedTrials, trials: pd.DataFrame, rng: np.random
     if doubt := _doubt(peaks, joint):
         return _unknown(trials, doubt, baselines)
     return _with_process(peaks, added, open_mib, most, rng)
-
-
-def _held_between(run: Run, baselines: dict[str, float]) -> bool:
-    """Whether a GPU has more memory in use between trials than at other times, as where the clocks differ."""
-    least = run.gpu.groupby(run.gpu["gpu"].astype(str))["mem_used_mib"].min()
-    return any(level - least[gpu] >= LOADED_MIB for gpu, level in baselines.items())
 
 
 def _with_process(peaks: Peaks, added: Array, open_mib: Array, most: Array, rng: np.random.Generator) -> Peaks:
