@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 from poolrun import Pool, make, shift_trials
 
-from gpudiag.alignment import apply_clock, establish_clock
+from gpudiag.alignment import apply_clock, establish_clock, stepped
 from gpudiag.alignment.apply import as_stated
 from gpudiag.alignment.steps import _path
 from gpudiag.analysis import Analysis
@@ -76,6 +76,18 @@ def test_a_clock_that_was_set_back_is_said_and_nothing_is_moved(size_s: float) -
     pd.testing.assert_frame_equal(done.trials, run.trials)
     with pytest.raises(NotMeasurable, match="set within the study"):
         measure_stalls(done)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", [4, 5])
+def test_a_study_that_fits_at_no_one_place_is_moved_nowhere(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where no step can be told, the first or last trials still fit elsewhere; on one clock they do not."""
+    run, _ = make(seed, POOL)
+    monkeypatch.setattr(stepped, "find_steps", lambda places: [])
+    clock = establish_clock(set_by(run, HOUR, 0.25))
+    assert (clock.confidence, clock.applied_s, clock.offset_s) == ("undetermined", 0, 0)
+    assert "trials do not fit there, and fit elsewhere" in str(clock.evidence)
+    assert establish_clock(shift_trials(run, -8 * HOUR)).confidence == "strong"
 
 
 @pytest.mark.slow

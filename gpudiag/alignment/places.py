@@ -68,6 +68,12 @@ class Places:
         best = max((self._against(model) for model in self._models), key=lambda products: float(products.max()))
         return float(self.offset_s[int(np.argmax(best))])
 
+    def best_of(self, part: Part) -> float:
+        """The offset at which a part fits best."""
+        options = self.products(np.array([part.low_s, part.high_s]))
+        best = max((one[0] for one in options), key=lambda products: float(products.max()))
+        return float(self.offset_s[int(np.argmax(best))])
+
     def rival(self, part: Part, within_s: float) -> float:
         """How well a part fits a minute or more beside its place, no further than that, as a share of its own fit."""
         options = self.products(np.array([part.low_s, part.high_s]))

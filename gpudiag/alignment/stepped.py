@@ -15,6 +15,7 @@ from gpudiag.alignment.places import Places
 from gpudiag.alignment.scan import REACH_S
 from gpudiag.alignment.signals import SampleTimes, make_grid, seconds, trial_signals
 from gpudiag.alignment.steps import JUST_S, SLACK_S, Step, find_steps
+from gpudiag.alignment.throughout import misfit
 from gpudiag.run import ClockRecord, ClockStep, Run
 from gpudiag.statement import Statement, joined
 
@@ -29,6 +30,10 @@ TAKEN_OUT = (
     "{evidence} The step was taken off all later times; {n_across:trial} that ran meanwhile would look longer by as "
     "much."
 )
+IN_PART = (
+    "{evidence} But the {which} trials do not fit there, and fit elsewhere: the trials' clock may have been set within "
+    "the study. Nothing was moved."
+)
 WITHHELD = (
     "{evidence} How the clocks lie to each other is not known to the second, so trials and telemetry are not joined. "
     "Put the timestamps of the trials right, or give the trials before and after apart."
@@ -42,11 +47,15 @@ def with_step(
 
     One step forward is taken out, since it leaves no time in doubt. Trials and telemetry stay joined only where it is
     of whole quarters of an hour and the trials without it are ``judged`` strong, as for any offset that is applied.
-    A clock that was set back shows times twice: nothing is moved.
+    A clock that was set back shows times twice: nothing is moved. Where no step is shown, but the first or last trials
+    fit elsewhere, nothing is moved either.
     """
-    steps = [] if record.parts else _steps(run, samples)
-    if not steps:
+    places = None if record.parts else _places(run, samples)
+    if places is None:
         return record
+    steps = find_steps(places)
+    if not steps:
+        return _doubted(record, places)
     step = steps[0]
     set_by = ClockStep(step.at_s, step.size_s, moved=False)
     if len(steps) > 1:
@@ -108,13 +117,23 @@ def _withheld(record: ClockRecord, step: ClockStep, evidence: Statement) -> Cloc
     )
 
 
-def _steps(run: Run, samples: SampleTimes) -> list[Step]:
-    """The steps that the telemetry shows."""
+def _doubted(record: ClockRecord, places: Places) -> ClockRecord:
+    """The record without an offset that the data show of some of the trials only."""
+    if record.method != "correlation" or record.confidence != "strong":
+        return record
+    which = misfit(places, record.applied_s)
+    if not which:
+        return record
+    evidence = Statement(IN_PART, evidence=record.evidence, which=which)
+    return replace(record, offset_s=0.0, applied_s=0.0, confidence="undetermined", evidence=evidence)
+
+
+def _places(run: Run, samples: SampleTimes) -> Places | None:
+    """What the telemetry shows of the trials; None where it shows nothing."""
     start, end = seconds(run.trials["start"]), seconds(run.trials["end"])
     timed = end > start
     start, end = start[timed], end[timed]
     if not len(start) or not {"util_pct", "mem_used_mib"} & set(run.gpu.columns):
-        return []
+        return None
     grid = make_grid(samples, start.min() - REACH_S, end.max() + REACH_S, float(np.median(end - start)))
-    signals = trial_signals(run, samples, grid)[0] if grid else []
-    return find_steps(Places(signals, grid, start, end)) if grid else []
+    return Places(trial_signals(run, samples, grid)[0], grid, start, end) if grid else None
