@@ -15,11 +15,18 @@ from gpudiag.alignment import apply_clock, establish_clock
 from gpudiag.alignment.falls import find_lag
 from gpudiag.alignment.signals import SampleTimes
 from gpudiag.alignment.skew import find_skew
+from gpudiag.analysis import Analysis
 from gpudiag.measures._trials.startup import startups
+from gpudiag.measures.base import OPEN_CLOCK, STATE_OFFSET
 from gpudiag.measures.costs import measure_costs
 from gpudiag.measures.leak import measure_leak
 from gpudiag.measures.ledger import IDLE, measure_ledger
 from gpudiag.measures.stalls import measure_stalls
+from gpudiag.rules._engine.judging import judge_all
+from gpudiag.rules._engine.rule import check_thresholds
+from gpudiag.rules._engine.verdict import Status
+from gpudiag.rules.costs import startup_dominated
+from gpudiag.rules.leak import memory_residual
 from gpudiag.run import ClockRecord, InputRecord, Run
 
 ONE = Pool(hours=1.0, workers=1, period_s=2, gap_s=8, stalls=False)
@@ -165,7 +172,7 @@ def test_idle_time_goes_to_what_cannot_be_divided(skewed: Run) -> None:
 def test_nothing_that_depends_on_seconds_is_measured(skewed: Run) -> None:
     assert np.isnan(startups(skewed).seconds).all() and np.isnan(startups(skewed).median_s)
     assert measure_costs(skewed).trials["peak_mem_mib"].isna().all()
-    assert not measure_stalls(skewed).exact
+    assert measure_stalls(skewed).clock_open
     # Telemetry goes on for 105 s behind the recorded end; 45 s and more may be a trial's, and 10 s are left out.
     assert measure_leak(skewed).per_gpu["after_s"].max() <= 105 - 45 - 10
 
@@ -182,3 +189,16 @@ def test_an_offset_that_is_stated_is_believed(skewed: Run) -> None:
     run = by(make(1, ONE)[0], -45)
     stated = settled(replace(run, info=replace(run.info, given_offset_s=0.0)))
     assert stated.info.clock.exact and measure_stalls(stated).per_gpu["work_s"].sum() > 0
+
+
+@pytest.mark.parametrize("joined", [True, False])
+def test_where_the_clocks_are_the_reason_they_are_named(*, joined: bool) -> None:
+    """Telemetry goes on for five minutes after the last trial."""
+    run = make(1, Pool(hours=0.5, workers=1, gap_s=20, margin_s=300))[0]
+    rules = (startup_dominated, memory_residual)
+    clock = ClockRecord(confidence="undetermined", joined=joined)
+    made = replace(run, info=replace(run.info, clock=clock))
+    for one in judge_all(rules, Analysis(made), check_thresholds(rules, {})):
+        assert one.status is Status.NOT_ASSESSED and one.remedy == STATE_OFFSET and one.reason == OPEN_CLOCK
+    for one in judge_all(rules, Analysis(run), check_thresholds(rules, {})):
+        assert one.status is not Status.NOT_ASSESSED

@@ -131,6 +131,12 @@ def need_exact_clock(run: Run) -> None:
         raise NotMeasurable(OPEN_CLOCK, STATE_OFFSET)
 
 
+def clocks_may_differ(run: Run) -> bool:
+    """Whether there are starts of trials, and telemetry, but not surely on one clock to the second."""
+    begun = "start" in run.trials and bool(run.trials["start"].notna().any())
+    return begun and not run.gpu.empty and not run.info.clock.exact
+
+
 def need_unset_clock(run: Run) -> None:
     """Raise NotMeasurable where the trials' clock was set within the study and nothing is joined: start-ups and gaps
     then look like waits.

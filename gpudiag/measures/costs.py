@@ -22,7 +22,7 @@ from gpudiag.measures._time.window import TimedTrials
 from gpudiag.measures._trials.constraints import infeasible
 from gpudiag.measures._trials.placed import placed_trials
 from gpudiag.measures._trials.startup import Startups, startups
-from gpudiag.measures.base import GIVE_TRIALS, Profile, TrialRow, need_columns
+from gpudiag.measures.base import GIVE_TRIALS, Profile, TrialRow, clocks_may_differ, need_columns
 from gpudiag.memo import memoized
 from gpudiag.run import Run
 from gpudiag.schema import OUTCOMES
@@ -139,6 +139,7 @@ class CostsProfile(Profile, topic="costs"):
     currency: Fact[str] = fact("of the stated price")
     parallel: Fact[float] = fact("trials on a GPU at once while there is any", label="trials at once")
     n_startups: Fact[int] = fact("start-ups seen", label="start-ups seen")
+    clock_open: Fact[bool] = fact("trials and telemetry may lie apart, so that no start-up is seen")
     startup_median_s: Fact[float] = fact(
         "the median of all trials; NaN where fewer than five were seen", label="median start-up"
     )
@@ -214,6 +215,7 @@ def measure_costs(run: Run) -> CostsProfile:
         currency=run.info.settings.currency if run.info.settings.price_per_gpu_h is not None else "",
         parallel=parallel,
         n_startups=int(trials["startup_s"].notna().sum()),
+        clock_open=clocks_may_differ(run),
         startup_median_s=begun.median_s,
         startup_share_pct=100 * share,
         startup_law_pct=100 * share**parallel,

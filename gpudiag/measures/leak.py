@@ -20,7 +20,7 @@ from gpudiag.measures._time.trial_intervals import intervals_of
 from gpudiag.measures._trials.abandoned import find_open_trials
 from gpudiag.measures._trials.memory_falls import falls_at_ends
 from gpudiag.measures._waits.logged import LoggedInterval, logged_trainings
-from gpudiag.measures.base import Profile, need_gpu
+from gpudiag.measures.base import Profile, clocks_may_differ, need_gpu
 from gpudiag.measures.sampling import RECORD_LONGER, by_gpu, cells, coverage_pct, expected_window, trials_window
 from gpudiag.run import Run
 
@@ -96,6 +96,7 @@ class LeakProfile(Profile, topic="leak"):
     ended: Fact[bool] = fact("the record goes on after the last trial")
     coverage_pct: Fact[float] = fact("observed part of the run, the least of all GPUs")
     has_trials: Fact[bool] = fact("there are trials, which may free memory")
+    clock_open: Fact[bool] = fact("trials and telemetry may lie apart")
 
 
 def measure_leak(run: Run) -> LeakProfile:
@@ -137,6 +138,7 @@ def measure_leak(run: Run) -> LeakProfile:
         bool((per_gpu["after_s"] > 0).any()),
         min(coverage.values()),
         len(run.trials) > 0,
+        clocks_may_differ(run),
     )
 
 

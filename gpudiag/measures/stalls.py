@@ -75,7 +75,7 @@ class StallsProfile(Profile, topic="stalls"):
     sampling_period_s: Fact[float] = fact(
         "median step between samples, of the GPU sampled least often; what is shorter cannot be seen"
     )
-    exact: Fact[bool] = fact("no clock in doubt leaves open which idle time is a wait")
+    clock_open: Fact[bool] = fact("clocks may differ, which leaves open what idle time is a wait")
 
 
 def measure_stalls(run: Run) -> StallsProfile:
@@ -95,7 +95,7 @@ def measure_stalls(run: Run) -> StallsProfile:
         rows = {gpu: _of_no_trial(run, gpu, works[gpu]) for gpu in gpu_order(works)}
     per_gpu = pd.DataFrame.from_dict(rows, orient="index").rename_axis("gpu")
     period_s = longest_period_s(work.time_us for work in works.values())
-    return StallsProfile(per_gpu, work_coverage_pct(run, works), period_s, exact)
+    return StallsProfile(per_gpu, work_coverage_pct(run, works), period_s, not exact)
 
 
 def _is_undivided(work: WorkSamples) -> bool:

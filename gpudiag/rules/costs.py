@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from gpudiag.errors import NotMeasurable
+from gpudiag.measures.base import OPEN_CLOCK, STATE_OFFSET
 from gpudiag.measures.costs import CostsProfile, began_once, measure_costs
 from gpudiag.rules._engine.evidence import Evidence, NotApplicable
 from gpudiag.rules._engine.rule import rule
@@ -59,6 +60,8 @@ def startup_dominated(
             severity=None if gpu > max_gpu_share_pct else Severity.NOTE,
             extra={"n_trials": len(costs.trials)},
         )
+    if costs.n_startups < MIN_SEEN and costs.clock_open:
+        raise NotMeasurable(OPEN_CLOCK, STATE_OFFSET)
     if costs.n_startups < MIN_SEEN:
         raise NotMeasurable(
             "Start-ups were seen in {n_startups} of {n_trials:trial}, too few to tell a typical one.",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pandas as pd
 
 from gpudiag.errors import NotMeasurable
+from gpudiag.measures.base import OPEN_CLOCK, STATE_OFFSET
 from gpudiag.measures.leak import LeakProfile, measure_leak
 from gpudiag.rules._engine.evidence import Evidence, NotApplicable, worst_gpu
 from gpudiag.rules._engine.rule import rule
@@ -110,9 +111,11 @@ def memory_residual(leak: LeakProfile, *, max_residual_mib: float = 300.0) -> Ev
     """
     if leak.n_open:
         raise NotApplicable("{n_open:trial} may still be running.", n_open=leak.n_open)
+    if not leak.ended and leak.clock_open:
+        raise NotMeasurable(OPEN_CLOCK, STATE_OFFSET)
     if not leak.ended:
         raise NotMeasurable(
-            "The record ends with the last trial, as far as the clocks agree, or has no trials on its clock.",
+            "The record ends with the last trial, or has no trials with times.",
             "Let the recorder run on for a minute after the last trial.",
         )
     table = leak.per_gpu

@@ -200,7 +200,7 @@ def _need_clear(table: pd.DataFrame, min_stalled_pct: float, min_peak_pct: float
 
 def _need_exact(stalls: StallsProfile) -> None:
     """Idle time that may be waits, or start-ups and ends of trials, as the clocks may differ."""
-    if not stalls.exact:
+    if stalls.clock_open:
         raise NotMeasurable(OPEN_CLOCK, STATE_OFFSET)
 
 
