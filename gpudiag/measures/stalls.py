@@ -23,8 +23,6 @@ from gpudiag.run import Run
 from gpudiag.schema import IDLE_PCT
 
 NEAR = 0.25
-UNDIVIDED = 0.05
-"""Less idle time than this share of the work is no finding of a rule, whatever it is."""
 LONGER = 2.0
 """Dips more than twice as long as most of the time in them, and two samples more, are none of the period's."""
 
@@ -65,6 +63,9 @@ class GpuStalls(Row):
         "open between both; '' without a period"
     )
     beat_s: Column[float] = column("time of a step that is the period or beats with the samples, NaN unknown")
+    open_pct: Column[float] = column(
+        "idle time of which a clock in doubt leaves open whether it is a wait, as a share of it and the work"
+    )
 
 
 class StallsProfile(Profile, topic="stalls"):
@@ -75,7 +76,6 @@ class StallsProfile(Profile, topic="stalls"):
     sampling_period_s: Fact[float] = fact(
         "median step between samples, of the GPU sampled least often; what is shorter cannot be seen"
     )
-    clock_open: Fact[bool] = fact("clocks may differ, which leaves open what idle time is a wait")
 
 
 def measure_stalls(run: Run) -> StallsProfile:
@@ -86,22 +86,23 @@ def measure_stalls(run: Run) -> StallsProfile:
     if not works:
         raise NotMeasurable("There is only one sample of each GPU.", RECORD_LONGER)
     clock = run.info.clock
-    exact = not clock.joined or clock.exact or not any(_is_undivided(work) for work in works.values())
-    if exact or math.isfinite(clock.doubt_s):
+    in_doubt = clock.joined and not clock.exact
+    open_pct = {gpu: _open_pct(work) if in_doubt else 0.0 for gpu, work in works.items()}
+    if math.isfinite(clock.doubt_s) or not any(open_pct.values()):
         periods = period_by_gpu(run)
         rows = {gpu: _one_gpu(run, gpu, works[gpu], periods[gpu]) for gpu in gpu_order(works)}
     else:
         works = work_without_trials(run)
         rows = {gpu: _of_no_trial(run, gpu, works[gpu]) for gpu in gpu_order(works)}
-    per_gpu = pd.DataFrame.from_dict(rows, orient="index").rename_axis("gpu")
+    per_gpu = pd.DataFrame.from_dict(rows, orient="index").rename_axis("gpu").assign(open_pct=pd.Series(open_pct))
     period_s = longest_period_s(work.time_us for work in works.values())
-    return StallsProfile(per_gpu, work_coverage_pct(run, works), period_s, not exact)
+    return StallsProfile(per_gpu, work_coverage_pct(run, works), period_s)
 
 
-def _is_undivided(work: WorkSamples) -> bool:
-    """Whether so much idle time may be part of the work, or not, that it decides what is found."""
+def _open_pct(work: WorkSamples) -> float:
+    """The share of idle time that may be part of the work, or not, in it and the work."""
     idle_s, worked_s = (float(work.weight_s[own].sum()) for own in (work.unclear, work.at_work))
-    return idle_s > UNDIVIDED * (idle_s + worked_s)
+    return 100 * idle_s / (idle_s + worked_s) if idle_s else 0.0
 
 
 def _one_gpu(run: Run, gpu: str, work: WorkSamples, period: Period | None) -> dict[str, object]:

@@ -74,7 +74,7 @@ def stalls_periodic(
     if found.empty:
         _need_work(stalls)
         need_fast_samples(stalls.sampling_period_s, max_sampling_s)
-        _need_exact(stalls)
+        _need_exact(table, "lost_pct", min_lost_pct)
         return None
     worst = (found["lost_pct"] * found["work_s"]).idxmax()
     lost_pct, reading = float(found.at[worst, "lost_pct"]), found.at[worst, "reading"]
@@ -127,11 +127,11 @@ def stalls_aperiodic(
     waits or more, on a GPU that is half busy at least (95th percentile) when it works, where no period explains them
     as the rule on regular waits asks. Waits in single samples may be regular ones, shorter or more than they look:
     how many is then not told. Idle time that may as well be start-ups beside ends of other trials is no stall;
-    where the tenth may lie in it, the check is not assessed; nor where clocks may differ, as far as idle time reaches
-    a start or an end. Where a log's steps go on through them at their pace,
-    waits within steps were joined by samples too far apart, and their length is open. Without trials, pauses of more
-    than 10 minutes are left out. Idle is SageMaker's 10 %, busy PyTorch's 50 %; the share, and the 30 s between
-    samples above which finding none says nothing, are defaults without a published source.
+    where the tenth may lie in it, the check is not assessed; nor where clocks may differ, and leave as much idle time
+    open. Where a log's steps go on through them at their pace, waits within steps were joined by samples too far
+    apart, and their length is open. Without trials, pauses of more than 10 minutes are left out. Idle is SageMaker's
+    10 %, busy PyTorch's 50 %; the share, and the 30 s between samples above which finding none says nothing, are
+    defaults without a published source.
     """
     table = stalls.per_gpu
     seen = table[
@@ -153,7 +153,7 @@ def stalls_aperiodic(
     if found.empty:
         _need_work(stalls)
         need_fast_samples(stalls.sampling_period_s, max_sampling_s)
-        _need_exact(stalls)
+        _need_exact(table[table["p95_pct"] >= min_peak_pct], "stalled_pct", min_stalled_pct)
         _need_clear(table, min_stalled_pct, min_peak_pct)
         return None
     worst = found["stalled_s"].idxmax()
@@ -198,9 +198,10 @@ def _need_clear(table: pd.DataFrame, min_stalled_pct: float, min_peak_pct: float
         )
 
 
-def _need_exact(stalls: StallsProfile) -> None:
-    """Idle time that may be waits, or start-ups and ends of trials, as the clocks may differ."""
-    if stalls.clock_open:
+def _need_exact(table: pd.DataFrame, name: str, min_pct: float) -> None:
+    """As much idle time as would be told may be waits, or start-ups and ends of trials, as the clocks may differ."""
+    known_pct, open_pct = table[name].fillna(0.0), table["open_pct"]
+    if ((open_pct >= min_pct) | ((known_pct < min_pct) & (known_pct + open_pct >= min_pct))).any():
         raise NotMeasurable(OPEN_CLOCK, STATE_OFFSET)
 
 

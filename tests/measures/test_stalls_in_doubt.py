@@ -56,4 +56,13 @@ def test_start_ups_of_trials_that_are_all_alike_are_no_waits() -> None:
     own = replace(run, trials=trials.assign(start=begun, end=begun + pd.Timedelta(88, "s")))
     assert statuses(with_clock(own, OPEN)) == ["not_assessed", "not_assessed"]
     found = measure_stalls(with_clock(own, OPEN))
-    assert found.clock_open and np.isnan(found.per_gpu["n_dips"]).all() and np.isnan(found.per_gpu["n_stalls"]).all()
+    assert (found.per_gpu["open_pct"] > 10).all() and found.per_gpu[["n_dips", "n_stalls"]].isna().all(axis=None)
+
+
+@pytest.mark.slow
+def test_no_idle_time_is_open_where_the_clocks_are_known() -> None:
+    run = make(1, Pool(hours=0.3, workers=1))[0]
+    assert measure_stalls(with_clock(run, ClockRecord())).per_gpu["open_pct"].tolist() == [0.0]
+    (open_pct,) = measure_stalls(with_clock(run, WEAK)).per_gpu["open_pct"]
+    starts_pct = 100 * 20 / 170  # start-ups of 20 s before work of 150 s, both in the mean
+    assert starts_pct / 2 < open_pct < 4 * starts_pct
