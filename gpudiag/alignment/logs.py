@@ -34,7 +34,8 @@ APART = (
 )
 FITS = (
     "{misplaced_s} of {logged_s} of logged steps lay where no GPU was seen at work. {signals} fit the log best at "
-    "{best_s:as shift} (correlation {fit:as ratio}; no other offset reaches more than {rival_fit:as ratio})."
+    "{best_s:as shift} (correlation {fit:as ratio}; other whole quarters of an hour reach {rival_fit:as ratio} at "
+    "most)."
 )
 
 AS_WRITTEN = ClockRecord(method="none")
@@ -86,7 +87,8 @@ def establish_logs_clock(run: Run) -> ClockRecord:
     if made.confidence == "strong" and not made.offset_s:
         return replace(AS_WRITTEN, confidence="strong", candidates=made.candidates)
     if made.confidence == "strong" and not _placed(stretches, made.offset_s, work).is_wrong:
-        said = {name: made.evidence.values[name] for name in ("signals", "best_s", "fit", "rival_fit")}
+        fit = made.evidence.values["evidence"]  # of another time zone, which seconds do not matter to
+        said = {name: fit.values[name] for name in ("signals", "best_s", "fit", "rival_fit")}
         told = Statement(FITS, misplaced_s=as_written.misplaced_s, logged_s=as_written.logged_s, **said)
         return ClockRecord(made.offset_s, "strong", "correlation", told, made.offset_s, made.candidates)
     told = Statement(

@@ -39,9 +39,9 @@ class DataWaits:
         """What was seen, in the words that ``gpudiag`` reads; empty without a batch. The next event begins here."""
         text = ""
         if self._n:
-            text = f"DataLoader avg {1000 * self._wait_s / self._n:.2f} ms over {self._n} batches"
+            text = f"DataLoader avg {round(1000 * self._wait_s / self._n, 2)} ms over {self._n} batches"
         if self._steps_s > 0:
-            text += f", {self._n_steps / self._steps_s:.4f} batch/s"
+            text += f", {round(self._n_steps / self._steps_s, 4)} batch/s"
         self._clear()
         return text
 

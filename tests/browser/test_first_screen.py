@@ -19,10 +19,10 @@ SHOWN = """() => {
             open: [...document.querySelectorAll('.gd-finding')].filter(one => one.checkVisibility()).length};
 }"""
 LIMITS = {  # screens and words before the appendix
-    "hpo-aggressive-pruning": (6.0, 1200),
+    "hpo-aggressive-pruning": (6.1, 1200),
     "memory-exhaustion": (6.2, 1200),
-    "idle-second-gpu/experiment": (4.6, 900),
-    "healthy": (2.0, 360),
+    "idle-second-gpu/experiment": (4.7, 900),
+    "healthy": (2.2, 400),
     "tiny-batch-laptop": (3.6, 650),
 }
 

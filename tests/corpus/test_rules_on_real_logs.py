@@ -80,7 +80,6 @@ LOGS: dict[str, Expected] = {
     # 24576 MiB, GPUs 4 and 5 hold 0-3 MiB. Between the fourth and the fifth table lie 11 hours.
     "nvidia-smi-table/X-yang03__hstu-jagged-dense-optimize-research__gpu_log.txt": Expected(
         {
-            "gpu-imbalance": "0",
             "gpu-allocated-idle": "0, 1",
             "memory-near-limit": "3",
             "sampling-coverage": "0, 1, 2, 3, 4, 5",

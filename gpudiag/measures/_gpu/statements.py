@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.optimize import linear_sum_assignment
+import scipy
 
 from gpudiag.measures._gpu.marks import marks_of
 from gpudiag.measures._gpu.placement import EACH, FOLLOWS, SURE_ALONE, Lives, odds_of, softmax
@@ -75,7 +75,7 @@ class _Account:
         no two GPUs' on the same. A GPU whose trials show nothing is at home if it may be.
         """
         count = np.bincount(self.stated * n_gpus + self.marked, minlength=n_gpus**2).reshape(n_gpus, n_gpus)
-        own, other = linear_sum_assignment(-(count + np.eye(n_gpus) / (n_gpus + 1)))
+        own, other = scipy.optimize.linear_sum_assignment(-(count + np.eye(n_gpus) / (n_gpus + 1)))
         away = own != other
         shown = count[own, other].sum() >= EXCHANGED * count.sum() and count[own, other][away].sum() > 0
         return set(own[away].tolist()) if shown else set()
