@@ -172,7 +172,7 @@ def test_idle_time_goes_to_what_cannot_be_divided(skewed: Run) -> None:
 def test_nothing_that_depends_on_seconds_is_measured(skewed: Run) -> None:
     assert np.isnan(startups(skewed).seconds).all() and np.isnan(startups(skewed).median_s)
     assert measure_costs(skewed).trials["peak_mem_mib"].isna().all()
-    assert measure_stalls(skewed).clock_open
+    assert (measure_stalls(skewed).per_gpu["open_pct"] > 0).all()
     # Telemetry goes on for 105 s behind the recorded end; 45 s and more may be a trial's, and 10 s are left out.
     assert measure_leak(skewed).per_gpu["after_s"].max() <= 105 - 45 - 10
 

@@ -88,6 +88,7 @@ def establish_logs_clock(run: Run) -> ClockRecord:
         return replace(AS_WRITTEN, confidence="strong", candidates=made.candidates)
     if made.confidence == "strong" and not _placed(stretches, made.offset_s, work).is_wrong:
         fit = made.evidence.values["evidence"]  # of another time zone, which seconds do not matter to
+        assert isinstance(fit, Statement)
         said = {name: fit.values[name] for name in ("signals", "best_s", "fit", "rival_fit")}
         told = Statement(FITS, misplaced_s=as_written.misplaced_s, logged_s=as_written.logged_s, **said)
         return ClockRecord(made.offset_s, "strong", "correlation", told, made.offset_s, made.candidates)
