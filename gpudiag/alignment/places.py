@@ -70,14 +70,20 @@ class Places:
 
     def best_of(self, part: Part) -> float:
         """The offset at which a part fits best."""
-        options = self.products(np.array([part.low_s, part.high_s]))
-        best = max((one[0] for one in options), key=lambda products: float(products.max()))
-        return float(self.offset_s[int(np.argmax(best))])
+        return float(self.offset_s[int(np.argmax(self._products_of(part)))])
+
+    def stretches(self, most: int, min_trials: int) -> list[tuple[float, float]]:
+        """The trials' clock in up to so many stretches of as many trials each; none where there are not two."""
+        n = min(most, len(self.start_s) // min_trials)
+        if n < 2:
+            return []
+        borders = np.quantile(self.start_s, np.linspace(0, 1, n + 1))
+        borders[-1] = self.end_s.max() + 1
+        return list(pairwise(borders.tolist()))
 
     def rival(self, part: Part, within_s: float) -> float:
         """How well a part fits a minute or more beside its place, no further than that, as a share of its own fit."""
-        options = self.products(np.array([part.low_s, part.high_s]))
-        products = max((one[0] for one in options), key=lambda product: float(product.max()))
+        products = self._products_of(part)
         away = np.abs(self.offset_s - part.offset_s)
         beside = products[(away >= APART_S) & (away <= within_s)]
         return float(beside.max(initial=0.0) / max(products[away < APART_S].max(), 1e-9))
@@ -127,6 +133,11 @@ class Places:
             edge = edges(running(self.start_s + response, self.end_s, borders), grid)
             sums.append(np.concatenate([[0.0], np.cumsum(edge * (seen[0] - seen[1]))]))
         return borders, max(sums, key=lambda gain: float(2 * gain.max() - gain[-1]))
+
+    def _products_of(self, part: Part) -> np.ndarray:
+        """``products`` of one part, by the response that fits it best."""
+        options = self.products(np.array([part.low_s, part.high_s]))
+        return max((one[0] for one in options), key=lambda products: float(products.max()))
 
     @cached_property
     def _lags(self) -> int:

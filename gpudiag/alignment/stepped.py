@@ -136,4 +136,5 @@ def _places(run: Run, samples: SampleTimes) -> Places | None:
     if not len(start) or not {"util_pct", "mem_used_mib"} & set(run.gpu.columns):
         return None
     grid = make_grid(samples, start.min() - REACH_S, end.max() + REACH_S, float(np.median(end - start)))
-    return Places(trial_signals(run, samples, grid)[0], grid, start, end) if grid else None
+    signals = trial_signals(run, samples, grid)[0] if grid else []
+    return Places(signals, grid, start, end) if grid and signals else None

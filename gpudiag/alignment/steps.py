@@ -50,17 +50,15 @@ class Step:
 
 def find_steps(places: Places) -> list[Step]:
     """Where the clock of the trials was set by a minute or more, as telemetry shows it."""
-    start_s, end_s = places.start_s, places.end_s
-    n_stretches = min(MOST_STRETCHES, len(start_s) // MIN_TRIALS)
-    if n_stretches < 2 or not places.signals:
+    stretches = places.stretches(MOST_STRETCHES, MIN_TRIALS)
+    if not stretches:
         return []
-    borders = np.quantile(start_s, np.linspace(0, 1, n_stretches + 1))
-    borders[-1] = end_s.max() + 1
-    as_one = [places.fit(Part(low, high, places.best_s))[0] for low, high in pairwise(borders)]
+    as_one = [places.fit(Part(low, high, places.best_s))[0] for low, high in stretches]
     if min(as_one) >= STANDS_OUT * max(as_one):
         return []
+    borders = np.array([low for low, _ in stretches] + [stretches[-1][1]])
     along = max(map(_path, places.products(borders)))[1]
-    parts = [Part(low, high, places.offset_s[at]) for at, (low, high) in zip(along, pairwise(borders), strict=True)]
+    parts = [Part(low, high, places.offset_s[at]) for at, (low, high) in zip(along, stretches, strict=True)]
     parts = list(_merged(parts))
     if len(parts) < 2:
         return []
@@ -68,7 +66,7 @@ def find_steps(places: Places) -> list[Step]:
     if not places.is_sure(longest):
         return []
     sure = [part for part in parts if places.is_sure(part, abs(part.offset_s - longest.offset_s) + MIN_STEP_S)]
-    if sum(map(places.n_events, sure)) < MIN_SURE * 2 * len(start_s):
+    if sum(map(places.n_events, sure)) < MIN_SURE * 2 * len(places.start_s):
         return []
     steps = [_step(places, before, after) for before, after in pairwise(_merged(sure))]
     known = [step for step in steps if step is not None]

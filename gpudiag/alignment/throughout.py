@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from itertools import pairwise
-
-import numpy as np
 
 from gpudiag.alignment.places import Part, Places
 
@@ -22,14 +19,9 @@ def misfit(places: Places, offset_s: float) -> str:
     A clock that was set within the study leaves that, also where neither its instant nor its size can be told. Where
     the telemetry does not have these trials at that place, only their fit as the timestamps are counts against it.
     """
-    n_stretches = min(MOST_STRETCHES, len(places.start_s) // MIN_TRIALS)
-    if n_stretches < 2 or not places.signals:
-        return ""
-    borders = np.quantile(places.start_s, np.linspace(0, 1, n_stretches + 1))
-    borders[-1] = places.end_s.max() + 1
-    parts = [Part(low, high, offset_s) for low, high in pairwise(borders)]
+    parts = [Part(low, high, offset_s) for low, high in places.stretches(MOST_STRETCHES, MIN_TRIALS)]
     fits = [places.near(part) for part in parts]
-    for which, at in (("first", 0), ("last", -1)):
+    for which, at in (("first", 0), ("last", -1)) if parts else ():
         part = parts[at]
         if fits[at] < MISFIT * max(fits):
             others = [0.0] * (offset_s != 0) + ([places.best_of(part)] if places.sees(part) else [])

@@ -105,12 +105,10 @@ def _fact(name: str, value: object) -> FactValue:
 
 def need_columns(frame: pd.DataFrame, columns: tuple[str, ...], what: str, remedy: str) -> None:
     """Raise NotMeasurable unless the frame has rows and a value in each of the columns."""
-    import pandas as pd
-
     if frame.empty:
         raise NotMeasurable(f"There is no {what}.", remedy)
     for name in columns:
-        if name not in frame or not (pd.notna(frame[name].iloc[0]) or frame[name].notna().any()):
+        if not _any_known(frame, name):
             raise NotMeasurable(f"The {what} has no {name}.", remedy)
 
 
@@ -172,7 +170,10 @@ def is_split(run: Run) -> bool:
 
 
 def _any_known(frame: pd.DataFrame, name: str) -> bool:
-    return name in frame and bool(frame[name].notna().any())
+    """Whether a frame with rows holds a value in this column; mostly the first row does."""
+    import pandas as pd
+
+    return name in frame and bool(pd.notna(frame[name].iloc[0]) or frame[name].notna().any())
 
 
 NVIDIA_SMI = (

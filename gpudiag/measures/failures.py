@@ -10,7 +10,8 @@ import pandas as pd
 from gpudiag.facts import Column, Fact, Row, Rows, column, fact, table_of
 from gpudiag.measures._ends.recorded import ENDS, recorded_paths
 from gpudiag.measures._gpu.boards import gpu_boards
-from gpudiag.measures._time.microseconds import SECOND_US, microseconds
+from gpudiag.measures._time.concurrency import count_at
+from gpudiag.measures._time.microseconds import NEVER, SECOND_US, microseconds
 from gpudiag.measures._time.trial_intervals import HANDOVER_US, intervals_of, trial_names, without_own_times
 from gpudiag.measures._trials.chances import p_greater
 from gpudiag.measures._trials.error_texts import error_texts, failure_texts
@@ -139,17 +140,13 @@ def _alone(run: Run, intervals: pd.DataFrame) -> np.ndarray:
     known = intervals["known"].to_numpy() & ~without_own_times(run)
     began = (intervals["state"] != "WAITING").to_numpy()
     start, end = microseconds(intervals["start"]), microseconds(intervals["end"])
-    end = np.where(intervals["end"].isna(), np.iinfo(np.int64).max, end)
+    end = np.where(intervals["end"].isna(), NEVER, end)
     gpus = measure_attribution(run).trials["gpu"].fillna("").astype(str).to_numpy()
     for own in np.unique(gpus[known]):
         names = set(own.split(","))
         beside = [other for other in np.unique(gpus) if not own or not other or names & set(other.split(","))]
         those, mine = began & np.isin(gpus, beside), known & (gpus == own)
-        at = end[mine] - 1
-        running = np.searchsorted(np.sort(start[those]), at, "right") - np.searchsorted(
-            np.sort(end[those]), at, "right"
-        )
-        out[mine] = running <= 1
+        out[mine] = count_at(end[mine] - 1, start[those], end[those]) <= 1
     return out
 
 

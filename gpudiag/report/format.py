@@ -288,11 +288,6 @@ def times(factor: float | None, *, exact: bool = False) -> str:
     return f"{factor:,.{digits}f}×" if exact else f"{_bare(factor, digits)}×"
 
 
-def at_least(factor: float | None) -> str:
-    """A lower bound of a ratio, rounded down, so that it stays one: 1.2547 is '1.25×'."""
-    return factors(factor, factor)[0]
-
-
 def at_most(factor: float | None) -> str:
     """An upper bound of a ratio, rounded up: 1.2547 is '1.26×'."""
     return factors(factor, factor)[1]

@@ -153,7 +153,7 @@ def test_bounds_are_said_once_with_their_unit() -> None:
     ],
 )
 def test_bounds_of_a_ratio_hold_it(factor: float, least: str, most: str) -> None:
-    assert (fmt.at_least(factor), fmt.at_most(factor)) == (least, most)
+    assert (fmt.factors(factor, factor)[0], fmt.at_most(factor)) == (least, most)
 
 
 @given(st.floats(0.001, 1000), st.floats(0, 100), st.integers(0, 4))
