@@ -14,7 +14,7 @@ from gpudiag._load.folder import beside, left, not_used, refuse_several_runs, se
 from gpudiag._load.intake import Intake, take
 from gpudiag._load.marked import without_ends_after_silence, without_marked_ends
 from gpudiag._load.passwords import passwords_hidden
-from gpudiag._load.recorded_settings import with_recorded
+from gpudiag._load.recorded_settings import with_host, with_recorded
 from gpudiag._load.sessions import refuse_sessions_apart, within_session, without_undated
 from gpudiag._load.sources import as_runs, is_whole, name_of
 from gpudiag._run.selection import Span, span_of
@@ -261,7 +261,7 @@ def _assemble(
         name=name,
         timezone=str(options.timezone),
         timezone_assumed=not manifest.timezone,
-        settings=manifest.settings,
+        settings=with_host(manifest.settings, telemetry.host),
         dataloader=with_recorded(manifest.dataloader, telemetry.events),
         training=manifest.training,
         inputs=tuple(intake.record for intake in intakes),

@@ -21,6 +21,7 @@ LOADER = "The GPU waits for the loader"
 TIME_IT = "Time 100 steps with one batch kept on the GPU. If that is no faster, the loader is not the cause."
 RESTORE = "Restore the present value and restart."
 NO_CORES = "The number of CPU cores is not stated (cpu_cores in run.toml)."
+UNSHOWN_STARTS = "Nothing recorded shows that the GPU waits at the start of epochs."
 MAX_PREFETCH = 16
 STEADY_PCT = 20.0
 
@@ -84,18 +85,26 @@ def loader_workers(now: Situation) -> Proposal | None:
 def persistent_workers(now: Situation) -> Proposal | None:
     """It removes the start of workers at each epoch, and nothing else (METHODS 9).
 
-    With one trial at a time the GPU is idle meanwhile, so the share of idle time bounds the gain; with several at
-    once 1/u does.
+    What a recording says that loops waited for the first batch bounds the gain; else, with one trial at a time, the
+    share of idle time does, as the GPU is idle meanwhile; with several at once 1/u. Not proposed where a recording
+    tells of no such wait, or the log states that steps do not wait for the loader and no long waits come at intervals.
     """
-    data = now.dataloader
-    if data.persistent_workers is not False or not data.num_workers:
+    data, starts_pct = now.dataloader, now.fact(LoaderProfile.starts_pct)
+    if data.persistent_workers is not False or not data.num_workers or starts_pct == 0:
         return None
-    alone = now.parallel == 1 and now.bounds.idle_pct < 100
-    gain = fill_gain(now.bounds, 100 / (100 - now.bounds.idle_pct) if alone else math.inf)
-    checks, predictions = now.fills(gain.high if gain else math.nan)
+    if _feeds(now) and not _long_waits(now) and not starts_pct > 0:
+        return None
     assumption = "The GPU waits for new workers at the start of epochs, at most all of its idle time."
+    if 0 < starts_pct < 100:
+        most = 100 / (100 - starts_pct)
+        assumption = f"Epochs wait {share(starts_pct)} of their time for the first batch; at best all of that goes."
+    else:
+        alone = now.parallel == 1 and now.bounds.idle_pct < 100
+        most = 100 / (100 - now.bounds.idle_pct) if alone else math.inf
+    gain = fill_gain(now.bounds, most, "loader" if starts_pct > 0 else IDLE)
+    checks, predictions = now.fills(gain.high if gain else math.nan)
     change = _loader("persistent_workers", False, True)
-    doubt = "" if _long_waits(now) else _unshown(now)
+    doubt = "" if starts_pct > 0 or _long_waits(now) else UNSHOWN_STARTS
     return Proposal((change,), gain, now.unless_unknown(assumption), checks, predictions, doubt)
 
 

@@ -16,6 +16,10 @@ from gpudiag.run import Run
 
 _AVERAGE = r"(?i)\bdata\s?loader\b.*?\bavg\b\D{0,3}(\d+(?:\.\d+)?)\s*ms"
 _RATE = r"(?i)(\d+(?:\.\d+)?)\s*batch(?:es)?\s*/\s*s"
+_AGAIN = (
+    r"(?i)\bdata\s?loader\b.*?\bover (?P<n>\d+) batches, (?P<rate>[\d.]+) batch/s, (?P<again_s>[\d.]+) s for the first"
+)
+"""What a recording says of waits (``rec.timed``): how long loops that were begun again waited for their first batch."""
 _CREATED = r"DataLoader will create (\d+) worker processes"
 _SUGGESTED = r"suggested max number of worker in current system is (\d+)"
 """PyTorch warns so where a loader has more workers than the cores that its process may use (torch/utils/data)."""
@@ -32,6 +36,10 @@ class LoaderProfile(Profile, topic="loader"):
         label="time of a step",
     )
     of_step_pct: Fact[float] = fact("the wait over the step", label="wait in a step")
+    starts_pct: Fact[float] = fact(
+        "of the time of loops, what those begun again waited for their first batch",
+        label="waits at the start of epochs",
+    )
     workers_per_trial: Fact[float] = fact("loader workers of a trial")
     parallel: Fact[float] = fact("trials at once")
     n_workers: Fact[float] = fact("loader workers times trials at once", label="loader workers in all")
@@ -63,6 +71,7 @@ def measure_loader(run: Run) -> LoaderProfile:
         worst_ms=waits.worst_ms,
         step_ms=waits.step_ms,
         of_step_pct=100 * waits.avg_ms / waits.step_ms,
+        starts_pct=_starts_pct(run.events),
         workers_per_trial=workers,
         parallel=parallel,
         n_workers=workers * parallel,
@@ -99,7 +108,19 @@ def _waits(run: Run) -> _Waits:
     return _Waits(int(known["loader_lines"].sum()), avg_ms, worst_ms, step_ms)
 
 
+def _starts_pct(events: pd.DataFrame) -> float:
+    """NaN where no recording tells it."""
+    told = _details(events).str.extract(_AGAIN).dropna().astype(float)
+    if told.empty or not (told["rate"] > 0).all():
+        return math.nan
+    return 100 * float(told["again_s"].sum() / (told["n"] / told["rate"]).sum())
+
+
+def _details(events: pd.DataFrame) -> pd.Series:
+    return events["detail"].astype("object").dropna().astype(str)
+
+
 def _numbers(events: pd.DataFrame, pattern: str) -> pd.Series:
     """The first number that the pattern finds in the details of events."""
-    found = events["detail"].astype("object").dropna().astype(str).str.extract(pattern)[0]
+    found = _details(events).str.extract(pattern)[0]
     return pd.to_numeric(found.dropna())

@@ -10,26 +10,40 @@ EVERY_S = 60.0
 
 
 class DataWaits:
-    """Waits since the last event. A step is what passes from one batch to the next of the same loop."""
+    """Waits since the last event. The time of a loop, between its beginning and its end, is that of its steps."""
 
     def __init__(self, clock: Callable[[], float] = time.perf_counter) -> None:
         self._clock = clock
         self._before_s: float | None = None
+        self._n_loops = 0
+        self._at_first = False
         self._clear()
 
     def begin(self) -> None:
-        """A loop begins: what has passed since the last batch of another was no step."""
+        """A loop begins: what has passed since the end of another was no step. Its first batch comes behind the start
+        of the loader's workers.
+        """
+        self._before_s = self._clock()
+        self._n_loops += 1
+        self._at_first = True
+
+    def end(self) -> None:
+        """The loop has had its last batch, and what passed since was work on it."""
+        if self._before_s is not None:
+            self._steps_s += self._clock() - self._before_s
         self._before_s = None
 
     def add(self, wait_s: float) -> None:
         """A batch has come, behind a wait of that long."""
         now_s = self._clock()
-        if self._before_s is not None:
-            self._steps_s += now_s - self._before_s
-            self._n_steps += 1
+        self._steps_s += wait_s if self._before_s is None else now_s - self._before_s
         self._before_s = now_s
         self._wait_s += wait_s
         self._n += 1
+        if self._at_first and self._n_loops > 1:
+            self._n_again += 1
+            self._again_s += wait_s
+        self._at_first = False
 
     @property
     def is_due(self) -> bool:
@@ -40,12 +54,14 @@ class DataWaits:
         text = ""
         if self._n:
             text = f"DataLoader avg {round(1000 * self._wait_s / self._n, 2)} ms over {self._n} batches"
-        if self._steps_s > 0:
-            text += f", {round(self._n_steps / self._steps_s, 4)} batch/s"
+            if self._steps_s > 0:
+                text += f", {round(self._n / self._steps_s, 4)} batch/s"
+            if self._n_loops:
+                text += f", {round(self._again_s, 3)} s for the first batches of {self._n_again} loops begun again"
         self._clear()
         return text
 
     def _clear(self) -> None:
         self._began_s = self._clock()
-        self._n = self._n_steps = 0
-        self._wait_s = self._steps_s = 0.0
+        self._n = self._n_again = 0
+        self._wait_s = self._steps_s = self._again_s = 0.0

@@ -11,6 +11,7 @@ from typing import Any
 
 import psutil
 
+from gpudiag.record.cores import usable_cores
 from gpudiag.record.readings import Values
 from gpudiag.units import BYTES_PER_MIB
 
@@ -23,9 +24,15 @@ _FIRST_PID_NAMESPACE = "pid:[4026531836]"
 class Host:
     """Rates since the last reading: the first one holds only what is no rate. ``source`` is psutil."""
 
-    def __init__(self, source: Any = psutil, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self,
+        source: Any = psutil,
+        clock: Callable[[], float] = time.monotonic,
+        allowed: Callable[[], int] = usable_cores,
+    ) -> None:
         self._source = source
         self._clock = clock
+        self._allowed = allowed()
         self._cores: Sequence[Any] = ()
         self._read_at = 0.0
         self._read_bytes: int | None = None
@@ -35,7 +42,7 @@ class Host:
 
     def read(self) -> Values:
         """One sample; what this host does not tell is absent."""
-        values: Values = {}
+        values: Values = {"cpu_cores": self._allowed}
         for part in (self._memory, self._processors, self._disks, self._busiest_process):
             with suppress(psutil.Error, OSError, RuntimeError, NotImplementedError):  # a part of /proc that is hidden
                 values |= part()

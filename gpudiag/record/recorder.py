@@ -128,16 +128,18 @@ class Recorder:
 
     def timed(self, loader: Iterable[Item]) -> Iterator[Item]:
         """The items of a loader; how long each kept the loop waiting is measured, and recorded each minute."""
-        items = iter(loader)
+        began = time.perf_counter()
         self._waits.begin()
+        items = iter(loader)  # which starts the loader's workers
         while True:
-            began = time.perf_counter()
             try:
                 item = next(items)
             except StopIteration:
+                self._waits.end()
                 return
             self.waited(time.perf_counter() - began)
             yield item
+            began = time.perf_counter()
 
     def waited(self, seconds: float, *, elsewhere: bool = False) -> None:
         """The training has waited so long for its next batch, for loops that :meth:`timed` cannot go around.

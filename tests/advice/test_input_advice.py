@@ -146,7 +146,7 @@ def test_doubt_unless_a_wait_was_recorded(pct: float, shown: bool) -> None:
 
 @pytest.mark.parametrize("rule", ["loader-slow", "cpu-bound-input", "io-wait"])
 def test_no_doubt_where_a_check_rests_on_waits(rule: str) -> None:
-    for item in (advised.loader_workers, advised.persistent_workers, advised.prefetch_more):
+    for item in (advised.loader_workers, advised.prefetch_more):
         sure = item.propose(situation(rules=(rule,), bounds=HALF, cpu_cores=16, **LINE))
         low = item.propose(situation(rules=("gpu-low-utilization",), bounds=HALF, cpu_cores=16, **LINE))
         assert sure is not None and sure.verify_first == ""
@@ -205,10 +205,41 @@ def test_workers_are_kept_only_where_they_start_anew(kept: bool | None, workers:
 def test_periodic_stalls_speak_for_workers_that_are_kept() -> None:
     made = advised.persistent_workers.propose(situation(rules=("stalls-periodic",), bounds=HALF, **LINE))
     assert made is not None and made.verify_first == ""
-    for reading, doubt in (("waits", ""), ("step", UNSHOWN), ("beat", UNSHOWN), ("open", UNSHOWN)):
+    for reading, doubt in (("waits", False), ("step", True), ("beat", True), ("open", True)):
         stalls = profile(StallsProfile, {"0": {"reading": reading}})
         made = advised.persistent_workers.propose(situation(stalls, rules=("stalls-periodic",), bounds=HALF, **LINE))
-        assert made is not None and made.verify_first == doubt, "waits in each step are not those between epochs"
+        assert made is not None, "waits in each step are not those between epochs"
+        assert made.verify_first == (advised.UNSHOWN_STARTS if doubt else "")
+
+
+@pytest.mark.parametrize(
+    ("starts_pct", "high"), [(20.0, 1.25), (0.5, 1 / 0.995), (50.0, 2.0), (90.0, 2.5), (100.0, 2.5)]
+)
+def test_recorded_waits_at_the_start_of_epochs_bound_what_kept_workers_bring(starts_pct: float, high: float) -> None:
+    told = profile(LoaderProfile, starts_pct=starts_pct, avg_ms=1.0)
+    for rules in (("gpu-low-utilization",), ("loader-slow",), ("stalls-periodic",)):
+        made = advised.persistent_workers.propose(situation(told, rules=rules, bounds=HALF, **LINE))
+        assert gain_of(made) == (1.0, pytest.approx(high), "x", "loader") and made is not None
+        assert made.verify_first == ""
+        assert (f"Epochs wait {starts_pct:g} % of their time" in made.assumption) == (starts_pct < 100)
+
+
+@pytest.mark.parametrize(
+    ("rules", "passed", "facts", "offered"),
+    [
+        (("loader-slow",), (), {"starts_pct": 0.0}, False),  # a recording shows no such wait
+        (("stalls-periodic",), (), {"starts_pct": 0.0}, False),
+        (("gpu-low-utilization",), ("loader-slow",), {"avg_ms": 1.0}, False),  # steps do not wait
+        (("stalls-periodic",), ("loader-slow",), {"avg_ms": 1.0}, True),  # but something long does, at intervals
+        (("gpu-low-utilization",), (), {}, True),
+    ],
+)
+def test_workers_are_not_kept_where_nothing_waits_for_them(
+    rules: tuple[str, ...], passed: tuple[str, ...], facts: dict[str, float], offered: bool
+) -> None:
+    told = profile(LoaderProfile, **facts)
+    now = replace(situation(told, rules=rules, bounds=HALF, **LINE), passed=frozenset(passed))
+    assert (advised.persistent_workers.propose(now) is not None) == offered
 
 
 @pytest.mark.parametrize(("present", "more"), [(1, 2), (2, 4), (8, 16), (9, 16), (15, 16), (16, None), (20, None)])

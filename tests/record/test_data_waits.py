@@ -29,19 +29,46 @@ class Loop:
             self.now_s += wait_s
             self.waits.add(wait_s)
             self.now_s += work_s
+        self.waits.end()
         return self
 
 
+NONE = ", 0.0 s for the first batches of 0 loops begun again"
+
+
 def test_mean_wait_and_rate() -> None:
-    assert Loop().run(5, 0.3, 0.1).waits.take() == "DataLoader avg 300.0 ms over 5 batches, 2.5 batch/s"
-    assert Loop().run(1, 0.3, 0.1).waits.take() == "DataLoader avg 300.0 ms over 1 batches"
+    assert Loop().run(5, 0.3, 0.1).waits.take() == f"DataLoader avg 300.0 ms over 5 batches, 2.5 batch/s{NONE}"
+    assert Loop().run(1, 0.3, 0.1).waits.take() == f"DataLoader avg 300.0 ms over 1 batches, 2.5 batch/s{NONE}"
     assert Loop().waits.take() == ""
 
 
 def test_what_passes_between_two_loops_is_no_step() -> None:
     loop = Loop().run(5, 0.3, 0.1)
     loop.now_s += 1000
-    assert loop.run(5, 0.3, 0.1).waits.take().endswith("over 10 batches, 2.5 batch/s")
+    assert "over 10 batches, 2.5 batch/s," in loop.run(5, 0.3, 0.1).waits.take()
+
+
+def test_first_batches_are_told_of_loops_behind_the_first() -> None:
+    loop = Loop()
+    for first_s in (9.0, 2.0, 4.0):
+        loop.waits.begin()
+        for wait_s in (first_s, 0.1, 0.1):
+            loop.now_s += wait_s
+            loop.waits.add(wait_s)
+            loop.now_s += 0.2
+        loop.waits.end()
+    assert loop.waits.take().endswith(", 6.0 s for the first batches of 2 loops begun again")
+    assert loop.run(4, 0.5, 0.0).waits.take().endswith(", 0.5 s for the first batches of 1 loops begun again")
+
+
+def test_waits_that_the_training_measures_itself() -> None:
+    """Without a loop to go around, a step is what passes from one batch to the next."""
+    loop = Loop()
+    for wait_s in (0.3, 0.5):
+        loop.now_s += wait_s
+        loop.waits.add(wait_s)
+        loop.now_s += 0.2
+    assert loop.waits.take() == "DataLoader avg 400.0 ms over 2 batches, 2.0 batch/s"
 
 
 def test_an_event_is_due_each_minute() -> None:

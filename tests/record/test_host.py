@@ -53,8 +53,8 @@ class Machine:
 
 def test_rates_are_those_between_two_looks() -> None:
     machine = Machine()
-    host = Host(machine, machine.clock)
-    assert host.read() == {"ram_used_mib": 24 * 1024, "ram_total_mib": 64 * 1024}
+    host = Host(machine, machine.clock, lambda: 2)
+    assert host.read() == {"cpu_cores": 2, "ram_used_mib": 24 * 1024, "ram_total_mib": 64 * 1024}
     machine.now = 2.0
     machine.cores = [Times(1.5, 0.5, 0, 0, 1.5), Times(0.5, 0, 0.5, 1.0, 0)]
     machine.read_bytes = 100 * 2**20
@@ -77,7 +77,7 @@ def test_what_is_hidden_is_absent() -> None:
     machine.cpu_times = lambda percpu: denied()  # type: ignore[method-assign]
     host = Host(machine, machine.clock)
     for machine.now in (0.0, 1.0, 2.0):
-        assert set(host.read()) <= {"ram_used_mib", "ram_total_mib", "process_cpu_max_pct"}
+        assert set(host.read()) <= {"cpu_cores", "ram_used_mib", "ram_total_mib", "process_cpu_max_pct"}
 
 
 def test_a_core_more_or_less_gives_no_nonsense() -> None:
@@ -105,6 +105,7 @@ def test_this_machine() -> None:
     sum(range(2_000_000))
     values = host.read()
     assert 0 <= values["cpu_pct"] <= values["cpu_max_core_pct"] <= 100
+    assert 1 <= values["cpu_cores"] <= os.cpu_count()
     assert 0 < values["ram_used_mib"] < values["ram_total_mib"] == psutil.virtual_memory().total / 2**20
 
 
