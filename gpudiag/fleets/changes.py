@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from statistics import median
 
@@ -17,8 +17,9 @@ from gpudiag.fleets.factors import factors_at
 from gpudiag.fleets.mix import LARGE, mixes
 from gpudiag.fleets.quantities import QUANTITIES, Quantity, ratio
 from gpudiag.fleets.steps import FEWEST, steps
-from gpudiag.report.fleet.changes import Change, Changes
+from gpudiag.report.fleet.changes import Change, ChangedFactor, ChangeKind, Changes
 from gpudiag.report.fleet.document import RunRow
+from gpudiag.report.format import precise
 
 LEVEL = 0.05
 """Chance of any false step among all series of a fleet: it is divided by their number (Bonferroni), one half among
@@ -48,7 +49,22 @@ def changes_of(rows: Iterable[RunRow], week_of: Callable[[str | None], str]) -> 
     weights = {True: 2 * whole, False: 2 * (len(series) - whole)} if whole < len(series) else {True: whole, False: 0}
     made = [_changes(one, weights[not one.project]) for one in series]
     alike = median([correlation for _, correlation in made]) if made else 0.0
-    return Changes(len(series), short, FEWEST, tuple(change for found, _ in made for change in found), alike)
+    found = [change for found, _ in made for change in found]
+    return Changes(len(series), short, FEWEST, tuple(_weighed(one, found) for one in found), alike)
+
+
+def _weighed(one: Change, found: Sequence[Change]) -> Change:
+    """Less utilization is no loss where, in the same week, a completed trial began to take less GPU time."""
+    if one.quantity != "util_pct" or not one.worse:
+        return one
+    for other in found:
+        of_same = (other.project, other.first_week) == (one.project, one.first_week)
+        if of_same and other.quantity == "gpu_s" and not other.worse:
+            before, after = (precise(value, other.unit) for value in (other.before, other.after))
+            cost = ChangedFactor(other.title, before, after, often=False)
+            kinds: tuple[ChangeKind, ...] = tuple("improvement" if kind == "regression" else kind for kind in one.kinds)
+            return replace(one, worse=False, factors=(cost, *one.factors), kinds=kinds)
+    return one
 
 
 def _scopes(rows: Sequence[RunRow]) -> list[tuple[str, list[RunRow]]]:

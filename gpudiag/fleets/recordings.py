@@ -93,12 +93,12 @@ class GpuTime:
     """GPU time that is counted: spans by uuid, and digests."""
 
     spans: dict[str, list[tuple[datetime, datetime]]] = field(default_factory=dict)
-    parts: set[str] = field(default_factory=set)
+    parts: dict[str, tuple[datetime, datetime]] = field(default_factory=dict)  # with the recording that each is of
 
     def add(self, recordings: Iterable[Recording]) -> None:
         """These are counted."""
         for one in recordings:
-            self.parts.update(one.parts)
+            self.parts.update(dict.fromkeys(one.parts, _span(one)))
             if one.gpu:
                 self.spans.setdefault(one.gpu, []).append(_span(one))
 
@@ -111,8 +111,19 @@ class GpuTime:
             if one.gpu:
                 counted += _covered(start, end, self.spans.get(one.gpu, ()))
             elif one.parts:
-                counted += (end - start) * (sum(part in self.parts for part in one.parts) / len(one.parts))
+                counted += (end - start) * (sum(self._known(one)) / len(one.parts))
         return counted / whole if whole else 0.0
+
+    def _known(self, one: Recording) -> list[bool]:
+        """Which parts of it are counted. That with which it begins or ends may be cut, and is then like no other: it
+        is counted where its neighbor is, by a recording that goes on beyond it.
+        """
+        start, end = _span(one)
+        known = [part in self.parts for part in one.parts]
+        if len(known) > 1:
+            known[0] |= known[1] and self.parts[one.parts[1]][0] <= start
+            known[-1] |= known[-2] and end <= self.parts[one.parts[-2]][1]
+        return known
 
 
 def within_s(recordings: Iterable[Recording], start: datetime, end: datetime) -> tuple[float, float]:

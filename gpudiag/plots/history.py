@@ -14,7 +14,7 @@ from gpudiag.plots._draw.palette import INK, MUTED
 from gpudiag.plots._draw.picture import Plot, painter
 from gpudiag.report.format import plural, precise
 
-MARKERS = {"worse": "v", "better": "^", "within the noise": "o", "not assessed": "D"}
+MARKERS = {"worse": "v", "better": "^", "lower": "s", "within the noise": "o", "not assessed": "D"}
 """The newest run by what was found: never told by color alone."""
 
 

@@ -19,6 +19,7 @@ from gpudiag.fleets.table import FleetTable
 from gpudiag.fleets.weeks import week_of
 from gpudiag.report.fleet.changes import Change, Changes, changes_section
 from gpudiag.report.fleet.document import RunRow
+from gpudiag.report.fleet.verdict import better_or_worse
 
 WEEKS = [(datetime(2026, 1, 5, tzinfo=UTC) + timedelta(weeks=k)).isoformat() for k in range(52)]
 N, AT = 24, 12
@@ -240,3 +241,20 @@ def test_the_report_holds_the_section_and_the_document_its_numbers() -> None:
     assert "% in 2026-W14. At the same time: driver: 550.54 → 570.86." in said
     assert table.to_dict()["changes"]["found"][0]["kinds"] == ["hardware"]  # type: ignore[index, call-overload]
     assert "No change that stands out" in str(changes_section(Changes(3, 0, 10, ())))
+
+
+@pytest.mark.parametrize(("gpu_s", "worse"), [(1800.0, False), (3600.0, True), (7200.0, True)])
+def test_less_utilization_is_no_loss_where_a_trial_takes_less_gpu_time(gpu_s: float, worse: bool) -> None:
+    rows = fleet(15.0, gpu_s=gpu_s)
+    one = whole(rows)
+    assert one.worse == worse and one.kinds == (("regression",) if worse else ("improvement",))
+    changes = changes_of(rows, week_of)
+    said, table = better_or_worse(changes), FleetTable.of(rows)
+    assert said.startswith("Worse: utilization" if worse else "Better: GPU time per completed trial")
+    assert ("less from" in table.document.headline.verdict) == worse
+    assert ("GPU time per completed trial: " in text_of_row(changes)) == (not worse)
+
+
+def text_of_row(changes: Changes) -> str:
+    """The row of the whole fleet's utilization."""
+    return next(line for line in str(changes_section(changes)).split("), (") if "'utilization'" in line)

@@ -16,6 +16,7 @@ from test_fleet_table import cause, row
 from gpudiag.export.partitioned import convert_partitioned
 from gpudiag.fleets.counted import counted_once
 from gpudiag.fleets.fleet import fleet, read_fleet
+from gpudiag.fleets.recordings import GpuTime
 from gpudiag.fleets.table import FleetTable
 from gpudiag.report.fleet.document import FailedTrials, Recording, RunRow
 from gpudiag.report.fleet.headline import headline
@@ -245,3 +246,26 @@ def test_an_earlier_copy_is_left_out_and_other_trials_count() -> None:
     }
     assert by_name["early"].reason.startswith("75 % of its trials are those of whole")
     assert by_name["storage"].status == "counted already"
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "parts", "share"),
+    [
+        (1 / 8, 5 / 8, ("cut", "b", "c", "cut too"), 1.0),  # a slice of it: its ends are cut anywhere
+        (0.0, 1.0, ("a", "b", "c", "d", "e", "f"), 1.0),
+        (
+            1 / 8,
+            1.5,
+            ("cut", "b", "c", "d", "e", "f", "x", "y", "z"),
+            6 / 9,
+        ),  # goes on beyond: the end is no edge of it
+        (-0.5, 3 / 8, ("w", "x", "y", "a", "b", "cut"), 3 / 6),
+        (1 / 8, 5 / 8, ("cut", "x", "c", "cut too"), 0.5),
+    ],
+)
+def test_a_part_of_samples_that_is_cut_is_counted_with_its_neighbor(
+    low: float, high: float, parts: tuple[str, ...], share: float
+) -> None:
+    counted = GpuTime()
+    counted.add([Recording("", at(0), at(1), ("a", "b", "c", "d", "e", "f"))])
+    assert counted.share([Recording("", at(low), at(high), parts)]) == pytest.approx(share)

@@ -350,3 +350,60 @@ def test_a_training_is_lost_where_all_its_logs_or_all_its_commands_failed(
     }
     found = next(one for one in TRACKED if one.name == "gpu_s").of({"measures": measures})
     assert found == {1.0: 60.0, 0.0: math.inf, None: None}[done]
+
+
+def with_trials(folder: Path, at: int, n: int, failed: int) -> None:
+    write(folder, at, util=STEADY[at % 7], gpu_s=TIMES[at % 7], n=n - failed)
+    path = folder / str(at) / "diagnosis.json"
+    document = json.loads(path.read_text())
+    document["measures"]["trials"] |= {
+        "state.FAIL.n": {"value": failed, "unit": "1"},
+        "state.PRUNED.n": {"value": 0, "unit": "1"},
+        "fail_pct": {"value": 100 * failed / n, "unit": "%"},
+    }
+    path.write_text(json.dumps(document))
+
+
+@pytest.mark.parametrize(
+    ("before", "failed", "verdict"),
+    [
+        ([0] * 12, 0, "within the noise"),
+        ([0] * 12, 1, "within the noise"),  # one of sixteen: p = 16/208
+        ([0] * 12, 3, "worse"),
+        ([0] * 12, 12, "worse"),
+        ([4] * 12, 12, "worse"),
+        ([4] * 12, 0, "within the noise"),  # p = 0.03, of three quantities
+        ([12] * 12, 1, "better"),
+        ([0, 8, 1, 9, 0, 7, 2, 9, 0, 8, 1, 9], 10, "within the noise"),  # nights differ more than chance
+    ],
+)
+def test_failed_trials_are_followed(tmp_path: Path, before: list[int], failed: int, verdict: str) -> None:
+    for at, n in enumerate([*before, failed]):
+        with_trials(tmp_path, at, 16, n)
+    held = history(tmp_path)
+    one = next(one for one in held.quantities if one.name == "fail_pct")
+    assert one.verdict == verdict and one.newest == 100 * failed / 16
+    p = stats.fisher_exact([[failed, 16 - failed], [sum(before), 12 * 16 - sum(before)]]).pvalue
+    if verdict != "within the noise":
+        assert p <= 0.05 / 3 and not one.low <= one.newest <= one.high
+    assert one.low <= one.newest <= one.high or p <= 0.05 / 3
+
+
+def test_a_night_whose_trials_all_failed_has_no_result(tmp_path: Path) -> None:
+    for at, n in enumerate([0] * 8 + [16]):
+        with_trials(tmp_path, at, 16, n)
+    said = str(history_text(history(tmp_path)))
+    assert "Worse than 8 earlier runs: the newest run has no result, since 16 of 16 trials failed." in said
+
+
+def test_less_utilization_at_less_gpu_time_a_result_is_no_regression(tmp_path: Path) -> None:
+    held = history(write_all(tmp_path, [*STEADY, 60.0], [*TIMES, 500.0]))
+    assert {one.name: one.verdict for one in held.quantities} == {"util_pct": "lower", "gpu_s": "better"}
+    assert not held.regression
+    said = str(history_text(held))
+    assert "Better than 7 earlier runs: GPU time per result. Mean utilization is lower (60 %, not 80 %)" in said
+
+
+def test_the_cost_of_a_result_comes_before_utilization(tmp_path: Path) -> None:
+    said = str(history_text(history(write_all(tmp_path, [*STEADY, 60.0], [*TIMES, 2000.0]))))
+    assert "Worse than 7 earlier runs: GPU time per result is " in said

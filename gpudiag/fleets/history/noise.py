@@ -3,18 +3,20 @@
 The band is a prediction interval of one further value, from the earlier ones since their level last changed: mean and
 standard deviation of their logarithms (of a share: of its odds), Student's t with n - 1 degrees of freedom, times
 sqrt(1 + 1/n) (Hahn and Meeker, Statistical Intervals, 1991, section 4.7). Its 5 % are divided by the number of
-quantities (Bonferroni).
+quantities (Bonferroni). Failed trials must also be more, or fewer, than chance makes of the earlier runs' trials
+(Fisher's exact test): of sixteen trials one may fail in any night.
 """
 
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from dataclasses import replace
 
 import scipy
 
 from gpudiag.fleets.history.runs import changed
-from gpudiag.fleets.history.tracked import TRACKED, Tracked
+from gpudiag.fleets.history.tracked import FAILED, TRACKED, Tracked
 from gpudiag.fleets.steps import steps
 from gpudiag.report.fleet.history import FEWEST, HistoryQuantity, HistoryRun, HistoryStep, HistoryVerdict
 
@@ -29,7 +31,14 @@ def judged(runs: list[HistoryRun]) -> list[HistoryQuantity]:
     """Each quantity that any run has; what the newest lacks is not assessed."""
     known = [one for one in TRACKED if one.name in runs[-1].values]
     held = [one for one in TRACKED if any(one.name in run.values for run in runs)]
-    return [_quantity(one, runs, LEVEL / len(known)) if one in known else _lacking(one, runs) for one in held]
+    level = LEVEL / len(known) if known else LEVEL
+    made = [_quantity(one, runs, level) if one in known else _lacking(one, runs) for one in held]
+    cheaper = any(one.name == "gpu_s" and one.verdict == "better" for one in made)
+    return [replace(one, verdict="lower") if cheaper and _is_less_use(one) else one for one in made]
+
+
+def _is_less_use(one: HistoryQuantity) -> bool:
+    return one.name == "util_pct" and one.verdict == "worse"
 
 
 def _lacking(tracked: Tracked, runs: list[HistoryRun]) -> HistoryQuantity:
@@ -47,12 +56,34 @@ def _quantity(tracked: Tracked, runs: list[HistoryRun], level: float) -> History
     if len(earlier) < FEWEST:
         return _of(tracked, newest, typical, None, None, len(earlier), "not assessed")
     low, high = prediction_interval(earlier, level, share=tracked.unit == "%")
+    if tracked is FAILED:
+        least, most = _failures_by_chance(runs[since:-1][-MOST:], runs[-1], level)
+        low, high = min(low, least), max(high, most)
     verdict: HistoryVerdict = "within the noise"
     seen = _inside(newest) if tracked.unit == "%" else newest
     if not low <= seen <= high:
         verdict = "better" if (newest > high) == tracked.higher_is_better else "worse"
     made = _of(tracked, newest, typical, low, high, len(earlier), verdict)
     return replace(made, steps=_steps(tracked, runs, level))
+
+
+def _failures_by_chance(earlier: list[HistoryRun], newest: HistoryRun, level: float) -> tuple[float, float]:
+    """Between which shares of failed trials, in percent, Fisher's exact test tells the newest run's trials from all of
+    the earlier runs' with less than ``level``.
+    """
+    counts = [run.failures for run in earlier if run.failures]
+    if not counts or not newest.failures:
+        return math.inf, -math.inf
+    failed, ended = (sum(column) for column in zip(*counts, strict=True))
+    of = newest.failures[1]
+
+    def differs(k: int) -> bool:
+        return float(scipy.stats.fisher_exact([[k, of - k], [failed, ended - failed]]).pvalue) <= level
+
+    middle = min(round(of * failed / ended), of)
+    most = bisect_left(range(middle, of + 1), True, key=differs) + middle - 1
+    least = middle - bisect_left(range(middle + 1), True, key=lambda back: differs(middle - back)) + 1
+    return 100 * max(least, 0) / of, 100 * min(max(most, 0), of) / of
 
 
 def _steps(tracked: Tracked, runs: list[HistoryRun], level: float) -> tuple[HistoryStep, ...]:

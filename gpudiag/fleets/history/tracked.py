@@ -74,10 +74,18 @@ def _utilization(document: Mapping[str, Any]) -> float | None:
     return _number(document, "utilization", "mean_pct") if within is None else within
 
 
+def failures_of(document: Mapping[str, Any]) -> tuple[int, int] | None:
+    """Trials that failed and trials that ended; None where no trial ended."""
+    n = [_number(document, "trials", f"state.{state}.n") or 0.0 for state in ("FAIL", "COMPLETE", "PRUNED")]
+    return (int(n[0]), int(sum(n))) if sum(n) else None
+
+
+FAILED = Tracked("fail_pct", "share of failed trials", "%", False, _fact("trials", "fail_pct"))
 TRACKED = (
     Tracked("util_pct", "mean utilization", "%", True, _utilization),
     Tracked("gpu_s", "GPU time per result", "GPU-s", False, _per_completed(_fact("ledger", "total_gpu_s"))),
     Tracked("median_s", "median completed trial", "s", False, _fact("trials", "state.COMPLETE.median_s")),
     Tracked("energy_kwh", "energy per result", "kWh", False, _per_completed(_energy_kwh)),
+    FAILED,
 )
 """A result is a completed trial, or the run where there are no trials and its training did not die."""

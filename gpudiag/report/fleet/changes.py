@@ -63,7 +63,7 @@ class Change:
     after: float
     n_before: int = field(metadata=meaning("weeks"))
     n_after: int = field(metadata=meaning("weeks"))
-    worse: bool
+    worse: bool = field(metadata=meaning("less utilization is not, where a completed trial took less GPU time"))
     p: float = field(metadata=meaning("chance of such a step by luck, over all series that were looked at"))
     kinds: tuple[ChangeKind, ...]
     factors: tuple[ChangedFactor, ...]

@@ -23,8 +23,11 @@ from gpudiag.report._render.blocks import (
 )
 from gpudiag.report.format import UNKNOWN, count, interval, listed, number, plural, precise, safe, span, timestamp, zone
 
-HistoryVerdict = Literal["worse", "better", "within the noise", "not assessed"]
-LEVELS = {"worse": "warning", "better": "ok", "within the noise": "ok", "not assessed": "unknown"}
+HistoryVerdict = Literal["worse", "better", "lower", "within the noise", "not assessed"]
+"""``lower``: less utilization, though a result took less GPU time, which is no loss."""
+LEVELS = {"worse": "warning", "better": "ok", "lower": "ok", "within the noise": "ok", "not assessed": "unknown"}
+COSTS_FIRST = ("gpu_s", "fail_pct", "median_s", "energy_kwh", "util_pct")
+"""Of several quantities that are worse, the first of these is the headline's."""
 MOST_RUNS, MOST_COLUMNS = 10, 2
 """Of the table in a terminal, which is to fit a screen."""
 FEWEST = 5
@@ -41,6 +44,9 @@ class HistoryRun:
     studies: tuple[str, ...] = ()
     parameters: tuple[str, ...] = field(default=(), metadata=meaning("what the trials vary, without 'params.'"))
     conditions: dict[str, str] = field(default_factory=dict, metadata=meaning("driver, GPU model, settings, loader"))
+    failures: tuple[int, int] | None = field(
+        default=None, metadata=meaning("trials that failed, of so many that ended")
+    )
 
 
 @dataclass(frozen=True)
@@ -258,17 +264,39 @@ def _sentence(held: History, fewest: int) -> str:
     gone = [one.title for one in held.quantities if math.isnan(one.newest)]
     lacks = f" The newest run lacks what the earlier ones have: {listed(gone)}; not assessed." if gone else ""
     worse = [one for one in held.quantities if one.verdict == "worse"]
+    better = [one.title for one in held.quantities if one.verdict == "better"]
     if worse:
-        first = worse[0]
-        scale = scale_in(held, first)
-        usual, value = scale.shown(first.typical), scale.shown(first.newest)
-        return f"Worse than {plural(n, 'earlier run')}: {first.title} is {value}, not {usual}.{lacks}"
+        first = min(worse, key=lambda one: (not math.isinf(one.newest), COSTS_FIRST.index(one.name)))
+        beside = f" Better: {listed(better)}." if better else ""
+        return f"Worse than {plural(n, 'earlier run')}: {_is_worse(held, first)}.{beside}{lacks}"
     if len(gone) == len(held.quantities):
         return lacks.strip() or "No run has a quantity that a history follows."
     if all(one.verdict == "not assessed" for one in held.quantities):
         return f"{plural(n, 'earlier run')}: at least {fewest} are needed to know the noise.{lacks}"
-    if better := [one.title for one in held.quantities if one.verdict == "better"]:
-        return f"Better than {plural(n, 'earlier run')}: {', '.join(better)}.{lacks}"
+    if better:
+        less = "".join(_is_lower(held, one) for one in held.quantities if one.verdict == "lower")
+        return f"Better than {plural(n, 'earlier run')}: {listed(better)}.{less}{lacks}"
     moved = sorted({step.at for one in held.quantities for step in one.steps})
     level = f", whose level changed with {listed(f'run {at}' for at in moved)}" if moved else ""
     return f"Within the noise of {plural(n, 'earlier run')}{level}.{lacks}"
+
+
+def _is_worse(held: History, one: HistoryQuantity) -> str:
+    """What is worse, in words: a run without any result first says so."""
+    if not math.isinf(one.newest):
+        return f"{one.title} is {_against_usual(held, one)}"
+    failed, ended = held.runs[-1].failures or (0, 0)
+    if not ended:
+        return "the newest run has no result, since its training failed or no trial ended"
+    return f"the newest run has no result, since {failed:,} of {plural(ended, 'trial')} failed"
+
+
+def _is_lower(held: History, one: HistoryQuantity) -> str:
+    return (
+        f" {one.title.capitalize()} is lower ({_against_usual(held, one)}): a result took less GPU time all the same."
+    )
+
+
+def _against_usual(held: History, one: HistoryQuantity) -> str:
+    scale = scale_in(held, one)
+    return f"{scale.shown(one.newest)}, not {scale.shown(one.typical)}"

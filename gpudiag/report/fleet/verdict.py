@@ -82,11 +82,18 @@ def _poor(total: Total, rows: Sequence[RunRow]) -> str:
 
 
 def trend(changes: Changes | None) -> Change | None:
-    """The last step of the whole fleet's utilization; None where none stands out of the noise, or it may be a drift."""
+    """The last step of the whole fleet's utilization; None where none stands out of the noise, it may be a drift, or
+    there is less of it at less cost.
+    """
     if changes is None or changes.correlation >= ALIKE:
         return None
     held = [one for one in changes.found if not one.project and one.quantity == "util_pct"]
-    return max(held, key=lambda one: one.first_week, default=None)
+    last = max(held, key=lambda one: one.first_week, default=None)
+    return None if last is None or _at_less_cost(last) else last
+
+
+def _at_less_cost(one: Change) -> bool:
+    return one.quantity == "util_pct" and one.after < one.before and not one.worse
 
 
 def better_or_worse(changes: Changes) -> str:
@@ -96,6 +103,6 @@ def better_or_worse(changes: Changes) -> str:
     whole = [one for one in changes.found if not one.project]
     if not whole:
         return "No change of the whole fleet stands out of the noise."
-    one = trend(changes) or max(whole, key=lambda change: (change.worse, change.first_week))
+    one = trend(changes) or max(whole, key=lambda one: (one.worse, one.first_week, not _at_less_cost(one)))
     drift = " It may be a slow drift." if changes.correlation >= ALIKE else ""
     return f"{'Worse' if one.worse else 'Better'}: {step_words(one)}{drift}"
