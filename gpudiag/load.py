@@ -276,6 +276,7 @@ def _assemble(
         project=manifest.project,
         host=manifest.host,
         notes=(*manifest.notes, *telemetry.notes, *trials.notes),
+        taking_turns=telemetry.taking_turns,
     )
     run = Run(
         gpu=telemetry.gpu,

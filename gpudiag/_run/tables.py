@@ -152,7 +152,7 @@ class RunInfo:
     anything was selected, 0 where none was left out.
     ``not_recognized``: files of the folder of which no reader knows the content.
     ``user``, ``project`` and ``host`` are run.toml's. ``timezone_assumed``: nobody stated the zone, so that it is that
-    of the machine that read the run.
+    of the machine that read the run. ``taking_turns``: GPUs of several logs whose samples lie between each other.
     """
 
     name: str = "run"
@@ -177,6 +177,7 @@ class RunInfo:
     incomplete: tuple[Whole, ...] = ()
     n_unselected: int = 0
     not_recognized: tuple[str, ...] = ()
+    taking_turns: tuple[str, ...] = ()
     user: str = ""
     project: str = ""
     host: str = ""

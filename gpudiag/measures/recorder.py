@@ -35,7 +35,7 @@ class GpuRecorder(Row):
         "median step while utilization is below 10 %, NaN below 20 steps", label="period while idle"
     )
     busy_period_s: Column[float] = column("the same at 50 or more", label="period while busy")
-    slow_ratio: Column[float] = column("busy over idle", label="slower by")
+    slow_ratio: Column[float] = column("busy over idle, NaN where logs take turns", label="slower by")
     stuck_s: Column[float] = column(
         "longest stretch of one and the same power reading, below 97 % of the limit, in which the GPU was both idle "
         "and busy for a tenth each",
@@ -88,10 +88,12 @@ def measure_recorder(run: Run) -> RecorderProfile:
     known = [name for name in ("power_w", "power_limit_w") if name in run.gpu]
     samples = cells(run, *(["util_pct"] if "util_pct" in run.gpu else []), *known)
     rows = {gpu: _one_gpu(part) for gpu, part in by_gpu(samples)}
+    per_gpu = pd.DataFrame.from_dict(rows, orient="index", columns=list(_NAMES)).rename_axis("gpu")
+    per_gpu.loc[per_gpu.index.isin(run.info.taking_turns), "slow_ratio"] = math.nan
     constants, n_judged = _constants(run)
     blind = "util_pct" not in run.gpu or not run.gpu["util_pct"].notna().any()
     return RecorderProfile(
-        per_gpu=pd.DataFrame.from_dict(rows, orient="index", columns=list(_NAMES)).rename_axis("gpu"),
+        per_gpu=per_gpu,
         constants=constants,
         n_judged=n_judged,
         n_blind=sum(name in run.gpu for name in MOVING) if blind else 0,

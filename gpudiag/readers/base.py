@@ -63,6 +63,7 @@ class Telemetry(Shown):
     """GPU metrics of one input as the tables of :mod:`gpudiag.schema`; absent tables are empty.
 
     ``clock``: ``utc`` if its timestamps carried a zone or were epochs, ``local`` if they were read in the run's zone.
+    ``taking_turns``: GPUs of several logs whose samples lie between each other, so that steps are those of no recorder.
     """
 
     gpu: pd.DataFrame = field(default_factory=no_rows("gpu"))
@@ -74,6 +75,7 @@ class Telemetry(Shown):
     notes: tuple[str, ...] = ()
     reader: str = ""
     clock: str = ""
+    taking_turns: tuple[str, ...] = ()
 
     @property
     def rows(self) -> int:

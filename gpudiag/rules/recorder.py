@@ -64,7 +64,9 @@ def sampler_slows_down(rec: RecorderProfile, *, max_slow_ratio: float = 1.3) -> 
     slow = table[table["slow_ratio"] > max_slow_ratio]
     if slow.empty:
         if not table["slow_ratio"].notna().any():
-            raise NotApplicable("No GPU was both idle and busy long enough to compare the sampler's steps.")
+            raise NotApplicable(
+                "No GPU was both idle and busy long enough to compare the sampler's steps, in samples of one log."
+            )
         return None
     worst = slow["slow_ratio"].idxmax()
     return worst_gpu(

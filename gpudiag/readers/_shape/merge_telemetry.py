@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from gpudiag.readers._io.problems import ProblemLog
-from gpudiag.readers._shape import log_names
+from gpudiag.readers._shape import log_names, near_samples
 from gpudiag.readers._shape.finish import describe
 from gpudiag.readers._shape.identity import GpuIdentity, resolve, same_model
 from gpudiag.readers._shape.tidy import DUPLICATE, arranged, frame, tidy
@@ -54,7 +54,8 @@ def merge(parts: Sequence[Telemetry], paths: Sequence[str] = ()) -> Telemetry:
     """One telemetry from several logs, sorted by GPU and time.
 
     Where two logs hold a GPU at the same instant, values known to one of them complete the other's, and the
-    later log's hold where both know; such samples are counted. Logs of one index whose names, memory sizes or
+    later log's hold where both know; such samples are counted. Samples shortly after each other are one as well
+    (:mod:`~gpudiag.readers._shape.near_samples`). Logs of one index whose names, memory sizes or
     samples contradict each other are of two GPUs (of two machines, as a rule). With the ``paths`` of the logs, such
     GPUs are named by their log: node1/0, node2/0.
     """
@@ -65,7 +66,8 @@ def merge(parts: Sequence[Telemetry], paths: Sequence[str] = ()) -> Telemetry:
     parts = _events_apart(parts, paths)
     names, notes = _common_names(parts, paths)
     log = ProblemLog()
-    samples = arranged(TABLES["gpu"], _stacked(parts, "gpu", names), UTC, log, written=False)
+    rows, turns = _joined(parts, names, notes)
+    samples = arranged(TABLES["gpu"], rows, UTC, log, written=False)
     tables = {"gpu": frame(TABLES["gpu"], samples)} | {
         table: tidy(TABLES[table], _stacked(parts, table, names), UTC, log, written=False)
         for table in ("processes", "host", "events")
@@ -82,6 +84,7 @@ def merge(parts: Sequence[Telemetry], paths: Sequence[str] = ()) -> Telemetry:
         notes=tuple(dict.fromkeys([*(note for part in parts for note in part.notes), *notes])),
         reader=", ".join(dict.fromkeys(part.reader for part in parts)),
         clock=clocks.pop() if len(clocks) == 1 else "local",
+        taking_turns=turns,
     )
 
 
@@ -248,6 +251,18 @@ def _stacked(parts: Sequence[Telemetry], table: str, names: Sequence[Mapping[str
     frames = [_renamed(getattr(part, table), own) for part, own in zip(parts, names, strict=True)]
     filled = [frame for frame in frames if len(frame)]
     return pd.concat(filled, ignore_index=True) if filled else None
+
+
+def _joined(
+    parts: Sequence[Telemetry], names: Sequence[Mapping[str, str]], notes: list[str]
+) -> tuple[pd.DataFrame | None, tuple[str, ...]]:
+    """The samples of all parts, near ones of two logs as one, which ``notes`` then tell; GPUs whose logs take turns."""
+    stack = _stacked(parts, "gpu", names)
+    if stack is None:
+        return None, ()
+    made = near_samples.joined(stack, np.repeat(np.arange(len(parts)), [len(part.gpu) for part in parts]))
+    notes += [str(made.told)] * bool(made.told)
+    return made.rows, made.taking_turns
 
 
 def _renamed(frame: pd.DataFrame, names: Mapping[str, str]) -> pd.DataFrame:
