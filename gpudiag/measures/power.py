@@ -19,6 +19,7 @@ from gpudiag.measures._time.weighted import weighted_mean
 from gpudiag.measures.base import Profile, need_gpu
 from gpudiag.measures.sampling import (
     RECORD_LONGER,
+    cells,
     cells_of,
     cells_where,
     coverage_pct,
@@ -100,32 +101,37 @@ class PowerProfile(Profile, topic="power"):
 
 def power_cells(run: Run, *columns: str) -> pd.DataFrame:
     """:func:`cells` of the readings of power above 0 W, with ``columns``: 0 W is a sensor without a value."""
+    if "power_w" not in run.gpu:
+        return cells_of(run.gpu.iloc[:0].assign(power_w=math.nan), "power_w", *columns)
     return cells_where(run, (run.gpu["power_w"] > 0).to_numpy(), "power_w", *columns)
 
 
 def measure_power(run: Run) -> PowerProfile:
-    """Power, energy and temperature per GPU. Needs gpu.power_w."""
-    need_gpu(run, "power_w")
+    """Power, energy and temperature per GPU. Needs gpu.power_w, or a counter of energy."""
+    counted = counted_curves(run)
+    if not counted:
+        need_gpu(run, "power_w")
     optional = [name for name in ("throttle_reasons", "util_pct") if name in run.gpu]
     samples = power_cells(run, *optional)
-    if not samples["weight_s"].sum() > 0:
+    if not counted and not samples["weight_s"].sum() > 0:
         raise NotMeasurable("No GPU has two or more readings of its power above 0 W.", RECORD_LONGER)
     boards = gpu_boards(run)
     boards["plausible_w"] = most_plausible_w(boards)
-    coverage = coverage_pct(samples, expected_window(run, samples))
+    window = expected_window(run, samples if len(samples) else cells(run, "energy_j"))
+    coverage = {gpu: curve.known_pct(window) for gpu, curve in counted.items()} | coverage_pct(samples, window)
     of_board, arrays = boards.to_dict("index"), {name: samples[name].to_numpy() for name in ARRAYS}
     arrays["time_us"] = microseconds(samples["time"])
-    rows, bad = {}, np.zeros(len(samples), bool)
+    rows: dict[str, dict[str, object]] = {gpu: dict.fromkeys(OF_READINGS, math.nan) for gpu in counted}
+    bad = np.zeros(len(samples), bool)
     for gpu, own in slices(samples):
         np.greater(arrays["power_w"][own], of_board[gpu]["plausible_w"], out=bad[own])
         columns = {name: column[own] for name, column in arrays.items()} | {"rejected": bad[own]}
         rows[gpu] = _one_gpu(columns, samples.iloc[own], of_board[gpu])
-        rows[gpu]["coverage_pct"] = coverage[gpu]
-    everyone = sampled_gpus(run)
-    per_gpu = pd.DataFrame.from_dict(rows, orient="index").reindex(everyone).rename_axis("gpu")
+    per_gpu = pd.DataFrame.from_dict(rows, orient="index").reindex(sampled_gpus(run)).rename_axis("gpu")
+    per_gpu["coverage_pct"] = pd.Series(coverage)
     per_gpu["n_rejected"] = per_gpu["n_rejected"].fillna(0).astype(int)
     per_gpu = per_gpu.join(_temperature(run)).assign(energy_source="power")
-    for gpu, curve in counted_curves(run).items():
+    for gpu, curve in counted.items():
         per_gpu.loc[gpu, ["energy_kwh", "energy_source"]] = [curve.total_kwh, curve.source]
     described = boards[["limit_w", "limit_source", "board", "laptop", "averaged_sensor", "note", "plausible_w"]]
     per_gpu = per_gpu.join(described.rename(columns={"note": "board_note"}))
@@ -175,6 +181,11 @@ def _load(samples: pd.DataFrame, limit_w: pd.Series) -> pd.DataFrame:
     )
 
 
+OF_READINGS = (
+    "mean_w", "max_w", "mean_all_w", "max_all_w", "n_rejected", "rejected_pct", "energy_kwh", "over_limit_pct",
+    "longest_rejected_s", "rejected_capped_pct",
+)  # fmt: skip
+"""What :func:`_one_gpu` tells of readings of power, in its order."""
 ARRAYS = ("power_w", "weight_s", "start_us", "end_us")
 
 
@@ -190,18 +201,19 @@ def _one_gpu(own: dict[str, np.ndarray], part: pd.DataFrame, board: Mapping[Any,
     kept_power, kept_weight = kept["power_w"], kept["weight_s"]
     over = kept_power > SUSTAINED_LIMIT * board["limit_w"]
     judged = board["averaged_sensor"] == True and board["limit_w"] > 0  # noqa: E712 - NaN is unknown
-    return {
-        "mean_w": weighted_mean(kept_power, kept_weight),
-        "max_w": float(kept_power.max()) if len(kept_power) else math.nan,
-        "mean_all_w": weighted_mean(power, weight),
-        "max_all_w": float(power.max()),
-        "n_rejected": int(bad.sum()),
-        "rejected_pct": 100 * float(bad.mean()),
-        "energy_kwh": _energy_kwh(kept),
-        "over_limit_pct": 100 * weighted_mean(over, kept_weight) if judged else math.nan,
-        "longest_rejected_s": _longest_s(bad, weight),
-        "rejected_capped_pct": _capped_pct(part[bad]) if bad.any() else math.nan,
-    }
+    told = (
+        weighted_mean(kept_power, kept_weight),
+        float(kept_power.max()) if len(kept_power) else math.nan,
+        weighted_mean(power, weight),
+        float(power.max()),
+        int(bad.sum()),
+        100 * float(bad.mean()),
+        _energy_kwh(kept),
+        100 * weighted_mean(over, kept_weight) if judged else math.nan,
+        _longest_s(bad, weight),
+        _capped_pct(part[bad]) if bad.any() else math.nan,
+    )
+    return dict(zip(OF_READINGS, told, strict=True))
 
 
 def _energy_kwh(samples: Mapping[str, np.ndarray]) -> float:

@@ -1,12 +1,14 @@
 from __future__ import annotations
 
 import math
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 from smallruns import gpu, gpus, run
 
+import gpudiag as gd
 from gpudiag.errors import NotMeasurable
 from gpudiag.manifest import GpuOverride
 from gpudiag.measures.power import measure_power
@@ -141,3 +143,39 @@ def test_load_without_a_limit_is_a_share_of_the_greatest_reading() -> None:
     log = gpu(range(3), power_w=[50, 100, 100], util_pct=[0.0, 80.0, math.nan])
     load = measure_power(run(gpu=log)).load
     assert load[["util_pct", "load_pct"]].to_numpy().tolist() == [[2.5, 52.5], [82.5, 102.5]]
+
+
+def test_a_counter_alone_gives_the_energy() -> None:
+    """Without any reading of power; the step in which the counter starts anew is not known."""
+    joules = [1e6, 1e6 + 3000, 1e6 + 9000, 500, 3500, 6500]
+    log = gpu(range(0, 60, 10), energy_j=joules, util_pct=50.0)
+    profile = measure_power(run(gpu=log))
+    row = profile.per_gpu.loc["0"]
+    assert row["energy_kwh"] == profile.energy_kwh == pytest.approx((9000 + 6000) / 3.6e6)
+    assert row["energy_source"] == "counter" and math.isnan(row["mean_w"]) and row["n_rejected"] == 0
+    # Seen are 0-20 and 30-50 s, and 5 s before and after them, of 60 s.
+    assert profile.coverage_pct == row["coverage_pct"] == pytest.approx(100 * 50 / 60)
+    assert profile.rejected.empty and profile.load.empty
+
+
+def test_a_counter_of_one_gpu_and_power_of_another() -> None:
+    one = gpu(range(0, 60, 10), energy_j=np.arange(6) * 1800.0)
+    other = gpu(range(0, 60, 10), name="1", power_w=360.0)
+    table = measure_power(run(gpu=pd.concat([one, other], ignore_index=True))).per_gpu
+    assert table["energy_kwh"].tolist() == pytest.approx([9000 / 3.6e6, 360 * 50 / 3.6e6])
+    assert table["energy_source"].tolist() == ["counter", "power"]
+    assert table["mean_w"].fillna(-1).tolist() == [-1, 360] and table["coverage_pct"].tolist() == [100, 100]
+
+
+def test_a_counter_that_never_rises_is_none() -> None:
+    still = gpu(range(4), energy_j=5.0)
+    with pytest.raises(NotMeasurable, match="power_w"):
+        measure_power(run(gpu=still))
+    assert measure_power(run(gpu=still.assign(power_w=100.0))).energy_kwh == pytest.approx(300 / 3.6e6)
+
+
+def test_a_report_shows_the_energy_of_a_counter_without_power(tmp_path: Path) -> None:
+    log = gpu(range(0, 600, 10), energy_j=np.arange(60) * 36_000.0, util_pct=50.0)
+    gd.diagnose(run(gpu=log)).save(tmp_path / "report.html")
+    text = (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert "590 Wh" in text.replace("\N{NO-BREAK SPACE}", " ")

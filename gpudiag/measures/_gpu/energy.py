@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -43,6 +44,11 @@ class EnergyCurve:
         """How much of the windows is known."""
         return sum(seen_us(self.start_us, self.end_us, window) for window in windows)
 
+    def known_pct(self, window: Window) -> float:
+        """Share of the window that is known; NaN for one without length."""
+        low, high = window
+        return 100 * self.known_us([window]) / (high - low) if high > low else math.nan
+
 
 def energy_curves(run: Run) -> Iterator[tuple[str, EnergyCurve]]:
     """GPUs with a counter or with power readings, and the curve of each, one after the other.
@@ -65,9 +71,9 @@ def counted_curves(run: Run) -> dict[str, EnergyCurve]:
 
 
 def _counters(run: Run) -> dict[str, pd.DataFrame]:
-    """Readings of each counter that was read twice or more."""
+    """Readings of each counter that ever rose: a GPU that is on draws power."""
     counters = by_gpu(cells(run, "energy_j")) if "energy_j" in run.gpu else []
-    return {gpu: part for gpu, part in counters if len(part) > 1}
+    return {gpu: part for gpu, part in counters if (part["energy_j"].diff() > 0).any()}
 
 
 def _power_curves(run: Run) -> Iterator[tuple[str, EnergyCurve]]:

@@ -60,7 +60,7 @@ def channels_of(analysis: Analysis) -> tuple[Channel, ...]:
     run, power = analysis.run, analysis.get(measure_power)
     makers: dict[str, Callable[[Run], Channel]] = {"util_pct": _utilization, "mem_used_mib": _memory}
     known = [make(run) for column, make in makers.items() if column in run.gpu and run.gpu[column].notna().any()]
-    if power is not None:
+    if power is not None and "power_w" in run.gpu:
         known.append(_power(run, power))
     return tuple(channel for channel in known if channel.samples)
 
