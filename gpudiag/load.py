@@ -25,6 +25,7 @@ from gpudiag.manifest import MANIFEST, GpuOverride, Manifest, read_manifest
 from gpudiag.readers._io.freed_memory import give_back_freed_memory
 from gpudiag.readers._io.url import is_address, is_url, shown, without_passwords
 from gpudiag.readers._shape.merge_telemetry import merge as merge_telemetry
+from gpudiag.readers._shape.other_zone import in_same_zone
 from gpudiag.readers._studies.merge_trials import merge as merge_trials
 from gpudiag.readers.base import ReadOptions, Telemetry, Trials, check_columns
 from gpudiag.run import Run, RunInfo
@@ -256,7 +257,7 @@ def _assemble(
     telemetry = merge_telemetry([data for data, _ in logs], [path for _, path in logs])
     if len(telemetry.gpu) >= MANY_SAMPLES:
         give_back_freed_memory()
-    trials = merge_trials([i.data for i in intakes if isinstance(i.data, Trials)])
+    trials = merge_trials([in_same_zone(i.data, telemetry.moved_us) for i in intakes if isinstance(i.data, Trials)])
     info = RunInfo(
         name=name,
         timezone=str(options.timezone),

@@ -64,6 +64,7 @@ class Telemetry(Shown):
 
     ``clock``: ``utc`` if its timestamps carried a zone or were epochs, ``local`` if they were read in the run's zone.
     ``taking_turns``: GPUs of several logs whose samples lie between each other, so that steps are those of no recorder.
+    ``moved_us``: how much was added to times without a zone, which other logs show to be of another zone.
     """
 
     gpu: pd.DataFrame = field(default_factory=no_rows("gpu"))
@@ -76,6 +77,7 @@ class Telemetry(Shown):
     reader: str = ""
     clock: str = ""
     taking_turns: tuple[str, ...] = ()
+    moved_us: int = 0
 
     @property
     def rows(self) -> int:

@@ -1,0 +1,247 @@
+"""Logs whose times state no zone and were read in a wrong one, beside logs of the same GPUs that state theirs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import islice
+from pathlib import PurePath
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from gpudiag.readers._shape.identity import same_model, short_bus_id
+from gpudiag.readers.base import Telemetry, Trials
+from gpudiag.statement import Statement
+from gpudiag.units import SECOND_US
+
+QUARTER_US = 900 * SECOND_US
+QUARTERS = 56
+"""Zones are whole quarters of an hour from UTC, up to 14 hours."""
+LEAST = 40
+"""Samples that two logs must have at the same time."""
+FITS = 0.9
+CLEARLY = 4.0
+"""By so much less may be left unexplained (1 less the correlation) than at any other shift."""
+SAME = 0.5
+"""At one moment a GPU has one state: two logs of it then differ by less than half of what one sample differs from the
+next of its log. Two GPUs that do the same work differ by as much."""
+MOST_PAIRS = 16
+MOST_GPUS = 4
+MOST_SAMPLES = 1000
+COLUMNS = {"util_pct": 3.0, "power_w": 3.0}
+"""What is compared, where it varies by more than this (standard deviation)."""
+MOVED = (
+    "The times of {logs}, which state no zone, were moved by {shift_s:as shift}: so the samples agree with those of "
+    "{stated}, whose times state theirs (correlation {fit:as ratio}), and at no other whole quarter of an hour. State "
+    "the zone of the clock (timezone) to be sure."
+)
+DOUBT = (
+    "The samples of {logs} agree with those of {stated} if they are moved by {shift_s:as shift} (correlation {fit:as "
+    "ratio}), not as they are. Their clocks may be of two zones; nothing was moved, since {why}. If so, record times "
+    "with their zone, or load one log alone."
+)
+NO_ZONE = "neither log states its zone"
+UNCLEAR = "another shift, or other work of the same kind, is not ruled out"
+
+
+@dataclass(frozen=True)
+class _Found:
+    """A shift of one log against another; ``sure``: nothing else explains how they agree."""
+
+    shift_us: int
+    fit: float
+    sure: bool
+
+
+class InOneZone(NamedTuple):
+    """The logs, those moved that were read in a wrong zone; what is said of it; by how much all of them were moved."""
+
+    parts: list[Telemetry]
+    notes: list[str]
+    moved_us: int
+
+
+def in_one_zone(parts: Sequence[Telemetry], paths: Sequence[str]) -> InOneZone:
+    """Put logs that state no zone on the clock of those that do.
+
+    Where such a log shows it, all that state none are moved alike, but for those that agree as they are. What the
+    samples leave open is told.
+    """
+    agree: set[int] = set()
+    sure: dict[int, tuple[int, _Found]] = {}
+    doubts: list[tuple[int, int, _Found]] = []
+    for one, other in _pairs(parts):
+        found = _found(parts[one], parts[other])
+        stated = parts[one].clock == "utc"
+        if found is not None and not found.shift_us:
+            agree |= {other} if stated else set()
+        elif found is not None and found.sure and stated:
+            sure.setdefault(other, (one, found))
+        elif found is not None:
+            doubts.append((one, other, found))
+    names = _names(parts, paths)
+    if len({found.shift_us for _, found in sure.values()}) != 1:
+        doubts = [*((one, other, found) for other, (one, found) in sure.items()), *doubts]
+        told = [_said(DOUBT, one, [other], found, parts, names) for one, other, found in doubts]
+        return InOneZone(list(parts), told, 0)
+    one, found = next(iter(sure.values()))
+    moved = [at for at, part in enumerate(parts) if part.clock == "local" and (at in sure or at not in agree)]
+    out = [_moved(part, found.shift_us) if at in moved else part for at, part in enumerate(parts)]
+    return InOneZone(out, [_said(MOVED, one, moved, found, parts, names)], found.shift_us)
+
+
+def in_same_zone(trials: Trials, moved_us: int) -> Trials:
+    """Trials and logs of steps whose times state no zone, moved as the telemetry was."""
+    if not moved_us:
+        return trials
+    local = trials.studies.loc[trials.studies["clock"] == "local", "study"] if "clock" in trials.studies else ()
+    every = trials.clock == "local" or (len(local) > 0 and len(local) == len(trials.studies))
+    tables = {name: getattr(trials, name) for name in ("trials", "reports", "events", "steps", "profiled")}
+    moved = {
+        name: _later(table, moved_us, table["study"].isin(local) if "study" in table else np.full(len(table), every))
+        for name, table in tables.items()
+        if len(table)
+    }
+    return replace(trials, **moved)
+
+
+def _names(parts: Sequence[Telemetry], paths: Sequence[str]) -> list[str]:
+    if not paths:
+        return [part.reader for part in parts]
+    short = [PurePath(path).name for path in paths]
+    return short if len(set(short)) == len(short) else list(paths)
+
+
+def _said(
+    template: str, one: int, others: Sequence[int], found: _Found, parts: Sequence[Telemetry], names: Sequence[str]
+) -> str:
+    why = UNCLEAR if parts[one].clock == "utc" else NO_ZONE
+    logs, shift_s = [names[at] for at in others], found.shift_us / SECOND_US
+    return str(Statement(template, logs=logs, stated=names[one], shift_s=shift_s, fit=found.fit, why=why))
+
+
+def _pairs(parts: Sequence[Telemetry]) -> Iterator[tuple[int, int]]:
+    """Logs to compare: each that states no zone with those that do, then with those before it."""
+    dated = [at for at, part in enumerate(parts) if len(part.gpu)]
+    local = [at for at in dated if parts[at].clock == "local"]
+    stated = [(one, other) for other in local for one in dated if parts[one].clock == "utc"]
+    both = [(one, other) for other in local for one in local if one < other]
+    yield from [*stated, *both][:MOST_PAIRS]
+
+
+def _found(one: Telemetry, other: Telemetry) -> _Found | None:
+    """By how much ``other`` must be moved; None where the samples do not tell.
+
+    Of logs that share no time as they are, the one may go on where the other ends: only what is sure counts.
+    """
+    made = (_Course.of(one, gpu, other, its) for gpu, its in _shared(one, other))
+    courses = list(islice((course for course in made if course is not None), MOST_GPUS))
+    if not courses:
+        return None
+    as_read, stated = _fit(courses, 0), one.clock == "utc"
+    agree = _Found(0, as_read, sure=True) if as_read >= FITS else None
+    if agree and _differ(courses, 0) <= SAME:
+        return agree
+    if np.isnan(as_read) and not stated:
+        return None
+    shifts = [quarters * QUARTER_US for quarters in range(-QUARTERS, QUARTERS + 1)]
+    fits = np.array([_fit(courses, shift) for shift in shifts])
+    best = int(np.argmax(np.nan_to_num(fits, nan=-1.0)))
+    unexplained, others = 1 - fits[best], 1 - np.delete(fits, best)
+    if not fits[best] >= FITS or 1 - as_read < CLEARLY * unexplained:
+        return agree
+    sure = not (others < CLEARLY * unexplained).any() and _differ(courses, shifts[best]) <= SAME
+    told = sure or (stated and not np.isnan(as_read))
+    return _Found(shifts[best], float(fits[best]), sure) if told else None
+
+
+def _shared(one: Telemetry, other: Telemetry) -> Iterator[tuple[str, str]]:
+    """The names of each GPU that both logs may hold, in either."""
+    rows, others = one.gpus.to_dict("records"), other.gpus.to_dict("records")
+    return ((str(row["gpu"]), str(its["gpu"])) for row in rows for its in others if _may_be_one(row, its))
+
+
+def _may_be_one(row: Mapping[Any, Any], its: Mapping[Any, Any]) -> bool:
+    """Whether nothing but its samples tells two logs' GPUs apart."""
+
+    def both(name: str) -> tuple[str, str] | None:
+        values = row.get(name), its.get(name)
+        return None if any(pd.isna(value) or not value for value in values) else (str(values[0]), str(values[1]))
+
+    for name, plain in (("uuid", str.lower), ("host", str.casefold), ("bus_id", short_bus_id)):
+        pair = both(name)
+        if pair and name != "host" and plain(pair[0]) == plain(pair[1]):
+            return True
+        if pair and plain(pair[0]) != plain(pair[1]):
+            return False
+    return row["gpu"] == its["gpu"] and same_model(*(both("name") or ("", "")))
+
+
+@dataclass(frozen=True)
+class _Course:
+    """What one GPU did by two logs: the sparser one, thinned out, and the denser one; microseconds, rows by column."""
+
+    sparse_us: np.ndarray
+    sparse: np.ndarray
+    dense_us: np.ndarray
+    dense: np.ndarray
+    sign: int
+    """1 where the sparser log is the one to move."""
+
+    @classmethod
+    def of(cls, one: Telemetry, gpu: str, other: Telemetry, its: str) -> _Course | None:
+        logs = [log.gpu[log.gpu["gpu"] == name] for log, name in ((one, gpu), (other, its))]
+        names = [name for name in COLUMNS if all(name in log for log in logs)]
+        moved = logs[1]
+        sparse, dense = sorted(logs, key=len)
+        if not names or len(sparse) < LEAST:
+            return None
+        sparse = sparse.iloc[:: -(-len(sparse) // MOST_SAMPLES)]
+        times = [log["time"].to_numpy("datetime64[us]").view("int64") for log in (sparse, dense)]
+        values = [np.array([log.get(name, pd.Series(np.nan, log.index)).to_numpy(float) for name in COLUMNS])
+                  for log in (sparse, dense)]  # fmt: skip
+        return cls(times[0], values[0], times[1], values[1], 1 if moved is not dense else -1)
+
+    def pairs(self, shift_us: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        """Values of each column in both logs at the same time, in order, where they vary."""
+        when = self.sparse_us + self.sign * shift_us
+        after = np.clip(np.searchsorted(self.dense_us, when), 1, len(self.dense_us) - 1)
+        nearest = after - (when - self.dense_us[after - 1] <= self.dense_us[after] - when)
+        near = np.abs(self.dense_us[nearest] - when) <= np.median(np.diff(self.dense_us))
+        for values, others, least in zip(self.sparse, self.dense, COLUMNS.values(), strict=True):
+            value, its = values[near], others[nearest[near]]
+            known = ~np.isnan(value) & ~np.isnan(its)
+            if np.count_nonzero(known) >= LEAST and min(value[known].std(), its[known].std()) > least:
+                yield value[known], its[known]
+
+
+def _fit(courses: Sequence[_Course], shift_us: int) -> float:
+    """The correlation, the mean of all GPUs and columns; NaN without enough samples at the same time."""
+    made = [np.corrcoef(*pair)[0, 1] for course in courses for pair in course.pairs(shift_us)]
+    return float(np.mean(made)) if made else float("nan")
+
+
+def _differ(courses: Sequence[_Course], shift_us: int) -> float:
+    """By how much a sample differs from that of the other log, over that from the next of its own; medians."""
+    pairs = [pair for course in courses for pair in course.pairs(shift_us)]
+    own = [float(np.median(np.abs(np.diff(value)))) for value, _ in pairs]
+    made = [
+        float(np.median(np.abs(pair[0] - pair[1]))) / step for pair, step in zip(pairs, own, strict=True) if step > 0
+    ]
+    return float(np.mean(made)) if made else float("inf")
+
+
+def _moved(part: Telemetry, shift_us: int) -> Telemetry:
+    tables = {name: getattr(part, name) for name in ("gpu", "processes", "host", "events")}
+    moved = {name: _later(table, shift_us, np.ones(len(table), bool)) for name, table in tables.items() if len(table)}
+    return replace(part, **moved)
+
+
+def _later(table: pd.DataFrame, shift_us: int, rows: np.ndarray | pd.Series) -> pd.DataFrame:
+    """The table with so much added to all times of some rows."""
+    left = ~np.asarray(rows, bool)
+    by = pd.Timedelta(shift_us, unit="us")
+    names = [name for name in ("time", "start", "end", "last_seen", "marked") if name in table]
+    return table.assign(**{name: table[name].where(left, table[name] + by) for name in names})

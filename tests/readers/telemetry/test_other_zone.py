@@ -1,0 +1,150 @@
+"""One GPU in a log that states no zone, read in a wrong one, beside a log that states its own."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import gpudiag as gd
+from gpudiag.readers._shape.merge_telemetry import merge
+from gpudiag.readers._shape.other_zone import DOUBT, MOVED, NO_ZONE, UNCLEAR, in_same_zone
+from gpudiag.readers.base import Telemetry, Trials
+from gpudiag.schema import STUDIES, TABLES, TRIALS, conform
+
+BASE = pd.Timestamp("2026-03-10 08:00:00", tz="UTC")
+
+
+def utilization(n: int = 7200, seed: int = 0, noise: int = 0) -> np.ndarray:
+    """Each second of a study's: trials of one to ten minutes at their own level, with pauses; other noise by seed."""
+    levels, random = np.random.default_rng(seed), np.random.default_rng(100 + noise)
+    parts: list[np.ndarray] = []
+    while sum(map(len, parts)) < n:
+        parts += [np.full(levels.integers(60, 600), levels.choice([30, 60, 90])), np.zeros(levels.integers(5, 60))]
+    util = np.concatenate(parts)[:n]
+    return np.where(util > 0, util + random.normal(0, 5, n), 0).clip(0, 100)
+
+
+def log(seconds: np.ndarray, util: np.ndarray, hours: float, clock: str, gpu: str = "0", **known: str) -> Telemetry:
+    """Samples at some seconds, by a clock that is so many hours ahead of UTC but was read as UTC."""
+    time = (BASE + pd.to_timedelta(seconds + 3600 * hours, unit="s")).astype("datetime64[us, UTC]")
+    seen = util[seconds.astype(int)]
+    frame = pd.DataFrame({"time": time, "gpu": gpu, "util_pct": seen, "power_w": 60 + 3 * seen})
+    gpus = pd.DataFrame({"gpu": [gpu], **{name: [value] for name, value in known.items()}})
+    tables = {"gpu": conform(frame, TABLES["gpu"]), "gpus": conform(gpus, TABLES["gpus"])}
+    return Telemetry(**tables, reader="wandb" if clock == "utc" else "smi", clock=clock)
+
+
+DENSE, SPARSE = np.arange(0.3, 7198, 3), np.arange(0.0, 7198, 15)
+
+
+def span_h(merged: Telemetry) -> tuple[float, float]:
+    hours = (merged.gpu["time"] - BASE) / pd.Timedelta("1h")
+    return round(float(hours.min()), 2), round(float(hours.max()), 2)
+
+
+def told(merged: Telemetry, template: str) -> bool:
+    start, end = template.split("{")[0], template.split("}")[-1][-20:]
+    return any(note.startswith(start) and note.endswith(end) for note in merged.notes)
+
+
+@pytest.mark.parametrize("hours", [1, -7, 5.5, 5.75, 13])
+@pytest.mark.parametrize("swapped", [False, True])
+def test_a_log_without_a_zone_goes_where_the_other_shows_it(hours: float, swapped: bool) -> None:
+    util = utilization()
+    dense, sparse = (log(DENSE, util, hours, "local"), log(SPARSE, util, 0, "utc"))
+    if swapped:
+        dense, sparse = log(DENSE, util, 0, "utc"), log(SPARSE, util, hours, "local")
+    for parts in ([dense, sparse], [sparse, dense]):
+        merged = merge(parts, ["smi.csv", "wandb.csv"])
+        assert merged.gpus["gpu"].tolist() == ["0"] and span_h(merged) == (0, 2)
+        assert merged.moved_us == -hours * 3600e6 and told(merged, MOVED)
+
+
+def test_logs_that_agree_as_they_are_stay() -> None:
+    util = utilization()
+    merged = merge([log(DENSE, util, 0, "local"), log(SPARSE, util, 0, "utc")])
+    assert not merged.moved_us and span_h(merged) == (0, 2) and not told(merged, MOVED) and not told(merged, DOUBT)
+
+
+def test_work_that_repeats_every_quarter_of_an_hour_is_told_by_its_noise() -> None:
+    quarter = np.tile(np.where(np.arange(900) < 200, 0, 80), 8)
+    util = np.where(quarter > 0, quarter + np.random.default_rng(0).normal(0, 5, 7200), 0).clip(0, 100)
+    merged = merge([log(DENSE, util, 1, "local"), log(SPARSE, util, 0, "utc")])
+    assert span_h(merged) == (0, 2)
+    assert merge([log(DENSE, quarter, 1, "local"), log(SPARSE, quarter, 0, "utc")]).moved_us == 0, "without noise, open"
+
+
+@pytest.mark.parametrize("minutes", [15, 60])
+def test_another_gpu_with_the_same_work_is_not_moved_but_the_doubt_is_told(minutes: int) -> None:
+    """The same job begun a quarter of an hour later: its levels are the same, its noise is its own."""
+    one, other = log(DENSE, utilization(noise=1), minutes / 60, "local"), log(SPARSE, utilization(), 0, "utc")
+    merged = merge([one, other])
+    assert not merged.moved_us and told(merged, DOUBT) and any(UNCLEAR in note for note in merged.notes)
+
+
+def test_other_work_is_neither_moved_nor_doubted() -> None:
+    for hours in (0, 1, 5):
+        merged = merge([log(DENSE, utilization(seed=1), hours, "local"), log(SPARSE, utilization(), 0, "utc")])
+        assert not merged.moved_us and not told(merged, DOUBT) and not told(merged, MOVED)
+
+
+def test_another_uuid_is_another_gpu() -> None:
+    util = utilization()
+    one, other = (log(DENSE, util, 1, "local", uuid="GPU-aa"), log(SPARSE, util, 0, "utc", uuid="GPU-bb"))
+    assert merge([one, other]).moved_us == 0
+    same = replace(other, gpus=other.gpus.assign(uuid="GPU-aa"))
+    assert merge([one, same]).moved_us == -3600e6
+
+
+def test_two_logs_without_a_zone_are_left_and_the_doubt_is_told() -> None:
+    util = utilization()
+    merged = merge([log(DENSE, util, 1, "local"), log(SPARSE, util, 0, "local")], ["a.csv", "b.csv"])
+    assert not merged.moved_us and any(NO_ZONE in note for note in merged.notes)
+    later = merge([log(DENSE, util, 3, "local"), log(SPARSE, util, 0, "local")], ["a.csv", "b.csv"])
+    assert not any(NO_ZONE in note for note in later.notes), "a log that follows another one"
+
+
+def test_the_other_logs_without_a_zone_go_along() -> None:
+    util = utilization()
+    events = conform(pd.DataFrame({"time": [BASE + pd.Timedelta("2h")], "kind": ["x"]}), TABLES["events"])
+    parts = [log(DENSE, util, 1, "local"), Telemetry(events=events, clock="local"), log(SPARSE, util, 0, "utc")]
+    merged = merge(parts, ["gpu.csv", "kernel.log", "wandb.csv"])
+    assert merged.events["time"].tolist() == [BASE + pd.Timedelta("1h")]
+    assert any("The times of gpu.csv and kernel.log, which state no zone" in note for note in merged.notes)
+
+
+def test_trials_without_a_zone_go_along() -> None:
+    rows: dict[str, Any] = {"study": ["s", "t"], "trial": [0, 0], "state": "COMPLETE", "start": BASE, "end": BASE}
+    given = Trials(
+        trials=conform(pd.DataFrame(rows), TRIALS),
+        studies=conform(pd.DataFrame({"study": ["s", "t"], "clock": ["local", "utc"]}), STUDIES),
+    )
+    hour = pd.Timedelta("1h")
+    moved = in_same_zone(given, -3_600_000_000)
+    assert moved.trials["start"].tolist() == moved.trials["end"].tolist() == [BASE - hour, BASE]
+    assert moved.trials.dtypes.equals(given.trials.dtypes) and in_same_zone(given, 0) is given
+
+
+def test_nvidia_smi_in_local_time_beside_wandb(tmp_path: Path) -> None:
+    util = utilization()
+    header = "timestamp, index, name, uuid, utilization.gpu [%], power.draw [W]\n"
+    rows = [(BASE + pd.Timedelta(seconds=s)).tz_convert("Europe/Berlin") for s in DENSE]
+    (tmp_path / "gpu.csv").write_text(
+        header
+        + "".join(
+            f"{at:%Y/%m/%d %H:%M:%S.%f}, 0, NVIDIA A100-SXM4-80GB, GPU-0abc0000-1111-2222-3333-444455556666, "
+            f"{util[int(s)]:.0f} %, {60 + 3 * util[int(s)]:.2f} W\n"
+            for at, s in zip(rows, DENSE, strict=True)
+        )
+    )
+    known = {"_timestamp": SPARSE + BASE.timestamp(), "system.gpu.0.gpu": util[SPARSE.astype(int)].round()}
+    pd.DataFrame({**known, "system.gpu.0.powerWatts": 60 + 3 * util[SPARSE.astype(int)]}).to_csv(tmp_path / "wandb.csv")
+    wrong, right = (gd.load_run(tmp_path, timezone=zone) for zone in ("UTC", "Europe/Berlin"))
+    pd.testing.assert_frame_equal(wrong.gpu, right.gpu)
+    assert any("gpu.csv, which state no zone, were moved by -1 h" in note for note in wrong.info.notes)
+    assert not any("moved" in note for note in right.info.notes)
