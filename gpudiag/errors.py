@@ -111,7 +111,7 @@ def expected(what: str, given: object) -> ConfigError:
     return ConfigError(f"expected {what}, but got {'None' if given is None else type(given).__name__}.")
 
 
-MOST_NAMES = 12
+MOST_NAMES = 20
 """Names that an error lists; a reader looks through no more."""
 
 

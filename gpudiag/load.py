@@ -11,7 +11,7 @@ import pandas as pd
 
 from gpudiag._load.added import without_added
 from gpudiag._load.folder import beside, left, not_used, refuse_several_runs, search
-from gpudiag._load.intake import Intake, take
+from gpudiag._load.intake import Intake, is_other_frame, take
 from gpudiag._load.marked import without_ends_after_silence, without_marked_ends
 from gpudiag._load.passwords import passwords_hidden
 from gpudiag._load.recorded_settings import with_host, with_recorded
@@ -70,7 +70,7 @@ def as_run(given: RunLike) -> Run:
 def _check_input(given: object, what: str = INPUT) -> None:
     """Raise ConfigError unless this, or each member of a list, is of a kind that is read."""
     for one in given if isinstance(given, list | tuple) else (given,):
-        known = isinstance(one, str | Path | pd.DataFrame) or hasattr(one, "get_trials")
+        known = isinstance(one, str | Path | pd.DataFrame) or hasattr(one, "get_trials") or is_other_frame(one)
         if not known and not (one is not given and hasattr(one, "intermediate_values")):
             raise expected(what, one)
 
@@ -99,8 +99,8 @@ def load_run(
 
     Args:
         source: a folder, a run.toml, a file, a storage URL, a tracker's run such as ``mlflow:RUN_ID``, a list of
-            files and URLs, an ``optuna.Study``, or a DataFrame of samples or of trials; empty where the inputs are
-            named by kind.
+            files and URLs, an ``optuna.Study``, or a DataFrame (pandas, polars) of samples or of trials; empty where
+            the inputs are named by kind.
         telemetry: logs of GPU metrics; text may name several, with commas between them.
         trials: a study's file or storage URL, a trial table, or an ``optuna.Study``.
         artifacts: task logs, training logs and result files.

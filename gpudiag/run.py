@@ -62,8 +62,9 @@ class Run(RunTables):
         """
         return selection.between(self, start, end)
 
-    def gpus_only(self, *gpus: str | int) -> Run:
-        """The run on the GPUs named, by index or uuid; trials that say they ran only on others are left out.
+    def gpus_only(self, *gpus: str | int | Sequence[str | int]) -> Run:
+        """The run on the GPUs named, by index or uuid, one by one or in a list; trials that say they ran only on others
+        are left out.
 
         Raises ConfigError for a GPU that the run does not have.
         """
@@ -83,6 +84,7 @@ class Run(RunTables):
 
         Raises:
             ConfigError: no such column, or the test gives something else.
+            NotMeasurable: the run has no trials.
         """
         return selection.trials_where(self, test, equal)
 

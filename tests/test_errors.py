@@ -6,6 +6,7 @@ import pytest
 
 from gpudiag import errors
 from gpudiag.errors import GpudiagError, InputNotFound, NotMeasurable, nearest
+from gpudiag.report.sections import SECTIONS
 
 TREE = [c for _, c in inspect.getmembers(errors, inspect.isclass) if issubclass(c, GpudiagError)]
 
@@ -31,3 +32,4 @@ def test_not_measurable_keeps_reason_and_remedy_apart() -> None:
 def test_nearest_offers_one_name_or_all() -> None:
     assert nearest("max_utl_pct", ["max_util_pct", "min_s"]) == "did you mean 'max_util_pct'?"
     assert nearest("zzz", ["b", "a"]) == "legal names are: a, b"
+    assert nearest("power", SECTIONS) == f"legal names are: {', '.join(sorted(SECTIONS))}"

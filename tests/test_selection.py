@@ -103,6 +103,10 @@ def test_a_gpu_is_named_by_index_number_or_uuid() -> None:
     run = replace(run, gpus=run.gpus.assign(uuid=["GPU-a", "GPU-b"]))
     for name in ("1", 1, "GPU-b"):
         assert set(run.gpus_only(name).gpu["gpu"]) == {"1"}
+    for both in (["0", "1"], ("0", 1), "0,1", "0, GPU-b", [0, "GPU-b"]):
+        assert set(run.gpus_only(both).gpu["gpu"]) == {"0", "1"}
+    named = replace(run, gpu=run.gpu.assign(gpu=run.gpu["gpu"].replace("1", "a,b")))
+    assert set(named.gpus_only("a,b").gpu["gpu"]) == {"a,b"}
     with pytest.raises(ConfigError, match="no GPU '7'"):
         run.gpus_only("7")
     with pytest.raises(ConfigError, match="name one GPU"):
@@ -157,6 +161,13 @@ def test_trials_leave_with_their_gpu_however_they_name_it() -> None:
         assert list(part.trials["trial"]) == [2, 3, 4, 5, 8, 9, 10, 11]
         where = gd.diagnose(part).profiles["attribution"].trials
         assert set(where["method"]) == {"declared"}
+
+
+def test_a_run_without_trials_has_none_to_choose() -> None:
+    with pytest.raises(NotMeasurable, match="no trials to choose from"):
+        small_run(gpu=samples_of(range(9), util_pct=5.0)).trials_where(state="FAIL")
+    none = toy_run().trials_where(lambda t: t["trial"] < 0)
+    assert none.trials.empty and none.trials_where(state="FAIL").trials.empty
 
 
 def test_one_study() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pandas as pd
@@ -53,7 +53,8 @@ def take(given: object, options: ReadOptions, *, shown_as: str | None = None) ->
     if isinstance(given, str) and is_url(given):
         return _described(trial_readers.read_url(given, options), given, "trials", "")
     if not isinstance(given, str | Path | Source):
-        data = read_frame(given, options) if isinstance(given, pd.DataFrame) else _of_study(given, options)
+        frame = cast(Any, given).to_pandas() if is_other_frame(given) else given
+        data = read_frame(frame, options) if isinstance(frame, pd.DataFrame) else _of_study(given, options)
         return _described(data, f"<{type(given).__name__}>", "trials", "")
     source = given if isinstance(given, Source) else Source.open(given)
     found = identify(source)
@@ -62,6 +63,11 @@ def take(given: object, options: ReadOptions, *, shown_as: str | None = None) ->
     kind, reader = found
     never_replace(source.path)
     return _described(reader.read(source, options), shown_as or str(source.path), kind, source.sha256())
+
+
+def is_other_frame(given: object) -> bool:
+    """Whether this is a table of another library than pandas (polars, pyarrow) that it can be made of."""
+    return hasattr(given, "to_pandas") and hasattr(given, "columns")
 
 
 def _of_study(given: Any, options: ReadOptions) -> Trials:

@@ -6,7 +6,7 @@ coverage, concurrency) count only what lies within. Each selection leaves a note
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Iterable, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
@@ -87,11 +87,11 @@ def _blank(end: str | datetime | None) -> bool:
     return end is None or (isinstance(end, str) and not end.strip())
 
 
-def gpus_only(run: R, names: Sequence[str | int]) -> R:
+def gpus_only(run: R, names: Sequence[str | int | Sequence[str | int]]) -> R:
     """The run on these GPUs only; see :meth:`gpudiag.run.Run.gpus_only`."""
     known = _gpu_names(run)
     wanted = []
-    for name in map(str, names):
+    for name in _each(names, known):
         if name not in known:
             legal = sorted(set(known.values()))
             hint = nearest(name, legal) if legal else "it has none"
@@ -120,6 +120,13 @@ def gpus_only(run: R, names: Sequence[str | int]) -> R:
     return _changed(run, chosen, note, in_part, left_out_gpus=others, settings=settings)
 
 
+def _each(names: Sequence[str | int | Sequence[str | int]], known: Container[str]) -> list[str]:
+    """The names one by one: of lists, and of text that names several with commas between them."""
+    each = [name for one in names for name in ([one] if isinstance(one, str) or not isinstance(one, Iterable) else one)]
+    parts = [[text] if (text := str(name)) in known else text.split(",") for name in each]
+    return [name.strip() for some in parts for name in some]
+
+
 def study(run: R, name: str) -> R:
     """The run with one study's trials only; see :meth:`gpudiag.run.Run.study`."""
     legal = [str(known) for known in run.studies["study"]] or [str(known) for known in run.trials["study"].unique()]
@@ -140,6 +147,8 @@ def trials_where(run: R, test: Callable[[pd.DataFrame], Any] | None, equal: dict
     """The run with some of its trials; see :meth:`gpudiag.run.Run.trials_where`."""
     import pandas as pd
 
+    if run.trials.empty and not run.info.n_unselected:
+        raise NotMeasurable("The run has no trials to choose from.", "Give the study with trials=.")
     keep = pd.Series(True, run.trials.index)
     for column, value in equal.items():
         name = column if column in run.trials else f"params.{column}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import numpy as np
 import pandas as pd
@@ -18,6 +19,7 @@ from gpudiag.readers._shape.given_times import read_times
 from gpudiag.readers._shape.identity import GpuIdentity, resolve
 from gpudiag.readers._studies.flat import from_columns, is_trials_header
 from gpudiag.readers.base import ReadOptions, Telemetry, Trials
+from gpudiag.readers.identify import identify
 from gpudiag.schema import GPU, STATES, STUDIES, TRIALS, conform
 
 NAME = "dataframe"
@@ -32,9 +34,10 @@ EXPECTED = (
 def read_frame(frame: pd.DataFrame, options: ReadOptions) -> Telemetry | Trials:
     """The tables in a frame, told by its columns; timestamps without a zone are read in ``options.timezone``.
 
+    A frame that a log was read into, with the columns of that log, is read as the log is.
     Raises InputError that says what columns were expected, or what is wrong in them.
     """
-    frame = frame.reset_index(drop=True)
+    given, frame = frame, frame.reset_index(drop=True)
     names = {str(name) for name in frame.columns}
     if twice := set(frame.columns[frame.columns.duplicated()]) & {*GPU.names, *TRIALS.names}:
         raise InputError(f"DataFrame: has several columns {min(twice)!r}; expected one: drop or rename others.")
@@ -50,8 +53,26 @@ def read_frame(frame: pd.DataFrame, options: ReadOptions) -> Telemetry | Trials:
         if isinstance(error, InputError):
             raise
         raise InputError(f"DataFrame: holds a value that its column cannot have ({error}).") from error
+    if (log := _as_log(given, options)) is not None:
+        return log
     got = ", ".join(sorted(names)[:12]) or "none"
     raise InputError(f"DataFrame: expected {EXPECTED}; its columns are: {got}.")
+
+
+def _as_log(frame: pd.DataFrame, options: ReadOptions) -> Telemetry | None:
+    """What the frame holds once it is a CSV file; None where that is no log of GPU metrics."""
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / HELD.path
+        frame.to_csv(path, index=frame.index.name is not None)
+        source = Source.open(path)
+        found = identify(source) if len(frame) else None
+        if found is None or found[0] != "telemetry":
+            return None
+        try:
+            read = found[1].read(source, options)
+        except InputError as error:
+            raise InputError(str(error).replace(str(path), str(HELD.path))) from None
+    return read if isinstance(read, Telemetry) else None
 
 
 def _telemetry(frame: pd.DataFrame, options: ReadOptions) -> Telemetry:
