@@ -19,6 +19,7 @@ from gpudiag.measures._time.microseconds import SECOND_US, microseconds
 from gpudiag.measures._time.weighted import weighted_mean, weighted_quantiles
 from gpudiag.measures._time.work import WorkSamples, beside_work, work_by_gpu, work_coverage_pct
 from gpudiag.measures.base import Profile, need_gpu
+from gpudiag.measures.loader import measure_loader
 from gpudiag.measures.sampling import RECORD_LONGER, gpu_order
 from gpudiag.run import Run
 from gpudiag.schema import IDLE_PCT
@@ -36,7 +37,7 @@ HOST = ("cpu_pct", "cpu_max_core_pct", "process_cpu_max_pct", "io_wait_pct")
 class GpuFeed(Row):
     """A GPU, over samples with a trial (without trials: from first to last activity). Idle power is the 5th percentile
     of power in settled idle time; without such time the ratios are bounds. Host columns are of the nearest host sample
-    within 15 s. NaN is unknown.
+    within 15 s; its busiest process is of the next reading, as recorders read it since the one before. NaN is unknown.
     """
 
     work_s: Column[float] = column("observed time at work")
@@ -86,6 +87,9 @@ class FeedProfile(Profile, topic="feed"):
     has_cores: Fact[bool] = fact("CPU by core or by process was recorded")
     has_cpu: Fact[bool] = fact("CPU of the whole machine was recorded")
     has_io_wait: Fact[bool] = fact("I/O wait was recorded")
+    stated_wait_pct: Fact[float] = fact(
+        "part of a step that waits for the loader, as a log or a recording states it", label="stated wait in a step"
+    )
     coverage_pct: Fact[float] = fact("observed part of the run, the least of all GPUs")
 
 
@@ -110,8 +114,18 @@ def measure_feed(run: Run) -> FeedProfile:
         has_cores=has["cpu_max_core_pct"] or has["process_cpu_max_pct"],
         has_cpu=any(has[name] for name in HOST[:3]),
         has_io_wait=has["io_wait_pct"],
+        stated_wait_pct=_stated_wait_pct(run),
         coverage_pct=work_coverage_pct(run, works),
     )
+
+
+def _stated_wait_pct(run: Run) -> float:
+    try:
+        loader = measure_loader(run)
+    except NotMeasurable:
+        return math.nan
+    waits = 0.0 if loader.avg_ms == 0 else loader.of_step_pct
+    return float(np.maximum(waits, np.nan_to_num(loader.starts_pct)))
 
 
 def meant_to_work(work: WorkSamples) -> np.ndarray:
@@ -205,9 +219,19 @@ class HostTimes:
         def column(name: str) -> np.ndarray:
             return known[name].to_numpy(float) if name in known else np.full(len(known), math.nan)
 
-        core = np.fmax(column("cpu_max_core_pct"), column("process_cpu_max_pct"))
+        time_us = microseconds(known["time"]) if len(known) else np.zeros(0, np.int64)
+        core = np.fmax(column("cpu_max_core_pct"), _since_the_last(column("process_cpu_max_pct"), time_us))
         columns = {"cpu_pct": column("cpu_pct"), "io_wait_pct": column("io_wait_pct"), "core_pct": core}
-        return cls(microseconds(known["time"]) if len(known) else np.zeros(0, np.int64), columns)
+        return cls(time_us, columns)
+
+
+def _since_the_last(process_pct: np.ndarray, time_us: np.ndarray) -> np.ndarray:
+    """The busiest process at each host sample. Recorders look through processes less often than they read the cores,
+    and what they find is the mean since the look before: it holds for the samples in between, but not across a hole of
+    more than 15 s, as between two recordings.
+    """
+    recording = np.cumsum(np.diff(time_us, prepend=time_us[:1]) > NEAREST_S * SECOND_US)
+    return pd.Series(process_pct).groupby(recording).bfill().to_numpy(float)
 
 
 def beside(work: WorkSamples, host: HostTimes) -> tuple[np.ndarray, dict[str, np.ndarray]]:

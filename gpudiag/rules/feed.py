@@ -8,7 +8,7 @@ from gpudiag.errors import NotGiven, NotMeasurable
 from gpudiag.measures._gpu.idle_power import RECORD_IDLE
 from gpudiag.measures.feed import FeedProfile, measure_feed
 from gpudiag.rules._engine.evidence import Evidence, worst_gpu
-from gpudiag.rules._engine.judging import RECORD_COMMAND
+from gpudiag.rules._engine.judging import MIN_EXPLAINED, RECORD_COMMAND
 from gpudiag.rules._engine.rule import rule
 from gpudiag.rules._engine.templates import WORST_GPU, Given
 from gpudiag.rules._engine.verdict import Severity
@@ -50,12 +50,16 @@ def cpu_bound_input(
 
     GPU below 10 % (a warning) or below 50 % (a note) while a core or a process is above 90 %, in half of the work or
     more: SageMaker CPUBottleneck(50, 10, 90). Never judged from the mean over cores, which hides one hot thread.
+    Where a log or a recording states waits for the loader, they must hold half of the time without a kernel on some
+    GPU: else the busy core does something else, such as launching kernels.
     """
     table = feed.per_gpu
     known = table[(table["host_s"] >= min_host_s) & table["starved_pct"].notna()]
     strict = known[known["starved_pct"] >= min_starved_pct]
     soft = known[known["soft_starved_pct"] >= min_soft_pct]
-    if len(soft) or len(strict):
+    # All GPUs: a rank that waits for another's data runs the kernels of a collective meanwhile.
+    is_fed = bool((feed.stated_wait_pct < MIN_EXPLAINED * (100 - table["mean_pct"])).all())
+    if (len(soft) or len(strict)) and not is_fed:
         found, column = (strict, "starved_pct") if len(strict) else (soft, "soft_starved_pct")
         worst = found[column].idxmax()
         share = float(found.at[worst, column])

@@ -13,6 +13,8 @@ LOG = (
     "Put the training log into the run folder (or give it with --artifacts); gpudiag reads lines such as "
     "'DataLoader avg: 25.3ms' and '30 batch/s'. In a loop of your own, gd.Recorder measures it: rec.timed(loader)."
 )
+WAIT_PCT = 5.0
+"""Of a step: so much of a wait is none (PyTorch's TensorBoard plugin)."""
 
 
 @rule(
@@ -31,7 +33,7 @@ LOG = (
     explained_by=("cpu-bound-input", "io-wait"),
 )
 def loader_slow(
-    loader: LoaderProfile, *, max_avg_ms: float = 30.0, max_step_pct: float = 5.0, severe_step_pct: float = 25.0
+    loader: LoaderProfile, *, max_avg_ms: float = 30.0, max_step_pct: float = WAIT_PCT, severe_step_pct: float = 25.0
 ) -> Evidence | None:
     """Each millisecond that a step waits for its batch is a millisecond without training.
 
@@ -79,10 +81,13 @@ def loader_workers_cores(
     """Too few workers leave cores idle, too many fight for them.
 
     Loader workers times trials at once over cores: SageMaker Dataloader's 70 to 200 %. This is what was configured,
-    not how busy the CPU was.
+    not how busy the CPU was. Few are enough where steps are stated to wait for no more than 5 % of their time, as
+    loader-slow asks.
     """
-    if loader.of_cores_pct < min_cores_pct or loader.of_cores_pct > 100 * max_cores_ratio:
-        few = loader.of_cores_pct < min_cores_pct
+    few = loader.of_cores_pct < min_cores_pct
+    if few and (loader.of_step_pct <= WAIT_PCT or loader.avg_ms == 0):
+        return None
+    if few or loader.of_cores_pct > 100 * max_cores_ratio:
         return Evidence(
             values={"n_workers": loader.n_workers, "cores": loader.cores, "of_cores_pct": loader.of_cores_pct},
             margin=min_cores_pct - loader.of_cores_pct if few else loader.of_cores_pct - 100 * max_cores_ratio,

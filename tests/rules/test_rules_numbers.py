@@ -117,6 +117,14 @@ def test_a_soft_lack_of_input_is_held_and_not_lost() -> None:
     assert "for 75 % of its work, of the 10 min of it beside which the host was recorded, while" in found.summary
 
 
+@pytest.mark.parametrize(("other_pct", "status"), [(44.0, Status.OK), (99.0, Status.FOUND)])
+def test_a_stated_wait_speaks_for_other_gpus_only_if_all_wait(other_pct: float, status: Status) -> None:
+    """A rank that waits for one without data runs the kernels of its collective meanwhile."""
+    kind, values, _ = FAULTS["cpu-bound-input"]
+    rows = {"0": {**values, "mean_pct": 20.0}, "1": {**values, "mean_pct": other_pct, "soft_starved_pct": 0.0}}
+    assert verdict(RULE["cpu-bound-input"], profile(kind, rows, stated_wait_pct=1.0)).status is status
+
+
 @pytest.mark.parametrize("rule", ["cpu-bound-input", "io-wait", "batch-or-kernels-small", "launch-bound"])
 def test_a_share_beside_the_host_is_of_the_work_only_if_it_was_recorded_throughout(rule: str) -> None:
     kind, values, _ = FAULTS[rule]
