@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 
 from gpudiag.advice._engine.capacity import FULL_PCT, growth_of_memory
-from gpudiag.advice._engine.gains import IDLE, fill_gain, without_causes
+from gpudiag.advice._engine.gains import BATCH, LEAST, WORK, without_causes
 from gpudiag.advice._engine.proposal import Change, Gain, Prediction, Proposal, SuccessCheck
 from gpudiag.advice._engine.remedy import remedy
-from gpudiag.advice._engine.situation import INPUT_WAITS, Situation
+from gpudiag.advice._engine.situation import INPUT_WAITS, MIN_FILL, Situation
 from gpudiag.measures.memory import MemoryProfile
 from gpudiag.report.format import at_most
 
@@ -35,21 +35,21 @@ TWO_MINUTES = "Time two batch sizes for two minutes each: samples per second tha
 def batch_size(now: Situation) -> Proposal | None:
     """Free memory permits a larger batch; it does not make anything faster.
 
-    A batch B' in place of B brings 1 <= G <= min(B'/B, 1/u) (METHODS 10): nothing where the time of a sample on the
-    CPU dominates, everything where the fixed cost of a step does. Memory bounds the factor, 8 at most. Not proposed
-    where the GPU is seen to wait for its input: what feeds it sets the pace, whatever the batch.
+    A batch B' in place of B brings 1 <= G <= B'/B (METHODS 10): nothing where the time of a sample on the CPU
+    dominates, B'/B where a step takes as long as before. Utilization does not bound it: kernels that are too small for
+    the GPU count as busy, and take hardly longer for more samples. Memory bounds the factor, 8 at most. Not proposed
+    where the GPU is seen to wait for its input: what feeds it sets the pace, whatever the batch; nor for free memory
+    alone where less than a tenth of the time is without a kernel.
     """
     present = now.dataloader.batch_size
     growth = _growth(now)
     if present is None or growth < 2 or now.has(*INPUT_WAITS):
         return None
-    if not now.has(*SMALL, "gpu-low-utilization", "memory-headroom"):
+    if not now.has(*SMALL, "gpu-low-utilization") and (now.bounds.fill < MIN_FILL or not now.has("memory-headroom")):
         return None
     factor = min(MAX_FACTOR, 2 ** int(math.log2(growth)))
     proposed = present * factor
     used = growth_of_memory(now.profiles, factor)
-    gain = fill_gain(now.bounds, factor)
-    high = gain.high if gain else math.nan
     return Proposal(
         (
             Change(
@@ -59,13 +59,11 @@ def batch_size(now: Situation) -> Proposal | None:
                 f"DataLoader(..., batch_size={proposed})  # was {present}; double up to it while samples/s rise",
             ),
         ),
-        gain,
-        now.unless_unknown(
-            f"Memory has room for {factor} times the batch. The gain is at most {at_most(high)}, and none where each "
-            "sample costs the same CPU time. Accuracy may change."
-        ),
-        (*now.busier(high), *now.no_new_failures()),
-        (*now.busier_by(high), *_memory(now, used)),
+        Gain(1.0, factor, source=BATCH),
+        f"Memory has room for {factor} times the batch. The gain is at most {at_most(factor)}, if a step takes no "
+        "longer than now, and none where each sample costs the same CPU time. Accuracy may change.",
+        (*now.busier(factor), *now.no_new_failures()),
+        (*now.busier_by(factor), *_memory(now, used)),
         "" if now.has(*SMALL) else NOT_EXCLUDED,
     )
 
@@ -86,7 +84,7 @@ def mixed_precision(now: Situation) -> Proposal | None:
     if not now.torch:
         return None
     busy = now.bounds.busy_pct
-    gain = Gain(1.0, 100 / (100 - busy), "x", "work") if busy < 100 else None
+    gain = Gain(1.0, 100 / (100 - busy), "x", WORK) if busy < 100 else None
     less_memory = (SuccessCheck.of(MemoryProfile.max_used_pct, "<", FULL_PCT),)
     full = now.fact(MemoryProfile.max_used_pct) >= FULL_PCT
     verify = (*(less_memory if full else ()), *now.no_new_failures())
@@ -118,7 +116,7 @@ def tf32(now: Situation) -> Proposal | None:
     if not now.torch:
         return None
     busy = now.bounds.busy_pct
-    gain = Gain(1.0, 100 / (100 - busy), "x", "work") if busy < 100 else None
+    gain = Gain(1.0, 100 / (100 - busy), "x", WORK) if busy < 100 else None
     code = 'torch.set_float32_matmul_precision("high")  # was: "highest"; once, before the first step'
     return Proposal(
         (Change("float32 matrix products", None, "TF32", code),),
@@ -141,24 +139,25 @@ def tf32(now: Situation) -> Proposal | None:
     rollback="Remove torch.compile.",
 )
 def compile_model(now: Situation) -> Proposal | None:
-    """Where steps are short, the GPU waits for kernels to be launched; CUDA graphs launch a whole step at once."""
-    if not now.torch:
+    """Where steps are short, the GPU waits for kernels to be launched; CUDA graphs launch a whole step at once.
+
+    What it brings is unknown: 1/u, or the waits for launches in a trace, bound what launching the same kernels faster
+    brings, and fused kernels take less time than those of now. Not proposed where nothing waits for launches.
+    """
+    most = min(without_causes(now.profiles, "launch"), now.bounds.fill)
+    if not now.torch or most < LEAST:
         return None
-    gain = fill_gain(now.bounds, without_causes(now.profiles, "launch"), _launching(now))
-    high = gain.high if gain else math.nan
     code = 'model = torch.compile(model, mode="reduce-overhead")  # CUDA graphs; keep shapes fixed (drop_last=True)'
     return Proposal(
         (Change("execution", None, "CUDA graphs", code),),
-        gain,
-        now.unless_unknown("Launching is what the GPU waits for."),
-        now.busier(high),
-        now.busier_by(high),
+        None,
+        now.unless_unknown(
+            "Launching is what the GPU waits for: without it the same kernels take the time at most "
+            f"{at_most(most)}. Fewer, larger kernels may bring more."
+        ),
+        now.busier(),
+        verify_first="Compiled kernels are others than those of now: what they bring must be timed.",
     )
-
-
-def _launching(now: Situation) -> str:
-    """What fewer launches take away: what the GPU waited for them where that is known, else some idle time."""
-    return "launch" if without_causes(now.profiles, "launch") < math.inf else IDLE
 
 
 def _growth(now: Situation) -> float:

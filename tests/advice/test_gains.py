@@ -67,6 +67,17 @@ def test_another_gpu_lifts_the_ceiling_to_that_of_all() -> None:
     assert combine([loader, devices], bounds).high == 4  # type: ignore[union-attr]
 
 
+def test_other_work_is_not_held_to_the_ceiling() -> None:
+    bounds = GainBounds(busy_pct=50.0)
+    loader, batch, precision = Gain(1.0, 2.0), Gain(1.0, 8.0, "x", "batch"), Gain(1.0, 1.25, "x", "work")
+    larger = combine([loader, batch], bounds)
+    assert larger is not None and (larger.low, larger.high, larger.clipped) == (1.0, 16.0, False)
+    # A step of 10 s: without 5 s of idle time and 2 s of work, 3 s are left.
+    assert combine([loader, precision], bounds).high == pytest.approx(10 / 3)  # type: ignore[union-attr]
+    everything = combine([loader, Gain(1.0, 2.0, "x", "work")], bounds)
+    assert everything is not None and not everything.is_bounded, "all idle time and all work may go"
+
+
 def test_saved_hours_as_a_factor() -> None:
     assert speedup(Gain(0.0, 5.0, "GPU-h", "failures"), 10.0) == (1.0, 2.0)
     assert speedup(Gain(-2.5, 0.0, "GPU-h", "control"), 10.0) == (pytest.approx(0.8), 1.0)

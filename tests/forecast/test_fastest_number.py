@@ -25,7 +25,7 @@ def said(*others: Scenario) -> tuple[str, str]:
     here = scenario(NOW, (1, 1, 1), (0, 0, 2))
     rate, unknown = Estimate(100, 90, 110, "trials/h"), NAN
     made = Forecast(
-        "r", (here, *others), NOW, unknown, rate, "", None, Drift(), StartupGain(), batch_test(NAN), (), 10, NAN
+        "r", (here, *others), NOW, unknown, rate, "", None, Drift(), StartupGain(), batch_test(), (), 10, NAN
     )
     return _best(made), answer(made)
 

@@ -25,7 +25,7 @@ def said(*, apart: bool) -> str:
     failed = Backtest(True, False, Estimate(10, 9, 11, "trials/h"), 20, -50, 50, 50, 4, "")
     drift = Drift(studies_differ=True, studies_apart=apart)
     rate = Estimate(100, 90, 110, "trials/h")
-    return _drift(Forecast("r", (), 2, NAN, rate, "", failed, drift, StartupGain(), batch_test(NAN), (), 10, NAN))
+    return _drift(Forecast("r", (), 2, NAN, rate, "", failed, drift, StartupGain(), batch_test(), (), 10, NAN))
 
 
 @pytest.mark.parametrize(

@@ -28,6 +28,8 @@ PAUSED = ("evaluation", "checkpoints")
 LOST = {"failures": "FAIL", "abandoned": "ABANDONED"}
 IDLE = "idle"
 """What most changes take away: idle time, whatever its cause."""
+BATCH, WORK = "batch", "work"
+"""Changes of the GPU work itself, to which 1/u is no bound: larger kernels, and less to compute."""
 LEAST = 1.005
 TELLING = ("log", "trace")
 """Sources of causes that a gain may rest on."""
@@ -186,7 +188,9 @@ def speedup(gain: Gain | None, total_gpu_h: float) -> tuple[float, float]:
 
 @dataclass(frozen=True)
 class Combined:
-    """What several changes bring together: a factor clipped at ``ceiling``, and GPU-hours not spent."""
+    """What several changes bring together: a factor clipped at ``ceiling``, and GPU-hours not spent. ``high`` is
+    infinite where nothing bounds it.
+    """
 
     low: float
     high: float
@@ -194,27 +198,37 @@ class Combined:
     clipped: bool
     saved_gpu_h: float
 
+    @property
+    def is_bounded(self) -> bool:
+        return math.isfinite(self.high)
+
 
 def combine(gains: Iterable[Gain | None], bounds: GainBounds) -> Combined | None:
     """Factors multiply up to the ceiling, 1/u; percentages are never added (METHODS 10). Of changes that take the same
-    cause of idle time away, the largest counts, and causes add up by the time that each holds.
+    cause of idle time away, the largest counts, and causes add up by the time that each holds. Less work takes from the
+    busy time beside them, and a larger batch multiplies what is left: these two may lie beyond the ceiling.
 
     The ceiling is 1/u_b of the GPUs that trials ran on; where a change brings another GPU to work, 1/u of all GPUs.
     Hours from one source count once, and those in pauses up to all pauses. None where utilization is unknown.
     """
     known = [gain for gain in gains if gain is not None]
     factors = [gain for gain in known if gain.unit == "x"]
-    devices = any(gain.source == "devices" for gain in factors)
+    filling = [gain for gain in factors if gain.source not in (BATCH, WORK)]
+    devices = any(gain.source == "devices" for gain in filling)
     ceiling = bounds.fill_all if devices else bounds.fill
     if math.isnan(ceiling):
         return None
     most: dict[str, float] = {}
-    for gain in factors:
+    for gain in filling:
         if gain.source in CAUSES:
             most[gain.source] = max(most.get(gain.source, 1.0), gain.high)
     left = 1 - sum(1 - 1 / high for high in most.values())
-    low = math.prod(gain.low for gain in factors)
-    high = math.prod(gain.high for gain in factors if gain.source not in CAUSES) * (1 / left if left > 0 else math.inf)
+    low = min(math.prod(gain.low for gain in filling), ceiling)
+    filled = math.prod(gain.high for gain in filling if gain.source not in CAUSES) * (
+        1 / left if left > 0 else math.inf
+    )
+    larger, less = (max([1.0, *(one.high for one in factors if one.source == source)]) for source in (BATCH, WORK))
+    high = larger * _with_less_work(min(filled, ceiling), less)
     hours: dict[str, float] = {}
     for gain in known:
         if gain.unit == "GPU-h" and gain.low >= 0:  # what may cost hours is no saving
@@ -222,4 +236,10 @@ def combine(gains: Iterable[Gain | None], bounds: GainBounds) -> Combined | None
     paused = sum(hours.pop(source, 0.0) for source in PAUSED)
     most_paused = paused if math.isnan(bounds.paused_gpu_h) else min(paused, bounds.paused_gpu_h)
     saved = sum(hours.values()) + most_paused
-    return Combined(min(low, ceiling), min(high, ceiling), ceiling, high > ceiling, saved)
+    return Combined(low, high, ceiling, filled > ceiling and high <= ceiling, saved)
+
+
+def _with_less_work(filled: float, less: float) -> float:
+    """Both take time away: of the idle part, and of the busy one. Infinite where all of it may go."""
+    left = 1 / filled - (1 - 1 / less)
+    return filled if less == 1 else 1 / left if left > 0 else math.inf

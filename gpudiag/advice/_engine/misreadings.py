@@ -64,10 +64,7 @@ def _startup(now: Situation) -> str:
 def _headroom(now: Situation) -> str:
     if not now.has("memory-headroom"):
         return ""
-    return (
-        "Free memory says what fits, not what is faster: a batch B' in place of B brings between nothing and "
-        "min(B'/B, 1/u)."
-    )
+    return "Free memory says what fits, not what is faster: a batch B' in place of B brings between nothing and B'/B."
 
 
 def _proportion(now: Situation) -> str:

@@ -256,22 +256,19 @@ def _wanted(parallel: Sequence[int] | None, now: int) -> list[int]:
 
 def _bounded(run: Run, wanted: list[int], remaining: Remaining, overflow: Overflow, reason: str) -> Forecast:
     now, rate, scenarios = bounded_scenarios(run, wanted, remaining, overflow, reason)
-    return _forecast(run, scenarios, now, rate, StartupGain(), batch_test(NAN))
+    return _forecast(run, scenarios, now, rate, StartupGain())
 
 
 def _modelled(run: Run, made: Parallelism) -> Forecast:
     startup = startup_gain(made.model, made.now, made.backtest.widening, made.backtest.reason)
-    batch = batch_test(made.model.log.busy_share(made.now))
-    forecast = _forecast(run, made.scenarios, made.now, made.rate, startup, batch)
+    forecast = _forecast(run, made.scenarios, made.now, made.rate, startup)
     return replace(forecast, law=made.model.law, backtest=made.backtest, drift=made.drift, policies=made.policies)
 
 
-def _forecast(
-    run: Run, scenarios: tuple[Scenario, ...], now: int, rate: Estimate, startup: StartupGain, batch: BatchTest
-) -> Forecast:
+def _forecast(run: Run, scenarios: tuple[Scenario, ...], now: int, rate: Estimate, startup: StartupGain) -> Forecast:
     configured = float(run.info.settings.parallel or "nan")
     return Forecast(
-        run.info.name, scenarios, now, configured, rate, "", None, Drift(), startup, batch, (), RESTART_MIN, NAN
+        run.info.name, scenarios, now, configured, rate, "", None, Drift(), startup, batch_test(), (), RESTART_MIN, NAN
     )
 
 

@@ -31,12 +31,12 @@ def failures(document: Document) -> list[Block]:
 def _plan(document: Document) -> str:
     entry = document.advice
     combined = entry.combined
-    if not entry.plan or combined is None:
+    if not entry.plan or entry.ceiling is None:
         return ""
     ids = ", ".join(f"`{name}`" for name in entry.plan)
-    clipped = f", the most that idle time allows ({at_most(entry.ceiling)})" if combined.clipped else ""
+    clipped = f", the most that idle time allows ({at_most(entry.ceiling)})" if combined and combined.clipped else ""
     saved = f" Up to {hours(entry.saved_gpu_h)} of this run need not be spent again." if entry.saved_gpu_h else ""
-    brought = gain(Gain(combined.low, combined.high))
+    brought = gain(Gain(combined.low, combined.high)) if combined else TEST_FIRST
     together = "" if brought == TEST_FIRST else f" Together: {brought}{clipped}."
     prices = (
         f" `{one.id}` {gain(one.gain)}."
