@@ -47,14 +47,22 @@ def paused(*, pause_s: float = 150.0) -> Run:
     edges={
         "max_late_ratio": Edge({"levels": (1.0, 1.05, 1.1, 1.15, 1.19)}, {"levels": (1.0, 1.05, 1.1, 1.15, 1.21)}),
         "min_steady_pct": Edge({"levels": (1.0, 1.5, 1.4, 1.3, 1.5)}, {"levels": (1.0, 1.5, 1.4, 1.45, 1.5)}),
+        "max_p_pct": Edge({"slow": (7, 7, 13, 13, 13)}, {"slow": (7, 7, 13, 13, 14)}),
     },
     bigger=({"levels": (1.0, 1.2, 1.4, 1.6, 1.8)}, {"levels": (1.0, 1.5, 2.0, 2.5, 3.0)}),
 )
-def slower(*, levels: Sequence[float] = (1.0, 1.1, 1.2, 1.3, 1.4)) -> Run:
-    """A step takes ``levels`` s in the five fifths of the log."""
+def slower(*, levels: Sequence[float] = (1.0, 1.1, 1.2, 1.3, 1.4), slow: Sequence[int] = ()) -> Run:
+    """A step takes ``levels`` s in the five fifths of the log. Or it takes 1 s, and 1.9 s in ``slow`` of their 20 lines."""
     # the first line has no time of its own
     took = np.repeat(np.asarray(levels), LINES // len(levels)) * EVERY
+    if slow:
+        took = np.where(np.concatenate([_spread(n) for n in slow]), 1.9, 1.0) * EVERY
     return _run(np.append(1.0, 1.0 + np.cumsum(took)), np.arange(1, LINES + 2) * EVERY)
+
+
+def _spread(n: int, of: int = LINES // 5) -> np.ndarray:
+    """True for ``n`` of so many lines, evenly."""
+    return np.diff(np.arange(of + 1) * n // of) > 0
 
 
 @fault(

@@ -12,6 +12,7 @@ import pandas as pd
 from gpudiag.errors import NotMeasurable
 from gpudiag.facts import Column, Fact, Row, Rows, column, fact, table_of
 from gpudiag.measures._steps.courses import MIN_LINES, courses, has_pace, left_out
+from gpudiag.measures._steps.late_steps import late_steps
 from gpudiag.measures._steps.logs import training_logs
 from gpudiag.measures._steps.paused_for import BOTH, Part, held_s, pause_parts
 from gpudiag.measures._steps.ranks import in_lock_step, one_of_each
@@ -26,9 +27,6 @@ from gpudiag.measures.sampling import by_gpu, cells, logged_window, seen_us
 from gpudiag.run import Run
 from gpudiag.schema import LASTING
 
-PARTS = 5
-MANY = 10
-"""So many counts in a row are the epochs of one training; fewer may be trainings of their own."""
 MOST_STRETCHES = 400
 JOIN_LOGS = "Put the logs of one training into one file in their order, or each training into a folder of its own."
 STATE_TIMES = (
@@ -170,11 +168,16 @@ class StepsProfile(Profile, topic="steps"):
     )
     mttf_s: Fact[float] = fact("time of start-up and span to one resumption; NaN without one", label="between failures")
     late_ratio: Fact[float] = fact(
-        "median time of a step in the last fifth over that in the first, of the training that spans most",
+        "time of a step in the last fifth over that in the first, of the training that spans most: by median or by mean, "
+        "whichever is nearer to 1",
         label="time of a step, last fifth to first",
     )
     steady_pct: Fact[float] = fact(
         "share of the fifths between, in order, whose median lies between those", label="fifths in order"
+    )
+    p_late: Fact[float] = fact(
+        "one-sided Mann-Whitney of the last fifth against the first, less sure where neighbors resemble each other",
+        label="chance of slower steps by luck (p)",
     )
     loader_pct: Fact[float] = fact(
         "stated wait for data over stated time of the steps", label="wait for data in a step"
@@ -193,7 +196,7 @@ def measure_steps(run: Run) -> StepsProfile:
     rows = pd.DataFrame([_training(part) for part in told])
     trainings = rows if len(told) == len(every) else pd.DataFrame([_training(part) for part in every])
     longest = max(told, key=lambda part: float(part["took_s"].sum()))
-    ratio, steady = _drift(longest)
+    late = late_steps(longest)
     paused = whole[whole["paused_s"] > 0].sort_values("paused_s", ascending=False, kind="stable")
     pauses = paused.rename(columns={"done": "after_step"})[
         ["training", "start", "end", "after_step", "behind", "paused_s", "since"]
@@ -257,8 +260,9 @@ def measure_steps(run: Run) -> StepsProfile:
         goodput_pct=100 * at_pace_s / wall,
         ettr_pct=math.nan if whole["down_open"].any() else 100 * (span - lost) / wall,
         mttf_s=wall / n_resumed if n_resumed else math.nan,
-        late_ratio=ratio,
-        steady_pct=steady,
+        late_ratio=late.ratio,
+        steady_pct=late.steady_pct,
+        p_late=late.p,
         loader_pct=100 * float(stated["loader_s"].sum() / stated["work_s"].sum()) if len(stated) else math.nan,
         loader_steps=float(stated["n"].sum()),
     )
@@ -410,22 +414,3 @@ def _stretches(part: pd.DataFrame) -> pd.DataFrame:
     each_s = by["work"].sum() / by["n"].sum()
     out = pd.DataFrame({"done": by["done"].last(), "each_s": each_s, "paused_s": by["paused_s"].max()})
     return out.reset_index(drop=True)
-
-
-def _drift(part: pd.DataFrame) -> tuple[float, float]:
-    """Time of a step at the end over that at the beginning, and whether it moved steadily from one to the other.
-
-    Where steps are counted anew a few times and no line numbers epochs, within the count with most lines.
-    """
-    if 0 < part["recounted"].max() < MANY - 1:
-        part = part[part["recounted"] == part["recounted"].mode().iloc[0]]
-    at_pace = part[part["usual"]]
-    if len(at_pace) < 4 * PARTS:
-        return math.nan, math.nan
-    share = (at_pace["n"].cumsum() - at_pace["n"] / 2) / at_pace["n"].sum()
-    fifth = np.minimum((share * PARTS).astype(int), PARTS - 1)
-    medians = at_pace.groupby(fifth)["each_s"].median()
-    if len(medians) < PARTS or not medians.iloc[0] > 0:
-        return math.nan, math.nan
-    rises = np.diff(medians.to_numpy()) * np.sign(medians.iloc[-1] - medians.iloc[0])
-    return float(medians.iloc[-1] / medians.iloc[0]), 100 * float((rises >= 0).mean())
