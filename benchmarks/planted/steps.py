@@ -52,7 +52,7 @@ def paused(*, pause_s: float = 150.0) -> Run:
     bigger=({"levels": (1.0, 1.2, 1.4, 1.6, 1.8)}, {"levels": (1.0, 1.5, 2.0, 2.5, 3.0)}),
 )
 def slower(*, levels: Sequence[float] = (1.0, 1.1, 1.2, 1.3, 1.4), slow: Sequence[int] = ()) -> Run:
-    """A step takes ``levels`` s in the five fifths of the log. Or it takes 1 s, and 1.9 s in ``slow`` of their 20 lines."""
+    """A step takes ``levels`` s in the five fifths of the log; or 1 s, and 1.9 s in ``slow`` of their 20 lines."""
     # the first line has no time of its own
     took = np.repeat(np.asarray(levels), LINES // len(levels)) * EVERY
     if slow:

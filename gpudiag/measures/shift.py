@@ -4,21 +4,26 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections.abc import Sequence
 
 import numpy as np
 import pandas as pd
 
 from gpudiag.errors import NotMeasurable
 from gpudiag.facts import Column, Fact, Row, Rows, column, fact, table_of
+from gpudiag.measures._steps.paused_for import BOTH
 from gpudiag.measures._time.idle import period_by_gpu, without_pauses
 from gpudiag.measures._time.microseconds import SECOND_US, utc
 from gpudiag.measures._time.periodicity import Period
 from gpudiag.measures._time.segments import change_points
 from gpudiag.measures._time.weighted import weighted_mean
 from gpudiag.measures._time.work import WorkSamples, work_by_gpu, work_coverage_pct
+from gpudiag.measures._waits.divided import logged_gpus
+from gpudiag.measures._waits.logged import LoggedTraining
 from gpudiag.measures.base import Profile, need_gpu
 from gpudiag.measures.sampling import RECORD_LONGER, gpu_order
 from gpudiag.run import Run
+from gpudiag.schema import LASTING
 
 MAX_BLOCKS = 240
 MIN_BLOCK_S = 60.0
@@ -26,11 +31,13 @@ MIN_BLOCK_SAMPLES = 5
 MIN_SEGMENT = 3
 MIN_BLOCKS = 2 * MIN_SEGMENT + 1
 """Of work, for two levels to be told apart."""
+MOSTLY = 0.5
+"""Of the time between two lines: a pause that long makes it other work than steps."""
 
 
 class UtilizationSegment(Row):
-    """A stretch of one level, from samples in which the usual number of trials was at work: more of them are another
-    level and no shift.
+    """A stretch of one level, from samples in which the usual number of trials was at work, outside of the evaluations
+    and checkpoints that a log tells of: more trials or other work are another level and no shift.
     """
 
     gpu: Column[str] = column("GPU")
@@ -69,9 +76,10 @@ def measure_shift(run: Run) -> ShiftProfile:
     works = work_by_gpu(run)
     if not works:
         raise NotMeasurable("There is only one sample of each GPU.", RECORD_LONGER)
-    rows, levels, periods = {}, [], period_by_gpu(run)
+    rows, levels, periods, logs = {}, [], period_by_gpu(run), logged_gpus(run)
     for gpu in gpu_order(works):
-        found, block_s = _segments(works[gpu], periods[gpu])
+        steps = ~_in_other_work(works[gpu].time_us, logs[gpu].logs if gpu in logs else ())
+        found, block_s = _segments(works[gpu], periods[gpu], steps)
         levels += [(gpu, *level) for level in found]
         rows[gpu] = _summary(found) | {"block_s": block_s}
     per_gpu = pd.DataFrame.from_dict(rows, orient="index").rename_axis("gpu")
@@ -84,9 +92,19 @@ Level = tuple[int, int, float, float]
 """First and last microsecond of a segment, its mean and the seconds of work in it."""
 
 
-def _segments(work: WorkSamples, period: Period | None) -> tuple[list[Level], float]:
+def _in_other_work(time_us: np.ndarray, logs: Sequence[LoggedTraining]) -> np.ndarray:
+    """True for samples between two lines of the GPU's log that hold mostly an evaluation or a checkpoint."""
+    out = np.zeros(len(time_us), bool)
+    for one in (interval for training in logs for interval in training.intervals):
+        told_s = sum(part.s for part in one.parts if part.work in (*LASTING, BOTH))
+        if told_s * SECOND_US >= MOSTLY * (one.end_us - one.start_us):
+            out[np.searchsorted(time_us, one.start_us) : np.searchsorted(time_us, one.end_us, "right")] = True
+    return out
+
+
+def _segments(work: WorkSamples, period: Period | None, steps: np.ndarray) -> tuple[list[Level], float]:
     """The levels, and the length of a block."""
-    at = np.flatnonzero(without_pauses(work) & (work.working == _usual(work)))
+    at = np.flatnonzero(without_pauses(work) & (work.working == _usual(work)) & steps)
     weight = work.weight_s[at]
     worked = float(weight.sum())
     step = work.step_us / SECOND_US

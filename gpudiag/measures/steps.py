@@ -168,8 +168,8 @@ class StepsProfile(Profile, topic="steps"):
     )
     mttf_s: Fact[float] = fact("time of start-up and span to one resumption; NaN without one", label="between failures")
     late_ratio: Fact[float] = fact(
-        "time of a step in the last fifth over that in the first, of the training that spans most: by median or by mean, "
-        "whichever is nearer to 1",
+        "time of a step in the last fifth over that in the first, of the training that spans most: by median or by "
+        "mean, the one nearer to 1",
         label="time of a step, last fifth to first",
     )
     steady_pct: Fact[float] = fact(

@@ -25,6 +25,7 @@ def gpu_level_shift(shift: ShiftProfile, *, min_fall_pct: float = 20.0, min_shar
     PELT with l2 cost and penalty 3 log n on block means of utilization at work, segments of 3 blocks or more
     (METHODS 8); blocks are one period long where there is one, 60 s at least. The last segment must lie 20 points
     below the mean of what was before it, and hold a tenth of the work (defaults without a published source).
+    Evaluations and checkpoints that a log tells of are left out.
     """
     table = shift.per_gpu
     share = 100 * table["fall_s"] / (table["fall_s"] + table["before_s"])

@@ -18,8 +18,8 @@ MOST_ALIKE = 0.95
 
 
 class LateSteps(NamedTuple):
-    """``ratio``: time of a step in the last fifth over that in the first; ``steady_pct``: changes between fifths in that
-    direction; ``p``: chance of as slow a last fifth in times that come in any order. NaN is unknown.
+    """``ratio``: time of a step in the last fifth over that in the first; ``steady_pct``: changes between fifths in
+    that direction; ``p``: chance of as slow a last fifth in times that come in any order. NaN is unknown.
     """
 
     ratio: float = math.nan
@@ -60,8 +60,8 @@ def _nearer(by_median: float, by_mean: float) -> float:
 
 
 def _p_slower(each_s: np.ndarray, fifth: np.ndarray) -> float:
-    """One-sided Mann-Whitney of the last fifth against the first, by the normal approximation with ties; less sure where
-    neighbors resemble each other, beyond what the fifths have in common.
+    """One-sided Mann-Whitney of the last fifth against the first, by the normal approximation with ties; less sure
+    where neighbors resemble each other, beyond what the fifths have in common.
     """
     first, last = each_s[fifth == 0], each_s[fifth == PARTS - 1]
     both = pd.Series(np.concatenate([first, last]))
@@ -76,8 +76,8 @@ def _p_slower(each_s: np.ndarray, fifth: np.ndarray) -> float:
 
 
 def _repetition(each_s: np.ndarray, fifth: np.ndarray) -> float:
-    """How many times as much a mean varies where neighbors resemble each other (as AR(1)), by ranks within the fifths; 1
-    where they do no more than by chance.
+    """How many times as much a mean varies where neighbors resemble each other (as AR(1)), by ranks within the fifths;
+    1 where they do no more than by chance.
     """
     rank = pd.Series(each_s).rank()
     left = (rank - rank.groupby(fifth).transform("mean")).to_numpy()

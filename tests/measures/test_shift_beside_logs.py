@@ -1,0 +1,62 @@
+"""A level that falls for good, beside evaluations that the log tells of: these are other work, and no fall."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+import gpudiag as gd
+from gpudiag.measures.shift import GpuShift, measure_shift
+
+BEGIN = datetime(2026, 3, 2, 8)
+STEPS_S = 600
+Phase = tuple[int, str, int]
+"""Seconds, what the log says of them (steps, evaluation, or nothing), and the utilization in them."""
+
+
+def fall(at: Path, phases: Sequence[Phase]) -> tuple[float, float]:
+    """Of a training with these phases: how far the last level lies below those before, and the work at it."""
+    lines, rows, second, step = [], [], 0, 0
+    for seconds, what, util in phases:
+        if what == "evaluation":
+            lines.append((second + 0.1, "INFO evaluation started"))
+            lines.append((second + seconds - 0.1, f"INFO evaluation finished in {seconds - 0.2:.1f} seconds, acc 0.7"))
+        for at_s in range(second + 10, second + seconds + 1, 10) if what == "steps" else ():
+            lines.append((at_s, f"INFO step {(step := step + 50)}/20000 loss 2.1 step_time 0.200s"))
+        rows += [(at_s, util) for at_s in range(second, second + seconds)]
+        second += seconds
+    stamp = "%Y-%m-%d %H:%M:%S,%f"
+    text = [f"{(BEGIN + timedelta(seconds=at_s)).strftime(stamp)[:-3]} {said}" for at_s, said in lines]
+    smi = [f"{BEGIN + timedelta(seconds=at_s):%Y/%m/%d %H:%M:%S.000}, 0, {util} %" for at_s, util in rows]
+    (at / "train.log").write_text("\n".join(text) + "\n")
+    (at / "gpu.csv").write_text("\n".join(["timestamp, index, utilization.gpu [%]", *smi]) + "\n")
+    run = gd.load_run(at, timezone="UTC")
+    row = measure_shift(run).per_gpu.loc["0"]
+    return float(row[GpuShift.fall_pct.name]), float(row[GpuShift.fall_s.name])
+
+
+STEPS: Phase = (STEPS_S, "steps", 95)
+
+
+def test_an_evaluation_at_the_end_is_no_fall(tmp_path: Path) -> None:
+    pct, _ = fall(tmp_path, [STEPS, STEPS, (240, "evaluation", 40)])
+    assert not pct > 0, "NaN: one level"
+
+
+def test_two_evaluations_are_no_fall(tmp_path: Path) -> None:
+    pct, _ = fall(tmp_path, [STEPS, (240, "evaluation", 20), STEPS, (240, "evaluation", 20)])
+    assert not pct > 0
+
+
+def test_the_same_fall_of_which_the_log_says_nothing_is_one(tmp_path: Path) -> None:
+    assert fall(tmp_path, [STEPS, STEPS, (240, "nothing", 40)]) == pytest.approx((55, 240), abs=15)
+
+
+def test_steps_that_fall_are_found_beside_evaluations(tmp_path: Path) -> None:
+    evaluation: Phase = (240, "evaluation", 20)
+    slow: Phase = (STEPS_S, "steps", 50)
+    pct, seconds = fall(tmp_path, [STEPS, evaluation, STEPS, evaluation, slow, evaluation])
+    assert pct == pytest.approx(45, abs=1) and seconds == pytest.approx(STEPS_S, abs=60)
