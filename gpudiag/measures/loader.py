@@ -10,6 +10,7 @@ import pandas as pd
 from gpudiag.errors import NotMeasurable
 from gpudiag.facts import Fact, fact
 from gpudiag.measures._steps.intervals import step_intervals
+from gpudiag.measures._time.work import work_by_gpu
 from gpudiag.measures.base import Profile
 from gpudiag.memo import memoized
 from gpudiag.run import Run
@@ -46,6 +47,10 @@ class LoaderProfile(Profile, topic="loader"):
     cores: Fact[float] = fact("CPU cores, as stated or as PyTorch's warning counts them", label="CPU cores")
     n_warned: Fact[int] = fact("log lines in which PyTorch warns of more loader workers than cores")
     of_cores_pct: Fact[float] = fact("workers over cores, as configured and not measured", label="workers to cores")
+    held_gpu_h: Fact[float] = fact(
+        "GPU time of the work that waits hold at most, but for those at the start of epochs",
+        label="GPU time in waits at most",
+    )
 
 
 @memoized
@@ -78,6 +83,7 @@ def measure_loader(run: Run) -> LoaderProfile:
         cores=cores,
         of_cores_pct=100 * workers * parallel / cores,
         n_warned=len(suggested),
+        held_gpu_h=_held_gpu_h(run, waits),
     )
 
 
@@ -114,6 +120,15 @@ def _starts_pct(events: pd.DataFrame) -> float:
     if told.empty or not (told["rate"] > 0).all():
         return math.nan
     return 100 * float(told["again_s"].sum() / (told["n"] / told["rate"]).sum())
+
+
+def _held_gpu_h(run: Run, waits: _Waits) -> float:
+    """NaN where the time of a step or the work of the GPUs is unknown."""
+    works = [] if run.gpu.empty or "util_pct" not in run.gpu else work_by_gpu(run).values()
+    worked_s = sum(float(work.weight_s[work.at_work].sum()) for work in works)
+    starts = _starts_pct(run.events) / 100
+    share = waits.avg_ms / waits.step_ms - (starts if starts > 0 else 0.0)
+    return max(share, 0.0) * worked_s / 3600 if worked_s > 0 and waits.step_ms > 0 else math.nan
 
 
 def _details(events: pd.DataFrame) -> pd.Series:

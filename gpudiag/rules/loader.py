@@ -53,6 +53,7 @@ def loader_slow(
             },
             margin=share - max_step_pct if share > 0 else loader.avg_ms - max_avg_ms,
             severity=Severity.NOTE if share < severe_step_pct else None,
+            held_gpu_h=loader.held_gpu_h if loader.held_gpu_h > 0 else None,
             extra={"share_pct": min(share, 100)},
         )
     if not loader.n_lines:

@@ -47,7 +47,7 @@ ANY_BEAT = (
     "restart each epoch (persistent_workers=True keeps them). Move it to another thread, or do it less often. Waits in "
     "each step are mostly for data; sampling more often shows which it is.",
     refuted_by="Not a problem if the result needs that work on the CPU.",
-    explained_by=("steps-lost", "steps-paused"),
+    explained_by=("steps-lost", "steps-paused", "loader-slow"),
 )
 def stalls_periodic(
     stalls: StallsProfile,
