@@ -215,7 +215,7 @@ def test_case_5_room_for_a_batch_is_no_speed() -> None:
     name = "tiny-batch-laptop"
     batch = advised(name)["batch-size"]
     assert (batch["changes"][0]["present"], batch["changes"][0]["proposed"]) == (32, 256)
-    assert batch["gain"] == {"low": 1.0, "high": pytest.approx(min(8, 100 / busy_pct(name))), "unit": "x"}
+    assert batch["gain"] == {"low": 1.0, "high": 8, "unit": "x"}
     assert "none where each sample costs the same CPU time" in batch["assumption"]
     assert "record-host" in advised(name)
     assert document(name)["recommendations"][0]["id"] == "record-host", "a CPU that is too slow is not excluded"
