@@ -15,6 +15,7 @@ from gpudiag._run.gpu_names import declared_gpus
 from gpudiag._run.left_out import left_in_part, workers_in_part
 from gpudiag._run.tables import RunTables, Whole
 from gpudiag.errors import ConfigError, NotMeasurable, StudyNotFound, nearest
+from gpudiag.report.format import clock_time, is_dated
 from gpudiag.schema import STATES, text_dtype
 from gpudiag.timezones import parse_zone
 from gpudiag.units import LAST_YEAR
@@ -59,9 +60,10 @@ def between(run: R, start: str | datetime | None, end: str | datetime | None) ->
     earlier, later = run.info.between
     both = (_tighter(low, earlier, max), _tighter(high, later, min))
     zone = parse_zone(run.info.timezone)
-    bounds = " to ".join("the edge" if m is None else f"{m.tz_convert(zone):%Y-%m-%d %H:%M:%S}" for m in (low, high))
+    bounds = " to ".join("the edge" if m is None else clock_time(m, zone) for m in (low, high))
     run = replace(run, info=replace(run.info, settings=run.info.settings.model_copy(update={"n_trials": None})))
-    note = f"Selected: {bounds} ({run.info.timezone})."
+    where = f" ({run.info.timezone})" if any(m is not None and is_dated(m) for m in (low, high)) else ""
+    note = f"Selected: {bounds}{where}."
     return _changed(run, chosen, note, ("study",), between=both, stated={})  # of all of it
 
 
@@ -204,7 +206,7 @@ def _rows(table: pd.DataFrame, keep: pd.Series) -> pd.DataFrame:
 
 
 def _moment(run: RunTables, moment: str | datetime | None, which: str) -> pd.Timestamp | None:
-    """A moment in UTC; without a zone it is in the run's."""
+    """A moment in UTC; without a zone it is in the run's, and of 1970 as the times of a log without dates are held."""
     import pandas as pd
 
     if moment is None:
@@ -214,7 +216,7 @@ def _moment(run: RunTables, moment: str | datetime | None, which: str) -> pd.Tim
         if timestamp is pd.NaT:
             raise ConfigError(f"between: the {which} is unknown (NaT); give a time, or None for the run's own.")
         if timestamp.tzinfo is None:
-            zone = parse_zone(run.info.timezone)
+            zone = parse_zone(run.info.timezone if is_dated(timestamp) else "UTC")
             timestamp = timestamp.tz_localize(zone, ambiguous=True, nonexistent="shift_forward")
         timestamp = timestamp.tz_convert("UTC").as_unit("us")
     except (ValueError, TypeError, OverflowError, NotImplementedError) as error:

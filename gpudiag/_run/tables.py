@@ -45,8 +45,8 @@ class InputRecord:
     """How one input was read. Times are ISO 8601 in UTC; unknown is None or empty.
 
     ``clock`` says how the timestamps of telemetry and of logs on steps are meant: ``utc`` (they carry a zone) or
-    ``local`` (``mixed``: of both kinds; ``unknown``). Whatever a
-    record is made from, its texts hold no password of a storage URL.
+    ``local`` (``mixed``: of both kinds; ``unknown``); without a date ``day`` (times of day) or ``count`` (no time, or
+    one since an unknown start). Whatever a record is made from, its texts hold no password of a storage URL.
     """
 
     path: str

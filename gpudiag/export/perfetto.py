@@ -3,7 +3,7 @@
 The lane of a worker holds its trials, that of a training the stretches between lines of its log; each GPU has its
 counters and a lane of ledger cells; findings are instants.
 The Trace Event Format is described in https://docs.google.com/document/d/1CvAClvFfyA5R-PhYUmn5OOQtYMH4h6I0nSsKchNAySU
-Times are microseconds since the first timestamp, which ``otherData.start`` gives in UTC.
+Times are microseconds since the first timestamp, which ``otherData.start`` gives in UTC, null where it has no date.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from gpudiag.measures._time.microseconds import NEVER, microseconds
 from gpudiag.measures._waits.logged import LoggedInterval, logged_trainings
 from gpudiag.plain_data import JsonObject, clean
 from gpudiag.plots._draw.causes import cause_label
-from gpudiag.report.format import safe
+from gpudiag.report.format import is_dated, safe
 
 if TYPE_CHECKING:
     from gpudiag.diagnosis import Diagnosis
@@ -59,7 +59,8 @@ def trace(diagnosis: Diagnosis) -> JsonObject:
     events = [*_trials(diagnosis, zero), *_trainings(run, zero), *_findings(diagnosis, zero)]
     for at, gpu in enumerate(_gpus(run)):
         events += _gpu(diagnosis, gpu, FIRST_GPU + at, zero)
-    start = clean(pd.Timestamp(zero, unit="us", tz="UTC"))
+    began = pd.Timestamp(zero, unit="us", tz="UTC")
+    start = clean(began) if is_dated(began) else None
     return {"traceEvents": events, "displayTimeUnit": "ms", "otherData": {"run": safe(run.info.name), "start": start}}
 
 

@@ -18,6 +18,10 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
+WITHOUT_DATE = ("day", "count")
+"""How the timestamps of telemetry are meant that carry no date."""
+
+
 def no_rows(name: str) -> Callable[[], pd.DataFrame]:
     def make() -> pd.DataFrame:
         from gpudiag.schema import TABLES, empty
@@ -62,7 +66,8 @@ class ReadOptions:
 class Telemetry(Shown):
     """GPU metrics of one input as the tables of :mod:`gpudiag.schema`; absent tables are empty.
 
-    ``clock``: ``utc`` if its timestamps carried a zone or were epochs, ``local`` if they were read in the run's zone.
+    ``clock``: ``utc`` if its timestamps carried a zone or were epochs, ``local`` if they were read in the run's zone;
+    without a date ``day`` (times of day) or ``count`` (no time, or one since an unknown start), held as of 1970.
     ``taking_turns``: GPUs of several logs whose samples lie between each other, so that steps are those of no recorder.
     ``moved_us``: how much was added to times without a zone, which other logs show to be of another zone.
     """

@@ -36,6 +36,7 @@ from gpudiag.report.document import (
     TrialOutcomeEntry,
     VerdictEntry,
 )
+from gpudiag.report.format import is_dated
 from gpudiag.rules._engine.rule import Rule
 from gpudiag.rules._engine.suppression import Applied
 from gpudiag.rules._engine.verdict import Status, Verdict
@@ -110,7 +111,8 @@ def environment() -> Environment:
 def _run(run: Run) -> RunEntry:
     timestamps = [s for table, column in ((run.gpu, "time"), (run.trials, "start"), (run.trials, "end"))
               for s in (table[column].min(), table[column].max())]  # fmt: skip
-    known = [timestamp for timestamp in map(clean, timestamps) if timestamp]
+    dated = [timestamp for timestamp in timestamps if timestamp == timestamp and is_dated(timestamp)]
+    known = [timestamp for timestamp in map(clean, dated or timestamps) if timestamp]
     return RunEntry(
         name=run.info.name,
         timezone=run.info.timezone,

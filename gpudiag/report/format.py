@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Iterable
-from datetime import datetime, timedelta, tzinfo
+from datetime import UTC, datetime, timedelta, tzinfo
 from typing import TypeGuard
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
@@ -444,9 +444,23 @@ def zone(name: str) -> tzinfo:
 
 def timestamp(iso: str | None, show_in: tzinfo) -> str:
     """'2025-10-24 19:40:07' in that zone; the zone itself is said once per report."""
-    if not iso:
-        return UNKNOWN
-    return f"{datetime.fromisoformat(iso).astimezone(show_in):%Y-%m-%d %H:%M:%S}"
+    return clock_time(datetime.fromisoformat(iso), show_in) if iso else UNKNOWN
+
+
+def clock_time(moment: datetime, show_in: tzinfo) -> str:
+    """The same of a moment. One without a date is held as of 1970, and is '10:02:00 (no date)' in every zone, or
+    'day 2, 10:02:00 (no date)'.
+    """
+    if not is_dated(moment):
+        utc = moment.astimezone(UTC)
+        day = f"day {utc.timetuple().tm_yday}, " if utc.timetuple().tm_yday > 1 else ""
+        return f"{day}{utc:%H:%M:%S} (no date)"
+    return f"{moment.astimezone(show_in):%Y-%m-%d %H:%M:%S}"
+
+
+def is_dated(moment: datetime) -> bool:
+    """False for a moment that counts from midnight or from the beginning of a log; NaT is none of these."""
+    return not moment.year < FIRST_YEAR
 
 
 _ISO = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:?\d\d)")
@@ -463,7 +477,7 @@ def span(start: str | None, end: str | None, show_in: tzinfo) -> str:
     """
     if not start or not end:
         return UNKNOWN
-    if datetime.fromisoformat(start).year < FIRST_YEAR:
+    if not is_dated(datetime.fromisoformat(start)):
         return NO_DATE
     first, last = timestamp(start, show_in), timestamp(end, show_in)
     return f"{first} to {last[11:] if first[:10] == last[:10] else last}"

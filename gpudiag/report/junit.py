@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
+from datetime import datetime
 from xml.etree import ElementTree
 
 from gpudiag.report.document import Document, VerdictEntry
-from gpudiag.report.format import inert_lines, safe
+from gpudiag.report.format import inert_lines, is_dated, safe
 from gpudiag.rules._engine.verdict import Status
 
 LEVELS = ("critical", "warning", "note")
@@ -30,7 +31,7 @@ def junit_xml(document: Document, fail_on: str = "never") -> str:
     }
     root = ElementTree.Element("testsuites", {"name": "gpudiag", **counts})
     suite = ElementTree.SubElement(root, "testsuite", {"name": _text(document.run.name), **counts})
-    if document.run.start:
+    if document.run.start and is_dated(datetime.fromisoformat(document.run.start)):
         suite.set("timestamp", document.run.start[:19])
     facts = ElementTree.SubElement(suite, "properties")
     for name, value in (("gpudiag", document.version), ("verdict", document.headline.verdict)):

@@ -10,10 +10,12 @@ from typing import cast
 from gpudiag.report.format import (
     abbreviated,
     alike,
+    clock_time,
     count,
     estimate,
     gain,
     gpus,
+    is_dated,
     listed,
     named,
     plural,
@@ -54,7 +56,8 @@ def render(template: str, values: Values) -> str:
     - ``{n_failed:trial}``: a count with its noun, '3 trials'; ``{n:study|studies}`` for other plurals.
     - ``{rate:=trials/h}``: a unit that the name does not carry.
     - ``{offset_s:as shift}``: one of FORMS by name, '+8 h'; ``{fit:as ratio}`` is '0.87'.
-    - ``{first}``, a time, to the second and in UTC, which the template says.
+    - ``{first}``, a time, to the second and in UTC, which the template says: ``{first} UTC``. One without a date is
+      '10:02:00 (no date)', and nothing is said of UTC.
     - ``{gpu}``, ``{gpus}``: one or several GPUs, 'GPU 0', 'GPUs 0 and 2'. Other lists are 'a, b and c'.
 
     Text loses its control characters; what is unknown (None, NaN) is a dash.
@@ -63,9 +66,11 @@ def render(template: str, values: Values) -> str:
 
 
 def _parts(template: str, values: Values) -> Iterable[str]:
-    together = _gpu_times(template, values)
+    together, undated = _gpu_times(template, values), False
     for text, name, form, conversion in Formatter().parse(template):
-        yield text
+        yield text.removeprefix(" UTC") if undated else text
+        value = values.get(name or "")
+        undated = isinstance(value, datetime) and not is_dated(value)
         if name is None:
             continue
         if conversion or not name.isidentifier():
@@ -96,7 +101,7 @@ def _said(name: str, form: str, value: Value) -> str:
         if isinstance(value, Iterable) and not isinstance(value, str | Mapping):
             return listed(named(name, item, exact=form == EXACT) for item in value)
         if isinstance(value, datetime):
-            return f"{value.astimezone(UTC):%Y-%m-%d %H:%M:%S}"
+            return clock_time(value, UTC)
         return named(name, value, exact=form == EXACT)
     if form.startswith(AS):
         return FORMS[form.removeprefix(AS)](name, value)

@@ -325,6 +325,9 @@ def test_hours_side_by_side_are_in_one_unit(values: tuple[float, ...], said: lis
 def test_a_log_that_counts_from_its_own_beginning_has_no_date() -> None:
     utc = ZoneInfo("UTC")
     assert fmt.span("1970-01-01T00:00:00+00:00", "1970-01-01T02:10:55+00:00", utc) == fmt.NO_DATE
+    taipei = fmt.zone("Asia/Taipei")
+    assert fmt.timestamp("1970-01-01T10:02:00+00:00", taipei) == "10:02:00 (no date)"
+    assert fmt.timestamp("1970-01-03T00:00:05+00:00", taipei) == "day 3, 00:00:05 (no date)"
     assert fmt.span("2026-01-01T00:00:00+00:00", "2026-01-01T02:10:55+00:00", utc) == "2026-01-01 00:00:00 to 02:10:55"
 
 

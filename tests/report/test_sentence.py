@@ -30,6 +30,8 @@ from gpudiag.report.sentence import render
         ("{a_pct}, {b_s}, {c}", {"a_pct": float("nan"), "b_s": None, "c": None}, "–, –, –"),
         ("{flag} {x}", {"flag": True, "x": np.float64(1.234)}, "yes 1.23"),
         ("{first}", {"first": pd.Timestamp("2025-10-24 19:40:07.6", tz="Asia/Taipei")}, "2025-10-24 11:40:07"),
+        ("at {first} UTC.", {"first": pd.Timestamp("2025-10-24 19:40:07", tz="UTC")}, "at 2025-10-24 19:40:07 UTC."),
+        ("at {first} UTC.", {"first": pd.Timestamp("1970-01-01 10:02:00.6", tz="UTC")}, "at 10:02:00 (no date)."),
         ("{offset_s:as shift} with {fit:as ratio}", {"offset_s": -12600.0, "fit": 0.8}, "-3 h 30 min with 0.80"),
         ("{p:as significance}; {change_pct:as points}", {"p": 0.031, "change_pct": 4.5}, "p = 0.03; +4.5 %"),
         ("{each_s:as precise} of {each_s}", {"each_s": 41.27}, "41.3 s of 41 s"),

@@ -117,7 +117,7 @@ def time_axis(ax: Axes, low: float, high: float, timezone: str, *, ticks: int = 
     """
     undated = num2date(high).year == UNDATED_YEAR
     counted = undated and 0 <= low * DAY_S < 60
-    zone = UTC if counted else parse_zone(timezone)
+    zone = UTC if undated else parse_zone(timezone)
     pad = max((high - low) * 0.01, (SHORTEST_AXIS_S / DAY_S - (high - low)) / 2)
     ax.set_xlim(low - pad, high + pad)
     ax.xaxis.set_major_locator(FixedLocator(clock_ticks(low - pad, high + pad, zone, ticks)))
@@ -125,7 +125,7 @@ def time_axis(ax: Axes, low: float, high: float, timezone: str, *, ticks: int = 
     if counted:
         ax.set_xlabel("time since the log began [h:min]")
     elif undated:
-        ax.set_xlabel(f"time of a day not recorded [{timezone}]")
+        ax.set_xlabel("time of a day not recorded")
     else:
         first, last = num2date(low, tz=zone).year, num2date(high, tz=zone).year
         ax.set_xlabel(f"time in {first if first == last else f'{first} to {last}'} [{timezone}]")

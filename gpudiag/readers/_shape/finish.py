@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from datetime import UTC
 from itertools import pairwise
 from typing import Any, TypeGuard
 
@@ -13,6 +14,7 @@ from gpudiag.errors import InputError
 from gpudiag.readers._io.problems import ProblemLog
 from gpudiag.readers._io.source import Source
 from gpudiag.readers._shape.coded import Coded, natural
+from gpudiag.readers._shape.ticks import MIDNIGHT_NOTE
 from gpudiag.readers._shape.tidy import ColumnsByName, arranged, frame, tidy
 from gpudiag.readers.base import ReadOptions, Telemetry
 from gpudiag.schema import TABLES
@@ -37,7 +39,8 @@ def finish(
 ) -> Telemetry:
     """Turn what a reader parsed into tables of the schema.
 
-    Timestamps without a zone are read in ``options.timezone``; timestamps with one are converted. Values outside
+    Timestamps without a zone are read in ``options.timezone``, those without a date as they stand; timestamps with a
+    zone are converted. Values outside
     the schema's bounds become unknown, rows are sorted, rows of one key are merged (the last known value
     of each column is kept), and every loss is counted in ``log``.
 
@@ -56,8 +59,9 @@ def finish(
     Raises:
         InputError: no row of any table is left.
     """
-    zone = options.timezone
     given = {"gpu": gpu, "processes": processes, "host": host, "events": events}
+    undated = all(_without_date(rows["time"]) for rows in given.values() if _has_time(rows))
+    zone = UTC if undated else options.timezone
     zoned = all(getattr(rows["time"].dtype, "tz", None) is not None for rows in given.values() if _has_time(rows))
     samples = arranged(TABLES["gpu"], given.pop("gpu"), zone, log)
     tables = {"gpu": frame(TABLES["gpu"], samples)}
@@ -70,13 +74,14 @@ def finish(
         problems=log.all,
         notes=tuple(notes),
         reader=reader,
-        clock="utc" if zoned and not _relative(samples) else "local",
+        clock=("day" if MIDNIGHT_NOTE in notes else "count") if undated else "utc" if zoned else "local",
     )
 
 
-def _relative(samples: Mapping[str, Any]) -> bool:
-    """True for timestamps that count from an unknown start: they are shown from 1970 on."""
-    return "time" in samples and bool(samples["time"][-1] < np.datetime64(str(FIRST_YEAR)))
+def _without_date(time: pd.Series | np.ndarray) -> bool:
+    """True for timestamps that count from midnight or an unknown start: they are held as of 1970, in no zone."""
+    latest = pd.Series(time).max()
+    return bool(latest.year < FIRST_YEAR) if isinstance(latest, pd.Timestamp) else False
 
 
 def _has_time(rows: pd.DataFrame | ColumnsByName | None) -> TypeGuard[pd.DataFrame | ColumnsByName]:

@@ -45,7 +45,7 @@ class TimestampForm:
     @property
     def zoned(self) -> bool:
         """True if the result of :meth:`read` is UTC rather than local time."""
-        return self.kind != "text" or bool(self.zone)
+        return self.kind in ("epoch", "relative") or bool(self.zone)
 
     def read(self, cells: pl.Series) -> pl.Series:
         """Cells of text as Datetime[us] (UTC if ``zoned``, else local); null where a cell has another form."""

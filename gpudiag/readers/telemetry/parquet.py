@@ -21,7 +21,7 @@ from gpudiag.readers._io.parquet_file import schema_of, table_of, unreadable
 from gpudiag.readers._io.problems import ProblemLog
 from gpudiag.readers._io.source import Source
 from gpudiag.readers._shape.finish import finish
-from gpudiag.readers.base import Reader, ReadOptions, Telemetry
+from gpudiag.readers.base import WITHOUT_DATE, Reader, ReadOptions, Telemetry
 from gpudiag.schema import TABLES, ColumnKind, TableSpec, conform
 
 NAME = "gpudiag-parquet"
@@ -56,7 +56,7 @@ def read(source: Source, options: ReadOptions) -> Telemetry:
     except (pa.ArrowException, KeyError, TypeError, ValueError) as error:
         raise unreadable(source, error) from error
     out = finish(source, NAME, options, log, **frames, notes=notes)
-    return replace(out, clock="utc" if about.get("clock") == "utc" else "local")
+    return out if out.clock in WITHOUT_DATE else replace(out, clock="utc" if about.get("clock") == "utc" else "local")
 
 
 def to_arrow(data: Telemetry, notes: tuple[str, ...]) -> pa.Table:

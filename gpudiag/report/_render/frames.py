@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import UTC
 from typing import TYPE_CHECKING
 
 from gpudiag.report._render.blocks import Block, Number, TableBlock, TableCell, Tiles
-from gpudiag.report.format import UNKNOWN, label, named, plural, safe
+from gpudiag.report.format import UNKNOWN, clock_time, label, named, plural, safe
 from gpudiag.units import unit_of
 from gpudiag.values import Values
 
@@ -63,7 +64,7 @@ def _cell(name: str, value: object) -> TableCell:
     if value is None or value is pd.NaT or value is pd.NA:
         return Number(UNKNOWN)
     if isinstance(value, pd.Timestamp):
-        return f"{value:%Y-%m-%d %H:%M:%S}"
+        return clock_time(value, value.tzinfo or UTC)
     if isinstance(value, pd.Timedelta):
         return Number(named("_s", value.total_seconds(), exact=True))
     if isinstance(value, np.generic):

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import UTC, tzinfo
+from datetime import UTC, datetime, tzinfo
 from typing import cast
 
 from gpudiag.facts import LABELS
 from gpudiag.plain_data import clean
-from gpudiag.report.format import alike, estimated, interval, is_instant, label, named, split_unit, timestamp
+from gpudiag.report.format import alike, estimated, interval, is_dated, is_instant, label, named, split_unit, timestamp
 from gpudiag.units import unit_of
 from gpudiag.values import Value, Values
 
@@ -62,7 +62,8 @@ def _one(values: Values, name: str, bounds: tuple[str, str] | None, show_in: tzi
 def _value(name: str, value: Value, show_in: tzinfo | None = None) -> str:
     """A list up to MAX_ITEMS items, a mapping as 'key: value', anything else with its unit."""
     if is_instant(value):
-        return timestamp(value, show_in) if show_in else f"{timestamp(value, UTC)} UTC"
+        in_utc = show_in is None and is_dated(datetime.fromisoformat(value))
+        return timestamp(value, show_in or UTC) + " UTC" * in_utc
     if isinstance(value, Mapping):
         return _value(name, [f"{key}: {_value(name, item)}" for key, item in value.items()])
     if isinstance(value, list):

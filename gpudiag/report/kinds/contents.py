@@ -14,7 +14,7 @@ from gpudiag.readers.base import Telemetry, Trials
 from gpudiag.report._render.blocks import Block, Heading, Note, Number, TableBlock, TableCell
 from gpudiag.report._render.frames import summary
 from gpudiag.report._render.shown import shown_as
-from gpudiag.report.format import UNKNOWN, duration, named, number, plural, safe, timestamp, zone
+from gpudiag.report.format import NO_DATE, UNKNOWN, duration, is_dated, named, number, plural, safe, timestamp, zone
 from gpudiag.run import Run
 from gpudiag.schema import STATES
 
@@ -130,8 +130,11 @@ def _span(columns: Sequence[pd.Series], show_in: tzinfo) -> str:
     timestamps = [s for column in columns for s in (column.min(), column.max()) if s == s]
     if not timestamps:
         return UNKNOWN
+    timestamps = [one for one in timestamps if is_dated(one)] or timestamps
     first, last = min(timestamps), max(timestamps)
     lasted = duration((last - first).total_seconds())
+    if not is_dated(first):
+        return f"{NO_DATE} ({lasted})"
     return f"{timestamp(first.isoformat(), show_in)} to {timestamp(last.isoformat(), show_in)} ({lasted})"
 
 

@@ -13,7 +13,7 @@ from gpudiag.measures._time.timeline import CELLS
 from gpudiag.plots._draw.causes import LABELS
 from gpudiag.plots._draw.cell_names import cell_label
 from gpudiag.plots._draw.palette import CELL_COLORS, STATE_COLORS, gpu_color, gpu_number
-from gpudiag.report.format import safe, zone
+from gpudiag.report.format import is_dated, safe, zone
 from gpudiag.report.timeline.buckets import Buckets, Raster
 from gpudiag.report.timeline.lanes import Detail, Lanes, lanes_of
 from gpudiag.report.timeline.marks import Mark
@@ -121,8 +121,8 @@ def tick_of(span_us: int) -> int:
 
 def zone_offsets(timezone: str, start_us: int, end_us: int) -> dict[str, Any]:
     """The name of the zone, and from which second after the start on which offset (s) holds."""
-    where = zone(timezone)
     first, last = (datetime.fromtimestamp(us / 1e6, UTC) for us in (start_us, end_us))
+    where = zone(timezone if is_dated(first) else "UTC")
     offset = first.astimezone(where).utcoffset() or timedelta(0)
     offsets = [[0.0, offset.total_seconds()]]
     for moment, change in transitions(where, first, last):

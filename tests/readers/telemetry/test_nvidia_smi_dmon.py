@@ -65,7 +65,7 @@ def test_time_without_a_date_goes_on_past_midnight(tmp_path: Path) -> None:
     text = "#Time        gpu     sm\n#HH:MM:SS    Idx      %\n 23:59:59      0      1\n 00:00:01      0      2\n"
     telemetry = read(text, tmp_path)
     assert telemetry.gpu["time"].diff().dt.total_seconds().tolist()[1] == 2.0
-    assert "no date" in telemetry.notes[0]
+    assert "no date" in telemetry.notes[0] and telemetry.clock == "day"
 
 
 def test_date_and_time_are_local_to_the_zone_asked_for(tmp_path: Path) -> None:

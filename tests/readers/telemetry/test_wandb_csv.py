@@ -36,7 +36,7 @@ def test_gpus_of_several_runs_are_named_by_run(tmp_path: Path) -> None:
 def test_a_run_that_counts_from_its_start(x_axis: str, tmp_path: Path) -> None:
     telemetry = read(tmp_path, chart(x_axis, "a - system/gpu.1.gpu", "a - system/gpu.1.gpu__MIN"))
     assert telemetry.gpu["util_pct"].tolist() == [at % 3 for at in range(9)]
-    assert MEANS in telemetry.notes and any("1970" in note for note in telemetry.notes) and telemetry.clock == "local"
+    assert MEANS in telemetry.notes and any("1970" in note for note in telemetry.notes) and telemetry.clock == "count"
 
 
 @pytest.mark.parametrize(

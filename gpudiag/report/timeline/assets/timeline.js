@@ -51,7 +51,7 @@ class Timeline {
     const how = element("span", "", matchMedia("(pointer: coarse)").matches ? touch : keys, help);
     how.id = `${root.id}-help`;
     this.stage.setAttribute("aria-describedby", how.id);
-    help.append(` Times in ${content.zone.name}. `);
+    help.append(this.clock.undated ? " The times have no date. " : ` Times in ${content.zone.name}. `);
     this.resolution = content.channels.length ? element("span", "gd-tl-detail", "", help) : null;
     help.append(` ${content.notes.join(" ")}`);
   }

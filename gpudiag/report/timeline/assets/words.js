@@ -25,8 +25,14 @@ class Clock {
     return this.start + t + this.offset(t);
   }
 
+  /** Without a date, times are held as of 1970. */
+  get undated() {
+    return this.start < 315532800;
+  }
+
   date(t) {
     const day = new Date(this.wall(t) * 1000);
+    if (this.undated) return `day ${Math.floor(this.wall(t) / 86400) + 1}`;
     return `${day.getUTCFullYear()}-${pad(day.getUTCMonth() + 1)}-${pad(day.getUTCDate())}`;
   }
 
