@@ -11,7 +11,7 @@ import pandas as pd
 
 from gpudiag._load.added import without_added
 from gpudiag._load.folder import beside, left, not_used, refuse_several_runs, search
-from gpudiag._load.intake import Intake, is_other_frame, take
+from gpudiag._load.intake import Intake, is_other_frame, read_again, take
 from gpudiag._load.marked import without_ends_after_silence, without_marked_ends
 from gpudiag._load.passwords import passwords_hidden
 from gpudiag._load.recorded_settings import with_host, with_recorded
@@ -19,7 +19,7 @@ from gpudiag._load.sessions import refuse_sessions_apart, within_session, withou
 from gpudiag._load.sources import as_runs, is_whole, name_of
 from gpudiag._run.selection import Span, span_of
 from gpudiag._run.sound import sound
-from gpudiag.alignment import apply_clock, apply_logs_clock, establish_clock, establish_logs_clock
+from gpudiag.alignment import on_one_clock, with_dates
 from gpudiag.errors import ConfigError, InputError, InputNotFound, expected
 from gpudiag.manifest import MANIFEST, GpuOverride, Manifest, read_manifest
 from gpudiag.readers._io.freed_memory import give_back_freed_memory
@@ -253,11 +253,15 @@ def _assemble(
     intakes: list[Intake], manifest: Manifest, name: str, options: ReadOptions, folder: Path | None = None
 ) -> Run:
     """One run on one clock from everything that was read."""
-    logs = [(i.data, i.record.path) for i in intakes if isinstance(i.data, Telemetry)]
-    telemetry = merge_telemetry([data for data, _ in logs], [path for _, path in logs])
+    trials = merge_trials([i.data for i in intakes if isinstance(i.data, Trials)])
+    logs = [intake.data for intake in intakes if isinstance(intake.data, Telemetry)]
+    dated = with_dates(logs, trials, options.timezone, manifest.clock_offset_s)
+    intakes = read_again(intakes, dated.logs)
+    telemetry = merge_telemetry(dated.logs, [i.record.path for i in intakes if isinstance(i.data, Telemetry)])
     if len(telemetry.gpu) >= MANY_SAMPLES:
         give_back_freed_memory()
-    trials = merge_trials([in_same_zone(i.data, telemetry.moved_us) for i in intakes if isinstance(i.data, Trials)])
+    if telemetry.moved_us:
+        trials = merge_trials([in_same_zone(i.data, telemetry.moved_us) for i in intakes if isinstance(i.data, Trials)])
     info = RunInfo(
         name=name,
         timezone=str(options.timezone),
@@ -296,8 +300,7 @@ def _assemble(
         info=info,
     )
     run = without_marked_ends(without_added(passwords_hidden(run)))
-    run = apply_logs_clock(run, establish_logs_clock(run))
-    return without_ends_after_silence(apply_clock(run, establish_clock(run)))
+    return without_ends_after_silence(on_one_clock(run, dated))
 
 
 def _overridden(gpus: pd.DataFrame, manifest: Manifest) -> pd.DataFrame:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, cast
 
@@ -90,6 +90,17 @@ def try_take(given: str | Path | Source | Unopened, options: ReadOptions, *, sho
         raise InputError(f"{name}: {made}")
     except InputError as error:
         return Intake(InputRecord(name, "unknown", error=str(error)), None, error)
+
+
+def read_again(intakes: Sequence[Intake], logs: Sequence[Telemetry]) -> list[Intake]:
+    """The inputs with these logs of GPU metrics in place of their own, in their order."""
+    left = iter(logs)
+    return [
+        replace(intake, data=log, record=_describe_telemetry(log, intake.record.path, intake.record.sha256))
+        if isinstance(intake.data, Telemetry) and (log := next(left)) is not intake.data
+        else intake
+        for intake in intakes
+    ]
 
 
 def _describe_telemetry(data: Telemetry, path: str, sha256: str) -> InputRecord:

@@ -75,12 +75,14 @@ def scan_offsets(
     start_s: np.ndarray,
     end_s: np.ndarray,
     responses_s: tuple[float, ...] = RESPONSES_S,
+    reach_s: float = REACH_S,
 ) -> Scan:
-    """Correlate the edges of each signal with those of the number of trials past their first ``response``.
+    """Correlate the edges of each signal with those of the number of trials past their first ``response``, at every
+    offset within ``reach_s``.
 
     For each signal and offset the response that fits best counts; the fit is the mean over signals.
     """
-    lags = int(REACH_S // grid.step_s)
+    lags = int(reach_s // grid.step_s)
     borders = grid.start_s + grid.step_s * (np.arange(grid.n + 2 * lags + 1) - lags)
     size = fast_length(2 * grid.n + 2 * lags)
     best = np.full((len(signals), 2 * lags + 1), -1.0)

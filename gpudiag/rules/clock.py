@@ -11,6 +11,9 @@ from gpudiag.rules._engine.rule import rule
 from gpudiag.rules._engine.templates import Given
 from gpudiag.rules._engine.verdict import Severity
 
+UNDATED = "no date"
+WITH_DATES = "Record with dates: gpudiag record, nvidia-smi --query-gpu=timestamp,... or nvidia-smi dmon -o DT."
+
 
 @rule(
     measure=measure_clock,
@@ -28,10 +31,13 @@ def clocks_apart(clock: ClockProfile) -> Evidence | None:
     No trial, moved by the offset that was applied, lies within the telemetry. Figures of GPU time then say nothing
     about trials, and figures of trials nothing about GPUs (METHODS 2). Of a training's log without trials it is
     found where a tenth of the steps, and a minute, lie where no GPU worked, while GPUs worked as long beside the log
-    (defaults without a published source).
+    (defaults without a published source). Telemetry without a date gets that of the trials or the log where only one
+    fits; else it is not compared.
     """
     if clock.joined or not math.isnan(clock.set_by_s):
         return None
+    if clock.method == UNDATED:
+        raise NotMeasurable("{clock}", WITH_DATES, clock=clock.evidence)
     return Evidence(
         values={"offset_s": clock.offset_s, "confidence": clock.confidence}, extra={"clock": clock.evidence}
     )
@@ -69,6 +75,8 @@ def clocks_differ(clock: ClockProfile, *, max_offset_s: float = 0.0) -> Evidence
     moved = clock.joined and (abs(clock.applied_s) > max_offset_s or len(clock.parts) > 0 or was_set)
     apart = clock.joined and 0 < clock.doubt_s < math.inf
     leans = apart or (clock.confidence == "weak" and abs(clock.offset_s) > max_offset_s)
+    if clock.method == UNDATED:
+        raise NotMeasurable("{clock}", WITH_DATES, clock=clock.evidence)
     if not moved and not leans and not was_set:
         if clock.confidence == "undetermined" and (clock.joined or clock.method == "correlation"):
             raise NotMeasurable(
