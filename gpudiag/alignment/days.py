@@ -38,8 +38,7 @@ def on_day(time: np.ndarray, number: int, zone: tzinfo) -> np.ndarray:
 def days_with(first_s: float, last_s: float, start_s: np.ndarray, end_s: np.ndarray, zone: tzinfo) -> Iterator[Day]:
     """The days on which telemetry that lasts so long shares time with any of the intervals (UTC)."""
     low, high = int((start_s.min() - last_s) // DAY_S) - 1, int((end_s.max() - first_s) // DAY_S) + 1
-    for number in range(low, high + 1):
-        day = _day(first_s, number, zone)
+    for day in _days(first_s, np.arange(low, high + 1), zone):
         if bool(((start_s + day.offset_s < last_s) & (end_s + day.offset_s > first_s)).any()):
             yield day
 
@@ -47,11 +46,12 @@ def days_with(first_s: float, last_s: float, start_s: np.ndarray, end_s: np.ndar
 def nearest_day(first_s: float, last_s: float, middle_s: float, zone: tzinfo) -> Day:
     """The day that puts the middle of the telemetry nearest to a moment."""
     about = int((middle_s - (first_s + last_s) / 2) // DAY_S)
-    days = [_day(first_s, number, zone) for number in range(about - 1, about + 3)]
+    days = _days(first_s, np.arange(about - 1, about + 3), zone)
     return min(days, key=lambda day: abs(middle_s + day.offset_s - (first_s + last_s) / 2))
 
 
-def _day(first_s: float, number: int, zone: tzinfo) -> Day:
-    first = np.array([round(first_s * SECOND_US)], "datetime64[us]")
-    moment = float(on_day(first, number, zone).astype(np.int64)[0]) / SECOND_US
-    return Day(number, first_s - moment)
+def _days(first_s: float, numbers: np.ndarray, zone: tzinfo) -> Iterator[Day]:
+    """The days of these numbers, told apart by what the clocks of the zone were on each."""
+    shown = (round(first_s * SECOND_US) + numbers * DAY_US).astype("datetime64[us]")
+    moments = localize(shown, zone).utc.astype(np.int64) / SECOND_US
+    yield from (Day(int(number), first_s - float(moment)) for number, moment in zip(numbers, moments, strict=True))
