@@ -28,17 +28,21 @@ def power_limit(now: Situation) -> Proposal | None:
     lowered = throttle.per_gpu[throttle.per_gpu["is_lowered"] == True]  # noqa: E712 - NaN is unknown
     if lowered.empty:
         return None
+    limits = lowered.assign(limit_w=lowered["limit_w"].round(), default_w=lowered["default_w"].round())
+    alike = sorted(limits.groupby(["limit_w", "default_w"], sort=False), key=lambda group: -len(group[1]))
     return Proposal(
-        tuple(_restored(str(gpu), *map(float, row)) for gpu, row in lowered[["limit_w", "default_w"]].iterrows()),
+        tuple(
+            _restored([str(gpu) for gpu in boards.index], int(now_w), int(own_w)) for (now_w, own_w), boards in alike
+        ),
         None,
         "The gain follows from the clocks under load: compare them.",
         verify_first="Ask whoever runs this machine.",
     )
 
 
-def _restored(gpu: str, limit_w: float, default_w: float) -> Change:
-    """One board by itself: others may have another limit, or need none."""
-    index = gpu.rpartition("/")[2]
-    own_w = round(default_w)
-    code = f"nvidia-smi -i {index} -q -d POWER   # note the limit first\nsudo nvidia-smi -i {index} -pl {own_w}"
-    return Change(f"power limit of GPU {gpu}, W", round(limit_w), own_w, code)
+def _restored(gpus: list[str], limit_w: int, own_w: int) -> Change:
+    """Boards of one limit, each by itself: others may have another limit, or need none."""
+    places = [gpu.rpartition("/")[2] for gpu in gpus]
+    code = ["nvidia-smi -q -d POWER   # note the limits first"]
+    code += [f"sudo nvidia-smi -i {index} -pl {own_w}" for index in places]
+    return Change(f"power limit of GPU{'s' if gpus[1:] else ''} {', '.join(gpus)}, W", limit_w, own_w, "\n".join(code))

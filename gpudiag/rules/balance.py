@@ -6,7 +6,7 @@ from gpudiag.errors import NotMeasurable
 from gpudiag.measures.balance import BalanceProfile, measure_balance
 from gpudiag.rules._engine.evidence import Evidence, NotApplicable, worst_gpu
 from gpudiag.rules._engine.rule import rule
-from gpudiag.rules._engine.templates import Given
+from gpudiag.rules._engine.templates import WORST_GPU, Given
 from gpudiag.rules._engine.verdict import Severity
 
 
@@ -85,9 +85,9 @@ def gpu_imbalance(
 @rule(
     measure=measure_balance,
     severity="warning",
-    title="One GPU runs slower than its peers",
+    title="GPUs run slower than their peers",
     checks="Clock differences between GPUs",
-    says="{gpu} ran at {busy_clock_mhz} while busy, {clock_pct} of the clock of its peers.",
+    says=(*WORST_GPU, " ran at {busy_clock_mhz} while busy, {clock_pct} of the clock of its peers."),
     remedy="Compare temperature, power limit, throttle reasons and PCIe link of that GPU with the others. In "
     "synchronized training the slowest GPU sets the pace of all.",
     refuted_by="Not a problem if clocks or power limits were lowered on purpose, or that GPU ran lighter kernels.",

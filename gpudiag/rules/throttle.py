@@ -12,7 +12,7 @@ from gpudiag.measures.base import RECORD_GPU
 from gpudiag.measures.throttle import SLOWDOWN_C, ThrottleProfile, measure_throttle
 from gpudiag.rules._engine.evidence import Evidence, NotApplicable, worst_gpu
 from gpudiag.rules._engine.rule import rule
-from gpudiag.rules._engine.templates import Given, Sentence
+from gpudiag.rules._engine.templates import WORST_GPU, Given, Sentence
 from gpudiag.rules._engine.verdict import Severity
 from gpudiag.values import Value, Values
 
@@ -42,13 +42,13 @@ RECORD_MAX = "Record clocks.max.sm beside clocks.sm (nvidia-smi --query-gpu), or
 
 def _share_says(what: str) -> Sentence:
     """The sentence that a share of busy time is above its limit."""
-    return ("{gpu} " + what + " for {share_pct} of its busy time", AT_CLOCK, ".", SLOWER)
+    return (*WORST_GPU, " " + what + " for {share_pct} of its busy time", AT_CLOCK, ".", SLOWER)
 
 
 @rule(
     measure=measure_throttle,
     severity="warning",
-    title="Heat slows the GPU down",
+    title="Heat slows GPUs down",
     checks="Slowdown by heat",
     says=_share_says("was slowed down by heat"),
     remedy="Clean and open the air path, raise the fan curve, or move the neighbor card. A slightly lower power limit "
@@ -71,10 +71,11 @@ def thermal_throttling(t: ThrottleProfile, *, max_share_pct: float = 5.0) -> Evi
 @rule(
     measure=measure_throttle,
     severity="warning",
-    title="The hardware slows the GPU down",
+    title="The hardware slows GPUs down",
     checks="Slowdown by the hardware",
     says=(
-        "{gpu} was slowed down by ",
+        *WORST_GPU,
+        " was slowed down by ",
         Given("braked", "the power brake of its machine", "its hardware"),
         " for {share_pct} of its busy time",
         AT_CLOCK,
@@ -100,10 +101,11 @@ def hardware_slowdown(t: ThrottleProfile, *, max_share_pct: float = 5.0) -> Evid
 @rule(
     measure=measure_throttle,
     severity="warning",
-    title="The power limit slows the GPU down",
+    title="The power limit slows GPUs down",
     checks="Slowdown by the power limit",
     says=(
-        "{gpu} ",
+        *WORST_GPU,
+        " ",
         Given("is_low", "ran below 80 % of its clock at the power limit", "was at its power limit"),
         " for {share_pct} of its busy time",
         AT_CLOCK,
@@ -173,7 +175,8 @@ def _need_cost(table: pd.DataFrame, capped: pd.Series) -> None:
     title="Clocks are low while the GPU is busy",
     checks="GPU clocks under load",
     says=(
-        "{gpu} ran at {busy_clock_mhz} while busy (median), {clock_pct} of the {reference_mhz}",
+        *WORST_GPU,
+        " ran at {busy_clock_mhz} while busy (median), {clock_pct} of the {reference_mhz}",
         *OF_REFERENCE,
         ".",
     ),
@@ -215,7 +218,7 @@ def clocks_low(t: ThrottleProfile, *, max_clock_pct: float = 60.0, min_share_pct
     severity="warning",
     title="The GPU is hot",
     checks="GPU temperature",
-    says="{gpu} reached {max_temp_c}; it was at {slowdown_c} or more for {hot_s} ({hot_pct} of the time).",
+    says=(*WORST_GPU, " reached {max_temp_c}; it was at {slowdown_c} or more for {hot_s} ({hot_pct} of the time)."),
     remedy="Improve cooling before clocks fall: air path, fan curve, distance to the next card, power limit.",
     refuted_by="Not a problem if this board slows down at a higher temperature (nvidia-smi -q -d TEMPERATURE prints "
     "it).",
@@ -244,9 +247,12 @@ def temperature_high(t: ThrottleProfile, *, max_hot_s: float = 60.0) -> Evidence
 @rule(
     measure=measure_throttle,
     severity="warning",
-    title="A faulty power reading slows the GPU down",
+    title="Faulty power readings slow GPUs down",
     checks="Slowdown by faulty power readings",
-    says="{gpu} reported impossible power for {frozen_cap_s} while its power cap was active and its clocks low.",
+    says=(
+        *WORST_GPU,
+        " reported impossible power for {frozen_cap_s} while its power cap was active and its clocks low.",
+    ),
     remedy="Reboot or reload the driver, and try another driver version. The fault is known on AD107 laptops "
     "(NVIDIA/open-gpu-kernel-modules issues 1237 and 1287).",
     refuted_by="Not a problem if the power limit is not this board's: state power_limit_w in run.toml.",

@@ -154,6 +154,17 @@ def test_a_lowered_power_limit_is_restored_to_the_boards_own() -> None:
     assert second.text == "power limit of GPU node2/3, W: 200 → 700" and second.code.endswith("-i 3 -pl 700")
 
 
+def test_boards_of_one_lowered_limit_are_one_change_that_names_all() -> None:
+    rows = {gpu: {"limit_w": 500.0, "default_w": 700.0, "is_lowered": True} for gpu in "0126"}
+    rows["4"] = {"limit_w": 400.0, "default_w": 700.0, "is_lowered": True}
+    made = power_limit.propose(situation(profile(ThrottleProfile, rows)))
+    assert made is not None
+    first, second = made.changes
+    assert first.text == "power limit of GPUs 0, 1, 2, 6, W: 500 → 700"
+    assert [line.split()[3] for line in first.code.splitlines()[1:]] == ["0", "1", "2", "6"]
+    assert second.text == "power limit of GPU 4, W: 400 → 700"
+
+
 def test_a_board_at_its_own_limit_has_none_to_restore() -> None:
     at_its_own = {"0": {"limit_w": 400.0, "default_w": 400.0, "is_lowered": False}}
     assert power_limit.propose(situation(profile(ThrottleProfile, at_its_own))) is None

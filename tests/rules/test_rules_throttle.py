@@ -109,3 +109,28 @@ def test_the_clock_told_is_that_of_the_slow_time_however_short(bit: int, rule: s
     made = h100(throttle_reasons=np.where(slow, bit, 0), sm_clock_mhz=np.where(slow, 495.0, 1980.0), temp_c=80.0)
     said = judged(made)[rule].summary
     assert "at 495 MHz; it reached 1,980 MHz" in said and "took 4 times as long" in said
+
+
+@pytest.mark.parametrize(
+    ("rule", "columns"),
+    [
+        ("power-throttling", {"throttle_reasons": 0x4, "power_limit_w": 500.0}),
+        ("thermal-throttling", {"throttle_reasons": 0x20}),
+        ("hardware-slowdown", {"throttle_reasons": 0x80}),
+        ("clocks-low", {}),
+        ("temperature-high", {"temp_c": 90.0}),
+        ("gpu-straggler", {}),
+    ],
+)
+def test_each_gpu_that_is_held_back_is_named(rule: str, columns: dict[str, Any]) -> None:
+    own = {"2": 900.0, "6": 950.0}  # the clock of those held back
+    usual = {"power_w": 600.0, "power_limit_w": 700.0, "sm_clock_mhz": 1980.0, "mem_total_mib": 81559.0}
+    parts = [
+        log(AT, gpu=gpu, **{**usual, **({"sm_clock_mhz": own[gpu], **columns} if gpu in own else {})})
+        for gpu in "012367"
+    ]
+    names = pd.DataFrame({"gpu": list("012367"), "name": H100, "mem_total_mib": 81559.0, "power_default_w": 700.0})
+    checks = [one for one in RULES if one.id == rule]
+    said = judge_all(checks, Analysis(run(*parts, gpus=conform(names, GPUS))), check_thresholds(checks, {}))[0]
+    assert said.status is Status.FOUND and said.where["gpu"] == "2, 6"
+    assert said.summary.startswith("GPU 2 (the worst of GPUs 2 and 6) ")
