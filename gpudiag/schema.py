@@ -209,7 +209,7 @@ EVENTS = TableSpec(
         ColumnSpec(
             "kind",
             "text",
-            "oom, device_assert, illegal_access, nccl, xid, gpu_lost, killed, restart, worker, model, ...",
+            "oom, device_assert, illegal_access, nccl, xid, sxid, gpu_lost, killed, restart, worker, model, ...",
             required=True,
         ),
         ColumnSpec("detail", "text", "the line that says so", required=True),

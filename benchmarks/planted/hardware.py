@@ -123,9 +123,15 @@ BENIGN = ("xid", "NVRM: Xid (PCI:0000:01:00): 31, pid=1, MMU Fault")
 
 @fault("gpu-lost", edges={"max_events": Edge({"n": 0}, {"n": 1})}, bigger=({"n": 3}, {"n": 50}))
 def lost(*, n: int = 1) -> Run:
-    """Beside an Xid that a program caused, nvidia-smi says that a GPU is lost."""
-    told = ("gpu_lost", "Unable to determine the device handle for GPU 0000:01:00.0: GPU is lost. Reboot the system")
-    return run(log(ticks(SECONDS)), events=events([BENIGN, *[told] * n]))
+    """Beside an Xid that a program caused, nvidia-smi says of ``n`` GPUs twice that each is lost."""
+    told = [
+        (
+            "gpu_lost",
+            f"Unable to determine the device handle for GPU 0000:{bus:02x}:00.0: GPU is lost. Reboot the system",
+        )
+        for bus in range(1, n + 1)
+    ]
+    return run(log(ticks(SECONDS)), events=events([BENIGN, *told, *told]))
 
 
 @fault(

@@ -7,13 +7,13 @@ import pandas as pd
 
 from gpudiag.errors import NotMeasurable
 from gpudiag.facts import Column, Fact, Row, Rows, column, fact, table_of
+from gpudiag.measures._gpu.event_gpus import gpus_of
+from gpudiag.measures._gpu.losses import count_losses
+from gpudiag.measures._gpu.xids import HARDWARE, LOST_XID, PROGRAM, UNCLEAR, xids
 from gpudiag.measures.base import RECORD_GPU, Profile
 from gpudiag.measures.sampling import cells, coverage_pct, expected_window
 from gpudiag.run import Run
 
-HARDWARE_XIDS = (48, 63, 64, 74, 79, 94, 95)
-LOST_XID = 79
-_XID = r"(?i)\bxid\b\D{0,40}?(?:\([^)]*\)\D{0,4})?(\d{1,3})\b"
 _WORSE = r"\b(?:uncorrectable|uncorrected|double[- ]bit)\b"
 _ECC = rf"(?i){_WORSE}.*\becc\b|\becc\b.*{_WORSE}"
 
@@ -22,9 +22,11 @@ class HardwareEvent(Row):
     """An event about hardware, each once, in order of time."""
 
     time: Column[pd.Timestamp] = column("instant", label="at")
-    gpu: Column[str] = column("GPU, if any event names one", optional=True)
-    kind: Column[str] = column("gpu_lost, xid or ecc")
+    gpu: Column[str] = column("GPU, or its PCI address where nothing tells which GPU is at it", optional=True)
+    kind: Column[str] = column("gpu_lost, xid, sxid (of a NVSwitch) or ecc")
     xid: Column[float] = column("number of the Xid, NaN where none")
+    sxid: Column[float] = column("number of the SXid, NaN where none")
+    origin: Column[str] = column("hardware, program or unclear, by NVIDIA's catalog; empty where it is no error")
     detail: Column[str] = column("the line", label="log line")
 
 
@@ -45,10 +47,14 @@ class EventsProfile(Profile, topic="events"):
 
     events: Rows = table_of(HardwareEvent)
     counters: Rows = table_of(EccCounter)
-    n_lost: Fact[int] = fact("losses of a GPU", label="losses")
-    n_hardware: Fact[int] = fact("Xid 48, 63, 64, 74, 79, 94, 95 and ECC errors", label="hardware errors")
-    n_application: Fact[int] = fact("other Xids, such as 13 and 31, which programs cause")
-    has_kernel_log: Fact[bool] = fact("some event is a Xid")
+    n_lost: Fact[int] = fact("losses of a GPU, at least: one that came back counts again", label="losses")
+    n_lost_gpus: Fact[int] = fact("GPUs that were lost, at least", label="GPUs lost")
+    n_hardware: Fact[int] = fact(
+        "ECC errors, fatal SXids and Xids of the hardware or its firmware", label="hardware errors"
+    )
+    n_application: Fact[int] = fact("Xids such as 13 and 31, which programs cause")
+    n_ambiguous: Fact[int] = fact("other Xids and SXids, which may come from either", label="errors of unclear origin")
+    has_kernel_log: Fact[bool] = fact("some event is a Xid or a SXid")
     coverage_pct: Fact[float] = fact("the telemetry's: a log of metrics tells of a lost GPU")
 
 
@@ -58,28 +64,28 @@ def measure_events(run: Run) -> EventsProfile:
         raise NotMeasurable("There is no telemetry, and no log tells of a failure.", RECORD_GPU)
     wanted = _each_once(run.events)
     detail = wanted["detail"].astype("object").fillna("").astype(str)
-    xid = pd.to_numeric(detail.str.extract(_XID)[0])
+    codes = xids(detail)
     ecc = detail.str.contains(_ECC, regex=True) | (wanted["kind"] == "ecc")
-    kind = wanted["kind"].astype(object).where(wanted["kind"].isin(["gpu_lost", "xid"]))
-    kind = kind.mask(kind.isna() & ecc, "ecc").mask(kind.isna() & (xid > 0), "xid").mask(xid == LOST_XID, "gpu_lost")
-    frame = pd.DataFrame(
-        {
-            "time": wanted["time"],
-            "gpu": wanted.get("gpu"),
-            "kind": kind,
-            "xid": xid.astype(float),
-            "detail": detail,
-        }
-    )
+    kind = wanted["kind"].astype(object).where(wanted["kind"].isin(["gpu_lost", "xid", "sxid"]))
+    kind = kind.mask(kind.isna() & ecc, "ecc").mask(kind.isna() & (codes["xid"] > 0), "xid")
+    kind = kind.mask(codes["xid"] == LOST_XID, "gpu_lost")
+    unread = kind.isin(["xid", "sxid"]) & codes[["xid", "sxid"]].isna().all(axis=1)
+    origin = codes["origin"].mask(kind == "ecc", HARDWARE).mask(unread, UNCLEAR)
+    parts = {"time": wanted["time"], "gpu": wanted.get("gpu"), "kind": kind}
+    frame = pd.DataFrame({**parts, "xid": codes["xid"], "sxid": codes["sxid"], "origin": origin, "detail": detail})
     frame = frame[frame["kind"].notna()].sort_values(["time", "kind", "detail"], kind="stable", ignore_index=True)
-    hardware = frame["xid"].isin(HARDWARE_XIDS) | (frame["kind"] == "ecc")
+    frame["gpu"] = gpus_of(frame, run)
+    n_gpus, n_lost = count_losses(frame[frame["kind"] == "gpu_lost"], run)
+    n = frame["origin"].value_counts()
     return EventsProfile(
         events=frame,
         counters=_counters(run.gpu),
-        n_lost=int((frame["kind"] == "gpu_lost").sum()),
-        n_hardware=int(hardware.sum()),
-        n_application=int(((frame["kind"] == "xid") & ~hardware).sum()),
-        has_kernel_log=bool((frame["xid"] > 0).any()),
+        n_lost=n_lost,
+        n_lost_gpus=n_gpus,
+        n_hardware=int(n.get(HARDWARE, 0)),
+        n_application=int(n.get(PROGRAM, 0)),
+        n_ambiguous=int(n.get(UNCLEAR, 0)),
+        has_kernel_log=bool(frame[["xid", "sxid"]].notna().any(axis=None)),
         coverage_pct=_coverage(run),
     )
 

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import numpy as np
 import pandas as pd
 
 from gpudiag.errors import NotMeasurable
-from gpudiag.measures.events import HARDWARE_XIDS, LOST_XID, EventsProfile, measure_events
-from gpudiag.rules._engine.evidence import Evidence, gpu_names
+from gpudiag.measures._gpu.xids import HARDWARE, UNCLEAR
+from gpudiag.measures.events import EventsProfile, measure_events
+from gpudiag.rules._engine.evidence import Evidence
 from gpudiag.rules._engine.rule import rule
 from gpudiag.rules._engine.templates import Given, Sentence
 from gpudiag.rules._engine.verdict import Severity
 from gpudiag.values import Value
 
 FIRST = Given("first", ", first at {first} UTC")
-XIDS = Given("xids", " (Xid {xids})")
+XIDS: Sentence = Given(
+    "xids", (" (Xid {xids}", Given("sxids", "; SXid {sxids}"), ")"), Given("sxids", " (SXid {sxids})")
+)
 COUNTED: Sentence = (
     "{counting}",
     Given("counting_together", " together"),
@@ -26,6 +31,12 @@ EARLIER: Sentence = (
     " had counted {n_ecc_before:uncorrectable ECC error} when the record began: since the driver was loaded, "
     "at an unknown time.",
 )
+UNCLEAR_ONES: Sentence = (
+    "The logs hold {n_ambiguous:error} that may come from the hardware, the driver or a program",
+    XIDS,
+    FIRST,
+    ".",
+)
 
 
 @rule(
@@ -33,7 +44,14 @@ EARLIER: Sentence = (
     severity="critical",
     title="A GPU was lost",
     checks="Lost GPUs",
-    says=(Given("all_named", "{gpus}", "A GPU"), Given("several", " were", " was"), " lost {n_lost:time}", FIRST, "."),
+    says=(
+        Given("named", "{gpus}", "A GPU"),
+        Given("several", " were", " was"),
+        " lost",
+        Given("again", " {n_lost:time}"),
+        Given("once", " at {first} UTC", FIRST),
+        ".",
+    ),
     remedy="Save the kernel log (journalctl -k) and power the machine off and on. Check power cable, riser and "
     "cooling; replace a card that is lost again.",
     refuted_by="Not a problem if the driver was reloaded on purpose.",
@@ -41,19 +59,25 @@ EARLIER: Sentence = (
 def gpu_lost(events: EventsProfile, *, max_events: float = 0.0) -> Evidence | None:
     """A GPU that has left the bus does not come back without a restart, and every trial on it fails.
 
-    "GPU is lost" in the output of nvidia-smi, or Xid 79 in the kernel log (METHODS 6).
+    "GPU is lost" in the output of nvidia-smi, or Xid 79 in the kernel log (METHODS 6). Many a line may tell of one
+    loss: those of one PCI address or GPU are one, until it gives readings again. The GPU is known by its address, or as
+    the one whose readings end at that moment.
     """
     if not events.n_lost > max_events:
         return None
     found = events.events[events.events["kind"] == "gpu_lost"]
+    gpus = sorted(_gpus(found))
     return Evidence(
-        values={"n_lost": len(found), "detail": str(found["detail"].iloc[0])[:200]},
-        where=_where(found),
+        values={"n_lost": events.n_lost, "detail": str(found["detail"].iloc[0])[:200]},
+        where=_where([gpu for gpu in gpus if ":" not in gpu]),  # at a PCI address may be any of them
         margin=events.n_lost - max_events,
         extra={
             "first": found["time"].min(),
-            "all_named": "gpu" in found and bool(found["gpu"].notna().all()),
-            "several": "gpu" in found and found["gpu"].nunique() > 1 and bool(found["gpu"].notna().all()),
+            "gpus": gpus,
+            "named": bool(gpus),
+            "several": events.n_lost_gpus > 1,
+            "again": events.n_lost > events.n_lost_gpus,
+            "once": found["time"].nunique() == 1,
         },
     )
 
@@ -71,40 +95,49 @@ def gpu_lost(events: EventsProfile, *, max_events: float = 0.0) -> Evidence | No
                 Given("n_ecc", (Given("n_hardware", " "), COUNTED)),
                 Given("n_ecc_before", (" ", EARLIER)),
             ),
-            EARLIER,
+            Given("n_ecc_before", EARLIER, UNCLEAR_ONES),
         ),
     ),
-    remedy="Run dcgmi diag -r 3, and look at the ECC counters (nvidia-smi -q -d ECC) and at NVLink or PCIe. Have a "
-    "card with repeated uncorrectable errors replaced.",
+    remedy="Reset the GPU (nvidia-smi --gpu-reset) or restart the machine, and run dcgmi diag -r 3. Look at the ECC "
+    "counters (nvidia-smi -q -d ECC) and at NVLink or PCIe. Have a card with repeated uncorrectable errors replaced.",
     refuted_by="Not a problem if a program caused the Xids (13, 31); these are not counted here.",
     explained_by=("gpu-lost",),
 )
 def gpu_hardware_errors(events: EventsProfile, *, max_events: float = 0.0) -> Evidence | None:
     """A card with memory or bus errors gives wrong results before it gives none.
 
-    Xid 48, 63, 64, 74, 79, 94 or 95, an ECC error in a log, or a counter of uncorrectable ECC errors that rises within
-    the record (METHODS 6). A counter that was above zero from the start is a warning. It counts since the driver was
-    loaded (nvidia-smi --help-query-gpu), and that of nvidia-smi dmon may count longer. Without a kernel log the absence
-    of errors is not known: counters show none of the bus.
+    An ECC error in a log, a fatal SXid of a NVSwitch, or a Xid for which NVIDIA's catalog asks for a reset of the GPU,
+    a restart of the machine, or a look at memory, links or power: 46, 48, 54, 62-64, 74, 79, 92, 94, 95, 109, 110,
+    119-121, 136, 140, 143-150, 154-158, 167, 168, 171 and 172
+    (docs.nvidia.com/deploy/xid-errors/analyzing-xid-catalog.html; METHODS 6). Or a counter of uncorrectable ECC errors
+    that rises within the record. One that was above zero from the start is a warning. It counts since the driver was
+    loaded (nvidia-smi --help-query-gpu), and that of nvidia-smi dmon may count longer. What programs cause is not
+    counted (11, 13, 25, 31, 32, 37, 43, 45, 69, 80). Any other Xid, and what its line calls non-fatal, is a note.
+    Without a kernel log the absence of errors is not known: counters show none of the bus.
     """
-    table, counters = events.events, events.counters
+    counters = events.counters
     counted, earlier = counters[counters["n_ecc"] > max_events], counters[counters["n_ecc_before"] > max_events]
-    if events.n_hardware > max_events or len(counted) or len(earlier):
-        found = table[table["xid"].isin(HARDWARE_XIDS) | (table["kind"] == "ecc")]
+    within = events.n_hardware > max_events or len(counted) > 0
+    if within or len(earlier) or events.n_ambiguous > max_events:
+        table = events.events
+        is_unclear = not within and not len(earlier)
+        found = table[table["origin"] == (UNCLEAR if is_unclear else HARDWARE)]
         numbers: dict[str, Value] = {
             "n_hardware": events.n_hardware,
+            "n_ambiguous": events.n_ambiguous if is_unclear else 0,
             "xids": sorted({int(xid) for xid in found["xid"].dropna()}),
+            "sxids": [str(sxid) for sxid in sorted({int(sxid) for sxid in found["sxid"].dropna()})],
             "n_ecc": int(counted["n_ecc"].sum()),
             "n_ecc_before": int(earlier["n_ecc_before"].sum()),
         }
-        others = {*gpu_names(_where(found[found["xid"] != LOST_XID]).get("gpu", "")), *counted.index, *earlier.index}
-        named = others or gpu_names(_where(found).get("gpu", ""))  # a GPU that was lost is named by the rule for that
-        within = events.n_hardware > max_events or len(counted) > 0
+        named = {*_gpus(found), *counted.index, *earlier.index}
+        named = named - _gpus(table[table["kind"] == "gpu_lost"]) or named  # one that was lost is named by its own rule
+        most = np.nanmax([events.n_hardware, *counters["n_ecc"], *counters["n_ecc_before"]])
         return Evidence(
             values={name: number for name, number in numbers.items() if number},
-            where={"gpu": ", ".join(sorted(named))} if named else {},
-            margin=float(np.nanmax([events.n_hardware, *counters["n_ecc"], *counters["n_ecc_before"]])) - max_events,
-            severity=None if within else Severity.WARNING,
+            where=_where(named),
+            margin=float(events.n_ambiguous if is_unclear else most) - max_events,
+            severity=None if within else Severity.NOTE if is_unclear else Severity.WARNING,
             extra={
                 **numbers,
                 "first": found["time"].min(),
@@ -124,6 +157,10 @@ def gpu_hardware_errors(events: EventsProfile, *, max_events: float = 0.0) -> Ev
     return None
 
 
-def _where(found: pd.DataFrame) -> dict[str, str]:
-    names = sorted(set(found["gpu"].dropna().astype(str))) if "gpu" in found else []
-    return {"gpu": ", ".join(names)} if names else {}
+def _where(gpus: Iterable[str]) -> dict[str, str]:
+    names = ", ".join(sorted(gpus))
+    return {"gpu": names} if names else {}
+
+
+def _gpus(found: pd.DataFrame) -> set[str]:
+    return set(found["gpu"].dropna().astype(str)) if "gpu" in found else set()

@@ -36,7 +36,17 @@ CRITICAL, WARNING, NOTE = Severity.CRITICAL, Severity.WARNING, Severity.NOTE
 SEGMENTS = pd.DataFrame({"gpu": ["0"], "start": [TIMES], "end": [TIMES], "mean_pct": [40.0], "work_s": [900.0]})
 ASSERTS = pd.DataFrame({"kind": ["oom", "device_assert", "host_killed"], "n": [0, 0, 0], "n_events": [0, 0, 0]})
 FAILED = pd.DataFrame({"name": ["3"], "kind": ["oom"], "follows": [False]})
-LOST = pd.DataFrame({"time": [TIMES], "gpu": ["1"], "kind": ["gpu_lost"], "xid": [79.0], "detail": ["Xid 79"]})
+LOST = pd.DataFrame(
+    {
+        "time": [TIMES],
+        "gpu": "1",
+        "kind": "gpu_lost",
+        "xid": 79.0,
+        "sxid": NAN,
+        "origin": "hardware",
+        "detail": "Xid 79",
+    }
+)
 DIED = pd.DataFrame({"training": ["a.log"], "kind": ["oom"], "text": ["OutOfMemoryError"], "time": [TIMES],
                      "last_step": [10.0], "total_steps": [NAN], "by": ["log"], "outcome": ["failed"]})  # fmt: skip
 FAR = pd.DataFrame({"trial": [9], "name": ["9"], "state": ["PRUNED"], "duration_s": [2000.0], "median_s": [100.0]})
@@ -326,6 +336,7 @@ SHORT: list[tuple[str, dict[str, Any], Status | Severity]] = [
     ("training-failed", {"failed": DIED.assign(by="exit_code"), "has_unknown_logs": True}, CRITICAL),
     ("gpu-hardware-errors", {"n_hardware": 0}, NOT_ASSESSED),
     ("gpu-hardware-errors", {"n_hardware": 0, "has_kernel_log": True}, OK),
+    ("gpu-hardware-errors", {"n_hardware": 0, "n_ambiguous": 1, "events": LOST.assign(origin="unclear")}, NOTE),
     ("failures-out-of-memory", {"by_kind": ASSERTS}, OK),
     ("failures-out-of-memory", {"by_kind": ASSERTS, "n_told": 0}, NOT_ASSESSED),
     ("failures-out-of-memory", {"by_kind": ASSERTS, "n_fail": 0}, NOT_APPLICABLE),

@@ -10,6 +10,7 @@ import re
 
 _PATTERNS = {
     "xid": r"\bXid\s{0,9}\([^)]{0,80}\)\s{0,9}:\s{0,9}\d+",
+    "sxid": r"\bSXid\s{0,9}\([^)]{0,80}\)\s{0,9}:\s{0,9}\d{1,6}\b(?!\s{0,9},\s{0,9}(?:Severity|Data)\b)",
     "gpu_lost": r"fallen off the bus|\bGPU is lost\b|[Uu]nable to determine the device handle",
     "cublas_alloc": r"CUBLAS_STATUS_ALLOC_FAILED",
     "device_assert": r"device-side assert(?!ion)|CUDA_ERROR_ASSERT|cudaErrorAssert",
@@ -67,6 +68,7 @@ ENDINGS = (*FAILURES[1:], "time_limit", "raised")
 
 _WORDS = {
     "xid": "xid",
+    "sxid": "sxid",
     "gpu_lost": "bus|lost|handle",
     "cublas_alloc": "cublas_status_alloc",
     "device_assert": "assert",

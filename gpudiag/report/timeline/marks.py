@@ -76,7 +76,9 @@ def pause_marks(steps: StepsProfile) -> list[Mark]:
 
 
 def _kind(kind: object) -> str:
-    names = {"oom": "out of memory", "gpu_lost": "GPU lost", "xid": "Xid", "nccl": "NCCL", "ecc": "ECC"}
+    names = {
+        "oom": "out of memory", "gpu_lost": "GPU lost", "xid": "Xid", "sxid": "SXid", "nccl": "NCCL", "ecc": "ECC"
+    }  # fmt: skip
     return names.get(str(kind), safe(label(str(kind)))[:MOST_CHARS])
 
 

@@ -34,6 +34,7 @@ class EvidenceNames(Row):
     clock_mhz: Column[float] = column("median clock of the time in which it was slowed down", label="clock meanwhile")
     # events, failures, search
     xids: Column[object] = column("numbers of the Xids", label="Xid codes")
+    sxids: Column[object] = column("numbers of the SXids", label="SXid codes")
     followers: Column[int] = column("failures right after another on the same worker", label="followed another")
     repeats_pct: Column[float] = column(
         "trials with the parameters of an earlier one, of those that have any", label="share of the trials"

@@ -45,6 +45,7 @@ LINES = {
         "run.sh: line 3: 812 Segmentation fault      (core dumped) python train.py",
     ],
     "xid": ["kernel: NVRM: Xid (PCI:0000:3b:00): 79, pid='<unknown>', name=<unknown>, GPU has fallen off the bus."],
+    "sxid": ["nvidia-nvswitch3: SXid (PCI:0000:c1:00.0): 28006, Non-fatal, Link 46 MC TS crumbstore MCTO (First)"],
     "gpu_lost": ["Unable to determine the device handle for GPU 0000:01:00.0: GPU is lost. Reboot the system."],
     "loader": ["[TRAIN PROFILE] DataLoader avg: 25.3ms, max: 78.1ms"],
     "loader_workers": [
@@ -129,7 +130,14 @@ def test_parameters_alone_make_no_log(tmp_path: Path) -> None:
     assert not training_log.recognises(Source.open(card))
 
 
-@pytest.mark.parametrize("line", ["loss error: 0.5", "An Error: see above", "see ValueError: bad", "Errors: 0"])
+@pytest.mark.parametrize(
+    "line",
+    [
+        *("loss error: 0.5", "An Error: see above", "see ValueError: bad", "Errors: 0"),
+        "nvidia-nvswitch3: SXid (PCI:0000:c1:00.0): 28006, Severity 0 Engine instance 46 Sub-engine instance 00",
+        "nvidia-nvswitch3: SXid (PCI:0000:c1:00.0): 28006, Data {0x00002800, 0x00000000, 0x00000000, 0x00000000}",
+    ],
+)
 def test_lines_that_only_name_errors(line: str) -> None:
     assert kind_of(line) is None
 
