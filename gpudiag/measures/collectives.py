@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -21,6 +22,7 @@ DUMP = (
     "before the training, and give the dump of each rank as JSON."
 )
 OF = " of "
+_GUID = re.compile(r"^(\S+?) ?\((.*)\)$")
 SIZED = ("all_reduce", "broadcast", "reduce", "_all_gather_base", "_allgather_base")
 SIZED_BY_OUTPUT = ("reduce_scatter", "_reduce_scatter_base")
 """Operations to which every rank brings, or of which every rank gets, as many elements; their shapes may differ."""
@@ -77,6 +79,7 @@ class CollectivesProfile(Profile, topic="collectives"):
     tied: Fact[bool] = fact("no call there was made by more ranks than another")
     swapped: Fact[bool] = fact("the others called the same ones in another order")
     n_unseen: Fact[int] = fact("ranks of any group without a dump")
+    after_error: Fact[bool] = fact("the log tells of another error before the watchdog gave up")
 
 
 @dataclass(frozen=True, eq=False)
@@ -173,32 +176,38 @@ def measure_collectives(run: Run) -> CollectivesProfile:
         tied=bool(wrong and wrong.tied),
         swapped=bool(wrong and wrong.swapped),
         n_unseen=len({rank for group in found for rank in group.unknown}),
+        after_error=bool(gave_up and gave_up.after_error),
     )
 
 
 def _by_log(gave_up: GivenUp) -> CollectivesProfile:
-    """What a log tells of the collective that the watchdog gave up: who waited and how long, and not for whom."""
-    ranks = [str(rank) for rank in gave_up.ranks]
+    """What a log tells of the collective that the watchdog gave up: who waited how long, and for whom if it tells."""
+    missing = sorted(gave_up.missing)
+    last = [*map(gave_up.missing.__getitem__, missing), *[gave_up.seq] * len(gave_up.ranks)]
+    names = [str(rank) for rank in (*missing, *gave_up.ranks)]
     by_rank = pd.DataFrame({
-        "last_seq": float(gave_up.seq), "last_name": gave_up.op, "last_state": "", "scheduled": gave_up.since,
-        "role": "waiting",
-    }, index=pd.Index(ranks, name="rank", dtype=text_dtype()))  # fmt: skip
+        "last_seq": [float(seq) for seq in last],
+        "last_name": [""] * len(missing) + [gave_up.op] * len(gave_up.ranks),
+        "last_state": "",
+        "scheduled": pd.to_datetime([pd.NaT] * len(missing) + [gave_up.since] * len(gave_up.ranks), utc=True),
+        "role": ["missing"] * len(missing) + ["waiting"] * len(gave_up.ranks),
+    }, index=pd.Index(names, name="rank", dtype=text_dtype()))  # fmt: skip
     return CollectivesProfile(
         by_rank=by_rank,
         n_dumps=0,
         latest_dumps="",
         older_dumps="",
-        hang="open",
+        hang="missing" if missing else "open",
         collective=f"{gave_up.op} number {gave_up.seq}",
-        group="",
+        group=_GUID.sub(r"\1 (\2)", gave_up.group),
         n_ranks=math.nan,
         ranks_stated=False,
-        missing_ranks="",
+        missing_ranks=listed_ranks(missing),
         waiting_ranks=listed_ranks(gave_up.ranks),
         unknown_ranks="",
         undumped_ranks="",
-        n_missing=0.0,
-        n_waiting=float(len(ranks)),
+        n_missing=float(len(missing)),
+        n_waiting=float(len(gave_up.ranks)),
         last_collective="",
         waiting_since=gave_up.since.isoformat() if gave_up.since == gave_up.since else "",
         wait_s=gave_up.wait_s,
@@ -215,6 +224,7 @@ def _by_log(gave_up: GivenUp) -> CollectivesProfile:
         tied=False,
         swapped=False,
         n_unseen=0,
+        after_error=gave_up.after_error,
     )
 
 

@@ -33,7 +33,8 @@ FETCH = (
 GAVE_UP = (
     "PyTorch's watchdog gave up {collective} after {wait_s} on ",
     Given("several", "ranks {waiting}: they", "rank {waiting}: it"),
-    " waited, and the log does not say for which rank.",
+    " waited",
+    Given("after_error", ". The log tells of another error before it.", ", and the log does not say for which rank."),
 )
 MIN_WAIT_S = 60.0
 SURE = 0.9
@@ -42,7 +43,7 @@ SURE = 0.9
 
 def _hang(found: CollectivesProfile, kind: str, min_wait_s: float) -> Evidence | None:
     """Evidence of such a hang. Raises NotMeasurable where an unknown rank may be the cause, or times are unknown."""
-    if not found.n_dumps:
+    if not found.n_dumps and not found.missing_ranks:
         raise _gave_up(found)
     if found.hang == "open" and found.wait_s > min_wait_s:
         raise _undecided(found)
@@ -103,6 +104,7 @@ def _gave_up(found: CollectivesProfile) -> NotMeasurable:
         "waiting": _each(found.waiting_ranks),
         "several": _are_several(found.waiting_ranks),
         "wait_s": found.wait_s,
+        "after_error": found.after_error,
     }
     return NotMeasurable(
         template(GAVE_UP, values), f"To name the rank that did not come: {DUMP[:1].lower()}{DUMP[1:]}", **values
@@ -125,7 +127,9 @@ def _wait(found: CollectivesProfile) -> dict[str, Value]:
     checks="Ranks in collectives",
     says=(
         Given("several_missing", "Ranks {missing}", "Rank {missing}"),
-        " never came to {collective} of group {group}; ",
+        " never came to {collective}",
+        Given("group", " of group {group}"),
+        "; ",
         Given("several_wait", "ranks {waiting} have", "rank {waiting} has"),
         " waited for it",
         SINCE,
@@ -141,7 +145,8 @@ def rank_missing(found: CollectivesProfile, *, min_wait_s: float = MIN_WAIT_S) -
     """A collective ends when all ranks have joined it: one that does not come stops all, until the timeout ends them.
 
     Above 60 s (a default without a published source: PyTorch ends a collective of NCCL after 10 min). A rank without
-    a dump is not known to be missing. Where only the time of the files tells so, it is a warning: they may be copies.
+    a dump is not known to be missing. Without dumps it is known where PyTorch printed the last collective of a rank as
+    others gave up (since 2.5). Where only the time of the files tells so, it is a warning: they may be copies.
     """
     return _hang(found, "missing", min_wait_s)
 

@@ -83,6 +83,73 @@ def test_the_log_says_how_long_the_dumps_leave_open(tmp_path: Path, seq: int, le
     assert p.wait_low_s == pytest.approx(least_s, abs=0.1) and p.wait_s == pytest.approx(600, abs=0.1)
 
 
+def came_to(rank: int, last: int, *, seq: int | None = None, group: str = "0(default_pg)", newer: bool = True) -> str:
+    """What PyTorch prints of a rank that gave up number ``seq``, or that was told by another to dump (None)."""
+    before = f"[rank{rank}]:[E321 02:07:09.1 ProcessGroupNCCL.cpp:1744] [PG {'ID 0 PG GUID ' if newer else ''}{group} "
+    if seq is None:
+        return (
+            f"{before}Rank {rank}] Received a dump signal due to a collective timeout from  rank 0 and we will try our "
+            f"best to dump the debug info. Last enqueued NCCL work: {last}, last completed NCCL work: {last}."
+        )
+    gave = "failure detected by watchdog at work" + (" sequence id" if newer else "")
+    return f"{before}Rank {rank}]  {gave}: {seq} PG status: last enqueued work: {last}, last completed work: {seq - 1}"
+
+
+@pytest.mark.parametrize("newer", [True, False])
+def test_a_rank_that_had_enqueued_less_did_not_come(tmp_path: Path, newer: bool) -> None:
+    gave = [line for rank in (0, 1, 3) for line in (gave_up(rank), came_to(rank, 1582, seq=1580, newer=newer))]
+    p = measured(tmp_path, [*STEPS, *gave, came_to(2, 1579, newer=newer)])
+    assert (p.hang, p.missing_ranks, p.waiting_ranks, p.n_missing) == ("missing", "2", "0, 1, 3", 1.0)
+    assert (p.collective, p.group) == ("ALLREDUCE number 1580", "0 (default_pg)")
+    assert p.by_rank["role"].to_dict() == {"2": "missing", "0": "waiting", "1": "waiting", "3": "waiting"}
+    assert p.by_rank["last_seq"].tolist() == [1579.0, 1580.0, 1580.0, 1580.0]
+    said = {v.rule: v for v in gd.diagnose(gd.load_run(tmp_path, timezone="UTC")).verdicts}
+    assert said["rank-missing"].summary == (
+        "Rank 2 never came to ALLREDUCE number 1580 of group 0 (default_pg); ranks 0, 1 and 3 have waited for it, for "
+        "10 min."
+    )
+    assert said["rank-missing"].severity.value == "critical"
+    assert said["collective-stuck"].status is Status.OK
+    assert said["training-failed"].evidence["text"] == "Watchdog caught collective operation timeout"
+
+
+@pytest.mark.parametrize(
+    ("told", "why"),
+    [
+        ([came_to(0, 1580, seq=1580), came_to(2, 1580)], "it had enqueued it"),
+        ([came_to(0, 1580, seq=1580, group="5(mesh_tp)"), came_to(2, 1579)], "it is said of another group"),
+        ([came_to(0, 1580, seq=1580), came_to(1, 1580, seq=1580, group="5(tp)"), came_to(2, 1579)], "of two groups"),
+        ([came_to(2, 1579)], "of which group the number is, is not said"),
+    ],
+)
+def test_numbers_of_another_group_name_no_rank(tmp_path: Path, told: list[str], why: str) -> None:
+    p = measured(tmp_path, [*STEPS, gave_up(0), gave_up(1), *told])
+    assert (p.hang, p.missing_ranks) == ("open", ""), why
+
+
+ERROR = ["[rank3]: Traceback (most recent call last):", "[rank3]: RuntimeError: CUDA error: unspecified launch failure"]
+
+
+def test_an_error_before_it_is_told_first(tmp_path: Path) -> None:
+    assert not measured(tmp_path, [*STEPS, gave_up(0), *ERROR]).after_error
+    assert not measured(tmp_path, [*STEPS[:4], *ERROR, *STEPS[4:], gave_up(0)]).after_error, "it went on"
+    assert measured(tmp_path, [*STEPS, *ERROR, gave_up(0)]).after_error
+    found = gd.diagnose(gd.load_run(tmp_path, timezone="UTC"))
+    assert found.document.headline.sentences[0] == "The training did not run through."
+    assert "unspecified launch failure" in found.document.headline.sentences[1]
+    reason = next(v.reason for v in found.verdicts if v.rule == "rank-missing")
+    assert reason.endswith("on rank 0: it waited. The log tells of another error before it.")
+    assert "which tells of another error before" in str(collectives(found.document)[0])
+
+
+def test_a_lost_gpu_is_told_first(tmp_path: Path) -> None:
+    line = "[Sat Mar 21 01:57:08 2026] NVRM: Xid (PCI:0000:5e:00): 79, pid=1, GPU has fallen off the bus."
+    (tmp_path / "dmesg.txt").write_text(f"{line}\n", encoding="utf-8")
+    measured(tmp_path, [*STEPS, gave_up(0)])
+    said = gd.diagnose(gd.load_run(tmp_path, timezone="UTC")).document.headline.sentences
+    assert said[:2] == ("A GPU was lost.", "GPU 0000:5e:00 was lost at 2026-03-21 01:57:08 UTC.")
+
+
 @pytest.mark.slow
 def test_the_first_screen_names_ranks_collective_and_wait(tmp_path: Path) -> None:
     measured(tmp_path, [*STEPS, gave_up(0), gave_up(2), gave_up(4)])

@@ -28,6 +28,7 @@ _PATTERNS = {
         r"\bNCCL (?:error|timeout)|\bnccl(?:System|Internal|Remote|UnhandledCuda|InvalidUsage|InvalidArgument)Error\b"
         r"|Watchdog caught collective operation timeout|DistBackendError"
     ),
+    "nccl_status": r"\b[Ll]ast enqueued (?:\w{1,9} )?work: -?\d+",
     "time_limit": r"\bDUE TO TIME LIMIT\b",
     "raised": (
         r"^(?:\[\w+\]:\s{0,4})?(?:[A-Za-z_]\w{0,60}\.){0,9}[A-Z]\w{0,60}(?:Error|Exception|Interrupt)(?::\s|\s*$)"
@@ -76,6 +77,7 @@ _WORDS = {
     "killed": "kill|137|-9",
     "oom": "memory|resource|alloc_failed",
     "nccl": "nccl|watchdog|distbackend",
+    "nccl_status": "last enqueued",
     "time_limit": "due to time limit",
     "raised": "error|exception|interrupt|segmentation",
     "loader": "dataloader avg",

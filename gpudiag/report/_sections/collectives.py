@@ -6,9 +6,11 @@ from gpudiag.measures.collectives import CollectivesProfile, CollectivesRank
 from gpudiag.report._render.blocks import Block, Note, Number, TableBlock
 from gpudiag.report.document import Document, TopicValues, VerdictEntry
 from gpudiag.report.format import count, duration, listed, plural, safe, timestamp, zone
-from gpudiag.rules._engine.verdict import Status
+from gpudiag.rules._engine.verdict import Severity, Status
 
-RANK_MISSING = "rank-missing"
+RANK_MISSING, TRAINING_FAILED = "rank-missing", "training-failed"
+CAUSES = frozenset({"gpu-lost", "gpu-hardware-errors"})
+"""Of a rank that does not come."""
 MOST_ROWS = 16
 MOST_NAMED = 6
 """Ranks, or ranges of them, that a headline names."""
@@ -59,9 +61,15 @@ def _few(names: str) -> str:
 
 
 def undecided_hang(document: Document) -> tuple[str, VerdictEntry] | None:
-    """That ranks wait in a collective while it is not known how far others came, and the check that it leaves open."""
+    """That ranks wait in a collective while it is not known how far others came, and the check that it leaves open.
+    None where a finding tells the cause.
+    """
     facts = document.values(CollectivesProfile)
     if not facts or facts[CollectivesProfile.hang] != "open" or facts.get(CollectivesProfile.wait_s) is None:
+        return None
+    grave = {v.rule for v in document.findings if v.severity is Severity.CRITICAL}
+    after_error = facts.get(CollectivesProfile.after_error)
+    if grave & CAUSES or (after_error and TRAINING_FAILED in grave):
         return None
     open_ = next((v for v in document.of_status(Status.NOT_ASSESSED) if v.rule == RANK_MISSING), None)
     if open_ is None:
@@ -89,15 +97,20 @@ def _are_few(ranks: str) -> bool:
 
 def _said(facts: TopicValues, timezone: str) -> str:
     """The hang in one or two sentences."""
-    if not facts[CollectivesProfile.n_dumps]:
-        return f"{_gave_up(facts)}, by the log, which does not say for which rank they waited."
+    if not facts[CollectivesProfile.n_dumps] and not facts[CollectivesProfile.missing_ranks]:
+        after_error = facts.get(CollectivesProfile.after_error)
+        why = "tells of another error before" if after_error else "does not say for which rank they waited"
+        return f"{_gave_up(facts)}, by the log, which {why}."
     missing, waiting = (_ranks(facts[name]) for name in (
         CollectivesProfile.missing_ranks, CollectivesProfile.waiting_ranks
     ))  # fmt: skip
-    what = f"{safe(facts[CollectivesProfile.collective])} of group {safe(facts[CollectivesProfile.group])}"
-    since = timestamp(facts[CollectivesProfile.waiting_since] or None, zone(timezone))
+    group = facts[CollectivesProfile.group]
+    what = f"{safe(facts[CollectivesProfile.collective])}{f' of group {safe(group)}' if group else ''}"
+    since = facts[CollectivesProfile.waiting_since]
     several = facts[CollectivesProfile.n_waiting] > 1
-    waited = f"{waiting} {'have' if several else 'has'} waited for it since {since}"
+    waited = f"{waiting} {'have' if several else 'has'} waited for it"
+    if since:
+        waited += f" since {timestamp(since, zone(timezone))}"
     wait_s = facts.get(CollectivesProfile.wait_s)
     if wait_s is not None:
         waited += f", for up to {duration(wait_s)}"

@@ -47,6 +47,13 @@ LINES = {
     "xid": ["kernel: NVRM: Xid (PCI:0000:3b:00): 79, pid='<unknown>', name=<unknown>, GPU has fallen off the bus."],
     "sxid": ["nvidia-nvswitch3: SXid (PCI:0000:c1:00.0): 28006, Non-fatal, Link 46 MC TS crumbstore MCTO (First)"],
     "gpu_lost": ["Unable to determine the device handle for GPU 0000:01:00.0: GPU is lost. Reboot the system."],
+    "nccl_status": [
+        "[rank2]:[E301 10:11:42.1 ProcessGroupNCCL.cpp:1744] [PG ID 0 PG GUID 0(default_pg) Rank 2] Received a dump "
+        "signal due to a collective timeout from  rank 0 and we will try our best to dump the debug info. Last "
+        "enqueued NCCL work: 1100, last completed NCCL work: 1100.",
+        "[rank0]:[E709 17:05:38.1 ProcessGroupNCCL.cpp:2271] [PG ID 0 PG GUID 0(default_pg) Rank 0]  failure detected "
+        "by watchdog at work sequence id: 20585 PG status: last enqueued work: 20589, last completed work: 20584",
+    ],
     "loader": ["[TRAIN PROFILE] DataLoader avg: 25.3ms, max: 78.1ms"],
     "loader_workers": [
         "UserWarning: This DataLoader will create 8 worker processes in total. Our suggested max number of worker in "
