@@ -59,7 +59,8 @@ UNCLEAR_ONES: Sentence = (
 def gpu_lost(events: EventsProfile, *, max_events: float = 0.0) -> Evidence | None:
     """A GPU that has left the bus does not come back without a restart, and every trial on it fails.
 
-    "GPU is lost" in the output of nvidia-smi, or Xid 79 in the kernel log (METHODS 6). Many a line may tell of one
+    "GPU is lost" in the output of nvidia-smi, an unknown error in place of all numbers (three or more), or Xid 79 in
+    the kernel log (METHODS 6). Many a line may tell of one
     loss: those of one PCI address or GPU are one, until it gives readings again. The GPU is known by its address, or as
     the one whose readings end at that moment.
     """

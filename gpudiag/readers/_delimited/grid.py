@@ -21,6 +21,7 @@ MISSING = ("N/A", "n/a", "NA", "nan", "NaN", "NAN", "null", "NULL", "None", "-",
 _MISSING = frozenset(MISSING)
 
 _FEW_BYTES = 64 * 1024
+_NO_ANSWER = ("[Unknown Error]", "Unknown Error", "ERR!")
 _LOST = ("[GPU is lost]", "GPU is lost", "[GPU requires reset]", "GPU requires reset")
 
 
@@ -151,7 +152,7 @@ def _bad(rows: pl.DataFrame, cells: pl.DataFrame, layout: Layout) -> pl.Series |
         if field.kind == "text" or not rows[field.target].null_count():
             continue
         value = pl.col(field.target)
-        absent = missing(pl.col(_cell(place))).fill_null(False)
+        absent = missing(_bare(pl.col(_cell(place)), field)).fill_null(False)
         faults.append(value.is_null() if field.kind == "time" else value.is_null() & ~absent)
     if not faults:
         return None
@@ -193,6 +194,11 @@ def missing(cell: pl.Expr) -> pl.Expr:
 def lost(cell: pl.Expr) -> pl.Expr:
     """True where a cell says that the driver lost the GPU."""
     return cell.str.strip_chars().is_in(_LOST)
+
+
+def unanswered(cell: pl.Expr) -> pl.Expr:
+    """True where a cell says that the driver gave no answer; where all do, it has no longer any of the GPU."""
+    return cell.str.strip_chars().is_in(_NO_ANSWER)
 
 
 def _value(place: int, field: Field, layout: Layout) -> pl.Expr:

@@ -5,14 +5,14 @@ from __future__ import annotations
 import mmap
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 import polars as pl
 
 from gpudiag.readers._delimited.fast_rows import FastRows
-from gpudiag.readers._delimited.grid import Layout, Parsed, is_missing, lost
+from gpudiag.readers._delimited.grid import Layout, Parsed, is_missing, lost, unanswered
 from gpudiag.readers._shape.identity import GpuIdentity
 
 UNKNOWN = -1
@@ -20,6 +20,7 @@ _MASKED = "00000000-0000-0000-0000-000000000000"
 _MOST_GPUS = 32_767
 """Indices are told apart in 16 bits; no index of a GPU is larger than their number in a machine."""
 _PAGES = 64 * 1024
+FEWEST_ASKED = 3
 _FACE = ("index", "uuid", "bus_id", "name", "driver", "host")
 
 
@@ -29,7 +30,8 @@ class BlockRows:
 
     ``columns``: arrays of equal length; ``lines``: 1-based line numbers; ``code``: position in ``identities`` or -1,
     None if no row says anything of its GPU; ``lost``: numbers of the lines that say the driver lost the GPU;
-    ``marks``: line, time and text of rows that hold an event in place of a sample.
+    ``marks``: line, time and text of rows that hold an event in place of a sample; ``unanswered``: numbers of the lines
+    in which every number is an unknown error.
     """
 
     columns: dict[str, np.ndarray]
@@ -38,6 +40,7 @@ class BlockRows:
     identities: tuple[GpuIdentity, ...]
     lost: np.ndarray
     marks: tuple[tuple[int, Any, str], ...] = ()
+    unanswered: np.ndarray = field(default_factory=lambda: np.empty(0, dtype=np.int64))
 
     def __len__(self) -> int:
         return len(self.lines)
@@ -60,7 +63,8 @@ def piece_of(parsed: Parsed, layout: Layout, lines: np.ndarray) -> BlockRows:
         bits = [(field.target, field.bit) for field in flags]
         columns["throttle_reasons"], columns["throttle_known"] = _mask(good.rows, bits), _told(good.rows, bits)
     code, identities = _who(good.rows)
-    return BlockRows(columns, lines, code, identities, lines[_lost(good, layout)], marks)
+    gone, silent = _lost(good, layout), _unanswered(good, layout)
+    return BlockRows(columns, lines, code, identities, lines[gone], marks, lines[silent])
 
 
 def piece_of_fast_rows(rows: FastRows, layout: Layout, lines: np.ndarray) -> BlockRows | None:
@@ -115,6 +119,7 @@ def _two(whole: BlockRows, more: BlockRows) -> BlockRows:
         identities,
         np.concatenate([whole.lost, more.lost]),
         whole.marks + more.marks,
+        np.concatenate([whole.unanswered, more.unanswered]),
     )
 
 
@@ -124,7 +129,7 @@ def _sorted(piece: BlockRows, identities: tuple[GpuIdentity, ...]) -> BlockRows:
     if code is not None and identities != piece.identities[: len(identities)]:
         numbers = {identity: at for at, identity in enumerate(identities)}
         code = np.array([*map(numbers.__getitem__, piece.identities), UNKNOWN], dtype=np.int16)[code]
-    out = BlockRows(piece.columns, piece.lines, code, identities, piece.lost, piece.marks)
+    out = BlockRows(piece.columns, piece.lines, code, identities, piece.lost, piece.marks, piece.unanswered)
     place = _place(out)
     if (place[1:] >= place[:-1]).all():
         return out
@@ -145,14 +150,18 @@ def _codes(piece: BlockRows) -> np.ndarray:
 def between(piece: BlockRows, first_line: int, last_line: int) -> BlockRows:
     """The rows of these lines, of a piece in the order of lines."""
     rows = slice(*np.searchsorted(piece.lines, [first_line, last_line + 1]).tolist())
-    lost = piece.lost[(piece.lost >= first_line) & (piece.lost <= last_line)]
+
+    def within(numbers: np.ndarray) -> np.ndarray:
+        return numbers[(numbers >= first_line) & (numbers <= last_line)]
+
     return BlockRows(
         {name: values[rows] for name, values in piece.columns.items()},
         piece.lines[rows],
         None if piece.code is None else piece.code[rows],
         piece.identities,
-        lost,
+        within(piece.lost),
         tuple(mark for mark in piece.marks if first_line <= mark[0] <= last_line),
+        within(piece.unanswered),
     )
 
 
@@ -290,11 +299,22 @@ def _nameless(rows: pl.DataFrame) -> tuple[GpuIdentity, ...]:
 
 
 def _lost(good: Parsed, layout: Layout) -> np.ndarray:
-    suspects = [
-        lost(pl.col(f"field_{place}")).fill_null(False)
-        for place, field in layout.used
-        if field.kind == "number" and good.rows[field.target].null_count()
-    ]
-    if not suspects:
+    suspects = [lost(pl.col(f"field_{place}")).fill_null(False) for place in _with_gaps(good, layout)]
+    return _true(good, pl.any_horizontal(suspects)) if suspects else np.empty(0, dtype=np.int64)
+
+
+def _unanswered(good: Parsed, layout: Layout) -> np.ndarray:
+    """Rows in which every number is an unknown error: of a few alone, as of a sensor, nothing follows."""
+    asked = [place for place, field in layout.used if field.kind == "number" and field.target != "index"]
+    if len(asked) < FEWEST_ASKED or not set(asked) <= set(_with_gaps(good, layout)):
         return np.empty(0, dtype=np.int64)
-    return good.cells.select(pl.any_horizontal(suspects).arg_true()).to_series().to_numpy().astype(np.int64)
+    return _true(good, pl.all_horizontal(unanswered(pl.col(f"field_{place}")).fill_null(False) for place in asked))
+
+
+def _with_gaps(good: Parsed, layout: Layout) -> list[int]:
+    """The columns of numbers in which some cell holds none."""
+    return [place for place, field in layout.used if field.kind == "number" and good.rows[field.target].null_count()]
+
+
+def _true(good: Parsed, holds: pl.Expr) -> np.ndarray:
+    return good.cells.select(holds.arg_true()).to_series().to_numpy().astype(np.int64)

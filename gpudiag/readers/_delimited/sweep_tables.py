@@ -62,7 +62,10 @@ def assemble(
     if not pieces:
         raise nothing_usable(source, reader, sweep.log)
     all_notes = list(notes)
-    lost = np.concatenate([piece.lost for piece in pieces])
+    lost = {
+        "[GPU is lost]": np.concatenate([piece.lost for piece in pieces]),
+        "[Unknown Error]": np.concatenate([piece.unanswered for piece in pieces]),
+    }
     coded = any(piece.code is not None for piece in pieces)
     faces = _read_texts(pieces, source)
     if coded and (not faces or any(map(_names_a_gpu, faces))):

@@ -80,7 +80,7 @@ def _of_face(piece: BlockRows, wanted: set[GpuIdentity], names: Sequence[str]) -
     rows = rows[np.argsort(piece.lines[rows], kind="stable")]
     columns = {name: column_of(piece, name)[rows] for name in names or piece.columns}
     faces = tuple(piece.identities[at] for at in piece.code[rows[:_NAMED]])
-    return BlockRows(columns, piece.lines[rows], None, faces, piece.lost)
+    return BlockRows(columns, piece.lines[rows], None, faces, piece.lost, unanswered=piece.unanswered)
 
 
 def in_order(pieces: Sequence[BlockRows], sweep: Sweep, notes: list[str]) -> SortedRows:

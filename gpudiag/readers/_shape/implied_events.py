@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -18,7 +18,7 @@ def implied_events(
     timestamps: Any,
     gpu: Coded,
     lines: np.ndarray,
-    lost: np.ndarray,
+    lost: Mapping[str, np.ndarray],
     others: Sequence[tuple[int, str]],
     marks: Sequence[tuple[int, Any, str]],
     path: str,
@@ -29,24 +29,25 @@ def implied_events(
         timestamps: time of each row.
         gpu: id of each row; rows of one GPU stand together, in the order of the file.
         lines: line number of each row.
-        lost: numbers of the lines whose cells say that the GPU is lost.
+        lost: numbers of the lines whose cells say that the GPU is lost, by what they say.
         others: number and text of the lines that are no rows.
         marks: line, time and text of rows that hold no number.
         path: name of the file.
     """
     messages = [(line, text.strip()) for line, text in others if _SAID.search(text)]
-    if not len(lost) and not messages and not marks:
+    if not any(map(len, lost.values())) and not messages and not marks:
         return None
     time = pd.Series(timestamps)
     zone = getattr(time.dtype, "tz", None)
-    hit = np.isin(lines, lost)
+    hits = {said: np.isin(lines, numbers) for said, numbers in lost.items()}
+    hit = np.logical_or.reduce(list(hits.values()))
     same = np.append(False, gpu.codes[1:] == gpu.codes[:-1])
     firsts = np.flatnonzero(hit & ~(np.append(False, hit[:-1]) & same))
     events = [
         {
             "time": time[at],
             "kind": "gpu_lost",
-            "detail": "[GPU is lost]",
+            "detail": next(said for said, told in hits.items() if told[at]),
             "gpu": gpu.labels[gpu.codes[at]],
             "line": lines[at],
         }

@@ -214,6 +214,24 @@ def test_a_lost_gpu_is_an_event(read: Any) -> None:
     assert len(telemetry.events) == 2 and len(telemetry.gpu) == 4
 
 
+@pytest.mark.parametrize("cell", ["[Unknown Error]", "Unknown Error", "ERR!"])
+def test_a_gpu_of_which_each_number_is_an_unknown_error_is_lost(cell: str, read: Any) -> None:
+    dead = [f"2026/02/15 06:12:{second:02d}.455, 1, {cell}, {cell}, {cell}, {cell}" for second in (3, 4)]
+    telemetry = read(HEAD, *(row(second, gpu) for second in (1, 2) for gpu in (0, 1)), row(3), dead[0], row(4), dead[1])
+    (event,) = telemetry.events.to_dict("records")
+    assert (event["kind"], event["gpu"], event["line"], event["detail"]) == ("gpu_lost", "1", 7, "[Unknown Error]")
+    assert not telemetry.problems and telemetry.gpu["util_pct"].isna().sum() == 2
+
+
+def test_unknown_errors_of_some_numbers_are_unknown_and_tell_of_no_loss(read: Any) -> None:
+    some = row(2, util="[Unknown Error]", used="[Unknown Error] MiB", power="[Unknown Error]")
+    telemetry = read(HEAD, row(1), some, row(3))
+    assert telemetry.events.empty and not telemetry.problems
+    assert telemetry.gpu[["util_pct", "mem_used_mib", "power_w"]].isna().all(axis=1).tolist() == [False, True, False]
+    sensor = read("timestamp, index, power.draw [W]", *(f"2026/02/15 06:12:0{k}.455, 0, ERR!" for k in (1, 2)))
+    assert sensor.events.empty, "one number may be that of one sensor"
+
+
 def test_samples_without_time_count_from_1970(read: Any) -> None:
     names = "index, utilization.gpu [%]"
     rows = [f"{g}, {k} %" for k in range(3) for g in range(2)]
