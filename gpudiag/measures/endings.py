@@ -50,7 +50,7 @@ class EndingsProfile(Profile, topic="endings"):
     n_recorded: Fact[int] = fact("recorded commands after which none was started", label="recorded commands")
     n_failed: Fact[int] = fact("of both those that end with an error", label="ends with an error")
     n_failed_recorded: Fact[int] = fact("recorded commands among these; their failures count where no log tells of one")
-    n_outside: Fact[int] = fact("recorded commands that a scheduler, a time limit or a user ended")
+    n_outside: Fact[int] = fact("those that a scheduler, a time limit or a user ended")
     n_open: Fact[int] = fact("those with an error behind the last step that may have ended nothing")
     n_went_on: Fact[int] = fact("those after which another was started")
     n_stopped: Fact[int] = fact("those that somebody stopped by hand")
@@ -75,7 +75,7 @@ def measure_endings(run: Run) -> EndingsProfile:
     rows = [_by_log(log, last) for log in logs if len(log.errors)]
     stopped = [row for row in rows if row["kind"] == "stopped"]
     n_stopped = max(len(stopped), sum(one.end.how is How.BY_HAND for one in last))
-    is_told = any(row["outcome"] == FAILED for row in rows)
+    is_told = any(row["outcome"] in (FAILED, OUTSIDE) for row in rows)
     rows = [row for row in rows if row["kind"] != "stopped"]
     rows += [] if is_told else _by_recordings(last, logs)
     table = _table(rows + [_row(one, WENT_ON) for one in earlier])
@@ -121,8 +121,9 @@ def _by_log(log: LogEnd, last: Sequence[Recorded]) -> dict[str, object]:
     row = told(log)
     time = log.time if pd.isna(row["time"]) else row["time"]
     went_on = len(last) > 0 and all(one.end.how is How.DONE and bool(one.start > time) for one in last)
-    is_open = row.pop("is_open")
-    return row | {"by": "log", "outcome": WENT_ON if went_on else OPEN if is_open else FAILED}
+    is_open, is_canceled = row.pop("is_open"), row.pop("is_canceled")
+    ended = OUTSIDE if is_canceled else FAILED
+    return row | {"by": "log", "outcome": WENT_ON if went_on else OPEN if is_open else ended}
 
 
 def _by_recordings(last: Sequence[Recorded], logs: Sequence[LogEnd]) -> list[dict[str, object]]:

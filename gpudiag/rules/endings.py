@@ -11,11 +11,13 @@ from gpudiag.rules._engine.verdict import Severity
 
 AFTER = Given("last_step", (" after step {last_step}", Given("total_steps", " of {total_steps}")))
 LOGGED: Sentence = (
-    Given("is_open", "The log tells of an error", "The log ends with an error"),
+    Given("is_open", "The log tells of an error", Given("outside", "The log ends", "The log ends with an error")),
     AFTER,
     Given("is_open", ", which may have been caught"),
     Given("went_on", ", and a command that was started after it came to its end"),
-    ": {text}.",
+    ": {text}",
+    Given("outside", ". The scheduler or a user ended it"),
+    ".",
     Given("n_more", " So do {n_more:more log}."),
 )
 RECORDED: Sentence = (
@@ -56,9 +58,10 @@ def training_failed(endings: EndingsProfile, *, max_trainings: float = 0.0) -> E
     recorded program ended with another exit code than 0, by a signal or by an exception. Where all steps were done by
     then, an exception or an error of NCCL may come from the program's way down, and where ordinary lines follow, it
     may have been caught: a note. A log that counts the steps of each epoch does not say that all were done. Ctrl-C is
-    no failure. What a scheduler, a time limit or a user ends (SIGTERM, SIGHUP, exit code 124 of timeout) is a note,
-    and so is an end after which another program was started. Only logs that do not go on in another file count.
-    Where there are trials, their states tell of each, and a recorded command that failed is a warning (METHODS 6).
+    no failure. What a scheduler, a time limit or a user ends is a note (SIGTERM, SIGHUP, exit code 124 of timeout, what
+    Slurm canceled without a reason or to make room), and so is an end after which another program was started. Only
+    logs that do not go on in another file count. Where there are trials, their states tell of each, and a recorded
+    command that failed is a warning (METHODS 6).
     """
     if endings.has_trials and not (endings.n_failed or endings.n_outside):
         raise NotApplicable("The trials say themselves how they ended.")
@@ -106,7 +109,7 @@ def _evidence(endings: EndingsProfile, n: int, max_trainings: float) -> Evidence
         where={"path": str(first["training"])},
         margin=n - max_trainings,
         severity=grave if outcome == FAILED else Severity.NOTE,
-        remedy="" if by_log else {OUTSIDE: RESUME, WENT_ON: LOOK_BACK}.get(outcome, READ_OUTPUT),
+        remedy=RESUME if outcome == OUTSIDE else "" if by_log else {WENT_ON: LOOK_BACK}.get(outcome, READ_OUTPUT),
         extra={
             "n_more": n - 1 or None,
             "by_log": by_log,

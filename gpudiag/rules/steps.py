@@ -146,8 +146,9 @@ def steps_slower(
         Given("n_down_unknown", ". How long it was down is unknown: the log has no timestamps"),
         ".",
     ),
-    remedy="Find what stopped the training, and let the scheduler resume it at once. If a checkpoint takes C and a "
-    "failure comes every M, the best interval between checkpoints is √(2·C·M).",
+    remedy="See in the log, above where it was resumed, what stopped the training, and mend that. Let the scheduler "
+    "resume it at once. If a checkpoint takes C and a failure comes every M, the best interval between checkpoints is "
+    "√(2·C·M).",
     refuted_by="Not a problem if the training was stopped on purpose, or went on with another setting.",
 )
 def steps_lost(steps: StepsProfile, *, max_lost_pct: float = 5.0) -> Evidence | None:

@@ -105,6 +105,35 @@ def test_stopped_by_hand_is_no_failure(tmp_path: Path) -> None:
     assert (found.n_failed, found.n_stopped, found.n_short) == (0, 1, 0)
 
 
+CANCELED = "slurmstepd: error: *** {} ON n1 CANCELLED AT 2026-03-01T12:00:00{} ***\n"
+
+
+@pytest.mark.parametrize(
+    ("reason", "outcome"),
+    [("", "outside"), (" DUE TO PREEMPTION", "outside"), (" DUE TO NODE FAILURE", "failed")],
+)
+def test_what_slurm_canceled_says_so(tmp_path: Path, reason: str, outcome: str) -> None:
+    told = CANCELED.format("JOB 77", reason) + CANCELED.format("STEP 77.0", reason)
+    run = run_of(tmp_path, train=lines(10, 400) + told)
+    found = measure_endings(run)
+    assert (found.n_failed, found.n_outside, found.n_short) == (outcome == "failed", outcome == "outside", 0)
+    assert found.failed[["outcome", "text"]].to_numpy().tolist() == [
+        [outcome, f"CANCELLED AT 2026-03-01T12:00:00{reason}"]
+    ]
+    (verdict,) = (one for one in gd.diagnose(run).verdicts if one.rule == "training-failed")
+    assert verdict.severity.value == ("critical" if outcome == "failed" else "note")
+    if not reason:
+        assert verdict.summary == (
+            "The log ends after step 400 of 1,000: CANCELLED AT 2026-03-01T12:00:00. The scheduler or a user ended it."
+        )
+        assert verdict.remedy.startswith("Resume from the last checkpoint. If a time limit")
+
+
+def test_an_error_before_a_cancellation_is_what_ended_the_training(tmp_path: Path) -> None:
+    found = ending(tmp_path, train=lines(10, 400) + TRACEBACK + OOM + "\n" + CANCELED.format("JOB 77", ""))
+    assert (found.n_failed, found.n_outside, found.failed["kind"].tolist()) == (1, 0, ["oom"])
+
+
 def test_a_log_that_only_stops_may_still_run(tmp_path: Path) -> None:
     found = ending(tmp_path, train=lines(10, 400))
     assert (found.n_failed, found.n_short, found.last_step, found.total_steps) == (0, 1, 400, 1000)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from typing import NamedTuple
 
 import numpy as np
@@ -21,6 +22,8 @@ AFTERWARDS = ("raised", "nccl")
 """What a program prints as it takes itself down, too."""
 FROM_OUTSIDE = ("killed", "gpu_lost")
 """What the kernel logs of any program."""
+_OF_A_FAULT = re.compile(r"\bDUE TO (?!PREEMPT)")
+"""Slurm's reason for a cancellation: a failed node or a limit, but for the one that makes room for other jobs."""
 NO_ERRORS = pd.DataFrame(columns=["path", "line", "kind", "detail", "time", "behind"])
 
 
@@ -62,6 +65,7 @@ def told(end: LogEnd) -> dict[str, object]:
         "total_steps": end.total_steps,
         "is_open": is_open,
         "is_nccl": error["kind"] == "nccl",
+        "is_canceled": error["kind"] == "canceled" and not _OF_A_FAULT.search(str(error["detail"])),
     }
 
 

@@ -16,7 +16,8 @@ _VARIES = re.compile(r"0x[0-9a-fA-F]+|\d+(?:\.\d+)?")
 _PRIVATE = re.compile(r"\w+://\S+|[\w.+-]+@[\w.-]+|(?:[A-Za-z]:)?(?:[\\/][\w .+@~-]+){2,}|\b[A-Za-z0-9_-]{32,}\b")
 """URLs, addresses of mail, paths and keys."""
 _ERROR = re.compile(
-    r"(?:\w+\.)*\w*(?:Error|Exception|Interrupt)\b.*|\bCUDA .*|\bKilled\b.*|\bCANCELLED AT .*|\bWatchdog caught [\w ]+"
+    r"(?:\w+\.)*\w*(?:Error|Exception|Interrupt)\b.*|\bCUDA .*|\bKilled\b.*|\bCANCELLED AT [^*]*[^*\s]"
+    r"|\bWatchdog caught [\w ]+"
 )
 """Where in a line of a log the error begins: a time, a worker and the name of the trial stand before it."""
 _SENTENCE = re.compile(r"(?<=[.!?])\s")

@@ -30,6 +30,7 @@ _PATTERNS = {
     ),
     "nccl_status": r"\b[Ll]ast enqueued (?:\w{1,9} )?work: -?\d+",
     "time_limit": r"\bDUE TO TIME LIMIT\b",
+    "canceled": r"\bCANCELLED AT \d{4}-\d\d-\d\dT\S{1,20}",
     "raised": (
         r"^(?:\[\w+\]:\s{0,4})?(?:[A-Za-z_]\w{0,60}\.){0,9}[A-Z]\w{0,60}(?:Error|Exception|Interrupt)(?::\s|\s*$)"
         r"|\bSegmentation fault\b"
@@ -64,8 +65,9 @@ _PATTERNS = {
 KINDS = {kind: re.compile(pattern) for kind, pattern in _PATTERNS.items()}
 """The kinds in the order in which they are tried: a line is of the first that fits."""
 FAILURES = ("xid", "gpu_lost", "cublas_alloc", "device_assert", "illegal_access", "killed", "oom", "nccl")
-ENDINGS = (*FAILURES[1:], "time_limit", "raised")
-"""What a program may end with. ``raised``: any exception as Python prints it, be it caught or not."""
+ENDINGS = (*FAILURES[1:], "time_limit", "canceled", "raised")
+"""What a program may end with. ``canceled``: by Slurm; ``raised``: any exception as Python prints it, be it caught or
+not."""
 
 _WORDS = {
     "xid": "xid",
@@ -79,6 +81,7 @@ _WORDS = {
     "nccl": "nccl|watchdog|distbackend",
     "nccl_status": "last enqueued",
     "time_limit": "due to time limit",
+    "canceled": "cancelled at",
     "raised": "error|exception|interrupt|segmentation",
     "loader": "dataloader avg",
     "loader_workers": "suggested max number of worker",

@@ -38,6 +38,10 @@ LINES = {
         "subprocess finished with returncode=137",
     ],
     "time_limit": ["slurmstepd: error: *** JOB 7 ON n1 CANCELLED AT 2026-03-01T11:00:00 DUE TO TIME LIMIT ***"],
+    "canceled": [
+        "slurmstepd: error: *** JOB 77 ON n1 CANCELLED AT 2026-03-01T12:00:00 ***",
+        "slurmstepd: error: *** STEP 77.0 ON n1 CANCELLED AT 2026-03-01T12:00:00 DUE TO PREEMPTION ***",
+    ],
     "raised": [
         "ValueError: bad shape",
         "KeyboardInterrupt",
