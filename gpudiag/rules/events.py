@@ -107,14 +107,15 @@ def gpu_lost(events: EventsProfile, *, max_events: float = 0.0) -> Evidence | No
 def gpu_hardware_errors(events: EventsProfile, *, max_events: float = 0.0) -> Evidence | None:
     """A card with memory or bus errors gives wrong results before it gives none.
 
-    An ECC error in a log, a fatal SXid of a NVSwitch, or a Xid for which NVIDIA's catalog asks for a reset of the GPU,
-    a restart of the machine, or a look at memory, links or power: 46, 48, 54, 62-64, 74, 79, 92, 94, 95, 109, 110,
-    119-121, 136, 140, 143-150, 154-158, 167, 168, 171 and 172
-    (docs.nvidia.com/deploy/xid-errors/analyzing-xid-catalog.html; METHODS 6). Or a counter of uncorrectable ECC errors
-    that rises within the record. One that was above zero from the start is a warning. It counts since the driver was
-    loaded (nvidia-smi --help-query-gpu), and that of nvidia-smi dmon may count longer. What programs cause is not
-    counted (11, 13, 25, 31, 32, 37, 43, 45, 69, 80). Any other Xid, and what its line calls non-fatal, is a note.
-    Without a kernel log the absence of errors is not known: counters show none of the bus.
+    An ECC error in a log, a fatal SXid of a NVSwitch, or a Xid of the hardware or its firmware (METHODS 6). Such are
+    those for which NVIDIA's catalog asks for a reset of the GPU, a restart of the machine, or a look at memory, links
+    or power (docs.nvidia.com/deploy/xid-errors/analyzing-xid-catalog.html). They are 46, 48, 54, 62-64, 74, 79, 92, 94,
+    95, 109, 110, 119-121, 136, 140, 143-150, 154-158, 167, 168, 171 and 172. What programs cause is not counted: 11,
+    13, 25, 31, 32, 37, 43, 45, 69 and 80. Any other Xid, and what its line calls non-fatal, is a note.
+
+    A counter of uncorrectable ECC errors that rises within the record is found, too. One that was above zero from the
+    start is a warning. It counts since the driver was loaded (nvidia-smi --help-query-gpu), and that of nvidia-smi dmon
+    may count longer. Without a kernel log the absence of errors is not known: counters show none of the bus.
     """
     counters = events.counters
     counted, earlier = counters[counters["n_ecc"] > max_events], counters[counters["n_ecc_before"] > max_events]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import replace
 
@@ -9,7 +10,9 @@ import pandas as pd
 import pytest
 
 import gpudiag as gd
+from gpudiag.measures._gpu.xids import HARDWARE_XIDS, PROGRAM_XIDS
 from gpudiag.measures.events import EventsProfile, measure_events
+from gpudiag.rules import RULES
 from gpudiag.run import Run
 from gpudiag.schema import EVENTS, GPU, GPUS, conform
 
@@ -140,6 +143,16 @@ def test_what_a_xid_is_a_sign_of(line: str, origin: str) -> None:
     grave = {"h": "critical", "u": "note"}.get(origin)
     assert (said.status.value, grave) == ("found", said.severity.value) if grave else said.status.value == "ok"
     assert said.where == ({"gpu": "0000:18:00"} if grave and kind == "xid" else {}), "a SXid's address is a switch's"
+
+
+def test_the_rule_lists_the_xids_that_it_counts() -> None:
+    rule = next(one for one in RULES if one.id == "gpu-hardware-errors")
+    doc = " ".join(str(rule.judge.__doc__).split())
+    listed = re.search(r"They are ([\d, and-]+)\..*not counted: ([\d, and-]+)\.", doc)
+    assert listed is not None
+    spans = [[part.split("-") for part in re.split(r", | and ", text)] for text in listed.groups()]
+    named = [{number for span in each for number in range(int(span[0]), int(span[-1]) + 1)} for each in spans]
+    assert named == [set(HARDWARE_XIDS), set(PROGRAM_XIDS)] and not HARDWARE_XIDS & PROGRAM_XIDS
 
 
 def test_errors_of_either_kind_are_named_by_their_numbers() -> None:
