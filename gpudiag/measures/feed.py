@@ -77,6 +77,7 @@ class GpuFeed(Row):
     io_starved_pct: Column[float] = column(
         "below 10 % utilization with I/O wait above 50 %", label="GPU under 10 % beside I/O wait"
     )
+    io_wait_pct: Column[float] = column("share with I/O wait above 50 % at all", label="time with I/O wait")
     p95_cpu_pct: Column[float] = column("95th percentile of CPU use", label="CPU, 95th percentile")
 
 
@@ -184,7 +185,7 @@ def power_ratios(
 
 def _host(work: WorkSamples, host: HostTimes) -> dict[str, float]:
     """Shares of the observed work that host samples lie near to."""
-    names = ("host_s", "starved_pct", "soft_starved_pct", "hot_pct", "io_starved_pct", "p95_cpu_pct")
+    names = ("host_s", "starved_pct", "soft_starved_pct", "hot_pct", "io_starved_pct", "io_wait_pct", "p95_cpu_pct")
     near, column = beside(work, host)
     near &= meant_to_work(work)
     if not near.any():
@@ -199,6 +200,7 @@ def _host(work: WorkSamples, host: HostTimes) -> dict[str, float]:
         100 * weighted_mean((hot & (work.util_pct < SOFT_PCT))[with_core], work.weight_s[with_core]),
         100 * weighted_mean(hot[with_core], work.weight_s[with_core]),
         100 * weighted_mean(((wait > IO_WAIT_PCT) & (work.util_pct < IDLE_PCT))[with_wait], work.weight_s[with_wait]),
+        100 * weighted_mean((wait > IO_WAIT_PCT)[with_wait], work.weight_s[with_wait]),
         _known_p95(cpu, work.weight_s[near]),
     )
     return dict(zip(names, values, strict=True))

@@ -11,16 +11,19 @@ from gpudiag.errors import NotMeasurable
 from gpudiag.facts import Fact, fact
 from gpudiag.measures._steps.intervals import step_intervals
 from gpudiag.measures._time.work import work_by_gpu
+from gpudiag.measures._time.weighted import weighted_mean, weighted_quantiles
 from gpudiag.measures.base import Profile
 from gpudiag.memo import memoized
 from gpudiag.run import Run
 
 _AVERAGE = r"(?i)\bdata\s?loader\b.*?\bavg\b\D{0,3}(\d+(?:\.\d+)?)\s*ms"
 _RATE = r"(?i)(\d+(?:\.\d+)?)\s*batch(?:es)?\s*/\s*s"
+_OVER = r"(?i)\bdata\s?loader\b.*?\bover (\d+) batches\b"
 _AGAIN = (
     r"(?i)\bdata\s?loader\b.*?\bover (?P<n>\d+) batches, (?P<rate>[\d.]+) batch/s, (?P<again_s>[\d.]+) s for the first"
 )
 """What a recording says of waits (``rec.timed``): how long loops that were begun again waited for their first batch."""
+LEAST = 0.05
 _CREATED = r"DataLoader will create (\d+) worker processes"
 _SUGGESTED = r"suggested max number of worker in current system is (\d+)"
 """PyTorch warns so where a loader has more workers than the cores that its process may use (torch/utils/data)."""
@@ -30,12 +33,14 @@ class LoaderProfile(Profile, topic="loader"):
     """What the training printed about its waits for data, and how many workers were asked for. NaN is unknown."""
 
     n_lines: Fact[int] = fact("log lines that state a mean wait of the loader", label="log lines that say so")
-    avg_ms: Fact[float] = fact("median of these, or mean over steps that state theirs", label="wait for the loader")
-    worst_ms: Fact[float] = fact("their maximum", label="longest wait")
-    step_ms: Fact[float] = fact(
-        "time of a step, from the median of the stated batches per second, or the mean of these steps",
-        label="time of a step",
+    avg_ms: Fact[float] = fact(
+        "mean wait for a batch: each line counts by its batches or steps where these are told, else all alike",
+        label="wait for the loader",
     )
+    least_ms: Fact[float] = fact("what 95 % of these lines state at least", label="least wait")
+    line_batches: Fact[float] = fact("batches or steps that such a line tells of, in the mean; NaN unknown")
+    worst_ms: Fact[float] = fact("the most that one of them states", label="longest wait")
+    step_ms: Fact[float] = fact("mean time of a step, by the same lines where they state one", label="time of a step")
     of_step_pct: Fact[float] = fact("the wait over the step", label="wait in a step")
     starts_pct: Fact[float] = fact(
         "of the time of loops, what those begun again waited for their first batch",
@@ -73,6 +78,8 @@ def measure_loader(run: Run) -> LoaderProfile:
     return LoaderProfile(
         n_lines=waits.n_lines,
         avg_ms=waits.avg_ms,
+        least_ms=waits.least_ms,
+        line_batches=waits.line_batches,
         worst_ms=waits.worst_ms,
         step_ms=waits.step_ms,
         of_step_pct=100 * waits.avg_ms / waits.step_ms,
@@ -92,26 +99,61 @@ class _Waits(NamedTuple):
 
     n_lines: int
     avg_ms: float
+    least_ms: float
+    line_batches: float
     worst_ms: float
     step_ms: float
 
 
 def _waits(run: Run) -> _Waits:
-    """From lines about the loader; without them from lines about steps that state a wait, weighted by their steps."""
-    stated, rates = _numbers(run.events, _AVERAGE), _numbers(run.events, _RATE)
-    if len(stated):
-        step_ms = 1000 / float(rates.median()) if len(rates) and rates.median() > 0 else math.nan
-        return _Waits(len(stated), float(stated.median()), float(stated.max()), step_ms)
-    steps = step_intervals(run)
+    """From a recording, which counts the batches of each line; else from lines about steps that state a wait, else from
+    those about the loader alone.
+    """
+    told = _told(run.events)
+    counted = told[told["n"] > 0]
+    if counted.empty and (of_steps := _of_steps(step_intervals(run))) is not None:
+        return of_steps
+    if told.empty:
+        return _Waits(0, *[math.nan] * 5)
+    lines = told.assign(n=1.0) if counted.empty else counted
+    avg_ms, least_ms = _mean_and_least(lines["avg_ms"], lines["n"])
+    timed = lines[lines["rate"] > 0]
+    if 2 * timed["n"].sum() < lines["n"].sum():  # other lines tell how fast it went
+        rates = _numbers(run.events, _RATE)
+        timed = pd.DataFrame({"rate": rates[rates > 0], "n": 1.0})
+    step_ms = 1000 * float((timed["n"] / timed["rate"]).sum() / timed["n"].sum()) if len(timed) else math.nan
+    line_batches = math.nan if counted.empty else float(lines["n"].mean())
+    return _Waits(len(lines), avg_ms, least_ms, line_batches, float(lines["avg_ms"].max()), step_ms)
+
+
+def _told(events: pd.DataFrame) -> pd.DataFrame:
+    """Lines about the loader: the mean wait that they state, over how many batches, and the batches per second."""
+    columns = {"avg_ms": _AVERAGE, "n": _OVER, "rate": _RATE}
+    details = _details(events)
+    found = {name: pd.to_numeric(details.str.extract(pattern)[0]) for name, pattern in columns.items()}
+    return pd.DataFrame(found).dropna(subset="avg_ms")
+
+
+def _of_steps(steps: pd.DataFrame) -> _Waits | None:
+    """None where no line on steps states a wait. A step takes what these lines state, else what the clock tells where
+    there is no other work in it.
+    """
     known = steps[steps["loader_s"].notna() & (steps["n"] > 0) & (steps["unit"] == "step")]
     if known.empty:
-        return _Waits(0, math.nan, math.nan, math.nan)
-    n = float(known["n"].sum())
-    took = known["stated_s"].fillna(known["took_s"].where(known["since"] == ""))  # without other work in it
-    n_timed = float(known["n"][took.notna()].sum())
-    step_ms = 1000 * float(took.sum()) / n_timed if 2 * n_timed >= n else math.nan
-    avg_ms, worst_ms = 1000 * float(known["loader_s"].sum()) / n, 1000 * float(known["loader_most_s"].max())
-    return _Waits(int(known["loader_lines"].sum()), avg_ms, worst_ms, step_ms)
+        return None
+    n, waited_ms = known["n"], 1000 * known["loader_s"] / known["n"]
+    avg_ms, least_ms = _mean_and_least(waited_ms, n)
+    took = known["alike_s"].fillna(known["took_s"].where(known["since"] == ""))
+    n_timed = float(n[took.notna()].sum())
+    step_ms = 1000 * float(took.sum()) / n_timed if 2 * n_timed >= n.sum() else math.nan
+    n_lines, worst_ms = float(known["loader_lines"].sum()), 1000 * float(known["loader_most_s"].max())
+    line_batches = float(n.sum()) / n_lines if n_lines else math.nan
+    return _Waits(int(n_lines), avg_ms, least_ms, line_batches, worst_ms, step_ms)
+
+
+def _mean_and_least(values: pd.Series, n: pd.Series) -> tuple[float, float]:
+    (least,) = weighted_quantiles(values, n, (LEAST,))
+    return weighted_mean(values.to_numpy(float), n.to_numpy(float)), least
 
 
 def _starts_pct(events: pd.DataFrame) -> float:

@@ -14,7 +14,7 @@ from gpudiag.facts import Column, Fact, Row, Rows, column, fact, table_of
 from gpudiag.measures._steps.courses import MIN_LINES, courses, has_pace, left_out
 from gpudiag.measures._steps.late_steps import late_steps
 from gpudiag.measures._steps.logs import training_logs
-from gpudiag.measures._steps.paused_for import BOTH, Part, held_s, pause_parts
+from gpudiag.measures._steps.paused_for import BOTH, OTHER, Part, between_epochs_s, held_s, pause_parts
 from gpudiag.measures._steps.ranks import in_lock_step, one_of_each
 from gpudiag.measures._time.gpu_time import gpu_time
 from gpudiag.measures._time.microseconds import SECOND_US, microseconds
@@ -107,6 +107,18 @@ class StepsProfile(Profile, topic="steps"):
     pauses_s: Fact[float] = fact("time outside of steps")
     pauses_pct: Fact[float] = fact(
         "its share of the span; more where ``n_unseen`` is not 0", label="time outside of steps"
+    )
+    unnamed_s: Fact[float] = fact(
+        "time in pauses of which the log does not tell what they are", label="pauses without a name"
+    )
+    unnamed_between_epochs_s: Fact[float] = fact(
+        "of it what lies where an epoch begins behind another", label="of it between epochs"
+    )
+    between_epochs_s: Fact[float] = fact(
+        "time where an epoch begins behind another that is more than the fastest of the steps there need, and is no "
+        "stated evaluation or checkpoint: the most that epochs can wait for their first batch; NaN where few lines "
+        "lie between those",
+        label="most time for the start of epochs",
     )
     n_unseen: Fact[float] = fact("stretches that may hold time outside of steps which no clock of the log tells")
     n_pauses: Fact[int] = fact("pauses", label="pauses")
@@ -204,6 +216,8 @@ def measure_steps(run: Run) -> StepsProfile:
     went = [pause_parts(row) for row in paused.to_dict("records")]
     parts = [part for of_pause in went for part in of_pause]
     (evaluations_low_s, evaluations_s), (checkpoints_low_s, checkpoints_s) = (held_s(parts, work) for work in LASTING)
+    unnamed = np.array([sum(part.s for part in of_pause if part.work == OTHER) for of_pause in went], float)
+    unnamed_s, unnamed_between_s = float(unnamed.sum()), float(unnamed[paused["new_epoch"].to_numpy(bool)].sum())
     at_pace = whole[whole["usual"]]
     (p50,) = weighted_quantiles(rows["step_s"], rows["n_steps"], (0.5,))
     (p95,) = weighted_quantiles(at_pace["each_s"], at_pace["n"], (0.95,))
@@ -234,6 +248,9 @@ def measure_steps(run: Run) -> StepsProfile:
         p95_step_s=p95,
         pauses_s=float(rows["pauses_s"].sum()),
         pauses_pct=100 * float(rows["pauses_s"].sum()) / span,
+        unnamed_s=unnamed_s,
+        unnamed_between_epochs_s=unnamed_between_s,
+        between_epochs_s=float(sum(map(between_epochs_s, told))),
         n_unseen=float(whole["unseen"].sum()),
         n_pauses=len(pauses),
         n_evaluations=int(pauses["since"].str.contains("evaluation", regex=False).sum()),

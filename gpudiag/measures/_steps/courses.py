@@ -101,7 +101,8 @@ def _n_attempts(part: pd.DataFrame) -> int:
 def _course(part: pd.DataFrame) -> pd.DataFrame:
     """What a line states of its own steps is their time, with what such lines usually leave out, and the rest of the
     interval a pause. Where it states none, or one far beyond the usual beside other work that the log tells of, the
-    interval holds a pause if it took far longer than its steps usually do.
+    interval holds a pause if it took far longer than its steps usually do. A longer wait for data that the line states
+    is no pause, unless the log tells of other work there.
     """
     took, as_stated, n = (part[name].to_numpy(float) for name in ("took_s", "stated_s", "n"))
     first = part["first"].to_numpy()
@@ -120,7 +121,9 @@ def _course(part: pd.DataFrame) -> pd.DataFrame:
     stated = np.where(holds, np.nan, as_stated)
     silent = np.isnan(stated)
     left_out_s = max(_median(((took - stated) / steps)[shown & ~silent]), 0.0)
-    own = np.where(silent, n * usual_s, np.minimum(stated + n * left_out_s, took))
+    late_s = np.where(told, 0.0, _late_s(part["loader_s"].to_numpy(float), n, shown))
+    at_pace_s = np.where(late_s > 0, np.minimum(n * usual_s + late_s, took), n * usual_s)
+    own = np.where(silent, at_pace_s, np.minimum(stated + n * left_out_s, took))
     times = np.where(silent & ~told, PAUSE_TIMES, STATED_TIMES)
     sure = ~silent & (not part["coarse"].iloc[0])
     enough = np.where(told, np.where(sure, FINE_TOLD_S, TOLD_S), np.where(sure, FINE_PAUSE_S, PAUSE_S))
@@ -154,6 +157,13 @@ def _usual_s(took: np.ndarray, n: np.ndarray, *, coarse: bool) -> float:
     (middle,) = weighted_quantiles(took / n, n, (0.5,))
     near = np.abs(took - n * middle) <= CLOCK_S
     return float(took[near].sum() / n[near].sum()) if coarse and 2 * near.sum() > len(n) else middle
+
+
+def _late_s(loader_s: np.ndarray, n: np.ndarray, shown: np.ndarray) -> np.ndarray:
+    """Stated wait for data of each interval beyond the usual; 0 where none is stated."""
+    known = shown & ~np.isnan(loader_s)
+    (usual_s,) = weighted_quantiles(loader_s[known] / n[known], n[known], (0.5,))
+    return np.maximum(np.nan_to_num(loader_s - n * usual_s), 0.0)
 
 
 def _slow_steps(slow: np.ndarray, each_s: np.ndarray) -> np.ndarray:

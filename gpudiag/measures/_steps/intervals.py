@@ -36,11 +36,13 @@ COLUMNS = (
     "n",
     "took_s",
     "stated_s",
+    "alike_s",
     "loader_s",
     "loader_lines",
     "loader_most_s",
     "tokens_s",
     "first",
+    "new_epoch",
     "resumed",
     "down_open",
     "repeated",
@@ -67,9 +69,10 @@ def step_intervals(run: Run) -> pd.DataFrame:
     (it may hold time outside of steps that no clock tells), ``start`` and ``end`` (UTC; NaT without timestamps),
     ``done`` (steps since the first epoch began, at the end), ``n`` (steps in it), ``took_s`` (by timestamps, else by
     the bar's clock, else as stated; NaN unknown), ``stated_s`` (n times the stated mean of just these steps, NaN where
-    none is stated), ``loader_s`` (n times the stated wait for data), ``loader_lines`` (its lines that state that wait),
-    ``loader_most_s`` (the most that one of them states of a step; NaN where none does), ``tokens_s`` (stated tokens per
-    second, mean over its steps; NaN where a line states none), ``first`` (with the first steps of its attempt),
+    none is stated), ``alike_s`` (the same, or their time if the stated mean of others holds for them), ``loader_s`` (n
+    times the stated wait for data), ``loader_lines`` (its lines that state that wait), ``loader_most_s`` (the most that
+    one of them states of a step; NaN where none does), ``tokens_s`` (stated tokens per second, mean over its steps; NaN
+    where a line states none), ``first`` (with the first steps of its attempt), ``new_epoch`` (another epoch begins),
     ``resumed`` (time from the last line of the attempt before, or since its bar was drawn where ``down_open`` says that
     no clock tells how long that was ago), ``repeated`` (steps done before), ``since`` (other work that the log tells of
     in it, '' for none), ``evaluation_s`` and ``checkpoint_s`` (stated time of these, 0 where none is stated),
@@ -168,6 +171,8 @@ def _of_training(lines: pd.DataFrame, places: Places) -> pd.DataFrame:
     origin = first & (n == 0)
     took[origin] = 0.0
     before = np.append(0.0, done[:-1])
+    new_epoch = (opens | np.append(False, np.diff(floats(lines, "epoch")) > 0)) & ~first
+    new_epoch |= np.append(False, (new_epoch & (floats(lines, "step") == 0))[:-1])  # a bar drawn before the first batch
     resumes = first & (attempt > 0)
     drawn_s = np.where(lines["advanced"].to_numpy(bool) & (elapsed > 0), elapsed, 0.0)
     return _with_end(
@@ -185,11 +190,13 @@ def _of_training(lines: pd.DataFrame, places: Places) -> pd.DataFrame:
                 "n": n,
                 "took_s": took,
                 "stated_s": np.full(len(n), np.nan) if nothing_known else stated,
+                "alike_s": guessed,
                 "loader_s": loader,
                 "loader_lines": n_stating,
                 "loader_most_s": most_s,
                 "tokens_s": np.divide(n, per_token, out=np.full(len(n), np.nan), where=per_token > 0),
                 "first": (first & ~origin) | np.append(False, origin[:-1]),
+                "new_epoch": new_epoch,
                 "resumed": np.where(resumes, np.where(by_time >= 0, by_time, drawn_s), 0.0),
                 "down_open": resumes & ~(by_time >= 0),
                 "since": since,
@@ -225,8 +232,8 @@ def _with_end(intervals: pd.DataFrame, lines: pd.DataFrame) -> pd.DataFrame:
     row = intervals.iloc[[-1]].assign(
         start=intervals["end"].iloc[-1:],
         end=intervals["end"].iloc[-1:] + pd.Timedelta(seconds=float(last["then_s"])),
-        n=0.0, took_s=float(last["then_s"]), stated_s=np.nan, loader_s=np.nan, loader_lines=0.0, loader_most_s=np.nan,
-        tokens_s=np.nan, first=False,
+        n=0.0, took_s=float(last["then_s"]), stated_s=np.nan, alike_s=np.nan,
+        loader_s=np.nan, loader_lines=0.0, loader_most_s=np.nan, tokens_s=np.nan, first=False, new_epoch=False,
         resumed=0.0, down_open=False, repeated=0.0, unseen=False, since=without_end(str(last.get("then", ""))),
         evaluation_s=_known(last.get("then_evaluation_s")), checkpoint_s=_known(last.get("then_checkpoint_s")),
         begun_s=float(last.get("begun_s", np.nan)) + float(last["then_s"]),

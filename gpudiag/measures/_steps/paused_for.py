@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
+import pandas as pd
+
 from gpudiag.measures._steps.courses import TOLD_S
+from gpudiag.measures._time.weighted import weighted_quantiles
 from gpudiag.schema import LASTING
 
 OTHER, BOTH = "pause", "evaluation_checkpoint"
 """Work of which the log tells nothing, and time that may be of an evaluation as of a checkpoint."""
+FASTEST = 0.05
 
 
 class Part(NamedTuple):
@@ -56,3 +61,18 @@ def held_s(parts: Iterable[Part], work: str) -> tuple[float, float]:
     """Seconds that went into an evaluation or into a checkpoint, at least and at most."""
     own = [part for part in parts if part.work in (work, BOTH)]
     return float(sum(part.low_s for part in own)), float(sum(part.high_s for part in own))
+
+
+def between_epochs_s(course: pd.DataFrame) -> float:
+    """The most that a training can have waited for the first batches of epochs behind the first: the time where these
+    begin beyond that of as many of its fastest steps, but for evaluations and checkpoints of stated length. NaN where
+    no line tells of epochs, or most of them tell of another than the line before.
+    """
+    begins = course["new_epoch"].to_numpy(bool)
+    rows, others = course[begins], course[course["usual"] & ~begins]
+    if not begins.any() or 2 * begins.sum() > len(course) or rows["took_s"].isna().any():
+        return math.nan
+    (fastest_s,) = weighted_quantiles(others["each_s"], others["n"], (FASTEST,))
+    parts = [part for row in rows.to_dict("records") if row["paused_s"] for part in pause_parts(row)]
+    named_s = sum(part.low_s for part in parts if part.work in LASTING)
+    return max(float((rows["took_s"] - rows["n"] * fastest_s).clip(lower=0).sum()) - named_s, 0.0)

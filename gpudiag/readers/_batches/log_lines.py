@@ -35,7 +35,7 @@ _PATTERNS = {
         r"^(?:\[\w+\]:\s{0,4})?(?:[A-Za-z_]\w{0,60}\.){0,9}[A-Z]\w{0,60}(?:Error|Exception|Interrupt)(?::\s|\s*$)"
         r"|\bSegmentation fault\b"
     ),
-    "loader": r"DataLoader avg:\s*[\d.]+\s*ms\s*,\s*max:\s*[\d.]+\s*ms",
+    "loader": r"DataLoader avg:\s*[\d.]+\s*ms\b",
     "loader_workers": (
         r"This DataLoader will create \d+ worker processes in total\. Our suggested max number of worker in current "
         r"system is \d+"

@@ -32,6 +32,7 @@ _RANK = re.compile(r"(?i)\[(?:rank|default)_?(\d{1,5})\]|\brank[ =:]{1,2}(\d{1,5
 _NOT_TRAINING = re.compile(
     r"(?i)\b(?:eval|evaluate|valid|validate|validation|val|test|testing|evaluation|inference|predict)\b[^|]{0,20}?[\[:(|]"
 )
+_WAITED = re.compile(r"(?i)\bdata\s?loader avg\b\D{0,3}(\d{1,9}(?:\.\d{1,9})?)\s?ms\b")
 _SAVES = re.compile(r"(?i)\bsav(?:ed|ing)\b")
 """What it says next of an epoch is which one was saved."""
 _EVALUATED = re.compile(r"(?i)\b(?:eval(?:uation)?|valid(?:ation)?|val|test)[ _/.-]{0,2}loss")
@@ -156,7 +157,7 @@ def _plain(line: str, lower: str, stamped: bool) -> StepLine | None:
         return None
     if "loss" in lower and len(_EVALUATED.findall(line)) == lower.count("loss"):
         return None  # it tells of no loss but that of an evaluation
-    epoch = _EPOCH.search(line)
+    epoch, waited = _EPOCH.search(line), _WAITED.search(line) if "loader avg" in lower else None
     return StepLine(
         "steps",
         _whole(counted["step"]),
@@ -165,6 +166,7 @@ def _plain(line: str, lower: str, stamped: bool) -> StepLine | None:
         int(epoch[1]) if epoch else None,
         "running" if speed_s is not None else "",
         math.nan if speed_s is None else _possible(speed_s),
+        _possible(float(waited[1]) / 1000) if waited else math.nan,
         samples_s=samples,
         tokens_s=tokens,
         rank=rank_of(line),
