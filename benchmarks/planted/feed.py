@@ -55,11 +55,14 @@ def cpu_bound(*, share: float = 0.6, util_pct: float = 5.0, rest_pct: float = 40
     edges={
         "min_starved_pct": Edge({"share": 0.495}, {"share": 0.5}),
         "min_host_s": Edge({"host_s": 55.0}, {"host_s": 60.0}, Status.NOT_ASSESSED),
+        "min_step_pct": Edge({"share": 0.0, "avg_ms": 24.9}, {"share": 0.0, "avg_ms": 25.0}),
     },
     bigger=({"share": 0.7}, {"share": 1.0}, {"share": 1.0, "wait_pct": 99.0}),
 )
-def storage(*, share: float = 0.6, wait_pct: float = 60.0, host_s: float = SECONDS) -> Run:
-    """I/O wait is at ``wait_pct`` throughout, and the GPU at 3 % for ``share`` of the time, else at 80 %."""
+def storage(*, share: float = 0.6, wait_pct: float = 60.0, host_s: float = SECONDS, avg_ms: float | None = None) -> Run:
+    """I/O wait is at ``wait_pct`` throughout, and the GPU at 3 % for ``share`` of the time, else at 80 %. A log states
+    that each step of 100 ms waits ``avg_ms`` for the loader.
+    """
     at = ticks(SECONDS)
     seen = at if host_s >= SECONDS else at[: max(1, round(host_s / 5) - 3)]
     util = _share(len(at), share, 3.0, 80.0)
@@ -67,6 +70,7 @@ def storage(*, share: float = 0.6, wait_pct: float = 60.0, host_s: float = SECON
         log(at, util_pct=util),
         host=host(seen, io_wait_pct=wait_pct),
         trials=trials([("COMPLETE", 0.0, SECONDS)], gpu="0"),
+        events=events(_lines(avg_ms, 10) if avg_ms else []),
     )
 
 

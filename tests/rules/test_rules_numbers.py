@@ -125,6 +125,17 @@ def test_a_stated_wait_speaks_for_other_gpus_only_if_all_wait(other_pct: float, 
     assert verdict(RULE["cpu-bound-input"], profile(kind, rows, stated_wait_pct=1.0)).status is status
 
 
+def test_io_wait_beside_steps_that_wait_is_held_and_not_lost() -> None:
+    kind, values, _ = FAULTS["io-wait"]
+    soft = {**values, "io_starved_pct": 0.0, "host_s": 600.0, "work_s": 900.0}
+    rows = {"0": {**soft, "io_wait_pct": 60.0}, "1": {**soft, "io_wait_pct": 90.0}, "2": {**soft, "io_wait_pct": 49.0}}
+    found = verdict(RULE["io-wait"], profile(kind, rows, of_step_pct=60.0))
+    assert (found.margin, found.lost_gpu_h, found.where["gpu"]) == (40.0, None, "0, 1")
+    assert found.held_gpu_h == pytest.approx((540 + 810) / 3600)
+    assert found.summary.startswith("GPU 1 (the worst of GPUs 0 and 1) worked beside I/O wait above 50 % for 90 % of")
+    assert found.summary.endswith("and each step waits 60 % of its time for the data loader.")
+
+
 @pytest.mark.parametrize("rule", ["cpu-bound-input", "io-wait", "batch-or-kernels-small", "launch-bound"])
 def test_a_share_beside_the_host_is_of_the_work_only_if_it_was_recorded_throughout(rule: str) -> None:
     kind, values, _ = FAULTS[rule]
