@@ -5,12 +5,22 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
-from gpudiag.advice._engine.gains import IDLE, fill_gain, without_causes
+from gpudiag.advice._engine.gains import IDLE, fill_gain, without_causes, without_open
+from gpudiag.advice._engine.loader_waits import (
+    alike,
+    epochs_told,
+    likely_copies,
+    long_waits,
+    no_starts,
+    no_wait,
+    pauses_between_epochs,
+    source,
+    waits_pct,
+)
 from gpudiag.advice._engine.proposal import Change, Proposal, Value
 from gpudiag.advice._engine.remedy import remedy
 from gpudiag.advice._engine.situation import INPUT_WAITS, Situation
 from gpudiag.measures.loader import LoaderProfile
-from gpudiag.measures.stalls import StallsProfile
 from gpudiag.measures.utilization import UtilizationProfile
 from gpudiag.report.format import quantity, share
 
@@ -22,8 +32,14 @@ TIME_IT = "Time 100 steps with one batch kept on the GPU. If that is no faster, 
 RESTORE = "Restore the present value and restart."
 NO_CORES = "The number of CPU cores is not stated (cpu_cores in run.toml)."
 UNSHOWN_STARTS = "Nothing recorded shows that the GPU waits at the start of epochs."
+DISK = "The disk is what steps wait for: more workers that read from it may bring nothing."
 MAX_PREFETCH = 16
 STEADY_PCT = 20.0
+FEW_QUEUES = 4
+"""Times as many batches as the loader holds ready: waits that are alike over so few leave no time in which it was ahead
+(a default without a published source)."""
+MIN_COPY = 1.05
+"""Idle states below 5 % of the time are no reason for advice (METHODS 9)."""
 
 
 @remedy(
@@ -43,10 +59,10 @@ def loader_workers(now: Situation) -> Proposal | None:
 
     Twice the present number, so that workers x trials at once stays within the cores, and no fewer than check
     loader-workers-cores asks for; as many as fit where there are more than two a core (SageMaker's Dataloader rule:
-    70-200 %). The gain is at most the ratio of workers, at most
-    the time of a step over its time without the wait for the loader, where a log states it, and at most 1/u. Not
-    proposed where the log states that steps do not wait for the loader, nor more of them where PyTorch warned that
-    there are more workers than cores.
+    70-200 %). The gain is at most the ratio of workers, at most 1/u, and at most what the run would bring without the
+    wait for the loader, where a log states it: with the pauses of which it names no cause, and without the waits at the
+    start of epochs, which more workers make longer. Not proposed where the log states that steps do not wait for the
+    loader, nor more of them where PyTorch warned that there are more workers than cores.
     """
     present, cores, parallel = _now(now), _cores(now), now.parallel or 1
     if present is None or _feeds(now):
@@ -55,7 +71,7 @@ def loader_workers(now: Situation) -> Proposal | None:
     if proposed == present or (proposed > present and now.fact(LoaderProfile.n_warned) > 0):
         return None
     ratio = proposed / present if proposed > present > 0 else math.inf
-    gain = fill_gain(now.bounds, min(_no_wait(now), ratio), _source(now))
+    gain = fill_gain(now.bounds, min(no_wait(now, within=True), ratio), source(now))
     budget = (
         f"{proposed} x {parallel} trials at once = {proposed * parallel} of {cores or 'an unknown number of'} cores"
     )
@@ -66,13 +82,13 @@ def loader_workers(now: Situation) -> Proposal | None:
         now.unless_unknown(f"{_shown(now)} Workers are bounded by {budget}."),
         checks,
         predictions,
-        " ".join(filter(None, (_unshown(now), "" if cores else NO_CORES))),
+        " ".join(filter(None, (_unshown(now), "" if cores else NO_CORES, DISK if now.has("io-wait") else ""))),
     )
 
 
 @remedy(
     title="Keep loader workers between epochs",
-    answers=(*WAITS, "stalls-periodic"),
+    answers=(*WAITS, "stalls-periodic", "steps-paused"),
     tier=1,
     effort="minutes",
     apply="next study",
@@ -85,27 +101,29 @@ def loader_workers(now: Situation) -> Proposal | None:
 def persistent_workers(now: Situation) -> Proposal | None:
     """It removes the start of workers at each epoch, and nothing else (METHODS 9).
 
-    What a recording says that loops waited for the first batch bounds the gain; else, with one trial at a time, the
-    share of idle time does, as the GPU is idle meanwhile; with several at once 1/u. Not proposed where a recording
-    tells of no such wait, or the log states that steps do not wait for the loader and no long waits come at intervals.
+    What a recording says that loops waited for the first batch bounds the gain; else the time that a log leaves for it
+    where epochs change, and idle time that is surely of no other cause, as an evaluation or a checkpoint is; with one
+    trial at a time the share of idle time, as the GPU is idle meanwhile. Not proposed where a recording tells of no
+    such wait, or where steps do not wait by the log and no long waits come at intervals or where epochs change.
     """
     data, starts_pct = now.dataloader, now.fact(LoaderProfile.starts_pct)
     if data.persistent_workers is not False or not data.num_workers or starts_pct == 0:
         return None
-    if _feeds(now) and not _long_waits(now) and not starts_pct > 0:
+    shown = starts_pct > 0 or long_waits(now) or pauses_between_epochs(now)
+    if _feeds(now) and not shown:
         return None
     assumption = "The GPU waits for new workers at the start of epochs, at most all of its idle time."
     if 0 < starts_pct < 100:
         most = 100 / (100 - starts_pct)
         assumption = f"Epochs wait {share(starts_pct)} of their time for the first batch; at best all of that goes."
     else:
-        alone = now.parallel == 1 and now.bounds.idle_pct < 100
-        most = 100 / (100 - now.bounds.idle_pct) if alone else math.inf
-    gain = fill_gain(now.bounds, most, "loader" if starts_pct > 0 else IDLE)
+        most = no_starts(now)
+    gain = fill_gain(now.bounds, most, "loader" if starts_pct > 0 or epochs_told(now) else IDLE)
     checks, predictions = now.fills(gain.high if gain else math.nan)
     change = _loader("persistent_workers", False, True)
-    doubt = "" if starts_pct > 0 or _long_waits(now) else UNSHOWN_STARTS
-    return Proposal((change,), gain, now.unless_unknown(assumption), checks, predictions, doubt)
+    leaves = () if pauses_between_epochs(now) else ("steps-paused",)
+    doubt = "" if shown else UNSHOWN_STARTS
+    return Proposal((change,), gain, now.unless_unknown(assumption), checks, predictions, doubt, leaves)
 
 
 @remedy(
@@ -121,12 +139,16 @@ def persistent_workers(now: Situation) -> Proposal | None:
     fills_idle=True,
 )
 def prefetch_more(now: Situation) -> Proposal | None:
-    """A longer queue hides jitter, not a lack of throughput (METHODS 9). Not proposed where steps do not wait."""
+    """A longer queue hides jitter, not a lack of throughput (METHODS 9), nor the start of an epoch. Not proposed where
+    steps do not wait, nor where they wait alike in every few queues of batches: then the queue is always empty.
+    """
     present, workers = now.dataloader.prefetch_factor, now.dataloader.num_workers
     if present is None or not workers or present >= MAX_PREFETCH or _feeds(now):
         return None
+    if alike(now) and now.fact(LoaderProfile.line_batches) <= FEW_QUEUES * workers * present:
+        return None
     proposed = min(2 * present, MAX_PREFETCH)
-    gain = fill_gain(now.bounds, _no_wait(now), _source(now))
+    gain = fill_gain(now.bounds, no_wait(now, within=True), source(now))
     checks, predictions = now.fills(gain.high if gain else math.nan)
     return Proposal(
         (_loader("prefetch_factor", present, proposed, f"queue {workers * present} -> {workers * proposed}"),),
@@ -148,18 +170,28 @@ def prefetch_more(now: Situation) -> Proposal | None:
     cons=("pinned host memory can't be swapped", "needs non_blocking=True at the copy"),
     refute="Time 100 steps with and without; the copy of a small batch takes no time worth saving.",
     rollback=RESTORE,
+    fills_idle=True,
 )
 def pin_memory(now: Situation) -> Proposal | None:
-    """Copies from pinned memory are faster and can run beside kernels; it matters where batches are large."""
-    present = now.dataloader.pin_memory
-    if present or (now.dataloader.num_workers is None and not (now.torch and now.has("steps-copies"))):
+    """Copies from pinned memory are faster and can run beside kernels; it matters where batches are large.
+
+    A copy waits neither for the loader nor for an evaluation: idle time that is surely of these bounds the gain, and so
+    does the wait of steps for the loader. Not proposed where other causes likely leave less than 5 % of the time, nor,
+    for idle time alone, where nobody stated that memory is not pinned.
+    """
+    present, seen = now.dataloader.pin_memory, now.has("steps-copies")
+    if present or (now.dataloader.num_workers is None and not (now.torch and seen)):
+        return None
+    if not seen and (likely_copies(now) < MIN_COPY or (present is None and not now.has(*WAITS))):
         return None
     copy = Change("copy to the GPU", None, "non_blocking", "batch = batch.to(device, non_blocking=True)")
-    gain = fill_gain(now.bounds, without_causes(now.profiles, "copy"), "copy")
+    waits = now.fact(LoaderProfile.of_step_pct)
+    most = min(without_causes(now.profiles, "copy"), without_open(now.profiles, "copy"))
+    gain = fill_gain(now.bounds, min(most, 100 / waits if waits > 0 else math.inf), "copy")
     checks, predictions = now.fills(gain.high if gain else math.nan)
     assumption = "Copies to the GPU are a large part of its waiting."
     changes = (_loader("pin_memory", present, True), copy)
-    doubt = "" if now.has("steps-copies") else "Nothing recorded shows that copies take time worth saving."
+    doubt = "" if seen else "Nothing recorded shows that copies take time worth saving."
     return Proposal(changes, gain, now.unless_unknown(assumption), checks, predictions, doubt)
 
 
@@ -180,7 +212,7 @@ def cache_input(now: Situation) -> Proposal | None:
         return None
     ram = now.settings.ram_gib
     copy = "du -sh DATA; df -h /dev/shm   # does it fit?\nmkdir -p /dev/shm/data && cp -r DATA/. /dev/shm/data/"
-    gain = fill_gain(now.bounds, _no_wait(now), _source(now))
+    gain = fill_gain(now.bounds, no_wait(now), source(now))
     checks, predictions = now.fills(gain.high if gain else math.nan)
     proposal = Proposal(
         (Change("place of the data", None, "/dev/shm/data", copy),),
@@ -231,20 +263,6 @@ def _feeds(now: Situation) -> bool:
     return "loader-slow" in now.passed and now.fact(LoaderProfile.avg_ms) >= 0
 
 
-def _no_wait(now: Situation) -> float:
-    """What a step without any wait for the loader brings, from the log's loader and step times, and what the run would
-    without the most that it waited; infinite unknown.
-    """
-    waits = now.fact(LoaderProfile.of_step_pct)
-    of_step = 100 / (100 - waits) if 0 <= waits < 100 else math.inf
-    return min(of_step, without_causes(now.profiles, "loader"))
-
-
-def _source(now: Situation) -> str:
-    """What a faster loader takes away: the wait for it where one is known, else some idle time."""
-    return "loader" if _no_wait(now) < math.inf else IDLE
-
-
 def _unshown(now: Situation) -> str:
     """Why a change of the loader must be verified first; empty where something recorded speaks for it."""
     if now.fact(LoaderProfile.of_step_pct) > 0 or now.has(*INPUT_WAITS):
@@ -254,25 +272,25 @@ def _unshown(now: Situation) -> str:
 
 def _shown(now: Situation) -> str:
     """What is known about the loader as the constraint."""
-    waits = now.fact(LoaderProfile.of_step_pct)
+    waits = waits_pct(now, within=True)
     if waits > 0:
-        return f"Steps wait {share(waits)} of their time for the loader; at best all of that goes."
+        within = "Within epochs steps" if now.fact(LoaderProfile.starts_pct) > 0 else "Steps"
+        return f"{within} wait {share(waits)} of their time for the loader; at best all of that goes."
     return f"{LOADER}; nothing recorded shows or refutes it."
-
-
-def _long_waits(now: Situation) -> bool:
-    """Whether the GPU waits at regular intervals that are surely not its steps."""
-    stalls = now.profile(StallsProfile)
-    return now.has("stalls-periodic") and (stalls is None or bool((stalls.per_gpu["reading"] == "waits").any()))
 
 
 def _steady(now: Situation) -> str:
     """Why late single batches are not what the GPU waits for; empty where they may be."""
+    if now.has("gpu-fluctuating", "stalls-aperiodic"):
+        return ""
+    if alike(now):
+        mean, least = (quantity(now.fact(fact), "ms") for fact in (LoaderProfile.avg_ms, LoaderProfile.least_ms))
+        return f"Reports state about the same wait ({mean}, 95 % of them {least} or more): nothing shows late batches."
     use = now.profile(UtilizationProfile)
     if use is None:
         return ""
     low, high = use.per_gpu.sort_values("mean_pct")[["p5_pct", "p95_pct"]].iloc[-1]
-    if high - low < STEADY_PCT and not now.has("gpu-fluctuating", "stalls-aperiodic"):
+    if high - low < STEADY_PCT:
         return (
             f"Utilization was steady (p5 {share(low)}, p95 {share(high)}): nothing shows that single batches were late."
         )

@@ -52,6 +52,14 @@ def test_a_remedy_is_offered_for_the_findings_that_it_answers() -> None:
     assert not advice((one,)).recommendations
 
 
+def test_a_proposal_may_leave_a_finding_to_others() -> None:
+    some = made("one", ("io-wait", "loader-slow"), proposal(leaves=("io-wait",)))
+    given = advice((some,), found("io-wait", remedy="A."), found("loader-slow", remedy="B."))
+    assert [one.id for one in given.recommendations] == ["one", "remedy-io-wait"]
+    assert given.recommendations[0].rules == ("loader-slow",) and given.recommendations[0].why == "loader-slow it is."
+    assert [one.id for one in advice((some,), found("io-wait", remedy="A.")).recommendations] == ["remedy-io-wait"]
+
+
 @pytest.mark.parametrize(
     ("fills", "percent", "busy", "offered"),
     [(True, 100.0, 400.0, True), (False, 100.0, 400.0, False), (True, 70.0, 400.0, False), (True, 100.0, 950.0, False)],

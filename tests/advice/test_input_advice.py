@@ -6,14 +6,17 @@ import math
 from dataclasses import replace
 from typing import Any
 
+import pandas as pd
 import pytest
 
 from gpudiag.advice import input as advised
 from gpudiag.advice._engine.gains import GainBounds
 from gpudiag.advice._engine.proposal import Proposal
 from gpudiag.advice._engine.remedy import Remedy
+from gpudiag.measures.causes import CausesProfile
 from gpudiag.measures.loader import LoaderProfile
 from gpudiag.measures.stalls import StallsProfile
+from gpudiag.measures.steps import StepsProfile
 from gpudiag.rules._engine.verdict import Status, Verdict
 from gpudiag.rules.loader import loader_workers_cores
 from tests.advice.situations import HALF, checks, gain_of, predicted, situation, trials, use
@@ -22,6 +25,7 @@ from tests.rules.small_profiles import profile, verdict
 NAN = math.nan
 UNSHOWN = "Nothing recorded shows that the GPU waits for the loader."
 LINE = {"num_workers": 2, "prefetch_factor": 2, "persistent_workers": False, "pin_memory": False}
+HELD = ("gpu_s", "low_gpu_s", "high_gpu_s")
 FILLERS = (
     advised.loader_workers,
     advised.persistent_workers,
@@ -38,6 +42,20 @@ def waits(of_step_pct: float) -> LoaderProfile:
 
 def proposed(item: Remedy, *profiles: Any, bounds: GainBounds = HALF, **stated: Any) -> Proposal | None:
     return item.propose(situation(*profiles, bounds=bounds, **{**LINE, **stated}))
+
+
+def causes(observed_s: float, unused_s: float, has_log: bool = True, **seconds: tuple[float, float, float]) -> Any:
+    """Causes by log: seconds of GPU time, at least and at most."""
+    rows = {
+        cause: {
+            "source": "record" if cause == "outside" else "" if cause == "unknown" else "log",
+            **dict(zip(HELD, one, strict=True)),
+        }
+        for cause, one in seconds.items()
+    }
+    table = pd.DataFrame.from_dict(rows, orient="index", columns=["source", *HELD])
+    stated = {"observed_gpu_s": observed_s, "unused_gpu_s": unused_s, "has_log": has_log, "trace_fit": "none"}
+    return profile(CausesProfile, by_cause=table, **stated)
 
 
 @pytest.mark.parametrize(
@@ -149,7 +167,8 @@ def test_no_doubt_where_a_check_rests_on_waits(rule: str) -> None:
     for item in (advised.loader_workers, advised.prefetch_more):
         sure = item.propose(situation(rules=(rule,), bounds=HALF, cpu_cores=16, **LINE))
         low = item.propose(situation(rules=("gpu-low-utilization",), bounds=HALF, cpu_cores=16, **LINE))
-        assert sure is not None and sure.verify_first == ""
+        disk = advised.DISK if rule == "io-wait" and item is advised.loader_workers else ""
+        assert sure is not None and sure.verify_first == disk
         assert low is not None and low.verify_first == UNSHOWN
 
 
@@ -265,7 +284,7 @@ def test_steady_utilization_speaks_against_late_batches(low: float, high: float,
 
 def test_pinned_memory_comes_with_the_copy_that_uses_it() -> None:
     for present in (False, None):
-        made = proposed(advised.pin_memory, pin_memory=present)
+        made = proposed(advised.pin_memory, pin_memory=present, rules=("gpu-low-utilization",))
         assert made is not None and made.verify_first == "Nothing recorded shows that copies take time worth saving."
         assert [(change.what, change.present, change.proposed) for change in made.changes] == [
             ("pin_memory", present, True), ("copy to the GPU", None, "non_blocking")
@@ -309,3 +328,111 @@ def test_no_more_loader_workers_than_cores_or_than_steps_wait_for() -> None:
         now = replace(situation(seen, bounds=HALF, num_workers=4, cpu_cores=16, prefetch_factor=2), passed=passed)
         assert (item.propose(now) is not None) is some
         assert (advised.prefetch_more.propose(now) is not None) is some
+
+
+def test_a_pause_without_a_name_may_be_a_wait_for_the_loader() -> None:
+    """1,000 s of steps that wait 20 %, and 500 s of pauses that nobody named: without both 800 of 1,500 s remain."""
+    steps = profile(StepsProfile, logged_s=1500.0, unnamed_s=500.0)
+    for item in (advised.prefetch_more, advised.cache_input):
+        assert gain_of(proposed(item, waits(20.0), steps))[1] == pytest.approx(1500 / 800)  # type: ignore[index]
+
+
+def test_waits_of_steps_are_no_part_of_evaluations() -> None:
+    """A quarter of the time evaluates: half of the rest is what steps wait, not half of all."""
+    told = causes(1000.0, 700.0, evaluation=(250.0, 250.0, 250.0), loader=(375.0, 0.0, 375.0))
+    assert gain_of(proposed(advised.cache_input, waits(50.0), told))[1] == pytest.approx(1000 / 625)  # type: ignore[index]
+
+
+def test_no_more_than_what_is_surely_of_no_other_cause() -> None:
+    """Of 200 s of idle time 150 s are checkpoints and 30 s outside: at most 20 of 970 s can be the loader's."""
+    told = causes(
+        1000.0, 200.0, outside=(30.0, 30.0, 30.0), checkpoint=(160.0, 150.0, 160.0), unknown=(10.0, 10.0, 20.0)
+    )
+    high = pytest.approx(970 / 950)
+    for item in (advised.prefetch_more, advised.persistent_workers):
+        assert gain_of(proposed(item, told))[1] == high  # type: ignore[index]
+    silent = replace(told, has_log=False)
+    assert gain_of(proposed(advised.prefetch_more, silent))[1] == 2.5  # type: ignore[index]
+
+
+def test_more_workers_and_longer_queues_leave_the_start_of_epochs() -> None:
+    told = profile(LoaderProfile, of_step_pct=30.0, starts_pct=20.0)
+    for item, high in (
+        (advised.loader_workers, 100 / 90), (advised.prefetch_more, 100 / 90), (advised.cache_input, 100 / 70)
+    ):  # fmt: skip
+        made = proposed(item, told, cpu_cores=16)
+        assert gain_of(made)[1] == pytest.approx(high)  # type: ignore[index]
+    made = proposed(advised.loader_workers, told, cpu_cores=16)
+    assert made is not None and made.assumption.startswith("Within epochs steps wait 10 % of their time for the loader")
+
+
+@pytest.mark.parametrize(("between_s", "high"), [(100.0, 1 / 0.9), (4.0, 1 / 0.996), (NAN, 2.5)])
+def test_a_log_bounds_the_start_of_epochs(between_s: float, high: float) -> None:
+    steps = profile(StepsProfile, logged_s=1000.0, between_epochs_s=between_s)
+    made = proposed(advised.persistent_workers, steps)
+    assert gain_of(made) == (1.0, pytest.approx(high), "x", "loader" if between_s > 0 else "idle")
+
+
+@pytest.mark.parametrize(("named_s", "speaks"), [(0.0, True), (90.0, True), (110.0, False)])
+def test_waits_that_a_log_names_do_not_speak_for_workers_that_are_kept(named_s: float, speaks: bool) -> None:
+    """Dips at intervals cost 20 % of 1,000 s: 200 s. What the log names may be more than half of them."""
+    stalls = profile(StallsProfile, {"0": {"reading": "waits", "lost_pct": 20.0, "work_s": 1000.0}})
+    told = causes(1000.0, 250.0, checkpoint=(named_s, named_s, named_s))
+    now = situation(stalls, told, profile(LoaderProfile, avg_ms=0.1), rules=("stalls-periodic",), bounds=HALF, **LINE)
+    made = advised.persistent_workers.propose(now)
+    assert made is not None and made.verify_first == ("" if speaks else advised.UNSHOWN_STARTS)
+    fed = replace(now, passed=frozenset({"loader-slow"}))
+    assert (advised.persistent_workers.propose(fed) is not None) == speaks, "steps do not wait, and pauses are named"
+
+
+@pytest.mark.parametrize(("between_s", "shown"), [(60.0, True), (40.0, False)])
+def test_pauses_where_epochs_change_speak_for_workers_that_are_kept(between_s: float, shown: bool) -> None:
+    steps = profile(StepsProfile, logged_s=1000.0, pauses_s=100.0, unnamed_s=90.0, unnamed_between_epochs_s=between_s)
+    made = advised.persistent_workers.propose(situation(steps, rules=("steps-paused",), bounds=HALF, **LINE))
+    assert made is not None and made.leaves == (() if shown else ("steps-paused",))
+    assert made.verify_first == ("" if shown else advised.UNSHOWN_STARTS)
+
+
+@pytest.mark.parametrize(
+    ("least", "batches", "offered", "doubt"),
+    [
+        (60.0, 400.0, True, "Reports state about the same wait (100 ms, 95 % of them 60 ms or more): nothing shows"),
+        (49.0, 16.0, True, ""),  # some reports state far shorter waits
+        (60.0, 16.0, False, ""),  # alike in every four queues of two workers with two batches each
+        (60.0, 17.0, True, "Reports state about the same wait"),
+        (60.0, NAN, True, "Reports state about the same wait"),
+    ],
+)
+def test_waits_that_are_alike_speak_against_a_longer_queue(
+    least: float, batches: float, offered: bool, doubt: str
+) -> None:
+    told = profile(LoaderProfile, n_lines=5, avg_ms=100.0, least_ms=least, line_batches=batches, of_step_pct=50.0)
+    made = proposed(advised.prefetch_more, told)
+    assert (made is not None) == offered
+    if made is not None:
+        assert made.verify_first.startswith(doubt) and bool(made.verify_first) == bool(doubt)
+        few = proposed(advised.prefetch_more, replace(told, n_lines=4))
+        assert few is not None and few.verify_first == ""
+        uneven = situation(told, rules=("gpu-fluctuating",), bounds=HALF, **LINE)
+        assert advised.prefetch_more.propose(uneven).verify_first == ""  # type: ignore[union-attr]
+
+
+def test_a_copy_does_not_wait_for_the_loader() -> None:
+    """Steps wait half of their time; of 600 s of idle time 250 s are surely waits for data."""
+    told = causes(1000.0, 600.0, loader=(500.0, 250.0, 500.0), unknown=(100.0, 100.0, 350.0))
+    rules = ("gpu-low-utilization",)
+    assert gain_of(proposed(advised.pin_memory, told, rules=rules))[1] == pytest.approx(1000 / 650)  # type: ignore[index]
+    both = proposed(advised.pin_memory, told, waits(70.0), rules=rules)
+    assert gain_of(both)[1] == pytest.approx(1 / 0.7)  # type: ignore[index]
+
+
+def test_memory_is_not_pinned_where_other_waits_explain_the_idle_time() -> None:
+    told = causes(1000.0, 600.0, loader=(560.0, 250.0, 580.0), unknown=(40.0, 0.0, 350.0))
+    assert proposed(advised.pin_memory, told, rules=("loader-slow",)) is None
+    seen = proposed(advised.pin_memory, told, rules=("loader-slow", "steps-copies"))
+    assert seen is not None and seen.verify_first == "", "a trace shows the copies"
+
+
+def test_idle_time_alone_asks_for_pinned_memory_only_where_it_is_stated_not_to_be() -> None:
+    assert advised.pin_memory.fills_idle
+    assert proposed(advised.pin_memory) is not None and proposed(advised.pin_memory, pin_memory=None) is None

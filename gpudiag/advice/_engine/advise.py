@@ -116,6 +116,9 @@ def _recommend(item: Remedy, now: Situation) -> Recommendation | None:
     proposal = item.propose(now)
     if proposal is None or is_nothing(proposal.gain):
         return None
+    rules = tuple(rule for rule in rules if rule not in proposal.leaves)
+    if not rules and not (item.fills_idle and now.worth_filling):
+        return None
     why = " ".join(now.found[rule].summary for rule in rules) or (
         f"Mean utilization {now.at_work} was {share(now.bounds.busy_pct, exact=True)}: the rest may be filled."
     )

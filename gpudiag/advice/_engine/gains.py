@@ -147,6 +147,19 @@ def without_causes(profiles: Mapping[str, Profile], *causes: str) -> float:
     return found.observed_gpu_s / left if told and left > 0 else math.inf
 
 
+def without_open(profiles: Mapping[str, Profile], *causes: str) -> float:
+    """What the same work would bring without all idle time within it but what is surely of another cause than these:
+    no change that takes only these away brings more. Infinite where no log tells of the time between its lines.
+    """
+    found = profile_of(profiles, CausesProfile)
+    if found is None or not found.has_log:
+        return math.inf
+    rows = found.by_cause
+    within_s = found.observed_gpu_s - float(rows.loc[rows.index == "outside", "low_gpu_s"].sum())
+    open_s = found.unused_gpu_s - float(rows.loc[~rows.index.isin((*causes, "unknown")), "low_gpu_s"].sum())
+    return within_s / (within_s - max(open_s, 0.0)) if within_s > open_s else math.inf
+
+
 def is_nothing(gain: Gain | None) -> bool:
     """Whether a change is known to bring less than half a percent, because nothing waited for what it takes away."""
     return gain is not None and gain.source in CAUSES and gain.unit == "x" and gain.high < LEAST

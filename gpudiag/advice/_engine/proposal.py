@@ -106,7 +106,8 @@ class Gain:
 class Proposal:
     """What a remedy means for one run. ``assumption`` is what the gain rests on, or why there is none.
 
-    ``verify_first``: why it must be tested before it is applied; empty where nothing speaks against it.
+    ``verify_first``: why it must be tested before it is applied; empty where nothing speaks against it. ``leaves``:
+    rules that the remedy answers, but not in this run.
     """
 
     changes: tuple[Change, ...]
@@ -115,6 +116,7 @@ class Proposal:
     verify: tuple[SuccessCheck, ...] = ()
     predictions: tuple[Prediction, ...] = ()
     verify_first: str = ""
+    leaves: tuple[str, ...] = ()
 
     def doubted(self, reason: str) -> Proposal:
         """The same, to be verified first for that reason too."""
