@@ -32,7 +32,7 @@ TIME_IT = "Time 100 steps with one batch kept on the GPU. If that is no faster, 
 RESTORE = "Restore the present value and restart."
 NO_CORES = "The number of CPU cores is not stated (cpu_cores in run.toml)."
 UNSHOWN_STARTS = "Nothing recorded shows that the GPU waits at the start of epochs."
-DISK = "The disk is what steps wait for: more workers that read from it may bring nothing."
+DISK = "The disk is what steps wait for: it reads no faster for more workers or a longer queue."
 MAX_PREFETCH = 16
 STEADY_PCT = 20.0
 FEW_QUEUES = 4
@@ -156,7 +156,7 @@ def prefetch_more(now: Situation) -> Proposal | None:
         now.unless_unknown("The loader is fast enough on average and only single batches are late."),
         checks,
         predictions,
-        _steady(now) or _unshown(now),
+        DISK if now.has("io-wait") else _steady(now) or _unshown(now),
     )
 
 

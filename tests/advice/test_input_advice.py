@@ -167,8 +167,7 @@ def test_no_doubt_where_a_check_rests_on_waits(rule: str) -> None:
     for item in (advised.loader_workers, advised.prefetch_more):
         sure = item.propose(situation(rules=(rule,), bounds=HALF, cpu_cores=16, **LINE))
         low = item.propose(situation(rules=("gpu-low-utilization",), bounds=HALF, cpu_cores=16, **LINE))
-        disk = advised.DISK if rule == "io-wait" and item is advised.loader_workers else ""
-        assert sure is not None and sure.verify_first == disk
+        assert sure is not None and sure.verify_first == (advised.DISK if rule == "io-wait" else "")
         assert low is not None and low.verify_first == UNSHOWN
 
 
