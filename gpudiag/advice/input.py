@@ -207,8 +207,10 @@ def pin_memory(now: Situation) -> Proposal | None:
     rollback="Point the loader at the disk again and remove the copy.",
 )
 def cache_input(now: Situation) -> Proposal | None:
-    """A RAM disk or an array of decoded samples takes disk and decoding out of every epoch after the first."""
-    if now.dataloader.num_workers is None and not now.has("io-wait"):
+    """A RAM disk or an array of decoded samples takes disk and decoding out of every epoch after the first. Not
+    proposed where steps do not wait.
+    """
+    if (now.dataloader.num_workers is None or _feeds(now)) and not now.has("io-wait"):
         return None
     ram = now.settings.ram_gib
     copy = "du -sh DATA; df -h /dev/shm   # does it fit?\nmkdir -p /dev/shm/data && cp -r DATA/. /dev/shm/data/"

@@ -327,6 +327,7 @@ def test_no_more_loader_workers_than_cores_or_than_steps_wait_for() -> None:
         now = replace(situation(seen, bounds=HALF, num_workers=4, cpu_cores=16, prefetch_factor=2), passed=passed)
         assert (item.propose(now) is not None) is some
         assert (advised.prefetch_more.propose(now) is not None) is some
+        assert (advised.cache_input.propose(now) is not None) is some
 
 
 def test_a_pause_without_a_name_may_be_a_wait_for_the_loader() -> None:
