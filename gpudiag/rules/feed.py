@@ -109,7 +109,7 @@ def io_wait(
     table = feed.per_gpu
     known = table[(table["host_s"] >= min_host_s) & table["io_starved_pct"].notna()]
     strict = known[known["io_starved_pct"] >= min_starved_pct]
-    soft = known[(known["io_wait_pct"] >= min_starved_pct) & (feed.of_step_pct >= min_step_pct)]
+    soft = known[(known["io_wait_pct"] >= min_starved_pct) & (feed.stated_wait_pct >= min_step_pct)]
     if strict.empty and soft.empty:
         _need_host(table, "io_starved_pct", "I/O wait", min_host_s)
         return None
@@ -122,7 +122,7 @@ def io_wait(
         lost_gpu_h=_gpu_h(strict, "io_starved_pct", "host_s") if len(strict) else None,
         held_gpu_h=_gpu_h(found, column, "work_s"),
         margin=float(found.at[worst, column] - min_starved_pct),
-        extra={"strict": len(strict), "of_step_pct": feed.of_step_pct, "partly": _is_partly(found.loc[worst])},
+        extra={"strict": len(strict), "of_step_pct": feed.stated_wait_pct, "partly": _is_partly(found.loc[worst])},
     )
 
 

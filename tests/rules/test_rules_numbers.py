@@ -129,7 +129,7 @@ def test_io_wait_beside_steps_that_wait_is_held_and_not_lost() -> None:
     kind, values, _ = FAULTS["io-wait"]
     soft = {**values, "io_starved_pct": 0.0, "host_s": 600.0, "work_s": 900.0}
     rows = {"0": {**soft, "io_wait_pct": 60.0}, "1": {**soft, "io_wait_pct": 90.0}, "2": {**soft, "io_wait_pct": 49.0}}
-    found = verdict(RULE["io-wait"], profile(kind, rows, of_step_pct=60.0))
+    found = verdict(RULE["io-wait"], profile(kind, rows, stated_wait_pct=60.0))
     assert (found.margin, found.lost_gpu_h, found.where["gpu"]) == (40.0, None, "0, 1")
     assert found.held_gpu_h == pytest.approx((540 + 810) / 3600)
     assert found.summary.startswith("GPU 1 (the worst of GPUs 0 and 1) worked beside I/O wait above 50 % for 90 % of")
