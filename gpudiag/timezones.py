@@ -7,6 +7,7 @@ established from the data in :mod:`gpudiag.alignment`.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, timezone, tzinfo
 from typing import TYPE_CHECKING, TypeAlias
@@ -86,17 +87,27 @@ def machine_zone() -> tzinfo:
         return timezone(timedelta(seconds=-time.timezone))
 
 
-def localize(naive: pd.Series | np.ndarray, zone: tzinfo) -> Localized:
-    """Zone-less timestamps, written in ``zone`` in the order given, as UTC.
+def localize(
+    naive: pd.Series | np.ndarray, zone: tzinfo, streams: Callable[[], Sequence[np.ndarray]] | None = None
+) -> Localized:
+    """Zone-less timestamps, written in ``zone``, as UTC.
 
     In the hour that autumn repeats, the order of the timestamps decides where it can; otherwise the
     first pass through the hour is taken and counted. An hour that spring skips is shifted forward.
+
+    Args:
+        naive: the timestamps.
+        zone: the zone they were written in.
+        streams: gives the positions of timestamps in the order in which they were written, apart for each writer; it is
+            asked only where an hour repeats. Without it one writer wrote them in the order given.
     """
     first, second, nonexistent = readings(naive, zone)
     ambiguous = _apart(first, second)
     doubtful = 0
     if ambiguous.any():
-        first, doubtful = _resolve_fold(first, second, ambiguous)
+        for rows in streams() if streams else [slice(None)]:
+            first[rows], more = _resolve_fold(first[rows], second[rows], ambiguous[rows])
+            doubtful += more
     return Localized(first, getattr(naive, "index", None), doubtful, nonexistent)
 
 

@@ -76,7 +76,7 @@ def assemble(
         rows = in_order(pieces, sweep, all_notes)
     timestamps = _time(rows, sweep, options, all_notes)
     all_notes += correct(rows.columns, rows.code, guessed=guessed, unitless=unitless)
-    host = _host(rows.columns, timestamps, rows.gpus, all_notes)
+    host = _host(rows, timestamps, all_notes)
     timestamps, coarse = apart(timestamps, rows.code, rows.columns)
     all_notes += coarse
     gpu = Coded(rows.code, rows.labels)
@@ -204,18 +204,17 @@ def _dated(clock: np.ndarray, code: np.ndarray) -> np.ndarray:
     return np.concatenate([since_midnight(part - epoch) for part in np.split(clock, edges)])
 
 
-def _host(
-    columns: dict[str, np.ndarray], timestamps: Any, gpus: Sequence[Known], notes: list[str]
-) -> pd.DataFrame | None:
+def _host(rows: SortedRows, timestamps: Any, notes: list[str]) -> pd.DataFrame | None:
     """Table ``host`` from columns that speak of it, which are taken out; rows of several GPUs repeat it."""
+    columns = rows.columns
     own = {name.removeprefix("host."): columns.pop(name) for name in list(columns) if name.startswith("host.")}
     free = own.pop("ram_free_mib", None)
     if free is not None and "ram_total_mib" in own:
         own.setdefault("ram_used_mib", own["ram_total_mib"] - free)
     if not own:
         return None
-    if any("/" in gpu["gpu"] for gpu in gpus):
+    if any("/" in gpu["gpu"] for gpu in rows.gpus):
         notes.append("CPU and memory of several hosts have no place in one run: these columns were left out.")
         return None
-    frame = pd.DataFrame({"time": timestamps} | own)
-    return frame[frame.drop(columns="time").notna().any(axis=1)].drop_duplicates("time", keep="last")
+    frame = pd.DataFrame({"time": timestamps, "line": rows.lines} | own).sort_values("line", kind="stable")
+    return frame[frame[list(own)].notna().any(axis=1)].drop_duplicates("time", keep="last")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, MutableMapping, Sequence
 from datetime import tzinfo
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ import pandas as pd
 from gpudiag.readers._io.problems import ProblemLog
 from gpudiag.readers._shape.coded import Coded, coded
 from gpudiag.readers._shape.strays import without_strays
+from gpudiag.readers._shape.streams import streams
 from gpudiag.schema import ColumnSpec, TableSpec, conform, empty, text_dtype
 from gpudiag.timezones import localize
 
@@ -56,7 +58,7 @@ def arranged(
     if not columns:
         return {}
     lines = _array(columns.pop("line")) if "line" in columns else None
-    timestamps = _utc(columns.pop("time"), zone, log)
+    timestamps = _utc(columns.pop("time"), zone, log, lines, columns.get("gpu"))
     known = np.ones(len(timestamps), bool)
     for kind, bad in ((NO_TIME, np.isnat(timestamps)), (NO_GPU, _unnamed(table, columns))):
         if (bad & known).any():
@@ -151,12 +153,12 @@ def _plain(values: Any, column: ColumnSpec) -> Any:
     return values.to_numpy(dtype="float64", na_value=np.nan)
 
 
-def _utc(timestamps: Any, zone: Any, log: ProblemLog) -> np.ndarray:
-    """Timestamps as naive UTC in microseconds, in the order given."""
+def _utc(timestamps: Any, zone: Any, log: ProblemLog, lines: np.ndarray | None = None, gpus: Any = None) -> np.ndarray:
+    """Timestamps as naive UTC in microseconds, in the order given; lines and GPUs tell how they were written."""
     series: Any = timestamps if isinstance(timestamps, np.ndarray) else pd.Series(timestamps, copy=False)
     if getattr(series.dtype, "tz", None) is not None:
         return series.to_numpy(dtype="datetime64[us]")  # of zoned timestamps: their UTC
-    local = localize(series, zone)
+    local = localize(series, zone, partial(streams, lines, gpus, len(series)))
     log.add("timestamp in an hour that a clock change repeats", local.ambiguous)
     log.add("timestamp in an hour that a clock change skips", local.nonexistent)
     return local.utc
