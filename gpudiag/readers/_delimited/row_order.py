@@ -8,15 +8,10 @@ from datetime import datetime, tzinfo
 import numpy as np
 import pandas as pd
 
+from gpudiag.readers._delimited.bursts import MOST_GPUS, REGULAR
 from gpudiag.readers._shape.moments import Moment
 from gpudiag.readers._shape.ticks import DEFAULT_PERIOD_S, moment_column
 from gpudiag.units import SECOND_US
-
-_REGULAR = 0.9
-"""Share of blocks (or ticks) with the same number of rows from which that number is the number of GPUs."""
-_TICK_US = 10_000
-"""nvidia-smi asks all GPUs of a tick within a few milliseconds."""
-_MOST_GPUS = 16
 
 
 def blocks(lines: np.ndarray, breaks: np.ndarray) -> np.ndarray:
@@ -34,29 +29,11 @@ def gpus_in_blocks(block: np.ndarray, *, dated: bool) -> int:
     """How many GPUs take turns in blocks of rows without an index; ``dated``: date lines head the blocks."""
     sizes = np.bincount(block)
     if len(sizes) == 1:
-        return int(sizes[0]) if dated and sizes[0] <= _MOST_GPUS else 1
+        return int(sizes[0]) if dated and sizes[0] <= MOST_GPUS else 1
     # The first block may lack its head and the last its tail.
     inner = sizes[1:-1] if len(sizes) > 2 else sizes
     common = int(np.bincount(inner).argmax())
-    return common if common <= _MOST_GPUS and (inner == common).mean() >= _REGULAR else 1
-
-
-def gpus_in_ticks(timestamps: np.ndarray) -> tuple[int, np.ndarray]:
-    """How many GPUs take turns in a stamped log without an index, and the tick of each row.
-
-    Rows belong to one tick if they are milliseconds apart while ticks are much further apart.
-    """
-    step = np.diff(timestamps.astype("datetime64[us]").astype(np.int64))
-    near = (step >= 0) & (step <= _TICK_US)
-    tick = np.append(0, np.cumsum(~near))
-    sizes = np.bincount(tick)
-    inner = sizes[:-1] if len(sizes) > 1 else sizes  # the last one may be torn
-    common = int(np.bincount(inner).argmax())
-    if not 2 <= common <= _MOST_GPUS or (inner == common).mean() < _REGULAR or near.all():
-        return 1, np.arange(len(timestamps))
-    if np.median(np.abs(step[~near])) < 10 * max(int(step[near].max()), 1):
-        return 1, np.arange(len(timestamps))
-    return common, tick
+    return common if common <= MOST_GPUS and (inner == common).mean() >= REGULAR else 1
 
 
 def clock_of(moments: Sequence[tuple[int, Moment]]) -> list[tuple[int, Moment]]:

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from gpudiag.readers._delimited.bursts import turns
 from gpudiag.readers._delimited.pieces import BlockRows, column_of
-from gpudiag.readers._delimited.row_order import blocks, gpus_in_blocks, gpus_in_ticks, place_in
+from gpudiag.readers._delimited.row_order import blocks, gpus_in_blocks, place_in
 from gpudiag.readers._delimited.sorted_rows import SortedRows, columns_of, lines_of
 from gpudiag.readers._delimited.sweep import Sweep
 from gpudiag.readers._shape.finish import Known
@@ -16,6 +17,11 @@ from gpudiag.readers._shape.tidy import NO_GPU
 
 _NAMED = 64
 """So many rows at most are the first tick of a host, which has the name of each of its GPUs."""
+
+_BURSTS = (
+    "Rows do not name their GPU and come {size} at a time. Nothing in them tells several GPUs: they were taken as "
+    "those of one. Log the index of each GPU if there are more."
+)
 
 
 def by_face(pieces: Sequence[BlockRows], faces: Sequence[GpuIdentity], sweep: Sweep, notes: list[str]) -> SortedRows:
@@ -89,15 +95,19 @@ def in_order(pieces: Sequence[BlockRows], sweep: Sweep, notes: list[str]) -> Sor
     whole = [(piece, slice(None)) for piece in pieces]
     lines, columns = lines_of(whole), columns_of(whole)
     if "time" in columns:
-        count, tick = gpus_in_ticks(columns["time"])
-        place = place_in(tick)
+        found = turns(columns["time"], columns)
+        count, tick = found.gpus, found.tick
+        notes += [_BURSTS.format(size=found.burst)] * (found.burst > 1)
     else:
         tick = blocks(lines, np.concatenate([np.empty(0, dtype=np.int32), *sweep.breaks]))
         count = gpus_in_blocks(tick, dated=bool(sweep.moments))
-        place = place_in(tick)
     if count == 1:
         return SortedRows(columns, lines, np.zeros(len(lines), dtype=np.int16), ["0"], _called(["0"], names))
     notes.append(f"Rows do not name their GPU: the {count} GPUs were told by the order of rows.")
+    place = place_in(tick)
+    if (missing := count - np.count_nonzero(tick == tick[0])) > 0:  # the log begins in the middle of a tick
+        place[: count - missing] += missing
+        names = names[count - missing :]
     code = np.minimum(place, count - 1).astype(np.int16)
     order = np.argsort(code, kind="stable")
     labels = [str(number) for number in range(count)]

@@ -1,0 +1,98 @@
+"""Rows with a time and no index that come in bursts: of GPUs that take turns, or of one GPU read several times."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+MOST_GPUS = 16
+REGULAR = 0.9
+"""Share of blocks (or ticks) with the same number of rows from which that number is the number of GPUs."""
+_TICK_US = 10_000
+"""nvidia-smi asks all GPUs of a tick within a few milliseconds: no recorder reads one GPU as often, and then rests."""
+_APART = 10
+"""Ticks are so many times further apart than rows of one tick."""
+_FEW_TICKS = 10
+_LASTS = 0.5
+"""Share of the differences between rows of a tick that the next tick shows again, where they are of several GPUs."""
+
+
+@dataclass(frozen=True)
+class Turns:
+    """``gpus`` take turns in the rows; ``tick`` numbers the rounds. ``burst``: rows of one GPU in each, where more."""
+
+    gpus: int
+    tick: np.ndarray
+    burst: int = 1
+
+
+def turns(timestamps: np.ndarray, columns: Mapping[str, np.ndarray]) -> Turns:
+    """How many GPUs take turns in a stamped log without an index.
+
+    Rows belong to one tick if they are much closer to each other than ticks are, and all ticks have as many. Within
+    milliseconds they are those of several GPUs. Further apart they may be of one GPU, read several times and then not
+    for a while: that they are of several shows in differences between them that last.
+    """
+    one = Turns(1, np.arange(len(timestamps)))
+    step = np.diff(timestamps.astype("datetime64[us]").astype(np.int64))
+    if not len(step):
+        return one
+    if (found := _ticks(step, _TICK_US)) is not None:
+        return Turns(*found)
+    limit = _limit(step)
+    found = _ticks(step, limit) if limit else None
+    if found is None:
+        return one
+    size, tick = found
+    if _differ(columns, tick, size):
+        return Turns(size, tick)
+    return Turns(1, one.tick, size)
+
+
+def _ticks(step: np.ndarray, limit_us: int) -> tuple[int, np.ndarray] | None:
+    """Rows in a tick, and the tick of each row, if steps up to a limit join ticks of equal size, far apart."""
+    near = (step >= 0) & (step <= limit_us)
+    tick = np.append(0, np.cumsum(~near))
+    sizes = np.bincount(tick)
+    inner = sizes[:-1] if len(sizes) > 1 else sizes  # the last one may be torn
+    common = int(np.bincount(inner).argmax())
+    if not 2 <= common <= MOST_GPUS or (inner == common).mean() < REGULAR or near.all():
+        return None
+    if np.median(np.abs(step[~near])) < _APART * max(int(step[near].max()), 1):
+        return None
+    return common, tick
+
+
+def _limit(step: np.ndarray) -> int:
+    """The step that divides short ones from long ones best, where most are short; 0 if none does."""
+    low, high = int(0.4 * len(step)), int(0.97 * len(step))  # from 2 rows a tick to MOST_GPUS, a few out of turn
+    ends = np.partition(step, (low, high))[[low, high]]
+    if ends[1] < _APART * max(int(ends[0]), 1):
+        return 0
+    between = np.maximum(np.sort(step)[low : high + 1], 1)
+    best = int(np.argmax(between[1:] / between[:-1]))
+    return int(between[best])
+
+
+def _differ(columns: Mapping[str, np.ndarray], tick: np.ndarray, size: int) -> bool:
+    """True if in some column the rows of a tick mostly differ by more than each does from tick to tick, and alike.
+
+    Of one GPU, readings shortly after each other differ less than those a tick apart, or in another way each time.
+    """
+    whole = (np.bincount(tick) == size)[tick]
+    for name, values in columns.items():
+        if name == "time" or name.startswith("host."):
+            continue
+        rounds = values[whole].reshape(-1, size)
+        rounds = rounds[~np.isnan(rounds).any(axis=1)]
+        if len(rounds) < _FEW_TICKS:
+            continue
+        among = np.median(np.abs(np.diff(rounds, axis=1)))
+        in_time = np.median(np.abs(np.diff(rounds, axis=0)))
+        own = rounds - rounds.mean(axis=1, keepdims=True)
+        lasting = (own[1:] * own[:-1]).sum()
+        if among > in_time and lasting >= _LASTS * (own[1:] ** 2).sum() > 0:
+            return True
+    return False
