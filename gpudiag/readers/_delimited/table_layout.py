@@ -172,7 +172,7 @@ def _field(name: str, meaning: Meaning, cells: Sequence[str], *, shared: bool) -
     if meaning.target in ("", "known", "time", "elapsed", "date", "index", "host"):
         return Field(name)
     target = f"{meaning.target}@{meaning.device}" if meaning.device else meaning.target
-    shown = [match for cell in cells if (match := _MEASURED.fullmatch(cell))]
+    shown = [match for cell in cells if not _NUMBER.fullmatch(cell) and (match := _MEASURED.fullmatch(cell))]
     if shown and len(shown) == len(cells):  # cells carry their unit, which outweighs the name
         unit = shown[0][2]
         with_unit = meaning_of(f"{name} ({unit.strip()})") if not meaning.unit else meaning

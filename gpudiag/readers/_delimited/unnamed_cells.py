@@ -93,11 +93,17 @@ def _fits(target: str, cells: Sequence[str]) -> bool:
         return all(":" in cell and "." in cell for cell in cells)
     if target == "index":
         return not any(cell.isdecimal() and int(cell) >= MOST_GPUS for cell in cells) and not _is_measured(cells)
-    unit = target.rsplit("_", 1)[-1]
-    matches = [_MEASURED.fullmatch(cell) for cell in cells]
-    return all(match and (match[2] or "") in ("", *_UNITS.get(unit, match[2] or "").split()) for match in matches) and (
-        max(float(match[1].replace(",", ".")) for match in matches if match) <= _HIGHEST.get(unit, float("inf"))
+    highest = _HIGHEST.get(target.rsplit("_", 1)[-1], float("inf"))
+    return all(is_quantity(target, cell) for cell in cells) and (
+        max(float(match[1].replace(",", ".")) for cell in cells if (match := _MEASURED.fullmatch(cell))) <= highest
     )
+
+
+def is_quantity(target: str, cell: str) -> bool:
+    """True for a number, alone or with a unit in which this may be measured."""
+    match = _MEASURED.fullmatch(cell)
+    unit = match[2] or "" if match else ""
+    return match is not None and unit in ("", *_UNITS.get(target.rsplit("_", 1)[-1], unit).split())
 
 
 def _is_measured(cells: Sequence[str]) -> bool:

@@ -15,7 +15,18 @@ _NOT_BLANK = re.compile(r"\S")
 
 
 def documents(text: str, log: ProblemLog) -> Iterator[tuple[int, dict[str, Any] | Moment]]:
-    """Line and value of each object; an array on top yields its objects, a line that states a time its moment.
+    """Line and value of each object; an array on top yields its objects, a line that states a time its moment."""
+    for line, value in arrays_and_documents(text, log):
+        if isinstance(value, list):
+            yield from ((line, item) for item in value)
+        else:
+            yield line, value
+
+
+def arrays_and_documents(
+    text: str, log: ProblemLog
+) -> Iterator[tuple[int, list[dict[str, Any]] | dict[str, Any] | Moment]]:
+    """Line and value of each object, and the objects of each array on top; of a line that states a time its moment.
 
     What is neither is counted. A damaged or cut object is counted as lost, and reading goes on at the next line
     that begins with a bracket.
@@ -38,7 +49,7 @@ def documents(text: str, log: ProblemLog) -> Iterator[tuple[int, dict[str, Any] 
             log.add("damaged document", line=line, example=text[at : at + 80], lost=True)
             at = _next_start(text, at)
             continue
-        yield from ((line, item) for item in (value if isinstance(value, list) else [value]) if isinstance(item, dict))
+        yield line, [item for item in value if isinstance(item, dict)] if isinstance(value, list) else value
 
 
 def _line_end(text: str, at: int) -> int:

@@ -4,32 +4,53 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
 from typing import Any
 
+import numpy as np
+
+from gpudiag.readers._delimited.bursts import MOST_GPUS, REGULAR
 from gpudiag.readers._delimited.gpu_columns import unused
+from gpudiag.readers._delimited.grid import is_missing
 from gpudiag.readers._delimited.sweep import Sweep
 from gpudiag.readers._delimited.sweep_tables import assemble
 from gpudiag.readers._delimited.table_layout import layout_of, names_columns, unitless
-from gpudiag.readers._io.json_documents import documents
+from gpudiag.readers._delimited.unnamed_cells import is_quantity
+from gpudiag.readers._fields.aliases import meaning_of
+from gpudiag.readers._io.json_documents import arrays_and_documents
 from gpudiag.readers._io.problems import ProblemLog
 from gpudiag.readers._io.source import LineBlock, Source
 from gpudiag.readers._shape.finish import nothing_usable
-from gpudiag.readers._shape.moments import Moment
+from gpudiag.readers._shape.moments import Moment, read_moment
 from gpudiag.readers.base import Reader, ReadOptions, Telemetry
 
 NAME = "json-samples"
 _SEPARATOR = "\t"
 _LISTS = ("gpus", "gpu", "devices", "cards", "samples", "records", "data")
 _SAMPLE_ROWS = 100
+_IDENTIFIES = ("index", "uuid", "bus_id", "host")
+_NVTOP = frozenset(["device_name", "gpu_clock", "mem_clock", "fan_speed", "power_draw", "gpu_util", "mem_util"])
+"""Keys of ``nvtop --snapshot``. Its ``mem_util`` is the share of memory in use, in all but one of its drivers."""
+
+Row = dict[str, str]
 
 
 def recognises(source: Source) -> bool:
     """An object near the top whose keys are understood as those of a sample."""
-    if source.is_dir or source.is_binary or source.text.lstrip("\ufeff \r\n\t")[:1] not in ("{", "["):
+    if source.is_dir or source.is_binary or not _begins_with_json(source.text):
         return False
     row = next(_rows(_first_object(source.text)), None)
     return row is not None and names_columns(list(row))
+
+
+def _begins_with_json(text: str) -> bool:
+    """True if a bracket comes first, or below a line that states a time."""
+    top = text.lstrip("\ufeff \r\n\t")
+    if top[:1] not in ("{", "[") and read_moment(top.partition("\n")[0]):
+        top = top.partition("\n")[2].lstrip()
+    return top[:1] in ("{", "[")
 
 
 def _first_object(text: str) -> dict[str, Any]:
@@ -41,9 +62,11 @@ def _first_object(text: str) -> dict[str, Any]:
     return value if isinstance(value, dict) else {}
 
 
-def _rows(value: Mapping[str, Any]) -> Iterator[dict[str, str]]:
+def _rows(value: Mapping[str, Any]) -> Iterator[Row]:
     """One row per GPU of an object: its own plain values, with those of each member of a list of objects."""
     plain = {key: _text(item) for key, item in value.items() if not isinstance(item, dict | list)}
+    if plain.keys() >= _NVTOP:
+        del plain["mem_util"]
     inner = next((key for key in _LISTS if isinstance(value.get(key), list | dict)), None)
     if inner is None:
         yield plain
@@ -60,24 +83,74 @@ def _rows(value: Mapping[str, Any]) -> Iterator[dict[str, str]]:
 def _text(item: Any) -> str:
     if item is None:
         return ""
+    if isinstance(item, float) and "e" in repr(item):  # 1e-05, which would be 1 in a unit
+        return np.format_float_positional(item, trim="-")
     return re.sub(r"[\t\r\n]+", " ", str(item))
 
 
 def read(source: Source, options: ReadOptions) -> Telemetry:
     """Read every object; see :func:`gpudiag.readers.telemetry.read_telemetry`."""
     log = ProblemLog()
-    rows: list[tuple[int, dict[str, str]]] = []
-    for line, value in documents(source.read_text(), log):
-        if not isinstance(value, Moment):
-            rows += [(line, row) for row in _rows(value)]
-    names = list(dict.fromkeys(name for _, row in rows for name in row))
+    snapshots, moments = _snapshots(source, log)
+    rows = _numbered(snapshots)
+    names = list(dict.fromkeys(name for row in rows for name in row))
     if not rows or not names_columns(names):
         raise nothing_usable(source, NAME, log)
-    cells = [[row.get(name, "") for name in names] for _, row in rows]
+    cells = _measured(names, [[row.get(name, "") for name in names] for row in rows], log)
     layout = layout_of(names, cells[:_SAMPLE_ROWS], _SEPARATOR)
-    sweep = Sweep(layout, lambda line, below: None, log)
+    sweep = Sweep(layout, lambda line, below: None, log, moments=moments)
     sweep.run(iter([LineBlock("\n".join(map(_SEPARATOR.join, cells)).encode("utf-8", "replace"), 1)]))
     return assemble(source, NAME, options, sweep, unused(names, layout), unitless=unitless(layout))
+
+
+def _snapshots(source: Source, log: ProblemLog) -> tuple[list[list[Row]], list[tuple[int, Moment]]]:
+    """The rows of each object; those of each array, if there are several. And the times between, by rows above them."""
+    values = list(arrays_and_documents(source.read_text(), log))
+    several = sum(isinstance(value, list) for _, value in values) > 1
+    out: list[list[Row]] = []
+    moments: list[tuple[int, Moment]] = []
+    count = 0
+    for _, value in values:
+        if isinstance(value, Moment):
+            moments.append((count, value))
+            continue
+        rows = [list(_rows(item)) for item in (value if isinstance(value, list) else [value])]
+        out += [list(chain.from_iterable(rows))] if several else rows
+        count += sum(map(len, rows))
+    return out, moments
+
+
+def _numbered(snapshots: Sequence[Sequence[Row]]) -> list[Row]:
+    """All rows. Where nothing tells their GPU, and snapshots have equally many, their place in a snapshot does."""
+    rows = [row for snapshot in snapshots for row in snapshot]
+    names = dict.fromkeys(name for row in rows for name in row)
+    meanings = {name: meaning_of(name) for name in names}
+    timed = [name for name, meaning in meanings.items() if meaning.target in ("time", "date", "elapsed")]
+    common, count = Counter(map(len, snapshots)).most_common(1)[0] if rows else (0, 0)
+    if (
+        any(meaning.target in _IDENTIFIES for meaning in meanings.values())
+        or not 2 <= common <= MOST_GPUS
+        or count < REGULAR * len(snapshots)
+        or any(row.get(name) != snapshot[0].get(name) for snapshot in snapshots for row in snapshot for name in timed)
+    ):
+        return rows
+    return [{"gpu_index": str(place), **row} for snapshot in snapshots for place, row in enumerate(snapshot)]
+
+
+def _measured(names: Sequence[str], cells: list[list[str]], log: ProblemLog) -> list[list[str]]:
+    """The cells with those made unknown that are no quantity of their column: a text for a speed, in another unit."""
+    bad: list[str] = []
+    for place, name in enumerate(names):
+        if not (meaning := meaning_of(name)).metric or meaning.target == "pstate":
+            continue
+        texts = {row[place] for row in cells}
+        wrong = {text for text in texts if not is_missing(text) and not is_quantity(meaning.target, text)}
+        for row in cells if wrong else ():
+            if row[place] in wrong:
+                bad.append(row[place])
+                row[place] = ""
+    log.add("value that is no number, or in an unknown unit", len(bad), example=bad[0] if bad else "")
+    return cells
 
 
 READER = Reader(NAME, recognises, read)

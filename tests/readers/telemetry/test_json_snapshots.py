@@ -1,0 +1,109 @@
+"""JSON with one array, or one list of GPUs, a tick: its members are GPUs, numbered by their place."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from gpudiag.readers.base import Telemetry
+from gpudiag.readers.telemetry import read_telemetry
+
+TICKS = 50
+
+
+def read(text: str, folder: Path, **options: Any) -> Telemetry:
+    (folder / "gpu.json").write_text(text)
+    return read_telemetry(folder / "gpu.json", timezone="UTC", **options)
+
+
+def nvtop(gpu: int, tick: int, **also: object) -> dict[str, object]:
+    """One device as ``nvtop --snapshot`` prints it."""
+    return {
+        "device_name": "AMD Radeon RX 7900 XTX",
+        "gpu_clock": f"{1200 + tick}MHz",
+        "mem_clock": "1249MHz",
+        "temp": f"{50 + gpu}C",
+        "fan_speed": "14%",
+        "power_draw": f"{100 * (gpu + 1)}W",
+        "gpu_util": f"{tick}%",
+        "mem_util": "28%",
+        **also,
+    }
+
+
+def in_use(telemetry: Telemetry, column: str) -> dict[str, list[float]]:
+    return {str(gpu): own[column].tolist() for gpu, own in telemetry.gpu.groupby("gpu")}
+
+
+@pytest.mark.parametrize("gpus", [2, 3, 8])
+@pytest.mark.parametrize("indent", [None, 1])
+def test_arrays_of_one_tick_each_number_their_gpus(gpus: int, indent: int | None, tmp_path: Path) -> None:
+    arrays = [[nvtop(gpu, tick) for gpu in range(gpus)] for tick in range(TICKS)]
+    telemetry = read("\n".join(json.dumps(one, indent=indent) for one in arrays), tmp_path, period_s=2.0)
+    assert in_use(telemetry, "power_w") == {str(gpu): [100.0 * (gpu + 1)] * TICKS for gpu in range(gpus)}
+    assert in_use(telemetry, "util_pct") == {str(gpu): [*range(TICKS)] for gpu in range(gpus)}
+    assert telemetry.gpu["time"].max() - telemetry.gpu["time"].min() == pd.Timedelta(seconds=2 * (TICKS - 1))
+    assert "mem_util_pct" not in telemetry.gpu, "the share of memory in use is not how busy it was"
+
+
+def test_date_lines_between_arrays_are_their_times(tmp_path: Path) -> None:
+    start = pd.Timestamp("2026-03-10 08:00:00")
+    texts = [
+        f"{start + pd.Timedelta(seconds=5 * tick):%a %b %d %H:%M:%S UTC %Y}\n"
+        + json.dumps([nvtop(0, tick), nvtop(1, tick)])
+        for tick in range(TICKS)
+    ]
+    telemetry = read("\n".join(texts) + "\n", tmp_path)
+    for _, own in telemetry.gpu.groupby("gpu"):
+        assert own["time"].dt.tz_localize(None).tolist() == [start + pd.Timedelta(seconds=5 * k) for k in range(TICKS)]
+
+
+@pytest.mark.parametrize("speed", ["CPU Fan", "1179RPM", None])
+@pytest.mark.parametrize("alone", [False, True])
+def test_a_value_that_is_no_quantity_costs_no_row(speed: str | None, alone: bool, tmp_path: Path) -> None:
+    """An integrated GPU has the fan of the CPU."""
+    arrays = [[nvtop(0, tick, fan_speed=speed), *([] if alone else [nvtop(1, tick)])] for tick in range(TICKS)]
+    telemetry = read("\n".join(map(json.dumps, arrays)), tmp_path)
+    assert in_use(telemetry, "util_pct") == {str(gpu): [*range(TICKS)] for gpu in range(2 - alone)}
+    assert not any(problem.lost for problem in telemetry.problems)
+    if not alone:
+        assert in_use(telemetry, "fan_pct")["1"] == [14.0] * TICKS
+
+
+def test_sizes_of_later_versions_are_bytes(tmp_path: Path) -> None:
+    sizes = {"mem_total": str(24 * 2**30), "mem_used": str(6 * 2**30), "mem_free": str(18 * 2**30), "processes": []}
+    arrays = [[nvtop(gpu, tick, **sizes) for gpu in range(2)] for tick in range(TICKS)]
+    telemetry = read("\n".join(map(json.dumps, arrays)), tmp_path)
+    assert set(telemetry.gpu["mem_used_mib"]) == {6144.0} and set(telemetry.gpu["mem_total_mib"]) == {24576.0}
+
+
+def test_a_list_inside_an_object_numbers_its_gpus_too(tmp_path: Path) -> None:
+    objects = [{"gpus": [{"gpu_util": gpu, "memory_used_mb": tick} for gpu in range(4)]} for tick in range(TICKS)]
+    telemetry = read("\n".join(map(json.dumps, objects)), tmp_path)
+    assert in_use(telemetry, "util_pct") == {str(gpu): [float(gpu)] * TICKS for gpu in range(4)}
+
+
+def test_a_batch_of_samples_of_one_gpu_is_no_snapshot(tmp_path: Path) -> None:
+    batches = [
+        [{"timestamp": 1_700_000_000 + 10 * at + k, "gpu_util": k, "memory_used_mb": at} for k in range(10)]
+        for at in range(TICKS)
+    ]
+    telemetry = read("\n".join(map(json.dumps, batches)), tmp_path)
+    assert set(telemetry.gpu["gpu"]) == {"0"} and len(telemetry.gpu) == 10 * TICKS
+
+
+def test_small_fractions_as_json_writes_them_are_numbers(tmp_path: Path) -> None:
+    objects = [{"timestamp": 1_700_000_000 + k, "gpu_util": 1e-05 + k, "power_w": 1e-05} for k in range(TICKS)]
+    assert json.dumps(1e-05) == "1e-05"
+    telemetry = read("\n".join(map(json.dumps, objects)), tmp_path)
+    assert len(telemetry.gpu) == TICKS and telemetry.problems == () and telemetry.gpu["power_w"].max() == 1e-05
+
+
+def test_small_fractions_in_a_table_are_numbers_too(tmp_path: Path) -> None:
+    rows = [f"{1_700_000_000 + k},{k},1e-05" for k in range(TICKS)]
+    telemetry = read("\n".join(["time,gpu_util,power_w", *rows]), tmp_path)
+    assert set(telemetry.gpu["power_w"]) == {1e-05}
