@@ -13,6 +13,9 @@ _MOST_BOARD_W = 2500.0
 """No board draws this much: a log whose typical "W" is above it holds milliwatts (Jetson, NVML's own unit)."""
 _MOST_BOARD_MIB = 1e7
 """No GPU holds 10 TB: "MiB" above it are KiB or bytes."""
+_LEAST_BOARD_MIB = 512.0
+"""No board that trains has less: a smaller total is in GiB."""
+_ROUNDED_UP = 1.05
 _KIB_BOARD = 310 * 2.0**20
 """A total of up to 310 GiB as KiB is a board's; the same number as bytes would be a board of less than 310 MiB."""
 _MEMORY = ("mem_total_mib", "mem_used_mib", "mem_free_mib", "mem_reserved_mib")
@@ -40,7 +43,7 @@ def correct(
 
 
 def _unitless(columns: MutableMapping[str, np.ndarray], names: Sequence[str]) -> list[str]:
-    """Sizes without a unit share one: MiB, unless the numbers are too large for it."""
+    """Sizes without a unit share one: MiB, unless the numbers are too large for it, or a total too small."""
     sizes = [name for name in _MEMORY if name in names]
     most = {name: float(np.nanmax(columns[name], initial=0.0)) for name in sizes}
     notes = []
@@ -52,6 +55,12 @@ def _unitless(columns: MutableMapping[str, np.ndarray], names: Sequence[str]) ->
             columns[name] = columns[name] / (2**10 if kib else 2**20)
         unit = "KiB" if kib else "bytes"
         notes.append(f"The log gives no unit for {', '.join(sizes)}: by their size its numbers were taken as {unit}.")
+        names = [name for name in names if name not in sizes]
+    elif 1 <= most.get("mem_total_mib", 0.0) < _LEAST_BOARD_MIB:
+        sizes = [name for name in sizes if most[name] <= most["mem_total_mib"] * _ROUNDED_UP]
+        for name in sizes:
+            columns[name] = columns[name] * 2**10
+        notes.append(f"The log gives no unit for {', '.join(sizes)}: by their size its numbers were taken as GiB.")
         names = [name for name in names if name not in sizes]
     assumed = [f"{name} in {unit}" for name in names for ending, unit in _ASSUMED.items() if name.endswith(ending)]
     return [*notes, f"The log gives no unit for some columns; assumed: {', '.join(assumed)}."] if assumed else notes

@@ -278,3 +278,25 @@ def test_rows_of_numbers_below_times_of_day_are_read_with_names(read: Any) -> No
     gpu = read("13:25:49", text, columns=("memory_used", "memory_free", "memory_total", "gpu_util")).gpu
     assert gpu["util_pct"].tolist() == [0, 1, 2, 3, 4, 5] and gpu["mem_used_mib"].tolist() == [1623] * 6
     assert gpu["time"].dt.second.tolist() == [49, 50, 51, 52, 53, 54]
+
+
+@pytest.mark.parametrize(
+    ("used", "total", "in_mib"),
+    [
+        ("20.5", "80.0", (20992.0, 81920.0)),
+        ("0.25", "4", (256.0, 4096.0)),
+        ("20", "80", (20480.0, 81920.0)),
+        ("286.1", "288", (292966.4, 294912.0)),
+        ("300", "16384", (300.0, 16384.0)),
+        ("20500", "80.0", (20500.0, 81920.0)),
+    ],
+)
+def test_a_total_too_small_for_a_board_is_in_gib(used: str, total: str, in_mib: tuple[float, float], read: Any) -> None:
+    telemetry = read("time,gpu,util,memory_used,memory_total", lambda k: f"{EPOCH_S + k},0,{k},{used},{total}")
+    assert set(zip(telemetry.gpu["mem_used_mib"], telemetry.gpu["mem_total_mib"], strict=True)) == {in_mib}
+    assert any("taken as GiB" in note for note in telemetry.notes) == (in_mib[1] != float(total))
+
+
+def test_a_unit_in_the_name_holds_beside_a_total_without_one(read: Any) -> None:
+    telemetry = read("time,gpu,memory_used_mb,memory_total", lambda k: f"{EPOCH_S + k},0,40.5,80")
+    assert set(telemetry.gpu["mem_used_mib"]) == {40.5} and set(telemetry.gpu["mem_total_mib"]) == {81920.0}
