@@ -20,6 +20,21 @@ _HEX = re.compile(r"0x[0-9a-fA-F]+")
 _VERSION = re.compile(r"[0-9A-F]+(?:\.[0-9A-F]+){2,4}")
 _STATES = ("Active", "Not Active", "Enabled", "Disabled", "Default", "Yes", "No", "None")
 _FORMS = (_NUMBER, _WITH_UNIT, TIMESTAMP, UUID, BUS_ID, _PSTATE, _HEX, _VERSION, _NAME)
+_DOCUMENTED = [
+    "timestamp",
+    "name",
+    "pci.bus_id",
+    "driver_version",
+    "pstate",
+    "pcie.link.gen.max",
+    "pcie.link.gen.current",
+    "temperature.gpu",
+    "utilization.gpu",
+    "utilization.memory",
+    "memory.total",
+    "memory.free",
+    "memory.used",
+]
 _MOST_REASONS = 4
 """So many reasons hold a clock back at once at most; a mask of those that a board knows has more."""
 _MOST_ALIKE = 0.8
@@ -68,6 +83,13 @@ def guess_names(rows: Sequence[Sequence[str]]) -> list[str]:
     for place, name in _bare(columns, names):
         names[place] = name
     return names
+
+
+def is_documented(names: Sequence[str]) -> bool:
+    """True for the columns of the query that NVIDIA documents, of which the order is known."""
+    return len(names) == len(_DOCUMENTED) and all(
+        name in (known, "unknown") for name, known in zip(names, _DOCUMENTED, strict=True)
+    )
 
 
 def _alike(rows: Sequence[Sequence[str]]) -> list[Sequence[str]]:

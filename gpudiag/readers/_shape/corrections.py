@@ -8,6 +8,7 @@ import numpy as np
 
 from gpudiag.readers._fields.ecc_counters import add_up
 from gpudiag.readers._fields.nvidia_fields import COUNTER
+from gpudiag.readers._shape.guessed_names import checked
 
 _MOST_BOARD_W = 2500.0
 """No board draws this much: a log whose typical "W" is above it holds milliwatts (Jetson, NVML's own unit)."""
@@ -37,7 +38,7 @@ def correct(
     """
     notes = _unitless(columns, [name for name in columns if name in unitless])
     add_up(columns)
-    notes += _free_taken_for_total(columns, code) if guessed else []
+    notes += checked(columns, code) if guessed else []
     notes += [*milliwatts(columns), *_fractions(columns), *_sizes(columns), *_memory_percent(columns)]
     return [*notes, *_energy(columns, code), *_reasons_from_counters(columns, code)]
 
@@ -64,14 +65,6 @@ def _unitless(columns: MutableMapping[str, np.ndarray], names: Sequence[str]) ->
         names = [name for name in names if name not in sizes]
     assumed = [f"{name} in {unit}" for name in names for ending, unit in _ASSUMED.items() if name.endswith(ending)]
     return [*notes, f"The log gives no unit for some columns; assumed: {', '.join(assumed)}."] if assumed else notes
-
-
-def _free_taken_for_total(columns: MutableMapping[str, np.ndarray], code: np.ndarray) -> list[str]:
-    total = columns.get("mem_total_mib")
-    if total is None or "mem_free_mib" in columns or not ((np.diff(total) != 0) & (np.diff(code) == 0)).any():
-        return []
-    columns["mem_free_mib"] = columns.pop("mem_total_mib")
-    return ["The second memory column varies, so it was taken as free memory, not as the total."]
 
 
 def milliwatts(columns: MutableMapping[str, np.ndarray]) -> list[str]:

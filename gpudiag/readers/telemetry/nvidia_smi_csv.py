@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from gpudiag.errors import ConfigError, InputError
 from gpudiag.readers._delimited.grid import Layout
-from gpudiag.readers._delimited.guess import TIMESTAMP, guess_names, has_units, rows_like
+from gpudiag.readers._delimited.guess import TIMESTAMP, guess_names, has_units, is_documented, rows_like
 from gpudiag.readers._delimited.ranges import names_by_ranges
 from gpudiag.readers._delimited.sweep import Sweep
 from gpudiag.readers._delimited.sweep_tables import assemble
@@ -61,6 +61,7 @@ def read(source: Source, options: ReadOptions) -> Telemetry:
     """Read every row; see :func:`gpudiag.readers.telemetry.read_telemetry`."""
     lines = _top(source)
     notes: list[str] = []
+    guessed = False
     header = next((at for at, line in enumerate(lines, 1) if legal(split_header(line))), 0)
     if options.columns:
         sweep = Sweep(_named(source, options.columns, lines), lambda line, below: None, ProblemLog())
@@ -70,9 +71,11 @@ def read(source: Source, options: ReadOptions) -> Telemetry:
         sweep = Sweep(layout_of(names, rows), announces, ProblemLog())
         notes += left_out(names, sweep.layout)
     else:
-        sweep = Sweep(_guessed(source, lines, notes), announces, ProblemLog())
+        layout = _guessed(source, lines, notes)
+        guessed = not is_documented([field.name for field in layout.fields])
+        sweep = Sweep(layout, announces, ProblemLog())
     sweep.run(source.blocks(), header)
-    return assemble(source, NAME, options, sweep, notes, guessed=not header and not options.columns)
+    return assemble(source, NAME, options, sweep, notes, guessed=guessed)
 
 
 def _named(source: Source, names: Sequence[str], lines: Sequence[str]) -> Layout:
