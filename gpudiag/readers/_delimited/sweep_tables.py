@@ -11,6 +11,7 @@ import pandas as pd
 import polars as pl
 
 from gpudiag.errors import InputError
+from gpudiag.readers._delimited import numbering
 from gpudiag.readers._delimited.pieces import UNKNOWN, BlockRows, by_gpu
 from gpudiag.readers._delimited.row_order import clock_of, place_in, timestamps_from_lines
 from gpudiag.readers._delimited.sorted_rows import SortedRows, columns_of, lines_of
@@ -117,8 +118,9 @@ def _named(pieces: Sequence[BlockRows], sweep: Sweep, notes: list[str], source: 
     identities = list(dict.fromkeys(identity for piece in pieces for identity in piece.identities))
     several = bool(machines(identities))  # without its host an index names no GPU of them
     identities = [one for one in identities if _names_a_gpu(one) and (one.host or one.uuid or not several)]
+    identities, how = numbering.in_order(identities, pieces)
     ids, made_up = resolve(identities)
-    notes += made_up + _moved(identities, ids)
+    notes += how + made_up + _moved(identities, ids)
     labels = list(dict.fromkeys(ids))
     place = {label: at for at, label in enumerate(labels)}
     number = {identity: place[label] for identity, label in zip(identities, ids, strict=True)}
