@@ -52,6 +52,19 @@ def join_decimals(names: int, numbers: Sequence[int]) -> Prepare:
     return lambda data: pattern.sub(one, data)
 
 
+def tiles_as_gpus(device: int, tile: int, separator: str) -> Prepare:
+    """For rows of tiles of a device: ``0`` and ``1`` become ``0:1`` in the column of the device."""
+    mark = separator.encode()
+
+    def one(line: bytes) -> bytes:
+        cells = line.split(mark)
+        if len(cells) > max(device, tile) and cells[device].strip().isdigit() and cells[tile].strip().isdigit():
+            cells[device] = cells[device].strip() + b":" + cells[tile].strip()
+        return mark.join(cells)
+
+    return lambda data: b"\n".join(map(one, data.split(b"\n")))
+
+
 def quoting(text: str) -> Prepare | None:
     """What must be done about quotes in a log that begins like this."""
     if '"' not in text:

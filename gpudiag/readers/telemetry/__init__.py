@@ -12,6 +12,7 @@ from gpudiag.readers.base import Reader, ReadOptions, Telemetry, choose, refuse
 from gpudiag.readers.telemetry import (
     alps_jobreport,
     amd_smi,
+    amd_smi_json,
     dcgmi,
     gpudiag_csv,
     gpudiag_parquet,
@@ -77,6 +78,7 @@ _TOOLS: tuple[Reader[Telemetry], ...] = tuple(
             prometheus_json.READER,
             rocm_smi.READER,
             amd_smi.READER,
+            amd_smi_json.READER,
             npu_smi.READER,
             alps_jobreport.READER,
             tegrastats.READER,

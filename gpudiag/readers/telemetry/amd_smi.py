@@ -44,8 +44,12 @@ _MONITOR = {
 }
 """The same name ``mem`` is a temperature in metric and a utilization in monitor."""
 
-_TOKEN = re.compile(r"N/A(?: ?Mb/s)?|-?\d+(?:\.\d+)?(?: ?(?:W|°C|\S?C|%|MHz|MB|Mb/s|V))?(?=\s|$)|\S+")
-_NUMBER = re.compile(r"(-?\d+(?:\.\d+)?)(?:\s*(?:W|\S{0,2}C|%|MHz|MB))?")
+_USAGE = re.compile(r"(?P<vram_used>\d+(?:\.\d+)?) ?/ *(?P<vram_total>\d+(?:\.\d+)?) ?GB")
+_TOKEN = re.compile(
+    _USAGE.pattern.replace("?P<vram_used>", "?:").replace("?P<vram_total>", "?:")
+    + r"|N/A(?: ?Mb/s)?|-?\d+(?:\.\d+)?(?: ?(?:W|°C|\S?C|%|MHz|MB|Mb/s|V))?(?=\s|$)|\S+"
+)
+_NUMBER = re.compile(r"(-?\d+(?:\.\d+)?)(?:\s*(?:W|\S{0,2}C|%|MHz|MB|J))?")
 
 
 def _header(line: str) -> tuple[list[str], bool] | None:
@@ -83,18 +87,25 @@ def read(source: Source, options: ReadOptions) -> Telemetry:
         if (
             len(cells) != len(names)
             or not values["gpu"].isdecimal()
-            or ("timestamp" in names and _moment(timestamp) is None)
+            or ("timestamp" in names and moment_of(timestamp) is None)
         ):
             torn = cells[0].isdecimal()
             log.add("torn row" if torn else "line that is no sample", line=number, example=line, lost=torn)
             continue
         if not snapshots.moments or timestamp != last or values["gpu"] in seen:
-            snapshots.begin(_moment(timestamp))
+            snapshots.begin(moment_of(timestamp))
             last, seen = timestamp, set()
         seen.add(values["gpu"])
-        columns = _METRIC if "gfx_activity" in names else _MONITOR
-        snapshots.sample(values["gpu"], number, **{key: _first(values, places) for key, places in columns.items()})
+        snapshots.sample(values["gpu"], number, **columns_of(values))
     return snapshots.finish(source, NAME, options, log)
+
+
+def columns_of(values: dict[str, str]) -> dict[str, float | None]:
+    """The columns of table ``gpu`` from cells by their names in lower case."""
+    if match := _USAGE.fullmatch(values.get("vram_usage", "")):
+        values |= {name: f"{float(match[name]) * 1024:g} MB" for name in ("vram_used", "vram_total")}
+    columns = _METRIC if "gfx_activity" in values else _MONITOR
+    return {key: _first(values, places) for key, places in columns.items()}
 
 
 def _cells(line: str, comma: bool) -> list[str]:
@@ -103,7 +114,7 @@ def _cells(line: str, comma: bool) -> list[str]:
     return _TOKEN.findall(line)
 
 
-def _moment(text: str) -> Moment | None:
+def moment_of(text: str) -> Moment | None:
     """The moment of a count of seconds since 1970."""
     epoch_s = quantity(text)
     if not is_epoch(epoch_s):

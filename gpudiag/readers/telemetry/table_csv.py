@@ -22,9 +22,9 @@ from gpudiag.readers._delimited.table_layout import (
     split,
     unitless,
 )
-from gpudiag.readers._delimited.table_text import Prepare, join_decimals, quoting, squeeze, unquote_lines
+from gpudiag.readers._delimited.table_text import Prepare, join_decimals, quoting, squeeze, tiles_as_gpus, unquote_lines
 from gpudiag.readers._delimited.unnamed_cells import left_out
-from gpudiag.readers._fields.aliases import meaning_of
+from gpudiag.readers._fields.aliases import meaning_of, words_of
 from gpudiag.readers._io.problems import ProblemLog
 from gpudiag.readers._io.source import Source
 from gpudiag.readers._shape.moments import read_moment
@@ -119,7 +119,7 @@ def _check_times(source: Source, header: TableHeader) -> None:
 
 
 def _laid_out(source: Source, header: TableHeader, below: Sequence[str]) -> _TableFormat:
-    steps = [quoting("\n".join(source.top[: _SNIFFED_LINES + _SAMPLE_LINES]))]
+    steps: list[Prepare | None] = [quoting("\n".join(source.top[: _SNIFFED_LINES + _SAMPLE_LINES]))]
     rows = rows_under(below, header.separator, len(header.names))
     if header.separator == BLANKS:
         steps.append(squeeze)
@@ -128,11 +128,17 @@ def _laid_out(source: Source, header: TableHeader, below: Sequence[str]) -> _Tab
         text = "\n".join(",".join(row) for row in rows)
         joined = join_decimals(len(header.names), numbers)(text.encode()).decode()
         rows = rows_under(joined.split("\n"), ",", len(header.names))
+    if tiles := _tiles(header, rows):
+        steps.append(as_gpus := tiles_as_gpus(*tiles, header.separator))
+        text = "\n".join(header.separator.join(row) for row in rows)
+        rows = rows_under(as_gpus(text.encode()).decode().split("\n"), header.separator, len(header.names))
     layout = layout_of(header.names, rows, header.separator)
     layout, notes = _wide_named(source, header, layout, rows)
     notes = (*notes, *left_out(header.names, layout), *unused(header.names, layout))
     if not any(meaning_of(name).gpu for name in header.names):
         notes = (*notes, "No column name says GPU: its measurements were taken as those of a GPU.")
+    if tiles:
+        notes = (*notes, "Its tiles were taken as GPUs of their own: 0:1 is tile 1 of device 0.")
     if unquote_lines in steps:
         notes = (*notes, "Some of its cells hold line breaks; of each such cell the first line was read.")
     return _TableFormat(header, layout, _chain([step for step in steps if step]), notes)
@@ -145,6 +151,15 @@ def _chain(steps: Sequence[Prepare]) -> Prepare | None:
         return data
 
     return run if steps else None
+
+
+def _tiles(header: TableHeader, rows: Sequence[Sequence[str]]) -> tuple[int, int] | None:
+    """The columns of device and tile, as of ``xpu-smi dump -t``, where there are several tiles."""
+    device = [place for place, name in enumerate(header.names) if meaning_of(name).target == "index"]
+    tile = [place for place, name in enumerate(header.names) if words_of(name) in (["tile"], ["tile", "id"])]
+    if len(device) != 1 or len(tile) != 1 or len({row[tile[0]] for row in rows}) < 2:
+        return None
+    return device[0], tile[0]
 
 
 def _decimals(names: Sequence[str], rows: Sequence[Sequence[str]]) -> list[int]:

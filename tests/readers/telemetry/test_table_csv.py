@@ -300,3 +300,17 @@ def test_a_total_too_small_for_a_board_is_in_gib(used: str, total: str, in_mib: 
 def test_a_unit_in_the_name_holds_beside_a_total_without_one(read: Any) -> None:
     telemetry = read("time,gpu,memory_used_mb,memory_total", lambda k: f"{EPOCH_S + k},0,40.5,80")
     assert set(telemetry.gpu["mem_used_mib"]) == {40.5} and set(telemetry.gpu["mem_total_mib"]) == {81920.0}
+
+
+@pytest.mark.parametrize("tiles", [1, 2])
+def test_tiles_of_a_device_are_gpus_of_their_own(tiles: int, read: Any) -> None:
+    """As ``xpu-smi dump -t`` writes them: what each tile draws is no second reading of the other."""
+    telemetry = read(
+        "Timestamp, DeviceId, TileId, GPU Utilization (%), GPU Power (W)",
+        lambda k: f"2022-07-13T20:41:{k // (2 * tiles):02}.046Z, {k // tiles % 2}, {k % tiles}, {k % tiles}.00, 126.50",
+        rows=40 * tiles,
+    )
+    names = ["0:0", "0:1", "1:0", "1:1"] if tiles == 2 else ["0", "1"]
+    assert telemetry.gpu.groupby("gpu").size().to_dict() == dict.fromkeys(names, 20)
+    assert telemetry.gpu.groupby("time")["power_w"].sum().tolist() == [2 * tiles * 126.5] * 20
+    assert telemetry.problems == () and any("tile 1 of device 0" in n for n in telemetry.notes) == (tiles == 2)

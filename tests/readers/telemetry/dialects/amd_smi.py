@@ -41,7 +41,38 @@ def monitor(ticks: int, gpus: int, *, comma: bool = False) -> str:
     return "\n".join(out) + "\n"
 
 
+DEGREE = "\N{DEGREE SIGN}C"
+
+
+def monitor_7(ticks: int, gpus: int, *, gap: str = " ") -> str:
+    """The default columns of ROCm 7."""
+    out = ["TIMESTAMP  GPU  XCP  POWER   GPU_T   MEM_T   GFX_CLK   GFX%   MEM%   ENC%   DEC%      VRAM_USAGE"]
+    for tick in range(ticks):
+        for gpu in range(gpus):
+            left = f"{START_S + tick}    {gpu}    0  131 W   52 {DEGREE}   45 {DEGREE}   139 MHz   {tick} %    3 %"
+            out.append(f"{left}    N/A  0.0 %   19.5/{gap}192.0 GB")
+    return "\n".join(out) + "\n"
+
+
 SAMPLES = (
+    Sample(
+        "amd-smi",
+        "monitor-of-rocm-7",
+        monitor_7(8, 2),
+        16,
+        ("0", "1"),
+        first="2026-08-12T16:57:32Z gpu=0 util_pct=0 mem_util_pct=3 mem_used_mib=19968 mem_total_mib=196608 power_w=131 temp_c=52 mem_temp_c=45 sm_clock_mhz=139",
+        last="2026-08-12T16:57:39Z gpu=1 util_pct=7 mem_util_pct=3 mem_used_mib=19968 mem_total_mib=196608 power_w=131 temp_c=52 mem_temp_c=45 sm_clock_mhz=139",
+    ),
+    Sample(
+        "amd-smi",
+        "monitor-of-rocm-7-unpadded",
+        monitor_7(8, 1, gap=""),
+        8,
+        ("0",),
+        first="2026-08-12T16:57:32Z gpu=0 util_pct=0 mem_util_pct=3 mem_used_mib=19968 mem_total_mib=196608 power_w=131 temp_c=52 mem_temp_c=45 sm_clock_mhz=139",
+        last="2026-08-12T16:57:39Z gpu=0 util_pct=7 mem_util_pct=3 mem_used_mib=19968 mem_total_mib=196608 power_w=131 temp_c=52 mem_temp_c=45 sm_clock_mhz=139",
+    ),
     Sample(
         "amd-smi",
         "metric-csv",
