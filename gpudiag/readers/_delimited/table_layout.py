@@ -87,9 +87,12 @@ def headless(lines: Sequence[str]) -> str | None:
 
 
 def _numeric(row: Sequence[str]) -> bool:
-    """True for a row of numbers, of which the first may be a timestamp."""
-    first = _NUMBER.fullmatch(row[0]) or tell_form([row[0]]) is not None
-    return bool(first) and all(_NUMBER.fullmatch(cell) or is_missing(cell) for cell in row[1:])
+    """True for a row of numbers, of which the first may be a timestamp, or the first two a date and a time of day."""
+    if len(row) > 2 and ":" in row[1]:
+        first, rest = tell_form([f"{row[0]} {row[1]}"]) is not None, row[2:]
+    else:
+        first, rest = _NUMBER.fullmatch(row[0]) is not None or tell_form([row[0]]) is not None, row[1:]
+    return first and all(_NUMBER.fullmatch(cell) or is_missing(cell) for cell in rest)
 
 
 def rows_under(lines: Sequence[str], separator: str, width: int) -> list[list[str]]:

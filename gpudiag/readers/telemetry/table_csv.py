@@ -31,6 +31,7 @@ from gpudiag.readers._shape.moments import read_moment
 from gpudiag.readers._shape.timestamp_forms import decided, steps_back, swapped
 from gpudiag.readers._shape.wide import is_wide, long, metric_of_numbers, with_metric
 from gpudiag.readers.base import Reader, ReadOptions, Telemetry
+from gpudiag.readers.telemetry.nvidia_smi_dmon import COLUMNS as OF_DMON
 
 NAME = "table-csv"
 _SNIFFED_LINES = 60
@@ -82,7 +83,9 @@ def _table(source: Source, options: ReadOptions) -> _TableFormat:
     header = find_header(lines)
     if options.columns:
         separator = header.separator if header else headless(lines[:_SNIFFED_LINES]) or ","
-        header = TableHeader(header.line if header else 0, separator, options.columns)
+        own = tuple(OF_DMON.get(name, name) for name in options.columns)
+        of_dmon = {"sm", "mem"} <= set(options.columns)  # where mem is the time with accesses
+        header = TableHeader(header.line if header else 0, separator, own if of_dmon else options.columns)
         if not any(meaning_of(name).metric for name in options.columns):
             raise ConfigError(
                 f"{source.path}: none of the columns given ({', '.join(options.columns)}) is a measurement; expected "

@@ -314,3 +314,21 @@ def test_tiles_of_a_device_are_gpus_of_their_own(tiles: int, read: Any) -> None:
     assert telemetry.gpu.groupby("gpu").size().to_dict() == dict.fromkeys(names, 20)
     assert telemetry.gpu.groupby("time")["power_w"].sum().tolist() == [2 * tiles * 126.5] * 20
     assert telemetry.problems == () and any("tile 1 of device 0" in n for n in telemetry.notes) == (tiles == 2)
+
+
+@pytest.mark.parametrize(
+    "columns", ["date,time,gpu,pwr,gtemp,-,sm,mem,mclk", "date,time,gpu,power_w,temp_c,-,util_pct,mem_util_pct,-"]
+)
+@pytest.mark.parametrize("day", ["20260310", "2026-03-10"])
+def test_a_table_without_a_header_may_hold_the_date_apart(columns: str, day: str, tmp_path: Path) -> None:
+    """As ``nvidia-smi dmon -o DT --format csv,noheader`` writes it, under its names or ours."""
+    rows = [f"{day}, 08:00:{k:02}, {gpu}, 252, 54, -, {k}, 34, 1593" for k in range(20) for gpu in range(2)]
+    (tmp_path / "gpu.csv").write_text("\n".join(rows) + "\n")
+    telemetry = read_telemetry(tmp_path / "gpu.csv", timezone="UTC", columns=tuple(columns.split(",")))
+    assert len(telemetry.gpu) == 40 and telemetry.problems == ()
+    assert telemetry.gpu["time"].max() == pd.Timestamp("2026-03-10 08:00:19", tz="UTC")
+    own = telemetry.gpu[telemetry.gpu["gpu"] == "1"]
+    assert own["util_pct"].tolist() == [*range(20)] and set(own["mem_util_pct"]) == {34.0}
+    assert set(own["power_w"]) == {252.0} and set(own["temp_c"]) == {54.0} and "mem_used_mib" not in own
+    with pytest.raises(InputError, match="name them in order with --columns"):
+        read_telemetry(tmp_path / "gpu.csv", timezone="UTC")
