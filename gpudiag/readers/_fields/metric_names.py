@@ -1,5 +1,5 @@
-"""Prometheus metrics of NVIDIA GPUs: dcgm-exporter, nvidia_gpu_exporter and the exporter of Princeton's jobstats, and
-which GPU a series is of.
+"""Prometheus metrics of NVIDIA GPUs: dcgm-exporter, nvidia_gpu_exporter, the exporter of Princeton's jobstats and Ray,
+and which GPU a series is of.
 
 dcgm-exporter keeps DCGM's units; nvidia_gpu_exporter writes base units: ratios of 1, bytes, hertz, watts; that of
 jobstats percents, bytes and milliwatts (https://github.com/plazonic/nvidia_gpu_prometheus_exporter).
@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from gpudiag.readers._fields.dcgm_fields import BY_EXPORTER_NAME, ENGINE, INSTANCE, Metric
+from gpudiag.readers._fields.dcgm_fields import BY_EXPORTER_NAME, ENGINE, FB_FREE, INSTANCE, Metric
 from gpudiag.readers._shape.snapshots import Snapshots
 from gpudiag.units import MIB_PER_BYTE
 
@@ -47,6 +47,16 @@ JOBSTATS = {
 }
 """Metrics of the exporter of jobstats, which gives a GPU under its minor number."""
 METRICS: dict[str, Metric] = BY_EXPORTER_NAME | {PREFIX + name: metric for name, metric in _SMI.items()} | JOBSTATS
+RAY = {
+    "ray_node_gpus_utilization": Metric("util_pct"),
+    "ray_node_gram_used": Metric("mem_used_mib"),
+    "ray_node_gram_available": Metric(FB_FREE),
+    "ray_node_gpu_power_milliwatts": Metric("power_w", 1e-3),
+    "ray_node_gpu_temperature_celsius": Metric("temp_c"),
+}
+"""Metrics of Ray's agents. Its memory is in MiB, whatever its documentation says: its own dashboards multiply it."""
+_RAY_INDEX = "GpuIndex"
+"""Ray's label of a GPU; older versions export the sum of a node without it, which is of no GPU."""
 PROCESS_MEMORY = PREFIX + "compute_app_used_memory_bytes"
 _INFO = PREFIX + "gpu_info"
 _INDEX = PREFIX + "index"
@@ -54,6 +64,8 @@ _INDEX = PREFIX + "index"
 
 def metric_of(name: str, labels: Mapping[str, str]) -> Metric | None:
     """What a series is of; None where that is of no use, as most that is of one MIG instance and not of the board."""
+    if name in RAY:
+        return RAY[name] if labels.get(_RAY_INDEX) else None
     metric, instance = METRICS.get(name), labels.get("GPU_I_ID")
     if metric is None or not instance or not metric.instance:
         return metric
@@ -62,7 +74,8 @@ def metric_of(name: str, labels: Mapping[str, str]) -> Metric | None:
 
 @dataclass
 class Cards:
-    """Which GPU a series is of: label ``gpu`` or ``minor_number``, or the index that another series states of its uuid.
+    """Which GPU a series is of: label ``gpu``, ``minor_number`` or ``GpuIndex``, or the index another series states
+    of its uuid.
 
     The uuid label is ``UUID`` or, in old versions, ``uuid``; one exporter writes it without ``GPU-``. The host is
     ``hostname`` or, up to early 2026, ``Hostname``.
@@ -75,9 +88,16 @@ class Cards:
         """Host, index and uuid as far as the labels state them."""
         host = labels.get("Hostname") or labels.get("hostname") or labels.get("instance") or ""
         uuid = (labels.get("UUID") or labels.get("uuid") or "").removeprefix("GPU-")
-        key = (host, labels.get("gpu") or labels.get("minor_number") or "", uuid)
+        index = labels.get("gpu") or labels.get("minor_number") or labels.get(_RAY_INDEX) or ""
+        key = (host, index, uuid)
         about = self._about.setdefault(key, {})
-        about.update({label: labels[label] for label in ("modelName", "DCGM_FI_DRIVER_VERSION") if label in labels})
+        about.update(
+            {
+                label: labels[label]
+                for label in ("modelName", "DCGM_FI_DRIVER_VERSION", "GpuDeviceName")
+                if label in labels
+            }
+        )
         return key
 
     def learn(self, name: str, labels: Mapping[str, str], value: float | None) -> None:
@@ -111,7 +131,7 @@ class Cards:
                     label,
                     uuid=f"GPU-{key[2]}" if key[2] else None,
                     bus_id=about.get("pci_bus_id"),
-                    name=about.get("name") or about.get("modelName"),
+                    name=about.get("name") or about.get("modelName") or about.get("GpuDeviceName"),
                     driver=about.get("driver_version") or about.get("DCGM_FI_DRIVER_VERSION"),
                 )
         return snapshots

@@ -35,7 +35,7 @@ def recognises(source: Source) -> bool:
         text.lstrip("\ufeff \r\n\t")[:1] in ("{", "[")
         and '"metric"' in text
         and ('"values"' in text or '"value"' in text)
-        and any(f'"{prefix}' in text for prefix in ("DCGM_FI_", "nvidia_smi_", "nvidia_gpu_"))
+        and any(f'"{prefix}' in text for prefix in ("DCGM_FI_", "nvidia_smi_", "nvidia_gpu_", "ray_node_g"))
     )
 
 

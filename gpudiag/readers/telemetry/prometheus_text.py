@@ -29,11 +29,11 @@ _SERIES = re.compile(
     r"(?P<name>[A-Za-z_:][\w:]*)\s*(?:\{(?P<labels>.*)\})?\s+(?P<value>\S+)(?:\s+(?P<ms>\d{12,14}))?\s*"
 )
 _LABEL = re.compile(r'(\w+)="((?:[^"\\]|\\.)*)"')
-_OURS = re.compile(r"(?:DCGM_FI_|nvidia_smi_)\w+\s*(?:\{.*\})?\s+[-+\w.]+(?:\s+\d+)?\s*")
+_OURS = re.compile(r"(?:DCGM_FI_|nvidia_smi_|ray_node_g(?:pu|ram_))\w+\s*(?:\{.*\})?\s+[-+\w.]+(?:\s+\d+)?\s*")
 
 
 def recognises(source: Source) -> bool:
-    return any(line[:1] in ("D", "n") and _OURS.fullmatch(line) for line in source.lines)
+    return any(line[:1] in ("D", "n", "r") and _OURS.fullmatch(line) for line in source.lines)
 
 
 def read(source: Source, options: ReadOptions) -> Telemetry:

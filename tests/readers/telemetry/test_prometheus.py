@@ -215,3 +215,28 @@ def test_json_samples_that_come_twice_are_told_apart_by_their_values(tmp_path: P
     assert [(problem.kind, problem.count) for problem in telemetry.problems] == [
         ("duplicate sample", 2), ("duplicate sample with other values", 1),
     ]  # fmt: skip
+
+
+RAY = {"GpuIndex": "1", "GpuDeviceName": "NVIDIA A100", "SessionName": "s", "instance": "10.0.0.1:8080"}
+RAY_VALUES = {"gpus_utilization": 57, "gram_used": 20_000, "gram_available": 61_920, "gpu_power_milliwatts": 251_500}
+
+
+@pytest.mark.parametrize("form", ["text", "json"])
+def test_the_metrics_of_ray(form: str, tmp_path: Path) -> None:
+    text = ",".join(f'{label}="{value}"' for label, value in RAY.items())
+    lines = [f"ray_node_{name}{{{text}}} {value} 1700000000000" for name, value in RAY_VALUES.items()]
+    series = [
+        {"metric": RAY | {"__name__": f"ray_node_{name}"}, "values": [[1_700_000_000, str(value)]]}
+        for name, value in RAY_VALUES.items()
+    ]
+    answer = json.dumps({"status": "success", "data": {"resultType": "matrix", "result": series}})
+    telemetry = read("\n".join(lines) + "\n" if form == "text" else answer, tmp_path)
+    assert telemetry.gpus[["gpu", "name"]].to_numpy().tolist() == [["1", "NVIDIA A100"]]
+    columns = ["util_pct", "mem_used_mib", "mem_total_mib", "power_w"]
+    assert telemetry.gpu[columns].to_numpy().tolist() == [[57, 20_000, 81_920, 251.5]]
+
+
+def test_a_sum_over_the_gpus_of_a_ray_node_is_of_no_gpu(tmp_path: Path) -> None:
+    """Older versions export it under the same name, without the label of the GPU."""
+    with pytest.raises(InputError, match="no usable sample"):
+        read('ray_node_gpus_utilization{ip="10.0.0.1"} 157\n', tmp_path)
