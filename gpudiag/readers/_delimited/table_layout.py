@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from gpudiag.readers._delimited.gpu_columns import differ_at_once, field_of_gpu, with_boards
 from gpudiag.readers._delimited.grid import Field, Layout, is_missing
 from gpudiag.readers._delimited.unnamed_cells import aligned
-from gpudiag.readers._fields.aliases import Meaning, meaning_of
+from gpudiag.readers._fields.aliases import SERIES, Meaning, meaning_of, scale_in
 from gpudiag.readers._shape.exported import exported_table
 from gpudiag.readers._shape.gpu_text import is_identity
 from gpudiag.readers._shape.moments import read_moment
@@ -57,9 +57,12 @@ def find_header(lines: Sequence[str]) -> TableHeader | None:
 
 def names_columns(names: Sequence[str]) -> bool:
     """True if these are names of a GPU log: mostly known, with a time, and with evidence that it is of GPUs."""
-    if any(_NUMBER.fullmatch(name) or _NO_NAME.search(name) for name in names) or exported_table(names):
+    if any(_is_no_name(name) for name in names) or exported_table(names):
         return False
     meanings = [meaning_of(name) for name in names]
+    series = [(m.target, m.device) for name, m in zip(names, meanings, strict=True) if SERIES.fullmatch(name)]
+    if len(set(series)) < len(series):  # of several hosts or instances, which one column per GPU cannot hold
+        return False
     metrics = {m.target for m in meanings if m.metric} | {"wide" for m in meanings if _bare_device(m)}
     timed = any(m.target in ("time", "elapsed", "date") for m in meanings)
     gpu = any(m.gpu for m in meanings)
@@ -68,6 +71,10 @@ def names_columns(names: Sequence[str]) -> bool:
     sure = gpu or metrics & {"util_pct", "power_w"} or len(metrics) > 2
     untimed = gpu and len(metrics - _LIMITS) > 1  # power and its maximum alone may be of whole runs
     return bool(metrics and sure and 2 * known >= named and (timed or untimed))
+
+
+def _is_no_name(name: str) -> bool:
+    return bool(_NUMBER.fullmatch(name) or (_NO_NAME.search(name) and not SERIES.fullmatch(name)))
 
 
 def _bare_device(meaning: Meaning) -> bool:
@@ -177,11 +184,8 @@ def _field(name: str, meaning: Meaning, cells: Sequence[str], *, shared: bool) -
     target = f"{meaning.target}@{meaning.device}" if meaning.device else meaning.target
     shown = [match for cell in cells if not _NUMBER.fullmatch(cell) and (match := _MEASURED.fullmatch(cell))]
     if shown and len(shown) == len(cells):  # cells carry their unit, which outweighs the name
-        unit = shown[0][2]
-        with_unit = meaning_of(f"{name} ({unit.strip()})") if not meaning.unit else meaning
-        return Field(
-            name, target, "number", unit, scale=with_unit.scale if with_unit.target == meaning.target else meaning.scale
-        )
+        scale = scale_in(meaning.target, shown[0][2])
+        return Field(name, target, "number", shown[0][2], scale=meaning.scale if scale is None else scale)
     whole = bool(cells) and all(cell.isdecimal() for cell in cells)
     return Field(name, target, "number", prefix=_common_prefix(meaning, cells), scale=meaning.scale, whole=whole)
 

@@ -8,7 +8,7 @@ word that is not known (``n1_watts``, ``val_loss``) means that the column is not
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 
 from gpudiag.readers._fields.dcgm_fields import BY_EXPORTER_NAME, FB_FREE, XID, Metric
@@ -127,6 +127,9 @@ _SCALES = {
 }
 """For the unit that ends a target's name: what each unit a log may write is worth."""
 
+SERIES = re.compile(r"(?P<name>[A-Za-z_:][\w:]*)\{(?P<labels>.*)\}")
+"""The name of a series of Prometheus with its labels, as Grafana writes it above a column."""
+
 _NEEDS_GPU = ("load", "busy", "activity", "used", "limit", "graphics", "clock", "free", "total", "")
 """Words that alone mean a GPU's metric only if the name says GPU."""
 
@@ -165,6 +168,8 @@ def meaning_of(name: str) -> Meaning:
         return _of_dcgm(metric)
     if name.strip().lower() == "utilization.memory":  # nvidia-smi's own name is not ambiguous
         return Meaning("mem_util_pct", "%")
+    if series := SERIES.fullmatch(name.strip()):
+        return _of_series(series)
     words, device = _without_device(words_of(name))
     gpu = any(word in _GPU_WORDS for word in words)
     units = [_UNIT_OF[word] for word in words if word in _UNIT_OF]
@@ -175,6 +180,15 @@ def meaning_of(name: str) -> Meaning:
     if scale is None or (target == "host" and device):  # node_1: what is measured there does not say
         return Meaning(device=device, gpu=gpu)
     return Meaning(target, unit, scale, device, gpu)
+
+
+def _of_series(series: re.Match[str]) -> Meaning:
+    """What a series of dcgm-exporter means, where it is of a whole GPU."""
+    metric, labels = BY_EXPORTER_NAME.get(series["name"]), dict(re.findall(r"(\w+)=([^;,]*)", series["labels"]))
+    gpu = labels.get("gpu", "")
+    if metric is None or not gpu.isdecimal() or (metric.instance and "GPU_I_ID" in labels):
+        return Meaning(gpu=metric is not None)
+    return replace(_of_dcgm(metric), device=gpu)
 
 
 def _of_dcgm(metric: Metric) -> Meaning:
@@ -210,6 +224,12 @@ def _target(core: frozenset[str], unit: str, gpu: bool) -> str:
     if core in ({"sm"}, {"graphics"}) and unit in ("mhz", "ghz", ""):
         return "sm_clock_mhz" if unit else ""
     return _TARGET_OF.get(core, "")
+
+
+def scale_in(target: str, unit: str) -> float | None:
+    """What a number with this unit behind it is worth in the target's unit; None for a unit that is not known."""
+    known = [_UNIT_OF[word] for word in words_of(unit) if word in _UNIT_OF]
+    return _scale(target, known[0]) if known else None
 
 
 def _scale(target: str, unit: str) -> float | None:

@@ -332,3 +332,36 @@ def test_a_table_without_a_header_may_hold_the_date_apart(columns: str, day: str
     assert set(own["power_w"]) == {252.0} and set(own["temp_c"]) == {54.0} and "mem_used_mib" not in own
     with pytest.raises(InputError, match="name them in order with --columns"):
         read_telemetry(tmp_path / "gpu.csv", timezone="UTC")
+
+
+@pytest.mark.parametrize(
+    ("name", "cell", "column", "value"),
+    [
+        ("memory_used_mb", "19.5 GiB", "mem_used_mib", 19968.0),
+        ("memory_used_gb", "512 MiB", "mem_used_mib", 512.0),
+        ("power_mw", "251.5 W", "power_w", 251.5),
+        ("memory_used", "19.5 GiB", "mem_used_mib", 19968.0),
+    ],
+)
+def test_a_unit_in_the_cells_outweighs_that_of_the_name(
+    name: str, cell: str, column: str, value: float, read: Any
+) -> None:
+    telemetry = read(f"time,gpu,gpu_util,{name}", lambda k: f"{EPOCH_S + k},0,{k},{cell}")
+    assert set(telemetry.gpu[column]) == {value}
+
+
+SERIES = '"DCGM_FI_DEV_{}{{gpu=""{}"", Hostname=""{}""}}"'
+
+
+@pytest.mark.parametrize("cell", ["19968", "19.5 GiB"])
+def test_series_of_dcgm_above_the_columns_of_grafana(cell: str, read: Any) -> None:
+    names = [SERIES.format(field, gpu, "node1") for field in ("FB_USED", "POWER_USAGE") for gpu in (0, 1)]
+    telemetry = read(",".join(["Time", *names]), lambda k: f"{(EPOCH_S + k) * 1000},{cell},{cell},{k},{100 + k}")
+    assert telemetry.gpu.groupby("gpu")["power_w"].max().to_dict() == {"0": 5.0, "1": 105.0}
+    assert set(telemetry.gpu["mem_used_mib"]) == {19968.0} and len(telemetry.gpu) == 12
+
+
+def test_series_of_several_hosts_are_not_taken_for_those_of_one(read: Any) -> None:
+    names = [SERIES.format("POWER_USAGE", gpu, host) for host in ("node1", "node2") for gpu in (0, 1)]
+    with pytest.raises(UnknownInput):
+        read(",".join(["Time", *names]), lambda k: f"{(EPOCH_S + k) * 1000},1,2,3,4")
