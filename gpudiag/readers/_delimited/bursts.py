@@ -39,10 +39,10 @@ def turns(timestamps: np.ndarray, columns: Mapping[str, np.ndarray]) -> Turns:
     step = np.diff(timestamps.astype("datetime64[us]").astype(np.int64))
     if not len(step):
         return one
-    if (found := _ticks(step, _TICK_US)) is not None:
-        return Turns(*found)
-    limit = _limit(step)
-    found = _ticks(step, limit) if limit else None
+    close, limit = _ticks(step, _TICK_US), _limit(step)
+    found = _ticks(step, limit) if limit > _TICK_US else None
+    if close is not None:  # a row that came late is still of its tick
+        return Turns(*(found if found is not None and found[0] == close[0] else close))
     if found is None:
         return one
     size, tick = found

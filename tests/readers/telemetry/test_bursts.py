@@ -113,6 +113,15 @@ def test_one_gpu_sampled_without_any_order_stays_one(seed: int, tmp_path: Path) 
     assert not any("do not name their GPU" in note for note in telemetry.notes)
 
 
+def test_rows_that_come_late_stay_with_their_gpu(tmp_path: Path) -> None:
+    random = np.random.default_rng(3)
+    samples = sampled(4, lambda gpus: 0.003 + 0.03 * (random.random(gpus) < 0.02), 1.0)
+    telemetry = read(shell(sorted(sample for own in samples for sample in own)), tmp_path)
+    assert telemetry.gpu.groupby("gpu")["mem_used_mib"].unique().map(list).tolist() == [
+        [20_000 + 16 * gpu] for gpu in range(4)
+    ]
+
+
 def test_a_log_that_begins_in_the_middle_of_a_tick_numbers_its_gpus_alike(tmp_path: Path) -> None:
     samples = sampled(4, steady(0.004), 2.0)
     telemetry = read(smi(sorted(sample for own in samples for sample in own)[3:]), tmp_path)
