@@ -53,11 +53,12 @@ _STEPS = ("it", "its", "step", "steps", "batch", "batches", "b", "ba", "iter", "
 """What a bar of steps counts; bytes, files and examples are other work."""
 _OTHER_WORK = re.compile(
     r"(?i)\b(?:map|filter|download|load|read|shard|token|generat|eval|valid|val\b|test|predict|infer|sanity|pack|index"
-    r"|extract|fetch|cach|process|preprocess|sav|writ|scan|tun|quanti|compil|captur|class\s{1,20}images|upload|convert|comput)"
+    r"|extract|fetch|cach|process|preprocess|sav|writ|scan|tun|quanti|compil|captur|class(?:es)?\s{1,20}(?:images|top1)|upload|convert|comput)"
     r"|^\W{0,4}batches\W{0,4}$"
 )
 """What a bar that is no training calls itself."""
-_EVALUATION = re.compile(r"(?i)\b(?:eval|valid|val\b|test)")
+_EVALUATION = re.compile(r"(?i)\b(?:eval|valid|val\b|test|class(?:es)?\s{1,20}(?:images|top1))")
+"""What the bar of an evaluation calls itself; the last are the columns of Ultralytics."""
 _BAR = re.compile(r"\d{1,3}%\|?")
 _EPOCH = re.compile(r"(?i)\bepochs?\b\s{0,3}[:\[#]?\s{0,3}(\d{1,6})|^\s{0,10}(\d{1,6})/\d{1,6}\s{1,10}[\d.]{1,8}G\b")
 _EPOCHS = re.compile(r"(?i)^\W{0,4}(?:epochs?|training epochs?)\W{0,4}$")
@@ -86,7 +87,7 @@ def bar_of(line: str) -> BarLine | None:
         return _tqdm(line, found)
     if " [" in line and "loss" in line and (found := _NO_TOTAL.search(line)):
         return _told(line[: found.start()], found, _each(found), clock_s(found["elapsed"]))
-    if "━" in line and (found := _ULTRALYTICS.search(line)):
+    if _drawn(line) and (found := _ULTRALYTICS.search(line)):
         rate, per_second = number(found["rate"]), found["per"] == "it/s"
         return _told(line[: found.start()], found, each_s(rate) if per_second else rate, clock_s(found["elapsed"]))
     if "•" in line and (found := _RICH.search(line)):
@@ -95,9 +96,16 @@ def bar_of(line: str) -> BarLine | None:
     return _keras(found) if "/step" in line and (found := _KERAS.search(line)) else None
 
 
+def _drawn(line: str) -> bool:
+    """Whether a bar of Ultralytics may be in it, which begins without a full cell."""
+    return "━" in line or "─" in line
+
+
 def evaluation_s(line: str) -> float:
-    """Time that a bar of tqdm which calls itself an evaluation has run; NaN for any other line."""
-    found = _TQDM.search(line) if "<" in line and _EVALUATION.search(line) else None
+    """Time that a bar of tqdm or Ultralytics which calls itself an evaluation has run; NaN for any other line."""
+    if not _EVALUATION.search(line):
+        return math.nan
+    found = (_TQDM.search(line) if "<" in line else None) or (_ULTRALYTICS.search(line) if _drawn(line) else None)
     said = line[: found.start()].partition("|")[0] if found else ""
     return clock_s(found["elapsed"]) if found and _EVALUATION.search(said) else math.nan
 

@@ -7,13 +7,18 @@ import re
 from datetime import UTC, datetime
 
 from gpudiag.readers._steps.bars import evaluation_s
+from gpudiag.readers._steps.counted_evaluation import CountedEvaluation, count_of
 from gpudiag.readers._steps.dialects import NUMBER
 from gpudiag.readers._steps.step_line import rank_of
 from gpudiag.readers._steps.written_numbers import LENGTH, length_s, number
 from gpudiag.schema import LASTING
 
 _WORDS = {
-    "evaluation": re.compile(r"(?i)\b(?:eval|evaluat|valid|val\b|val_|test(?:ing|_|[\s/.-]?(?:loss|acc)))"),
+    "evaluation": re.compile(
+        r"(?i)\b(?:eval|evaluat|valid|val\b|val_|test(?:ing|_|[\s/.-]?(?:loss|acc)))"
+        r"|\btest[ \w()]{0,20}:\s{1,4}(?:\[|total time|acc)|^(?!.*\btrain).*\bacc@[15]\b"
+        r"|\baverage (?:precision|recall)\b.{0,20}@"
+    ),
     "checkpoint": re.compile(r"(?i)\bcheckpoint|\bsav(?:e|ed|ing)\b.{0,40}\b(?:model|weights|state|to)\b"),
     "resumption": re.compile(
         r"(?i)\b(?:auto.?)?resum(?:e|ed|ing)\b|\bcontinuing training from\b|\brestor(?:ed|ing)\b.{0,60}\bcheckpoint"
@@ -32,9 +37,10 @@ _WORDS = {
 }
 """What a training does between steps, as its log tells of it; a resumption in the words of Hugging Face, Lightning,
 mmengine, timm, Megatron and torchrun. What was caught is a failure too: it counts only before a start from the first
-step. An end is that of the training, by its last file or by a heading of the next (seed 2, fold 2/5)."""
+step. An end is that of the training, by its last file or by a heading of the next (seed 2, fold 2/5). An evaluation
+also in those of timm, torchvision, the ImageNet example and COCO."""
 _STEMS = {
-    "evaluation": ("val", "test"),
+    "evaluation": ("val", "test", "acc@", "average ", "images", "top1"),
     "checkpoint": ("checkpoint", "sav"),
     "resumption": ("resum", "continuing", "restor", "load", "restart"),
     "failure": ("traceback", "watchdog", "outofmemory", "cuda", "nccl", "childfailed", "segmentation", "due to"),
@@ -46,7 +52,7 @@ _BEGINS = re.compile(
     r"|testing)\b"
 )
 _ENDS = re.compile(
-    r"(?i)\b(?:done|finished|completed?|ended|ready|(?<!to be )saved|successfully)\b"
+    r"(?i)\b(?:done|finished|completed?|ended|ready|(?<!\bbe )(?:saved|written)|wrote|successfully)\b"
     r"|\b\w{0,20}(?:loss|acc|accuracy|ppl|perplexity|score|auc|iou|f1|results?|metrics?)\b\W{1,4}[\d{]"
 )
 """That it is over, or what came out of an evaluation."""
@@ -73,12 +79,14 @@ def may_tell(line: str) -> bool:
 class OtherWork:
     """Takes the lines of one training in a file that tell of no step, in their order.
 
-    An evaluation or a checkpoint lasts as long as a line states, or from a line that it begins to one that it is over.
+    An evaluation or a checkpoint lasts as long as a line states, or from a line that it begins to one that it is over;
+    an evaluation also as the lines that say how far it is tell, up to one that tells of a checkpoint.
     What several ranks state of one moment counts once; without timestamps, what one rank states.
     """
 
     def __init__(self) -> None:
         self._begun: tuple[str, float] = "", math.nan  # what a line said that it begins, and when
+        self._counted = CountedEvaluation()
         self._until = dict.fromkeys(LASTING, -math.inf)  # up to which moment it was counted
         self._stated_by: dict[str, int | None] = {}
         self._by_bars_s, self._bar_s = 0.0, 0.0  # evaluations since a line stated one, and the bar that stands
@@ -86,6 +94,7 @@ class OtherWork:
     def step(self) -> None:
         """A step was done: what had begun is over, or goes on beside the steps."""
         self._begun = "", math.nan
+        self._counted = CountedEvaluation()
 
     def told_by(self, line: str, moment_s: float) -> dict[str, float]:
         """What the line tells of, and the seconds of it that are stated and not yet counted. ``moment_s``: the moment
@@ -101,10 +110,22 @@ class OtherWork:
             more_s = seconds - self._bar_s if seconds >= self._bar_s else seconds
             self._bar_s, self._by_bars_s = seconds, self._by_bars_s + more_s
             return told | {"evaluation": more_s}
+        if "evaluation" in told and (n := count_of(line)) is not None and not _stated_s(line) > 0:
+            return told | {"evaluation": self._so_far_s(n, moment_s)}
+        if "checkpoint" in told:
+            self._counted = CountedEvaluation()
         for work in LASTING:
             if work in told:
                 told[work] = self._lasted_s(work, line, moment_s)
         return told
+
+    def _so_far_s(self, n: int, moment_s: float) -> float:
+        """What an evaluation took up to a line that says how far it is, beyond what was counted."""
+        before_s = self._counted.s
+        if self._begun[0] == "evaluation" and not self._counted.until_s > 0:
+            self._counted.take(0, max(self._begun[1], self._until["evaluation"]))
+        self._counted.take(n, moment_s)
+        return self._counted.s - before_s
 
     def _lasted_s(self, work: str, line: str, moment_s: float) -> float:
         stated_s, words = _stated_s(line), _PATH.sub(" ", line)
@@ -114,6 +135,8 @@ class OtherWork:
             return 0.0
         begun, since_s = self._begun
         took_s = moment_s - since_s if begun == work else math.nan
+        if work == "evaluation" and begun != work:
+            took_s = self._counted.s + moment_s - self._counted.until_s
         seconds = max(stated_s, took_s) if stated_s > 0 and took_s >= 0 else stated_s if stated_s > 0 else took_s
         if not seconds > 0:
             return 0.0
@@ -123,7 +146,8 @@ class OtherWork:
         elif self._stated_by.setdefault(work, rank_of(line)) != rank_of(line):
             return 0.0
         if work == "evaluation":
-            seconds, self._by_bars_s, self._bar_s = max(seconds - self._by_bars_s, 0.0), 0.0, 0.0
+            seconds = max(seconds - self._by_bars_s - self._counted.s, 0.0)
+            self._by_bars_s, self._bar_s, self._counted = 0.0, 0.0, CountedEvaluation()
         return seconds
 
 

@@ -36,7 +36,7 @@ _WAITED = re.compile(r"(?i)\bdata\s?loader avg\b\D{0,3}(\d{1,9}(?:\.\d{1,9})?)\s
 _SAVES = re.compile(r"(?i)\bsav(?:ed|ing)\b")
 """What it says next of an epoch is which one was saved."""
 _EVALUATED = re.compile(r"(?i)\b(?:eval(?:uation)?|valid(?:ation)?|val|test)[ _/.-]{0,2}loss")
-_WORDS = ("step", "iter", "epoch", "train", "batch", "update", "<", "━")
+_WORDS = ("step", "iter", "epoch", "train", "batch", "update", "<", "━", "─")
 
 
 @dataclass(frozen=True)

@@ -121,9 +121,11 @@ class StepLog:
             if trial is None or of in (None, trial):
                 _add_up(before, told)
         _add_up(self._told, told)
-        self._told_stamp = stamp or self._told_stamp
+        # A line without a timestamp goes on with the last that has one.
+        latest = self._behind[0] if self._stamps and self._behind[0] != self._stamps[-1] else ""
+        self._told_stamp = stamp or _later(self._told_stamp, latest)
         if not told.keys().isdisjoint(LASTING):
-            self._worked_stamp = stamp or self._worked_stamp
+            self._worked_stamp = stamp or _later(self._worked_stamp, latest)
 
     def add(self, number: int, said: StepLine, stamp: str, elapsed_s: float = math.nan, line: str = "") -> None:
         """Take what a line says of a step; ``elapsed_s``: since the log began, where it has no timestamp."""
@@ -227,6 +229,11 @@ def _goes_on(before: StepLine, said: StepLine) -> bool:
 def _add_up(before: dict[str, float], told: dict[str, float]) -> None:
     for work, seconds in told.items():
         before[work] = before.get(work, 0.0) + seconds
+
+
+def _later(one: str, other: str) -> str:
+    """The later of two timestamps, each of which may be ''."""
+    return one if not other or moment_of(one) >= moment_of(other) else other
 
 
 def _or_nan(seconds: float) -> float:
