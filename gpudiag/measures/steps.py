@@ -329,9 +329,9 @@ def _no_course(run: Run, few: list[pd.DataFrame]) -> NotMeasurable:
 def _training(part: pd.DataFrame) -> dict[str, object]:
     took, usual_s = part["took_s"], float(part["usual_s"].iloc[0])
     between = part["first"] & (part["resumed"] > 0)
-    span = float(took.sum()) + float(part.loc[between, "resumed"].sum())
+    span = float(took.sum()) + float(part.loc[between, ["resumed", "paused_s"]].sum().sum())
     first = part[part["first"] & took.notna()]
-    first_s = float((first["took_s"] - first["n"] * usual_s).clip(lower=0).sum())
+    first_s = float((first["took_s"] - first["n"] * first["pace_s"]).clip(lower=0).sum())
     lost = float(part["down_s"].sum() + part["again_s"].sum())
     pauses = float(part["paused_s"].sum())
     productive = 100 * max(span - pauses - first_s - lost, 0.0) / span
@@ -395,7 +395,7 @@ def _unrecorded_s(run: Run, whole: pd.DataFrame, gpus: Sequence[str]) -> float:
 def _startup_s(part: pd.DataFrame) -> float:
     """Time from the log's first timestamp to the first steps; NaN where the log begins with these."""
     first = part.iloc[0]
-    steps_s = first["took_s"] if first["took_s"] >= 0 else first["n"] * first["usual_s"]
+    steps_s = first["took_s"] if first["took_s"] >= 0 else first["n"] * first["pace_s"]
     startup_s = float(first["begun_s"] - steps_s)
     return startup_s if startup_s >= 0 else math.nan
 
@@ -409,7 +409,9 @@ def _checkpoint_every_s(told: Sequence[pd.DataFrame]) -> float:
     """Median time from one pause with a checkpoint to the next within an attempt; NaN where there are no two."""
     between = [math.nan]
     for part in told:
-        saves = part[(part["paused_s"] > 0) & part["since"].str.contains("checkpoint", regex=False)]
+        saves = part[
+            part["paused_s"].gt(0) & part["resumed"].eq(0) & part["since"].str.contains("checkpoint", regex=False)
+        ]
         for _, attempt in saves.groupby("attempt"):
             between += attempt["end"].diff().dt.total_seconds().tolist()
     known = [seconds for seconds in between if seconds > 0]

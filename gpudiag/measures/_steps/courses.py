@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 import pandas as pd
 
 from gpudiag.measures._steps.intervals import step_intervals
+from gpudiag.measures._steps.pace import ENOUGH, pace_s, usual_s
 from gpudiag.measures._time.weighted import weighted_quantiles
 from gpudiag.memo import memoized
 from gpudiag.run import Run
+from gpudiag.schema import LASTING
 
 MIN_LINES = 5
 """Fewer lines show no course, unless others of their log do."""
@@ -23,17 +23,12 @@ what its line states for just these steps. Where the log tells of other work in 
 enough, which is more than a clock of whole seconds is off."""
 FINE_PAUSE_S, FINE_TOLD_S = 2.0, 0.2
 """The same where lines state the time of just their steps and the clock has parts of a second: no guess is needed."""
-ENOUGH = 3
-"""Intervals in which the log tells of nothing but steps, from which on only these say what is usual; and intervals in a
-row that are as slow as each other, which are slow steps and no pauses."""
 ALIKE = 1.5
 TURNS = (2, 3)
 """Bars of a training and of its evaluation, and of a test."""
 DOWN_S = 30.0
 """A pause as long as this behind a failure is a restart (a default without a published source): less takes a failure
 that was caught."""
-CLOCK_S = 2.0
-"""What two times by a clock of whole seconds differ by at most, beside what they truly differ by."""
 
 
 @memoized
@@ -42,10 +37,11 @@ def courses(run: Run) -> list[pd.DataFrame]:
     count epochs tell nothing more.
 
     Columns are those of :func:`step_intervals` and ``each_s`` (time of a step in it), ``usual`` (at pace),
-    ``paused_s``, ``work_s`` (what a stated wait for data is part of), ``usual_s``, ``down_s`` (of ``resumed``, what
-    the steps in it leave at their usual pace) and ``again_s`` (time of the repeated steps, at that pace). A pause in
-    which the log tells of a resumption, or a long one behind a failure, is in ``resumed``; the steps up to the first
-    line take what that line states. Where the time of most steps is unknown, so is the course.
+    ``paused_s``, ``work_s`` (what a stated wait for data is part of), ``usual_s`` (time of a step in all of it),
+    ``pace_s`` (around the interval), ``down_s`` (of ``resumed``, what the steps in it leave at that pace) and
+    ``again_s`` (time of the repeated steps, at that pace). A pause in which the log tells of a resumption, or a long
+    one behind a failure, is in ``resumed``, but for the evaluations and checkpoints in it whose time is stated; the
+    steps up to the first line take what that line states. Where the time of most steps is unknown, so is the course.
     """
     return [_course(part) for part, enough in _by_training(run) if enough]
 
@@ -100,12 +96,12 @@ def _n_attempts(part: pd.DataFrame) -> int:
 
 def _course(part: pd.DataFrame) -> pd.DataFrame:
     """What a line states of its own steps is their time, with what such lines usually leave out, and the rest of the
-    interval a pause. Where it states none, or one far beyond the usual beside other work that the log tells of, the
-    interval holds a pause if it took far longer than its steps usually do. A longer wait for data that the line states
-    is no pause, unless the log tells of other work there.
+    interval a pause. Where it states none, or one that holds other work of which the log tells, the interval holds a
+    pause if it took far longer than its steps do around it. A longer wait for data that the line states is no pause,
+    unless the log tells of other work there.
     """
     took, as_stated, n = (part[name].to_numpy(float) for name in ("took_s", "stated_s", "n"))
-    first = part["first"].to_numpy()
+    first, coarse = part["first"].to_numpy(), bool(part["coarse"].iloc[0])
     attempt, between = part["attempt"].to_numpy(), part["resumed"].to_numpy()  # between the lines of two attempts
     took = np.where(first & np.isnan(took) & (attempt == 0), as_stated, np.where(between > 0, np.nan, took))
     steps = np.where(n > 0, n, np.nan)  # a bar that is drawn anew has none: all the time before it is a pause
@@ -114,18 +110,16 @@ def _course(part: pd.DataFrame) -> pd.DataFrame:
     told = (part["since"] != "").to_numpy()
     alone = timed & ~told  # with nothing but steps
     shown = alone if alone.sum() >= ENOUGH else timed
-    usual_s = _usual_s(took[shown], n[shown], coarse=bool(part["coarse"].iloc[0]))
-    holds = (
-        told & (as_stated - n * usual_s >= PAUSE_S) & (as_stated >= PAUSE_TIMES * n * usual_s)
-    )  # as nanoGPT's times do
-    stated = np.where(holds, np.nan, as_stated)
+    whole_s = usual_s(took[shown], n[shown], coarse=coarse)
+    near_s = pace_s(took, n, _at_pace(shown, took, n, whole_s), coarse=coarse)
+    stated = np.where(told & _holds_more(part, as_stated, took, n * near_s), np.nan, as_stated)
     silent = np.isnan(stated)
-    left_out_s = max(_median(((took - stated) / steps)[shown & ~silent]), 0.0)
+    left_out_s = _left_out_s(shown & ~silent & ~part["opens"].to_numpy(), took - stated, n)
     late_s = np.where(told, 0.0, _late_s(part["loader_s"].to_numpy(float), n, shown))
-    at_pace_s = np.where(late_s > 0, np.minimum(n * usual_s + late_s, took), n * usual_s)
+    at_pace_s = np.where(late_s > 0, np.minimum(n * near_s + late_s, took), n * near_s)
     own = np.where(silent, at_pace_s, np.minimum(stated + n * left_out_s, took))
     times = np.where(silent & ~told, PAUSE_TIMES, STATED_TIMES)
-    sure = ~silent & (not part["coarse"].iloc[0])
+    sure = ~silent & (not coarse)
     enough = np.where(told, np.where(sure, FINE_TOLD_S, TOLD_S), np.where(sure, FINE_PAUSE_S, PAUSE_S))
     paused = inner & (took - own >= enough) & (took >= times * own)
     paused &= ~_slow_steps(paused & silent & ~told & (n > 0), took / steps)
@@ -133,30 +127,48 @@ def _course(part: pd.DataFrame) -> pd.DataFrame:
     failed = part["since"].str.contains("failure", regex=False).to_numpy() & (took - own >= DOWN_S) & (n > 0)
     failed &= part["recounted"].diff().fillna(0).eq(0).to_numpy()
     resumed = paused & (part["since"].str.contains("resumption", regex=False).to_numpy() | failed)
-    pace_s = np.nan_to_num(usual_s)
+    pace = np.nan_to_num(near_s)
+    gone = np.where(resumed, pause, np.maximum(between - n * pace, 0.0))  # beside what lines state of other work in it
+    worked = np.minimum(part[[f"{work}_s" for work in LASTING]].sum(axis=1).to_numpy(), gone)
     untimed = np.where(first & (attempt > 0) & np.isnan(took) & ~(between > 0), n, 0.0)  # of which no time is known
     return part.assign(
         took_s=took,
         each_s=(took - pause) / steps,
         usual=timed & ~paused,
-        paused_s=np.where(resumed, 0.0, pause),
-        resumed=np.where(resumed, pause, between),
-        down_s=np.where(resumed, pause, np.maximum(between - n * pace_s, 0.0)),
-        again_s=np.maximum(part["repeated"].to_numpy() - untimed, 0.0) * pace_s,
+        paused_s=np.where(resumed | (between > 0), worked, pause),
+        resumed=np.where(resumed, pause, between) - worked,
+        down_s=gone - worked,
+        again_s=np.maximum(part["repeated"].to_numpy() - untimed, 0.0) * pace,
         work_s=np.where(np.isnan(as_stated), took - np.where(part["end"].isna(), 0.0, pause), as_stated),
-        usual_s=usual_s,
+        usual_s=whole_s,
+        pace_s=near_s,
     )
 
 
-def _usual_s(took: np.ndarray, n: np.ndarray, *, coarse: bool) -> float:
-    """Median time of a step over intervals, weighted by steps; by a clock of whole seconds the mean of those that
-    differ from it by no more than the clock: what it rounds away of one interval it gives to the next.
+def _at_pace(shown: np.ndarray, took: np.ndarray, n: np.ndarray, whole_s: float) -> np.ndarray:
+    """Of the intervals that show what is usual, all but those with a pause by what is usual in all of the training."""
+    out = shown.copy()
+    took, n = took[shown], n[shown]
+    far = (took - n * whole_s >= PAUSE_S) & (took >= PAUSE_TIMES * n * whole_s)
+    out[shown] = ~far | _slow_steps(far, took / n)
+    return out
+
+
+def _holds_more(part: pd.DataFrame, stated: np.ndarray, took: np.ndarray, steps_s: np.ndarray) -> np.ndarray:
+    """Where a stated time is far beyond that of its steps and leaves nothing of the interval, as nanoGPT's times do,
+    which hold an evaluation. An epoch's first line states its own time alone.
     """
-    if not len(n):
-        return math.nan
-    (middle,) = weighted_quantiles(took / n, n, (0.5,))
-    near = np.abs(took - n * middle) <= CLOCK_S
-    return float(took[near].sum() / n[near].sum()) if coarse and 2 * near.sum() > len(n) else middle
+    far = (stated - steps_s >= PAUSE_S) & (stated >= PAUSE_TIMES * steps_s)
+    all_of_it = (took - stated < TOLD_S) | (took < STATED_TIMES * stated)
+    return far & all_of_it & ~part["opens"].to_numpy()
+
+
+def _left_out_s(inside: np.ndarray, left_s: np.ndarray, n: np.ndarray) -> float:
+    """What stated times usually leave out of a step, by intervals within an epoch: others hold what is between two."""
+    if inside.sum() < ENOUGH:
+        return 0.0
+    (middle_s,) = weighted_quantiles(left_s[inside] / n[inside], n[inside], (0.5,))
+    return max(middle_s, 0.0)
 
 
 def _late_s(loader_s: np.ndarray, n: np.ndarray, shown: np.ndarray) -> np.ndarray:
@@ -177,7 +189,3 @@ def _slow_steps(slow: np.ndarray, each_s: np.ndarray) -> np.ndarray:
         n_alike = ((times <= ALIKE) & (times >= 1 / ALIKE)).sum()
         out[low:high] = (times <= ALIKE) & (n_alike >= max(ENOUGH, 0.8 * len(times)))
     return out
-
-
-def _median(values: np.ndarray) -> float:
-    return float(np.median(values)) if len(values) else 0.0

@@ -43,6 +43,7 @@ COLUMNS = (
     "tokens_s",
     "first",
     "new_epoch",
+    "opens",
     "resumed",
     "down_open",
     "repeated",
@@ -73,6 +74,7 @@ def step_intervals(run: Run) -> pd.DataFrame:
     times the stated wait for data), ``loader_lines`` (its lines that state that wait), ``loader_most_s`` (the most that
     one of them states of a step; NaN where none does), ``tokens_s`` (stated tokens per second, mean over its steps; NaN
     where a line states none), ``first`` (with the first steps of its attempt), ``new_epoch`` (another epoch begins),
+    ``opens`` (with the first steps of a bar or of a count),
     ``resumed`` (time from the last line of the attempt before, or since its bar was drawn where ``down_open`` says that
     no clock tells how long that was ago), ``repeated`` (steps done before), ``since`` (other work that the log tells of
     in it, '' for none), ``evaluation_s`` and ``checkpoint_s`` (stated time of these, 0 where none is stated),
@@ -197,6 +199,7 @@ def _of_training(lines: pd.DataFrame, places: Places) -> pd.DataFrame:
                 "tokens_s": np.divide(n, per_token, out=np.full(len(n), np.nan), where=per_token > 0),
                 "first": (first & ~origin) | np.append(False, origin[:-1]),
                 "new_epoch": new_epoch,
+                "opens": opens,
                 "resumed": np.where(resumes, np.where(by_time >= 0, by_time, drawn_s), 0.0),
                 "down_open": resumes & ~(by_time >= 0),
                 "since": since,
@@ -232,8 +235,8 @@ def _with_end(intervals: pd.DataFrame, lines: pd.DataFrame) -> pd.DataFrame:
     row = intervals.iloc[[-1]].assign(
         start=intervals["end"].iloc[-1:],
         end=intervals["end"].iloc[-1:] + pd.Timedelta(seconds=float(last["then_s"])),
-        n=0.0, took_s=float(last["then_s"]), stated_s=np.nan, alike_s=np.nan,
-        loader_s=np.nan, loader_lines=0.0, loader_most_s=np.nan, tokens_s=np.nan, first=False, new_epoch=False,
+        n=0.0, took_s=float(last["then_s"]), stated_s=np.nan, alike_s=np.nan, loader_s=np.nan, loader_lines=0.0,
+        loader_most_s=np.nan, tokens_s=np.nan, first=False, new_epoch=False, opens=False,
         resumed=0.0, down_open=False, repeated=0.0, unseen=False, since=without_end(str(last.get("then", ""))),
         evaluation_s=_known(last.get("then_evaluation_s")), checkpoint_s=_known(last.get("then_checkpoint_s")),
         begun_s=float(last.get("begun_s", np.nan)) + float(last["then_s"]),

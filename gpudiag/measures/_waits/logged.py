@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -99,13 +100,14 @@ def _intervals(course: pd.DataFrame) -> list[LoggedInterval]:
     usual_n, reach = float(course["n"].median()), LONG_AGO
     rows = zip(begins.tolist(), microseconds(dated["end"]).tolist(), dated.to_dict("records"), strict=True)
     for begin_us, end_us, row in rows:
-        steps_s = _known(row["stated_s"], row["n"] * row["usual_s"])
-        usual_s = row["n"] * row["usual_s"]
+        steps_s = _known(row["stated_s"], row["n"] * row["pace_s"])
+        usual_s = row["n"] * row["pace_s"]
         if row["resumed"] > 0 and row["first"] and out:
             # Where it resumed, and how many steps no line tells of before it stopped, is open.
             gone_s = (end_us - reach) / SECOND_US
-            steps_s = min(usual_s + usual_n * row["usual_s"], gone_s)
-            made = LoggedInterval(reach, end_us, 0.0, steps_s, gone_s, _all("restart", gone_s), 0.0, float(row["n"]))
+            steps_s = min(usual_s + usual_n * row["pace_s"], gone_s)
+            parts = _of_restart(row, gone_s - float(row["paused_s"]))
+            made = LoggedInterval(reach, end_us, 0.0, steps_s, gone_s, parts, 0.0, float(row["n"]))
         elif row["first"] or begin_us == end_us:
             start_us = end_us - round(steps_s * SECOND_US) if steps_s >= 0 else end_us
             slow_s = max(steps_s - usual_s, 0.0)
@@ -115,7 +117,7 @@ def _intervals(course: pd.DataFrame) -> list[LoggedInterval]:
             )
         else:
             took_s, paused_s = (end_us - begin_us) / SECOND_US, float(row["paused_s"] + row["resumed"])
-            parts = _all("restart", paused_s) if row["resumed"] else pause_parts(row) if paused_s else ()
+            parts = _of_restart(row, float(row["resumed"])) if row["resumed"] else pause_parts(row) if paused_s else ()
             within_s = took_s - paused_s
             made = LoggedInterval(
                 max(begin_us, reach), end_us, within_s, within_s, paused_s, parts, float(row["loader_s"]),
@@ -125,6 +127,11 @@ def _intervals(course: pd.DataFrame) -> list[LoggedInterval]:
             out.append(made)
             reach = made.end_us
     return out
+
+
+def _of_restart(row: Mapping[str, Any], down_s: float) -> tuple[Part, ...]:
+    """Time for a restart, behind what the log states of other work in the same interval."""
+    return (*(pause_parts(row) if row["paused_s"] > 0 else ()), *_all("restart", down_s))
 
 
 def _all(cause: str, seconds: float) -> tuple[Part, ...]:
