@@ -78,7 +78,7 @@ def save_in_background(now: Situation) -> Proposal | None:
 
 @remedy(
     title="Save at the best interval",
-    answers=("steps-lost",),
+    answers=("steps-lost", "steps-paused"),
     tier=1,
     effort="minutes",
     apply="next study",
@@ -90,26 +90,32 @@ def save_in_background(now: Situation) -> Proposal | None:
 def save_interval(now: Situation) -> Proposal | None:
     """√(2·C·M) for a checkpoint of C and a failure every M (Young 1974, doi 10.1145/361147.361115). M is between the
     ends of the 95 % interval for a Poisson rate (Garwood 1936); proposed where today's interval lies outside of it.
-    It saves at most the steps that were done twice: how long a training stands still does not depend on it.
+    A shorter one saves at most the steps that were done twice: how long a training stands still does not depend on it.
+    A longer one saves at most the checkpoints that are then left out.
     """
     cost_s, every_s = now.fact(StepsProfile.checkpoint_s), now.fact(StepsProfile.checkpoint_every_s)
     between_s, n = now.fact(StepsProfile.mttf_s), now.fact(StepsProfile.n_resumed)
     if not (cost_s > 0 and every_s > 0 and n >= 1 and between_s > 0):
         return None
     low_s, best_s, high_s = (math.sqrt(2 * cost_s * each_s) for each_s in _between_failures(between_s, int(n)))
-    if low_s <= every_s <= high_s:
+    if low_s <= every_s <= high_s or not (every_s < low_s or now.has("steps-lost")):
         return None
     likely = f"{duration(low_s)} to {duration(high_s)}"
     code = f"save_every_s = {round(best_s)}   # was: {round(every_s)}"
     change = Change("checkpoint interval", duration(every_s), duration(best_s), code)
-    again_s = now.fact(StepsProfile.resumption_s) - now.fact(StepsProfile.down_s)
-    lost_h = again_s * now.fact(StepsProfile.logged_gpus) / 3600
+    if every_s < low_s:
+        saved_s, source = now.fact(StepsProfile.checkpoints_s) * (1 - every_s / best_s), "checkpoints"
+        less = StepsProfile.pauses_pct
+    else:
+        saved_s, source = now.fact(StepsProfile.resumption_s) - now.fact(StepsProfile.down_s), "restart"
+        less = StepsProfile.resumption_pct
+    saved_h = saved_s * now.fact(StepsProfile.logged_gpus) / 3600
     return Proposal(
         (change,),
-        Gain(0.0, lost_h, "GPU-h", "restart") if lost_h > 0 else None,
+        Gain(0.0, saved_h, "GPU-h", source) if saved_h > 0 else None,
         f"A checkpoint takes {duration(cost_s)}, and failures come as often as in this run: the best interval is then "
         f"{likely}.",
-        (SuccessCheck.of(StepsProfile.resumption_pct, "<", now.fact(StepsProfile.resumption_pct)),),
+        (SuccessCheck.of(less, "<", now.fact(less)),),
     )
 
 

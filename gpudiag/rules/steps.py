@@ -19,6 +19,9 @@ AT_THE_END = (
     "Look at what the log says there. An evaluation at the end can use a part of the data, or run in a job of its own "
     "that holds fewer GPUs or none."
 )
+EVALUATE_LESS = "Evaluate less often, or on a part of the data."
+SAVE_LESS = "Save less often, or in the background (asynchronous checkpoints)."
+"""Where the log names nothing else in the pauses."""
 _CHECKPOINTS = (Given("checkpoints_open", "at most "), "{checkpoints_s}")
 
 
@@ -87,7 +90,7 @@ def steps_paused(
                 "behind": bool(longest["behind"]),
                 "n_unseen": steps.n_unseen,
             },
-            remedy=AT_THE_END if steps.n_evaluations and steps.pauses["behind"].all() else "",
+            remedy=_less_of(steps),
         )
     if not steps.pauses_pct >= 0:
         raise NotMeasurable("The log does not say how long its steps took.", GIVE_LOG)
@@ -97,6 +100,15 @@ def steps_paused(
             GIVE_TIMESTAMPS,
         )
     return None
+
+
+def _less_of(steps: StepsProfile) -> str:
+    """What to do about the work that the log names in the pauses; '' where that is both kinds, or none."""
+    if steps.n_evaluations and steps.pauses["behind"].all():
+        return AT_THE_END
+    if (steps.evaluations_s > 0) == (steps.checkpoints_s > 0):
+        return ""
+    return EVALUATE_LESS if steps.evaluations_s > 0 else SAVE_LESS
 
 
 @rule(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import math
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -91,3 +92,21 @@ def test_without_its_numbers_no_interval_is_proposed(unknown: str) -> None:
     known = {"checkpoint_s": 30.0, "checkpoint_every_s": 50_000.0, "n_resumed": 2, "mttf_s": 5_000.0}
     assert save_interval.propose(now(**known)) is not None
     assert save_interval.propose(now(**{**known, unknown: math.nan})) is None
+
+
+def test_a_longer_interval_saves_the_checkpoints_that_are_left_out() -> None:
+    """A checkpoint of a minute each 6 min, failures each 4 h: √(2·60·14,400) s is 22 min."""
+    given = now(
+        checkpoint_s=60.0, checkpoint_every_s=360.0, n_resumed=2, mttf_s=14_400.0,
+        checkpoints_s=4500.0, pauses_pct=16.0, logged_gpus=8.0,
+    )  # fmt: skip
+    saved_h = 8 * 4500 * (1 - 360 / math.sqrt(2 * 60 * 14_400)) / 3600
+    assert gain_of(save_interval.propose(given)) == (0.0, pytest.approx(saved_h), "GPU-h", "checkpoints")
+    assert checks(save_interval.propose(given)) == [("steps.pauses_pct", "<", 16.0)]
+
+
+def test_pauses_ask_for_no_shorter_interval() -> None:
+    given = now(checkpoint_s=60.0, checkpoint_every_s=50_000.0, n_resumed=2, mttf_s=14_400.0)
+    assert save_interval.propose(given) is not None, "steps were lost"
+    only_paused = replace(given, found={"steps-paused": given.found["steps-paused"]})
+    assert save_interval.propose(only_paused) is None

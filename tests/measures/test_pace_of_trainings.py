@@ -138,3 +138,22 @@ def test_a_checkpoint_of_an_attempt_that_repeats_steps_is_not_lost(tmp_path: Pat
     assert said.checkpoints_low_s == said.checkpoints_s == said.pauses_s == pytest.approx(50)
     assert said.down_s == pytest.approx(880 - 345 - 10 - 25) and said.logged_s == pytest.approx(870 + 300 - 10)
     assert said.resumption_s == pytest.approx(said.down_s + 20)
+
+
+@pytest.mark.parametrize(
+    ("told", "remedy", "other"),
+    [("checkpoint: a.pt", "Save less often", "evaluat"), ("Evaluating", "Evaluate less often", "heckpoint")],
+)
+def test_what_is_not_in_the_pauses_is_not_advised(tmp_path: Path, told: str, remedy: str, other: str) -> None:
+    lines, now_s = [], 0.0
+    for step in range(1, 1001):
+        now_s += 1.0
+        if step % 10 == 0:
+            lines.append(f"{at(now_s)} step {step}/1000 loss 2.1")
+        if step % 100 == 0:
+            lines.append(f"{at(now_s)} {told}")
+            now_s += SAVE_S
+    (tmp_path / "train.log").write_text("\n".join(lines), encoding="utf-8")
+    verdicts = gd.diagnose(gd.load_run(tmp_path, timezone="UTC")).verdicts
+    (paused,) = [one for one in verdicts if one.rule == "steps-paused"]
+    assert paused.remedy.startswith(remedy) and other not in paused.remedy
