@@ -10,8 +10,8 @@ import pandas as pd
 from gpudiag.errors import NotMeasurable
 from gpudiag.facts import Fact, fact
 from gpudiag.measures._steps.intervals import step_intervals
-from gpudiag.measures._time.work import work_by_gpu
 from gpudiag.measures._time.weighted import weighted_mean, weighted_quantiles
+from gpudiag.measures._time.work import work_by_gpu
 from gpudiag.measures.base import Profile
 from gpudiag.memo import memoized
 from gpudiag.run import Run

@@ -70,7 +70,7 @@ def step_intervals(run: Run) -> pd.DataFrame:
     (it may hold time outside of steps that no clock tells), ``start`` and ``end`` (UTC; NaT without timestamps),
     ``done`` (steps since the first epoch began, at the end), ``n`` (steps in it), ``took_s`` (by timestamps, else by
     the bar's clock, else as stated; NaN unknown), ``stated_s`` (n times the stated mean of just these steps, NaN where
-    none is stated, or only these tell the time, but for those of ``opens``), ``alike_s`` (the same for all, or their
+    none is stated, or only these tell the time), ``alike_s`` (the same for all, or their
     time if the stated mean of others holds for them), ``loader_s`` (n times the stated wait for data), ``loader_lines``
     (its lines that state that wait), ``loader_most_s`` (the most that one of them states of a step; NaN where none
     does), ``tokens_s`` (stated tokens per second, mean over its steps; NaN where a line states none), ``first`` (with
@@ -192,7 +192,7 @@ def _of_training(lines: pd.DataFrame, places: Places) -> pd.DataFrame:
                 "done": done,
                 "n": n,
                 "took_s": took,
-                "stated_s": np.where(opens, took, np.nan) if nothing_known else stated,
+                "stated_s": np.full(len(n), np.nan) if nothing_known else stated,
                 "alike_s": guessed,
                 "loader_s": loader,
                 "loader_lines": n_stating,
