@@ -49,6 +49,10 @@ UNPAIRED_MEDIAN = "Hodges-Lehmann (median of pairwise ratios), unpaired"
 OUTLIERS = "There are outliers: the ratio is the median {way} (Hodges-Lehmann), not that of the two means."
 ALIKE = "Items that ran one after the other are alike (correlation {found}), so the interval is {how}."
 UNSURE = "So few items cannot rule out that those that ran one after the other are alike, so the interval is {how}."
+DRIFTS = Statement(
+    "Items seem to drift over a run (their slowest waves stand out as in 1 of 20 runs by chance), so the interval, and "
+    "what such a pair can show, are wide."
+)
 ENOUGH = "About {n} items a side would settle it."
 SHARES = "Fisher's exact test, score interval (Koopman)"
 
@@ -196,8 +200,8 @@ def believed(found: Neighbors, series: Sequence[np.ndarray], ratio: Callable[[Wo
     cases += [Case(share * CHANCE, likely.log_se * usual_drift(*series), slow.freedom)]
     cases += [Case(1 - share, worst.log_se, worst.freedom)]
     shown = likely
-    if drifts(*series) and _width(slow) > _width(likely):
-        shown, cases[:2] = slow, [Case(share, slow.log_se, slow.freedom)]
+    if drifts(*series) and width(slow) > width(likely):
+        shown, cases[:2] = replace(slow, doubt=DRIFTS), [Case(share, slow.log_se, slow.freedom)]
     if found.bounded:
         return replace(shown, cases=tuple(cases))
     if worst.log_se <= ROUNDING:  # all values are the same: no interval, and none to doubt
@@ -212,7 +216,7 @@ def believed(found: Neighbors, series: Sequence[np.ndarray], ratio: Callable[[Wo
     return replace(shown, cases=tuple(cases), doubt=doubt)
 
 
-def _width(ratio: Ratio) -> float:
+def width(ratio: Ratio) -> float:
     """Of the interval as a factor; infinite without one."""
     return ratio.high / ratio.low if ratio.low > 0 else math.inf
 
@@ -222,9 +226,9 @@ def _by_median(ratio: Ratio, medians: Sequence[Ratio | None]) -> Ratio:
     known = [median for median in medians if median is not None]
     if len(known) < len(medians):
         return ratio
-    shown = max(known, key=_width)
+    shown = max(known, key=width)
     first = Case(ratio.cases[0].share, shown.log_se, shown.freedom)
-    return replace(shown, cases=(first, *ratio.cases[1:]))
+    return replace(shown, cases=(first, *ratio.cases[1:]), doubt=DRIFTS if shown is not known[0] else NOTHING)
 
 
 def _log_mean(logs: np.ndarray, worth: Dependence) -> Mean:

@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 import pytest
+from batchruns import unlike
 
 from gpudiag.comparison import intervals
 from gpudiag.comparison.drift import CHANCE, drift, drifts, has_outliers, usual_drift
@@ -67,3 +68,15 @@ def test_a_drift_beneath_other_differences_is_less_often_a_difference(
     monkeypatch.setattr(intervals, "drifts", lambda *series: False)
     by_neighbors = sum(ratio(*pair).p < 0.05 for pair in pairs)
     assert by_neighbors > 30 and called < 0.9 * by_neighbors
+
+
+def test_an_interval_that_follows_from_a_drift_says_why_it_is_wide() -> None:
+    """Half a wave beneath greater noise of 24 values a side, whose neighbors are not alike, and the noise alone."""
+    rng = np.random.default_rng(4)
+    noise = [rng.normal(0, 0.1, 24) for _ in range(2)]
+    wave = 0.08 * np.cos(np.pi * (np.arange(24) + 0.5) / 24)
+    drifting = unpaired_ratio(*(np.exp(unlike(each) + wave) for each in noise))
+    assert "Items seem to drift" in str(drifting.note) and "in 1 of 20 runs by chance" in str(drifting.note)
+    plain = unpaired_ratio(*(np.exp(unlike(each)) for each in noise))
+    assert "drift" not in str(plain.note)
+    assert drifting.high / drifting.low > plain.high / plain.low
