@@ -66,10 +66,12 @@ def check_plan(
     out, doubts, seen = [], [], []
     beside = made_beside(plan, baseline, experiment)
     for remedy in plan.remedies:
-        doubt = not_made(remedy, baseline, experiment) or beside or (INVALID if invalid else "")
+        unmade = not_made(remedy, baseline, experiment)
+        void = unmade or (INVALID if invalid else "")
+        doubt = unmade or beside or void
         made = _is_seen(remedy, baseline, experiment)
         out += [_prediction(remedy.id, one, baseline, experiment, doubt, made) for one in remedy.predictions]
-        out += [_check(remedy.id, check, experiment, doubt) for check in remedy.verify]
+        out += [_check(remedy.id, check, experiment, void, beside) for check in remedy.verify]
         doubts.append(doubt)
         seen += [made] if remedy.predictions else []
     doubt = next(filter(None, doubts), INVALID if invalid else "")
@@ -202,8 +204,10 @@ def _of_the_record(measure: Key, *sides: Side) -> bool:
     )
 
 
-def _check(remedy: str, check: SuccessCheck, experiment: Side, doubt: str) -> Outcome:
-    """A criterion on a number of the experiment alone; ``doubt`` says why nothing may be laid to the remedy, or ''."""
+def _check(remedy: str, check: SuccessCheck, experiment: Side, doubt: str, beside: str) -> Outcome:
+    """A criterion on a number of the experiment alone; ``doubt`` says why nothing may be laid to the remedy, or '', and
+    ``beside`` what else changed: a criterion is what is wanted, whatever brought it about.
+    """
     held = holds(check, experiment.value(check.measure))
     value, interval = _measured(check.measure, experiment)
     if held is None:
@@ -215,6 +219,7 @@ def _check(remedy: str, check: SuccessCheck, experiment: Side, doubt: str) -> Ou
         inside = interval is not None and interval[0] <= check.value <= interval[1]
         if inside and not held:
             status, reason = CANNOT_TELL, "It does not hold, but not by more than its uncertainty."
+        reason = f"{reason} {beside}".rstrip()
     return Outcome(
         remedy,
         CHECK,
