@@ -13,7 +13,7 @@ PASS, FAIL, UNKNOWN, ERROR = "pass", "fail", "unknown", "error"
 TITLES = {
     "same-unit": "Same unit and definition",
     "same-workload": "Same workload",
-    "not-a-subset": "Neither run is part of a larger one",
+    "not-a-subset": "Two whole runs, neither within nor beside the other",
     "parameters-applied": "Parameters applied, same hardware",
     "telemetry-covers-job": "Telemetry covers the job",
     "warm-up": "No warm-up or cache effect",

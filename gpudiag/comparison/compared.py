@@ -11,7 +11,19 @@ from gpudiag.comparison.differences import Difference
 from gpudiag.comparison.ledger_difference import CellDifference
 from gpudiag.comparison.match import Match
 from gpudiag.comparison.plan_check import Outcome
-from gpudiag.comparison.quantity import FAILS_MORE, FASTER, HIGHER, INVALID, NO_EVIDENCE, SLOWER, Quantity
+from gpudiag.comparison.pruned_apart import agreed, prunes_apart
+from gpudiag.comparison.quantity import (
+    EQUIVALENT,
+    FAILS_LESS,
+    FAILS_MORE,
+    FASTER,
+    HIGHER,
+    INVALID,
+    LOWER,
+    NO_EVIDENCE,
+    SLOWER,
+    Quantity,
+)
 from gpudiag.comparison.same_training import died
 from gpudiag.comparison.side import Side
 from gpudiag.faults import Fault
@@ -20,6 +32,8 @@ SAME_PARALLEL = 0.1
 LOGGED = ("logged_wall_time", "logged_work_time", "logged_step_time")
 """Times by the logs of trainings without trials, in the order in which a verdict is about them."""
 FAILING = ("failures", "failure_events")
+SPEEDS = {HIGHER: SLOWER, LOWER: FASTER}
+"""What a price that leads is called as the verdict of the whole."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,11 +73,14 @@ class Compared:
     def leader(self) -> Quantity | None:
         """The quantity that the verdict is about: durations of the same items where as many ran at once, else wall
         time per item that did not fail; per COMPLETE item where trials were PRUNED, which are no unit of result, and
-        where the items are faster and the whole run takes longer for a COMPLETE one.
+        where the whole run says more: it takes longer for a COMPLETE one, or less long and the items are alike.
+        None where the runs prune apart and times per item disagree: any pruner makes one of them longer.
         Without trials it is the time of a step by the logs with its pauses, of a sample or a token where steps hold
         other numbers of these.
         """
         by_name = {quantity.name: quantity for quantity in self.quantities}
+        if prunes_apart(by_name) and {"time_per_item", "time_per_complete"} <= set(by_name):
+            return agreed(by_name["time_per_item"], by_name["time_per_complete"])
         paired = self.matched.named and len(self.matched.both_complete) > 0
         a, b = self.baseline.parallel, self.experiment.parallel
         pruning = by_name.get("pruning")
@@ -75,24 +92,38 @@ class Compared:
         order += LOGGED
         found = next((by_name[name] for name in order if name in by_name), None)
         complete = by_name.get("time_per_complete")
-        if found is not None and found.verdict == FASTER and complete is not None and complete.verdict == SLOWER:
-            return complete
-        return found
+        if found is None or complete is None or found.verdict == SLOWER:
+            return found
+        more = (SLOWER,) if found.verdict == FASTER else (SLOWER, FASTER)
+        return complete if complete.verdict in more else found
 
     @property
     def fails_more(self) -> bool:
         """True if more of the experiment's items fail, by more than chance, or its training alone died."""
-        if died(self.experiment) and not died(self.baseline):
-            return True
+        return self._fails(HIGHER)
+
+    @property
+    def fails_less(self) -> bool:
+        """True if fewer of the experiment's items fail, by more than chance, or the baseline's training alone died."""
+        return self._fails(LOWER)
+
+    def _fails(self, word: str) -> bool:
+        worse, other = (self.experiment, self.baseline) if word == HIGHER else (self.baseline, self.experiment)
+        if died(worse) != died(other):
+            return died(worse)
         by_name = {quantity.name: quantity for quantity in self.quantities if quantity.name in FAILING}
         share = by_name.get("failures")
-        more = share is not None and share.experiment > share.baseline
-        return more and any(quantity.verdict == HIGHER for quantity in by_name.values())
+        if share is None:
+            return False
+        moved = share.experiment > share.baseline if word == HIGHER else share.experiment < share.baseline
+        return moved and any(quantity.verdict == word for quantity in by_name.values())
 
     @property
     def verdict(self) -> str:
-        """faster, slower, equivalent, no evidence, fails more, or invalid."""
+        """faster, slower, equivalent, no evidence, fails more, fails less, or invalid."""
         if self.invalid:
             return INVALID
-        speed = self.leader.verdict if self.leader is not None else NO_EVIDENCE
-        return FAILS_MORE if self.fails_more and speed != SLOWER else speed
+        speed = SPEEDS.get(self.leader.verdict, self.leader.verdict) if self.leader is not None else NO_EVIDENCE
+        if self.fails_more and speed != SLOWER:
+            return FAILS_MORE
+        return FAILS_LESS if self.fails_less and speed in (NO_EVIDENCE, EQUIVALENT) else speed

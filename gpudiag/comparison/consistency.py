@@ -12,31 +12,15 @@ import pandas as pd
 from gpudiag.comparison.differences import logged_params, requested_params
 from gpudiag.comparison.intervals import Ratio
 from gpudiag.comparison.match import Match
+from gpudiag.comparison.named_work import REPEATS, SIZES
 from gpudiag.comparison.quantity import SAME_WITHIN
+from gpudiag.comparison.shared_gpus import shared_gpus
 from gpudiag.comparison.side import Side
 from gpudiag.comparison.steps import steps_per_item
 from gpudiag.comparison.throughput import time_per_item_s
 from gpudiag.plain_data import Scalar
 from gpudiag.statement import NOTHING, Statement, joined
 
-REPEATS = (
-    "n_estimators",
-    "num_iterations",
-    "num_boost_round",
-    "iterations",
-    "n_iter",
-    "epochs",
-    "n_epochs",
-    "num_epochs",
-    "max_epochs",
-    "max_steps",
-    "n_steps",
-    "num_steps",
-    "num_train_epochs",
-)
-"""Parameters that repeat the same work: twice the value is at least about twice the work."""
-SIZES = ("num_leaves", "max_leaves")
-"""Limits on the size of one repetition: work grows with them only where they bind, so they raise the upper bound."""
 IMPOSSIBLE_SHARE = 0.5
 """Time below this part of the work ratio does not fit (METHODS 7, "impossible" rule)."""
 SAME_WORK = 0.2
@@ -230,6 +214,8 @@ def _busy_against_time(baseline: Side, experiment: Side) -> Consistency | None:
     t_a, t_b = time_per_item_s(baseline), time_per_item_s(experiment)
     u_a, u_b = (_ledger_util(side) for side in (baseline, experiment))
     if a is None or b is None or not (t_a > 0 and t_b > 0 and u_a > 0 and u_b > 0):
+        return None
+    if shared_gpus(baseline, experiment) is not None:
         return None
     more = b / a
     expected = u_a * t_a / t_b

@@ -18,8 +18,9 @@ from gpudiag.comparison.coverage import telemetry_covers_job
 from gpudiag.comparison.differences import logged_params
 from gpudiag.comparison.logged_steps import n_logged
 from gpudiag.comparison.match import SAME_SET, Match
-from gpudiag.comparison.same_search import same_search
+from gpudiag.comparison.same_search import same_fixed_values, same_search
 from gpudiag.comparison.same_training import same_end, same_log, same_step
+from gpudiag.comparison.shared_gpus import AT_ONE_TIME, shared_gpus
 from gpudiag.comparison.side import Side
 from gpudiag.comparison.steps import SAME_STEPS, SURE, chance_of_steps, steps_of_items
 from gpudiag.faults import Fault, attempt
@@ -66,6 +67,7 @@ ONE_COLD = "{first}: {side} began cold and the other did not. Repeat in turns (A
 CACHE = "{first}. What a cache kept from the first run to the second, only turns (A, B, B, A) show."
 SMALL = "{what}: with fewer than {least} a side, numbers are described and not tested."
 UNKNOWN_FAILED = "{failed}; without names nobody knows whether the same ones. Durations are of COMPLETE trials."
+MENDED = "only the baseline's items failed"
 OTHERS_SUCCEEDED = (
     "{n_a} and {n_b} of the {n} shared items succeeded, {n_both} of them in both: durations are of those."
 )
@@ -139,7 +141,9 @@ def same_workload(baseline: Side, experiment: Side, matched: Match) -> GateCheck
     if baseline.run.trials.empty or experiment.run.trials.empty:
         return GateCheck("same-workload", UNKNOWN, Statement(NO_WORKLOAD))
     if matched.named:
-        return _same_items(matched)
+        items = _same_items(matched)
+        doubts = same_fixed_values(baseline, experiment) if items.status == PASS else []
+        return worst("same-workload", [(items.status, items.evidence), *doubts])
     a, b = set(logged_params(baseline)), set(logged_params(experiment))
     directions = [_directions(side) for side in (baseline, experiment)]
     if all(directions) and directions[0] != directions[1]:
@@ -175,7 +179,15 @@ def _same_items(matched: Match) -> GateCheck:
 
 
 def not_a_subset(baseline: Side, experiment: Side, matched: Match) -> GateCheck:
-    """3. Neither run's trials are the other's, nor were its items taken out of a run that did other work among them."""
+    """3. Neither run is a part of the other or of a larger one, and they had no GPU together at the same time."""
+    found, together = _not_a_part(baseline, experiment, matched), shared_gpus(baseline, experiment)
+    if together is None or found.status == FAIL:
+        return found
+    return GateCheck("not-a-subset", *together.finding(baseline, experiment), cause=AT_ONE_TIME)
+
+
+def _not_a_part(baseline: Side, experiment: Side, matched: Match) -> GateCheck:
+    """Neither run's trials are the other's, nor were its items taken out of a run that did other work among them."""
     n = min(len(baseline.items), len(experiment.items))
     if not n:
         return same_log(baseline, experiment) or GateCheck("not-a-subset", UNKNOWN, Statement(NO_ITEMS))
@@ -269,7 +281,8 @@ def equal_success(baseline: Side, experiment: Side, matched: Match) -> GateCheck
         why = Statement("The same {n_good} of {n} shared items succeeded.", n_good=int(good_a.sum()), n=len(rows))
         return GateCheck("equal-success", PASS, why)
     counts = {"n_a": int(good_a.sum()), "n_b": int(good_b.sum()), "n_both": int((good_a & good_b).sum())}
-    return GateCheck("equal-success", FAIL, Statement(OTHERS_SUCCEEDED, **counts, n=len(rows)))
+    cause = MENDED if bool(good_b[good_a].all()) else ""
+    return GateCheck("equal-success", FAIL, Statement(OTHERS_SUCCEEDED, **counts, n=len(rows)), cause)
 
 
 def _parallel(side: Side) -> float | str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from gpudiag.comparison.shared_gpus import shared_gpus
 from gpudiag.comparison.side import Side
 from gpudiag.measures._time.timeline import CELLS
 
@@ -23,9 +24,11 @@ class CellDifference:
 
 
 def ledger_difference(baseline: Side, experiment: Side) -> tuple[CellDifference, ...]:
-    """All cells in their order, the busy ones first; empty where a run has no ledger. Differences add up to that of
-    the totals.
+    """All cells in their order, the busy ones first; empty where a run has no ledger, or both recorded the same GPU
+    time. Differences add up to that of the totals.
     """
+    if shared_gpus(baseline, experiment) is not None:
+        return ()
     hours = [_hours(side) for side in (baseline, experiment)]
     if not hours[0] or not hours[1]:
         return ()

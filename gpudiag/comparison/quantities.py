@@ -23,6 +23,7 @@ from gpudiag.comparison.intervals import (
 )
 from gpudiag.comparison.logged_steps import logged_times
 from gpudiag.comparison.match import Match
+from gpudiag.comparison.pruned_apart import as_prices
 from gpudiag.comparison.quantity import (
     INVALID,
     LEVEL,
@@ -36,6 +37,7 @@ from gpudiag.comparison.quantity import (
     Quantity,
     make,
 )
+from gpudiag.comparison.shared_gpus import SHARED, shared_gpus
 from gpudiag.comparison.side import Side
 from gpudiag.comparison.steps import steps_per_item
 from gpudiag.comparison.throughput import throughput, throughput_ratio
@@ -46,12 +48,15 @@ from gpudiag.statement import NOTHING, Statement, joined
 AT_ONCE = "{a} and {b} ran at once: longer items can still be more an hour."
 EVENTS = "{n_a} in {a_s} and {n_b} in {b_s}, by the logs given."
 SHARES = "{hits_a} of {n_a} and {hits_b} of {n_b}; Fisher's exact {p:as significance}."
+REACHED = "Until the best value was {best}, which both reached; the final ones are {a} and {b}."
 FEW = Statement("Fewer than 6 a side: described, not tested.")
 READINGS = Statement("The numbers of readings during the jobs differ.")
 PARTLY = (
     "Power or energy was recorded for {a_pct:exact} of {a} and {b_pct:exact} of {b}: how much was used in the rest is "
     "unknown."
 )
+OF_GPUS = ("gpu_time", "energy", "cost")
+"""How the names of quantities begin that count GPU time."""
 NOT_COMPARABLE = Statement("Their greatest readings are not comparable.")
 
 
@@ -74,7 +79,18 @@ def quantities(baseline: Side, experiment: Side, matched: Match) -> list[Quantit
         attempt(f"quantities {maker.__name__.strip('_')}", partial(maker, baseline, experiment, matched))
         for maker in makers
     ]
-    return [quantity for some in made if not isinstance(some, Fault) for quantity in some]
+    found = as_prices([quantity for some in made if not isinstance(some, Fault) for quantity in some])
+    return found if shared_gpus(baseline, experiment) is None else [_of_both(quantity) for quantity in found]
+
+
+def _of_both(quantity: Quantity) -> Quantity:
+    """The quantity of two runs that recorded the same GPU time: how much of it each used, and for what, is unknown."""
+    if quantity.name.startswith(OF_GPUS):
+        bare = make(quantity.name, quantity.title, quantity.unit, quantity.kind, (math.nan, math.nan), note=SHARED)
+        return replace(bare, verdict=INVALID, tested=False)
+    if quantity.kind in (LEVEL, PEAK):
+        return replace(quantity, verdict=INVALID, tested=False, note=joined(quantity.note, SHARED))
+    return quantity
 
 
 def _complete_s(side: Side) -> np.ndarray:
@@ -154,7 +170,7 @@ def _throughput(baseline: Side, experiment: Side, matched: Match) -> list[Quanti
     if a.mean > 0 and b.mean > 0:
         counted = partial(make, n_baseline=float(results[0]), n_experiment=float(results[1]))
         one, many = _unit(baseline, experiment)
-        ratio = throughput_ratio((a, b), f"wall time over {many}, error from cycles")
+        ratio = throughput_ratio((a, b), f"wall time over {many}, error from cycles", paired=matched.same_set)
         out = [
             counted("time_per_item", f"Wall time per {one}", "s", TIME, (a.mean, b.mean), ratio),
             counted(
@@ -172,7 +188,7 @@ def _throughput(baseline: Side, experiment: Side, matched: Match) -> list[Quanti
     if a.mean > 0 and b.mean > 0:
         n = [int((side.finished["state"] == "COMPLETE").sum()) for side in (baseline, experiment)]
         same = bool(out) and n == results
-        ratio = throughput_ratio((a, b), "wall time over COMPLETE items, error from cycles")
+        ratio = throughput_ratio((a, b), "wall time over COMPLETE items, error from cycles", paired=matched.same_set)
         out.append(
             make(
                 "time_per_complete",
@@ -326,7 +342,7 @@ def _costs(baseline: Side, experiment: Side, matched: Match) -> list[Quantity]:
             continue
         each = [value / count for value, count in zip(total, n, strict=True)]
         power = [mean_over_time(side, "power_w") for side in (baseline, experiment)] if name == "energy" else []
-        ratio = throughput_ratio(time, "as time per item", each, power)
+        ratio = throughput_ratio(time, "as time per item", each, power, paired=matched.same_set)
         out.append(make(name, f"{title} in all", unit, TOTAL, total, tested=False))
         follows = "" if name == "energy" else _follows(each, judged)
         if name == "gpu_time":
@@ -395,7 +411,8 @@ def _search(baseline: Side, experiment: Side, matched: Match) -> list[Quantity]:
     sign = 1.0 if reached[0][1] == "MINIMIZE" else -1.0
     target = max(sign * float(part["best"].iloc[-1]) for part, _ in (reached[0], reached[1]))
     rows = [part[sign * part["best"] <= target + 1e-12].iloc[0] for part, _ in (reached[0], reached[1])]
-    note = joined(Statement("Until the best value was {best}, which both reached.", best=sign * target), ONE_EACH)
+    ends = [float(part["best"].iloc[-1]) for part, _ in (reached[0], reached[1])]
+    note = joined(Statement(REACHED, best=sign * target, a=ends[0], b=ends[1]), ONE_EACH)
     out = [
         make(
             "time_to_best",

@@ -14,8 +14,10 @@ from gpudiag.statement import NOTHING, Statement, joined
 
 FASTER, SLOWER, HIGHER, LOWER = "faster", "slower", "higher", "lower"
 NO_EVIDENCE, EQUIVALENT, INVALID = "no evidence", "equivalent", "invalid"
-FAILS_MORE = "fails more"
-"""What a comparison is called, never a quantity, where the share of failed items rose and time per result did not."""
+FAILS_MORE, FAILS_LESS = "fails more", "fails less"
+"""What a comparison is called, never a quantity, where the share of failed items changed and time per result did not,
+or not for the worse where more fail.
+"""
 SAME_WITHIN = 0.05
 """Equivalent: the whole interval of the ratio lies within +-5 % (METHODS 7)."""
 TIME, SPEED, PRICE, LEVEL, RATE, TOTAL, PEAK = "time", "speed", "price", "level", "rate", "total", "peak"

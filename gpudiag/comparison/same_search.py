@@ -5,26 +5,14 @@ from __future__ import annotations
 import pandas as pd
 
 from gpudiag.comparison.check import FAIL, PASS, UNKNOWN, GateFinding
-from gpudiag.comparison.consistency import REPEATS, SIZES
 from gpudiag.comparison.differences import PARAMS, command_params, logged_params, requested_params
+from gpudiag.comparison.named_work import plain, sets_work
 from gpudiag.comparison.side import Side
 from gpudiag.comparison.space import SAME_SPACE, Domain, apart, declared, drawn_apart, said_of, shared, tried
 from gpudiag.comparison.steps import SAME_STEPS
 from gpudiag.plain_data import Scalar
 from gpudiag.statement import Statement
 
-DATA = (
-    "dataset", "dataset_name", "data", "data_path", "data_dir", "train_data", "data_version", "split", "fold", "subset",
-    "n_samples", "num_samples", "train_size", "n_train", "fraction", "image_size", "img_size", "input_size",
-    "resolution", "seq_len", "seq_length", "sequence_length", "max_length", "max_seq_length", "context_length",
-)  # fmt: skip
-"""Parameters and attributes that say what a trial reads."""
-MODEL = (
-    "model", "model_name", "arch", "architecture", "backbone", "width", "depth", "hidden", "hidden_size", "hidden_dim",
-    "n_layers", "num_layers", "n_units", "d_model", "n_embd", "n_heads", "channels",
-)  # fmt: skip
-WORK = frozenset((*REPEATS, *SIZES, *DATA, *MODEL))
-"""Values that, fixed in each run, make another amount of work; any other is taken for the change that is tested."""
 STEERING = frozenset(
     (
         "lr", "learning_rate", "weight_decay", "wd", "momentum", "dropout", "dropout_rate", "beta1", "beta2", "gamma",
@@ -46,12 +34,33 @@ UNEVEN = (
 FIXED = "Fixed values differ, in {a} and in {b}: {which}, which is other work for a trial."
 TESTED = "Fixed values differ, in {a} and in {b}: {which}; this is taken for the change that is tested."
 ATTRIBUTES = "{names} of the trials is another in {a} than in {b}: the work is not the same."
+OTHER_ATTRIBUTES = (
+    "Attributes of the trials differ between {a} and {b}: {names}; this is taken for the change that is tested."
+)
+ATTRS = "user_attrs."
 BUDGET = "A trial may take {steps_a} steps in {a} and {steps_b} in {b} (max_steps)."
 
 
 def same_search(baseline: Side, experiment: Side) -> list[GateFinding]:
     """What differs in the spaces, the fixed values, the data and the budget of two searches over the same names."""
     return [*_of_spaces(baseline, experiment), *_of_attributes(baseline, experiment), *_of_budget(baseline, experiment)]
+
+
+def same_fixed_values(baseline: Side, experiment: Side) -> list[GateFinding]:
+    """What differs in fixed values, data and budget of the same items by name: their work may be another."""
+    a, b = (
+        {name: tried(column) for name, column in _values(side).items() if len(column) and tried(column).fixed}
+        for side in (baseline, experiment)
+    )
+    other = [n for n in sorted(set(a) & set(b)) if shared(a[n], b[n]) < 1 and plain(n) not in STEERING]
+    found = [*_of_attributes(baseline, experiment), *_of_budget(baseline, experiment)]
+    for status, why, names in (
+        (FAIL, FIXED, [name for name in other if sets_work(name)]),
+        (PASS, TESTED, [name for name in other if not sets_work(name)]),
+    ):
+        which = said_of(names, a, b)
+        found += [(status, Statement(why, a=baseline.name, b=experiment.name, which=which))] if names else []
+    return [(UNKNOWN if status == FAIL else status, text) for status, text in found]
 
 
 def _of_spaces(baseline: Side, experiment: Side) -> list[GateFinding]:
@@ -77,24 +86,28 @@ def _of_spaces(baseline: Side, experiment: Side) -> list[GateFinding]:
 
 def _why(name: str, a: Domain, b: Domain, x: pd.Series, y: pd.Series, both: bool, tests: int) -> str:
     """The sentence that one parameter calls for, '' if it is the same in both."""
-    plain = name.lower().replace("-", "_")
+    steers = plain(name) in STEERING
     if a.fixed and b.fixed:
-        same = shared(a, b) == 1
-        return "" if same or plain in STEERING else FIXED if plain in WORK else TESTED
+        return "" if shared(a, b) == 1 or steers else FIXED if sets_work(name) else TESTED
     if both and shared(a, b) < SAME_SPACE:
-        return STEERED if plain in STEERING else SPACES
+        return STEERED if steers else SPACES
     if apart(x, y):
-        return STEERED if plain in STEERING else PLACES
+        return STEERED if steers else PLACES
     return UNEVEN if not both and min(len(x), len(y)) > 1 and drawn_apart(x, y, tests) else ""
 
 
 def _of_attributes(baseline: Side, experiment: Side) -> list[GateFinding]:
-    """Data that user attributes name, one value in each run. The values may be private and are not said."""
+    """User attributes of one value in each run. The values may be private and are not said."""
     a, b = (_constants(side) for side in (baseline, experiment))
-    other = [name for name in a if name in b and a[name] != b[name]]
-    if not other:
-        return []
-    return [(FAIL, Statement(ATTRIBUTES, names=", ".join(other), a=baseline.name, b=experiment.name))]
+    other = [name for name in a if name in b and a[name] != b[name] and plain(name) not in STEERING]
+    work = [name for name in other if sets_work(name)]
+    rest = [name for name in other if not sets_work(name)]
+    found = ((FAIL, ATTRIBUTES, work), (PASS, OTHER_ATTRIBUTES, rest))
+    return [
+        (status, Statement(why, names=", ".join(names[:6]), a=baseline.name, b=experiment.name))
+        for status, why, names in found
+        if names
+    ]
 
 
 def _of_budget(baseline: Side, experiment: Side) -> list[GateFinding]:
@@ -118,14 +131,16 @@ def _values(side: Side) -> dict[str, pd.Series]:
 
 
 def _constants(side: Side) -> dict[str, str]:
-    """User attributes that name data or budget and are the same in all trials."""
-    trials = side.run.trials
-    columns = {name: f"user_attrs.{name}" for name in (*DATA, *REPEATS, *MODEL)}
-    present = {name: trials[column].dropna() for name, column in columns.items() if column in trials}
-    return {name: str(held.iloc[0]) for name, held in present.items() if len(held) and held.nunique() == 1}
+    """User attributes that are the same in all trials."""
+    trials, out = side.run.trials, {}
+    for column in (column for column in trials.columns if str(column).startswith(ATTRS)):
+        held = trials[column].dropna().astype(str)
+        if held.nunique() == 1:
+            out[str(column).removeprefix(ATTRS)] = held.iloc[0]
+    return out
 
 
 def _asked(side: Side) -> dict[str, Scalar]:
     """Work that was asked for and that trials do not log: they show better what it was."""
     asked = command_params(side) | requested_params(side)
-    return {name: value for name, value in asked.items() if name in WORK and name not in logged_params(side)}
+    return {name: value for name, value in asked.items() if sets_work(name) and name not in logged_params(side)}

@@ -34,7 +34,13 @@ TWO_LOGS = "The lines of the two logs have other times."
 ONE_DIED = "{side} ended with an error{place}: {text}; {other} did not."
 BOTH_DIED = "Both trainings ended with an error."
 NONE_DIED = "Neither training ended with an error."
+NOT_ENDED = "Nothing says how the training of {sides} ended; it may go on."
+STOPS = "The log of {side} stops at step {step} of {total} without an error: the training was cut, or goes on."
+STOPPED = "The training of {side} was ended by a scheduler, a time limit or a user."
 DIED = "the training of one ended with an error"
+BASELINE_DIED = "only the baseline's training ended with an error"
+ONE_CUT = "only one training came to its last step"
+FAILED, CUT, OPEN, DONE = "failed", "cut", "open", "done"
 
 
 def same_step(baseline: Side, experiment: Side) -> GateCheck | None:
@@ -99,26 +105,47 @@ def _files(side: Side) -> set[str]:
 
 def same_end(baseline: Side, experiment: Side) -> GateCheck | None:
     """Whether both trainings came to their end, or neither; None where neither log nor recording tells."""
-    ends = [side.get("endings") for side in (baseline, experiment)]
-    known = [end for end in ends if end is not None and _tells(end)]
-    if len(known) < len(ends):
+    sides = (baseline, experiment)
+    known = [end for side in sides if (end := side.get("endings")) is not None and not end.has_trials]
+    if len(known) < len(sides) or not all(end.n_logs or end.n_recorded for end in known):
         return None
-    failed = [bool(end.n_failed) for end in known]
-    if not any(failed):
+    how = [_how(end) for end in known]
+    if FAILED in how:
+        if how[0] == how[1]:
+            return GateCheck("equal-success", UNKNOWN, Statement(BOTH_DIED))
+        return _one_died(sides, known, how.index(FAILED))
+    if OPEN in how:
+        names = " and of ".join(side.name for side, one in zip(sides, how, strict=True) if one == OPEN)
+        return GateCheck("equal-success", UNKNOWN, Statement(NOT_ENDED, sides=names))
+    cut = [_cut(side, end) for side, end, one in zip(sides, known, how, strict=True) if one == CUT]
+    if not cut:
         return GateCheck("equal-success", PASS, Statement(NONE_DIED))
-    if all(failed):
-        return GateCheck("equal-success", UNKNOWN, Statement(BOTH_DIED))
-    (side, other), end = ((baseline, experiment), known[0]) if failed[0] else ((experiment, baseline), known[1])
-    place = NOTHING if math.isnan(end.last_step) else Statement(" after step {step}", step=int(end.last_step))
+    status = FAIL if len(cut) < len(sides) else UNKNOWN
+    return GateCheck("equal-success", status, joined(*cut), ONE_CUT)
+
+
+def _how(end: EndingsProfile) -> str:
+    """How a training without trials ended."""
+    if end.n_failed:
+        return FAILED
+    if end.n_short or end.n_outside or end.n_stopped:
+        return CUT
+    return OPEN if end.n_unended else DONE
+
+
+def _one_died(sides: tuple[Side, Side], ends: list[EndingsProfile], place: int) -> GateCheck:
+    side, other, end = sides[place], sides[1 - place], ends[place]
+    at = NOTHING if math.isnan(end.last_step) else Statement(" after step {step}", step=int(end.last_step))
     text = str(end.failed["text"].iloc[0]).rstrip(".")
-    why = Statement(ONE_DIED, side=side.name, place=place, text=text, other=other.name)
-    return GateCheck("equal-success", FAIL, why, DIED)
+    why = Statement(ONE_DIED, side=side.name, place=at, text=text, other=other.name)
+    return GateCheck("equal-success", FAIL, why, DIED if place else BASELINE_DIED)
 
 
-def _tells(end: EndingsProfile) -> bool:
-    """Whether it is known that a training without trials came to its own end, or failed."""
-    is_cut = end.n_short or end.n_outside or end.n_stopped or end.n_unended
-    return bool((end.n_logs or end.n_recorded) and not end.has_trials and (end.n_failed or not is_cut))
+def _cut(side: Side, end: EndingsProfile) -> Statement:
+    """A training that was ended from outside, or whose log stops."""
+    if not end.n_short or math.isnan(end.total_steps):
+        return Statement(STOPPED, side=side.name)
+    return Statement(STOPS, side=side.name, step=int(end.last_step), total=int(end.total_steps))
 
 
 def died(side: Side) -> bool:

@@ -83,3 +83,28 @@ def test_faster_items_among_long_failures_are_slower_results() -> None:
     found = against(seconds, states, named=True)
     assert found.quantity("duration").verdict == "faster"
     assert found.leader is not None and found.leader.name == "time_per_complete" and found.verdict == "slower"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("states", [HALF, ["FAIL"] * 40])
+def test_an_experiment_that_mends_failures_fails_less(states: list[str]) -> None:
+    one = batch("a", A, states=states, named=False, params={"p": 1})
+    found = made(one, batch("b", 0.99 * A[::-1], named=False, params={"p": 1}, begin_s=9e4))
+    shown = found if found.verdict == "fails less" else None
+    assert found.fails_less and not found.fails_more and not found.fails("regression")
+    if states == HALF:  # every other result was lost, so a result takes half the time
+        assert found.verdict == "faster"
+    else:
+        assert shown is not None and found.headline["level"] == "ok"
+        assert found.headline["verdict"] == "FAILS LESS: 0 % of the items of b fail, 100 % of those of a."
+        assert found.headline["sentences"][2].startswith("Keep the change")
+
+
+@pytest.mark.slow
+def test_where_only_the_baseline_has_failed_items_nothing_is_left_to_mend() -> None:
+    """Two of 40 items by name, which chance gives: no verdict rests on it."""
+    states = ["FAIL" if i < 2 else "COMPLETE" for i in range(40)]
+    found = made(batch("a", A, states=states, params={"p": 1}), batch("b", 0.99 * A, params={"p": 1}, begin_s=9e4))
+    assert found.verdict != "fails less"
+    assert "Mend what fails" not in found.headline["sentences"][2]
+    assert found.headline["sentences"][2].startswith("Repeat the experiment")

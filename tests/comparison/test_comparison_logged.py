@@ -218,3 +218,28 @@ def test_two_that_came_to_their_end_succeeded_alike(tmp_path: Path) -> None:
         *(written(tmp_path, name, 2.0, "step {n}/300 loss 2.1", seed) for name, seed in (("a", 1), ("b", 2)))
     )
     assert (ended.gate[-1].check, ended.gate[-1].status) == ("equal-success", "pass")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("first", [True, False])
+def test_a_training_that_stops_short_of_its_last_step_is_told(tmp_path: Path, first: bool) -> None:
+    whole = written(tmp_path, "whole", 2.0, "step {n}/300 loss 2.1")
+    cut = written(tmp_path, "cut", 2.0, "step {n}/600 loss 2.1", seed=2)
+    found = compared(cut, whole) if first else compared(whole, cut)
+    check = next(c for c in found.gate if c.check == "equal-success")
+    assert check.status == "fail" and "The log of cut stops at step 300 of 600" in str(check.evidence)
+    assert "only one training came to its last step" in found.headline["verdict"] or found.invalid
+    both = compared(cut, written(tmp_path, "too", 2.0, "step {n}/600 loss 2.1", seed=3))
+    check = next(c for c in both.gate if c.check == "equal-success")
+    assert check.status == "unknown" and str(check.evidence).count("stops at step 300 of 600") == 2
+
+
+@pytest.mark.slow
+def test_two_recordings_of_gpus_alone_are_asked_for_what_times_the_work(tmp_path: Path) -> None:
+    lines = [f"2026/03/10 09:{s // 60:02}:{s % 60:02}.000, 0, A100, 80 %" for s in range(0, 1800, 5)]
+    for name, day in (("a", "10"), ("b", "11")):
+        (tmp_path / name).mkdir()
+        text = "timestamp, index, name, utilization.gpu [%]\n" + "\n".join(lines).replace("03/10", f"03/{day}") + "\n"
+        (tmp_path / name / "gpu.csv").write_text(text)
+    found = compared(tmp_path / "a", tmp_path / "b")
+    assert found.leader is None and "the log of its training" in found.headline["sentences"][2]

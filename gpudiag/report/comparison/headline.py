@@ -10,6 +10,7 @@ LEVELS = {
     "faster": "ok",
     "slower": "warning",
     "fails more": "warning",
+    "fails less": "ok",
     "equivalent": "ok",
     "no evidence": "unknown",
     "invalid": "critical",
@@ -24,8 +25,20 @@ STATE_WORK = (
     "Make sure that a step is the same work in both: state tokens_per_step under [training] of each run.toml, or log "
     "the global batch size."
 )
+BY_UNIT = {
+    "time_per_item": "per configuration, COMPLETE or PRUNED",
+    "time_per_complete": "per COMPLETE trial, which any pruner makes longer",
+    "time_to_best": "to the same best value (one observation)",
+}
+"""Times of a search by the unit of its results."""
+JUDGE_A_PRUNER = (
+    "Run both searches several times, with other seeds, and compare the time until they reach the same best value."
+)
+GIVE_A_MEASURE = "Give each run what times its work: its study or table of trials, or the log of its training."
+AGAIN = "Repeat the experiment to see that what failed before stays mended."
 NEXT = {
     "not-a-subset": "Run the same work alone in both, and compare the whole runs.",
+    "both ran on one GPU at the same time": "Run one after the other, so that each has its GPU alone.",
     "same-unit": "Compare an amount of work that is the same in both, or state how much it is.",
     "parameters-applied": "Let the run log its effective parameters with each item, on the same hardware.",
     "other hardware": "Run both on the same hardware.",
@@ -33,7 +46,10 @@ NEXT = {
     "warm-up": "Repeat both in turns (A, B, B, A).",
     "telemetry-covers-job": "Record telemetry from the start to the end of the job, and nothing else on that GPU.",
     "equal-success": "Mend what fails, or compare the items that succeed in both.",
-    "sample-size": "Run at least 6 items a side, better 20.",
+    "only the baseline's items failed": AGAIN,
+    "only the baseline's training ended with an error": AGAIN,
+    "only one training came to its last step": "Let both run to their last step, or find what ended one before it.",
+    "sample-size": "Let at least 6 items a side succeed, better 20.",
 }
 
 
@@ -50,10 +66,12 @@ def _verdict_line(document: ComparisonDocument) -> str:
         failed = [c.fault for c in ordered_reasons(document)]
         return f"INVALID: {b} cannot be compared with {a} ({'; '.join(failed)})."
     held = leader(document)
-    if verdict == "fails more":
+    if verdict in ("fails more", "fails less"):
         item = "it" if _by_logs(document) else "an item"
         speed = f"; {item} takes {_ratio(held)} times the time ({_measure_of(held)})" if held is not None else ""
-        return f"FAILS MORE: {_failing(document)}{speed}."
+        return f"{verdict.upper()}: {_failing(document)}{speed}."
+    if held is None and (pruning := _pruning(document)):
+        return f"NO EVIDENCE that {b} is faster or slower than {a}: {pruning}, so no time per item tells."
     if held is None:
         return f"NO EVIDENCE: {a} and {b} share no measure of speed."
     words = {
@@ -62,13 +80,17 @@ def _verdict_line(document: ComparisonDocument) -> str:
         "equivalent": f"EQUIVALENT: {b} takes {_ratio(held)} times the time of {a}, within 5 %",
         "no evidence": f"NO EVIDENCE that {b} is faster or slower than {a}: {_ratio(held)} times the time",
     }
-    return f"{words[verdict]} ({_measure_of(held)})."
+    ends = [c.fault for c in document.gate if _by_logs(document) and c.check == "equal-success" and c.status == "fail"]
+    return f"{'; '.join((f'{words[verdict]} ({_measure_of(held)})', *ends))}."
 
 
 def _failing(document: ComparisonDocument) -> str:
     failures = next((q for q in document.quantities if q.name == "failures"), None)
     if failures is None:
-        return f"the training of {document.experiment.name} ended with an error"
+        died, other = document.experiment.name, document.baseline.name
+        if document.verdict == "fails less":
+            return f"the training of {other} ended with an error, that of {died} did not"
+        return f"the training of {died} ended with an error"
     a, b = (precise(value, failures.unit) for value in (failures.baseline, failures.experiment))
     return f"{b} of the items of {document.experiment.name} fail, {a} of those of {document.baseline.name}"
 
@@ -98,18 +120,42 @@ def _what_may_be_said(document: ComparisonDocument) -> str:
     if document.verdict == "invalid":
         return " ".join(c.evidence for c in ordered_reasons(document)[:2])
     held = leader(document)
+    if held is None and _pruning(document):
+        return f"{_by_each_time(document)}{_doubt(document)}"
     if held is None:
         return (
             "The runs share neither COMPLETE items with times nor steps of a log, so nothing can be said about speed."
         )
     numbers = both(held, " against ")
+    why = f" {held.note}" if held.note and held.verdict == "no evidence" and not _by_logs(document) else ""
+    return f"{held.title}: {numbers}, {held.method}.{why}{_power(held)}{_doubt(document)}"
+
+
+def _pruning(document: ComparisonDocument) -> str:
+    """Which parts the runs prune, where both were timed per item; '' where neither prunes."""
+    by_name = {q.name: q for q in document.quantities}
+    share = by_name.get("pruning")
+    if share is None or "time_per_complete" not in by_name:
+        return ""
+    a, b = (precise(value, share.unit) for value in (share.baseline, share.experiment))
+    return f"{document.experiment.name} prunes {b} of its trials and {document.baseline.name} {a}"
+
+
+def _by_each_time(document: ComparisonDocument) -> str:
+    """The ratio by each unit of result that two searches which prune apart may be judged by."""
+    by_name = {q.name: q for q in document.quantities}
+    held = [f"{ratio(q.ratio, q.low, q.high)} {BY_UNIT[name]}" for name in BY_UNIT if (q := by_name.get(name))]
+    return f"Times the time: {'; '.join(held)}. A pruner that stops good trials is no gain, whatever these say."
+
+
+def _doubt(document: ComparisonDocument) -> str:
+    """Which checks did not pass."""
     doubts = [
         f"{word}: {'; '.join(c.title.lower() for c in document.gate if c.status == status)}"
         for status, word in (("fail", "Failed"), ("unknown", "Not known"), ("error", "Ended in an ERROR of gpudiag"))
         if any(c.status == status for c in document.gate)
     ]
-    doubt = "".join(f" {one}." for one in doubts) or " All eight checks passed."
-    return f"{held.title}: {numbers}, {held.method}.{_power(held)}{doubt}"
+    return "".join(f" {one}." for one in doubts) or " All eight checks passed."
 
 
 def _power(held: QuantityEntry) -> str:
@@ -130,7 +176,8 @@ def _what_else(document: ComparisonDocument) -> str:
         return " ".join(odd[:2])
     if document.verdict == "invalid":
         return "No ratio below is a result, whatever it is."
-    moved = [q for q in document.quantities if q.verdict in ("higher", "lower")]
+    told = {document.leader, *BY_UNIT, "throughput"}
+    moved = [q for q in document.quantities if q.verdict in ("higher", "lower") and q.name not in told]
     if moved:
         return "; ".join(f"{q.title} is {q.verdict} ({both(q, ' to ')})" for q in moved[:3]) + "."
     tested = [q for q in document.quantities if q.p is not None]
@@ -148,11 +195,15 @@ def _what_next(document: ComparisonDocument) -> str:
     plan = f" The plan: {counted}." if counted else ""
     if verdict == "fails more":
         return f"Take the change back, or mend what fails: a failed item is no result.{plan}"
+    if verdict == "fails less":
+        return f"Keep the change: a failed item is no result.{plan}"
     if failed:
         return f"{NEXT.get(failed[0].fault) or NEXT[failed[0].check]}{plan}"
     unit = next((check for check in document.gate if check.check == "same-unit"), None)
     if verdict in ("faster", "slower") and _by_logs(document) and unit and unit.status == "unknown":
         return f"{STATE_WORK}{plan}"
+    if verdict == "no evidence" and document.leader is None:
+        return f"{JUDGE_A_PRUNER if _pruning(document) else GIVE_A_MEASURE}{plan}"
     words = {
         "faster": "Keep the change, and repeat both once in the other order to rule out a cache.",
         "slower": "Take the change back, or find what else differs.",

@@ -41,6 +41,10 @@ from gpudiag.report.format import (
     zone,
 )
 
+NO_LEDGER = (
+    "There are no two ledgers of GPU time: each needs GPU utilization, and a GPU that the other run did not use at the "
+    "same time."
+)
 GATE_LEVELS = {"pass": "ok", "fail": "critical", "unknown": "unknown", "error": "error"}
 
 
@@ -143,7 +147,7 @@ def _p(value: float | None) -> TableCell:
 def ledger(document: ComparisonDocument) -> list[Block]:
     """Where the GPU time of the two runs went, cell by cell."""
     if not document.ledger:
-        return [Note("One of the runs has no ledger of its GPU time: it needs GPU utilization.", "unknown")]
+        return [Note(NO_LEDGER, "unknown")]
     rows = tuple(_cell_row(c) for c in document.ledger if c.baseline_gpu_h or c.experiment_gpu_h)
     cells = [(c.baseline_gpu_h, c.experiment_gpu_h, c.difference_gpu_h) for c in document.ledger]
     baseline, experiment, difference = (sum(column) for column in zip(*cells, strict=True))

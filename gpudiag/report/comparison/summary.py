@@ -17,6 +17,7 @@ SAID = {
     "slower": "SLOWER",
     "equivalent": "EQUIVALENT",
     "fails more": "FAILS MORE",
+    "fails less": "FAILS LESS",
     "no evidence": "NO EVIDENCE",
     "invalid": "INVALID",
 }
