@@ -60,9 +60,8 @@ def cpu_bound(*, share: float = 0.6, util_pct: float = 5.0, rest_pct: float = 40
     bigger=({"share": 0.7}, {"share": 1.0}, {"share": 1.0, "wait_pct": 99.0}),
 )
 def storage(*, share: float = 0.6, wait_pct: float = 60.0, host_s: float = SECONDS, avg_ms: float | None = None) -> Run:
-    """I/O wait is at ``wait_pct`` throughout, and the GPU at 3 % for ``share`` of the time, else at 80 %. A log states
-    that each step of 100 ms waits ``avg_ms`` for the loader.
-    """
+    """I/O wait is at ``wait_pct`` throughout, and the GPU at 3 % for ``share`` of the time, else at 80 %."""
+    # With avg_ms a log states that each step of 100 ms waits so long for the loader.
     at = ticks(SECONDS)
     seen = at if host_s >= SECONDS else at[: max(1, round(host_s / 5) - 3)]
     util = _share(len(at), share, 3.0, 80.0)
