@@ -10,6 +10,7 @@ import pandas as pd
 from gpudiag.errors import NotMeasurable
 from gpudiag.facts import Fact, fact
 from gpudiag.measures._steps.intervals import step_intervals
+from gpudiag.measures._steps.ranks import longest_waits
 from gpudiag.measures._time.weighted import weighted_mean, weighted_quantiles
 from gpudiag.measures._time.work import work_by_gpu
 from gpudiag.measures.base import Profile
@@ -40,6 +41,10 @@ class LoaderProfile(Profile, topic="loader"):
     least_ms: Fact[float] = fact("what 95 % of these lines state at least", label="least wait")
     line_batches: Fact[float] = fact("batches or steps that such a line tells of, in the mean; NaN unknown")
     worst_ms: Fact[float] = fact("the most that one of them states", label="longest wait")
+    slow_rank: Fact[float] = fact(
+        "of ranks in lock step the one that waits longest in half of the steps or more; NaN without one",
+        label="rank that waits longest",
+    )
     step_ms: Fact[float] = fact("mean time of a step, by the same lines where they state one", label="time of a step")
     of_step_pct: Fact[float] = fact("the wait over the step", label="wait in a step")
     starts_pct: Fact[float] = fact(
@@ -81,6 +86,7 @@ def measure_loader(run: Run) -> LoaderProfile:
         least_ms=waits.least_ms,
         line_batches=waits.line_batches,
         worst_ms=waits.worst_ms,
+        slow_rank=waits.slow_rank,
         step_ms=waits.step_ms,
         of_step_pct=100 * waits.avg_ms / waits.step_ms,
         starts_pct=_starts_pct(run.events),
@@ -103,6 +109,7 @@ class _Waits(NamedTuple):
     line_batches: float
     worst_ms: float
     step_ms: float
+    slow_rank: float = math.nan
 
 
 def _waits(run: Run) -> _Waits:
@@ -141,14 +148,23 @@ def _of_steps(steps: pd.DataFrame) -> _Waits | None:
     known = steps[steps["loader_s"].notna() & (steps["n"] > 0) & (steps["unit"] == "step")]
     if known.empty:
         return None
+    n_lines, worst_ms = float(known["loader_lines"].sum()), 1000 * float(known["loader_most_s"].max())
+    line_batches = float(known["n"].sum()) / n_lines if n_lines else math.nan
+    slowest = longest_waits(known)
+    rank = _usual_rank(slowest["rank"]) if len(slowest) < len(known) else math.nan
+    known = slowest
     n, waited_ms = known["n"], 1000 * known["loader_s"] / known["n"]
     avg_ms, least_ms = _mean_and_least(waited_ms, n)
     took = known["alike_s"].fillna(known["took_s"].where(known["since"] == ""))
     n_timed = float(n[took.notna()].sum())
     step_ms = 1000 * float(took.sum()) / n_timed if 2 * n_timed >= n.sum() else math.nan
-    n_lines, worst_ms = float(known["loader_lines"].sum()), 1000 * float(known["loader_most_s"].max())
-    line_batches = float(n.sum()) / n_lines if n_lines else math.nan
-    return _Waits(int(n_lines), avg_ms, least_ms, line_batches, worst_ms, step_ms)
+    return _Waits(int(n_lines), avg_ms, least_ms, line_batches, worst_ms, step_ms, rank)
+
+
+def _usual_rank(ranks: pd.Series) -> float:
+    """The rank of half of the steps or more."""
+    most = ranks.value_counts(normalize=True)
+    return float(most.index[0]) if most.iloc[0] >= 0.5 else math.nan
 
 
 def _mean_and_least(values: pd.Series, n: pd.Series) -> tuple[float, float]:

@@ -15,7 +15,7 @@ from gpudiag.measures._steps.courses import MIN_LINES, courses, has_pace, left_o
 from gpudiag.measures._steps.late_steps import late_steps
 from gpudiag.measures._steps.logs import training_logs
 from gpudiag.measures._steps.paused_for import BOTH, OTHER, Part, between_epochs_s, held_s, pause_parts
-from gpudiag.measures._steps.ranks import in_lock_step, one_of_each
+from gpudiag.measures._steps.ranks import in_lock_step, longest_waits, one_of_each
 from gpudiag.measures._time.gpu_time import gpu_time
 from gpudiag.measures._time.microseconds import SECOND_US, microseconds
 from gpudiag.measures._time.weighted import weighted_quantiles
@@ -225,7 +225,8 @@ def measure_steps(run: Run) -> StepsProfile:
     wall = span + float(np.nan_to_num(startup))
     n_resumed = sum(_n_resumed(part) for part in told)
     waits, logs = _waits(run), training_logs(run)
-    stated = whole[whole["loader_s"].notna() & whole["work_s"].notna()]
+    told_all = pd.concat(every, ignore_index=True)
+    stated = longest_waits(told_all[told_all["loader_s"].notna() & told_all["work_s"].notna()])
     n_gpus = waits.n_gpus if in_lock_step(every) else math.nan
     lost = float(rows["resumption_s"].sum())
     at_pace_s = float((rows["productive_pct"] * rows["logged_s"]).sum(skipna=False)) / 100

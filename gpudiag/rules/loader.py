@@ -24,6 +24,7 @@ WAIT_PCT = 5.0
     checks="Wait for the data loader",
     says=(
         "Each step waits {avg_ms} for the data loader",
+        Given("rank", " of rank {rank}"),
         Given("of_step_pct", ", {share_pct} of its {step_ms}"),
         "; the worst of {n_lines:report} is {worst_ms}.",
     ),
@@ -54,7 +55,10 @@ def loader_slow(
             margin=share - max_step_pct if share > 0 else loader.avg_ms - max_avg_ms,
             severity=Severity.NOTE if share < severe_step_pct else None,
             held_gpu_h=loader.held_gpu_h if loader.held_gpu_h > 0 else None,
-            extra={"share_pct": min(share, 100)},
+            extra={
+                "share_pct": min(share, 100),
+                "rank": str(int(loader.slow_rank)) if loader.slow_rank >= 0 else "",
+            },
         )
     if not loader.n_lines:
         raise NotMeasurable("No log line states how long the loader is waited for.", LOG)

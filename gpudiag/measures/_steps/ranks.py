@@ -37,6 +37,16 @@ def one_of_each(told: Sequence[pd.DataFrame]) -> list[pd.DataFrame]:
     return max(logs.values(), key=lambda parts: sum(float(part["n"].sum()) for part in parts))
 
 
+def longest_waits(waits: pd.DataFrame) -> pd.DataFrame:
+    """Of intervals that state a wait for data: of ranks that do the same steps together those of the one that waited
+    longest, since the others wait for it in the next collective.
+    """
+    logs = [part for _, part in waits.groupby(["path", "rank", "trial"], sort=False, dropna=False)]
+    if len(logs) < 2 or not in_lock_step(logs):
+        return waits
+    return waits.sort_values("loader_s", kind="stable").drop_duplicates(["attempt", "done", "n"], keep="last")
+
+
 def world_size(run: Run) -> float:
     """Ranks of the training that was profiled, which does its steps on as many GPUs at once; NaN unknown."""
     return float(run.profiled.reindex(columns=["world_size"])["world_size"].astype(float).max())
