@@ -36,6 +36,13 @@ READ_OUTPUT = (
     "tee train.log. Killed: look at host memory (journalctl -k | grep -i oom) and at the scheduler's limits. Resume "
     "from the last checkpoint."
 )
+OF_KIND = {
+    "oom": "The GPU's memory did not suffice: take a smaller batch, with accumulated gradients for the same "
+    "result, or activation checkpointing. Resume from the last checkpoint.",
+    "host_killed": "Look at the host's memory (journalctl -k | grep -i oom) and at the scheduler's limits, and give "
+    "the loader fewer workers. Resume from the last checkpoint.",
+}
+"""Kinds of failures about which something is to be done, whatever stands in the log."""
 RESUME = "Resume from the last checkpoint. If a time limit ended it, ask the scheduler for more time."
 LOOK_BACK = "Check in the log that it was resumed from a checkpoint, and how many steps were done again."
 
@@ -109,7 +116,7 @@ def _evidence(endings: EndingsProfile, n: int, max_trainings: float) -> Evidence
         where={"path": str(first["training"])},
         margin=n - max_trainings,
         severity=grave if outcome == FAILED else Severity.NOTE,
-        remedy=RESUME if outcome == OUTSIDE else "" if by_log else {WENT_ON: LOOK_BACK}.get(outcome, READ_OUTPUT),
+        remedy=_remedy(outcome, str(first["kind"]), by_log=by_log),
         extra={
             "n_more": n - 1 or None,
             "by_log": by_log,
@@ -121,3 +128,12 @@ def _evidence(endings: EndingsProfile, n: int, max_trainings: float) -> Evidence
             "went_on": outcome == WENT_ON,
         },
     )
+
+
+def _remedy(outcome: str, kind: str, *, by_log: bool) -> str:
+    """Empty for that of the rule."""
+    if outcome == OUTSIDE:
+        return RESUME
+    if outcome == WENT_ON and not by_log:
+        return LOOK_BACK
+    return OF_KIND.get(kind, "" if by_log else READ_OUTPUT)

@@ -1,0 +1,41 @@
+"""What is advised for a training that died, by what it died of."""
+
+from __future__ import annotations
+
+import math
+
+import pandas as pd
+import pytest
+
+from gpudiag.measures.endings import EndingsProfile
+from gpudiag.rules.endings import training_failed
+from tests.rules.small_profiles import profile, verdict
+
+
+def remedy(kind: str, by: str, outcome: str = "failed") -> str:
+    row = {
+        "training": "train.log", "kind": kind, "by": by, "text": "it", "last_step": 7.0, "time": pd.NaT, "total_steps": math.nan,
+        "outcome": outcome,
+    }  # fmt: skip
+    return str(
+        verdict(training_failed, profile(EndingsProfile, failed=pd.DataFrame([row]), n_logs=1, n_failed=1)).remedy
+    )
+
+
+@pytest.mark.parametrize("by", ["log", "exception"])
+def test_out_of_gpu_memory_is_not_sought_in_that_of_the_host(by: str) -> None:
+    assert remedy("oom", by).startswith("The GPU's memory did not suffice: take a smaller batch")
+    assert "journalctl" not in remedy("oom", by)
+
+
+@pytest.mark.parametrize("by", ["log", "signal"])
+def test_a_kill_is_sought_in_the_memory_of_the_host(by: str) -> None:
+    assert remedy("host_killed", by).startswith("Look at the host's memory") and "batch" not in remedy(
+        "host_killed", by
+    )
+
+
+def test_of_what_nobody_knows_the_output_tells() -> None:
+    assert remedy("other", "exit_code").startswith("Read what the program printed last")
+    assert remedy("other", "log").startswith("Read the lines above it in the log")
+    assert remedy("oom", "log", "outside").startswith("Resume from the last checkpoint")
