@@ -14,8 +14,8 @@ from tests.rules.small_profiles import profile, verdict
 
 def remedy(kind: str, by: str, outcome: str = "failed") -> str:
     row = {
-        "training": "train.log", "kind": kind, "by": by, "text": "it", "last_step": 7.0, "time": pd.NaT, "total_steps": math.nan,
-        "outcome": outcome,
+        "training": "train.log", "kind": kind, "by": by, "text": "it", "last_step": 7.0, "time": pd.NaT,
+        "total_steps": math.nan, "outcome": outcome,
     }  # fmt: skip
     return str(
         verdict(training_failed, profile(EndingsProfile, failed=pd.DataFrame([row]), n_logs=1, n_failed=1)).remedy
