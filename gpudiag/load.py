@@ -266,7 +266,7 @@ def _assemble(
         name=name,
         timezone=str(options.timezone),
         timezone_assumed=not manifest.timezone,
-        settings=with_host(manifest.settings, telemetry.host),
+        settings=with_host(manifest.settings, telemetry.host, telemetry.gpus),
         dataloader=with_recorded(manifest.dataloader, telemetry.events),
         training=manifest.training,
         inputs=tuple(intake.record for intake in intakes),

@@ -11,6 +11,7 @@ from gpudiag._load.recorded_settings import with_host
 from gpudiag.manifest import Settings
 
 NAN = float("nan")
+GPUS = pd.DataFrame({"gpu": ["0", "1"]})
 
 
 def host(cores: list[float], ram_mib: list[float]) -> pd.DataFrame:
@@ -31,8 +32,14 @@ def host(cores: list[float], ram_mib: list[float]) -> pd.DataFrame:
 def test_what_the_host_tells(
     stated: dict[str, Any], cores: list[float], ram_mib: list[float], known: dict[str, Any]
 ) -> None:
-    assert with_host(Settings(**stated), host(cores, ram_mib)) == Settings(**stated).model_copy(update=known)
+    assert with_host(Settings(**stated), host(cores, ram_mib), GPUS) == Settings(**stated).model_copy(update=known)
 
 
 def test_logs_of_others_tell_nothing() -> None:
-    assert with_host(Settings(), pd.DataFrame({"cpu_pct": [1.0]})) == Settings()
+    assert with_host(Settings(), pd.DataFrame({"cpu_pct": [1.0]}), GPUS) == Settings()
+
+
+def test_of_several_hosts_one_is_not_what_the_run_had() -> None:
+    nodes = GPUS.assign(host=["node1", "node2"])
+    assert with_host(Settings(), host([16, 16], [65536, 65536]), nodes) == Settings()
+    assert with_host(Settings(), host([16], [65536]), GPUS.assign(host="node1")).cpu_cores == 16

@@ -21,8 +21,12 @@ def with_recorded(stated: DataLoader, events: pd.DataFrame) -> DataLoader:
     return DataLoader(**known | stated.model_dump(exclude_unset=True))
 
 
-def with_host(stated: Settings, host: pd.DataFrame) -> Settings:
-    """What run.toml states; else the cores and the memory of the host, where all its samples tell the same ones."""
+def with_host(stated: Settings, host: pd.DataFrame, gpus: pd.DataFrame) -> Settings:
+    """What run.toml states; else the cores and the memory of the host, where the GPUs are in one and all its samples
+    tell the same: those of one of several hosts are not what the run had.
+    """
+    if "host" in gpus and gpus["host"].nunique() > 1:
+        return stated
     known: dict[str, float] = {}
     if stated.cpu_cores is None and (cores := _one(host, "cpu_cores")) is not None:
         known["cpu_cores"] = int(cores)

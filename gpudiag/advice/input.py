@@ -30,6 +30,7 @@ WAITS = (
 LOADER = "The GPU waits for the loader"
 TIME_IT = "Time 100 steps with one batch kept on the GPU. If that is no faster, the loader is not the cause."
 RESTORE = "Restore the present value and restart."
+NO_PARALLEL = "How many trials or ranks load at once is not stated (parallel in run.toml)."
 NO_CORES = "The number of CPU cores is not stated (cpu_cores in run.toml)."
 UNSHOWN_STARTS = "Nothing recorded shows that the GPU waits at the start of epochs."
 DISK = "The disk is what steps wait for: it reads no faster for more workers or a longer queue."
@@ -82,7 +83,7 @@ def loader_workers(now: Situation) -> Proposal | None:
         now.unless_unknown(f"{_shown(now)} Workers are bounded by {budget}."),
         checks,
         predictions,
-        " ".join(filter(None, (_unshown(now), "" if cores else NO_CORES, DISK if now.has("io-wait") else ""))),
+        " ".join(filter(None, (_unshown(now), _unbounded(now, cores), DISK if now.has("io-wait") else ""))),
     )
 
 
@@ -227,6 +228,16 @@ def cache_input(now: Situation) -> Proposal | None:
         else "The host's memory is not known.",
     )
     return replace(proposal, verify_first="") if now.has("io-wait") and ram else proposal
+
+
+def _unbounded(now: Situation, cores: int | None) -> str:
+    """Why nobody knows whether so many workers fit; empty where it is known. Several GPUs without a word on how many
+    trials or ranks load at once may be as many ranks.
+    """
+    use = now.profile(UtilizationProfile)
+    if cores is not None and now.parallel is None and use is not None and len(use.per_gpu) > 1:
+        return NO_PARALLEL
+    return NO_CORES if cores is None else ""
 
 
 def _workers(present: int, parallel: int, cores: int | None, asked_pct: float) -> int:

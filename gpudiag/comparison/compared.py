@@ -79,9 +79,9 @@ class Compared:
         other numbers of these.
         """
         by_name = {quantity.name: quantity for quantity in self.quantities}
-        if prunes_apart(by_name) and {"time_per_item", "time_per_complete"} <= set(by_name):
-            return agreed(by_name["time_per_item"], by_name["time_per_complete"])
         paired = self.matched.named and len(self.matched.both_complete) > 0
+        if not paired and prunes_apart(by_name) and {"time_per_item", "time_per_complete"} <= set(by_name):
+            return agreed(by_name["time_per_item"], by_name["time_per_complete"])
         a, b = self.baseline.parallel, self.experiment.parallel
         pruning = by_name.get("pruning")
         order = ["time_per_item", "time_per_complete", "duration"]

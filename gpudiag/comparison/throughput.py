@@ -92,7 +92,10 @@ def throughput_ratio(
         return log_ratio(one, other, method)
 
     ratio = believed(found, series, by)
-    return min(ratio, _paired_ratio(sides, method, means, also), key=width) if paired else ratio
+    names = sides[0].names
+    if not paired or names is None or len(set(names)) < 2:
+        return ratio
+    return min(ratio, _paired_ratio(sides, method, means, also), key=width)
 
 
 def _paired_ratio(sides: Sequence[Throughput], method: str, means: Sequence[float], also: Sequence[float]) -> Ratio:

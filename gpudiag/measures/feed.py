@@ -29,6 +29,8 @@ SOFT_PCT = 50.0
 IO_WAIT_PCT = 50.0
 SATURATED_PCT = 90.0
 NEAREST_S = 15.0
+LOOKS_S = 60.0
+"""The recorder looks through processes for 0.2 % of its time: each minute or more often where that takes 0.1 s."""
 ACTIVITY = {"sm_active_pct": "busy_sm_pct", "tensor_active_pct": "busy_tensor_pct", "dram_active_pct": "busy_dram_pct"}
 """What DCGM tells of the parts of a GPU, and the column of its mean while the GPU is busy."""
 HOST = ("cpu_pct", "cpu_max_core_pct", "process_cpu_max_pct", "io_wait_pct")
@@ -229,11 +231,13 @@ class HostTimes:
 
 def _since_the_last(process_pct: np.ndarray, time_us: np.ndarray) -> np.ndarray:
     """The busiest process at each host sample. Recorders look through processes less often than they read the cores,
-    and what they find is the mean since the look before: it holds for the samples in between, but not across a hole of
-    more than 15 s, as between two recordings.
+    and what they find is the mean since the look before: it holds for the samples in between, but not for more than a
+    minute, nor across a hole of more than 15 s, as between two recordings.
     """
     recording = np.cumsum(np.diff(time_us, prepend=time_us[:1]) > NEAREST_S * SECOND_US)
-    return pd.Series(process_pct).groupby(recording).bfill().to_numpy(float)
+    looked = pd.DataFrame({"pct": process_pct, "at_us": np.where(np.isnan(process_pct), np.nan, time_us)})
+    found = looked.groupby(recording).bfill()
+    return np.where(found["at_us"] - time_us <= LOOKS_S * SECOND_US, found["pct"], np.nan)
 
 
 def beside(work: WorkSamples, host: HostTimes) -> tuple[np.ndarray, dict[str, np.ndarray]]:

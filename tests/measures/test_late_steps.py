@@ -20,7 +20,7 @@ def course(each_s: np.ndarray, n: float = 50.0) -> pd.DataFrame:
 
 def slower(late: LateSteps) -> bool:
     """As the rule asks."""
-    return late.ratio > 1.2 and late.steady_pct >= 75 and 100 * late.p < 2
+    return late.ratio > 1.2 and late.steady_pct >= 75 and 100 * late.p < 3
 
 
 def drawn(kind: str, rng: np.random.Generator, lines: int) -> np.ndarray:
@@ -36,7 +36,7 @@ def drawn(kind: str, rng: np.random.Generator, lines: int) -> np.ndarray:
 def test_times_in_any_order_become_no_slower(kind: str, lines: int) -> None:
     rng = np.random.default_rng(lines)
     said = sum(slower(late_steps(course(drawn(kind, rng, lines)))) for _ in range(200))
-    assert said <= 8, "2 % of 200, and two standard deviations"
+    assert said <= 12, "3 % of 200, and two and a half standard deviations"
 
 
 @pytest.mark.parametrize("kind", ["seldom", "log-normal"])
@@ -79,3 +79,9 @@ def test_equal_steps_are_as_late_as_chance_and_few_lines_tell_nothing() -> None:
     assert late_steps(course(np.ones(20))) == LateSteps(1.0, 100.0, 1.0)
     few = late_steps(course(np.ones(19)))
     assert all(math.isnan(value) for value in few)
+
+
+@pytest.mark.parametrize("lines", [25, 50, 100, 200, 300, 500, 1000, 3000])
+@pytest.mark.parametrize("last", [1.35, 3.0])
+def test_times_that_grow_without_noise_are_told_in_logs_of_any_length(lines: int, last: float) -> None:
+    assert slower(late_steps(course(np.linspace(1.0, last, lines))))

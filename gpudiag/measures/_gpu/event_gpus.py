@@ -98,13 +98,15 @@ def readings(gpu: pd.DataFrame) -> dict[str, np.ndarray]:
 def silences(gpu: pd.DataFrame) -> list[Silence]:
     """Where the readings of single GPUs end, for good or for a while."""
     told = readings(gpu)
+    every = np.sort(np.concatenate(list(told.values()) or [np.empty(0)]))
     out: list[Silence] = []
     for name, own in told.items():
-        others = np.sort(np.concatenate([at for other, at in told.items() if other != name] or [np.empty(0)]))
         period_s = period_of(own)
-        until = np.append(own[1:], max(others.max(initial=own[-1]), own[-1]) + 1)
+        until = np.append(own[1:], every[-1] + 1)
         long = np.flatnonzero(until - own > SILENT_PERIODS * period_s)
-        beside = np.searchsorted(others, until[long]) - np.searchsorted(others, own[long] + period_s)
+        low, high = own[long] + period_s, until[long]
+        beside = np.searchsorted(every, high) - np.searchsorted(every, low)
+        beside -= np.searchsorted(own, high) - np.searchsorted(own, low)
         out += [
             Silence(name, pd.Timestamp(own[at], unit="s", tz="UTC"), period_s) for at in long[beside >= SILENT_PERIODS]
         ]

@@ -37,7 +37,7 @@ def pace_s(took: np.ndarray, n: np.ndarray, plain: np.ndarray, *, coarse: bool) 
     if len(at) < ENOUGH:
         return np.full(len(n), usual_s(took[plain], n[plain], coarse=coarse))
     took, steps = took[at], n[at]
-    weight = np.minimum(np.maximum(took / np.median(took), steps / np.median(steps)), 1.0)
+    weight = np.minimum(np.maximum(took / max(np.median(took), 1e-9), steps / np.median(steps)), 1.0)
     took, steps, weight = (sliding_window_view(np.pad(of, BESIDE), 2 * BESIDE) for of in (took, steps, weight))
     middle = _middle(np.divide(took, steps, out=np.full(steps.shape, np.inf), where=steps > 0), weight)
     if coarse:
