@@ -208,11 +208,11 @@ def _of_pauses(
     active = np.flatnonzero(one.at_work)
     start_us, end_us = one.start_us[first], one.end_us[last]
     length_us = end_us - start_us
-    total_s = float(length_us.sum()) / SECOND_US
+    total_s, worked_s = float(length_us.sum()) / SECOND_US, float(one.weight_s[active[0] : active[-1] + 1].sum())
     began = pd.Timestamp(int(start_us[length_us.argmax()]), unit="us", tz="UTC") if len(first) else pd.NaT
     return {
         "between_s": total_s,
-        "between_pct": 100 * total_s / float(one.weight_s[active[0] : active[-1] + 1].sum()),
+        "between_pct": 100 * total_s / worked_s if worked_s > 0 else math.nan,  # 0 of samples of one moment
         "n_between": float(len(first)),
         "between_every_s": _every_s(start_us),
         "longest_between_s": float(length_us.max(initial=0)) / SECOND_US,

@@ -436,3 +436,13 @@ def test_memory_is_not_pinned_where_other_waits_explain_the_idle_time() -> None:
 def test_idle_time_alone_asks_for_pinned_memory_only_where_it_is_stated_not_to_be() -> None:
     assert advised.pin_memory.fills_idle
     assert proposed(advised.pin_memory) is not None and proposed(advised.pin_memory, pin_memory=None) is None
+
+
+def test_how_many_ranks_load_on_several_gpus_is_not_assumed() -> None:
+    """Eight ranks with eight workers each on 64 cores: sixteen each would be two a core."""
+    two = use(40.0)
+    two = replace(two, per_gpu=pd.concat([two.per_gpu, two.per_gpu.set_axis(["1"])]))
+    for gpus, stated, doubt in ((two, {}, True), (two, {"parallel": 1}, False), (use(40.0), {}, False)):
+        now = situation(gpus, waits(20.0), bounds=HALF, cpu_cores=64, **{**LINE, "num_workers": 8}, **stated)
+        made = advised.loader_workers.propose(now)
+        assert made is not None and (advised.NO_PARALLEL in made.verify_first) == doubt

@@ -62,3 +62,9 @@ def test_other_shares_of_pruned_trials_are_apart_by_more_than_chance_only() -> N
     assert searched((SHORT, HALF), (seconds[0], states[0])).quantity("time_per_complete").kind == "time"
     few = searched((SHORT, HALF), (seconds[1], states[1]))
     assert few.quantity("time_per_complete").kind == "price" and few.leader is None
+
+
+@pytest.mark.slow
+def test_one_pruned_trial_is_no_pruner() -> None:
+    found = searched((A, None), (0.5 * A, ["PRUNED", *["COMPLETE"] * 59]))
+    assert found.verdict == "faster" and found.quantity("time_per_item").verdict == "faster"
