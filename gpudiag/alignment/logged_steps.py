@@ -39,7 +39,7 @@ class Placed:
 
     @property
     def is_wrong(self) -> bool:
-        """True where steps lie beside the work, and work beside the steps: either alone may be for want of a record."""
+        """True where steps lie beside the work, and work beside the steps: where only one of them lies so, a record may be missing."""
         least_s = max(MISPLACED * self.logged_s, MISPLACED_S)
         return self.misplaced_s > least_s and self.elsewhere_s > least_s
 

@@ -78,7 +78,7 @@ class RecorderProfile(Profile, topic="recorder"):
     per_gpu: Rows = table_of(GpuRecorder)
     constants: Rows = table_of(ConstantColumn)
     n_judged: Fact[int] = fact("columns that could be judged for being constant")
-    n_blind: Fact[int] = fact("columns that could not, for want of utilization")
+    n_blind: Fact[int] = fact("columns that could not, since utilization is missing")
     mixed: Rows = table_of(MixedGpu)
 
 

@@ -132,7 +132,7 @@ def _execute(notebook: Path, parameters: Parameters, scratch: Path, output_dir: 
     except RuntimeError as failure:  # nbclient's, for a kernel that died or never came up
         if not watch.has_kernel:
             raise ReportError(f"notebook {notebook.stem}: the kernel did not start ({failure}).") from failure
-        cause = "the kernel died (often for want of memory)"
+        cause = "the kernel died (often because memory ran out)"
         raise _failed(notebook.stem, watch, cause, output_dir) from failure
     return _neutral(executed, notebook.name)
 
