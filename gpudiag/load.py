@@ -25,7 +25,7 @@ from gpudiag.manifest import MANIFEST, GpuOverride, Manifest, read_manifest
 from gpudiag.readers._io.freed_memory import give_back_freed_memory
 from gpudiag.readers._io.url import is_address, is_url, shown, without_passwords
 from gpudiag.readers._shape.merge_telemetry import merge as merge_telemetry
-from gpudiag.readers._shape.other_zone import in_same_zone
+from gpudiag.readers._shape.other_zone import in_one_zone, in_same_zone
 from gpudiag.readers._studies.merge_trials import merge as merge_trials
 from gpudiag.readers.base import ReadOptions, Telemetry, Trials, check_columns
 from gpudiag.run import Run, RunInfo
@@ -257,11 +257,14 @@ def _assemble(
     logs = [intake.data for intake in intakes if isinstance(intake.data, Telemetry)]
     dated = with_dates(logs, trials, options.timezone, manifest.clock_offset_s)
     intakes = read_again(intakes, dated.logs)
-    telemetry = merge_telemetry(dated.logs, [i.record.path for i in intakes if isinstance(i.data, Telemetry)])
+    paths = [intake.record.path for intake in intakes if isinstance(intake.data, Telemetry)]
+    placed = in_one_zone(dated.logs, paths, given=bool(manifest.timezone))
+    if placed.moved_us:
+        moved = [in_same_zone(i.data, placed.moved_us) for i in intakes if isinstance(i.data, Trials)]
+        intakes, trials = read_again(intakes, placed.logs, moved), merge_trials(moved)
+    telemetry = merge_telemetry(placed.logs, paths)
     if len(telemetry.gpu) >= MANY_SAMPLES:
         give_back_freed_memory()
-    if telemetry.moved_us:
-        trials = merge_trials([in_same_zone(i.data, telemetry.moved_us) for i in intakes if isinstance(i.data, Trials)])
     info = RunInfo(
         name=name,
         timezone=str(options.timezone),
@@ -280,7 +283,7 @@ def _assemble(
         user=manifest.user,
         project=manifest.project,
         host=manifest.host,
-        notes=(*manifest.notes, *telemetry.notes, *trials.notes),
+        notes=(*manifest.notes, *placed.notes, *telemetry.notes, *trials.notes),
         taking_turns=telemetry.taking_turns,
     )
     run = Run(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
@@ -92,15 +92,24 @@ def try_take(given: str | Path | Source | Unopened, options: ReadOptions, *, sho
         return Intake(InputRecord(name, "unknown", error=str(error)), None, error)
 
 
-def read_again(intakes: Sequence[Intake], logs: Sequence[Telemetry]) -> list[Intake]:
-    """The inputs with these logs of GPU metrics in place of their own, in their order."""
-    left = iter(logs)
-    return [
-        replace(intake, data=log, record=_describe_telemetry(log, intake.record.path, intake.record.sha256))
-        if isinstance(intake.data, Telemetry) and (log := next(left)) is not intake.data
-        else intake
-        for intake in intakes
-    ]
+def read_again(
+    intakes: Sequence[Intake], logs: Sequence[Telemetry], trials: Sequence[Trials] | None = None
+) -> list[Intake]:
+    """The inputs with these logs of GPU metrics, and trials, in place of their own, in their order."""
+    left, others = iter(logs), None if trials is None else iter(trials)
+
+    def again(intake: Intake) -> Intake:
+        data: Telemetry | Trials | None = intake.data
+        if isinstance(data, Telemetry):
+            data = next(left)
+        elif isinstance(data, Trials) and others is not None:
+            data = next(others)
+        if data is None or data is intake.data:
+            return intake
+        record = intake.record
+        return _described(data, record.path, record.kind, record.sha256)
+
+    return [again(intake) for intake in intakes]
 
 
 def _describe_telemetry(data: Telemetry, path: str, sha256: str) -> InputRecord:

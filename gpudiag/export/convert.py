@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from datetime import tzinfo
 from pathlib import Path
 
@@ -11,6 +12,7 @@ import pyarrow.parquet as pq
 from gpudiag._load.intake import Intake, take
 from gpudiag.errors import ConfigError, InputError
 from gpudiag.readers._shape.merge_telemetry import merge
+from gpudiag.readers._shape.other_zone import in_one_zone
 from gpudiag.readers.base import ReadOptions, Telemetry
 from gpudiag.readers.telemetry.parquet import to_arrow
 from gpudiag.run import InputRecord
@@ -50,7 +52,8 @@ def convert(
     """
     output = Path(output)
     _check(paths, output)
-    whole, notes = read_logs(paths, ReadOptions(parse_zone(timezone), columns, period_s), progress)
+    options = ReadOptions(parse_zone(timezone), columns, period_s)
+    whole, notes = read_logs(paths, options, progress, given=timezone is not None)
     part = output.with_name(output.name + ".part")
     pq.write_table(to_arrow(whole, notes), part, compression="zstd", write_page_checksum=True)
     part.replace(output)
@@ -58,9 +61,12 @@ def convert(
 
 
 def read_logs(
-    paths: Sequence[str | Path], options: ReadOptions, progress: Callable[[str], None]
+    paths: Sequence[str | Path], options: ReadOptions, progress: Callable[[str], None], *, given: bool
 ) -> tuple[Telemetry, tuple[str, ...]]:
-    """Logs as one telemetry, and where its rows came from. Raises InputError, or ConfigError without any."""
+    """Logs as one telemetry, and where its rows came from; ``given``: somebody stated the zone of the options.
+
+    Raises InputError, or ConfigError without any.
+    """
     if not paths:
         raise ConfigError("convert needs at least one log of GPU metrics.")
     parts: list[Telemetry] = []
@@ -70,7 +76,10 @@ def read_logs(
         intake = take(path, options)
         parts.append(_telemetry(intake))
         notes.append(_provenance(intake.record))
-    return merge(parts, [str(path) for path in paths]), tuple(notes)
+    names = [str(path) for path in paths]
+    placed = in_one_zone(parts, names, given=given)
+    whole = merge(placed.logs, names)
+    return replace(whole, notes=(*whole.notes, *placed.notes)) if placed.notes else whole, tuple(notes)
 
 
 def _check(paths: Sequence[str | Path], output: Path) -> None:

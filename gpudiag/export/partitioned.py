@@ -63,7 +63,8 @@ def convert_partitioned(
     """
     output = Path(output)
     _check(output)
-    whole, notes = read_logs(paths, ReadOptions(parse_zone(timezone), columns, period_s), progress)
+    options = ReadOptions(parse_zone(timezone), columns, period_s)
+    whole, notes = read_logs(paths, options, progress, given=timezone is not None)
     if whole.gpu.empty:
         raise InputError(f"{paths[0]}: holds no sample of a GPU; a data set by day and host is made of such.")
     digest = sha256("\n".join([*notes, host]).encode("utf-8", "surrogatepass")).hexdigest()[:16]

@@ -69,7 +69,6 @@ class Telemetry(Shown):
     ``clock``: ``utc`` if its timestamps carried a zone or were epochs, ``local`` if they were read in the run's zone;
     without a date ``day`` (times of day) or ``count`` (no time, or one since an unknown start), held as of 1970.
     ``taking_turns``: GPUs of several logs whose samples lie between each other, so that steps are those of no recorder.
-    ``moved_us``: how much was added to times without a zone, which other logs show to be of another zone.
     """
 
     gpu: pd.DataFrame = field(default_factory=no_rows("gpu"))
@@ -82,7 +81,6 @@ class Telemetry(Shown):
     reader: str = ""
     clock: str = ""
     taking_turns: tuple[str, ...] = ()
-    moved_us: int = 0
 
     @property
     def rows(self) -> int:

@@ -14,7 +14,6 @@ from gpudiag.readers._io.problems import ProblemLog
 from gpudiag.readers._shape import log_names, near_samples
 from gpudiag.readers._shape.finish import describe
 from gpudiag.readers._shape.identity import GpuIdentity, resolve, same_model
-from gpudiag.readers._shape.other_zone import in_one_zone
 from gpudiag.readers._shape.tidy import DUPLICATE, arranged, frame, tidy
 from gpudiag.readers.base import Telemetry
 from gpudiag.schema import TABLES
@@ -64,9 +63,8 @@ def merge(parts: Sequence[Telemetry], paths: Sequence[str] = ()) -> Telemetry:
         return Telemetry()
     if len(parts) == 1:
         return parts[0]
-    parts, told, moved_us = in_one_zone(_events_apart(parts, paths), paths)
+    parts = _events_apart(parts, paths)
     names, notes = _common_names(parts, paths)
-    notes += told
     log = ProblemLog()
     rows, turns = _joined(parts, names, notes)
     samples = arranged(TABLES["gpu"], rows, UTC, log, written=False)
@@ -87,7 +85,6 @@ def merge(parts: Sequence[Telemetry], paths: Sequence[str] = ()) -> Telemetry:
         reader=", ".join(dict.fromkeys(part.reader for part in parts)),
         clock=clocks.pop() if len(clocks) == 1 else "local",
         taking_turns=turns,
-        moved_us=moved_us,
     )
 
 

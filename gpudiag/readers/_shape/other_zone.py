@@ -27,6 +27,8 @@ CLEARLY = 4.0
 SAME = 0.5
 """At one moment a GPU has one state: two logs of it then differ by less than half of what one sample differs from the
 next of its log. Two GPUs that do the same work differ by as much."""
+READ_AS = "local time of"
+"""What notes on trials and logs say of times in the run's zone."""
 MOST_PAIRS = 16
 MOST_GPUS = 4
 MOST_SAMPLES = 1000
@@ -37,12 +39,15 @@ MOVED = (
     "{stated}, whose times state theirs (correlation {fit:as ratio}), and at no other whole quarter of an hour. State "
     "the zone of the clock (timezone) to be sure."
 )
+ALIKE = "The times of {logs}, which state no zone either, were moved alike, though none of their samples show it."
+AFTERWARDS = "These times were then moved by {shift_s:as shift}, as those of the logs of its GPUs that state no zone."
 DOUBT = (
     "The samples of {logs} agree with those of {stated} if they are moved by {shift_s:as shift} (correlation {fit:as "
     "ratio}), not as they are. Their clocks may be of two zones; nothing was moved, since {why}. If so, record times "
     "with their zone, or load one log alone."
 )
 NO_ZONE = "neither log states its zone"
+STATED = "the zone of such times was given"
 UNCLEAR = "another shift, or other work of the same kind, is not ruled out"
 
 
@@ -58,16 +63,16 @@ class _Found:
 class InOneZone(NamedTuple):
     """The logs, those moved that were read in a wrong zone; what is said of it; by how much all of them were moved."""
 
-    parts: list[Telemetry]
-    notes: list[str]
-    moved_us: int
+    logs: list[Telemetry]
+    notes: tuple[str, ...] = ()
+    moved_us: int = 0
 
 
-def in_one_zone(parts: Sequence[Telemetry], paths: Sequence[str]) -> InOneZone:
+def in_one_zone(parts: Sequence[Telemetry], paths: Sequence[str] = (), *, given: bool = False) -> InOneZone:
     """Put logs that state no zone on the clock of those that do.
 
     Where such a log shows it, all that state none are moved alike, but for those that agree as they are. What the
-    samples leave open is told.
+    samples leave open is told. ``given``: somebody stated the zone in which they were read, so that none is moved.
     """
     agree: set[int] = set()
     sure: dict[int, tuple[int, _Found]] = {}
@@ -82,29 +87,34 @@ def in_one_zone(parts: Sequence[Telemetry], paths: Sequence[str]) -> InOneZone:
         elif found is not None:
             doubts.append((one, other, found))
     names = _names(parts, paths)
-    if len({found.shift_us for _, found in sure.values()}) != 1:
+    if given or len({found.shift_us for _, found in sure.values()}) != 1:
         doubts = [*((one, other, found) for other, (one, found) in sure.items()), *doubts]
-        told = [_said(DOUBT, one, [other], found, parts, names) for one, other, found in doubts]
-        return InOneZone(list(parts), told, 0)
-    one, found = next(iter(sure.values()))
-    moved = [at for at, part in enumerate(parts) if part.clock == "local" and (at in sure or at not in agree)]
-    out = [_moved(part, found.shift_us) if at in moved else part for at, part in enumerate(parts)]
-    return InOneZone(out, [_said(MOVED, one, moved, found, parts, names)], found.shift_us)
+        told = [_doubt(parts[one], names[one], names[other], found, given=given) for one, other, found in doubts]
+        return InOneZone(list(parts), tuple(told))
+    shift_us = next(iter(sure.values()))[1].shift_us
+    alike = [at for at, part in enumerate(parts) if part.clock == "local" and at not in sure and at not in agree]
+    logs = [_moved(part, shift_us) if at in sure or at in alike else part for at, part in enumerate(parts)]
+    return InOneZone(logs, _told_moved(sure, alike, names), shift_us)
 
 
 def in_same_zone(trials: Trials, moved_us: int) -> Trials:
-    """Trials and logs of steps whose times state no zone, moved as the telemetry was."""
+    """Trials and logs of steps whose times state no zone, moved as the telemetry was; the same ones without any."""
     if not moved_us:
         return trials
     local = trials.studies.loc[trials.studies["clock"] == "local", "study"] if "clock" in trials.studies else ()
     every = trials.clock == "local" or (len(local) > 0 and len(local) == len(trials.studies))
+    if not every and not len(local):
+        return trials
     tables = {name: getattr(trials, name) for name in ("trials", "reports", "events", "steps", "profiled")}
     moved = {
         name: _later(table, moved_us, table["study"].isin(local) if "study" in table else np.full(len(table), every))
         for name, table in tables.items()
         if len(table)
     }
-    return replace(trials, **moved)
+    own = tuple(f"Study '{name}': " for name in local)
+    then = Statement(AFTERWARDS, shift_s=moved_us / SECOND_US)
+    said = (f"{note} {then}" if READ_AS in note and (every or note.startswith(own)) else note for note in trials.notes)
+    return replace(trials, **moved, notes=tuple(said))
 
 
 def _names(parts: Sequence[Telemetry], paths: Sequence[str]) -> list[str]:
@@ -114,12 +124,18 @@ def _names(parts: Sequence[Telemetry], paths: Sequence[str]) -> list[str]:
     return short if len(set(short)) == len(short) else list(paths)
 
 
-def _said(
-    template: str, one: int, others: Sequence[int], found: _Found, parts: Sequence[Telemetry], names: Sequence[str]
-) -> str:
-    why = UNCLEAR if parts[one].clock == "utc" else NO_ZONE
-    logs, shift_s = [names[at] for at in others], found.shift_us / SECOND_US
-    return str(Statement(template, logs=logs, stated=names[one], shift_s=shift_s, fit=found.fit, why=why))
+def _doubt(one: Telemetry, name: str, other: str, found: _Found, *, given: bool) -> str:
+    why = STATED if given else UNCLEAR if one.clock == "utc" else NO_ZONE
+    shift_s = found.shift_us / SECOND_US
+    return str(Statement(DOUBT, logs=[other], stated=name, shift_s=shift_s, fit=found.fit, why=why))
+
+
+def _told_moved(sure: Mapping[int, tuple[int, _Found]], alike: Sequence[int], names: Sequence[str]) -> tuple[str, ...]:
+    logs, stated = [names[at] for at in sorted(sure)], [names[at] for at in sorted({one for one, _ in sure.values()})]
+    shift_s = next(found.shift_us for _, found in sure.values()) / SECOND_US
+    fit = min(found.fit for _, found in sure.values())
+    told = Statement(MOVED, logs=logs, stated=stated, shift_s=shift_s, fit=fit)
+    return (str(told), *([str(Statement(ALIKE, logs=[names[at] for at in alike]))] if alike else ()))
 
 
 def _pairs(parts: Sequence[Telemetry]) -> Iterator[tuple[int, int]]:

@@ -11,10 +11,22 @@ import pandas as pd
 import pytest
 
 import gpudiag as gd
+from gpudiag import load
 from gpudiag.readers._shape.merge_telemetry import merge
-from gpudiag.readers._shape.other_zone import DOUBT, MOVED, NO_ZONE, UNCLEAR, in_same_zone
+from gpudiag.readers._shape.other_zone import (
+    ALIKE,
+    DOUBT,
+    MOVED,
+    NO_ZONE,
+    STATED,
+    UNCLEAR,
+    InOneZone,
+    in_one_zone,
+    in_same_zone,
+)
 from gpudiag.readers.base import Telemetry, Trials
 from gpudiag.schema import STUDIES, TABLES, TRIALS, conform
+from gpudiag.timezones import parse_zone
 
 BASE = pd.Timestamp("2026-03-10 08:00:00", tz="UTC")
 
@@ -42,14 +54,14 @@ def log(seconds: np.ndarray, util: np.ndarray, hours: float, clock: str, gpu: st
 DENSE, SPARSE = np.arange(0.3, 7198, 3), np.arange(0.0, 7198, 15)
 
 
-def span_h(merged: Telemetry) -> tuple[float, float]:
-    hours = (merged.gpu["time"] - BASE) / pd.Timedelta("1h")
+def span_h(placed: InOneZone) -> tuple[float, float]:
+    hours = (merge(placed.logs).gpu["time"] - BASE) / pd.Timedelta("1h")
     return round(float(hours.min()), 2), round(float(hours.max()), 2)
 
 
-def told(merged: Telemetry, template: str) -> bool:
+def told(placed: InOneZone, template: str) -> bool:
     start, end = template.split("{")[0], template.split("}")[-1][-20:]
-    return any(note.startswith(start) and note.endswith(end) for note in merged.notes)
+    return any(note.startswith(start) and note.endswith(end) for note in placed.notes)
 
 
 @pytest.mark.parametrize("hours", [1, -7, 5.5, 5.75, 13])
@@ -60,52 +72,54 @@ def test_a_log_without_a_zone_goes_where_the_other_shows_it(hours: float, swappe
     if swapped:
         dense, sparse = log(DENSE, util, 0, "utc"), log(SPARSE, util, hours, "local")
     for parts in ([dense, sparse], [sparse, dense]):
-        merged = merge(parts, ["smi.csv", "wandb.csv"])
-        assert merged.gpus["gpu"].tolist() == ["0"] and span_h(merged) == (0, 2)
-        assert merged.moved_us == -hours * 3600e6 and told(merged, MOVED)
+        placed = in_one_zone(parts, ["smi.csv", "wandb.csv"])
+        assert merge(placed.logs).gpus["gpu"].tolist() == ["0"] and span_h(placed) == (0, 2)
+        assert placed.moved_us == -hours * 3600e6 and told(placed, MOVED)
 
 
 def test_logs_that_agree_as_they_are_stay() -> None:
     util = utilization()
-    merged = merge([log(DENSE, util, 0, "local"), log(SPARSE, util, 0, "utc")])
-    assert not merged.moved_us and span_h(merged) == (0, 2) and not told(merged, MOVED) and not told(merged, DOUBT)
+    placed = in_one_zone([log(DENSE, util, 0, "local"), log(SPARSE, util, 0, "utc")])
+    assert not placed.moved_us and span_h(placed) == (0, 2) and not told(placed, MOVED) and not told(placed, DOUBT)
 
 
 def test_work_that_repeats_every_quarter_of_an_hour_is_told_by_its_noise() -> None:
     quarter = np.tile(np.where(np.arange(900) < 200, 0, 80), 8)
     util = np.where(quarter > 0, quarter + np.random.default_rng(0).normal(0, 5, 7200), 0).clip(0, 100)
-    merged = merge([log(DENSE, util, 1, "local"), log(SPARSE, util, 0, "utc")])
-    assert span_h(merged) == (0, 2)
-    assert merge([log(DENSE, quarter, 1, "local"), log(SPARSE, quarter, 0, "utc")]).moved_us == 0, "without noise, open"
+    placed = in_one_zone([log(DENSE, util, 1, "local"), log(SPARSE, util, 0, "utc")])
+    assert span_h(placed) == (0, 2)
+    assert in_one_zone([log(DENSE, quarter, 1, "local"), log(SPARSE, quarter, 0, "utc")]).moved_us == 0, (
+        "without noise, open"
+    )
 
 
 @pytest.mark.parametrize("minutes", [15, 60])
 def test_another_gpu_with_the_same_work_is_not_moved_but_the_doubt_is_told(minutes: int) -> None:
     """The same job begun a quarter of an hour later: its levels are the same, its noise is its own."""
     one, other = log(DENSE, utilization(noise=1), minutes / 60, "local"), log(SPARSE, utilization(), 0, "utc")
-    merged = merge([one, other])
-    assert not merged.moved_us and told(merged, DOUBT) and any(UNCLEAR in note for note in merged.notes)
+    placed = in_one_zone([one, other])
+    assert not placed.moved_us and told(placed, DOUBT) and any(UNCLEAR in note for note in placed.notes)
 
 
 def test_other_work_is_neither_moved_nor_doubted() -> None:
     for hours in (0, 1, 5):
-        merged = merge([log(DENSE, utilization(seed=1), hours, "local"), log(SPARSE, utilization(), 0, "utc")])
-        assert not merged.moved_us and not told(merged, DOUBT) and not told(merged, MOVED)
+        placed = in_one_zone([log(DENSE, utilization(seed=1), hours, "local"), log(SPARSE, utilization(), 0, "utc")])
+        assert not placed.moved_us and not told(placed, DOUBT) and not told(placed, MOVED)
 
 
 def test_another_uuid_is_another_gpu() -> None:
     util = utilization()
     one, other = (log(DENSE, util, 1, "local", uuid="GPU-aa"), log(SPARSE, util, 0, "utc", uuid="GPU-bb"))
-    assert merge([one, other]).moved_us == 0
+    assert in_one_zone([one, other]).moved_us == 0
     same = replace(other, gpus=other.gpus.assign(uuid="GPU-aa"))
-    assert merge([one, same]).moved_us == -3600e6
+    assert in_one_zone([one, same]).moved_us == -3600e6
 
 
 def test_two_logs_without_a_zone_are_left_and_the_doubt_is_told() -> None:
     util = utilization()
-    merged = merge([log(DENSE, util, 1, "local"), log(SPARSE, util, 0, "local")], ["a.csv", "b.csv"])
-    assert not merged.moved_us and any(NO_ZONE in note for note in merged.notes)
-    later = merge([log(DENSE, util, 3, "local"), log(SPARSE, util, 0, "local")], ["a.csv", "b.csv"])
+    placed = in_one_zone([log(DENSE, util, 1, "local"), log(SPARSE, util, 0, "local")], ["a.csv", "b.csv"])
+    assert not placed.moved_us and any(NO_ZONE in note for note in placed.notes)
+    later = in_one_zone([log(DENSE, util, 3, "local"), log(SPARSE, util, 0, "local")], ["a.csv", "b.csv"])
     assert not any(NO_ZONE in note for note in later.notes), "a log that follows another one"
 
 
@@ -113,24 +127,39 @@ def test_the_other_logs_without_a_zone_go_along() -> None:
     util = utilization()
     events = conform(pd.DataFrame({"time": [BASE + pd.Timedelta("2h")], "kind": ["x"]}), TABLES["events"])
     parts = [log(DENSE, util, 1, "local"), Telemetry(events=events, clock="local"), log(SPARSE, util, 0, "utc")]
-    merged = merge(parts, ["gpu.csv", "kernel.log", "wandb.csv"])
-    assert merged.events["time"].tolist() == [BASE + pd.Timedelta("1h")]
-    assert any("The times of gpu.csv and kernel.log, which state no zone" in note for note in merged.notes)
+    placed = in_one_zone(parts, ["gpu.csv", "kernel.log", "wandb.csv"])
+    assert placed.logs[1].events["time"].tolist() == [BASE + pd.Timedelta("1h")]
+    moved, alike = placed.notes
+    assert moved.startswith("The times of gpu.csv, which state no zone, were moved by -1 h: so the samples agree")
+    assert alike == ALIKE.format(logs="kernel.log"), "no sample of it was compared"
+
+
+def test_where_the_zone_is_given_nothing_is_moved_and_the_doubt_is_told() -> None:
+    util = utilization()
+    parts = [log(DENSE, util, 1, "local"), log(SPARSE, util, 0, "utc")]
+    placed = in_one_zone(parts, ["gpu.csv", "wandb.csv"], given=True)
+    assert not placed.moved_us and placed.logs == parts and told(placed, DOUBT) and not told(placed, MOVED)
+    assert any("of gpu.csv agree with those of wandb.csv if they are moved by -1 h" in note for note in placed.notes)
+    assert all(STATED in note for note in placed.notes)
+    assert not in_one_zone([log(DENSE, util, 0, "local"), parts[1]], given=True).notes
 
 
 def test_trials_without_a_zone_go_along() -> None:
     rows: dict[str, Any] = {"study": ["s", "t"], "trial": [0, 0], "state": "COMPLETE", "start": BASE, "end": BASE}
     given = Trials(
+        notes=("Study 's': read as local time of UTC.", "Study 't': timestamps are UTC."),
         trials=conform(pd.DataFrame(rows), TRIALS),
         studies=conform(pd.DataFrame({"study": ["s", "t"], "clock": ["local", "utc"]}), STUDIES),
     )
     hour = pd.Timedelta("1h")
     moved = in_same_zone(given, -3_600_000_000)
     assert moved.trials["start"].tolist() == moved.trials["end"].tolist() == [BASE - hour, BASE]
+    assert moved.notes[0].startswith(f"{given.notes[0]} These times were then moved by -1 h")
+    assert moved.notes[1] == given.notes[1]
     assert moved.trials.dtypes.equals(given.trials.dtypes) and in_same_zone(given, 0) is given
 
 
-def test_nvidia_smi_in_local_time_beside_wandb(tmp_path: Path) -> None:
+def test_nvidia_smi_in_local_time_beside_wandb(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     util = utilization()
     header = "timestamp, index, name, uuid, utilization.gpu [%], power.draw [W]\n"
     rows = [(BASE + pd.Timedelta(seconds=s)).tz_convert("Europe/Berlin") for s in DENSE]
@@ -144,7 +173,21 @@ def test_nvidia_smi_in_local_time_beside_wandb(tmp_path: Path) -> None:
     )
     known = {"_timestamp": SPARSE + BASE.timestamp(), "system.gpu.0.gpu": util[SPARSE.astype(int)].round()}
     pd.DataFrame({**known, "system.gpu.0.powerWatts": 60 + 3 * util[SPARSE.astype(int)]}).to_csv(tmp_path / "wandb.csv")
-    wrong, right = (gd.load_run(tmp_path, timezone=zone) for zone in ("UTC", "Europe/Berlin"))
+    start, end = (f"{(BASE + pd.Timedelta(minutes=at)).tz_convert('Europe/Berlin'):%F %T}" for at in (10, 60))
+    head = "number,state,datetime_start,datetime_complete,value,params_lr"
+    (tmp_path / "trials.csv").write_text(f"{head}\n0,COMPLETE,{start},{end},0.5,0.1\n")
+    right, stated = (gd.load_run(tmp_path, timezone=zone) for zone in ("Europe/Berlin", "UTC"))
+    monkeypatch.setattr(load, "parse_zone", lambda name: parse_zone(name or "UTC"))  # this machine's zone
+    wrong = gd.load_run(tmp_path)
     pd.testing.assert_frame_equal(wrong.gpu, right.gpu)
     assert any("gpu.csv, which state no zone, were moved by -1 h" in note for note in wrong.info.notes)
     assert not any("moved" in note for note in right.info.notes)
+    ends = [[(one.start, one.end) for one in run.info.inputs] for run in (wrong, right)]
+    assert ends[0] == ends[1], "what was moved is described as it is now"
+    assert wrong.trials["start"].tolist() == right.trials["start"].tolist() == [BASE + pd.Timedelta("10min")]
+    assumed = [note for note in wrong.info.notes if "read as local time of UTC" in note]
+    assert len(assumed) == 1 and "These times were then moved by -1 h" in assumed[0]
+    assert any(STATED in note for note in stated.info.notes)
+    assert stated.trials["start"].tolist() == [BASE + pd.Timedelta("70min")]
+    first = stated.gpu["time"].min(), stated.gpu["time"].max()
+    assert first[0] == BASE and first[1] > BASE + pd.Timedelta("2h50min"), "gpu.csv is where the zone puts it"
