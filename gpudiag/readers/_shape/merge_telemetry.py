@@ -55,18 +55,18 @@ def merge(parts: Sequence[Telemetry], paths: Sequence[str] = ()) -> Telemetry:
 
     Where two logs hold a GPU at the same instant, values known to one of them complete the other's, and the
     later log's hold where both know; such samples are counted. Samples shortly after each other are one as well
-    (:mod:`~gpudiag.readers._shape.near_samples`). Logs of one index whose names, memory sizes or
-    samples contradict each other are of two GPUs (of two machines, as a rule). With the ``paths`` of the logs, such
-    GPUs are named by their log: node1/0, node2/0.
+    (:mod:`~gpudiag.readers._shape.near_samples`), but where the logs may be of two machines. Logs of one index whose
+    names, memory sizes or samples contradict each other are of two GPUs (of two machines, as a rule). With the
+    ``paths`` of the logs, such GPUs are named by their log: node1/0, node2/0.
     """
     if not parts:
         return Telemetry()
     if len(parts) == 1:
         return parts[0]
     parts = _events_apart(parts, paths)
-    names, notes = _common_names(parts, paths)
+    names, unsure, notes = _common_names(parts, paths)
     log = ProblemLog()
-    rows, turns = _joined(parts, names, notes)
+    rows, turns = _joined(parts, names, unsure, notes)
     samples = arranged(TABLES["gpu"], rows, UTC, log, written=False)
     tables = {"gpu": frame(TABLES["gpu"], samples)} | {
         table: tidy(TABLES[table], _stacked(parts, table, names), UTC, log, written=False)
@@ -102,8 +102,10 @@ def _events_apart(parts: Sequence[Telemetry], paths: Sequence[str]) -> list[Tele
     )
 
 
-def _common_names(parts: Sequence[Telemetry], paths: Sequence[str]) -> tuple[list[dict[str, str]], list[str]]:
-    """For each part, the name over all parts of each of its GPUs."""
+def _common_names(
+    parts: Sequence[Telemetry], paths: Sequence[str]
+) -> tuple[list[dict[str, str]], list[str], list[str]]:
+    """For each part, the name over all parts of each of its GPUs; those that may be several by it; notes."""
     rows = [part.gpus.to_dict("records") for part in parts]
     identities = [[_face(row, part) for row in own] for own, part in zip(rows, parts, strict=True)]
     _number_the_only(identities)
@@ -121,7 +123,7 @@ def _common_names(parts: Sequence[Telemetry], paths: Sequence[str]) -> tuple[lis
     if unsure:
         notes.append(str(Statement(BY_NUMBER, gpus=unsure)))
     left = iter(ids)
-    return [{str(row["gpu"]): next(left) for row in own} for own in rows], notes
+    return [{str(row["gpu"]): next(left) for row in own} for own in rows], unsure, notes
 
 
 def _by_log(
@@ -254,13 +256,13 @@ def _stacked(parts: Sequence[Telemetry], table: str, names: Sequence[Mapping[str
 
 
 def _joined(
-    parts: Sequence[Telemetry], names: Sequence[Mapping[str, str]], notes: list[str]
+    parts: Sequence[Telemetry], names: Sequence[Mapping[str, str]], unsure: Sequence[str], notes: list[str]
 ) -> tuple[pd.DataFrame | None, tuple[str, ...]]:
     """The samples of all parts, near ones of two logs as one, which ``notes`` then tell; GPUs whose logs take turns."""
     stack = _stacked(parts, "gpu", names)
     if stack is None:
         return None, ()
-    made = near_samples.joined(stack, np.repeat(np.arange(len(parts)), [len(part.gpu) for part in parts]))
+    made = near_samples.joined(stack, np.repeat(np.arange(len(parts)), [len(part.gpu) for part in parts]), unsure)
     notes += [str(made.told)] * bool(made.told)
     return made.rows, made.taking_turns
 

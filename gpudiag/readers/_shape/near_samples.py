@@ -58,15 +58,16 @@ class Joined(NamedTuple):
     taking_turns: tuple[str, ...]
 
 
-def joined(stack: pd.DataFrame, part: np.ndarray) -> Joined:
+def joined(stack: pd.DataFrame, part: np.ndarray, unsure: Sequence[str] = ()) -> Joined:
     """Join the rows of several logs; ``part``: the log of each.
 
-    Samples at one and the same instant are left: they are told as duplicates.
+    Those of GPUs that are ``unsure`` to be one each stay: they may be of two. Samples at one and the same instant are
+    left: they are told as duplicates.
     """
     folds: list[_Fold] = []
     turns: list[str] = []
     for gpu, logs in _several(stack, part):
-        left = _fold(logs, folds)
+        left = logs if gpu in unsure else _fold(logs, folds)
         turns += [gpu] * any(_adds(left[0], other) for other in left[1:])
     if not folds:
         return Joined(stack, NOTHING, tuple(turns))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -84,6 +85,22 @@ def test_logs_that_follow_each_other_and_other_gpus_are_left() -> None:
     other = log([0.1, 10.1, 20.1], util_pct=[1, 2, 3])
     other = Telemetry(gpu=other.gpu.assign(gpu="1"), gpus=conform(pd.DataFrame({"gpu": ["1"]}), TABLES["gpus"]))
     assert len(merge([first, other]).gpu) == 6
+
+
+@pytest.mark.parametrize("late", [0.1, 0.25, 0.45])
+def test_gpus_of_one_number_that_may_be_of_two_machines_keep_all_samples(late: float) -> None:
+    """Whatever the phase of the recorders; beside another tool, or with an uuid, near samples are one."""
+    n = 120
+    first = log([1.0 * k for k in range(n)], util_pct=[90.0 + k % 3 for k in range(n)])
+    second = log([k + late for k in range(n)], util_pct=[92.0 + k % 3 for k in range(n)])
+    bare = [replace(part, gpus=conform(pd.DataFrame({"gpu": ["0"]}), TABLES["gpus"])) for part in (first, second)]
+    merged = merge(bare)
+    assert len(merged.gpu) == 2 * n and merged.gpu["util_pct"].mean() == 92.0
+    assert merged.notes[0].startswith("Logs that overlap in time name GPU 0 by number alone") and len(merged.notes) == 1
+    assert merged.taking_turns == ("0",)
+    if late < 1 / 3:
+        assert len(merge([first, second]).gpu) == n
+        assert len(merge([bare[0], replace(bare[1], reader="y")]).gpu) == n
 
 
 @pytest.mark.slow
