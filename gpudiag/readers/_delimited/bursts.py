@@ -14,9 +14,10 @@ _TICK_US = 10_000
 """nvidia-smi asks all GPUs of a tick within a few milliseconds: no recorder reads one GPU as often, and then rests."""
 _APART = 10
 """Ticks are so many times further apart than rows of one tick."""
-_FEW_TICKS = 10
-_LASTS = 0.5
-"""Share of the differences between rows of a tick that the next tick shows again, where they are of several GPUs."""
+_FEW_TICKS = 20
+"""In fewer, one of many places may lie off by chance."""
+SLOW = ("mem_used_mib", "mem_free_mib", "mem_total_mib", "temp_c", "mem_temp_c", "energy_j")
+"""What one GPU keeps within a tick. Utilization, clocks and power may be low whenever it is asked after a rest."""
 
 
 @dataclass(frozen=True)
@@ -33,7 +34,7 @@ def turns(timestamps: np.ndarray, columns: Mapping[str, np.ndarray]) -> Turns:
 
     Rows belong to one tick if they are much closer to each other than ticks are, and all ticks have as many. Within
     milliseconds they are those of several GPUs. Further apart they may be of one GPU, read several times and then not
-    for a while: that they are of several shows in differences between them that last.
+    for a while: that they are of several shows in memory or temperature, where one of them differs and keeps on.
     """
     one = Turns(1, np.arange(len(timestamps)))
     step = np.diff(timestamps.astype("datetime64[us]").astype(np.int64))
@@ -77,22 +78,19 @@ def _limit(step: np.ndarray) -> int:
 
 
 def _differ(columns: Mapping[str, np.ndarray], tick: np.ndarray, size: int) -> bool:
-    """True if in some column the rows of a tick mostly differ by more than each does from tick to tick, and alike.
-
-    Of one GPU, readings shortly after each other differ less than those a tick apart, or in another way each time.
-    """
+    """True if by some slow column a place in the ticks is of a GPU of its own."""
     whole = (np.bincount(tick) == size)[tick]
-    for name, values in columns.items():
-        if name == "time" or name.startswith("host."):
-            continue
-        rounds = values[whole].reshape(-1, size)
-        rounds = rounds[~np.isnan(rounds).any(axis=1)]
-        if len(rounds) < _FEW_TICKS:
-            continue
-        among = np.median(np.abs(np.diff(rounds, axis=1)))
-        in_time = np.median(np.abs(np.diff(rounds, axis=0)))
-        own = rounds - rounds.mean(axis=1, keepdims=True)
-        lasting = (own[1:] * own[:-1]).sum()
-        if among > in_time and lasting >= _LASTS * (own[1:] ** 2).sum() > 0:
-            return True
-    return False
+    rounds = (columns[name][whole].reshape(-1, size) for name in SLOW if name in columns)
+    return any(_of_its_own(values[~np.isnan(values).any(axis=1)]) for values in rounds)
+
+
+def _of_its_own(rounds: np.ndarray) -> bool:
+    """Whether a place lies off the median of its tick by more than this offset varies.
+
+    So do readings of one GPU that rises or falls all the time: from tick to tick it goes further than within one.
+    """
+    if len(rounds) < _FEW_TICKS:
+        return False
+    offset = rounds - np.median(rounds, axis=1, keepdims=True)
+    course = np.abs(np.median(np.diff(rounds, axis=0), axis=0))
+    return bool((np.abs(offset.mean(axis=0)) > np.maximum(offset.std(axis=0), course)).any())

@@ -19,8 +19,8 @@ _NAMED = 64
 """So many rows at most are the first tick of a host, which has the name of each of its GPUs."""
 
 _BURSTS = (
-    "Rows do not name their GPU and come {size} at a time. Nothing in them tells several GPUs: they were taken as "
-    "those of one. Log the index of each GPU if there are more."
+    "Rows do not name their GPU and come {size} at a time. Neither memory nor temperature tells several GPUs: they "
+    "were taken as those of one. Log the index of each GPU if there are more."
 )
 
 

@@ -83,6 +83,36 @@ def test_rows_far_closer_than_ticks_are_of_gpus_in_turn(
     assert f"Rows do not name their GPU: the {gpus} GPUs were told by the order of rows." in telemetry.notes
 
 
+@pytest.mark.parametrize(
+    ("gpus", "gap_s", "period_s"), [(2, 0.02, 5.0), (8, 0.015, 5.0), (4, 0.3, 10.0), (3, 0.02, 5.0)]
+)
+@pytest.mark.parametrize("odd", [0, 1])
+@pytest.mark.parametrize("saws", [False, True])
+def test_one_odd_gpu_tells_them_all(
+    gpus: int, gap_s: float, period_s: float, odd: int, saws: bool, tmp_path: Path
+) -> None:
+    """As one rank that holds more than the others, whose memory stands still or goes up and down together."""
+    random = np.random.default_rng(0)
+    samples = [
+        (START + pd.Timedelta(seconds=tick * period_s + gpu * gap_s), int(random.integers(85, 101)), level + extra)
+        for tick in range(60)
+        for level in [20_000 + 9_000 * int(saws and random.random() < 0.5)]
+        for gpu, extra in enumerate(600 * (np.arange(gpus) == odd))
+    ]
+    telemetry = read(smi(samples), tmp_path)
+    held = telemetry.gpu.groupby("gpu")["mem_used_mib"].min().tolist()
+    assert held == [20_600 if gpu == odd else 20_000 for gpu in range(gpus)]
+
+
+@pytest.mark.parametrize("memory", [True, False])
+def test_one_gpu_whose_first_reading_after_a_rest_is_low_stays_one(memory: bool, tmp_path: Path) -> None:
+    at = [(START + pd.Timedelta(seconds=10 * tick + 0.5 * place), place) for tick in range(100) for place in range(3)]
+    text = smi([(when, (0, 95, 96)[place], 20_000) for when, place in at])
+    telemetry = read(text if memory else text.replace(", memory.used [MiB]", "").replace(", 20000 MiB", ""), tmp_path)
+    assert set(telemetry.gpu["gpu"]) == {"0"} and len(telemetry.gpu) == 300
+    assert [note for note in telemetry.notes if "Neither memory nor temperature tells several GPUs" in note]
+
+
 @pytest.mark.parametrize("form", [smi, shell])
 @pytest.mark.parametrize("burst", [2, 5, 10])
 @pytest.mark.parametrize("kind", ["noise", "steady", "rising", "still"])
