@@ -27,7 +27,7 @@ CLEARLY = 4.0
 SAME = 0.5
 """At one moment a GPU has one state: two logs of it then differ by less than half of what one sample differs from the
 next of its log. Two GPUs that do the same work differ by as much."""
-READ_AS = "local time of"
+READ_AS = "read as local time of"
 """What notes on trials and logs say of times in the run's zone."""
 MOST_PAIRS = 16
 MOST_GPUS = 4
@@ -98,10 +98,16 @@ def in_one_zone(parts: Sequence[Telemetry], paths: Sequence[str] = (), *, given:
 
 
 def in_same_zone(trials: Trials, moved_us: int) -> Trials:
-    """Trials and logs of steps whose times state no zone, moved as the telemetry was; the same ones without any."""
+    """Trials and logs of steps whose times state no zone, moved as the telemetry was; the same ones without any.
+
+    Heartbeats are UTC: where they fit a study as it was read, its zone is known.
+    """
     if not moved_us:
         return trials
     local = trials.studies.loc[trials.studies["clock"] == "local", "study"] if "clock" in trials.studies else ()
+    if "last_seen" in trials.trials:
+        beating = set(trials.trials.loc[trials.trials["last_seen"].notna(), "study"])
+        local = [name for name in local if name not in beating]
     every = trials.clock == "local" or (len(local) > 0 and len(local) == len(trials.studies))
     if not every and not len(local):
         return trials
@@ -111,10 +117,9 @@ def in_same_zone(trials: Trials, moved_us: int) -> Trials:
         for name, table in tables.items()
         if len(table)
     }
-    own = tuple(f"Study '{name}': " for name in local)
     then = Statement(AFTERWARDS, shift_s=moved_us / SECOND_US)
-    said = (f"{note} {then}" if READ_AS in note and (every or note.startswith(own)) else note for note in trials.notes)
-    return replace(trials, **moved, notes=tuple(said))
+    of = [note for note in trials.notes if READ_AS in note and (every or any(f"'{name}'" in note for name in local))]
+    return replace(trials, **moved, notes=tuple(f"{note} {then}" if note in of else note for note in trials.notes))
 
 
 def _names(parts: Sequence[Telemetry], paths: Sequence[str]) -> list[str]:
@@ -259,5 +264,5 @@ def _later(table: pd.DataFrame, shift_us: int, rows: np.ndarray | pd.Series) -> 
     """The table with so much added to all times of some rows."""
     left = ~np.asarray(rows, bool)
     by = pd.Timedelta(shift_us, unit="us")
-    names = [name for name in ("time", "start", "end", "last_seen", "marked") if name in table]
+    names = [name for name in ("time", "start", "end", "marked") if name in table]
     return table.assign(**{name: table[name].where(left, table[name] + by) for name in names})

@@ -159,6 +159,21 @@ def test_trials_without_a_zone_go_along() -> None:
     assert moved.trials.dtypes.equals(given.trials.dtypes) and in_same_zone(given, 0) is given
 
 
+def test_trials_whose_heartbeats_show_their_zone_stay() -> None:
+    rows: dict[str, Any] = {"study": ["s", "t"], "trial": [0, 0], "state": "COMPLETE", "start": BASE, "end": BASE}
+    seen = pd.Series([BASE, pd.NaT], dtype="datetime64[us, UTC]")
+    notes = tuple(f"Study '{name}': timestamps read as local time of UTC." for name in "st")
+    given = Trials(
+        trials=conform(pd.DataFrame(rows).assign(last_seen=seen), TRIALS),
+        studies=conform(pd.DataFrame({"study": ["s", "t"], "clock": "local"}), STUDIES),
+        notes=notes,
+    )
+    moved = in_same_zone(given, -3_600_000_000)
+    assert moved.trials["start"].tolist() == [BASE, BASE - pd.Timedelta("1h")]
+    assert moved.trials["last_seen"].tolist()[0] == BASE and moved.notes[0] == notes[0] != moved.notes[1]
+    assert in_same_zone(replace(given, trials=given.trials.assign(last_seen=BASE)), -3_600_000_000).notes == notes
+
+
 def test_nvidia_smi_in_local_time_beside_wandb(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     util = utilization()
     header = "timestamp, index, name, uuid, utilization.gpu [%], power.draw [W]\n"
