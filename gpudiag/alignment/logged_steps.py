@@ -39,7 +39,7 @@ class Placed:
 
     @property
     def is_wrong(self) -> bool:
-        """True where steps lie beside the work, and work beside the steps: of one of them alone a record may be missing."""
+        """True where steps lie beside the work, and work beside the steps: one alone may be a missing record."""
         least_s = max(MISPLACED * self.logged_s, MISPLACED_S)
         return self.misplaced_s > least_s and self.elsewhere_s > least_s
 
