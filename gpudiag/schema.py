@@ -247,7 +247,7 @@ STEPS = TableSpec(
             "meant",
             "text",
             "what the stated times are the mean of: window (the steps since the line before), step (that one), epoch "
-            "(the epoch so far), running (all so far, or smoothed)",
+            "(the epoch so far), running (all so far, or smoothed), training (all so far, without evaluations)",
         ),
         ColumnSpec("rank", "int", "rank of the process that wrote it"),
         ColumnSpec("trial", "int", "number of the trial that the line names"),

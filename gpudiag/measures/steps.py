@@ -11,7 +11,8 @@ import pandas as pd
 
 from gpudiag.errors import NotMeasurable
 from gpudiag.facts import Column, Fact, Row, Rows, column, fact, table_of
-from gpudiag.measures._steps.courses import MIN_LINES, courses, has_pace, left_out
+from gpudiag.measures._steps.courses import courses, has_pace, left_out
+from gpudiag.measures._steps.intervals import MIN_LINES
 from gpudiag.measures._steps.late_steps import late_steps
 from gpudiag.measures._steps.logs import training_logs
 from gpudiag.measures._steps.paused_for import BOTH, OTHER, Part, between_epochs_s, held_s, pause_parts

@@ -5,15 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from gpudiag.measures._steps.intervals import step_intervals
+from gpudiag.measures._steps.intervals import MIN_LINES, step_intervals
 from gpudiag.measures._steps.pace import ENOUGH, pace_s, usual_s
 from gpudiag.measures._time.weighted import weighted_quantiles
 from gpudiag.memo import memoized
 from gpudiag.run import Run
 from gpudiag.schema import LASTING
 
-MIN_LINES = 5
-"""Fewer lines show no course, unless others of their log do."""
 MIXED = 4
 """Where fewer than one line in four is of a training with lines enough, they are those of several at once."""
 PAUSE_TIMES, STATED_TIMES = 2.0, 1.1

@@ -9,16 +9,21 @@ import numpy as np
 import pandas as pd
 
 from gpudiag.measures._steps.clocks import apart, clock_of, in_order, is_coarse
-from gpudiag.measures._steps.lines import floats, told_of, without_end
+from gpudiag.measures._steps.lines import floats, meant_of, told_of, without_end
 from gpudiag.measures._steps.logs import training_logs
 from gpudiag.measures._steps.places import Places, advanced, places_of, redrawn, trainings_of
 from gpudiag.measures._steps.stated_times import stated_times
 from gpudiag.memo import memoized
+from gpudiag.readers._steps.step_line import EVALUATIONS
 from gpudiag.run import Run
 from gpudiag.schema import LASTING, text_dtype
 
+MIN_LINES = 5
+"""Fewer lines show no course, unless others of their log do."""
 SHOWN = 2.0
 """Times its usual length that a step states where it shows an evaluation before it."""
+STOPPED = "training"
+"""A time so stated is by a clock that stands still for the other work of which the log tells."""
 COLUMNS = (
     "path",
     "training",
@@ -59,7 +64,8 @@ def step_intervals(run: Run) -> pd.DataFrame:
     """The intervals of every training in the run's table ``steps``, in the order of its lines.
 
     A training is one kind of line in one log (of one rank and one trial, where lines name them), and of the kinds in
-    a log the one that spans most time. A log is a file, or several of which each goes on where another ended. A step
+    a log the one that spans most time: of those with lines enough, and of evaluations only where no other tells of
+    steps. A log is a file, or several of which each goes on where another ended. A step
     that is no further than the one before begins an epoch where an epoch was complete or another is named, else a new
     attempt: the training was resumed. If its steps begin at the first and the log tells of no checkpoint, it is another
     training, named ``FILE (2)`` and so on.
@@ -85,8 +91,10 @@ def step_intervals(run: Run) -> pd.DataFrame:
     parts = []
     for path, of_log in training_logs(run).lines.groupby("log", sort=False):
         for rank, trial, lines in _writers(of_log):
-            found = [_of_series(group) for _, group in lines.groupby("series", sort=False)]
-            main = max((parts for parts in found if parts), key=_extent, default=[])
+            found = {str(series): _of_series(group) for series, group in lines.groupby("series", sort=False)}
+            main = max((kind for kind in found.items() if kind[1]), key=lambda kind: _extent(*kind), default=("", []))[
+                1
+            ]
             for number, part in enumerate(main, 1):
                 name = str(path) if number == 1 else f"{path} ({number})"
                 parts.append(part.assign(path=str(path), training=name, rank=rank, trial=trial))
@@ -104,10 +112,10 @@ def _writers(lines: pd.DataFrame) -> Iterator[tuple[float, float, pd.DataFrame]]
         yield float(of_rank), float(of_trial), part
 
 
-def _extent(parts: list[pd.DataFrame]) -> tuple[bool, float, int]:
-    """Whether it counts steps, the time that it spans, and how many lines it has."""
-    took_s = sum(float(part["took_s"].sum()) for part in parts)
-    return parts[0]["unit"].iloc[0] == "step", took_s, sum(map(len, parts))
+def _extent(series: str, parts: list[pd.DataFrame]) -> tuple[bool, bool, bool, float, int]:
+    """Whether it has lines enough, counts steps and no evaluations; the time that it spans, and its number of lines."""
+    n, took_s = sum(map(len, parts)), sum(float(part["took_s"].sum()) for part in parts)
+    return n >= MIN_LINES, parts[0]["unit"].iloc[0] == "step", series != EVALUATIONS, took_s, n
 
 
 def _of_series(lines: pd.DataFrame) -> list[pd.DataFrame]:
@@ -170,7 +178,8 @@ def _of_training(lines: pd.DataFrame, places: Places) -> pd.DataFrame:
     took = guessed if nothing_known else took
     took[~(took >= 0)] = np.nan
     between = opens & ~first & np.isnan(by_time).all()
-    unseen = _unseen(lines, since) if nothing_known else between & ~_bars_tell(since, before_s)
+    stopped = (meant_of(lines) == STOPPED) & np.isnan(by_time) & np.array(since, bool)
+    unseen = _unseen(lines, since) if nothing_known else (between & ~_bars_tell(since, before_s)) | stopped
     origin = first & (n == 0)
     took[origin] = 0.0
     before = np.append(0.0, done[:-1])
@@ -220,7 +229,7 @@ def _unseen(lines: pd.DataFrame, since: list[str]) -> np.ndarray:
     told = np.array(since, dtype=object) != ""
     each_s = floats(lines, "step_s")
     shown = each_s >= SHOWN * float(pd.Series(each_s).median())
-    return (lines["meant"].to_numpy(dtype=object) != "step") | (told & ~shown)
+    return (meant_of(lines) != "step") | (told & ~shown)
 
 
 def _bars_tell(since: list[str], before_s: np.ndarray) -> np.ndarray:

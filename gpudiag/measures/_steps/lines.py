@@ -12,6 +12,11 @@ def floats(lines: pd.DataFrame, name: str) -> np.ndarray:
     return lines[name].to_numpy("float64", na_value=np.nan)
 
 
+def meant_of(lines: pd.DataFrame) -> np.ndarray:
+    """What the times that each line states are the mean of."""
+    return lines["meant"].to_numpy(dtype=object) if "meant" in lines else np.full(len(lines), "")
+
+
 END = "end"
 """What lines tell of where a training ends, or another begins."""
 

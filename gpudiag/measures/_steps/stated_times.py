@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from gpudiag.measures._steps.lines import floats
+from gpudiag.measures._steps.lines import floats, meant_of
 from gpudiag.measures._steps.places import spacing_of
 
 AROUND = 5
@@ -38,7 +38,7 @@ def stated_times(
     rest = np.where(opens & ~first, np.maximum(n - step, 0.0), 0.0)  # steps of the epoch before
     rising_s = _rising(lines, opens, loader_s)
     stated, loader = (_stated(lines, n, rest, opens, each_s) for each_s in (step_s, rising_s))
-    unknown = (rest > 0) & np.isin(_meant(lines), OF_EPOCH)  # what they take is not what the line states
+    unknown = (rest > 0) & np.isin(meant_of(lines), OF_EPOCH)  # what they take is not what the line states
     loader = np.where(np.isnan(loader) & ~unknown, n * loader_s, loader)  # the mean of the last steps stands for all
     if 2 * n[unknown & np.isnan(loader)].sum() > n.sum():
         loader = np.full(len(n), np.nan)  # the waits of few steps are not those of all
@@ -54,7 +54,7 @@ def _rising(lines: pd.DataFrame, opens: np.ndarray, each_s: np.ndarray) -> np.nd
     """
     step = floats(lines, "step")
     in_all = pd.Series(each_s * step).groupby(np.cumsum(opens)).cummax().to_numpy()
-    return np.divide(in_all, step, out=each_s.copy(), where=(_meant(lines) == "epoch") & (step > 0))
+    return np.divide(in_all, step, out=each_s.copy(), where=(meant_of(lines) == "epoch") & (step > 0))
 
 
 def _guessed(lines: pd.DataFrame, n: np.ndarray, each_s: np.ndarray) -> np.ndarray:
@@ -62,13 +62,9 @@ def _guessed(lines: pd.DataFrame, n: np.ndarray, each_s: np.ndarray) -> np.ndarr
     the time of one step, with an evaluation in it perhaps, says nothing of those before: they take the usual time of
     lines around it.
     """
-    of_one = (_meant(lines) == "step") & (n > 1) & ~np.isnan(each_s)
+    of_one = (meant_of(lines) == "step") & (n > 1) & ~np.isnan(each_s)
     around = pd.Series(np.where(of_one, each_s, np.nan)).rolling(AROUND, center=True, min_periods=1).median()
     return np.where(of_one, each_s + (n - 1) * around.to_numpy(), n * each_s)
-
-
-def _meant(lines: pd.DataFrame) -> np.ndarray:
-    return lines["meant"].to_numpy(dtype=object) if "meant" in lines else np.full(len(lines), "")
 
 
 def _stated(lines: pd.DataFrame, n: np.ndarray, rest: np.ndarray, opens: np.ndarray, each_s: np.ndarray) -> np.ndarray:
@@ -76,7 +72,7 @@ def _stated(lines: pd.DataFrame, n: np.ndarray, rest: np.ndarray, opens: np.ndar
     states nothing of the ``rest`` of the epoch before: that has the pace which the lines of that epoch show, if they
     show it of as many steps.
     """
-    meant, step = _meant(lines), floats(lines, "step")
+    meant, step = meant_of(lines), floats(lines, "step")
     so_far = each_s * step  # of the epoch's steps up to here
     since = np.where(opens, (n - rest) * each_s, so_far - np.append(0.0, so_far[:-1]))
     since = np.where(np.abs(since) < NO_TIME_S, 0.0, since)

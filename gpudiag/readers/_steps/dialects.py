@@ -2,7 +2,8 @@
 
 Each pattern follows the code that prints the line; the comment names it. ``meant`` is what a stated time is the mean
 of: ``window`` the steps since the report before, ``step`` that one step, ``epoch`` the steps since the epoch began,
-``running`` everything so far, or a smoothed value.
+``running`` everything so far, or a smoothed value, ``training`` everything so far by a clock that stands still for
+evaluations.
 """
 
 from __future__ import annotations
@@ -185,12 +186,23 @@ DIALECTS: tuple[Dialect, ...] = (
         mfu_pct=rf"\| {_N}% (?:bf16 )?MFU",
         tokens_s=rf"\| {_N} tok/s",
     ),
-    # modded-nanogpt
+    # build-nanogpt, train_gpt2.py, and nanochat: that step without evaluation and checkpoint; tokens of all processes
+    _dialect(
+        "build-nanogpt",
+        "tok/sec:",
+        r"\bstep\s{1,9}(?P<step>\d{1,9})(?:/(?P<total>\d{1,9}) \([\d.]{1,8}%\))? \| (?=.{0,200}?\bdt: [\d.]{1,12}ms)",
+        "step",
+        first=0,
+        tokens_of="all",
+        step_s=(rf"\bdt: {_N}ms", 0.001),
+        tokens_s=rf"\btok/sec: {_N}",
+    ),
+    # modded-nanogpt: its clock stops for evaluations
     _dialect(
         "modded-nanogpt",
         "train_time:",
         r"\bstep:(?P<step>\d{1,9})/(?P<total>\d{1,9}) .{0,80}?\btrain_time:",
-        "running",
+        "training",
         first=0,
         elapsed_s=(rf"\btrain_time:{_N}ms", 0.001),
         step_s=(rf"\bstep_avg:{_N}ms", 0.001),

@@ -30,12 +30,17 @@ _EPOCH = re.compile(r"(?i)\bepochs?\b\s{0,3}[:=#]?\s{0,3}[\[(]?\s{0,4}(\d{1,6})(
 _TOOK = re.compile(rf"(?i)\b(?:time|took|elapsed|duration)\b\s*[:=]?\s*(?:{LENGTH})")
 _RANK = re.compile(r"(?i)\[(?:rank|default)_?(\d{1,5})\]|\brank[ =:]{1,2}(\d{1,5})\b")
 _NOT_TRAINING = re.compile(
-    r"(?i)\b(?:eval|evaluate|valid|validate|validation|val|test|testing|evaluation|inference|predict)\b[^|]{0,20}?[\[:(|]"
+    r"(?i)\b(?:eval|evaluate|valid|validate|validation|val|test|testing|evaluation|inference|predict)\b"
+    r"[^|]{0,20}?(?:[\[:(|]|\b(?:at|after) (?:step|iter|epoch))"
 )
 _WAITED = re.compile(r"(?i)\bdata\s?loader avg\b\D{0,3}(\d{1,9}(?:\.\d{1,9})?)\s?ms\b")
 _SAVES = re.compile(r"(?i)\bsav(?:ed|ing)\b")
 """What it says next of an epoch is which one was saved."""
 _EVALUATED = re.compile(r"(?i)\b(?:eval(?:uation)?|valid(?:ation)?|val|test)[ _/.-]{0,2}loss")
+_OF_TRAINING = re.compile(r"(?i)(?<![a-z])train(?:ing)?[ _/.-]{0,2}loss")
+EVALUATIONS = "evaluations"
+"""Lines that name a loss of the training beside that of an evaluation, and no speed. Where a log has others on steps,
+these tell of evaluations alone."""
 _WORDS = ("step", "iter", "epoch", "train", "batch", "update", "<", "━", "─")
 
 
@@ -83,7 +88,7 @@ def step_of(line: str, *, stamped: bool) -> StepLine | None:
     lower = line.lower()
     for dialect in DIALECTS:
         if any(word in lower for word in dialect.words) and (found := dialect.head.search(line)):
-            return _of_dialect(dialect, found, line)
+            return None if _evaluates(line, lower) else _of_dialect(dialect, found, line)
     if bar := bar_of(line):
         return of_bar(bar)
     return _plain(line, lower, stamped) if _COUNTED.search(line) else _epoch(line, stamped)
@@ -99,7 +104,7 @@ def of_bar(bar: BarLine) -> StepLine:
 
 
 def _of_dialect(dialect: Dialect, found: re.Match[str], line: str) -> StepLine:
-    rest = line.replace(",", "") if dialect.name == "torchtitan" else line
+    rest = line.replace(",", "") if dialect.name in ("torchtitan", "build-nanogpt") else line
     values = {name: _value(pattern, factor, rest) for name, (pattern, factor) in dialect.values.items()}
     step_s = values.get("step_s", math.nan)
     if not step_s > 0 and values.get("steps_s", math.nan) > 0:
@@ -155,11 +160,12 @@ def _plain(line: str, lower: str, stamped: bool) -> StepLine | None:
     said = speed_s is not None or samples > 0 or tokens > 0 or (stamped and "loss" in lower)
     if not said or _NOT_TRAINING.search(line):
         return None
-    if "loss" in lower and len(_EVALUATED.findall(line)) == lower.count("loss"):
-        return None  # it tells of no loss but that of an evaluation
+    if _evaluates(line, lower):
+        return None
+    no_rate = speed_s is None and not samples > 0 and not tokens > 0
     epoch, waited = _EPOCH.search(line), _WAITED.search(line) if "loader avg" in lower else None
     return StepLine(
-        "steps",
+        EVALUATIONS if no_rate and _evaluates(line, lower, _OF_TRAINING) else "steps",
         _whole(counted["step"]),
         _whole(counted["total"]) if counted["total"] else None,
         "step",
@@ -171,6 +177,13 @@ def _plain(line: str, lower: str, stamped: bool) -> StepLine | None:
         tokens_s=tokens,
         rank=rank_of(line),
     )
+
+
+def _evaluates(line: str, lower: str, beside: re.Pattern[str] | None = None) -> bool:
+    """Whether it tells of no loss but that of an evaluation, and those ``beside`` it."""
+    if "loss" not in lower or not (n := len(_EVALUATED.findall(line))):
+        return False
+    return n + (len(beside.findall(line)) if beside else 0) == lower.count("loss")
 
 
 def _counted(line: str) -> tuple[re.Match[str] | None, bool]:

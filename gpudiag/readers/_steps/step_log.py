@@ -18,7 +18,7 @@ from gpudiag.readers._steps.bars import begins_table, evaluation_s, table_row_of
 from gpudiag.readers._steps.batch_size import StatedBatch
 from gpudiag.readers._steps.dialects import FROM_EITHER
 from gpudiag.readers._steps.other_work import OtherWork, may_tell, moment_of
-from gpudiag.readers._steps.step_line import StepLine, of_bar, step_of
+from gpudiag.readers._steps.step_line import EVALUATIONS, StepLine, of_bar, step_of
 from gpudiag.readers._studies.timestamps import to_utc
 from gpudiag.schema import LASTING, STEPS, conform, empty, text_dtype
 
@@ -87,6 +87,8 @@ class StepLog:
             said = dataclasses.replace(said, epoch=self._epoch)
         if (trial := trial_of(line)) is not None:
             said = dataclasses.replace(said, trial=trial)
+        if said.series == EVALUATIONS:
+            self.tell(line, stamp, elapsed_s)
         before = self._rows[-1] if self._rows else said
         dated = bool(stamp) or not math.isnan(elapsed_s)
         blur_s = max(before.blur_s, said.blur_s) if _goes_on(before, said) and not dated else 0.0
@@ -141,9 +143,13 @@ class StepLog:
         told = self._told_to.get(writer, self._told)
         self._since.append(", ".join(sorted(told, reverse=True)) or None)
         self._lasted.append(told)
+        self._told_to[writer] = {}
+        if said.series == EVALUATIONS:
+            self._since_s.append(math.nan)
+            return
         self._since_s.append(self._evaluated_s + self._evaluating_s or math.nan)
         self._evaluated_s = self._evaluating_s = 0.0
-        self._told_to[writer], self._told = {}, dict.fromkeys(self._told, 0.0)
+        self._told = dict.fromkeys(self._told, 0.0)
         for trial in {None, said.trial}:
             self._work[trial].step()
 
@@ -192,19 +198,44 @@ class StepLog:
         frame["since_s"] = self._since_s
         for work in LASTING:
             frame[f"{work}_s"] = [_or_nan(told.get(work, 0.0)) for told in self._lasted]
-        last_row, last = self._rows[-1], frame.index[-1]
+        last = frame.index[-1]
         behind = to_utc([self._behind[0]], zone).time.iloc[0]
         frame.loc[last, "last_s"] = max((behind - frame.loc[last, "time"]).total_seconds(), 0.0)
-        if told := self._told_to[last_row.series, last_row.rank, last_row.trial]:  # behind the last line on a step
-            worked = not told.keys().isdisjoint(LASTING)  # a failure hours later is no part of that work
-            then = to_utc([self._worked_stamp if worked else self._told_stamp], zone).time.iloc[0]
-            frame.loc[last, "then"] = ", ".join(sorted(told, reverse=True))
-            by_time = (then - frame.loc[last, "time"]).total_seconds()
-            frame.loc[last, "then_s"] = max(by_time, 0.0) if by_time == by_time else sum(told.values())
-            for work in LASTING:
-                frame.loc[last, f"then_{work}_s"] = _or_nan(told.get(work, 0.0))
+        for at in self._last_lines():
+            self._tell_what_follows(frame, at, zone)
         frame["path"] = pd.Series([as_text(self._path)] * len(frame), dtype=text_dtype())
         return conform(frame, STEPS), times.clock
+
+    def _last_lines(self) -> list[int]:
+        """The last line of all, and of the steps that go on up to it: one for each rank that came as far, if only whole
+        epochs and evaluations are named behind them.
+        """
+        found, met = [len(self._rows) - 1], set[int | None]()
+        course: StepLine | None = None
+        for at, row in reversed(list(enumerate(self._rows))):
+            if row.unit == "epoch" or row.series == EVALUATIONS:
+                continue
+            course = course or row
+            if (row.series, row.trial, row.epoch, row.step) != (course.series, course.trial, course.epoch, course.step):
+                break
+            if row.rank not in met:
+                met.add(row.rank)
+                found.append(at)
+        return sorted(set(found))
+
+    def _tell_what_follows(self, frame: pd.DataFrame, at: int, zone: tzinfo) -> None:
+        """Write to the last line of its kind and writer what those behind it tell of."""
+        row = self._rows[at]
+        told = self._told_to[row.series, row.rank, row.trial]
+        if not told:
+            return
+        worked = not told.keys().isdisjoint(LASTING)  # a failure hours later is no part of that work
+        then = to_utc([self._worked_stamp if worked else self._told_stamp], zone).time.iloc[0]
+        frame.loc[at, "then"] = ", ".join(sorted(told, reverse=True))
+        by_time = (then - frame.loc[at, "time"]).total_seconds()
+        frame.loc[at, "then_s"] = max(by_time, 0.0) if by_time == by_time else sum(told.values())
+        for work in LASTING:
+            frame.loc[at, f"then_{work}_s"] = _or_nan(told.get(work, 0.0))
 
     def _too_many(self) -> dict[str, int]:
         """By kind of line how many steps more than are done it states: one where it may begin at 0 and never does."""

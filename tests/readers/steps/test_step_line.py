@@ -211,10 +211,15 @@ LINES: dict[str, tuple[str, dict[str, object]]] = {
     "epoch in minutes": ("[EPOCH 1] time: 11.3min | 30.0 batch/s", {"step": 1, "unit": "epoch", "step_s": 678.0}),
     "plain speed": ("step 1200 | loss 2.31 | 0.45 s/step", {"step": 1200, "step_s": 0.45}),
     "plain rate": ("Step: 1200/9000, loss: 2.31, 4.0 it/s", {"step": 1200, "total": 9000, "step_s": 0.25}),
-    "plain tokens in thousands": (
-        "step 00010/21400 (0.05%) | loss: 11.09 | dt: 4301.00ms | tok/sec: 1,121,902 | mfu: 10.9",
-        {"step": 10, "tokens_s": 1_121_902.0},
+    "build-nanogpt": (
+        "step     7 | loss: 9.000000 | lr 1.0e-04 | norm: 1.5 | dt: 519.32ms | tok/sec: 1009560.97",
+        {"step": 8, "total": None, "step_s": 0.51932, "meant": "step", "tokens_s": 1_009_560.97, "tokens_of": "all"},
     ),
+    "build-nanogpt's nanochat": (
+        "step 00010/21400 (0.05%) | loss: 11.09 | dt: 4301.00ms | tok/sec: 1,121,902 | mfu: 10.9",
+        {"step": 11, "total": 21400, "step_s": 4.301, "tokens_s": 1_121_902.0},
+    ),
+    "plain tokens in thousands": ("step 10 | loss: 11.09 | tok/sec: 1,121,902", {"step": 10, "tokens_s": 1_121_902.0}),
     "plain tokens before their unit": ("step 10 loss 3.1, 121,902.5 tokens/s", {"step": 10, "tokens_s": 121_902.5}),
     "plain tokens behind a loss": ("step 10 loss=2.1,300 tok/s", {"step": 10, "tokens_s": 300.0}),
     "plain tokens": (
@@ -291,6 +296,7 @@ OTHERS = [
     "Trial 7 pruned at epoch 3. GPU 85%",
     "Starting epoch 3",
     "val step 20 loss 0.4 | 3 it/s",
+    "step:100/600 val_loss:3.9000 train_time:49924ms step_avg:499.24ms",
     "Batch size 32, 4.0 it/s expected",
     "Saved checkpoint at iteration 500",
     "",
