@@ -203,7 +203,6 @@ DIALECTS: tuple[Dialect, ...] = (
         "train_time:",
         r"\bstep:(?P<step>\d{1,9})/(?P<total>\d{1,9}) .{0,80}?\btrain_time:",
         "training",
-        first=0,
         elapsed_s=(rf"\btrain_time:{_N}ms", 0.001),
         step_s=(rf"\bstep_avg:{_N}ms", 0.001),
     ),

@@ -50,6 +50,7 @@ class StepLog:
         self._told: dict[str, float] = {}  # since the file began, and the seconds stated since a line on a step
         self._told_to: dict[tuple[object, ...], dict[str, float]] = {}  # since the last line of each kind and writer
         self._told_stamp, self._worked_stamp = "", ""  # of the last line that tells of anything, and of lasting work
+        self._undated_work = set[str]()  # of which lines without a timestamp tell behind the last that has one
         self._behind = "", math.nan  # timestamp and moment up to which the log goes on behind the last line on a step
         self._lasted: list[dict[str, float]] = []
         self._since_s: list[float] = []
@@ -125,6 +126,7 @@ class StepLog:
         _add_up(self._told, told)
         # A line without a timestamp goes on with the last that has one.
         latest = self._behind[0] if self._stamps and self._behind[0] != self._stamps[-1] else ""
+        self._undated_work = set() if stamp else self._undated_work | told.keys()
         self._told_stamp = stamp or _later(self._told_stamp, latest)
         if not told.keys().isdisjoint(LASTING):
             self._worked_stamp = stamp or _later(self._worked_stamp, latest)
@@ -233,7 +235,8 @@ class StepLog:
         then = to_utc([self._worked_stamp if worked else self._told_stamp], zone).time.iloc[0]
         frame.loc[at, "then"] = ", ".join(sorted(told, reverse=True))
         by_time = (then - frame.loc[at, "time"]).total_seconds()
-        frame.loc[at, "then_s"] = max(by_time, 0.0) if by_time == by_time else sum(told.values())
+        least_s = max((told.get(work, 0.0) for work in self._undated_work), default=0.0)
+        frame.loc[at, "then_s"] = max(by_time, least_s) if by_time == by_time else sum(told.values())
         for work in LASTING:
             frame.loc[at, f"then_{work}_s"] = _or_nan(told.get(work, 0.0))
 

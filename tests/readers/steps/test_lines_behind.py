@@ -53,3 +53,14 @@ def test_a_failure_hours_later_is_no_part_of_an_evaluation() -> None:
     assert (evaluated["then"], evaluated["then_s"]) == ("failure, evaluation", 5.0)
     failed = last_row([(10800.0, "error: JOB 7 CANCELLED DUE TO TIME LIMIT")])
     assert (failed["then"], failed["then_s"]) == ("failure", 10800.0)
+
+
+def test_what_ends_without_a_timestamp_lasted_as_long_as_is_stated() -> None:
+    log = StepLog(Path("train.log"))
+    said = "iteration {n}/ 5 | elapsed time per iteration (ms): 10000.0 |"
+    stamped = [f"{BEGIN + timedelta(seconds=10 * n):%F %T} {said.format(n=n)}" for n in range(1, 6)]
+    tests = [f"{BEGIN + timedelta(seconds=50 + n):%F %T} Test: [{n}/40] loss: 4.9" for n in (10, 20, 30)]
+    for number, line in enumerate([*stamped, *tests, "Test:  Total time: 0:00:40"], 1):
+        log.take(number, line, line_timestamp(line))
+    row = log.frame(UTC)[0].iloc[-1]
+    assert (row["then"], row["then_s"], row["then_evaluation_s"]) == ("evaluation", 40, 40)

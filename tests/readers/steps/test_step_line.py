@@ -114,7 +114,7 @@ LINES: dict[str, tuple[str, dict[str, object]]] = {
     ),
     "modded-nanogpt": (
         "step:100/1750 train_loss:4.1 train_time:12340ms step_avg:123.40ms",
-        {"step": 101, "total": 1750, "elapsed_s": 12.34, "step_s": 0.1234},
+        {"step": 100, "total": 1750, "meant": "training", "elapsed_s": 12.34, "step_s": 0.1234},
     ),
     "torchtitan": (
         "[rank3]:[titan] 2025-01-01 10:00:00,123 - root - INFO - step: 10  loss:  7.9  memory: 40.00GiB(50.0%)  tps: 2,345  "
