@@ -59,6 +59,14 @@ def test_a_line_on_an_evaluation_counts_no_step(tmp_path: Path, log: Writer, eac
     assert p.evaluations_s == p.checkpoints_s == pytest.approx(paused_s, abs=1.5 * n), "it may be of either"
 
 
+@pytest.mark.parametrize("log", [nanogpt, own])
+def test_steps_up_to_the_last_evaluation_are_no_part_of_it(tmp_path: Path, log: Writer) -> None:
+    """The log ends before the next line on a step."""
+    p = measured(tmp_path, ((at_s, text) for at_s, text in log(2000, 400) if "iter 2000" not in text))
+    saved_s = 4 * SAVED_S  # the last began when the log ended
+    assert (p.n_pauses, p.pauses_s) == (5, pytest.approx(5 * EVALUATED_S + saved_s, abs=3))
+
+
 def test_lines_on_evaluations_alone_are_a_course(tmp_path: Path) -> None:
     said = ((float(at), EVALUATED.format(step=10 * at)) for at in range(0, 400, 40))
     assert measured(tmp_path, said).step_s == pytest.approx(0.1)

@@ -86,12 +86,14 @@ def step_intervals(run: Run) -> pd.DataFrame:
     no clock tells how long that was ago), ``repeated`` (steps done before), ``since`` (other work that the log tells of
     in it, '' for none), ``evaluation_s`` and ``checkpoint_s`` (stated time of these, 0 where none is stated),
     ``begun_s`` (time since the log's first timestamp, at the end; NaN unknown). What the log tells of behind its last
-    step is an interval without steps.
+    step is an interval without steps, but for those up to an evaluation.
     """
     parts = []
     for path, of_log in training_logs(run).lines.groupby("log", sort=False):
         for rank, trial, lines in _writers(of_log):
-            found = {str(series): _of_series(group) for series, group in lines.groupby("series", sort=False)}
+            evaluated = floats(lines[lines["series"] == EVALUATIONS], "step")
+            reached = float(evaluated[-1]) if len(evaluated) else math.nan
+            found = {str(series): _of_series(group, reached) for series, group in lines.groupby("series", sort=False)}
             main = max((kind for kind in found.items() if kind[1]), key=lambda kind: _extent(*kind), default=("", []))[
                 1
             ]
@@ -118,8 +120,10 @@ def _extent(series: str, parts: list[pd.DataFrame]) -> tuple[bool, bool, bool, f
     return n >= MIN_LINES, parts[0]["unit"].iloc[0] == "step", series != EVALUATIONS, took_s, n
 
 
-def _of_series(lines: pd.DataFrame) -> list[pd.DataFrame]:
-    """Intervals of one kind of line, by training; those of one line each are no course."""
+def _of_series(lines: pd.DataFrame, reached: float) -> list[pd.DataFrame]:
+    """Intervals of one kind of line, by training; those of one line each are no course. ``reached``: the step of which
+    the last line on an evaluation tells.
+    """
     lines = lines[~redrawn(lines)]
     lines = _with_clocks(lines)
     ahead = advanced(lines)
@@ -129,7 +133,7 @@ def _of_series(lines: pd.DataFrame) -> list[pd.DataFrame]:
     for number, own in enumerate(trainings_of(lines, places.done, places.attempt)):
         part = lines[own]
         part = part.assign(begun_s=np.nan) if number else part  # the log began with another training
-        found.append(_of_training(part, places.of(own)))
+        found.append(_of_training(part, places.of(own), reached))
     return [part for part in found if len(part)]
 
 
@@ -142,7 +146,7 @@ def _with_clocks(lines: pd.DataFrame) -> pd.DataFrame:
     return lines.assign(elapsed_s=np.where(of_log, np.nan, elapsed), log_s=np.where(of_log, elapsed, np.nan))
 
 
-def _of_training(lines: pd.DataFrame, places: Places) -> pd.DataFrame:
+def _of_training(lines: pd.DataFrame, places: Places, reached: float) -> pd.DataFrame:
     """Intervals of one training by one kind of line."""
     done, attempt, bar, recounted = places
     stamps = lines["time"].to_numpy("datetime64[us]")
@@ -219,6 +223,7 @@ def _of_training(lines: pd.DataFrame, places: Places) -> pd.DataFrame:
             }
         ),
         lines,
+        reached,
     )
 
 
@@ -237,17 +242,22 @@ def _bars_tell(since: list[str], before_s: np.ndarray) -> np.ndarray:
     return (before_s > 0) & ~np.array(["checkpoint" in text for text in since], bool)
 
 
-def _with_end(intervals: pd.DataFrame, lines: pd.DataFrame) -> pd.DataFrame:
-    """The intervals, and without a step the time from the last line on a step to the last that tells of other work."""
+def _with_end(intervals: pd.DataFrame, lines: pd.DataFrame, reached: float) -> pd.DataFrame:
+    """The intervals, and the time from the last line on a step to the last that tells of other work: without a step,
+    but for those up to an evaluation, if the next line on a step was yet to come.
+    """
     last = lines.iloc[-1]
     if not last.get("then_s", math.nan) > 0:
         return intervals
+    ahead = reached - float(last["step"])
+    n = ahead if 0 < ahead <= float(intervals["n"].median()) else 0.0
     row = intervals.iloc[[-1]].assign(
         start=intervals["end"].iloc[-1:],
         end=intervals["end"].iloc[-1:] + pd.Timedelta(seconds=float(last["then_s"])),
-        n=0.0, took_s=float(last["then_s"]), stated_s=np.nan, alike_s=np.nan, loader_s=np.nan, loader_lines=0.0,
-        loader_most_s=np.nan, tokens_s=np.nan, first=False, new_epoch=False, opens=False,
-        resumed=0.0, down_open=False, repeated=0.0, unseen=False, since=without_end(str(last.get("then", ""))),
+        done=intervals["done"].iloc[-1] + n, n=n, took_s=float(last["then_s"]), stated_s=np.nan, alike_s=np.nan,
+        loader_s=np.nan, loader_lines=0.0, loader_most_s=np.nan, tokens_s=np.nan, first=False, new_epoch=False,
+        opens=False, resumed=0.0, down_open=False, repeated=0.0, unseen=False,
+        since=without_end(str(last.get("then", ""))),
         evaluation_s=_known(last.get("then_evaluation_s")), checkpoint_s=_known(last.get("then_checkpoint_s")),
         begun_s=float(last.get("begun_s", np.nan)) + float(last["then_s"]),
     )  # fmt: skip
