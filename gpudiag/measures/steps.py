@@ -12,8 +12,8 @@ import pandas as pd
 from gpudiag.errors import NotMeasurable
 from gpudiag.facts import Column, Fact, Row, Rows, column, fact, table_of
 from gpudiag.measures._steps.courses import courses, has_pace, left_out
-from gpudiag.measures._steps.intervals import MIN_LINES
 from gpudiag.measures._steps.late_steps import late_steps
+from gpudiag.measures._steps.lines import MIN_LINES
 from gpudiag.measures._steps.logs import training_logs
 from gpudiag.measures._steps.paused_for import BOTH, OTHER, Part, between_epochs_s, held_s, pause_parts
 from gpudiag.measures._steps.ranks import in_lock_step, longest_waits, one_of_each

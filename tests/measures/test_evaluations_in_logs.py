@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 import gpudiag as gd
+from gpudiag.measures._steps.log_files import LogFile
 from gpudiag.measures.steps import StepsProfile, measure_steps
 from tests.readers.steps.written_logs import BEGIN
 
@@ -65,6 +66,16 @@ def test_steps_up_to_the_last_evaluation_are_no_part_of_it(tmp_path: Path, log: 
     p = measured(tmp_path, ((at_s, text) for at_s, text in log(2000, 400) if "iter 2000" not in text))
     saved_s = 4 * SAVED_S  # the last began when the log ended
     assert (p.n_pauses, p.pauses_s) == (5, pytest.approx(5 * EVALUATED_S + saved_s, abs=3))
+
+
+def test_a_file_goes_on_by_its_lines_on_steps(tmp_path: Path) -> None:
+    """Also where those on evaluations span more time."""
+    lines = [text for text in nanogpt(2000, 200) if "iter 0:" not in text[1] and "iter 2000:" not in text[1]]
+    measured(tmp_path, iter(lines))
+    steps = gd.load_run(tmp_path, timezone="UTC").steps
+    assert steps is not None
+    (written,) = LogFile("train.log", steps).written.values()
+    assert (written.kind, written.last.step) == ("nanogpt", 1991)
 
 
 def test_lines_on_evaluations_alone_are_a_course(tmp_path: Path) -> None:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from gpudiag.measures._steps.intervals import MIN_LINES, step_intervals
+from gpudiag.measures._steps.intervals import step_intervals
+from gpudiag.measures._steps.lines import MIN_LINES
 from gpudiag.measures._steps.pace import ENOUGH, pace_s, usual_s
 from gpudiag.measures._time.weighted import weighted_quantiles
 from gpudiag.memo import memoized

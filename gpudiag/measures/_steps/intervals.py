@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from gpudiag.measures._steps.clocks import apart, clock_of, in_order, is_coarse
-from gpudiag.measures._steps.lines import floats, meant_of, told_of, without_end
+from gpudiag.measures._steps.lines import floats, meant_of, standing, told_of, without_end
 from gpudiag.measures._steps.logs import training_logs
 from gpudiag.measures._steps.places import Places, advanced, places_of, redrawn, trainings_of
 from gpudiag.measures._steps.stated_times import stated_times
@@ -18,8 +18,6 @@ from gpudiag.readers._steps.step_line import EVALUATIONS
 from gpudiag.run import Run
 from gpudiag.schema import LASTING, text_dtype
 
-MIN_LINES = 5
-"""Fewer lines show no course, unless others of their log do."""
 SHOWN = 2.0
 """Times its usual length that a step states where it shows an evaluation before it."""
 STOPPED = "training"
@@ -114,10 +112,10 @@ def _writers(lines: pd.DataFrame) -> Iterator[tuple[float, float, pd.DataFrame]]
         yield float(of_rank), float(of_trial), part
 
 
-def _extent(series: str, parts: list[pd.DataFrame]) -> tuple[bool, bool, bool, float, int]:
-    """Whether it has lines enough, counts steps and no evaluations; the time that it spans, and its number of lines."""
+def _extent(series: str, parts: list[pd.DataFrame]) -> tuple[tuple[bool, bool, bool], float, int]:
+    """How it stands, the time that it spans, and how many lines it has."""
     n, took_s = sum(map(len, parts)), sum(float(part["took_s"].sum()) for part in parts)
-    return n >= MIN_LINES, parts[0]["unit"].iloc[0] == "step", series != EVALUATIONS, took_s, n
+    return standing(series, str(parts[0]["unit"].iloc[0]), n), took_s, n
 
 
 def _of_series(lines: pd.DataFrame, reached: float) -> list[pd.DataFrame]:

@@ -5,6 +5,18 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
+from gpudiag.readers._steps.step_line import EVALUATIONS
+
+MIN_LINES = 5
+"""Fewer lines show no course, unless others of their log do."""
+
+
+def standing(series: str, unit: str, n: int) -> tuple[bool, bool, bool]:
+    """Of a kind with ``n`` lines: whether they are enough, count steps, and not evaluations. The greatest of a log is
+    of its training.
+    """
+    return n >= MIN_LINES, unit == "step", series != EVALUATIONS
+
 
 def floats(lines: pd.DataFrame, name: str) -> np.ndarray:
     if name not in lines:

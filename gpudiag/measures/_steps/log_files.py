@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 
 from gpudiag.measures._steps.clocks import in_order
-from gpudiag.measures._steps.lines import floats, since_of
+from gpudiag.measures._steps.lines import floats, since_of, standing
 from gpudiag.measures._steps.places import advanced, redrawn
 
 Writer: TypeAlias = tuple[float | None, float | None]
@@ -199,13 +199,14 @@ def _kinds(lines: pd.DataFrame) -> Iterator[pd.DataFrame]:
         yield drawn[~advanced(drawn)]
 
 
-def _extent(kind: pd.DataFrame) -> tuple[bool, float, int]:
-    """Whether it counts steps, the time that it spans, and how many lines it has."""
+def _extent(kind: pd.DataFrame) -> tuple[tuple[bool, bool, bool], float, int]:
+    """How it stands, the time that it spans, and how many lines it has."""
     clock = kind["time"].to_numpy("datetime64[us]").astype(float) / 1e6
     clock[np.isnat(kind["time"].to_numpy("datetime64[us]"))] = np.nan
     clock = floats(kind, "elapsed_s") if np.isnan(clock).all() else clock
     ahead_s = np.diff(clock[~np.isnan(clock)])
-    return bool(len(kind)) and kind["unit"].iloc[0] == "step", float(ahead_s[ahead_s > 0].sum()), len(kind)
+    series, unit = (str(kind[name].iloc[0]) if len(kind) else "" for name in ("series", "unit"))
+    return standing(series, unit, len(kind)), float(ahead_s[ahead_s > 0].sum()), len(kind)
 
 
 def _known(value: float) -> float | None:
