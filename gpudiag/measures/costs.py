@@ -196,7 +196,6 @@ def measure_costs(run: Run) -> CostsProfile:
     progress = _progress(run, counted, time.trials)
     one = progress["study"].nunique() == 1 and run.trials.loc[run.trials["state"] == "COMPLETE", "value"].nunique() > 1
     to_best_h = float(progress["gpu_h"].iloc[-1]) if one else float("nan")
-    searched_s = float(counted.loc[trials["study"].isin(progress["study"]), "gpu_s"].sum(skipna=False))
     return CostsProfile(
         trials=trials,
         parameters=_parameters(run, time.trials),
@@ -207,7 +206,7 @@ def measure_costs(run: Run) -> CostsProfile:
         total_worker_h=float(worker_time["worker_s"].sum(min_count=1)) / 3600,
         trial_gpu_h=float(counted["gpu_s"].sum(min_count=1)) / 3600,
         to_best_gpu_h=to_best_h,
-        after_best_gpu_h=searched_s / 3600 - to_best_h,
+        after_best_gpu_h=_after_best_h(counted, progress, time.trials) if one else float("nan"),
         total_gpu_h=total_s / 3600,
         energy_kwh=float(sum(energy)) if energy else float("nan"),
         energy_coverage_pct=100 * known_s / total_s if energy and total_s else float("nan"),
@@ -385,3 +384,13 @@ def _progress(run: Run, trials: pd.DataFrame, timed: TimedTrials) -> pd.DataFram
     out = better[["study", "trial", "gpu_h"]].assign(at=utc(better["at"].to_numpy()).to_numpy(), best=better["value"])
     out["at"] = utc(better["at"].to_numpy()).set_axis(out.index)
     return out[["study", "trial", "at", "gpu_h", "best"]].reset_index(drop=True)
+
+
+def _after_best_h(trials: pd.DataFrame, progress: pd.DataFrame, timed: TimedTrials) -> float:
+    """GPU-hours of the trials that ended after the best one, in the order of the progress; exactly 0 where none did."""
+    own = trials[["study", "trial", "gpu_s"]].assign(at=timed.end_us)
+    own = own[own["study"] == progress["study"].iloc[-1]]
+    number = progress["trial"].iloc[-1]
+    best_at = own.loc[own["trial"] == number, "at"].iloc[-1]
+    later = (own["at"] > best_at) | ((own["at"] == best_at) & (own["trial"] > number))
+    return float(own.loc[later, "gpu_s"].sum()) / 3600 if own["gpu_s"].notna().all() else float("nan")

@@ -195,6 +195,15 @@ def test_progress_counts_the_best_of_complete_trials_in_order_of_their_end() -> 
     assert front.progress.empty and np.isnan(front.to_best_gpu_h)
 
 
+@pytest.mark.parametrize("n", [7, 15, 40])
+def test_nothing_is_spent_after_a_best_trial_that_ended_last(n: int) -> None:
+    took = [10.1 + 0.7123 * (7 * i % 11) for i in range(n)]
+    ends = np.cumsum(took)
+    table = trials([("COMPLETE", end - each, end) for end, each in zip(ends, took, strict=True)], value=1 / ends)
+    p = measure_costs(run(gpu=gpu(range(int(ends[-1]) + 5), util_pct=60.0), trials=table, studies=study("MINIMIZE")))
+    assert p.after_best_gpu_h == 0 and 3600 * p.to_best_gpu_h == pytest.approx(ends[-1], rel=0.01)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(("workers", "method"), [(1, "solo"), (2, "activity"), (4, "activity")])
 def test_start_up_is_measured_alone_or_by_phases(workers: int, method: str) -> None:
