@@ -143,6 +143,14 @@ def test_a_plan_holds_what_its_remedies_bring_together() -> None:
     assert table.loc[2, ["gain_low", "gain_high", "gain_unit"]].tolist() == [0.0, 1.5, "GPU-h"]
 
 
+def test_the_heading_of_a_plan_says_no_speed_up_only_where_no_time_is_saved() -> None:
+    saves = option("c", 1, Gain(0.0, 1.5, "GPU-h", "failures"))
+    watches = option("w", 0, Gain(1.0, 1.0, "x", "none"))
+    assert "no speed-up" not in str(planned(saves)).splitlines()[0]
+    assert "together no speed-up" in str(planned(watches)).splitlines()[0]
+    assert "together up to 2× faster" in str(planned(saves, option("a", 1, Gain(1.0, 2.0)))).splitlines()[0]
+
+
 def test_a_plan_without_known_gains_says_none() -> None:
     plan = planned(option("a", 1), bounds=GainBounds())
     assert plan.combined is plan.ceiling is plan.saved_gpu_h is plan.remedies[0].gain is None

@@ -13,7 +13,8 @@ from gpudiag.advice._engine.proposal import Gain
 from gpudiag.diagnosis import diagnose
 from gpudiag.report._render.blocks import Folded, Note, Number, RecommendationBlock, TableBlock
 from gpudiag.report._sections.advice import advice
-from gpudiag.report.kinds.recommendations import TEST_FIRST, code_of, gain
+from gpudiag.report.document import CombinedEntry
+from gpudiag.report.kinds.recommendations import TEST_FIRST, code_of, gain, together
 from gpudiag.run import Run
 
 
@@ -41,6 +42,37 @@ from gpudiag.run import Run
 )
 def test_gains_in_words(interval: Gain | None, text: str) -> None:
     assert gain(interval) == text
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "parts", "said"),
+    [
+        (1.0, 1.0, [Gain(0.0, 0.27, "GPU-h", "evaluation")], ""),
+        (1.0, 1.0, [Gain(1.0, 1.0), Gain(0.0, 0.27, "GPU-h", "evaluation")], ""),
+        (1.0, 1.0, [None], ""),
+        (1.0, 1.0, [Gain(1.0, 1.0), Gain(-0.5, 0.0, "GPU-h")], "no speed-up"),
+        (1.0, 1.2, [Gain(1.0, 1.2), Gain(0.0, 0.27, "GPU-h", "evaluation")], "up to 1.2× faster"),
+        (1.0, 1.2, [Gain(1.0, 1.2), None], "up to 1.2× faster, as far as gains are known"),
+        (1.0, math.inf, [Gain(1.0, math.inf)], ""),
+    ],
+)
+def test_no_speed_up_is_said_only_where_no_time_is_saved(
+    low: float, high: float, parts: list[Gain | None], said: str
+) -> None:
+    assert together(low, high, parts) == said
+
+
+@pytest.mark.parametrize(
+    ("high", "said"),
+    [(1.0, " Up to 0.47 GPU-h of this run"), (1.2, " Together: up to 1.2× faster. Besides, up to 0.47 GPU-h of")],
+)
+def test_a_plan_that_saves_gpu_time_is_not_without_effect(high: float, said: str) -> None:
+    document = diagnosed("hpo-aggressive-pruning").document
+    one = replace(document.recommendations[0], gain=Gain(0.0, 0.47, "GPU-h", "evaluation"))
+    entry = replace(document.advice, plan=(one.id,), combined=CombinedEntry(1.0, high, "x", False), saved_gpu_h=0.47)
+    (folded, *_) = advice(replace(document, recommendations=(one,), advice=entry))
+    assert isinstance(folded, Folded) and isinstance(folded.blocks[0], Note)
+    assert folded.blocks[0].text.startswith(f"In the plan: `{one.id}`.{said}")
 
 
 def test_nothing_to_do_is_one_line() -> None:

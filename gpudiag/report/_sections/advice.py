@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from gpudiag.advice._engine.proposal import Gain
 from gpudiag.report._render.blocks import Block, Folded, Note
 from gpudiag.report.document import Document
 from gpudiag.report.format import at_most, hours
-from gpudiag.report.kinds.recommendations import TEST_FIRST, card, gain, options
+from gpudiag.report.kinds.recommendations import card, gain, options, together
 
 NOTHING = "Nothing needs to be changed: no finding asks for it, and no idle time is worth filling."
 
@@ -34,13 +33,15 @@ def _plan(document: Document) -> str:
     if not entry.plan or entry.ceiling is None:
         return ""
     ids = ", ".join(f"`{name}`" for name in entry.plan)
+    gains = [one.gain for one in document.recommendations if one.id in entry.plan]
+    brought = together(combined.low, combined.high, gains) if combined else ""
     clipped = f", the most that idle time allows ({at_most(entry.ceiling)})" if combined and combined.clipped else ""
-    saved = f" Up to {hours(entry.saved_gpu_h)} of this run need not be spent again." if entry.saved_gpu_h else ""
-    brought = gain(Gain(combined.low, combined.high)) if combined else TEST_FIRST
-    together = "" if brought == TEST_FIRST else f" Together: {brought}{clipped}."
+    at_once = f" Together: {brought}{clipped}." if brought else ""
+    most = "Besides, up to" if brought else "Up to"
+    saved = f" {most} {hours(entry.saved_gpu_h)} of this run need not be spent again." if entry.saved_gpu_h else ""
     prices = (
         f" `{one.id}` {gain(one.gain)}."
         for one in document.recommendations
         if one.id in entry.plan and one.gain is not None and one.gain.is_price
     )
-    return f"In the plan: {ids}.{together}{saved}{''.join(prices)}"
+    return f"In the plan: {ids}.{at_once}{saved}{''.join(prices)}"

@@ -7,7 +7,7 @@ from gpudiag.advice._engine.proposal import Gain
 from gpudiag.report._render.blocks import Block, Heading, Note, Number, TableBlock, TableCell
 from gpudiag.report._render.shown import shown_as
 from gpudiag.report.format import UNKNOWN, quantity, safe
-from gpudiag.report.kinds.recommendations import gain
+from gpudiag.report.kinds.recommendations import gain, together
 
 COLUMNS = {"remedy": "Recommendation", "change": "Change", "apply": "Apply", "safety": "Safety"}
 
@@ -16,14 +16,15 @@ COLUMNS = {"remedy": "Recommendation", "change": "Change", "apply": "Apply", "sa
 def plan(made: Plan) -> list[Block]:
     """What is to be changed, and what it is predicted to do."""
     heading = f"Plan for {safe(made.run)}"
-    if made.combined:
-        heading += f": together {gain(Gain(made.combined.low, made.combined.high))}"
+    gains = [Gain(one.gain.low, one.gain.high, one.gain.unit) if one.gain else None for one in made.remedies]
+    brought = together(made.combined.low, made.combined.high, gains) if made.combined else ""
+    heading += f": together {brought}" if brought else ""
     if not made.remedies:
         return [Heading(heading), Note("It holds no change.")]
-    rows = []
-    for row in made.to_frame().to_dict("records"):
-        brought = Gain(row["gain_low"], row["gain_high"], row["gain_unit"]) if row["gain_unit"] else None
-        rows.append((*(str(row[name]) or UNKNOWN for name in COLUMNS), gain(brought)))
+    rows = [
+        (*(str(row[name]) or UNKNOWN for name in COLUMNS), gain(one))
+        for row, one in zip(made.to_frame().to_dict("records"), gains, strict=True)
+    ]
     return [Heading(heading), TableBlock((*COLUMNS.values(), "Gain"), tuple(rows)), *_predicted(made)]
 
 

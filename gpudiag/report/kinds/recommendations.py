@@ -116,6 +116,18 @@ def gain(interval: Gain | None) -> str:
     return f"{bounds(low, high, '×')} {'faster' if low >= 1.01 else 'as fast'}"
 
 
+def together(low: float, high: float, parts: Iterable[Gain | None]) -> str:
+    """What several bring at once; '' where that is unknown, and where nothing but GPU time not spent, or a gain that
+    nobody knows, stands behind 'no speed-up'.
+    """
+    parts = list(parts)
+    said, unknown = gain(Gain(low, high)), None in parts
+    saving = any(one is not None and one.unit != "x" and one.high > 0 for one in parts)
+    if said == TEST_FIRST or (said == NO_SPEED_UP and (unknown or saving)):
+        return ""
+    return f"{said}, as far as gains are known" if unknown else said
+
+
 def _narrow(interval: Gain) -> bool:
     """Whether its ends are of one sign and within a factor of WIDEST; of hours one end may be none."""
     low, high = sorted((abs(interval.low), abs(interval.high)))
