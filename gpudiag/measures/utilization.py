@@ -13,9 +13,11 @@ from gpudiag.facts import Column, Fact, Row, Rows, column, fact, table_of
 from gpudiag.measures._gpu.boards import gpu_boards
 from gpudiag.measures._time.concurrency import busy_stretches
 from gpudiag.measures._time.curve import rise
+from gpudiag.measures._time.gpu_time import gpu_time
 from gpudiag.measures._time.idle import activity, longer_than_waits
 from gpudiag.measures._time.microseconds import microseconds
 from gpudiag.measures._time.series import series
+from gpudiag.measures._time.timeline import STALLED, TAIL, WAITING
 from gpudiag.measures._time.trial_intervals import intervals_of
 from gpudiag.measures._time.weighted import weighted_mean, weighted_quantiles
 from gpudiag.measures._trials.abandoned import find_open_trials
@@ -69,6 +71,9 @@ class GpuUtilization(Row):
     active_idle_gpu_h: Column[float] = column("time below 10 % from first to last activity")
     active_idle_phases: Column[float] = column("stretches below 10 % from first to last activity")
     active_s: Column[float] = column("observed time from first to last activity")
+    idle_in_trials_gpu_h: Column[float] = column(
+        "idle time that may lie within trials on the GPU, past their start-ups, as the ledger has it; NaN unknown"
+    )
     least_mean_pct: Column[float] = column("least mean utilization, by DCGM's activity where utilization is unknown")
     least_max_pct: Column[float] = column("least that the highest utilization was, likewise")
     mem_at_baseline: Column[bool] = column(
@@ -123,6 +128,7 @@ def measure_utilization(run: Run) -> UtilizationProfile:
     util, observed = samples["util_pct"].to_numpy(), samples["weight_s"].to_numpy()
     time_us = microseconds(samples["time"])
     active = _in_activity(samples, leave_pauses_out=trials_window(run) is None)
+    in_trials = _idle_in_trials(run) if trial_weight.any() else {}
     rows: dict[str, dict[str, object]] = {}
     for gpu, own in slices(samples):
         rows[gpu] = {
@@ -130,6 +136,7 @@ def measure_utilization(run: Run) -> UtilizationProfile:
             **_within(util[own], trial_weight[own], "trial"),
             **_within(util[own], active[own] * weight[own], "active"),
             "active_idle_phases": _idle_phases(util[own], active[own] * weight[own]),
+            "idle_in_trials_gpu_h": in_trials.get(gpu, math.nan),
             "coverage_pct": coverage[gpu],
         }
     everyone = sampled_gpus(run)
@@ -264,6 +271,17 @@ def _weight_in_trials(run: Run, samples: pd.DataFrame) -> np.ndarray:
     for _, own in slices(samples):
         weight[own] = rise(start_us[own] - origin, end_us[own] - origin, knots - origin, busy) / 1e6
     return weight
+
+
+def _idle_in_trials(run: Run) -> dict[str, float]:
+    """GPU-hours by GPU that are idle with a trial on it, and no start-up for sure; none where no ledger can be made."""
+    try:
+        time = gpu_time(run)
+    except NotMeasurable:
+        return {}
+    if not time.joined:
+        return {}
+    return {gpu: float(line.seconds()[[TAIL, WAITING, STALLED]].sum() / 3600) for gpu, line in time.timelines.items()}
 
 
 def _memory_at_baseline(run: Run) -> dict[str, bool]:

@@ -16,6 +16,8 @@ from gpudiag.schema import IDLE_PCT, UNUSED_PCT
 
 MIN_PERIODS = 10.0
 MIN_WORK_PCT = 10.0
+LOW_PART_PCT = 5.0
+"""The part of the time that lies below the 5th percentile."""
 WHILE_TRIALS = Given("in_trials", " while trials ran")
 TOO_SHORT = ("Less than {min_run_s} were observed", WHILE_TRIALS, ".")
 NONE_USED = (
@@ -257,14 +259,15 @@ def gpu_fluctuating(
 
     95th percentile at least 70 % and 5th percentile below 10 %, each of the time with trials from the GPU's first to
     its last activity: SageMaker LowGPUUtilization(70, 10). Without trials it must fall idle three times, and pauses of
-    more than 10 minutes are left out: they may lie between two jobs (idle-between-work). It is a note until a fifth of
-    that time is idle. That, the three times, the 5 minutes below which percentiles say little, and the 30 s between
-    samples above which finding none says nothing, are defaults without a published source.
+    more than 10 minutes are left out: they may lie between two jobs (idle-between-work). Start-ups and time between
+    trials have checks of their own: nothing is found where they leave less idle time than the 5 % of that percentile.
+    It is a note until a fifth of that time is idle. That, the three times, the 5 minutes below which percentiles say
+    little, and the 30 s between samples above which finding none says nothing, are defaults without a published source.
     """
     table = _figures(use, "active_", "active_s")
     long_enough = _at_work(use)["seconds"] >= min_run_s
     by_turns = _in_trials(use) | (use.per_gpu["active_idle_phases"] >= min_periods)
-    high_and_low = (table["p95_pct"] >= high_pct) & (table["p5_pct"] < low_pct)
+    high_and_low = (table["p95_pct"] >= high_pct) & (table["p5_pct"] < low_pct) & ~_idle_between_trials(use)
     uneven = table[high_and_low & by_turns & (table["seconds"] >= min_run_s)]
     if uneven.empty:
         _need_utilization(use.per_gpu)
@@ -286,6 +289,11 @@ def gpu_fluctuating(
         severity=None if idle_pct >= severe_idle_pct else Severity.NOTE,
         extra={"above": row["p95_pct"] < 99.5, "in_trials": _in_trials(use)},
     )
+
+
+def _idle_between_trials(use: UtilizationProfile) -> pd.Series:
+    """True for each GPU whose idle time, but for start-ups and the time between trials, is below LOW_PART_PCT."""
+    return 100 * 3600 * use.per_gpu["idle_in_trials_gpu_h"] / use.per_gpu["active_s"] < LOW_PART_PCT
 
 
 def _idle_beside(table: pd.DataFrame, idle_pct: float, min_work_pct: float) -> pd.Series:

@@ -119,3 +119,16 @@ def test_idle_time_between_trials_is_no_phase_of_their_work() -> None:
     rows = [("COMPLETE", 0.0, 295.0), ("COMPLETE", 705.0, 1000.0)]
     table = gpu(timestamps, util_pct=np.where((timestamps >= 300) & (timestamps < 700), 0.0, 95.0))
     assert measure_utilization(run(gpu=table, trials=trials(rows))).per_gpu.at["0", "active_idle_phases"] == 0
+
+
+@pytest.mark.parametrize(("stall_s", "alternates"), [(0, False), (10, True)])
+def test_a_search_of_short_trials_alternates_only_where_trials_wait(stall_s: int, alternates: bool) -> None:
+    """Trials of 100 s, each after 4 s without one: 6 s of start-up, and a wait in the middle, or none."""
+    second = np.arange(0.5, 30 * 104, 1.0)
+    within = second % 104 - 4
+    idle = (within < 6) | ((within >= 50) & (within < 50 + stall_s))
+    table = trials([("COMPLETE", 104 * i + 4, 104 * (i + 1)) for i in range(30)], gpu="0")
+    found = measure_utilization(run(gpu=gpu(second, util_pct=np.where(idle, 0.0, 95.0)), trials=table))
+    assert found.per_gpu.at["0", "active_p5_pct"] == 0
+    assert found.per_gpu.at["0", "idle_in_trials_gpu_h"] == pytest.approx(30 * stall_s / 3600, abs=0.01)
+    assert (gpu_fluctuating.judge(found) is not None) is alternates

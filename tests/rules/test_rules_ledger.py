@@ -173,7 +173,7 @@ def test_start_ups_explain_the_idle_time_that_they_hold() -> None:
         for one in gd.diagnose(run(log(at, util_pct=np.where(at % 60 < 40, 0.0, 95.0)), trials=table)).findings
     }
     symptoms = {rule for rule, one in found.items() if one.caused_by == "startup-dominated"}
-    assert symptoms == {"gpu-low-utilization", "gpu-fluctuating"}
+    assert symptoms == {"gpu-low-utilization"} and "gpu-fluctuating" not in found
     assert next(iter(found)) == "startup-dominated"
     assert judged(startup_dominated, costs(40.0, 0.0)).held_gpu_h == 0.2, "of hours that are known, none is unknown"
 

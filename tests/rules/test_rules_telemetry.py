@@ -171,6 +171,14 @@ def test_fluctuating(p5: float, p95: float, seconds: float, status: Status) -> N
         assert found.summary.endswith("yet it ran at 70 % or more for at least 5 % of it."), "a percentile is a bound"
 
 
+@pytest.mark.parametrize(("idle_s", "status"), [(0.0, OK), (14.9, OK), (15.0, FOUND), (NAN, FOUND)])
+def test_start_ups_and_time_between_trials_are_no_alternation(idle_s: float, status: Status) -> None:
+    """15 s are the twentieth of five minutes."""
+    active = {"active_s": 300.0, "active_p5_pct": 0.0, "active_p95_pct": 95.0, "active_idle_gpu_h": 0.01}
+    known = {"trial_s": 300.0, "idle_in_trials_gpu_h": idle_s / 3600}
+    assert verdict(gpu_fluctuating, use(**EVEN, **active, **known)).status is status
+
+
 def memory(**gpu: Any) -> MemoryProfile:
     return profile(MemoryProfile, {"0": {"total_mib": 24576.0, "headroom_mib": 1000.0, **gpu}})
 
