@@ -238,19 +238,22 @@ def _check(remedy: str, check: SuccessCheck, experiment: Side, doubt: str, besid
 
 
 def _gain(plan: Plan, found: Sequence[Quantity], doubt: str, made: bool) -> list[Outcome]:
-    """The gain of the plan as a whole against throughput: 'x' is the same work in 1/x of the time per item."""
+    """The gain of the plan as a whole against throughput: 'x' is the same work in 1/x of the time per item. It has no
+    upper end where changes also save GPU time, or bring nobody knows what: these are no part of the factor.
+    """
     if plan.combined is None or plan.combined.unit != "x":
         return []
-    held = plan.combined
+    low, open_ = plan.combined.low, bool(plan.saved_gpu_h) or any(one.gain is None for one in plan.remedies)
+    high = None if open_ else plan.combined.high
     time = next((q for q in found if q.name == "time_per_item"), None)
     value = 1 / time.ratio if time is not None and time.ratio > 0 else None
     interval = (1 / time.high, 1 / time.low) if time is not None and time.low > 0 else None
     if doubt or (time is not None and time.verdict == "invalid"):
         status, reason = CANNOT_TELL, doubt or INVALID
     else:
-        status, reason = verdict_on(value, interval, held.low, held.high)
+        status, reason = verdict_on(value, interval, low, high)
         unmoved = value is not None and min(_reach(value, interval)) <= 1 <= max(_reach(value, interval))
-        if unmoved and _shows_nothing(status, made, 1.0, held.low, held.high):
+        if unmoved and _shows_nothing(status, made, 1.0, low, high):
             status, reason = CANNOT_TELL, UNMOVED
     return [
         Outcome(
@@ -259,8 +262,8 @@ def _gain(plan: Plan, found: Sequence[Quantity], doubt: str, made: bool) -> list
             "throughput",
             "x",
             1.0,
-            held.low,
-            held.high,
+            low,
+            high,
             "",
             value,
             interval[0] if interval else None,

@@ -19,6 +19,8 @@ from gpudiag.comparison.compare import Comparison, compare
 from gpudiag.comparison.plan_check import verdict_on
 from gpudiag.errors import InputError, InputNotFound
 from gpudiag.manifest import DataLoader, Settings
+from gpudiag.report._render.blocks import Number
+from gpudiag.report.comparison.sections import outcome_row
 from gpudiag.run import InputRecord, Run
 
 MEDIAN = "trials.state.COMPLETE.median_s"
@@ -343,6 +345,27 @@ def test_a_plan_is_about_the_time_of_the_job_and_not_about_the_whole_record() ->
     assert within.status == "came true" and within.measured == pytest.approx(60, abs=1)
     assert over.measured is not None and over.measured < 30
     assert over.status == "cannot tell" and "whole record" in over.reason
+
+
+@pytest.mark.parametrize(
+    ("saved_gpu_h", "gain", "status"),
+    [
+        (None, PlannedGain(1.0, 1.0, "x"), "missed"),
+        (0.4, PlannedGain(0.0, 0.4, "GPU-h"), "came true"),
+        (None, None, "came true"),
+    ],
+)
+def test_what_a_plan_saves_or_nobody_knows_is_no_upper_end_of_its_factor(
+    saved_gpu_h: float | None, gain: PlannedGain | None, status: str
+) -> None:
+    """An experiment that is a quarter faster, after a plan whose factors bring nothing."""
+    remedy = replace(plan().remedies[0], gain=gain, predictions=(), verify=())
+    changes = {"remedies": (remedy,), "combined": PlannedGain(1.0, 1.0, "x"), "saved_gpu_h": saved_gpu_h}
+    made = checked(run("after", 0.8 * A, 40, 8), **changes)
+    (found,), (entry,) = made.plan, made.document.plan
+    assert (found.measure, found.status) == ("throughput", status)
+    assert found.measured == pytest.approx(1.25, rel=0.02) and found.high == (1.0 if status == "missed" else None)
+    assert outcome_row(entry)[4] == Number("1.00×" if status == "missed" else "at least 1.00×")
 
 
 MORE_AT_ONCE = Change(AT_ONCE, 1, 2, "")

@@ -226,6 +226,8 @@ def outcome_row(one: PlanOutcomeEntry) -> tuple[TableCell, ...]:
     else:
         low, high = (_amount(end, unit) for end in (one.low, one.high))
         predicted = low if low == high else f"{low} to {high}"
+        if (one.low is None) != (one.high is None):
+            predicted = f"at least {low}" if one.high is None else f"at most {high}"
     measured = _amount(one.measured, unit)
     if one.measured_low is not None and one.measured_high is not None:
         measured += f" ({_amount(one.measured_low, unit)} to {_amount(one.measured_high, unit)})"
