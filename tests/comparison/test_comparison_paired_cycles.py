@@ -55,6 +55,7 @@ def test_a_longer_pause_between_the_same_items_is_slower() -> None:
     assert (1 / inverse.high, 1 / inverse.low) == pytest.approx((held.low, held.high), rel=1e-6)
 
 
+@pytest.mark.many
 @pytest.mark.slow
 @pytest.mark.parametrize(("workers", "shuffled"), [(1, False), (2, False), (2, True), (4, False)])
 def test_intervals_of_the_same_against_the_same_hold_one(workers: int, shuffled: bool) -> None:
