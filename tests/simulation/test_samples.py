@@ -97,7 +97,8 @@ def span_s(found: list[dict[str, Any]]) -> float:
 def test_the_seven_situations_are_there_and_small(samples: Path) -> None:
     """Beside them lie the runs of real GPUs (tests/test_real_gpu.py and test_real_training.py)."""
     assert tuple(SAMPLES) == NAMES
-    assert sorted(path.name for path in samples.iterdir() if path.is_dir()) == sorted([*NAMES, "real-h100", "real-h200"])
+    folders = sorted(path.name for path in samples.iterdir() if path.is_dir())
+    assert folders == sorted([*NAMES, "real-h100", "real-h200"])
     assert sum(path.stat().st_size for path in samples.rglob("*") if path.is_file()) < 8_000_000
     for name in NAMES:
         origin = (samples / name / "ORIGIN.md").read_text(encoding="utf-8")
