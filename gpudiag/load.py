@@ -20,12 +20,12 @@ from gpudiag._load.sources import as_runs, is_whole, name_of
 from gpudiag._run.selection import Span, span_of
 from gpudiag._run.sound import sound
 from gpudiag.alignment import on_one_clock, with_dates
+from gpudiag.alignment.other_zone import in_one_zone, in_same_zone
 from gpudiag.errors import ConfigError, InputError, InputNotFound, expected
 from gpudiag.manifest import MANIFEST, GpuOverride, Manifest, read_manifest
 from gpudiag.readers._io.freed_memory import give_back_freed_memory
 from gpudiag.readers._io.url import is_address, is_url, shown, without_passwords
 from gpudiag.readers._shape.merge_telemetry import merge as merge_telemetry
-from gpudiag.readers._shape.other_zone import in_one_zone, in_same_zone
 from gpudiag.readers._studies.merge_trials import merge as merge_trials
 from gpudiag.readers.base import ReadOptions, Telemetry, Trials, check_columns
 from gpudiag.run import Run, RunInfo

@@ -10,6 +10,7 @@ import pandas as pd
 from gpudiag.comparison.check import FAIL, UNKNOWN, GateFinding
 from gpudiag.comparison.side import Side
 from gpudiag.fleets.recordings import recordings_of
+from gpudiag.measures._time.concurrency import busy_stretches
 from gpudiag.measures._time.microseconds import SECOND_US, microseconds
 from gpudiag.measures._time.trial_intervals import intervals_of
 from gpudiag.report.fleet.document import Recording
@@ -53,7 +54,7 @@ class SharedGpus:
 
 def shared_gpus(baseline: Side, experiment: Side) -> SharedGpus | None:
     """What both had at the same time; None where they had no GPU together, or for a small part of the shorter."""
-    return baseline.memo.once(f"GPUs shared with {id(experiment)}", lambda: _shared(baseline, experiment))
+    return baseline.memo.once(("GPUs shared with", experiment), lambda: _shared(baseline, experiment))
 
 
 def _shared(baseline: Side, experiment: Side) -> SharedGpus | None:
@@ -120,9 +121,5 @@ def _at_work_us(side: Side) -> np.ndarray:
 
 def _length(spans: np.ndarray) -> int:
     """Of the union of some spans."""
-    if not len(spans):
-        return 0
-    start, end = spans[np.argsort(spans[:, 0], kind="stable")].T
-    reached = np.maximum.accumulate(end)
-    before = np.concatenate([start[:1], reached[:-1]])
-    return int((reached - np.maximum(start, before)).clip(min=0).sum())
+    left, right = busy_stretches(*spans.T)
+    return int((right - left).sum())

@@ -10,9 +10,9 @@ from pathlib import Path
 import pyarrow.parquet as pq
 
 from gpudiag._load.intake import Intake, take
+from gpudiag.alignment.other_zone import in_one_zone
 from gpudiag.errors import ConfigError, InputError
 from gpudiag.readers._shape.merge_telemetry import merge
-from gpudiag.readers._shape.other_zone import in_one_zone
 from gpudiag.readers.base import ReadOptions, Telemetry
 from gpudiag.readers.telemetry.parquet import to_arrow
 from gpudiag.run import InputRecord

@@ -20,9 +20,7 @@ from gpudiag.run import Run
 _AVERAGE = r"(?i)\bdata\s?loader\b.*?\bavg\b\D{0,3}(\d+(?:\.\d+)?)\s*ms"
 _RATE = r"(?i)(\d+(?:\.\d+)?)\s*batch(?:es)?\s*/\s*s"
 _OVER = r"(?i)\bdata\s?loader\b.*?\bover (\d+) batches\b"
-_AGAIN = (
-    r"(?i)\bdata\s?loader\b.*?\bover (?P<n>\d+) batches, (?P<rate>[\d.]+) batch/s, (?P<again_s>[\d.]+) s for the first"
-)
+_AGAIN = r"(?i)\bdata\s?loader\b.*?\bbatch/s, ([\d.]+) s for the first"
 """What a recording says of waits (``rec.timed``): how long loops that were begun again waited for their first batch."""
 LEAST = 0.05
 _CREATED = r"DataLoader will create (\d+) worker processes"
@@ -66,7 +64,8 @@ class LoaderProfile(Profile, topic="loader"):
 @memoized
 def measure_loader(run: Run) -> LoaderProfile:
     """Waits and workers of the loader. Needs log lines about the loader, or [dataloader] in run.toml."""
-    waits = _waits(run)
+    told = _told(run.events)
+    waits, starts_pct = _waits(run, told), _starts_pct(told)
     created, suggested = _numbers(run.events, _CREATED), _numbers(run.events, _SUGGESTED)
     settings, loader = run.info.settings, run.info.dataloader
     workers = float(created.max()) if loader.num_workers is None else float(loader.num_workers)
@@ -89,14 +88,14 @@ def measure_loader(run: Run) -> LoaderProfile:
         slow_rank=waits.slow_rank,
         step_ms=waits.step_ms,
         of_step_pct=100 * waits.avg_ms / waits.step_ms,
-        starts_pct=_starts_pct(run.events),
+        starts_pct=starts_pct,
         workers_per_trial=workers,
         parallel=parallel,
         n_workers=workers * parallel,
         cores=cores,
         of_cores_pct=100 * workers * parallel / cores,
         n_warned=len(suggested),
-        held_gpu_h=_held_gpu_h(run, waits),
+        held_gpu_h=_held_gpu_h(run, waits, starts_pct),
     )
 
 
@@ -112,11 +111,10 @@ class _Waits(NamedTuple):
     slow_rank: float = math.nan
 
 
-def _waits(run: Run) -> _Waits:
+def _waits(run: Run, told: pd.DataFrame) -> _Waits:
     """From a recording, which counts the batches of each line; else from lines about steps that state a wait, else from
     those about the loader alone.
     """
-    told = _told(run.events)
     counted = told[told["n"] > 0]
     if counted.empty and (of_steps := _of_steps(step_intervals(run))) is not None:
         return of_steps
@@ -134,8 +132,10 @@ def _waits(run: Run) -> _Waits:
 
 
 def _told(events: pd.DataFrame) -> pd.DataFrame:
-    """Lines about the loader: the mean wait that they state, over how many batches, and the batches per second."""
-    columns = {"avg_ms": _AVERAGE, "n": _OVER, "rate": _RATE}
+    """Lines about the loader: the mean wait that they state, over how many batches, the batches per second, and for how
+    long loops that were begun again waited for their first batch.
+    """
+    columns = {"avg_ms": _AVERAGE, "n": _OVER, "rate": _RATE, "again_s": _AGAIN}
     details = _details(events)
     found = {name: pd.to_numeric(details.str.extract(pattern)[0]) for name, pattern in columns.items()}
     return pd.DataFrame(found).dropna(subset="avg_ms")
@@ -172,20 +172,19 @@ def _mean_and_least(values: pd.Series, n: pd.Series) -> tuple[float, float]:
     return weighted_mean(values.to_numpy(float), n.to_numpy(float)), least
 
 
-def _starts_pct(events: pd.DataFrame) -> float:
+def _starts_pct(told: pd.DataFrame) -> float:
     """NaN where no recording tells it."""
-    told = _details(events).str.extract(_AGAIN).dropna().astype(float)
-    if told.empty or not (told["rate"] > 0).all():
+    again = told.dropna()
+    if again.empty or not (again["rate"] > 0).all():
         return math.nan
-    return 100 * float(told["again_s"].sum() / (told["n"] / told["rate"]).sum())
+    return 100 * float(again["again_s"].sum() / (again["n"] / again["rate"]).sum())
 
 
-def _held_gpu_h(run: Run, waits: _Waits) -> float:
+def _held_gpu_h(run: Run, waits: _Waits, starts_pct: float) -> float:
     """NaN where the time of a step or the work of the GPUs is unknown."""
     works = [] if run.gpu.empty or "util_pct" not in run.gpu else work_by_gpu(run).values()
     worked_s = sum(float(work.weight_s[work.at_work].sum()) for work in works)
-    starts = _starts_pct(run.events) / 100
-    share = waits.avg_ms / waits.step_ms - (starts if starts > 0 else 0.0)
+    share = waits.avg_ms / waits.step_ms - (starts_pct / 100 if starts_pct > 0 else 0.0)
     return max(share, 0.0) * worked_s / 3600 if worked_s > 0 and waits.step_ms > 0 else math.nan
 
 

@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
+from gpudiag.readers._shape.identity import short_bus_id
 from gpudiag.run import Run
 
 _ADDRESS = r"(?i)(?<![0-9a-f])([0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2})(?:\.[0-7])?(?![0-9a-f:])"
@@ -42,8 +43,7 @@ def gpus_of(events: pd.DataFrame, run: Run) -> pd.Series:
 
 
 def _short(address: pd.Series) -> pd.Series:
-    """Without the zeros before the domain, of which drivers print 4 digits or 8."""
-    return address.str.lower().str.lstrip("0")
+    return address.map(short_bus_id, na_action="ignore").astype(address.dtype)
 
 
 def _at(address: str, host: object, gpus: pd.DataFrame) -> str | None:

@@ -44,10 +44,11 @@ _MONITOR = {
 }
 """The same name ``mem`` is a temperature in metric and a utilization in monitor."""
 
-_USAGE = re.compile(r"(?P<vram_used>\d+(?:\.\d+)?) ?/ *(?P<vram_total>\d+(?:\.\d+)?) ?GB")
+_SIZE = r"\d+(?:\.\d+)?"
+_USAGE = re.compile(rf"({_SIZE}) ?/ *({_SIZE}) ?GB")
 _TOKEN = re.compile(
-    _USAGE.pattern.replace("?P<vram_used>", "?:").replace("?P<vram_total>", "?:")
-    + r"|N/A(?: ?Mb/s)?|-?\d+(?:\.\d+)?(?: ?(?:W|°C|\S?C|%|MHz|MB|Mb/s|V))?(?=\s|$)|\S+"
+    rf"{_SIZE} ?/ *{_SIZE} ?GB"
+    r"|N/A(?: ?Mb/s)?|-?\d+(?:\.\d+)?(?: ?(?:W|°C|\S?C|%|MHz|MB|Mb/s|V))?(?=\s|$)|\S+"
 )
 _NUMBER = re.compile(r"(-?\d+(?:\.\d+)?)(?:\s*(?:W|\S{0,2}C|%|MHz|MB|J))?")
 
@@ -103,7 +104,8 @@ def read(source: Source, options: ReadOptions) -> Telemetry:
 def columns_of(values: dict[str, str]) -> dict[str, float | None]:
     """The columns of table ``gpu`` from cells by their names in lower case."""
     if match := _USAGE.fullmatch(values.get("vram_usage", "")):
-        values |= {name: f"{float(match[name]) * 1024:g} MB" for name in ("vram_used", "vram_total")}
+        sizes = (f"{float(size) * 1024:g} MB" for size in match.groups())
+        values |= zip(("vram_used", "vram_total"), sizes, strict=True)
     columns = _METRIC if "gfx_activity" in values else _MONITOR
     return {key: _first(values, places) for key, places in columns.items()}
 

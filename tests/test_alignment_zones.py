@@ -12,8 +12,7 @@ import pytest
 
 import gpudiag as gd
 from gpudiag import load
-from gpudiag.readers._shape.merge_telemetry import merge
-from gpudiag.readers._shape.other_zone import (
+from gpudiag.alignment.other_zone import (
     ALIKE,
     DOUBT,
     MOVED,
@@ -24,6 +23,7 @@ from gpudiag.readers._shape.other_zone import (
     in_one_zone,
     in_same_zone,
 )
+from gpudiag.readers._shape.merge_telemetry import merge
 from gpudiag.readers.base import Telemetry, Trials
 from gpudiag.schema import STUDIES, TABLES, TRIALS, conform
 from gpudiag.timezones import parse_zone

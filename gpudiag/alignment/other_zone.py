@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
+from gpudiag.alignment.apply import later
 from gpudiag.readers._shape.identity import same_model, short_bus_id
 from gpudiag.readers.base import Telemetry, Trials
 from gpudiag.statement import Statement
@@ -29,6 +30,8 @@ SAME = 0.5
 next of its log. Two GPUs that do the same work differ by as much."""
 READ_AS = "read as local time of"
 """What notes on trials and logs say of times in the run's zone."""
+TIMES = ("time", "start", "end", "marked")
+"""What is in the run's zone; heartbeats are UTC."""
 MOST_PAIRS = 16
 MOST_GPUS = 4
 MOST_SAMPLES = 1000
@@ -111,13 +114,12 @@ def in_same_zone(trials: Trials, moved_us: int) -> Trials:
     every = trials.clock == "local" or (len(local) > 0 and len(local) == len(trials.studies))
     if not every and not len(local):
         return trials
-    tables = {name: getattr(trials, name) for name in ("trials", "reports", "events", "steps", "profiled")}
-    moved = {
-        name: _later(table, moved_us, table["study"].isin(local) if "study" in table else np.full(len(table), every))
-        for name, table in tables.items()
-        if len(table)
-    }
-    then = Statement(AFTERWARDS, shift_s=moved_us / SECOND_US)
+    shift_s, moved = moved_us / SECOND_US, {}
+    for name in ("trials", "reports", "events", "steps", "profiled"):
+        table = getattr(trials, name)
+        rows = table["study"].isin(local).to_numpy() if "study" in table else np.full(len(table), every)
+        moved[name] = later(table, TIMES, shift_s * rows)
+    then = Statement(AFTERWARDS, shift_s=shift_s)
     of = [note for note in trials.notes if READ_AS in note and (every or any(f"'{name}'" in note for name in local))]
     return replace(trials, **moved, notes=tuple(f"{note} {then}" if note in of else note for note in trials.notes))
 
@@ -256,13 +258,5 @@ def _differ(courses: Sequence[_Course], shift_us: int) -> float:
 
 def _moved(part: Telemetry, shift_us: int) -> Telemetry:
     tables = {name: getattr(part, name) for name in ("gpu", "processes", "host", "events")}
-    moved = {name: _later(table, shift_us, np.ones(len(table), bool)) for name, table in tables.items() if len(table)}
-    return replace(part, **moved)
-
-
-def _later(table: pd.DataFrame, shift_us: int, rows: np.ndarray | pd.Series) -> pd.DataFrame:
-    """The table with so much added to all times of some rows."""
-    left = ~np.asarray(rows, bool)
-    by = pd.Timedelta(shift_us, unit="us")
-    names = [name for name in ("time", "start", "end", "marked") if name in table]
-    return table.assign(**{name: table[name].where(left, table[name] + by) for name in names})
+    shift_s = shift_us / SECOND_US
+    return replace(part, **{name: later(table, TIMES, np.full(len(table), shift_s)) for name, table in tables.items()})
