@@ -18,9 +18,11 @@ from commandline import called
 from hypothesis import settings
 
 from gpudiag import faults
+from gpudiag.interpreter import COLLECT_AFTER
 from gpudiag.report._notebook.grammars import put_off
 
 put_off()  # tests import jsonschema, whose grammars of addresses take a second and more of each process
+gc.set_threshold(*COLLECT_AFTER)  # a twentieth of the tests' time went into looking for circles
 
 # Timings belong in benchmarks: a shared machine makes any deadline fail. CI repeats the same examples each time.
 settings.register_profile(
