@@ -41,7 +41,7 @@ class TrialState(Row):
     mean_s: Column[float] = column("mean duration")
     p75_s: Column[float] = column("third quartile")
     max_s: Column[float] = column("longest")
-    total_worker_s: Column[float] = column("sum of durations")
+    total_worker_s: Column[float] = column("sum of known durations; NaN where none is known")
 
 
 class TrialDuration(TrialRow):
@@ -170,7 +170,7 @@ def measure_trials(run: Run) -> TrialsProfile:
         p_fail_streak=streak_probability(n_fail / n_finished, n_finished, fail_streak) if n_fail else math.nan,
         span_s=(intervals["end"].max() - intervals["start"].min()).total_seconds(),
         abandoned=int(opens["abandoned"].sum()),
-        fail_worker_h=_fail_worker_h(by_state),
+        fail_worker_h=float(by_state.at["FAIL", "total_worker_s"]) / 3600,
         to_best_worker_h=to_best_s / 3600,
         **_told(run, best),
         n_together=int(without_own_times(run).sum()),
@@ -190,19 +190,17 @@ def _by_state(intervals: pd.DataFrame) -> pd.DataFrame:
     out["min_s"], out["p25_s"], out["median_s"] = quantile[0.0], quantile[0.25], quantile[0.5]
     out["mean_s"] = seconds.mean()
     out["p75_s"], out["max_s"] = quantile[0.75], quantile[1.0]
-    out["total_worker_s"] = seconds.sum()
-    return out.fillna({"total_worker_s": 0.0})
-
-
-def _fail_worker_h(by_state: pd.DataFrame) -> float:
-    """NaN where trials failed and no end of theirs is known."""
-    n, n_timed, seconds = (by_state.at["FAIL", name] for name in ("n", "n_timed", "total_worker_s"))
-    return float(seconds / 3600) if n_timed or not n else math.nan
+    out["total_worker_s"] = seconds.sum(min_count=1)
+    out.loc[n == 0, "total_worker_s"] = 0.0
+    return out
 
 
 def _failed_in_order(intervals: pd.DataFrame) -> np.ndarray:
-    """True for each finished trial that failed, in order of end; trials without an end last, by number."""
-    done = intervals[intervals["state"].isin(FINISHED)].sort_values(["end", "study", "trial"], kind="stable")
+    """True for each finished trial that failed, in order of end: of start where the end is unknown, as of a process
+    that was killed. Trials without times come last, by number.
+    """
+    done = intervals[intervals["state"].isin(FINISHED)]
+    done = done.assign(at=done["end"].fillna(done["start"])).sort_values(["at", "study", "trial"], kind="stable")
     return (done["state"] == "FAIL").to_numpy()
 
 

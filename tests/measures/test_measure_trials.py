@@ -31,7 +31,7 @@ def test_counts_durations_and_rate_by_hand() -> None:
         250,
         300,
     ]
-    assert complete["total_worker_s"] == 400 and found.by_state.at["RUNNING", "total_worker_s"] == 0
+    assert complete["total_worker_s"] == 400 and math.isnan(found.by_state.at["RUNNING", "total_worker_s"])
     assert complete["share_pct"] == pytest.approx(40)
     assert (found.n, found.n_finished, found.n_fail, found.n_running) == (5, 4, 1, 1)
     assert found.fail_pct == pytest.approx(25)
@@ -70,6 +70,20 @@ def test_streaks_follow_the_order_of_the_ends() -> None:
     p, q = 0.6, 0.4
     expected = p**5 + 2 * p**4 * q + 2 * p**4 * q + 3 * p**3 * q**2
     assert found.p_fail_streak == pytest.approx(expected)
+
+
+def test_trials_whose_end_is_unknown_break_a_streak_where_they_began() -> None:
+    # Every third one is killed: its end is when somebody marked it, so that it has none.
+    rows = [("FAIL" if k % 3 == 2 else "COMPLETE", 10 * k, None if k % 3 == 2 else 10 * k + 9) for k in range(30)]
+    found = measure_trials(run(trials=trials(rows)))
+    assert (found.n_fail, found.fail_streak) == (10, 1)
+
+
+def test_time_that_nobody_knows_is_not_zero() -> None:
+    found = measure_trials(run(trials=trials([("COMPLETE", 0, 10), ("FAIL", 10, None)])))
+    total_s = found.by_state["total_worker_s"]
+    assert math.isnan(total_s["FAIL"]) and math.isnan(found.fail_worker_h)
+    assert (total_s["COMPLETE"], total_s["PRUNED"]) == (10, 0)
 
 
 def test_no_failure_no_streak() -> None:
