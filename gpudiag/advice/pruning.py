@@ -10,7 +10,7 @@ from gpudiag.advice._engine.proposal import Change, Gain, Prediction, Proposal, 
 from gpudiag.advice._engine.remedy import remedy
 from gpudiag.advice._engine.situation import Situation
 from gpudiag.measures._trials.pruner_spec import PrunerSpec, parse_pruner
-from gpudiag.measures.agreement import MIN_N
+from gpudiag.measures.agreement import MIN_N, AgreementProfile
 from gpudiag.measures.pruning import PruningProfile
 from gpudiag.measures.trials import TrialsProfile, TrialState
 from gpudiag.report.format import duration, hours, plural, share
@@ -88,12 +88,15 @@ def pruner_min_resource(now: Situation) -> Proposal | None:
     rollback=RESTORE,
 )
 def pruner_warmup(now: Situation) -> Proposal | None:
-    """Median and percentile pruning compare from step n_warmup_steps on; the proposal is the median step of cuts."""
+    """Median and percentile pruning compare from step n_warmup_steps on: the first whose values tell the final ones,
+    where early ones are known not to; else the first after the median step of the cuts, so that half of them move.
+    """
     spec = _spec(now)
-    median = now.fact(PruningProfile.median_step)
+    median, tells = now.fact(PruningProfile.median_step), now.fact(AgreementProfile.safe_step)
     if spec is None or "n_warmup_steps" not in spec.params or math.isnan(median):
         return None
-    present, proposed = spec.params["n_warmup_steps"], math.ceil(median)
+    early = now.has("pruned-too-early") and not math.isnan(tells)
+    present, proposed = spec.params["n_warmup_steps"], int(tells) if early else math.floor(median) + 1
     return _laxer(now, spec, "n_warmup_steps", present, proposed) if proposed > present else None
 
 

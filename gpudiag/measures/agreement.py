@@ -16,6 +16,10 @@ from gpudiag.run import Run
 DRAWS = 1000
 SEED = 0
 MIN_N = 15
+SAFE = 0.7
+"""Rank correlation from which early values tell the good trials from the bad (METHODS 5)."""
+MOST_STEPS = 50
+"""Of a study that reports at more, so many are looked at for the first that tells."""
 AT_ONCE = 1_000_000
 """Values of so many draws are ranked together: one by one they take ten times as long."""
 
@@ -34,6 +38,11 @@ class StudyAgreement(Row):
         "lower end of its 95 % interval, by bootstrap over trials", label="rank correlation, at least"
     )
     rho_high: Column[float] = column("upper end of it", label="rank correlation, at most")
+    safe_step: Column[float] = column(
+        "first step after cut_step whose values agree with the last ones by 0.7 or more, of 15 trials or more; NaN "
+        "where there is none",
+        label="first step that tells",
+    )
 
 
 class AgreementProfile(Profile, topic="agreement"):
@@ -48,6 +57,7 @@ class AgreementProfile(Profile, topic="agreement"):
     rho: Fact[float] = fact("Spearman's, of the value at cut_step with the last one")
     rho_low: Fact[float] = fact("lower end of its 95 % interval")
     rho_high: Fact[float] = fact("upper end of it")
+    safe_step: Fact[float] = fact("first step after cut_step whose values agree with the last ones by 0.7 or more")
 
 
 def measure_agreement(run: Run) -> AgreementProfile:
@@ -57,32 +67,45 @@ def measure_agreement(run: Run) -> AgreementProfile:
     states = intervals_of(run)[["study", "trial", "state"]].drop_duplicates(["study", "trial"])
     merged = reports.merge(states, on=["study", "trial"])
     rows = [(str(study), *_one_study(group)) for study, group in merged.groupby("study")]
-    studies = pd.DataFrame(rows, columns=["study", "cut_step", "n", "rho", "rho_low", "rho_high"])
+    studies = pd.DataFrame(rows, columns=["study", "cut_step", "n", "rho", "rho_low", "rho_high", "safe_step"])
     studies = studies[studies["cut_step"].notna()].reset_index(drop=True)
     n_pruned = int((states["state"] == "PRUNED").sum())
     if studies.empty:
-        return AgreementProfile(studies, n_pruned, math.nan, 0, math.nan, math.nan, math.nan)
+        return AgreementProfile(studies, n_pruned, math.nan, 0, *[math.nan] * 4)
     best = studies.loc[studies["n"].idxmax()]
-    numbers = (float(best[name]) for name in ("rho", "rho_low", "rho_high"))
+    numbers = (float(best[name]) for name in ("rho", "rho_low", "rho_high", "safe_step"))
     return AgreementProfile(studies, n_pruned, float(best["cut_step"]), int(best["n"]), *numbers)
 
 
-def _one_study(reports: pd.DataFrame) -> tuple[float, int, float, float, float]:
+def _one_study(reports: pd.DataFrame) -> tuple[float, int, float, float, float, float]:
     pruned = reports[reports["state"] == "PRUNED"]
     if pruned.empty:
-        return math.nan, 0, math.nan, math.nan, math.nan
+        return math.nan, 0, *[math.nan] * 4
     cut = pruned.groupby("trial")["step"].max().min()
     done = reports[(reports["state"] == "COMPLETE") & np.isfinite(reports["value"])].sort_values(["trial", "step"])
-    last = done.groupby("trial").tail(1).set_index("trial")
-    early = done[done["step"] == cut].set_index("trial")["value"]
-    pairs = (
-        last[last["step"] > cut].join(early.rename("early"), how="inner")[["early", "value"]].sort_index().to_numpy()
-    )
+    pairs = _early_and_last(done, cut)
     if len(pairs) < MIN_N:
-        return float(cut), len(pairs), math.nan, math.nan, math.nan
+        return float(cut), len(pairs), *[math.nan] * 4
     rho = float(spearman(pairs[:, 0], pairs[:, 1]))
     draws = np.random.default_rng(SEED).integers(0, len(pairs), (DRAWS, len(pairs)))
     parts = np.array_split(draws, -(-draws.size // AT_ONCE))
     scattered = np.concatenate([spearman(pairs[part, 0], pairs[part, 1]) for part in parts])
     low, high = np.nanquantile(scattered, [0.025, 0.975]) if np.isfinite(scattered).any() else (math.nan, math.nan)
-    return float(cut), len(pairs), rho, float(low), float(high)
+    return float(cut), len(pairs), rho, float(low), float(high), _safe_step(done, cut)
+
+
+def _early_and_last(done: pd.DataFrame, step: float) -> np.ndarray:
+    """Of each COMPLETE trial that reported at ``step`` and after it, the value there and the last one; shape (n, 2)."""
+    last = done.groupby("trial").tail(1).set_index("trial")
+    early = done[done["step"] == step].set_index("trial")["value"]
+    both = last[last["step"] > step].join(early.rename("early"), how="inner")
+    return both[["early", "value"]].sort_index().to_numpy()
+
+
+def _safe_step(done: pd.DataFrame, cut: float) -> float:
+    later = np.unique(done["step"][done["step"] > cut])
+    for step in later[np.linspace(0, len(later) - 1, min(len(later), MOST_STEPS)).round().astype(int)]:
+        pairs = _early_and_last(done, step)
+        if len(pairs) >= MIN_N and spearman(pairs[:, 0], pairs[:, 1]) >= SAFE:
+            return float(step)
+    return math.nan

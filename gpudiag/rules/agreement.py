@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gpudiag.errors import NotMeasurable
-from gpudiag.measures.agreement import MIN_N, AgreementProfile, measure_agreement
+from gpudiag.measures.agreement import MIN_N, SAFE, AgreementProfile, measure_agreement
 from gpudiag.rules._engine.evidence import Evidence, NotApplicable
 from gpudiag.rules._engine.rule import rule
 
@@ -24,7 +24,7 @@ CONTROL = (
     refuted_by="Not a problem if the final value is mostly noise: then no step predicts it.",
 )
 def pruned_too_early(
-    agreement: AgreementProfile, *, too_early_ratio: float = 0.3, safe_ratio: float = 0.7
+    agreement: AgreementProfile, *, too_early_ratio: float = 0.3, safe_ratio: float = SAFE
 ) -> Evidence | None:
     """A pruner that cuts where early values say nothing picks its survivors at random.
 

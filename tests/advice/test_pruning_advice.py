@@ -91,17 +91,17 @@ def test_the_first_budget_becomes_the_next_rung(pruner: str | None, present: int
     ("pruner", "step", "more"),
     [
         ("median(n_warmup_steps=2)", 6.5, 7),
-        ("median(n_warmup_steps=2)", 6.0, 6),
-        ("percentile(25.0)", 1.0, 1),
-        ("median(n_warmup_steps=6)", 6.0, None),
-        ("median(n_warmup_steps=5)", 6.0, 6),
+        ("median(n_warmup_steps=2)", 6.0, 7),
+        ("percentile(25.0)", 1.0, 2),
+        ("median(n_warmup_steps=6)", 6.0, 7),
+        ("median(n_warmup_steps=7)", 6.0, None),
         ("median(n_warmup_steps=9)", 6.0, None),
         ("median()", NAN, None),
         ("hyperband()", 6.0, None),
         (None, 6.0, None),
     ],
 )
-def test_warm_up_ends_at_the_median_step_of_the_cuts(pruner: str | None, step: float, more: int | None) -> None:
+def test_warm_up_ends_after_the_median_step_of_the_cuts(pruner: str | None, step: float, more: int | None) -> None:
     made = laxer(pruner_warmup, pruner, median_step=step)
     assert (made and made.changes[0].proposed) == more
 
