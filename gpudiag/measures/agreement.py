@@ -66,32 +66,33 @@ def measure_agreement(run: Run) -> AgreementProfile:
     reports = run.reports.drop_duplicates(["study", "trial", "step"], keep="last")
     states = intervals_of(run)[["study", "trial", "state"]].drop_duplicates(["study", "trial"])
     merged = reports.merge(states, on=["study", "trial"])
-    rows = [(str(study), *_one_study(group)) for study, group in merged.groupby("study")]
+    rows = [{"study": str(study), **found} for study, group in merged.groupby("study") if (found := _one_study(group))]
     studies = pd.DataFrame(rows, columns=["study", "cut_step", "n", "rho", "rho_low", "rho_high", "safe_step"])
-    studies = studies[studies["cut_step"].notna()].reset_index(drop=True)
     n_pruned = int((states["state"] == "PRUNED").sum())
     if studies.empty:
-        return AgreementProfile(studies, n_pruned, math.nan, 0, *[math.nan] * 4)
+        return AgreementProfile(studies, n_pruned, math.nan, 0, math.nan, math.nan, math.nan, math.nan)
     best = studies.loc[studies["n"].idxmax()]
     numbers = (float(best[name]) for name in ("rho", "rho_low", "rho_high", "safe_step"))
     return AgreementProfile(studies, n_pruned, float(best["cut_step"]), int(best["n"]), *numbers)
 
 
-def _one_study(reports: pd.DataFrame) -> tuple[float, int, float, float, float, float]:
+def _one_study(reports: pd.DataFrame) -> dict[str, float]:
+    """Of a study with a pruned trial what its row says; what is missing is unknown."""
     pruned = reports[reports["state"] == "PRUNED"]
     if pruned.empty:
-        return math.nan, 0, *[math.nan] * 4
+        return {}
     cut = pruned.groupby("trial")["step"].max().min()
     done = reports[(reports["state"] == "COMPLETE") & np.isfinite(reports["value"])].sort_values(["trial", "step"])
     pairs = _early_and_last(done, cut)
+    row = {"cut_step": float(cut), "n": len(pairs)}
     if len(pairs) < MIN_N:
-        return float(cut), len(pairs), *[math.nan] * 4
+        return row
     rho = float(spearman(pairs[:, 0], pairs[:, 1]))
     draws = np.random.default_rng(SEED).integers(0, len(pairs), (DRAWS, len(pairs)))
     parts = np.array_split(draws, -(-draws.size // AT_ONCE))
     scattered = np.concatenate([spearman(pairs[part, 0], pairs[part, 1]) for part in parts])
     low, high = np.nanquantile(scattered, [0.025, 0.975]) if np.isfinite(scattered).any() else (math.nan, math.nan)
-    return float(cut), len(pairs), rho, float(low), float(high), _safe_step(done, cut)
+    return {**row, "rho": rho, "rho_low": float(low), "rho_high": float(high), "safe_step": _safe_step(done, cut)}
 
 
 def _early_and_last(done: pd.DataFrame, step: float) -> np.ndarray:
