@@ -105,7 +105,22 @@ def experiment(
         ]
         if own and row["state"] in ("COMPLETE", "PRUNED"):
             row["value"] = float(own[-1][metric])
+    _one_after_the_other([row for row, _ in found])
     return batch([row for row, _ in found], source, options, NAME, problems, study=name, reports=reports, notes=notes)
+
+
+def _one_after_the_other(rows: list[dict[str, Any]]) -> None:
+    """Timestamps are whole seconds, rounded down, so that a start that follows from one may lie up to a second before
+    the end of the trial before it in the same process. That process ran one after the other.
+    """
+    ended: dict[tuple[Any, Any], float] = {}
+    timed = [row for row in rows if row["pid"] and isinstance(row.get("start"), int | float)]
+    for row in sorted(timed, key=lambda row: row["start"]):
+        process = row["host"], row["pid"]
+        if 0 < ended.get(process, -math.inf) - row["start"] < 1:
+            row["start"] = ended[process]
+        if isinstance(row.get("end"), int | float):
+            ended[process] = row["end"]
 
 
 def _metrics(result: Mapping[str, Any]) -> list[str]:

@@ -54,3 +54,11 @@ def test_rows_of_one_trial_are_its_reports(tmp_path: Path) -> None:
 def test_a_header_alone_says_that_it_holds_no_result(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="no result of Ray Tune"):
         read(tmp_path)
+
+
+@pytest.mark.parametrize(("pid", "begins_s"), [(41, 300.0), (42, 299.6)])
+def test_a_process_begins_no_trial_before_the_end_of_the_one_before(pid: int, begins_s: float, tmp_path: Path) -> None:
+    # Timestamps are rounded down: the first ended at 300.2 s, the second at 400.6 s.
+    out = read(tmp_path, row("a1", 1, 300, 300.2), row("b2", 1, 400, 100.4).replace(",41,", f",{pid},"))
+    start = pd.Timestamp(BEGIN_S, unit="s", tz="UTC")
+    assert (out.trials["start"] - start).dt.total_seconds().tolist()[1] == pytest.approx(begins_s)
