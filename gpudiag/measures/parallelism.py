@@ -92,6 +92,7 @@ class ParallelismProfile(Profile, topic="parallelism"):
     effective: Fact[float] = fact("trials at once", label="at once, on average")
     effective_low: Fact[float] = fact("at least, wherever the open trials ended", label="at once, at least")
     effective_high: Fact[float] = fact("at most, wherever the open trials ended", label="at once, at most")
+    effective_begun: Fact[float] = fact("until the last trial began: later there was none left to begin")
     effective_window: Fact[float] = fact("over the whole window, times without a trial too")
     peak_closed: Fact[int] = fact("most at once, ended trials only", label="at the peak, ended trials only")
     peak: Fact[int] = fact("most at once", label="at the peak")
@@ -159,6 +160,7 @@ def measure_parallelism(run: Run) -> ParallelismProfile:
         effective=effective,
         effective_low=min(low, effective),
         effective_high=max(high, effective),
+        effective_begun=effective_parallelism(start, np.minimum(end, start.max())),
         effective_window=weighted_sum(n_all, held_s) / window_s if window_s else float("nan"),
         peak_closed=int(n_closed.max()),
         peak=peak,

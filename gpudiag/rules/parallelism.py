@@ -30,11 +30,14 @@ def parallelism_below_configured(p: ParallelismProfile, *, min_share_pct: float 
     """Workers that do not work were planned for in memory and CPU, and bring nothing.
 
     Effective parallelism (trial-seconds over the time with at least one trial) below 75 % of the configured number,
-    RUNNING trials counted as alive for as long as they can have been (a default without a published source).
+    RUNNING trials counted as alive for as long as they can have been (a default without a published source). Not where
+    it is no lower until the last trial begins: a study that has handed out its trials has none for a free worker.
     """
     _need_several(p)
     low, high = 100 * p.effective_low / p.configured, 100 * p.effective_high / p.configured
     if high < min_share_pct:
+        if 100 * p.effective_begun / p.configured >= min_share_pct:
+            return None
         return Evidence(
             values={name: getattr(p, name) for name in ("effective", "effective_low", "configured", "peak")},
             margin=min_share_pct - high,

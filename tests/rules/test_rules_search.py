@@ -11,7 +11,7 @@ from small_profiles import NAN, profile, verdict
 
 from gpudiag.measures._trials.horizon import Sign
 from gpudiag.measures._trials.proportions import wilson_pct
-from gpudiag.measures.parallelism import ParallelismProfile
+from gpudiag.measures.parallelism import ParallelismProfile, measure_parallelism
 from gpudiag.measures.pruning import PruningProfile
 from gpudiag.measures.search import SearchProfile
 from gpudiag.measures.trials import TrialsProfile
@@ -25,6 +25,7 @@ from gpudiag.rules.parallelism import (
 from gpudiag.rules.pruning import pruned_before_possible, pruned_late, pruning_rate_high
 from gpudiag.rules.search import trial_duration_drift
 from gpudiag.rules.trials import failure_rate_high, trials_abandoned
+from tests.smallruns import run, trials
 
 FOUND, OK, NOT_ASSESSED, NOT_APPLICABLE = Status.FOUND, Status.OK, Status.NOT_ASSESSED, Status.NOT_APPLICABLE
 CRITICAL, WARNING, NOTE = Severity.CRITICAL, Severity.WARNING, Severity.NOTE
@@ -217,6 +218,8 @@ def parallel(**stated: Any) -> ParallelismProfile:
         ({"configured": 1.0, "effective": 1.0}, NOT_APPLICABLE),
         ({"n_timed": 3, "effective": 1.0}, NOT_APPLICABLE),
         ({"effective": NAN}, OK),
+        ({"effective": 2.0, "effective_begun": 2.99}, FOUND),
+        ({"effective": 2.0, "effective_begun": 3.0}, OK),
     ],
 )
 def test_below_configured(stated: dict[str, Any], status: Status) -> None:
@@ -311,3 +314,11 @@ def test_the_trials_that_a_drift_was_sought_in_are_said() -> None:
     assert reason == "Only 5 COMPLETE trials with times; 20 are needed."
     held = verdict(trial_duration_drift, profile(SearchProfile, **{**few, "drift_workers": 4, "drift_study": "b"}))
     assert held.reason == "Only 5 COMPLETE trials with times of study b, all with 4 workers running; 20 are needed."
+
+
+@pytest.mark.parametrize(("stops", "status"), [(False, OK), (True, FOUND)])
+def test_a_search_without_trials_left_needs_no_worker_more(stops: bool, status: Status) -> None:
+    # Three workers take 60 s a trial, and the last trial 900 s. Of one that stops the others go on with its trials.
+    rows = [("COMPLETE", 60.0 * turn, 60.0 * turn + 60) for turn in range(20) for worker in range(3 - stops * 2)]
+    found = measure_parallelism(run(trials=trials([*rows, ("COMPLETE", 1200.0, 2100.0)]), settings={"parallel": 3}))
+    assert verdict(parallelism_below_configured, found).status is status
