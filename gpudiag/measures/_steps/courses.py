@@ -99,7 +99,8 @@ def _course(part: pd.DataFrame) -> pd.DataFrame:
     pause if it took far longer than its steps do around it. A longer wait for data that the line states is no pause,
     unless the log tells of other work there.
     """
-    took, as_stated, n = (part[name].to_numpy(float) for name in ("took_s", "stated_s", "n"))
+    took, as_stated, n, apart = (part[name].to_numpy(float) for name in ("took_s", "stated_s", "n", "apart_s"))
+    took = took - apart
     first, coarse = part["first"].to_numpy(), bool(part["coarse"].iloc[0])
     attempt, between = part["attempt"].to_numpy(), part["resumed"].to_numpy()  # between the lines of two attempts
     took = np.where(first & np.isnan(took) & (attempt == 0), as_stated, np.where(between > 0, np.nan, took))
@@ -128,13 +129,13 @@ def _course(part: pd.DataFrame) -> pd.DataFrame:
     resumed = paused & (part["since"].str.contains("resumption", regex=False).to_numpy() | failed)
     pace = np.nan_to_num(near_s)
     gone = np.where(resumed, pause, np.maximum(between - n * pace, 0.0))  # beside what lines state of other work in it
-    worked = np.minimum(part[[f"{work}_s" for work in LASTING]].sum(axis=1).to_numpy(), gone)
+    worked = np.minimum(part[[f"{work}_s" for work in LASTING]].sum(axis=1).to_numpy() - apart, gone)
     untimed = np.where(first & (attempt > 0) & np.isnan(took) & ~(between > 0), n, 0.0)  # of which no time is known
     return part.assign(
-        took_s=took,
+        took_s=took + apart,
         each_s=(took - pause) / steps,
         usual=timed & ~paused,
-        paused_s=np.where(resumed | (between > 0), worked, pause),
+        paused_s=np.where(resumed | (between > 0), worked, pause) + apart,
         resumed=np.where(resumed, pause, between) - worked,
         down_s=gone - worked,
         again_s=np.maximum(part["repeated"].to_numpy() - untimed, 0.0) * pace,

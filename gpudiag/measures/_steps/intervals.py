@@ -14,12 +14,15 @@ from gpudiag.measures._steps.logs import training_logs
 from gpudiag.measures._steps.places import Places, advanced, places_of, redrawn, trainings_of
 from gpudiag.measures._steps.stated_times import stated_times
 from gpudiag.memo import memoized
+from gpudiag.readers._steps.dialects import DIALECTS
 from gpudiag.readers._steps.step_line import EVALUATIONS
 from gpudiag.run import Run
 from gpudiag.schema import LASTING, text_dtype
 
 SHOWN = 2.0
 """Times its usual length that a step states where it shows an evaluation before it."""
+STATING = frozenset(dialect.name for dialect in DIALECTS)
+"""Kinds of lines of whose stated times it is known what they are the times of."""
 STOPPED = "training"
 """A time so stated is by a clock that stands still for the other work of which the log tells."""
 COLUMNS = (
@@ -53,6 +56,7 @@ COLUMNS = (
     "since",
     "evaluation_s",
     "checkpoint_s",
+    "apart_s",
     "begun_s",
 )
 
@@ -83,6 +87,7 @@ def step_intervals(run: Run) -> pd.DataFrame:
     ``resumed`` (time from the last line of the attempt before, or since its bar was drawn where ``down_open`` says that
     no clock tells how long that was ago), ``repeated`` (steps done before), ``since`` (other work that the log tells of
     in it, '' for none), ``evaluation_s`` and ``checkpoint_s`` (stated time of these, 0 where none is stated),
+    ``apart_s`` (what of it no clock tells, and is known to have passed beside stated times of steps),
     ``begun_s`` (time since the log's first timestamp, at the end; NaN unknown). What the log tells of behind its last
     step is an interval without steps, but for those up to an evaluation.
     """
@@ -177,7 +182,10 @@ def _of_training(lines: pd.DataFrame, places: Places, reached: float) -> pd.Data
     by_bar[first & (n != floats(lines, "step"))] = np.nan
     took = np.where(first, by_bar, np.where(np.isnan(by_time), by_bar, by_time))
     nothing_known = bool(np.isnan(took[~first]).all())
-    took = guessed if nothing_known else took
+    apart_s = np.zeros(len(took))
+    if nothing_known:
+        apart_s = _apart_s(lines, sum(lasted.values()), first)
+        took = guessed + np.where(_holds(guessed, n, apart_s), 0.0, apart_s)
     took[~(took >= 0)] = np.nan
     between = opens & ~first & np.isnan(by_time).all()
     stopped = (meant_of(lines) == STOPPED) & np.isnan(by_time) & np.array(since, bool)
@@ -216,12 +224,14 @@ def _of_training(lines: pd.DataFrame, places: Places, reached: float) -> pd.Data
                 "down_open": resumes & ~(by_time >= 0),
                 "since": since,
                 **lasted,
+                "apart_s": apart_s,
                 "begun_s": floats(lines, "begun_s"),
                 "repeated": np.where(resumes, np.maximum(before - (done - n), 0), 0.0),
             }
         ),
         lines,
         reached,
+        unclocked=nothing_known and str(lines["series"].iloc[0]) in STATING,
     )
 
 
@@ -235,26 +245,44 @@ def _unseen(lines: pd.DataFrame, since: list[str]) -> np.ndarray:
     return (meant_of(lines) != "step") | (told & ~shown)
 
 
+def _apart_s(lines: pd.DataFrame, lasted_s: np.ndarray, first: np.ndarray) -> np.ndarray:
+    """Stated time of evaluations and checkpoints beside stated times of steps: where the dialect is known, and so what
+    these are the times of.
+    """
+    return np.where(lines["series"].isin(STATING).to_numpy() & ~first, lasted_s, 0.0)
+
+
+def _holds(steps_s: np.ndarray, n: np.ndarray, apart_s: np.ndarray) -> np.ndarray:
+    """Where the stated time of steps holds that of other work, as fairseq's and nanoGPT's does: it is longer than usual
+    by half of it or more.
+    """
+    each_s = np.divide(steps_s, n, out=np.full(len(n), np.nan), where=n > 0)
+    alone = each_s[apart_s == 0]
+    usual_s = float(pd.Series(alone if np.isfinite(alone).any() else each_s).median())
+    return steps_s - n * usual_s >= apart_s / 2
+
+
 def _bars_tell(since: list[str], before_s: np.ndarray) -> np.ndarray:
     """Where an evaluation with a bar of its own is all that the log tells of."""
     return (before_s > 0) & ~np.array(["checkpoint" in text for text in since], bool)
 
 
-def _with_end(intervals: pd.DataFrame, lines: pd.DataFrame, reached: float) -> pd.DataFrame:
+def _with_end(intervals: pd.DataFrame, lines: pd.DataFrame, reached: float, *, unclocked: bool) -> pd.DataFrame:
     """The intervals, and the time from the last line on a step to the last that tells of other work: without a step,
-    but for those up to an evaluation, if the next line on a step was yet to come.
+    but for those up to an evaluation, if the next line on a step was yet to come. ``unclocked``: no clock tells that time.
     """
     last = lines.iloc[-1]
     if not last.get("then_s", math.nan) > 0:
         return intervals
     ahead = reached - float(last["step"])
     n = ahead if 0 < ahead <= float(intervals["n"].median()) else 0.0
+    unclocked_s = _known(last["then_s"]) if unclocked and not n else 0.0
     row = intervals.iloc[[-1]].assign(
         start=intervals["end"].iloc[-1:],
         end=intervals["end"].iloc[-1:] + pd.Timedelta(seconds=float(last["then_s"])),
         done=intervals["done"].iloc[-1] + n, n=n, took_s=float(last["then_s"]), stated_s=np.nan, alike_s=np.nan,
         loader_s=np.nan, loader_lines=0.0, loader_most_s=np.nan, tokens_s=np.nan, first=False, new_epoch=False,
-        opens=False, resumed=0.0, down_open=False, repeated=0.0, unseen=False,
+        opens=False, resumed=0.0, down_open=False, repeated=0.0, unseen=False, apart_s=unclocked_s,
         since=without_end(str(last.get("then", ""))),
         evaluation_s=_known(last.get("then_evaluation_s")), checkpoint_s=_known(last.get("then_checkpoint_s")),
         begun_s=float(last.get("begun_s", np.nan)) + float(last["then_s"]),
