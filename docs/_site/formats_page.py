@@ -128,6 +128,19 @@ loss,timestamp,done,training_iteration,trial_id,date,time_this_iter_s,time_total
 {"step": 20, "loss": 2.12, "lr": 0.0001, "time": 1772359265.2, "step_time": 0.51}
 {"step": 30, "loss": 2.03, "lr": 0.0001, "time": 1772359270.3, "step_time": 0.52}
 """,
+    "trainer-state": """\
+{
+  "global_step": 100,
+  "is_world_process_zero": true,
+  "log_history": [
+    {"epoch": 0.5, "grad_norm": 1.2, "learning_rate": 2.5e-05, "loss": 2.31, "step": 50},
+    {"epoch": 1.0, "grad_norm": 1.1, "learning_rate": 0.0, "loss": 2.01, "step": 100},
+    {"epoch": 1.0, "eval_loss": 1.9, "eval_runtime": 12.5, "eval_samples_per_second": 80.0, "step": 100},
+    {"epoch": 1.0, "step": 100, "train_loss": 2.16, "train_runtime": 65.5, "train_steps_per_second": 1.527}
+  ],
+  "max_steps": 100
+}
+""",
 }
 
 IN_WORDS = {

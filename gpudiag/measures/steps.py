@@ -17,6 +17,7 @@ from gpudiag.measures._steps.lines import MIN_LINES
 from gpudiag.measures._steps.logs import training_logs
 from gpudiag.measures._steps.paused_for import BOTH, OTHER, Part, between_epochs_s, held_s, pause_parts
 from gpudiag.measures._steps.ranks import in_lock_step, longest_waits, one_of_each
+from gpudiag.measures._steps.whole_time import says_whole_times
 from gpudiag.measures._time.gpu_time import gpu_time
 from gpudiag.measures._time.microseconds import SECOND_US, microseconds
 from gpudiag.measures._time.weighted import weighted_quantiles
@@ -33,6 +34,10 @@ JOIN_LOGS = "Put the logs of one training into one file in their order, or each 
 STATE_TIMES = (
     "Lines with the step and a timestamp or a speed are read, such as those of Hugging Face, Lightning, Megatron, "
     "Keras or a tqdm bar. Begin each line with the time, or log the time of a step."
+)
+WITH_CLOCK = (
+    "Give its progress bar (stderr) as well, or set include_num_input_tokens_seen=True: then trainer_state.json has "
+    "the time of each line."
 )
 GIVE_LOG = (
     "Put the training log into the run folder (or give it with --artifacts). Lines with the step and a "
@@ -229,7 +234,7 @@ def measure_steps(run: Run) -> StepsProfile:
     told_all = pd.concat(every, ignore_index=True)
     stated = longest_waits(told_all[told_all["loader_s"].notna() & told_all["work_s"].notna()])
     n_gpus = waits.n_gpus if in_lock_step(every) else math.nan
-    lost = float(rows["resumption_s"].sum())
+    lost = float(rows["resumption_s"].sum(skipna=False))
     at_pace_s = float((rows["productive_pct"] * rows["logged_s"]).sum(skipna=False)) / 100
     return StepsProfile(
         trainings=trainings,
@@ -243,7 +248,7 @@ def measure_steps(run: Run) -> StepsProfile:
         n_twice=logs.n_twice,
         n_unclear=logs.n_unclear,
         unit=unit,
-        n_steps=float(rows["n_steps"].sum()),
+        n_steps=float(rows["n_steps"].sum(skipna=False)),
         startup_s=startup,
         logged_s=span,
         step_s=p50,
@@ -308,6 +313,12 @@ def _recorded_s(run: Run, pauses: pd.DataFrame) -> float:
 
 def _no_course(run: Run, few: list[pd.DataFrame]) -> NotMeasurable:
     """Why no training is told of, and what to do."""
+    if not few and says_whole_times(run):
+        return NotMeasurable(
+            "The lines of Hugging Face's Trainer have no clock. It states how long a training took at its end only, "
+            "and after a resumption without the time before.",
+            WITH_CLOCK,
+        )
     if few and not any(part["took_s"].sum() > 0 for part in few):
         return NotMeasurable("The lines on steps that were read tell no time and no speed of a step.", STATE_TIMES)
     if any(len(part) >= MIN_LINES and not has_pace(part) for part in few):
@@ -334,7 +345,7 @@ def _training(part: pd.DataFrame) -> dict[str, object]:
     span = float(took.sum()) + float(part.loc[between, ["resumed", "paused_s"]].sum().sum())
     first = part[part["first"] & took.notna()]
     first_s = float((first["took_s"] - first["n"] * first["pace_s"]).clip(lower=0).sum())
-    lost = float(part["down_s"].sum() + part["again_s"].sum())
+    lost = float(part["down_s"].sum(skipna=False) + part["again_s"].sum(skipna=False))
     pauses = float(part["paused_s"].sum())
     productive = 100 * max(span - pauses - first_s - lost, 0.0) / span
     return {
@@ -342,13 +353,13 @@ def _training(part: pd.DataFrame) -> dict[str, object]:
         "rank": float(part["rank"].iloc[0]),
         "trial": float(part["trial"].iloc[0]),
         "unit": part["unit"].iloc[0],
-        "n_steps": float(part["n"][took.notna() | between].sum()),
+        "n_steps": float(part["n"][took.notna() | between].sum(skipna=False)),
         "startup_s": _startup_s(part),
         "logged_s": span,
         "step_s": usual_s,
         "pauses_s": pauses,
         "first_s": first_s,
-        "resumption_s": min(lost, span),
+        "resumption_s": float(np.minimum(lost, span)),
         "productive_pct": math.nan if (part["unseen"] | part["down_open"]).any() else productive,
     }
 

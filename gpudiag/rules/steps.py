@@ -32,8 +32,16 @@ _CHECKPOINTS = (Given("checkpoints_open", "at most "), "{checkpoints_s}")
     checks="Time outside of training steps",
     says=(
         "{pauses_s} of {logged_s} ({pauses_pct}) passed outside of steps, in {n_pauses:pause}. The longest took "
-        "{longest_s} and ",
-        Given("behind", "came after the last step logged ({after_step:as count})", "ended by step {after_step}"),
+        "{longest_s}",
+        Given(
+            "placed",
+            (
+                " and ",
+                Given(
+                    "behind", "came after the last step logged ({after_step:as count})", "ended by step {after_step}"
+                ),
+            ),
+        ),
         Given(
             "evaluations_s",
             (
@@ -86,6 +94,7 @@ def steps_paused(
                 "evaluations_open": steps.evaluations_s - steps.evaluations_low_s >= CLEAR_S,
                 "checkpoints_open": steps.checkpoints_s - steps.checkpoints_low_s >= CLEAR_S,
                 "longest_s": float(longest["paused_s"]),
+                "placed": steps.n_steps >= 0,
                 "after_step": int(longest["after_step"]),
                 "behind": bool(longest["behind"]),
                 "n_unseen": steps.n_unseen,

@@ -48,11 +48,19 @@ ARTIFACTS: dict[str, Content] = {
     + b"03/01 10:00:07 - mmengine - INFO - Iter(train) [ 10/500] lr: 1e-3  time: 0.5  data_time: 0.1  loss: 5.3\n"
     + b" 13%|#   | 310/2436 [3:55:12<27:02:11, 45.83s/it]\r 14%|#   | 320/2436 [4:05:12<26:02:11, 45.8s/it]\n"
     + b"Train: 0 [  50/312 ( 16%)]  Loss: 6.9 (6.9)  Time: 0.32s,  800.1/s  (0.33s,  768.2/s)  Data: 0.01 (0.02)\n"
-    + b"epoch  train_loss  valid_loss  time\n0  0.5  0.4  00:12\n1  0.4  0.3  00:11\n",
+    + b"epoch  train_loss  valid_loss  time\n0  0.5  0.4  00:12\n1  0.4  0.3  00:11\n"
+    + b"{'loss': 2.31, 'grad_norm': 1.2, 'learning_rate': 4.9e-05, 'epoch': 0.12}\n"
+    + b"{'train_runtime': 65.5, 'train_steps_per_second': 1.527, 'train_loss': 2.16, 'epoch': 1.0}\n",
     "step-jsonl": b'{"timestamp": "2026-03-01 10:00:00,125", "step": 1, "loss": 2.5, "step_time_ms": 250, "rank": 0}\n'
     + b'{"_timestamp": 1772359202.5, "global_step": 2, "train/loss": 2.4, "tokens_per_sec": 1e4, "epoch": 1}\n'
     + b'{"iter": 3, "lr": 0.1, "loss": 2.3, "time": 0.5, "data_time": 0.1, "step": 3, "memory": 900}\n'
     + b'{"iteration": 4, "total_loss": 2.2, "time": 0.5, "data_time": 0.1}\n{"val/acc": 0.5, "step": 4}\n',
+    "trainer-state": b'{\n "global_step": 100,\n "is_world_process_zero": true,\n "log_history": [\n'
+    + b'{"epoch": 0.5, "learning_rate": 2.5e-05, "loss": 2.31, "step": 50, "train_runtime": 26.0},\n'
+    + b'{"epoch": 1.0, "learning_rate": 0.0, "loss": 2.01, "step": 100},\n'
+    + b'{"epoch": 1.0, "eval_loss": 1.9, "eval_runtime": 12.5, "eval_samples_per_second": 80.0, "step": 100},\n'
+    + b'{"epoch": 1.0, "step": 100, "train_loss": 2.16, "train_runtime": 65.5, "train_steps_per_second": 1.527}\n'
+    + b'],\n "max_steps": 100\n}\n',
     "ray-tune": {
         "t_0_x=1_2020-09-10_19-23-55/params.json": b'{"x": 0.5, "kind": "a"}',
         "t_0_x=1_2020-09-10_19-23-55/result.json": b"".join(

@@ -74,13 +74,13 @@ def log_ends(run: Run) -> list[LogEnd]:
     errors = run.events[run.events["kind"].isin(ENDINGS)].reindex(columns=list(NO_ERRORS))
     errors = errors[~errors["path"].isin(recorded_paths(run))]
     errors = errors.assign(behind=errors["behind"].fillna(0)).sort_values("line", kind="stable")
-    if run.steps.empty:
-        of_logs = errors[errors["kind"] != "gpu_lost"].groupby("path", sort=True)
-        return [LogEnd(str(path), errors=found) for path, found in of_logs]
     last_step = errors["path"].map(run.steps.groupby("path")["line"].max()).to_numpy(float, na_value=math.nan)
     errors = errors.assign(with_steps=~np.isnan(last_step))
     behind = errors[~(errors["line"].to_numpy(float, na_value=math.nan) <= last_step)]
     lines = training_logs(run).lines
+    if lines.empty:
+        of_logs = behind[behind["kind"] != "gpu_lost"].groupby("path", sort=True)
+        return [LogEnd(str(path), errors=found) for path, found in of_logs]
     elsewhere = behind[~behind["path"].isin(lines["path"])]
     logs = [(str(log), part) for log, part in lines.groupby("log", sort=False)]
     return [_end(log, part, behind, elsewhere, alone=len(logs) == 1) for log, part in logs]

@@ -8,6 +8,7 @@ import pandas as pd
 from gpudiag.measures._steps.intervals import step_intervals
 from gpudiag.measures._steps.lines import MIN_LINES
 from gpudiag.measures._steps.pace import ENOUGH, pace_s, usual_s
+from gpudiag.measures._steps.whole_time import whole_times
 from gpudiag.measures._time.weighted import weighted_quantiles
 from gpudiag.memo import memoized
 from gpudiag.run import Run
@@ -41,8 +42,9 @@ def courses(run: Run) -> list[pd.DataFrame]:
     ``again_s`` (time of the repeated steps, at that pace). A pause in which the log tells of a resumption, or a long
     one behind a failure, is in ``resumed``, but for the evaluations and checkpoints in it whose time is stated; the
     steps up to the first line take what that line states. Where the time of most steps is unknown, so is the course.
+    Without any, those that state how long a whole training took.
     """
-    return [_course(part) for part, enough in _by_training(run) if enough]
+    return [_course(part) for part, enough in _by_training(run) if enough] or whole_times(run)
 
 
 def left_out(run: Run) -> list[pd.DataFrame]:

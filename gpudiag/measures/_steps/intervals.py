@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from gpudiag.measures._steps.clocks import apart, clock_of, in_order, is_coarse
+from gpudiag.measures._steps.histories import with_named_pauses
 from gpudiag.measures._steps.lines import floats, meant_of, standing, told_of, without_end
 from gpudiag.measures._steps.logs import training_logs
 from gpudiag.measures._steps.places import Places, advanced, places_of, redrawn, trainings_of
@@ -102,7 +103,8 @@ def step_intervals(run: Run) -> pd.DataFrame:
             ]
             for number, part in enumerate(main, 1):
                 name = str(path) if number == 1 else f"{path} ({number})"
-                parts.append(part.assign(path=str(path), training=name, rank=rank, trial=trial))
+                named = with_named_pauses(part, run)
+                parts.append(named.assign(path=str(path), training=name, rank=rank, trial=trial))
     if not parts:
         return pd.DataFrame(columns=list(COLUMNS))
     out = pd.concat(parts, ignore_index=True)[list(COLUMNS)]
@@ -184,7 +186,7 @@ def _of_training(lines: pd.DataFrame, places: Places, reached: float) -> pd.Data
     nothing_known = bool(np.isnan(took[~first]).all())
     apart_s = np.zeros(len(took))
     if nothing_known:
-        apart_s = _apart_s(lines, sum(lasted.values()), first)
+        apart_s = _apart_s(lines, np.sum(list(lasted.values()), axis=0), first)
         took = guessed + np.where(_holds(guessed, n, apart_s), 0.0, apart_s)
     took[~(took >= 0)] = np.nan
     between = opens & ~first & np.isnan(by_time).all()
@@ -269,7 +271,8 @@ def _bars_tell(since: list[str], before_s: np.ndarray) -> np.ndarray:
 
 def _with_end(intervals: pd.DataFrame, lines: pd.DataFrame, reached: float, *, unclocked: bool) -> pd.DataFrame:
     """The intervals, and the time from the last line on a step to the last that tells of other work: without a step,
-    but for those up to an evaluation, if the next line on a step was yet to come. ``unclocked``: no clock tells that time.
+    but for those up to an evaluation, if the next line on a step was yet to come. ``unclocked``: no clock tells
+    that time.
     """
     last = lines.iloc[-1]
     if not last.get("then_s", math.nan) > 0:

@@ -10,9 +10,11 @@ import numpy as np
 import pandas as pd
 
 from gpudiag.measures._steps.going_on import GOES_ON, Fit, fit_of, is_rest, stood_still
+from gpudiag.measures._steps.histories import without_earlier_histories
 from gpudiag.measures._steps.lines import since_of
 from gpudiag.measures._steps.log_files import LogFile, as_told, likeness
 from gpudiag.measures._steps.told_twice import without_second_tellings
+from gpudiag.measures._steps.whole_time import without_whole_times
 from gpudiag.memo import memoized
 from gpudiag.run import Run
 from gpudiag.schema import text_dtype
@@ -37,16 +39,18 @@ def training_logs(run: Run) -> TrainingLogs:
 
     A file goes on with another's training where it begins behind the other's end, with lines of the same kind, rank,
     trial and number of steps, and its steps go on, or go back as far as one says that resumes. Without timestamps it
-    must say so. Two that fit the same place are told apart by their names, or not at all.
+    must say so. Two that fit the same place are told apart by their names, or not at all. Lines that only state the
+    time of a whole training are no part of any.
     """
-    ordered = run.steps.drop_duplicates().sort_values(["path", "line"], kind="stable")
+    lines, n_earlier = without_earlier_histories(without_whole_times(run.steps))
+    ordered = lines.drop_duplicates().sort_values(["path", "line"], kind="stable")
     files = [LogFile(str(path), lines) for path, lines in ordered.groupby("path", sort=False)]
     if len(files) < 2:
-        return TrainingLogs(ordered.assign(log=ordered["path"], part=0))
+        return TrainingLogs(ordered.assign(log=ordered["path"], part=0), n_twice=n_earlier)
     files, n_twice = without_second_tellings(files)
     chains, n_unclear = _chains(files, run.trials)
     lines = pd.concat([_joined(chain.files) for chain in sorted(chains, key=lambda one: one.files[0].path)])
-    return TrainingLogs(lines.astype({"log": text_dtype()}), len(files) - len(chains), n_twice, n_unclear)
+    return TrainingLogs(lines.astype({"log": text_dtype()}), len(files) - len(chains), n_earlier + n_twice, n_unclear)
 
 
 @dataclass(eq=False)

@@ -11,6 +11,7 @@ import pandas as pd
 from gpudiag.measures._steps.clocks import is_coarse
 from gpudiag.measures._steps.lines import floats, since_of
 from gpudiag.measures._steps.log_files import LogFile, Writer, WrittenSteps, as_told, may_be_one, of_one_process
+from gpudiag.readers._steps.trainer_line import HISTORY
 from gpudiag.schema import text_dtype
 
 ENOUGH = 5
@@ -37,7 +38,7 @@ def without_second_tellings(files: Sequence[LogFile]) -> tuple[list[LogFile], in
     out: dict[tuple[int, Writer], int] = {}
     heard: set[int] = set()
     for number, (file, at, steps) in enumerate(every):
-        for other in _overlapping(begins, ends, number):
+        for other in _candidates(every, begins, ends, number):
             fuller, fuller_at, by = every[other]
             if (fuller_at, by.writer) in out or fuller_at == at or not _may_be_one(fuller, by, file, steps):
                 continue
@@ -83,6 +84,17 @@ def _edge(steps: WrittenSteps, place: int) -> float:
     return float(moments[place].astype(np.int64)) / 1e6 if len(moments) else np.nan
 
 
+def _candidates(
+    every: Sequence[tuple[LogFile, int, WrittenSteps]], begins: np.ndarray, ends: np.ndarray, number: int
+) -> list[int]:
+    """Which of the fuller ones may tell of the same; a history of Hugging Face's Trainer states the times that its bar
+    shows.
+    """
+    found, kind = _overlapping(begins, ends, number), every[number][2].kind
+    others = [at for at in range(number) if HISTORY in (kind, every[at][2].kind) and every[at][2].kind != kind]
+    return sorted({*found, *others}) if others else found
+
+
 def _overlapping(begins: np.ndarray, ends: np.ndarray, number: int) -> list[int]:
     """Which of the fuller ones were written while this one was; of one of the two the time may be unknown."""
     if np.isnan(begins[number]):
@@ -96,7 +108,7 @@ def _may_be_one(fuller: LogFile, by: WrittenSteps, file: LogFile, steps: Written
     named = all(a is None or b is None or a == b for a, b in zip(by.writer, steps.writer, strict=True))
     return named and by.lines["unit"].iloc[0] == steps.lines["unit"].iloc[0] and (
         may_be_one(fuller.path, file.path)
-        and (by.is_dated == steps.is_dated or of_one_process(fuller.path, file.path))
+        and (by.is_dated == steps.is_dated or _is_history(by, steps) or of_one_process(fuller.path, file.path))
     )  # fmt: skip
 
 
@@ -104,7 +116,7 @@ def _same(one: WrittenSteps, other: WrittenSteps) -> bool:
     """Whether the steps that both name were done at the same moments. Of lines of one form no less than the same moment
     counts: those of ranks, or of trainings side by side, are never as close all along.
     """
-    if not (one.is_dated or other.is_dated):
+    if not (one.is_dated or other.is_dated or _is_history(one, other)):
         return False  # two trainings of equal steps have bars that are alike
     dated = one.is_dated and other.is_dated
     if dated and _form(one) == _form(other):
@@ -119,12 +131,16 @@ def _same(one: WrittenSteps, other: WrittenSteps) -> bool:
     return float((np.abs(apart_s - middle) <= APART_S).mean()) >= ALIKE
 
 
+def _is_history(one: WrittenSteps, other: WrittenSteps) -> bool:
+    return HISTORY in (one.kind, other.kind) and one.kind != other.kind
+
+
 def _apart_s(one: WrittenSteps, other: WrittenSteps) -> tuple[np.ndarray, tuple[float, float]]:
     """By line of the other whose step the one names too: how much later it was, by the nearest line of that step; and
     the least and the most of these steps.
     """
     left, right = (_clock_of(steps) for steps in (other, one))
-    if one.is_dated != other.is_dated:
+    if not (one.is_dated and other.is_dated):
         left, right = (frame.drop_duplicates("step") for frame in (left, right))
         met = left.merge(right, on="step", suffixes=("", "_of_one"))
     else:
@@ -194,7 +210,7 @@ def _spans(by: WrittenSteps, steps: WrittenSteps) -> tuple[np.ndarray, np.ndarra
     """By line of the one its moment in seconds, and by line of the other the moments that it stands between; where one
     of them has no timestamps, the steps.
     """
-    if by.is_dated != steps.is_dated:
+    if not (by.is_dated and steps.is_dated):
         place, high = floats(by.lines, "step"), floats(steps.lines, "step")
     else:
         place, high = (np.where(np.isnat(one.moment), np.nan, one.moment.astype(np.int64) / 1e6) for one in (by, steps))

@@ -76,6 +76,15 @@ def may_tell(line: str) -> bool:
     return any(stem in lower for stems in _STEMS.values() for stem in stems)
 
 
+def tells_of_break(line: str) -> bool:
+    """Whether a line tells of a failure or of a resumption."""
+    line = line[:_LOOKED_AT]
+    lower = line.lower()
+    return any(
+        any(stem in lower for stem in _STEMS[work]) and _WORDS[work].search(line) for work in ("failure", "resumption")
+    )
+
+
 class OtherWork:
     """Takes the lines of one training in a file that tell of no step, in their order.
 

@@ -28,6 +28,8 @@ from gpudiag.readers.artifacts import (
     task_jsonl,
     torch_memory,
     torch_profiler,
+    trainer_results,
+    trainer_state,
     training_log,
     wandb_run,
     xla_profiler,
@@ -56,6 +58,8 @@ _FORMATS: tuple[Reader[Trials], ...] = (
     gpudiag_export.READER,
     jobstats_table.READER,
     step_jsonl.READER,
+    trainer_state.READER,
+    trainer_results.READER,
 )
 
 

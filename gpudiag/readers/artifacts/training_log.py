@@ -20,6 +20,9 @@ from gpudiag.readers._io.problems import ProblemLog
 from gpudiag.readers._io.source import Source
 from gpudiag.readers._steps.step_line import may_tell, step_of
 from gpudiag.readers._steps.step_log import StepLog
+from gpudiag.readers._steps.trainer_line import trainer_line
+from gpudiag.readers._steps.trainer_output import TrainerOutput
+from gpudiag.readers._steps.trainer_session import session_rows, sessions_note
 from gpudiag.readers._studies.timestamps import to_utc
 from gpudiag.readers.base import Reader, ReadOptions, Trials
 from gpudiag.schema import EVENTS, conform, empty, text_dtype
@@ -35,7 +38,7 @@ _SAYS_LITTLE = {None, "model", "raised"}
 _OUTPUT, _TRACEBACK = (".err", ".log", ".out", ".stderr"), "Traceback (most recent call last):"
 _WATCHDOG, _BEFORE_IT = "] Watchdog caught", 150
 """Words of PyTorch's watchdog, and the most characters in which the line says before them whose it is."""
-_NO_LOG = re.compile(r'\s*(?:[{<]|\[\s*[{"\]]|#!|# )|(?s:.*\n)?(?:```|(?:import|from|def|class) \w)')
+_NO_LOG = re.compile(r'\s*(?:\{(?!\')|<|\[\s*[{"\]]|#!|# )|(?s:.*\n)?(?:```|(?:import|from|def|class) \w)')
 """JSON, XML, a script, Markdown, Python: they may quote an error, but nothing of it happened."""
 
 
@@ -59,7 +62,8 @@ def _trains(lines: Sequence[str]) -> bool:
         if not (may_tell(line) or is_progress(line)):
             continue
         stamped = bool(line_timestamp(line))
-        steps += (stamped and is_progress(line)) or step_of(line, stamped=stamped) is not None
+        said = (stamped and is_progress(line)) or step_of(line, stamped=stamped) is not None
+        steps += said or trainer_line(line) is not None
         if steps == _ENOUGH_PROGRESS:
             return True
     return False
@@ -73,11 +77,12 @@ def read(source: Source, options: ReadOptions) -> Trials:
     """
     problems = ProblemLog()
     rows: list[_Event] = []
-    steps = StepLog(source.path)
+    steps, trainer = StepLog(source.path), TrainerOutput()
     n_ordinary, dated, ignored = 0, False, False
     for number, line in numbered_lines(source, problems):
         timestamp = line_timestamp(line)
         of_step = steps.take(number, line, timestamp)
+        of_step |= trainer.take(number, line, timestamp)
         kind = kind_of(line)
         dated, ignored = dated or bool(timestamp), ignored or line.startswith(_IGNORED)
         if kind == "raised" and ignored:
@@ -87,14 +92,18 @@ def read(source: Source, options: ReadOptions) -> Trials:
         if kind:
             rows.append(_Event(timestamp, kind, number, line, n_ordinary))
     name = as_text(source.path.name)
-    if not rows and not len(steps):
+    sessions = [] if len(steps) else trainer.sessions()
+    if not rows and not len(steps) and not sessions:
         note = f"{name}: a training log without a line about steps, failures, loader timing, epoch times or GPUs."
         return Trials(problems=problems.all, notes=(note,), reader=NAME)
     rows = [row._replace(behind=n_ordinary - row.behind) for row in rows]
     events, clock = _events(rows, source, options, problems)
-    of_steps, steps_clock = steps.frame(options.timezone)
+    of_steps, steps_clock = (
+        session_rows(sessions, source.path, options.timezone) if sessions else steps.frame(options.timezone)
+    )
+    said_of_steps = steps.note() if len(steps) else sessions_note(sessions)
     said = [f"{count} x {kind}" for kind, count in Counter(row.kind for row in rows).most_common()]
-    notes = [f"{name}: " + ", ".join([*said, *([steps.note()] if len(steps) else [])]) + "."]
+    notes = [f"{name}: " + ", ".join([*said, *([said_of_steps] if said_of_steps else [])]) + "."]
     if {clock, steps_clock} & {"local", "mixed"}:
         notes.append(f"{name}: timestamps without a zone read as local time of {options.timezone}.")
     return Trials(

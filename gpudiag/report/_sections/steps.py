@@ -29,10 +29,13 @@ def _logged(document: Document) -> list[Block]:
     if not facts:
         return []
     unit, wall_s = str(facts[StepsProfile.unit]), _wall_s(facts)
-    said = f"One {unit} took {duration(facts[StepsProfile.step_s])} in the median. "
     goodput, most = facts.get(StepsProfile.goodput_pct), "At most " if facts.get(StepsProfile.n_unclear) else ""
+    took_s = facts.get(StepsProfile.step_s)
+    said = f"One {unit} took {duration(took_s)} in the median. " if took_s is not None else ""
     said += (
-        f"How much time passed outside of {unit}s is unknown: the log has no timestamps."
+        _as_a_whole(facts)
+        if took_s is None
+        else f"How much time passed outside of {unit}s is unknown: the log has no timestamps."
         if goodput is None
         else f"{most}{share(goodput)} of the {duration(wall_s)} in the log went into {unit}s that count."
     )
@@ -55,6 +58,15 @@ def _logged(document: Document) -> list[Block]:
         said += f" By the log {share(min(waits, 100))} of a step is spent waiting for data."
     parts = [_parts(facts, wall_s)] if goodput is not None and goodput < WELL_PCT else []
     return [Note(said), *parts, Figure("step_time")]
+
+
+def _as_a_whole(facts: TopicValues) -> str:
+    """What is known where no line tells how long a step took."""
+    whole, evaluated = (duration(facts[name]) for name in (StepsProfile.logged_s, StepsProfile.evaluations_s))
+    return (
+        f"The log has no timestamps. It states that all of it took {whole} and its evaluations {evaluated}, but not "
+        "how long a step took."
+    )
 
 
 def _of_files(facts: TopicValues) -> str:
