@@ -12,7 +12,7 @@ from gpudiag.readers._steps.trainer_line import TrainerLine, trainer_said
 from gpudiag.readers._steps.trainer_session import Session
 
 SURE = 0.02
-"""A number of steps that is known no better tells no resumption from a training in one go."""
+"""A number of steps, or a sum of losses, that is known no better tells no resumption from a training in one go."""
 ALIKE = 1e-3
 """Part by which the sum of losses may differ from the stated one: what is missing is then of no account."""
 LOSS_DECIMALS = 4
@@ -77,9 +77,9 @@ def _why_not_in_one_go(session: Session, whole: TrainerLine) -> str:
         return "it is that of the steps since the training was resumed"
     weight = sum(abs(loss) * steps_ for loss, steps_ in zip(losses, ahead, strict=True))
     added = sum(loss * steps_ for loss, steps_ in zip(losses, ahead, strict=True))
-    if not 2 * abs(added) >= weight > LOSS_ROUNDED * n / ALIKE:
+    slack = ALIKE * weight + LOSS_ROUNDED * n
+    if not 2 * abs(added) >= weight >= slack / SURE:
         return unknown
     off = (whole.said["train_loss"] * n - added) * math.copysign(1, added)
-    slack = ALIKE * weight + LOSS_ROUNDED * n
     rest = (n - int(steps[-1].step or 0)) * max(map(abs, losses))
     return "" if -slack <= off <= rest + slack else "it is that of the steps since the training was resumed"

@@ -77,7 +77,8 @@ def sessions_note(sessions: Sequence[Session]) -> str:
     said = f"{len(lines)} lines of Hugging Face's Trainer, {n_evaluations} of them on evaluations, without a clock"
     if n_timed == len(sessions):
         return said
-    return f"{said}; how long {len(sessions) - n_timed} of {len(sessions)} trainings took as a whole is not known"
+    which = "the training" if len(sessions) == 1 else f"{len(sessions) - n_timed} of {len(sessions)} trainings"
+    return f"{said}; how long {which} took as a whole is not known"
 
 
 def _row(line: TrainerLine, session: Session, count: int) -> dict[str, object]:

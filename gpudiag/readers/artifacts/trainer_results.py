@@ -9,7 +9,9 @@ import re
 from gpudiag.readers._io.json_values import read_json
 from gpudiag.readers._io.paths import as_text
 from gpudiag.readers._io.source import Source
+from gpudiag.readers._steps.written_numbers import number
 from gpudiag.readers.base import Reader, ReadOptions, Trials
+from gpudiag.report.format import duration
 
 NAME = "trainer-results"
 _SPEED = re.compile(r'"(train|eval|test|predict)(?:_\w{1,80})?_runtime"\s*:\s*([\d.]{1,20})')
@@ -33,7 +35,7 @@ def recognises(source: Source) -> bool:
 
 def read(source: Source, options: ReadOptions) -> Trials:
     """No row: a time without what it holds tells no share of it."""
-    said = [f"{name} {float(seconds):.0f} s" for name, seconds in _SPEED.findall(source.text)]
+    said = [f"{name} {duration(number(seconds))}" for name, seconds in _SPEED.findall(source.text)]
     note = (
         f"{as_text(source.path.name)}: states only how long all of it took ({', '.join(said)}), and is not used; "
         "trainer_state.json beside it, or what the Trainer printed, tells of the evaluations in that time."

@@ -50,10 +50,11 @@ def test_the_time_since_a_resumption_is_not_that_of_all(tmp_path: Path, newer: b
     "trainer",
     [
         Trainer(log=7),  # the last four steps are logged nowhere
-        Trainer(n=200),  # stopped early: before 5.1 speeds are those of all steps that were planned
+        Trainer(n=200),  # stopped early: up to 5.0 speeds are those of all steps that were planned
         Trainer(log=1, falls=40.0, loss=9.0),
         Trainer(step_s=0.01, evaluate_s=0.5),
         Trainer(newer=True, n=200),
+        Trainer(loss=0.025, falls=40000.0),  # rounded to four decimals
     ],
 )
 def test_a_training_in_one_go_is_told_from_one_that_was_resumed(tmp_path: Path, trainer: Trainer) -> None:
@@ -105,7 +106,7 @@ def test_results_are_named_and_not_used(tmp_path: Path, name: str) -> None:
     Trainer().save(tmp_path)
     run = gd.load_run(tmp_path)
     (note,) = [note for record in run.info.inputs for note in record.notes if path.name in note]
-    assert "not used" in note and "train 433 s" in note
+    assert "not used" in note and "train 7 min 13 s" in note
     assert {Path(path).name for path in run.steps["path"]} == {"trainer_state.json"}
 
 
