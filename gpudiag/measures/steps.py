@@ -272,10 +272,10 @@ def measure_steps(run: Run) -> StepsProfile:
         recorded_pauses_s=_recorded_s(run, pauses),
         idle_paused_gpu_h=waits.paused_gpu_h,
         idle_paused_pct=waits.paused_pct,
-        first_s=float(rows["first_s"].sum()),
+        first_s=float(rows["first_s"].sum(skipna=False)),
         n_resumed=n_resumed,
         n_down_unknown=float(whole["down_open"].sum()),
-        down_s=float(whole["down_s"].sum()),
+        down_s=float(whole["down_s"].sum(skipna=False)),
         n_repeated=float(whole["repeated"].sum()),
         resumption_s=lost,
         resumption_gpu_h=n_gpus * (lost - _unrecorded_s(run, whole, waits.gpus)) / 3600,
@@ -344,7 +344,8 @@ def _training(part: pd.DataFrame) -> dict[str, object]:
     between = part["first"] & (part["resumed"] > 0)
     span = float(took.sum()) + float(part.loc[between, ["resumed", "paused_s"]].sum().sum())
     first = part[part["first"] & took.notna()]
-    first_s = float((first["took_s"] - first["n"] * first["pace_s"]).clip(lower=0).sum())
+    slow_s = float((first["took_s"] - first["n"] * first["pace_s"]).clip(lower=0).sum())
+    first_s = slow_s if part["first"].any() else math.nan
     lost = float(part["down_s"].sum(skipna=False) + part["again_s"].sum(skipna=False))
     pauses = float(part["paused_s"].sum())
     productive = 100 * max(span - pauses - first_s - lost, 0.0) / span

@@ -54,7 +54,8 @@ def test_of_what_was_printed(tmp_path: Path) -> None:
     check(said, trainer)
     unknown = (
         said.n_steps, said.step_s, said.p95_step_s, said.productive_pct, said.goodput_pct, said.ettr_pct,
-        said.resumption_pct, said.late_ratio, said.loader_pct, said.startup_s, said.between_epochs_s,
+        said.resumption_pct, said.first_s, said.down_s, said.late_ratio, said.loader_pct, said.startup_s,
+        said.between_epochs_s,
     )  # fmt: skip
     assert all(map(math.isnan, unknown)) and said.course.empty and said.n_unseen == 1
 

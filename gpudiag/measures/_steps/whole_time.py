@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from gpudiag.measures._steps.lines import floats
+from gpudiag.memo import memoized
 from gpudiag.readers._steps.trainer_line import WHOLE_TIME
 from gpudiag.run import Run
 from gpudiag.schema import text_dtype
@@ -66,6 +67,7 @@ def whole_times(run: Run) -> list[pd.DataFrame]:
     return [_course(one) for one in sorted(found, key=lambda one: one.training)]
 
 
+@memoized
 def evaluations_by_step(run: Run) -> list[tuple[np.ndarray, np.ndarray]]:
     """Of each such training that counts its steps: where its evaluations were, and how long they took."""
     lines = run.steps[_of_whole(run.steps) & run.steps["unit"].eq("step").to_numpy(bool)]
@@ -78,7 +80,8 @@ def evaluations_by_step(run: Run) -> list[tuple[np.ndarray, np.ndarray]]:
 def _of_whole(lines: pd.DataFrame) -> np.ndarray:
     if lines.empty:
         return np.zeros(len(lines), bool)
-    return lines["series"].str.partition("|")[0].eq(WHOLE_TIME).to_numpy(bool)
+    kinds = [kind for kind in lines["series"].unique() if str(kind).partition("|")[0] == WHOLE_TIME]
+    return lines["series"].isin(kinds).to_numpy(bool)
 
 
 def _stated(lines: pd.DataFrame) -> _Stated | None:
