@@ -123,7 +123,7 @@ class LedgerProfile(Profile, topic="ledger"):
         "that part of all time at 10 % or more; NaN without any", label="outside the trials, of all work"
     )
     foreign_of_no_trial_pct: Fact[float] = fact(
-        "share of foreign load in the time without a trial", label="part of that time"
+        "share of foreign load in the time without a trial that samples show", label="part of that time"
     )
     exact: Fact[bool] = fact(
         "False where trials and telemetry may lie seconds or more apart, and a GPU was not idle throughout, or never: "

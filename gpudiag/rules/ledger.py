@@ -24,7 +24,7 @@ OWN_TIME = CELLS[STARTUP:]
     says=(
         "{gpus} worked for {foreign_s} while no trial ran ",
         Given("several", "there", "on it"),
-        ", {foreign_of_no_trial_pct} of the time without a trial.",
+        ", {foreign_of_no_trial_pct} of the time without a trial that samples show.",
     ),
     remedy="List the processes on the GPU and move the other job away, or give the trials that this record lacks: "
     "nvidia-smi --query-compute-apps=pid,process_name,used_gpu_memory --format=csv -l 5.",

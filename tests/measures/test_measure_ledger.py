@@ -21,6 +21,7 @@ from gpudiag.measures.bottleneck import measure_bottleneck
 from gpudiag.measures.costs import measure_costs
 from gpudiag.measures.ledger import LedgerProfile, measure_ledger
 from gpudiag.measures.stalls import measure_stalls
+from gpudiag.measures.utilization import measure_utilization
 from gpudiag.run import Run
 from gpudiag.simulation import Foreign, Gpu, simulate
 
@@ -267,3 +268,25 @@ def test_cells_are_near_the_truth_of_simulated_runs() -> None:
         errors.append(error_pct(made.run, truth).abs())
     table = pd.DataFrame(errors)
     assert (table.median() < 1.5).all() and (table.quantile(0.95) < 4).all()
+
+
+def test_a_gpu_that_no_sample_shows_idle_has_no_idle_time() -> None:
+    """Pauses of 4 s, samples every 10 s, all at 90 %: what the telemetry tells of idle time, the ledger tells too."""
+    rows = [("COMPLETE", float(begin), begin + 30.0) for begin in range(0, 3400, 34)]
+    made = run(gpu=gpu(range(0, 3400, 10), util_pct=90.0), trials=trials(rows))
+    found, shown = measure_ledger(made), measure_utilization(made)
+    assert found.per_gpu["idle_pct"].tolist() == shown.per_gpu["idle_pct"].tolist() == [0.0]
+    assert seconds(found).loc["0", "busy"] > 3300 and found.foreign_of_no_trial_pct == 100
+
+
+@pytest.mark.parametrize("foreign", [(), (Foreign(0, -100.0, 1e5, 80.0),)])
+def test_pauses_shorter_than_the_sampling_step_are_near_the_truth(foreign: tuple[Foreign, ...]) -> None:
+    """Whether the GPU is idle in them or works for somebody else: its idle time, and that without a trial."""
+    made = simulate(
+        seed=5, workers=1, n_trials=150, epochs=1, epoch_s=(40.0, 70.0), startup_s=(5.0, 15.0), gap_s=(3.0, 7.0),
+        tail_s=(0.1, 1.0), gpu_share_pct=(60.0, 95.0), period_s=10.0, foreign=foreign, oom=False,
+    )  # fmt: skip
+    truth = made.truth.ledger.set_index("cell")["gpu_s"].drop("unobserved")
+    found = measure_ledger(made.run).totals.set_index("cell")["gpu_s"].drop("unobserved")
+    error = 100 * (found / found.sum() - (truth / truth.sum()).reindex(found.index, fill_value=0.0))
+    assert abs(error["idle_no_trial"]) < 1.5 and abs(error[["idle_no_trial", *IN_TRIALS]].sum()) < 1.5

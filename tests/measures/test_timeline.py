@@ -40,7 +40,10 @@ def label(when: float, shown: Samples, spans: list[tuple[int, int]]) -> str:
         since = max([e * US for _, e in spans if e * US <= when], default=-(10**15)) + US
         until = min([s * US for s, _ in spans if s * US > when], default=10**15)
         near = [i for i in (j, j - 1, j + 1) if 0 <= i < len(timestamps) and since <= timestamps[i] < until]
-        return "foreign" if near and util[near[0]] >= 10 else "idle_no_trial"
+        if near:
+            return "foreign" if util[near[0]] >= 10 else "idle_no_trial"
+        if util[j] < 10:
+            return "idle_no_trial"
     if util[j] >= 10:
         return "busy" if util[j] >= 50 else "busy_low"
     used = [u for u in util if u > 1]
@@ -143,11 +146,11 @@ def test_phases_of_trials_that_share_a_gpu_name_the_idle_time(
 
 
 def test_activity_seen_from_within_a_trial_is_no_foreign_load() -> None:
-    """Samples every 10 s; pauses of 4 s between trials hold none of their own."""
+    """Samples every 10 s; a pause of 4 s between trials holds none of its own, and none shows an idle GPU."""
     shown = samples(list(range(0, 100, 10)), [90.0] * 10)
     made = draw_timeline(shown, intervals([(0, 33), (37, 90)]), [(0, 90 * US)], has_trials=True, cuts_us=NOTHING)
     seconds = dict(zip(CELLS, made.seconds().tolist(), strict=True))
-    assert (seconds["idle_no_trial"], seconds["foreign"], seconds["busy"]) == (4, 0, 86)
+    assert (seconds["idle_no_trial"], seconds["foreign"], seconds["busy"]) == (0, 0, 90)
 
 
 def test_without_trials_there_is_only_idle_busy_and_unobserved() -> None:

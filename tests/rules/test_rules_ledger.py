@@ -61,7 +61,7 @@ def test_foreign_load(seconds: float, pct: float, found: bool) -> None:
 def test_foreign_load_of_several_gpus() -> None:
     cells = pd.DataFrame({"gpu": ["0", "1"], "cell": ["foreign", "foreign"], "gpu_s": [30.0, 30.0]})
     both = profile(LedgerProfile, cells=cells, foreign_of_no_trial_pct=50.0, has_trials=True, coverage_pct=100.0)
-    said = "GPUs 0 and 1 worked for 1 min while no trial ran there, 50 % of the time without a trial."
+    said = "GPUs 0 and 1 worked for 1 min while no trial ran there, 50 % of the time without a trial that samples show."
     assert judged(foreign_load, both).summary == said
 
 

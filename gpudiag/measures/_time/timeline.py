@@ -154,6 +154,9 @@ def draw_timeline(
     in the cell ``waiting``. So it is where a trial of ``maybe`` may run: then it may even be that none does; and where
     a trial runs that never works on the GPU: it has no start-up there, and no tail.
 
+    Where no sample was taken in a pause between trials, the one that holds there decides: the pause is idle if that is,
+    and else busy, but no foreign load, for the sample shows a trial.
+
     Without trials (``has_trials`` False: none were given, or their clock cannot be joined) activity
     is no foreign load but simply busy. So it is nearer than ``doubt_us`` to a start or an end, where trials may lie so
     far from where they are; idle time there, and in a trial as far as it reaches there, is then in ``waiting``.
@@ -183,7 +186,8 @@ def draw_timeline(
         cell[free[near[free] & idle[free]]] = WAITING
         free = free[~near[free]]
         own = _within_pause(samples, everyone, start[free], at[free], util[free])
-        cell[free] = np.where(own >= IDLE_PCT, FOREIGN, NO_TRIAL)
+        cell[free[own >= IDLE_PCT]] = FOREIGN
+        cell[free[np.where(np.isnan(own), util[free], own) < IDLE_PCT]] = NO_TRIAL
     else:
         cell[idle] = NO_TRIAL
     cell[np.isnan(util)] = UNOBSERVED
