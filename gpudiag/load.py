@@ -11,6 +11,7 @@ import pandas as pd
 
 from gpudiag._load.added import without_added
 from gpudiag._load.folder import beside, left, not_used, refuse_several_runs, search
+from gpudiag._load.folder_of_runs import SeveralRuns, runs_apart, taken_together
 from gpudiag._load.intake import Intake, is_other_frame, read_again, take
 from gpudiag._load.marked import without_ends_after_silence, without_marked_ends
 from gpudiag._load.passwords import passwords_hidden
@@ -201,6 +202,11 @@ def _of_folder(path: Path, stated: Mapping[str, Any], span: tuple[str, str] = ("
         found, others = search(folder, options)
         manifest = manifest.model_copy(update={"notes": (*manifest.notes, *([left(others)] if others else []))})
     found = without_undated(found)
+    if not file.is_file():
+        if several := runs_apart(found, folder):
+            raise SeveralRuns(folder, several)
+        notes = taken_together(found, folder)
+        manifest = manifest.model_copy(update={"notes": (*manifest.notes, *notes)})
     refuse_sessions_apart(found, str(folder))
     intakes = [*named, *found]
     if any(span):

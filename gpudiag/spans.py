@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
+SILENCE_S = 6 * 3600.0
+"""A longer silence of all GPUs ends a session, where no trials say what belongs together (a default without a source:
+longer than an outage that somebody mends, shorter than a night)."""
+
 
 def held_within(
     start: np.ndarray, end: np.ndarray, left: np.ndarray, right: np.ndarray, worth: np.ndarray | None = None

@@ -15,10 +15,11 @@ from gpudiag.advice._engine.situation import INPUT_WAITS, Situation
 from gpudiag.measures._time.trial_intervals import intervals_of
 from gpudiag.measures.base import NVIDIA_SMI
 from gpudiag.measures.feed import FeedProfile
-from gpudiag.measures.sampling import SILENCE_S, SamplingProfile
+from gpudiag.measures.sampling import SamplingProfile
 from gpudiag.report.format import duration
 from gpudiag.rules._engine.judging import MIN_COVERAGE_PCT, RECORD_COMMAND
 from gpudiag.rules.sampling import MOSTLY_GAP_PCT
+from gpudiag.spans import SILENCE_S
 
 MIN_HOST_S = 60.0
 OF_A_GPU = ("gpu-imbalance", "gpu-idle-beside-busy")

@@ -80,7 +80,8 @@ def report(
             if publish or write_study:
                 option = "--to" if publish else "--write-study"
                 raise ConfigError(f"{option} takes the report of one run, but got {len(planned)}.")
-            unread = [str(path) for run in whole for path in left_out(run)]
+            runs_themselves = {job.run for job in planned}
+            unread = [str(path) for run in whole if run not in runs_themselves for path in left_out(run)]
             if unread:
                 say(f"Left out, since no reader recognizes a file in them: {', '.join(unread)}", err=True)
             options = [

@@ -8,7 +8,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 from gpudiag._load.sessions import SessionsApart
-from gpudiag.measures.sampling import SILENCE_S
+from gpudiag.spans import SILENCE_S
 
 if TYPE_CHECKING:
     from gpudiag.run import Run

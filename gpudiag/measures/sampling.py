@@ -34,9 +34,6 @@ CAP_PERIODS = 3
 AROUND = 10
 """Steps on each side of one, with which it is compared: the recorder's period there is their median."""
 MIN_CAP_S = 3.0
-SILENCE_S = 6 * 3600.0
-"""A longer silence of all GPUs ends a session, where no trials say what belongs together (a default without a source:
-longer than an outage that somebody mends, shorter than a night)."""
 MANY_STEPS = 100_000
 MANY_GPUS = 64
 MANY_CODES = np.iinfo(np.int16).max

@@ -12,13 +12,18 @@ from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
 
+from gpudiag._load.folder import search
+from gpudiag._load.folder_of_runs import runs_apart
 from gpudiag._load.own_outputs import is_own_output
+from gpudiag._load.sessions import without_undated
 from gpudiag.errors import ConfigError, InputError
 from gpudiag.interpreter import Children
 from gpudiag.manifest import MANIFEST
 from gpudiag.readers._io.source import Source
+from gpudiag.readers.base import ReadOptions
 from gpudiag.report._notebook.runner import DOCUMENT
 from gpudiag.report.index import Index, IndexEntry, failed, read_row
+from gpudiag.timezones import parse_zone
 
 CHILD = "gpudiag.cli._child"
 SIGNAL_S = 0.5
@@ -56,15 +61,32 @@ def distinct_names(names: Iterable[str]) -> list[str]:
 
 
 def runs_in(folder: Path) -> list[Path]:
-    """The folder itself where it is a run; where it only holds runs, with a run.toml in one at least, those."""
-    if not folder.is_dir() or is_run(folder) or not any(folder.rglob(MANIFEST)):
+    """The folder itself where it is a run; where it only holds runs, those: by a run.toml in one at least, else by what
+    was read in its folders, as :func:`gpudiag.load_run` tells it.
+    """
+    if not folder.is_dir() or is_run(folder):
         return [folder]
-    return [run for run, recognised in _below(folder) if recognised]
+    if any(folder.rglob(MANIFEST)):
+        return [run for run, recognised in _below(folder) if recognised]
+    return _told_by_data(folder) or [folder]
+
+
+def _told_by_data(folder: Path) -> list[Path]:
+    """The runs in a folder of folders, each with data of its own; none where it is one run, or cannot be read."""
+    if sum(recognised for _, recognised in _below(folder)) < 2:
+        return []
+    try:
+        found, _ = search(folder, ReadOptions(parse_zone(None)))
+    except InputError:  # reading it as one run says why
+        return []
+    return [folder / run for run in runs_apart(without_undated(found), folder)]
 
 
 def left_out(folder: Path) -> list[Path]:
-    """Folders beside the runs of :func:`runs_in` that hold files of which no reader recognizes any."""
-    return [] if runs_in(folder) == [folder] else [path for path, recognised in _below(folder) if not recognised]
+    """Folders beside the runs in a folder of runs that hold files of which no reader recognizes any."""
+    if not folder.is_dir() or is_run(folder):
+        return []
+    return [path for path, recognised in _below(folder) if not recognised]
 
 
 def _below(folder: Path) -> Iterator[tuple[Path, bool]]:

@@ -99,8 +99,8 @@ def headline(document: Document) -> list[Block]:
 
 
 def _assumptions(document: Document) -> list[str]:
-    """Notes on how an input was read where a number was assumed that nobody gave."""
-    notes = [note for record in document.inputs for note in record.notes]
+    """Notes on how inputs were read where something was assumed that nobody gave."""
+    notes = [*document.run.notes, *(note for record in document.inputs for note in record.notes)]
     return [note for note in dict.fromkeys(notes) if " assumed" in note]
 
 

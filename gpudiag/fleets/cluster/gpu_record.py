@@ -8,9 +8,10 @@ from itertools import pairwise
 
 import numpy as np
 
-from gpudiag.measures.sampling import SILENCE_S, cell_borders
+from gpudiag.measures.sampling import cell_borders
 from gpudiag.readers._datasets.host_samples import UtilSamples
 from gpudiag.schema import BUSY_PCT, IDLE_PCT
+from gpudiag.spans import SILENCE_S
 from gpudiag.units import SECOND_US
 
 IDLE, LOW, BUSY, WORK = range(4)
