@@ -17,7 +17,7 @@ from gpudiag.files import never_replace
 from gpudiag.readers import trials as trial_readers
 from gpudiag.readers._io.source import Source
 from gpudiag.readers._io.url import is_url
-from gpudiag.readers.base import ReadOptions, Telemetry, Trials, refuse
+from gpudiag.readers.base import ReadOptions, Telemetry, Trials, read_by, refuse
 from gpudiag.readers.frames import read_frame
 from gpudiag.readers.identify import EXPECTED, identify
 from gpudiag.schema import FINISHED
@@ -62,7 +62,7 @@ def take(given: object, options: ReadOptions, *, shown_as: str | None = None) ->
         raise refuse(source, EXPECTED)
     kind, reader = found
     never_replace(source.path)
-    return _described(reader.read(source, options), shown_as or str(source.path), kind, source.sha256())
+    return _described(read_by(reader, source, options), shown_as or str(source.path), kind, source.sha256())
 
 
 def is_other_frame(given: object) -> bool:

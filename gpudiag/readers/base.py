@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import tzinfo
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 from gpudiag.errors import ConfigError, InputError, UnknownInput, expected
-from gpudiag.readers._io.problems import Problem
+from gpudiag.readers._io.problems import INCOMPLETE, Problem
 from gpudiag.readers._io.source import Source
 from gpudiag.shown import Shown
 
@@ -140,6 +140,15 @@ class Reader(Generic[Result]):
     read: Callable[[Source, ReadOptions], Result]
     refuses: bool = False
     descends: bool = False
+
+
+def read_by(reader: Reader[Result], source: Source, options: ReadOptions) -> Result:
+    """What the reader makes of it. Compressed data that are cut or damaged are told: what follows is in no number."""
+    data: Result = reader.read(source, options)
+    if not source.damage:
+        return data
+    cut = Problem(f"{INCOMPLETE} {source.damage[0]}, and only what comes before was read", 1, lost=True)
+    return replace(data, problems=(*data.problems, cut))
 
 
 def choose(readers: Sequence[Reader[Result]], source: Source) -> Reader[Result] | None:

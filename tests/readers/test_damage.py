@@ -2,21 +2,32 @@
 
 from __future__ import annotations
 
+import gzip
+import random
 import shutil
 import sqlite3
+from collections.abc import Callable
 from contextlib import closing
+from datetime import datetime, timedelta
+from functools import partial
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
+import gpudiag as gd
 from gpudiag.errors import InputError
+from gpudiag.measures.inputs import measure_inputs
 from gpudiag.readers._io.source import Source
+from gpudiag.readers._shape.identity import GpuIdentity, resolve
 from gpudiag.readers.base import ReadOptions, Telemetry, Trials
 from gpudiag.readers.identify import identify
 from gpudiag.timezones import parse_zone
 
 OPTIONS = ReadOptions(parse_zone("Asia/Taipei"))
 HUGE = "9" * 400
+DAY = datetime(2026, 3, 1, 10)
+ZSTD = partial(pa.Codec("zstd", compression_level=3).compress, asbytes=True)
 RECORD = (
     '# gpudiag-record 1 {"host": "n"}\n# gpu {"gpu": "0"}\ntime,mono_s,gpu,pid,util_pct,name,kind,detail,record\n'
     "2026-03-01T10:00:00Z,5,0,,50,,,,gpu\n2026-03-01T10:00:01Z,6,0,,51,,,,gpu\n"
@@ -141,3 +152,46 @@ def test_cells_of_a_study_of_another_type(change: str, tmp_path: Path, samples: 
     data = found[1].read(source, OPTIONS)
     assert isinstance(data, Trials)
     assert len(data.trials) >= 21 and data.studies["directions"].tolist() == ["MAXIMIZE"]
+
+
+@pytest.mark.parametrize("pack", [gzip.compress, ZSTD], ids=["gzip", "zstd"])
+@pytest.mark.parametrize("rows", [2_000, 40_000], ids=["within the head", "beyond it"])
+def test_a_cut_archive_keeps_its_rows_and_is_told(pack: Callable[[bytes], bytes], rows: int, tmp_path: Path) -> None:
+    """The check on inputs counts it; the same data whole are told as nothing."""
+    rng = random.Random(rows)
+    lines = [f"{DAY + timedelta(seconds=i):%Y/%m/%d %H:%M:%S}.000, 0, {rng.randrange(100)} %" for i in range(rows)]
+    text = "\n".join(["timestamp, index, utilization.gpu [%]", *lines, ""]).encode()
+    packed = b"".join(pack(text[low : low + 1000]) for low in range(0, len(text), 1000))
+    (tmp_path / "whole.csv.gz").write_bytes(packed)
+    (tmp_path / "cut.csv.gz").write_bytes(packed[: len(packed) * 2 // 3])
+    whole, cut = (gd.load_run(tmp_path / f"{name}.csv.gz") for name in ("whole", "cut"))
+    assert len(whole.gpu) == rows and whole.info.inputs[0].problems == () and measure_inputs(whole).n_unread == 0
+    assert rows / 2 < len(cut.gpu) < 0.7 * rows
+    said = measure_inputs(cut).unread["error"].tolist()
+    assert len(said) == 1 and "data in it end too early" in said[0] and "only what comes before was read" in said[0]
+    assert gd.read_telemetry(tmp_path / "cut.csv.gz").problems == cut.info.inputs[0].problems
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [(lambda data: data, False), (lambda data: data + bytes(9000), False), (lambda data: data + b"\0\0junk", True),
+     (lambda data: data[:-8] + bytes(4) + data[-4:], True), (lambda data: data[:-4], True),
+     (lambda data: data + data[:12], True)],
+    ids=["whole", "filled up", "junk after it", "wrong checksum", "cut in its end", "a second one cut"],
+)  # fmt: skip
+def test_what_is_wrong_with_a_table_of_trials_in_gzip_is_told(
+    change: Callable[[bytes], bytes], told: bool, tmp_path: Path
+) -> None:
+    rows = [f"{n},0.5,{DAY + timedelta(minutes=n)},{DAY + timedelta(minutes=n + 1)},COMPLETE" for n in range(500)]
+    text = "\n".join(["number,value,datetime_start,datetime_complete,state", *rows, ""])
+    (tmp_path / "trials.csv.gz").write_bytes(change(gzip.compress(text.encode())))
+    read = gd.read_trials(tmp_path / "trials.csv.gz")
+    assert any("gzip data" in one.kind and one.lost for one in read.problems) == told
+    assert len(read.trials) == 500 or (told and len(read.trials) > 300)
+
+
+def test_forty_gpus_of_one_index_have_names_of_their_own() -> None:
+    """As of damaged bytes, or of one log of many hosts that names none."""
+    found = [GpuIdentity(index="0", uuid=f"GPU-{n:08x}-1111") for n in range(800)]
+    labels = resolve(found)[0]
+    assert len(set(labels)) == 800 and labels[:3] == ["0", "0b", "0c"] and labels[25:28] == ["0z", "0aa", "0ab"]

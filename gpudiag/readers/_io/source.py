@@ -15,7 +15,7 @@ import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import accumulate
 from pathlib import Path
@@ -35,8 +35,8 @@ WHOLE_BYTES = 512 * 1024**2
 """What a compressed file may unpack to: one read line by line, and one read as a whole."""
 TOP_CHARACTERS = 32 * 1024
 BLOCK_BYTES = 4 * 1024 * 1024
-ZSTD_BYTES = 8 * 1024
-"""Unpacked at once: so much is lost before damage. More is hardly faster."""
+UNPACKED_AT_ONCE = 8 * 1024
+"""Bytes: so much is lost before damage. More is hardly faster."""
 _LF = 10
 _HOLE = re.compile(rb"(?:\A|(?<=\n))\0{64,}")
 """What a log that was emptied while its writer went on, or a crash of the machine, leaves within a text."""
@@ -74,12 +74,15 @@ class LineBlock:
 
 @dataclass(frozen=True, eq=False)
 class Source:
-    """One input path. ``head`` holds the first 256 KB after decompression; empty for a folder."""
+    """One input path. ``head`` holds the first 256 KB after decompression; empty for a folder. ``damage`` gets what is
+    wrong with the compressed data once that is met, in the head or in a stream.
+    """
 
     path: Path
     head: bytes
     compression: str = ""
     is_dir: bool = False
+    damage: list[str] = field(default_factory=list)
 
     @classmethod
     def open(cls, path: str | Path) -> Source:
@@ -100,25 +103,26 @@ class Source:
             with open_bytes(path) as raw:
                 head = raw.read(HEAD_BYTES)
             compression = "gzip" if head.startswith(_GZIP) else "zstd" if head.startswith(_ZSTD) else ""
+            damage: list[str] = []
             if compression:
-                with cls(path, b"", compression).stream() as stream:
+                with cls(path, b"", compression, damage=damage).stream() as stream:
                     head = stream.read(HEAD_BYTES)
         except OSError as error:
             raise InputError(f"{path}: cannot be opened ({error.strerror or error}).") from error
         if compression and not head:
             raise InputError(f"{path}: the {compression} data in it is empty or damaged; compress the log again.")
-        return cls(path, head, compression)
+        return cls(path, head, compression, damage=damage)
 
     @contextmanager
     def stream(self) -> Iterator[BinaryIO]:
-        """The decompressed bytes from the beginning. A torn compressed tail ends the stream early."""
+        """The decompressed bytes from the beginning. It ends early where compressed data are cut or damaged."""
         with open_bytes(self.path) as raw:
             if self.compression == "gzip":
-                yield io.BufferedReader(_Gunzip(raw, self.path))
+                yield io.BufferedReader(_Gunzip(raw, self))
             elif self.compression == "zstd":
                 import pyarrow as pa
 
-                yield io.BufferedReader(_Unzstd(pa.CompressedInputStream(pa.PythonFile(raw, "r"), "zstd"), self.path))
+                yield io.BufferedReader(_Unzstd(pa.CompressedInputStream(pa.PythonFile(raw, "r"), "zstd"), self))
             else:
                 yield raw
 
@@ -265,11 +269,12 @@ def _plain(data: bytes) -> bytes:
 class _Gunzip(io.RawIOBase):
     """Inflates every byte that can be had: a torn or damaged gzip log keeps its good part."""
 
-    def __init__(self, raw: BinaryIO, path: Path) -> None:
+    def __init__(self, raw: BinaryIO, source: Source) -> None:
         self._raw = raw
-        self._path, self._unpacked = path, 0
+        self._source, self._unpacked = source, 0
         self._inflate = zlib.decompressobj(wbits=31)
         self._pending = b""
+        self._within = True
         self._ended = False
 
     def readable(self) -> bool:
@@ -279,12 +284,17 @@ class _Gunzip(io.RawIOBase):
         while not self._ended:
             data = self._pending or self._raw.read(64 * 1024)
             try:
-                out = self._inflate.decompress(data, len(buffer))
+                out = self._inflate.decompress(data, min(len(buffer), UNPACKED_AT_ONCE))
             except zlib.error:
+                if self._within or data.strip(b"\0"):  # archives and tapes fill up with NUL bytes
+                    self._source.damage.append("the gzip data in it are damaged")
                 break
             if not data and not out:
+                if self._within:
+                    self._source.damage.append("the gzip data in it end too early")
                 break
             self._pending = self._inflate.unconsumed_tail
+            self._within = not self._inflate.eof
             if self._inflate.eof:  # another member may follow: logs are appended to
                 self._pending = self._inflate.unused_data
                 self._inflate = zlib.decompressobj(wbits=31)
@@ -292,7 +302,7 @@ class _Gunzip(io.RawIOBase):
                 buffer[: len(out)] = out
                 self._unpacked += len(out)
                 if self._unpacked > UNPACKED_BYTES:
-                    raise too_large(self._path, UNPACKED_BYTES)
+                    raise too_large(self._source.path, UNPACKED_BYTES)
                 return len(out)
         self._ended = True
         return 0
@@ -301,20 +311,21 @@ class _Gunzip(io.RawIOBase):
 class _Unzstd(io.RawIOBase):
     """Ends at the first damage of a zstd stream instead of raising."""
 
-    def __init__(self, inner: Any, path: Path) -> None:
+    def __init__(self, inner: Any, source: Source) -> None:
         self._inner = inner
-        self._path, self._unpacked = path, 0
+        self._source, self._unpacked = source, 0
 
     def readable(self) -> bool:
         return True
 
     def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
         try:
-            data = self._inner.read(min(len(buffer), ZSTD_BYTES))
+            data = self._inner.read(min(len(buffer), UNPACKED_AT_ONCE))
         except (OSError, ValueError):
+            self._source.damage.append("the zstd data in it end too early, or are damaged")
             return 0
         buffer[: len(data)] = data
         self._unpacked += len(data)
         if self._unpacked > UNPACKED_BYTES:
-            raise too_large(self._path, UNPACKED_BYTES)
+            raise too_large(self._source.path, UNPACKED_BYTES)
         return len(data)

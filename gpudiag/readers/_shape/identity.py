@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Container, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import count, product
+from string import ascii_lowercase
 
 from gpudiag.statement import NOTHING, Statement
 
 UUID = re.compile(r"(?:GPU|MIG)-[0-9a-fA-F-]{8,}")
 BUS_ID = re.compile(r"[0-9A-Fa-f]{4,8}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}\.\d")
-_SUFFIXES = "bcdefghijklmnopqrstuvwxyz"
 _VENDORS = frozenset(["nvidia", "geforce", "tesla", "quadro", "amd", "radeon", "instinct", "graphics", "gpu"])
 
 
@@ -157,6 +158,13 @@ def _owner(identity: GpuIdentity, gpus: list[dict[str, set[str]]], apart: Contai
     return len(gpus) - 1
 
 
+def _suffixes() -> Iterator[str]:
+    """B to z, then aa, ab and so on."""
+    yield from ascii_lowercase[1:]
+    for width in count(2):
+        yield from map("".join, product(ascii_lowercase, repeat=width))
+
+
 def _labels(
     identities: Sequence[GpuIdentity], owner: Sequence[int], count: int, why: Mapping[int, Statement]
 ) -> tuple[list[str], list[str]]:
@@ -173,7 +181,7 @@ def _labels(
         free = (GpuIdentity(host=hosts[gpu]).on_host(str(n)) for n in range(count + len(taken) + 1))
         label = wanted[gpu] or next(name for name in free if name not in taken)
         if label in taken:
-            index, label = label, next(label + letter for letter in _SUFFIXES if label + letter not in taken)
+            index, label = label, next(label + more for more in _suffixes() if label + more not in taken)
             note = Statement(TWO_GPUS_AS if gpu in why else TWO_GPUS, index=index, label=label, why=why.get(gpu))
             notes.append(str(note))
         taken.add(label)

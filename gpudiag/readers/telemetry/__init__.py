@@ -8,7 +8,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from gpudiag.readers._io.source import Source
-from gpudiag.readers.base import Reader, ReadOptions, Telemetry, choose, refuse
+from gpudiag.readers.base import Reader, ReadOptions, Telemetry, choose, read_by, refuse
 from gpudiag.readers.telemetry import (
     alps_jobreport,
     amd_smi,
@@ -148,4 +148,4 @@ def read_telemetry(
     reader = choose(READERS, source)
     if reader is None:
         raise refuse(source, EXPECTED)
-    return reader.read(source, ReadOptions(parse_zone(timezone), columns, period_s))
+    return read_by(reader, source, ReadOptions(parse_zone(timezone), columns, period_s))

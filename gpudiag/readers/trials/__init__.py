@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from gpudiag.errors import InputError
 from gpudiag.readers._io.source import Source
 from gpudiag.readers._io.url import is_address, is_url, scheme_of, show_url, shown, sqlite_path
-from gpudiag.readers.base import Reader, ReadOptions, Trials, choose, refuse
+from gpudiag.readers.base import Reader, ReadOptions, Trials, choose, read_by, refuse
 from gpudiag.readers.trials import journal_file, optuna_sqlite, trials_csv, trials_json, trials_parquet
 from gpudiag.timezones import parse_zone
 
@@ -98,7 +98,7 @@ def _read_file(path: str | Path, options: ReadOptions) -> Trials:
     reader = choose(READERS, opened)
     if reader is None:
         raise refuse(opened, EXPECTED)
-    return reader.read(opened, options)
+    return read_by(reader, opened, options)
 
 
 def _read_object(source: Any, options: ReadOptions) -> Trials:
