@@ -3,7 +3,8 @@
 The lane of a worker holds its trials, that of a training the stretches between lines of its log; each GPU has its
 counters and a lane of ledger cells; findings are instants.
 The Trace Event Format is described in https://docs.google.com/document/d/1CvAClvFfyA5R-PhYUmn5OOQtYMH4h6I0nSsKchNAySU
-Times are microseconds since the first timestamp, which ``otherData.start`` gives in UTC, null where it has no date.
+Times are microseconds since the earliest event, which ``otherData.start`` gives in UTC, null where it has no date:
+Perfetto drops what lies before zero. A cell of the ledger begins before the sample that it is known by.
 """
 
 from __future__ import annotations
@@ -55,7 +56,7 @@ def write(diagnosis: Diagnosis, path: Path) -> list[Path]:
 def trace(diagnosis: Diagnosis) -> JsonObject:
     """The trace as JSON's own types."""
     run = diagnosis.run
-    zero = _first_timestamp(run)
+    zero = _earliest(diagnosis)
     events = [*_trials(diagnosis, zero), *_trainings(run, zero), *_findings(diagnosis, zero)]
     for at, gpu in enumerate(_gpus(run)):
         events += _gpu(diagnosis, gpu, FIRST_GPU + at, zero)
@@ -69,10 +70,10 @@ def _trials(diagnosis: Diagnosis, zero: int) -> Iterator[TraceEvent]:
     where = diagnosis.profiles.get("parallelism")
     if where is None:
         return
-    yield _named(TRIALS, f"Trials of {safe(diagnosis.run.info.name)}", sort=0)
+    yield from _named(TRIALS, f"Trials of {safe(diagnosis.run.info.name)}", sort=0)
     workers = where.placed
     for worker in sorted(workers["worker"].unique()):
-        yield _lane(TRIALS, int(worker) + 1, f"worker {worker}")
+        yield from _lane(TRIALS, int(worker) + 1, f"worker {worker}")
     arguments = _arguments(diagnosis.run)
     several = workers["study"].nunique() > 1
     start, end = microseconds(workers["start"]) - zero, microseconds(workers["end"]) - zero
@@ -106,11 +107,11 @@ def _trainings(run: Run, zero: int) -> Iterator[TraceEvent]:
     """A slice a stretch between two lines of a log, with the seconds of what it went into; a lane a training."""
     found = logged_trainings(run)
     if found:
-        yield _named(TRAININGS, "Trainings, by their logs", sort=2)
+        yield from _named(TRAININGS, "Trainings, by their logs", sort=2)
     for at, training in enumerate(found):
         known = {"rank": training.rank, "trial": training.trial}
         names = [f"{name} {round(value)}" for name, value in known.items() if value >= 0]
-        yield _lane(TRAININGS, at + 1, ", ".join(names) or "training")
+        yield from _lane(TRAININGS, at + 1, ", ".join(names) or "training")
         for one in training.intervals:
             paused = [cause_label(one.cause)] if one.cause and one.paused_s >= LEAST_PAUSE_S else []
             yield {
@@ -129,9 +130,9 @@ def _findings(diagnosis: Diagnosis, zero: int) -> Iterator[TraceEvent]:
     """An instant a finding: where it begins, or at the start of the run where it holds throughout."""
     if not diagnosis.findings:
         return
-    yield _named(FINDINGS, "Findings", sort=1)
+    yield from _named(FINDINGS, "Findings", sort=1)
     for at, finding in enumerate(diagnosis.findings):
-        yield _lane(FINDINGS, at + 1, f"{finding.severity.value}: {finding.rule}")
+        yield from _lane(FINDINGS, at + 1, f"{finding.severity.value}: {finding.rule}")
         facts = {"summary": finding.summary, "severity": finding.severity.value, "lost_gpu_h": finding.lost_gpu_h}
         yield {
             "ph": "i", "s": "t", "pid": FINDINGS, "tid": at + 1, "ts": max(_begins(finding.where, zero), 0),
@@ -154,7 +155,7 @@ def _gpu(diagnosis: Diagnosis, gpu: str, pid: int, zero: int) -> Iterator[TraceE
     """Counters of one GPU, and the cells of its ledger."""
     run = diagnosis.run
     names = run.gpus.loc[run.gpus["gpu"] == gpu, "name"].dropna() if "name" in run.gpus else []
-    yield _named(pid, " ".join(["GPU", safe(gpu), *(safe(name) for name in names)]), sort=pid)
+    yield from _named(pid, " ".join(["GPU", safe(gpu), *(safe(name) for name in names)]), sort=pid)
     samples = run.gpu[run.gpu["gpu"] == gpu]
     for column, (name, unit) in COUNTERS.items():
         if column in samples:
@@ -162,7 +163,7 @@ def _gpu(diagnosis: Diagnosis, gpu: str, pid: int, zero: int) -> Iterator[TraceE
             for ts, value in zip(microseconds(points["time"]) - zero, points[column], strict=True):
                 yield {"ph": "C", "pid": pid, "ts": int(ts), "name": name, "args": {unit: float(value)}}
     if diagnosis.ledger is not None:
-        yield _lane(pid, 1, "ledger")
+        yield from _lane(pid, 1, "ledger")
         spans = diagnosis.ledger.spans
         spans = spans[spans["gpu"] == gpu]
         start, end = microseconds(spans["start"]) - zero, microseconds(spans["end"]) - zero
@@ -171,19 +172,24 @@ def _gpu(diagnosis: Diagnosis, gpu: str, pid: int, zero: int) -> Iterator[TraceE
             yield {"ph": "X", "pid": pid, "tid": 1, **at, "name": str(cell), "cat": "ledger"}
 
 
-def _named(pid: int, name: str, sort: int) -> TraceEvent:
-    return {"ph": "M", "pid": pid, "name": "process_name", "args": {"name": name, "sort_index": sort}}
+def _named(pid: int, name: str, sort: int) -> Iterator[TraceEvent]:
+    yield {"ph": "M", "pid": pid, "name": "process_name", "args": {"name": name}}
+    yield {"ph": "M", "pid": pid, "name": "process_sort_index", "args": {"sort_index": sort}}
 
 
-def _lane(pid: int, tid: int, name: str) -> TraceEvent:
-    return {"ph": "M", "pid": pid, "tid": tid, "name": "thread_name", "args": {"name": name}}
+def _lane(pid: int, tid: int, name: str) -> Iterator[TraceEvent]:
+    """The name of a lane; lanes stand in the order of their ids."""
+    yield {"ph": "M", "pid": pid, "tid": tid, "name": "thread_name", "args": {"name": name}}
+    yield {"ph": "M", "pid": pid, "tid": tid, "name": "thread_sort_index", "args": {"sort_index": tid}}
 
 
 def _gpus(run: Run) -> list[str]:
     return list(dict.fromkeys([*run.gpus["gpu"].dropna().astype(str), *run.gpu["gpu"].dropna().astype(str).unique()]))
 
 
-def _first_timestamp(run: Run) -> int:
-    columns = (run.gpu["time"], run.trials["start"])
+def _earliest(diagnosis: Diagnosis) -> int:
+    """When the first event begins, in microseconds since 1970."""
+    run, ledger = diagnosis.run, diagnosis.ledger
+    columns = [run.gpu["time"], run.trials["start"], *([] if ledger is None else [ledger.spans["start"]])]
     known = [int(microseconds(column.dropna()).min()) for column in columns if column.notna().any()]
     return min([*known, *(training.span_us[0] for training in logged_trainings(run))], default=0)

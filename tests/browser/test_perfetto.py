@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -15,6 +16,7 @@ from typing import Any
 import pandas as pd
 import pytest
 import viztracer
+from toyrun import toy_run
 
 import gpudiag as gd
 from gpudiag.export.perfetto import write
@@ -52,10 +54,9 @@ def diagnosis(run: Run) -> Any:
     return gd.diagnose(run)
 
 
-@pytest.fixture(scope="module")
-def ask(diagnosis: Any, browser: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ask]:
+@contextmanager
+def opened(diagnosis: Any, browser: Any, folder: Path) -> Iterator[Ask]:
     """What the trace processor answers; the trace and the interface come from one server on loopback."""
-    folder = tmp_path_factory.mktemp("perfetto")
     for path in INTERFACE.iterdir():
         (folder / path.name).symlink_to(path)
     write(diagnosis, folder / "trace.json")
@@ -71,8 +72,25 @@ def ask(diagnosis: Any, browser: Any, tmp_path_factory: pytest.TempPathFactory) 
         server.shutdown()
 
 
+@pytest.fixture(scope="module")
+def ask(diagnosis: Any, browser: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ask]:
+    with opened(diagnosis, browser, tmp_path_factory.mktemp("perfetto")) as answer:
+        yield answer
+
+
+COMPLAINTS = "SELECT name FROM stats WHERE severity IN ('error', 'data_loss') AND value > 0"
+
+
+def test_without_trials_the_first_ledger_cell_is_kept(browser: Any, tmp_path: Path) -> None:
+    diagnosis = gd.diagnose(toy_run(trials=0))
+    with opened(diagnosis, browser, tmp_path) as answer:
+        assert answer(COMPLAINTS) == []
+        kept = answer("SELECT sum(dur) AS dur FROM slice WHERE category = 'ledger'")
+    assert kept[0]["dur"] / 1e9 == pytest.approx(2 * 361 * 10)
+
+
 def test_the_trace_processor_has_nothing_to_complain_of(ask: Ask) -> None:
-    assert ask("SELECT name FROM stats WHERE severity IN ('error', 'data_loss') AND value > 0") == []
+    assert ask(COMPLAINTS) == []
 
 
 def test_trials_are_slices_with_their_times_and_parameters(ask: Ask, run: Run) -> None:

@@ -147,6 +147,27 @@ def test_a_trace_has_counters_cells_and_findings(diagnosis: Diagnosis) -> None:
     assert pd.Timestamp(made["otherData"]["start"]) == START
 
 
+def test_a_trace_without_trials_begins_with_its_first_ledger_cell(diagnosis: Diagnosis) -> None:
+    """A sample stands for the 5 s before and after it; Perfetto drops what lies before zero."""
+    made = trace(diagnose(toy_run(trials=0)))
+    timed = [e for e in made["traceEvents"] if "ts" in e]
+    assert min(e["ts"] for e in timed) == min(e["ts"] for e in timed if e["ph"] == "X") == 0
+    assert min(e["ts"] for e in timed if e["ph"] == "C") == 5_000_000
+    assert pd.Timestamp(made["otherData"]["start"]) == START - pd.Timedelta(seconds=5)
+
+
+def test_a_trace_states_the_order_of_processes_and_lanes_in_events_of_their_own(diagnosis: Diagnosis) -> None:
+    metadata = [e for e in trace(diagnosis)["traceEvents"] if e["ph"] == "M"]
+    assert {(e["name"], *e["args"]) for e in metadata} == {
+        ("process_name", "name"),
+        ("process_sort_index", "sort_index"),
+        ("thread_name", "name"),
+        ("thread_sort_index", "sort_index"),
+    }
+    order = {e["pid"]: e["args"]["sort_index"] for e in metadata if e["name"] == "process_sort_index"}
+    assert sorted(order, key=lambda pid: order[pid]) == [TRIALS, FINDINGS, FIRST_GPU, FIRST_GPU + 1]
+
+
 @pytest.mark.slow
 def test_a_trace_is_strict_json_and_stays_small(tmp_path: Path) -> None:
     long = toy_run(samples=60_000)
