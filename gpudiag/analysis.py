@@ -43,7 +43,8 @@ class Analysis:
         return self.run.memo.once(("profile", measure), lambda: self._measured(measure))
 
     def _measured(self, measure: Measure) -> Any:
-        made = attempt(f"measure {measure.__name__.removeprefix('measure_')}", lambda: measure(self.run))
+        topic = measure.__name__.removeprefix("measure_")
+        made = attempt(f"measure {topic}", lambda: measure(self.run), measure.__module__)
         if isinstance(made, Fault):
             raise Failed(made)
         return made

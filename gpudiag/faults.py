@@ -4,6 +4,7 @@
 
 An exception that nobody raised on purpose ends the part it came from, and no more: the part becomes a verdict or a
 note of status ERROR with the type of the exception and its place. Under :func:`strict`, as in tests, it is raised.
+A rule or a measure of somebody's own is a part as well: its fault is theirs, and named with their module.
 Deliberate errors (:class:`~gpudiag.errors.GpudiagError`), a full memory and an interruption are always raised.
 
 The text of an exception may quote the data of a run, so that it is kept out of all documents.
@@ -50,6 +51,7 @@ class FaultEntry(TypedDict):
     type: str
     place: str
     trace: list[str]
+    module: str
 
 
 @dataclass(frozen=True)
@@ -58,20 +60,22 @@ class Fault:
 
     ``part``: which, such as ``rule gpu-idle``. ``type``: of the exception. ``place``: file and line in gpudiag, and of
     code that it called which is neither its own nor a library's. ``trace``: the way there, without folders of this
-    machine. ``public``: of type and trace what is gpudiag's or a library's, so that its name tells nothing of whose
-    run it was. ``traceback``: Python's own, for a terminal alone.
+    machine. ``module``: that of a part which is somebody's own, '' for a part of gpudiag. ``public``: of type and trace
+    what is gpudiag's or a library's, so that its name tells nothing of whose run it was. ``traceback``: Python's own,
+    for a terminal alone.
     """
 
     part: str
     type: str
     place: str
     trace: tuple[str, ...] = ()
+    module: str = ""
     public: frozenset[str] = field(default=frozenset(), compare=False, repr=False, metadata=LEFT_OUT)
     traceback: str = field(default="", compare=False, repr=False, metadata=LEFT_OUT)
 
     @classmethod
-    def of(cls, part: str, error: BaseException) -> Fault:
-        """The fault that an exception is, as long as its traceback is known."""
+    def of(cls, part: str, error: BaseException, module: str = "") -> Fault:
+        """The fault that an exception is, as long as its traceback is known; ``module`` holds the part's code."""
         frames = [f for f in traceback.extract_tb(error.__traceback__) if f.filename != __file__]
         named = [(*_shown(frame.filename), frame.lineno, frame.name) for frame in frames]
         own = [f"{file}:{line}" for file, kind, line, _ in named if kind == "own"]
@@ -84,26 +88,35 @@ class Fault:
         public = {frame for frame, kind in kinds.items() if kind != "other" and re.match(r"<frozen |[^<]", frame)}
         public |= {type(error).__name__} if _is_public(type(error)) else set()
         made = "".join(traceback.format_exception(error))
-        return cls(part, type(error).__name__, place, trace, frozenset(public), made)
+        whose = "" if module.partition(".")[0] == _PACKAGE.name else module
+        return cls(part, type(error).__name__, place, trace, whose, frozenset(public), made)
 
     @property
     def reason(self) -> str:
         """What happened, in a sentence."""
         return f"{self.part[:1].upper()}{self.part[1:]} failed with {self.type} at {self.place}."
 
+    @property
+    def remedy(self) -> str:
+        """Who mends it: gpudiag, or whose rule or measure it is."""
+        kind = self.part.partition(" ")[0]
+        return f"The {kind} is of module {self.module}, not of gpudiag: mend it there." if self.module else REPORT
+
     def __str__(self) -> str:
-        return f"{self.reason} {REPORT}"
+        return f"{self.reason} {self.remedy}"
 
     def to_dict(self) -> FaultEntry:
-        """For JSON: part, type, place and trace."""
-        return {"part": self.part, "type": self.type, "place": self.place, "trace": list(self.trace)}
+        """For JSON: part, type, place, trace and module."""
+        return {
+            "part": self.part, "type": self.type, "place": self.place, "trace": list(self.trace), "module": self.module,
+        }  # fmt: skip
 
 
 class Failed(NotMeasurable):
     """A measure failed: its profile is missing, and each rule on it is of status ERROR."""
 
     def __init__(self, fault: Fault) -> None:
-        super().__init__(f"{ERROR}: {fault.reason}", REPORT)
+        super().__init__(f"{ERROR}: {fault.reason}", fault.remedy)
         self.fault = fault
 
     def __reduce__(self) -> tuple[type[Failed], tuple[Fault]]:
@@ -162,8 +175,8 @@ def asked(call: Callable[[str], None]) -> Callable[[str], None]:
     return called
 
 
-def attempt(part: str, make: Callable[[], T]) -> T | Fault:
-    """What ``make`` gives, or the fault that ended it."""
+def attempt(part: str, make: Callable[[], T], module: str = "") -> T | Fault:
+    """What ``make`` gives, or the fault that ended it; ``module``: of the code of a part that may be somebody's own."""
     try:
         return make()
     except (GpudiagError, MemoryError):
@@ -171,7 +184,7 @@ def attempt(part: str, make: Callable[[], T]) -> T | Fault:
     except Exception as error:
         if _STRICT.get():
             raise
-        fault = Fault.of(part, error)
+        fault = Fault.of(part, error, module)
         _hear(fault)
         return fault
 

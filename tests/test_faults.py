@@ -20,19 +20,23 @@ from toyrun import renamed, toy_run
 import gpudiag as gd
 from gpudiag import advice, faults
 from gpudiag.advice._engine.advise import advise
+from gpudiag.agents.citing import diagnosis as cited
 from gpudiag.comparison import compare as comparing
 from gpudiag.comparison import quantities
 from gpudiag.errors import NotMeasurable
-from gpudiag.faults import Failed, Fault, attempt, heard
+from gpudiag.faults import REPORT, Failed, Fault, attempt, heard
 from gpudiag.forecast.parallelism import what_if as forecast
 from gpudiag.measures import power
 from gpudiag.plots import PLOTS
 from gpudiag.report._notebook.locate import find_notebook
+from gpudiag.report._notebook.told_faults import errors_of
 from gpudiag.report._render.terminal import render
 from gpudiag.report.github import github_annotations
+from gpudiag.report.gitlab import gitlab_issues
 from gpudiag.report.junit import junit_xml
+from gpudiag.report.sarif import sarif_log
 from gpudiag.report.sections import SECTIONS
-from gpudiag.report.text import whole
+from gpudiag.report.text import screen, whole
 from gpudiag.rules import RULES
 from gpudiag.rules._engine.rule import Rule
 from gpudiag.rules._engine.verdict import Status
@@ -124,6 +128,66 @@ def test_a_rule_that_fails_is_error_and_alone() -> None:
     assert "ERROR" in repr(verdict) and "ERROR" in repr(found.verdicts)
 
 
+def ours(kind: str) -> str:
+    return f"The {kind} is of module nightly, not of gpudiag: mend it there."
+
+
+def told_alike(rule: Rule, part: str, remedy: str, tmp_path: Path) -> None:
+    """Every output names the same one who mends it."""
+    found = gd.diagnose(toy_run(), rules=(rule,))
+    document = found.to_dict()
+    fits(document, "diagnosis-4")
+    (fault,) = found.errors
+    assert (fault.part, fault.remedy) == (part, remedy)
+    assert [(one["part"], one["module"]) for one in document["errors"]] == [(part, fault.module)]
+    assert [verdict["remedy"] for verdict in document["verdicts"]] == [remedy]
+    (tmp_path / "diagnosis.json").write_text(json.dumps(document))
+    assert [str(one) for one in errors_of(tmp_path)] == [str(fault)], "as read back from a report"
+    page = found.showing("verdict,checks,data_quality").save(tmp_path / "x.html").read_text()
+    outputs = {
+        "HTML": page,
+        "Markdown": found.to_markdown(),
+        "terminal": render(screen(found.document), width=1000),
+        "terminal, --all": render(whole(found.document), width=1000),
+        "verdict": repr(found.verdicts[0]),
+        "GitHub": github_annotations(found.document),
+        "JUnit": junit_xml(found.document),
+        "GitLab": gitlab_issues(found.document, "report.html"),
+        "SARIF": sarif_log(found.document, "report.html"),
+        "agent": "".join(cited("run", found.document, whole=False).faults),
+    }
+    others = {ours("rule"), ours("measure"), "This is a fault of gpudiag"} - {remedy}
+    for name, text in outputs.items():
+        flat = re.sub(r"\s+", " ", text).replace("`", "")
+        assert remedy.replace("`", "")[:60] in flat, name
+        assert not any(other in flat for other in others if not remedy.startswith(other)), name
+
+
+@pytest.mark.slow
+def test_a_fault_of_a_rule_of_somebody_else_is_theirs_in_every_output(tmp_path: Path) -> None:
+    (hit,) = (rule for rule in failing_rule() if rule.id == "gpu-low-utilization")
+    theirs = replace(hit, judge=broken(lambda profile, *, low_pct=1.0: None))
+    theirs.judge.__module__ = "nightly"
+    told_alike(theirs, "rule gpu-low-utilization", ours("rule"), tmp_path)
+
+
+@pytest.mark.slow
+def test_a_fault_of_a_measure_is_of_who_wrote_the_measure(no_power: None, tmp_path: Path) -> None:
+    """A rule of somebody's own is not at fault where a measure of gpudiag fails."""
+    theirs = replace(next(rule for rule in RULES if rule.topic == "power"), judge=lambda profile: None)
+    theirs.judge.__module__ = "nightly"
+    told_alike(theirs, "measure power", REPORT, tmp_path)
+
+
+@pytest.mark.slow
+def test_a_fault_of_a_measure_of_somebody_else_is_theirs(tmp_path: Path) -> None:
+    def measure_night(run: Any) -> Any:
+        raise Planted(run.info.name)
+
+    measure_night.__module__ = "nightly"
+    told_alike(replace(RULES[0], measure=measure_night), "measure night", ours("measure"), tmp_path)
+
+
 @pytest.mark.slow
 def test_every_output_of_a_diagnosis_tells_of_it(no_power: None, tmp_path: Path) -> None:
     found = gd.diagnose(toy_run())
@@ -131,7 +195,7 @@ def test_every_output_of_a_diagnosis_tells_of_it(no_power: None, tmp_path: Path)
     fits(document, "diagnosis-4")
     assert [one["part"] for one in document["errors"]] == ["measure power"]
     assert document["headline"]["counts"]["error"] == len(OF_POWER)
-    assert f"{len(OF_POWER)} check failed in gpudiag itself (ERROR)" in document["headline"]["verdict"]
+    assert f"{len(OF_POWER)} check failed to run (ERROR)" in document["headline"]["verdict"]
     root = ElementTree.fromstring(junit_xml(found.document).encode())
     assert {
         case.attrib["name"].split(":")[0] for case in root.iter("testcase") if case.find("error") is not None
@@ -169,7 +233,7 @@ def test_a_run_is_never_healthy_because_its_checks_failed() -> None:
     hit = (replace(quiet[0], judge=broken(quiet[0].judge)), *quiet[1:])
     head = gd.diagnose(toy_run(), rules=hit).to_dict()["headline"]
     assert head["level"] == "unknown" and head["verdict"].startswith("GPU partly used: nothing found in ")
-    assert "1 check failed in gpudiag itself (ERROR)" in head["verdict"]
+    assert "1 check failed to run (ERROR)" in head["verdict"]
 
 
 @pytest.mark.slow

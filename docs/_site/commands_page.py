@@ -13,8 +13,8 @@ from gpudiag.report._render.markdown import inline
 HEAD = """# Command line
 
 `gpudiag COMMAND --help` says the same. Exit codes: 0 fine, 1 `--fail-on` met, 2 bad input or usage with one sentence on
-stderr, 3 a fault of gpudiag itself (in part of it only with `--strict`), 129, 130 or 143 after SIGHUP, Ctrl-C or
-SIGTERM."""
+stderr, 3 a fault of gpudiag itself (in part of it, or in a rule of your own, only with `--strict`), 129, 130 or 143
+after SIGHUP, Ctrl-C or SIGTERM."""
 
 
 def commands_page() -> str:

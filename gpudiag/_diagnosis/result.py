@@ -87,7 +87,7 @@ class Diagnosis:
 
     @property
     def errors(self) -> tuple[Fault, ...]:
-        """Faults of gpudiag itself: measures, rules and remedies that failed, each once."""
+        """Measures, rules and remedies that failed, each once: faults of gpudiag, or of somebody's own rule."""
         return self._errors(self.advice)
 
     def _errors(self, advice: Advice) -> tuple[Fault, ...]:

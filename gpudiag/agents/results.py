@@ -69,7 +69,7 @@ class DiagnosisResult:
     counts: Mapping[str, int] = field(metadata=meaning("checks by severity where something was found, else by status"))
     findings: tuple[FoundFinding, ...] = field(metadata=meaning("the one that cost most first"))
     not_assessed: tuple[NotAssessed, ...]
-    faults: tuple[str, ...] = field(metadata=meaning("parts of gpudiag itself that failed"))
+    faults: tuple[str, ...] = field(metadata=meaning("parts that failed, and who mends them"))
     checks: tuple[CheckResult, ...] = field(default=(), metadata=meaning("every check, where the whole was asked for"))
 
 

@@ -1,7 +1,7 @@
 """The command line: arguments, one library call, print.
 
-Exit 0 fine, 1 --fail-on met, 2 bad input or usage, 3 a fault of gpudiag itself (in a part of it only with --strict);
-130 Ctrl-C, 143 SIGTERM, 129 SIGHUP.
+Exit 0 fine, 1 --fail-on met, 2 bad input or usage, 3 a fault of gpudiag itself (in a part of it, or in a rule of
+somebody's own, only with --strict); 130 Ctrl-C, 143 SIGTERM, 129 SIGHUP.
 """
 
 from __future__ import annotations

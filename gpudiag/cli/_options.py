@@ -132,12 +132,12 @@ class Judging:
 
 @dataclass(frozen=True)
 class OnFault:
-    """What is done about a fault of gpudiag itself."""
+    """What is done about a part that failed."""
 
-    strict: Annotated[bool, typer.Option("--strict", help="exit with 3 where gpudiag itself failed in any part")] = (
-        False
-    )
-    debug: Annotated[bool, typer.Option("--debug", help="print the traceback of a fault of gpudiag itself")] = False
+    strict: Annotated[
+        bool, typer.Option("--strict", help="exit with 3 where any part failed, of gpudiag or a rule of your own")
+    ] = False
+    debug: Annotated[bool, typer.Option("--debug", help="print the traceback of a part that failed")] = False
 
 
 def as_typed(*groups: Any) -> list[str]:

@@ -81,7 +81,9 @@ class Counts:
     not_assessed: int = field(default=0, metadata=COUNT)
     not_applicable: int = field(default=0, metadata=COUNT)
     suppressed: int = field(default=0, metadata=COUNT)
-    error: int = field(default=0, metadata=COUNT | meaning("checks that failed by a fault of gpudiag itself"))
+    error: int = field(
+        default=0, metadata=COUNT | meaning("checks that failed by a fault of gpudiag or of an own rule")
+    )
 
 
 @dataclass(frozen=True)
@@ -297,7 +299,10 @@ class Document:
     )
     advice: AdviceEntry
     errors: tuple[Fault, ...] = field(
-        metadata=meaning("faults of gpudiag itself: measures, rules and remedies that failed while all else stands")
+        metadata=meaning(
+            "measures, rules and remedies that failed while all else stands; ``module`` is that of somebody's own rule "
+            "or measure, empty for a fault of gpudiag"
+        )
     )
     environment: Environment
     docs_url: str = field(

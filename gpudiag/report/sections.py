@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from gpudiag.faults import REPORT
 from gpudiag.measures.inputs import InputsProfile
 from gpudiag.measures.steps import StepsProfile
 from gpudiag.report._render.blocks import (
@@ -208,11 +207,12 @@ def card(document: Document, verdict: VerdictEntry) -> FindingBlock:
 
 
 def checks(document: Document) -> list[Block]:
-    """Every check that has a result, folded; faults of gpudiag itself stand open. The others are under Findings."""
+    """Every check that has a result, folded; those that failed themselves stand open. The others are under Findings."""
     if not document.verdicts:
         return [Note("No check was run.")]
     failed = document.of_status(Status.ERROR)
-    blocks: list[Block] = [Note(REPORT, "error"), _results(failed)] if failed else []
+    blocks: list[Block] = [Note(text, "error") for text in dict.fromkeys(one.remedy for one in failed)]
+    blocks += [_results(failed)] if failed else []
     blocks += [Note(text) for text in suppression_notes(document)]
     others = (*document.findings, *(v for s in (Status.SUPPRESSED, Status.OK, Status.NOT_APPLICABLE)
                                     for v in document.of_status(s)))  # fmt: skip

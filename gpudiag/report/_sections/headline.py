@@ -137,7 +137,7 @@ def _verdict(use: Use, counts: Counts, unread: int) -> str:
     if counts.not_assessed:
         parts.append(f"{plural(counts.not_assessed, 'check')} could not be assessed")
     if counts.error:
-        parts.append(f"{plural(counts.error, 'check')} failed in gpudiag itself (ERROR)")
+        parts.append(f"{plural(counts.error, 'check')} failed to run (ERROR)")
     if counts.suppressed:
         parts.append(f"{plural(counts.suppressed, 'finding')} suppressed")
     return f"GPU {USE_WORDS[use]}: {'; '.join(parts)}."

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from gpudiag.errors import NotGiven, NotMeasurable, in_words
-from gpudiag.faults import REPORT, Failed, Fault, attempt
+from gpudiag.faults import Failed, Fault, attempt
 from gpudiag.measures.base import need_all
 from gpudiag.rules._engine.evidence import NotApplicable, gpu_names
 from gpudiag.rules._engine.rule import Rule
@@ -77,16 +77,12 @@ def _gpus(verdict: Verdict) -> set[str]:
 
 def _judge(r: Rule, analysis: Analysis, thresholds: Mapping[str, float]) -> Verdict:
     blank = Verdict(r.id, r.title, Status.OK, r.severity, checks=r.checks, remedy=r.remedy, thresholds=dict(thresholds))
-    made = attempt(f"rule {r.id}", lambda: _concluded(r, analysis, thresholds, blank))
-    return _error(blank, made, r) if isinstance(made, Fault) else made
+    made = attempt(f"rule {r.id}", lambda: _concluded(r, analysis, thresholds, blank), r.judge.__module__)
+    return _error(blank, made) if isinstance(made, Fault) else made
 
 
-def _error(blank: Verdict, fault: Fault, r: Rule) -> Verdict:
-    module = r.judge.__module__
-    remedy = (
-        REPORT if module.startswith("gpudiag.") else f"The rule is of module {module}, not of gpudiag: mend it there."
-    )
-    return replace(blank, status=Status.ERROR, reason=fault.reason, remedy=remedy, fault=fault)
+def _error(blank: Verdict, fault: Fault) -> Verdict:
+    return replace(blank, status=Status.ERROR, reason=fault.reason, remedy=fault.remedy, fault=fault)
 
 
 def _concluded(r: Rule, analysis: Analysis, thresholds: Mapping[str, float], blank: Verdict) -> Verdict:
@@ -95,7 +91,7 @@ def _concluded(r: Rule, analysis: Analysis, thresholds: Mapping[str, float], bla
         profile = analysis[r.measure]
         evidence = r.judge(profile, **thresholds)
     except Failed as failed:
-        return _error(blank, failed.fault, r)
+        return _error(blank, failed.fault)
     except NotGiven as absent:
         return replace(blank, status=Status.NOT_APPLICABLE, reason=absent.reason)
     except NotMeasurable as missing:

@@ -28,7 +28,7 @@ class Status(str, Enum):
     SUPPRESSED = "suppressed"
     """Found, and known: an entry of gpudiag.toml gives the reason."""
     ERROR = "error"
-    """The check itself failed, by a fault of gpudiag: nothing is known."""
+    """The check itself failed, by a fault of gpudiag or of somebody's own rule: nothing is known."""
 
     @classmethod
     def _missing_(cls, value: object) -> Status | None:
