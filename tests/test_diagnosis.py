@@ -18,6 +18,7 @@ import gpudiag
 from gpudiag.diagnosis import Diagnosis, diagnose
 from gpudiag.errors import ConfigError, NotMeasurable
 from gpudiag.measures import MEASURES
+from gpudiag.plots import PLOTS
 from gpudiag.rules import RULES
 from gpudiag.rules._engine.suppression import Suppression
 from gpudiag.rules._engine.verdict import Severity, Status, Verdict
@@ -206,6 +207,12 @@ def test_figures_by_name(toy: Diagnosis) -> None:
     assert "utilization" not in dir(blind.plot)
     with pytest.raises(NotMeasurable):
         blind.plot.utilization()
+    for plot in (toy.plot, blind.plot):
+        for name in dir(plot):
+            assert isinstance(getattr(plot, name)(), Figure)
+        for name in set(PLOTS) - set(dir(plot)):
+            with pytest.raises(NotMeasurable):
+                getattr(plot, name)()
     with pytest.raises(AttributeError, match="did you mean 'timeline'"):
         toy.plot.timelin  # noqa: B018
     with pytest.raises(AttributeError, match="there is no section 'finding'"):

@@ -33,7 +33,7 @@ class Plotter:
         return partial(self._figure, name)
 
     def __dir__(self) -> list[str]:
-        return [name for name, plot in plots.PLOTS.items() if all(topic in self.profiles for topic in plot.needs)]
+        return [name for name, plot in plots.PLOTS.items() if plot.allowed_by(self.profiles)]
 
     def _figure(self, name: str, *, width_in: float = WIDTH_IN) -> Figure:
         return self.picture(name, width_in=width_in).figure

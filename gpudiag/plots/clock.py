@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
@@ -12,6 +14,9 @@ from gpudiag.plots._draw.palette import ACCENT, INK, MUTED
 from gpudiag.plots._draw.picture import Plot, painter
 from gpudiag.report.format import ratio, shift
 
+if TYPE_CHECKING:
+    import pandas as pd
+
 HOUR_S = 3600.0
 
 
@@ -21,9 +26,7 @@ def plot_clock(clock: ClockProfile) -> Figure:
 
     Raises NotMeasurable if offsets were not compared.
     """
-    table = clock.candidates
-    if table.empty:
-        raise NotMeasurable("Offsets between trials and telemetry were not compared.")
+    table = _compared(clock)
     hours, fit = table["offset_s"].to_numpy(float) / HOUR_S, table["fit"].to_numpy(float)
     figure = Figure(figsize=(9, 3.2), layout="constrained")
     ax = figure.add_subplot()
@@ -46,9 +49,15 @@ def plot_clock(clock: ClockProfile) -> Figure:
     return figure
 
 
+def _compared(clock: ClockProfile) -> pd.DataFrame:
+    if clock.candidates.empty:
+        raise NotMeasurable("Offsets between trials and telemetry were not compared.")
+    return clock.candidates
+
+
 def alt_clock(clock: ClockProfile) -> str:
     """What :func:`plot_clock` shows."""
-    ordered = clock.candidates.sort_values("fit", ascending=False)
+    ordered = _compared(clock).sort_values("fit", ascending=False)
     if len(ordered) < 2:
         return f"Offset {shift(clock.offset_s)}, {clock.confidence}."
     (first, fit), (second, other) = ordered[["offset_s", "fit"]].to_numpy(float)[:2]

@@ -40,8 +40,6 @@ def plot_duration_ecdf(trials: TrialsProfile) -> Figure:
     Durations below 10 ms stand at the left edge. Raises NotMeasurable if no state has three trials of known duration.
     """
     states = _states(trials.durations)
-    if not states:
-        raise NotMeasurable("No state has {n_needed:trial} with a known start and end.", n_needed=FEWEST)
     figure = Figure(figsize=(9, 3.8), layout="constrained")
     ax = figure.add_subplot()
     handles = []
@@ -61,12 +59,15 @@ def plot_duration_ecdf(trials: TrialsProfile) -> Figure:
 
 
 def _states(durations: pd.DataFrame) -> list[tuple[str, np.ndarray]]:
-    """Durations of each state that has enough, in order."""
+    """Durations of each state that has enough, in order; NotMeasurable where none has."""
     parts = {
         state: np.sort(durations.loc[durations["state"] == state, "duration_s"].clip(lower=SHORTEST_S).to_numpy(float))
         for state in OUTCOMES
     }
-    return [(state, seconds) for state, seconds in parts.items() if len(seconds) >= FEWEST]
+    found = [(state, seconds) for state, seconds in parts.items() if len(seconds) >= FEWEST]
+    if not found:
+        raise NotMeasurable("No state has {n_needed:trial} with a known start and end.", n_needed=FEWEST)
+    return found
 
 
 def _steps(seconds: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -78,11 +79,11 @@ def _steps(seconds: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 def alt_duration_ecdf(trials: TrialsProfile) -> str:
     """What :func:`plot_duration_ecdf` shows."""
-    parts = []
-    for state, seconds in _states(trials.durations):
+    parts, states = [], _states(trials.durations)
+    for state, seconds in states:
         middle, late = np.quantile(seconds, [0.5, 0.95])
         parts.append(f"half of {len(seconds)} {state} within {duration(middle)}, 95 % within {duration(late)}")
-    n = sum(len(seconds) for _, seconds in _states(trials.durations))
+    n = sum(len(seconds) for _, seconds in states)
     return f"Cumulative durations of {plural(n, 'trial')} by state: {'; '.join(parts)}."
 
 

@@ -42,13 +42,7 @@ def plot_memory_by_trial(
     Raises NotMeasurable if no trial's memory is known.
     """
     blocks = _blocks(parallelism, costs)
-    parts = [
-        part
-        for part in traces(memory.series, "mem_used_mib", "mean_mib", scale=MIB_PER_GIB)
-        if (blocks["gpu"] == part.gpu).any()
-    ][:MAX_PANELS]
-    if not parts:
-        raise NotMeasurable("No GPU with readings of its memory has a trial whose own memory is known.")
+    parts = _parts(memory, blocks)[:MAX_PANELS]
     figure = Figure(figsize=(9, 1.1 + max(2.4, 1.9 * len(parts))), layout="constrained")
     axes = figure.subplots(len(parts), 1, sharex=True, squeeze=False)[:, 0]
     low, high = extent(parts)
@@ -78,7 +72,19 @@ def _blocks(parallelism: ParallelismProfile, costs: CostsProfile) -> pd.DataFram
     return workers[["gpu", "worker", "state", "start", "end", "gib"]]
 
 
-REMEDY = "Record with: gpudiag record -- python train.py, which notes the memory of each process."
+def _parts(memory: MemoryProfile, blocks: pd.DataFrame) -> list[Trace]:
+    """Readings of each GPU on which trials ran."""
+    found = traces(memory.series, "mem_used_mib", "mean_mib", scale=MIB_PER_GIB)
+    parts = [part for part in found if (blocks["gpu"] == part.gpu).any()]
+    if not parts:
+        raise NotMeasurable("No GPU with readings of its memory has a trial whose own memory is known.")
+    return parts
+
+
+REMEDY = (
+    "Record the processes as well (gpudiag record --processes -o gpu.csv -- COMMAND), and let each trial name its own: "
+    "study.optimize(gd.TrialTimestamps(objective))."
+)
 
 
 def _draw_stack(ax: Axes, blocks: pd.DataFrame, window: tuple[float, float]) -> None:
@@ -154,6 +160,7 @@ def _handles(blocks: pd.DataFrame, *, known_total: bool) -> list[Patch | Line2D]
 def alt_memory_by_trial(memory: MemoryProfile, parallelism: ParallelismProfile, costs: CostsProfile) -> str:
     """What :func:`plot_memory_by_trial` shows."""
     blocks = _blocks(parallelism, costs)
+    _parts(memory, blocks)  # what cannot be drawn has no words either
     known = blocks["gib"].dropna()
     text = (
         f"Memory of {len(known)} of {plural(len(blocks), 'trial')} stacked over time: "

@@ -14,11 +14,12 @@ from gpudiag.measures.utilization import UtilizationProfile
 from gpudiag.plots._draw.axes import legend_above, short, time_axis
 from gpudiag.plots._draw.cells import cell_handles, draw_shares
 from gpudiag.plots._draw.picture import Plot, painter
-from gpudiag.plots._draw.telemetry import draw_levels, traces
+from gpudiag.plots._draw.telemetry import Trace, draw_levels, traces
 from gpudiag.plots.timeline import draw_trials, window
 from gpudiag.report.format import plural, share
 
 if TYPE_CHECKING:
+    import pandas as pd
     from matplotlib.axes import Axes
 
 TRIALS_INCH, USE_INCH, BAND_INCH = 0.75, 0.75, 0.22
@@ -40,10 +41,7 @@ def plot_overview(
 
     Raises NotMeasurable if there is neither a trial with a start nor utilization.
     """
-    workers = parallelism.placed if parallelism is not None and not parallelism.placed.empty else None
-    use = traces(utilization.series, "util_pct", "mean_pct") if utilization is not None else []
-    if workers is None and not use:
-        raise NotMeasurable("There is no trial with a start time and no utilization.")
+    workers, use = _shown(parallelism, utilization)
     band = ledger if ledger is not None and use and not ledger.bins.empty else None
     heights = [TRIALS_INCH] * (workers is not None) + [BAND_INCH] * (band is not None) + [USE_INCH] * bool(use)
     room = ROOM_INCH + LEGEND_INCH * (len(use) > 1)
@@ -79,6 +77,17 @@ def plot_overview(
     return figure
 
 
+def _shown(
+    parallelism: ParallelismProfile | None, utilization: UtilizationProfile | None
+) -> tuple[pd.DataFrame | None, list[Trace]]:
+    """Trials on their workers, and the utilization of each GPU."""
+    workers = parallelism.placed if parallelism is not None and not parallelism.placed.empty else None
+    use = traces(utilization.series, "util_pct", "mean_pct") if utilization is not None else []
+    if workers is None and not use:
+        raise NotMeasurable("There is no trial with a start time and no utilization.")
+    return workers, use
+
+
 def alt_overview(
     parallelism: ParallelismProfile | None = None,
     utilization: UtilizationProfile | None = None,
@@ -86,6 +95,7 @@ def alt_overview(
 ) -> str:
     """What :func:`plot_overview` shows."""
     seen = []
+    _shown(parallelism, utilization)  # what cannot be drawn has no words either
     if parallelism is not None and not parallelism.placed.empty:
         seen.append(f"{plural(len(parallelism.placed), 'trial')} on {plural(parallelism.n_workers, 'worker')}")
     if utilization is not None and np.isfinite(utilization.mean_pct):

@@ -16,6 +16,7 @@ from gpudiag.plots._draw.picture import Plot, painter
 from gpudiag.report.format import duration, number, plural, quantity, ratio, share
 
 if TYPE_CHECKING:
+    import pandas as pd
     from matplotlib.artist import Artist
     from matplotlib.axes import Axes
 
@@ -122,13 +123,7 @@ def plot_gaps(parallelism: ParallelismProfile, *, timezone: str = "UTC") -> Figu
 
     Gaps below 10 ms stand at the lower edge. Raises NotMeasurable with fewer than three gaps, or none longer.
     """
-    gaps = parallelism.gaps
-    if len(gaps) < FEWEST_GAPS:
-        raise NotMeasurable(
-            "Only {n:gap} between trials of a worker; a figure needs {n_needed}.", n=len(gaps), n_needed=FEWEST_GAPS
-        )
-    if not (gaps["gap_s"] > SHORTEST_S).any():
-        raise NotMeasurable("No gap between trials of a worker is longer than 10 ms.")
+    gaps = _gaps(parallelism)
     figure = Figure(figsize=(9, 3.6), layout="constrained")
     ax = figure.add_subplot()
     seconds = gaps["gap_s"].clip(lower=SHORTEST_S)
@@ -151,12 +146,24 @@ def plot_gaps(parallelism: ParallelismProfile, *, timezone: str = "UTC") -> Figu
     return figure
 
 
+def _gaps(parallelism: ParallelismProfile) -> pd.DataFrame:
+    gaps = parallelism.gaps
+    if len(gaps) < FEWEST_GAPS:
+        raise NotMeasurable(
+            "Only {n:gap} between trials of a worker; a figure needs {n_needed}.", n=len(gaps), n_needed=FEWEST_GAPS
+        )
+    if not (gaps["gap_s"] > SHORTEST_S).any():
+        raise NotMeasurable("No gap between trials of a worker is longer than 10 ms.")
+    return gaps
+
+
 def alt_gaps(parallelism: ParallelismProfile) -> str:
     """What :func:`plot_gaps` shows."""
-    text = f"{plural(len(parallelism.gaps), 'gap')} between trials of the same worker over time: "
+    gaps = _gaps(parallelism)
+    text = f"{plural(len(gaps), 'gap')} between trials of the same worker over time: "
     if np.isfinite(parallelism.median_gap_s):
         text += f"median {duration(parallelism.median_gap_s)}, "
-    longest = duration(parallelism.gaps["gap_s"].max())
+    longest = duration(gaps["gap_s"].max())
     return text + f"longest {longest}, {quantity(parallelism.gap_worker_h, 'worker-h')} in all."
 
 

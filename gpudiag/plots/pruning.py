@@ -30,9 +30,7 @@ def plot_prune_steps(pruning: PruningProfile) -> Figure:
 
     Raises NotMeasurable if no pruned trial reported a value.
     """
-    steps = pruning.steps["last_step"].dropna().to_numpy(float)
-    if not len(steps):
-        raise NotMeasurable("No pruned trial reported an intermediate value.")
+    steps = _last_steps(pruning)
     figure = Figure(figsize=(9, 3.6), layout="constrained")
     ax = figure.add_subplot()
     ax.hist(steps, bins=_edges(steps), color=STATE_COLORS["PRUNED"], edgecolor="white", linewidth=0.6)
@@ -49,6 +47,13 @@ def plot_prune_steps(pruning: PruningProfile) -> Figure:
     count_axis(ax, "y", 6)
     ax.grid(visible=False, axis="x")
     return figure
+
+
+def _last_steps(pruning: PruningProfile) -> np.ndarray:
+    steps = pruning.steps["last_step"].dropna().to_numpy(float)
+    if not len(steps):
+        raise NotMeasurable("No pruned trial reported an intermediate value.")
+    return steps
 
 
 def _mark(ax: Axes, step: float, dash: Dash, text: str) -> Artist:
@@ -72,7 +77,7 @@ def _edges(steps: np.ndarray) -> list[float]:
 def alt_prune_steps(pruning: PruningProfile) -> str:
     """What :func:`plot_prune_steps` shows."""
     text = (
-        f"Histogram of the last step of {plural(len(pruning.steps), 'pruned trial')}: half were cut by step "
+        f"Histogram of the last step of {plural(len(_last_steps(pruning)), 'pruned trial')}: half were cut by step "
         f"{pruning.median_step:g}, {share(pruning.at_first_pct)} at step {pruning.first_step:g}, the earliest seen"
     )
     if math.isfinite(pruning.config_first_report):

@@ -53,12 +53,8 @@ def plot_timeline(
     Trials without a known end are hatched up to the end that was inferred.
     Raises NotMeasurable if no trial has a start and no GPU a utilization or memory.
     """
-    workers = parallelism.placed if parallelism is not None and len(parallelism.placed) else None
-    use = traces(utilization.series, "util_pct", "mean_pct") if utilization is not None else []
-    mem = traces(memory.series, "mem_used_mib", "mean_mib", scale=MIB_PER_GIB) if memory is not None else []
+    workers, use, mem = _shown(parallelism, utilization, memory)
     cells = ledger if ledger is not None and _has_ribbon(ledger) else None
-    if workers is None and not use and not mem:
-        raise NotMeasurable("No trial has a start time, and no GPU a utilization or memory.")
     heights = [float(np.clip(0.32 * (workers["worker"].max() + 1), 0.9, 3.0))] if workers is not None else []
     heights += [_ribbon_inch(cells)] if cells is not None else []
     heights += [1.5] * bool(use) + [1.3] * bool(mem)
@@ -169,6 +165,18 @@ def _number(ax: Axes, trials: list[int], start: np.ndarray, end: np.ndarray, lan
             )  # fmt: skip
 
 
+def _shown(
+    parallelism: ParallelismProfile | None, utilization: UtilizationProfile | None, memory: MemoryProfile | None
+) -> tuple[pd.DataFrame | None, list[Trace], list[Trace]]:
+    """Trials on their workers, and the utilization and the memory of each GPU."""
+    workers = parallelism.placed if parallelism is not None and len(parallelism.placed) else None
+    use = traces(utilization.series, "util_pct", "mean_pct") if utilization is not None else []
+    mem = traces(memory.series, "mem_used_mib", "mean_mib", scale=MIB_PER_GIB) if memory is not None else []
+    if workers is None and not use and not mem:
+        raise NotMeasurable("No trial has a start time, and no GPU a utilization or memory.")
+    return workers, use, mem
+
+
 def alt_timeline(
     parallelism: ParallelismProfile | None = None,
     utilization: UtilizationProfile | None = None,
@@ -176,6 +184,7 @@ def alt_timeline(
     ledger: LedgerProfile | None = None,
 ) -> str:
     """What :func:`plot_timeline` shows."""
+    _shown(parallelism, utilization, memory)  # what cannot be drawn has no words either
     texts = [] if parallelism is None or parallelism.placed.empty else [_alt_trials(parallelism)]
     if utilization is not None:
         gpus = plural(utilization.n_gpus, "GPU")
@@ -187,7 +196,8 @@ def alt_timeline(
     if ledger is not None and _has_ribbon(ledger):
         worked = share(ledger.pct("busy", "busy_low"))
         texts.append(
-            f"A ribbon shows what each GPU did at each instant: it worked for trials for {worked} of the time."
+            f"A ribbon shows what each GPU did at each instant: it worked {'for trials ' if ledger.has_trials else ''}"
+            f"for {worked} of the time."
         )
     return " ".join(texts)
 

@@ -12,11 +12,14 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from matplotlib.axes import Axes
 from matplotlib.collections import QuadMesh
+from toyrun import toy_run
 
 from gpudiag.errors import NotMeasurable
+from gpudiag.measures.causes import measure_causes
 from gpudiag.plots import draw
 from gpudiag.plots._draw.palette import GPU_COLORS
 from gpudiag.plots._draw.telemetry import Trace, reduce, traces
+from gpudiag.plots.causes import alt_waterfall, plot_waterfall
 from gpudiag.plots.memory import plot_memory
 from gpudiag.plots.power import plot_power
 from gpudiag.plots.utilization import plot_utilization
@@ -203,3 +206,13 @@ def test_the_overview_says_which_gpu_was_used_least() -> None:
     use = dataclasses.replace(use, per_gpu=use.per_gpu.assign(mean_pct=[90.4, 0.3]), mean_pct=45.35)
     said = draw("overview", {"utilization": use}).alt
     assert "the utilization of 2 GPUs, 45 % on average, from 0.3 % (GPU 1) to 90 % (GPU 0)" in said
+
+
+def test_without_trials_a_gpu_that_was_never_used_had_no_work() -> None:
+    """GPU 0 is at 80 % for all the hour, GPU 1 at 0: 60 % of the time has no kernel, 50 points of them no work."""
+    causes = measure_causes(toy_run(trials=0))
+    said = alt_waterfall(causes)
+    assert "mean utilization of 40 %: no work on the GPU 50 %, unknown 10 % taken away" in said
+    assert "before" not in said and "after" not in said
+    labels = [text.get_text() for text in plot_waterfall(causes).axes[0].get_yticklabels()]
+    assert "no work on the GPU" in labels

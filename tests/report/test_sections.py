@@ -17,7 +17,7 @@ from gpudiag.forecast.estimate import Estimate
 from gpudiag.measures._gpu.signatures import CLASSES as MEASURED
 from gpudiag.plots import PLOTS
 from gpudiag.report._render import fragments, terminal
-from gpudiag.report._render.blocks import Block, Chip, Figure, FindingBlock, Folded, Note, Number, TableBlock
+from gpudiag.report._render.blocks import Block, Chip, Figure, FindingBlock, Folded, Note, Number, TableBlock, Tiles
 from gpudiag.report._render.markdown import render
 from gpudiag.report._sections.bottleneck import CLASSES, bottleneck, limit
 from gpudiag.report._sections.collectives import collectives
@@ -273,6 +273,19 @@ def test_trials_and_pruning_rates(document: dict[str, Any]) -> None:
     assert "| of all trials | 58.3 % |" in text
     assert "| of finished trials | 63.6 % |" in text
     assert "| of COMPLETE and PRUNED | 77.8 % |" in text
+
+
+@pytest.mark.parametrize(
+    ("running", "abandoned", "said"),
+    [(0, 0, []), (3, 0, []), (3, 3, [("abandoned", "3")]), (3, 2, [("or more abandoned", "2")])],
+)
+def test_abandoned_trials_are_a_least_number_only_where_there_may_be_more(
+    document: dict[str, Any], running: int, abandoned: int, said: list[tuple[str, str]]
+) -> None:
+    facts = document["measures"]["trials"]
+    facts["n_running"]["value"], facts["abandoned"]["value"] = running, abandoned
+    tiles = [block for block in unfolded(SECTIONS["trials"](typed(document))) if isinstance(block, Tiles)]
+    assert [item for block in tiles for item in block.items if "abandoned" in item[0]] == said
 
 
 def test_utilization_and_memory_a_row_a_gpu(document: dict[str, Any]) -> None:

@@ -33,9 +33,8 @@ _LIKE = {
     "unknown": "unobserved",
 }  # fmt: skip
 """By cause: the cell of the ledger that it looks like; all others are stalls."""
-
-
-WITHOUT_TRIALS = {"outside": "before and after the work"}
+WITHOUT_TRIALS = {"outside": "no work on the GPU"}
+"""Before and after its work, in a long stretch between, or throughout where it was never used."""
 
 
 def cause_label(cause: str, *, has_trials: bool = True) -> str:

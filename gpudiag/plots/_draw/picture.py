@@ -57,7 +57,7 @@ class Picture:
 
 @dataclass(frozen=True)
 class Plot:
-    """How one kind of picture is made: ``paint`` and ``alt`` take the same profiles, by topic.
+    """How one kind of picture is made: ``paint`` and ``alt`` take the same profiles, by topic, and refuse the same.
 
     ``in_report`` is False for one that is drawn when asked for and stands in no section of a report.
     """
@@ -89,12 +89,25 @@ class Plot:
 
         Raises NotMeasurable if a profile it needs is absent, or holds nothing to draw.
         """
+        given = self._given(name, profiles)
+        options: dict[str, Any] = {"timezone": timezone} if self.timed else {}
+        return Picture(name, self.paint(**given, **options, width_in=width_in), self.alt(**given), self.caption)
+
+    def allowed_by(self, profiles: Mapping[str, object]) -> bool:
+        """Whether :meth:`picture` would draw it, found out without drawing."""
+        try:
+            self.alt(**self._given("", profiles))
+        except NotMeasurable:
+            return False
+        return True
+
+    def _given(self, name: str, profiles: Mapping[str, object]) -> dict[str, Any]:
+        """The profiles that it uses. Raises NotMeasurable if one that it needs is absent."""
         given = {topic: profiles[topic] for topic in self.accepts if profiles.get(topic) is not None}
         missing = [topic for topic in self.needs if topic not in given]
         if missing:
             raise NotMeasurable(f"The figure {name} needs the measure {' and '.join(missing)}.")
-        options: dict[str, Any] = {"timezone": timezone} if self.timed else {}
-        return Picture(name, self.paint(**given, **options, width_in=width_in), self.alt(**given), self.caption)
+        return given
 
     def _parameters(self) -> list[tuple[str, inspect.Parameter]]:
         return list(inspect.signature(self.paint).parameters.items())

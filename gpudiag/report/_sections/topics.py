@@ -46,7 +46,6 @@ COURSE: Facts = (
     (TrialsProfile.n, "trials"),
     (TrialsProfile.span_s, "from first start to last end"),
     (TrialsProfile.fail_pct, "of finished trials failed"),
-    (TrialsProfile.abandoned, "or more abandoned"),
 )
 PRUNING: Facts = (
     (PruningProfile.cost_pct, "of worker time went to pruned trials"),
@@ -109,13 +108,20 @@ def trials(document: Document) -> list[Block]:
     caption = f"Shares are of all trials{many}; durations of those with a known end{' taken together' if many else ''}."
     table = TableBlock(columns, tuple(rows), caption)
     pictures = (Figure("durations"), Figure("duration_ecdf"), Figure("parallel_coordinates"))
-    parts = (_tiles(facts, *COURSE), *pictures)
+    parts = (_tiles(facts, *COURSE, *_abandoned(facts)), *pictures)
     if document.headline.level == "ok":  # nothing to look for: the sentence is enough
         more = Folded("By state, how long trials took, and which parameters did best", (table, *parts))
         return [Note(_completed(document)), *_never_best(facts), more, *_pruning(document)]
     more = Folded("How long trials took, and which parameters did best", parts)
     said = (*failed_trials(document), *_never_best(facts))
     return [Note(_completed(document)), table, *said, more, *_pruning(document)]
+
+
+def _abandoned(facts: TopicValues) -> Facts:
+    """How many RUNNING trials are dead: a least number where others may be, nothing where none is known to be."""
+    n = facts.get(TrialsProfile.abandoned)
+    words = "abandoned" if n == facts.get(TrialsProfile.n_running) else "or more abandoned"
+    return ((TrialsProfile.abandoned, words),) if n else ()
 
 
 def _completed(document: Document) -> str:
