@@ -17,8 +17,10 @@ from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field, fields
 from functools import wraps
 from threading import RLock
+from types import TracebackType
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
+from gpudiag.errors import GpudiagError
 from gpudiag.run import Run
 
 P = ParamSpec("P")
@@ -30,21 +32,26 @@ class Memo:
 
     def __init__(self) -> None:
         self._made: dict[Hashable, Any] = {}
-        self._errors: dict[Hashable, Exception] = {}
+        self._errors: dict[Hashable, tuple[Exception, TracebackType | None]] = {}
         self._lock = RLock()
 
     def once(self, key: Hashable, make: Callable[[], T]) -> T:
-        """What ``make`` gave for this key. What it raised is kept and raised each time, but for a full memory."""
+        """What ``make`` gave for this key. What it raised is kept and raised each time, but for a full memory.
+
+        Raised again, it has the way to where it was raised first, and one that says all in its words has none: else
+        each time would add the way of all times before.
+        """
         with self._lock:
             if key in self._errors:
-                raise self._errors[key]
+                known, way = self._errors[key]
+                raise known.with_traceback(way)
             if key not in self._made:
                 try:
                     self._made[key] = make()
                 except MemoryError:
                     raise
                 except Exception as error:
-                    self._errors[key] = error
+                    self._errors[key] = error, None if isinstance(error, GpudiagError) else error.__traceback__
                     raise
             made: T = self._made[key]
             return made
@@ -58,7 +65,7 @@ class Memo:
     def errors(self) -> list[Exception]:
         """What was raised."""
         with self._lock:
-            return list(self._errors.values())
+            return [error for error, _ in self._errors.values()]
 
     def __reduce__(self) -> tuple[type[Memo], tuple[()]]:
         return Memo, ()  # a copy, or what goes to another process, begins empty

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import traceback
 from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -142,6 +143,29 @@ def test_a_measure_without_data_is_asked_once() -> None:
                 analysis[measure_utilization]
             gaps.append(gap.value)
     assert gaps[0] is gaps[1] and sum(calls.values()) == 1 and analysis.get(measure_utilization) is None
+
+
+def test_an_error_that_is_raised_again_is_as_long_as_the_first_time() -> None:
+    def lengths(ask: Callable[[], object], error: type[Exception]) -> list[int]:
+        out = []
+        for _ in range(4):
+            with pytest.raises(error) as caught:
+                ask()
+            out.append(len(traceback.extract_tb(caught.value.__traceback__)))
+        return out
+
+    @memoized
+    def broken(run: gd.Run) -> float:
+        return 1 / 0
+
+    analysis = Analysis(gd.Run())
+    first, *again = lengths(lambda: analysis[measure_utilization], NotMeasurable)
+    assert max(again) < first, "it says all in its words"
+    first, *again = lengths(lambda: broken(analysis.run), ZeroDivisionError)
+    assert again == [again[0]] * 3 and again[0] <= first + 4
+    with pytest.raises(ZeroDivisionError) as caught:
+        broken(analysis.run)
+    assert traceback.extract_tb(caught.value.__traceback__)[-1].name == "broken", "where it was raised first"
 
 
 def test_a_measure_that_failed_is_not_run_again_and_nor_is_what_it_shares() -> None:

@@ -17,11 +17,12 @@ from __future__ import annotations
 import inspect
 import math
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from gpudiag.errors import ConfigError, in_words, nearest
+from gpudiag.rules._engine.elsewhere import known, named, sendable
 from gpudiag.rules._engine.evidence import Evidence
 from gpudiag.rules._engine.references import without_references
 from gpudiag.rules._engine.templates import Sentence, template
@@ -74,6 +75,12 @@ class Rule:
         """The sentence of a finding, in words."""
         values = evidence.sentence_values()
         return evidence.summary or in_words(template(self.says, values), values)
+
+    def __reduce__(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
+        if known(self.judge) is self:  # the decorator put the rule where its function would stand
+            return named, (self.judge.__module__, self.judge.__qualname__)
+        parts = (getattr(self, one.name) for one in fields(self))
+        return Rule, tuple(sendable(part) if callable(part) else part for part in parts)
 
 
 def rule(
