@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
+
+from gpudiag.measures.sampling import attempts
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -15,16 +18,21 @@ NUMBER = re.compile(r"(\d+)[b-z]?")
 
 
 def n_slots(run: Run) -> int | None:
-    """GPUs of a run, with boards of the same number one after the other as one; None where none is known.
+    """GPUs that a run had at once, with boards of the same number one after the other as one; None where none is known.
 
     Boards of one number that were sampled at the same time are those of several hosts: each counts.
     """
     seen = run.gpu.groupby("gpu")["time"].agg(["min", "max"])
+    gpus = list(dict.fromkeys([*map(str, run.gpus["gpu"].dropna()), *map(str, seen.index)]))
+    return max(_slots(of_attempt, seen) for of_attempt in attempts(run).by_attempt(gpus)) or None
+
+
+def _slots(gpus: Iterable[str], seen: pd.DataFrame) -> int:
     boards: dict[str, list[str]] = {}
-    for gpu in dict.fromkeys([*map(str, run.gpus["gpu"].dropna()), *map(str, seen.index)]):
+    for gpu in gpus:
         numbered = NUMBER.fullmatch(gpu)
         boards.setdefault(numbered[1] if numbered else gpu, []).append(gpu)
-    return sum(_most_at_once(seen[seen.index.isin(held)]) for held in boards.values()) or None
+    return sum(_most_at_once(seen[seen.index.isin(held)]) for held in boards.values())
 
 
 def _most_at_once(seen: pd.DataFrame) -> int:

@@ -18,7 +18,7 @@ from gpudiag.measures._time.gpu_samples import known_gpus
 from gpudiag.measures.costs import CostsProfile
 from gpudiag.measures.ledger import LedgerProfile
 from gpudiag.measures.power import PowerProfile
-from gpudiag.measures.sampling import cells
+from gpudiag.measures.sampling import cells, held_windows, length_us
 from gpudiag.measures.trials import TrialsProfile, TrialState
 from gpudiag.measures.utilization import UtilizationProfile
 from gpudiag.plain_data import plain_object
@@ -116,7 +116,8 @@ def _gpu_time(diagnosis: Diagnosis, costs_gpu_h: float | None) -> tuple[float | 
         held_s = 3600 * costs_gpu_h
     else:
         seen = cells(run)
-        held_s = len(known_gpus(run)) * float(seen["end_us"].max() - seen["start_us"].min()) / SECOND_US
+        window = int(seen["start_us"].min()), int(seen["end_us"].max())
+        held_s = sum(length_us(held_windows(run, gpu, window)) for gpu in known_gpus(run)) / SECOND_US
     return (held_s, {"unobserved": held_s}) if held_s > 0 else (None, {})
 
 

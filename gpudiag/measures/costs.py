@@ -231,7 +231,7 @@ def _kwh(run: Run, time: GpuTime) -> tuple[dict[str, np.ndarray | None], float]:
     out: dict[str, np.ndarray | None] = dict.fromkeys(time.timelines)
     total_us = 0
     for gpu, curve in energy_curves(run):
-        known_us = curve.known_us(time.windows) if gpu in out else 0
+        known_us = curve.known_us(time.windows_of[gpu]) if gpu in out else 0
         if known_us:
             out[gpu] = curve.between(time.timelines[gpu].start_us, time.timelines[gpu].end_us)
             total_us += known_us

@@ -23,7 +23,6 @@ from gpudiag.measures.sampling import (
     RECORD_LONGER,
     cells,
     coverage_pct,
-    expected_window,
     longest_period_s,
     slices,
     trials_window,
@@ -119,7 +118,7 @@ def measure_idleness(run: Run) -> IdlenessProfile:
         gpu: _one_gpu(one, work, until.get(gpu, LONG_AGO), float(totals.get(gpu, math.nan)), has_trials=has_trials)
         for gpu, one in gpus.items()
     }
-    coverage = coverage_pct(samples, expected_window(run, samples))
+    coverage = coverage_pct(run, samples)
     per_gpu = pd.DataFrame.from_dict(rows, orient="index").rename_axis("gpu")
     time_us = microseconds(samples["time"])
     return IdlenessProfile(

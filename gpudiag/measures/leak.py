@@ -21,7 +21,7 @@ from gpudiag.measures._trials.abandoned import find_open_trials
 from gpudiag.measures._trials.memory_falls import falls_at_ends
 from gpudiag.measures._waits.logged import LoggedInterval, logged_trainings
 from gpudiag.measures.base import Profile, clocks_may_differ, need_gpu
-from gpudiag.measures.sampling import RECORD_LONGER, by_gpu, cells, coverage_pct, expected_window, trials_window
+from gpudiag.measures.sampling import RECORD_LONGER, by_gpu, cells, coverage_pct, trials_window
 from gpudiag.run import Run
 
 GROWTH = ["slope_pct_h", "p_rise", "rise_pct", "rise_mib", "span_s"]
@@ -130,7 +130,7 @@ def measure_leak(run: Run) -> LeakProfile:
         weight_s, doubted = part["weight_s"].to_numpy(), _with_doubt(window, run)
         rows[gpu] = grew | _remains(time, used, activity(util), weight_s, doubted)
     per_gpu = pd.DataFrame.from_dict(rows, orient="index").rename_axis("gpu")
-    coverage = coverage_pct(samples, expected_window(run, samples))
+    coverage = coverage_pct(run, samples)
     return LeakProfile(
         per_gpu,
         n_open,

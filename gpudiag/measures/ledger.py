@@ -204,7 +204,7 @@ def _per_gpu(time: GpuTime, cells: pd.DataFrame, compute: pd.DataFrame) -> pd.Da
         seen = ~np.isnan(line.util_pct)
         util = line.util_pct[seen]
         p5, p50, p95 = weighted_quantiles(util, line.length_s[seen], (0.05, 0.5, 0.95))
-        outside, busy = _outside(time.samples.get(gpu, Samples.none()), time.windows)
+        outside, busy = _outside(time.samples.get(gpu, Samples.none()), time.windows_of[gpu])
         rows[gpu] = {
             "window_s": window,
             "observed_s": observed,

@@ -21,7 +21,6 @@ from gpudiag.measures.sampling import (
     cells,
     cells_of,
     coverage_pct,
-    expected_window,
     rows_by_gpu,
     sampled_gpus,
     slices,
@@ -94,7 +93,7 @@ def measure_memory(run: Run) -> MemoryProfile:
     samples, rejected = possible_readings(cells(run, "mem_used_mib"), run)
     if not samples["weight_s"].sum() > 0:
         raise NotMeasurable("There is only one sample of each GPU's memory.", RECORD_LONGER)
-    coverage = coverage_pct(samples, expected_window(run, samples))
+    coverage = coverage_pct(run, samples)
     rows = {
         gpu: _one_gpu(part, boards.at[gpu, "total_mib"]) | {"coverage_pct": coverage[gpu]}
         for gpu, part in by_gpu(samples)

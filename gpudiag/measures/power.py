@@ -23,6 +23,7 @@ from gpudiag.measures.sampling import (
     cells_of,
     cells_where,
     coverage_pct,
+    covered_pct,
     expected_window,
     of_its_gpu,
     sampled_gpus,
@@ -118,7 +119,8 @@ def measure_power(run: Run) -> PowerProfile:
     boards = gpu_boards(run)
     boards["plausible_w"] = most_plausible_w(boards)
     window = expected_window(run, samples if len(samples) else cells(run, "energy_j"))
-    coverage = {gpu: curve.known_pct(window) for gpu, curve in counted.items()} | coverage_pct(samples, window)
+    coverage = {gpu: covered_pct(run, gpu, curve.start_us, curve.end_us, window) for gpu, curve in counted.items()}
+    coverage |= coverage_pct(run, samples, window)
     of_board, arrays = boards.to_dict("index"), {name: samples[name].to_numpy() for name in ARRAYS}
     arrays["time_us"] = microseconds(samples["time"])
     rows: dict[str, dict[str, object]] = {gpu: dict.fromkeys(OF_READINGS, math.nan) for gpu in counted}

@@ -21,6 +21,8 @@ import pandas as pd
 from gpudiag.errors import NotMeasurable
 from gpudiag.facts import Column, Fact, Row, Rows, column, fact, table_of
 from gpudiag.measures._steps.intervals import step_intervals
+from gpudiag.measures._time.attempts import Activity, Attempts, Span, find_attempts, stretches_seen
+from gpudiag.measures._time.job_ends import job_ends_us
 from gpudiag.measures._time.microseconds import SECOND_US, median_of_steps, microseconds, utc
 from gpudiag.measures._time.span import limits_us
 from gpudiag.measures._time.trial_intervals import intervals_of
@@ -81,7 +83,9 @@ class SamplingProfile(Profile, topic="sampling"):
     n_gaps: Fact[int] = fact("gaps of all GPUs")
     longest_gap_s: Fact[float] = fact("longest gap of any GPU, 0 without gaps")
     expected_s: Fact[float] = fact(
-        "expected span: the trials' where there are any, else that of telemetry and logs", label="length of the run"
+        "expected span: the trials' where there are any, else that of telemetry and logs; of attempts on other GPUs, "
+        "the longest that one GPU was held",
+        label="length of the run",
     )
     outside_pct: Fact[float] = fact(
         "share of telemetry outside the expected span, NaN without trials", label="observed outside the run"
@@ -93,7 +97,7 @@ def measure_sampling(run: Run) -> SamplingProfile:
     need_gpu(run, "time")
     samples = cells(run)
     window = expected_window(run, samples)
-    coverage = coverage_pct(samples, window)
+    coverage = coverage_pct(run, samples, window)
     columns = [
         microseconds(samples["time"]),
         *(samples[name].to_numpy() for name in ("start_us", "end_us", "weight_s")),
@@ -118,7 +122,7 @@ def measure_sampling(run: Run) -> SamplingProfile:
         median_period_s=float(per_gpu["median_period_s"].median()),
         n_gaps=len(all_gaps),
         longest_gap_s=float(per_gpu["longest_gap_s"].max()),
-        expected_s=(window[1] - window[0]) / SECOND_US,
+        expected_s=max(length_us(held_windows(run, gpu, window)) for gpu in rows) / SECOND_US,
         outside_pct=_outside_pct(samples, window, observed) if trials_window(run) else float("nan"),
     )
 
@@ -405,14 +409,54 @@ def _logged_spans(run: Run) -> list[tuple[int, int]]:
     return list(zip(by["begin"].min().tolist(), by["end"].max().tolist(), strict=True))
 
 
-def coverage_pct(samples: pd.DataFrame, window: tuple[int, int]) -> dict[str, float]:
-    """Share of the window that each GPU's cells cover; NaN for a window without length."""
-    low, high = window
+def coverage_pct(run: Run, samples: pd.DataFrame, window: Span | None = None) -> dict[str, float]:
+    """Share of the window that each GPU's cells cover, of what of it lies in attempts that had the GPU; NaN for a
+    window without length. By default the window is the one expected.
+    """
     start, end = samples["start_us"].to_numpy(), samples["end_us"].to_numpy()
-    return {
-        gpu: 100 * seen_us(start[own], end[own], window) / (high - low) if high > low else float("nan")
-        for gpu, own in slices(samples)
-    }
+    whole = window or expected_window(run, samples)
+    return {gpu: covered_pct(run, gpu, start[own], end[own], whole) for gpu, own in slices(samples)}
+
+
+def covered_pct(run: Run, gpu: str, start_us: np.ndarray, end_us: np.ndarray, window: Span) -> float:
+    """Share of the window that cells of one GPU cover; see :func:`coverage_pct`."""
+    windows = held_windows(run, gpu, window)
+    seen = sum(seen_us(start_us, end_us, held) for held in windows)
+    return 100 * seen / length_us(windows) if length_us(windows) > 0 else float("nan")
+
+
+def held_windows(run: Run, gpu: str, window: Span) -> list[Span]:
+    """What of the window lies in attempts of the run that had the GPU."""
+    return attempts(run).held(gpu, [window])
+
+
+def length_us(windows: Iterable[Span]) -> int:
+    """Microseconds of all windows."""
+    return sum(high - low for low, high in windows)
+
+
+@memoized
+def attempts(run: Run) -> Attempts:
+    """The attempts of a run, by its telemetry, the logs of its trainings and its scheduler; one in most runs."""
+    if run.gpu.empty:
+        return Attempts()
+    samples = cells(run)
+    start, end = samples["start_us"].to_numpy(), samples["end_us"].to_numpy()
+    recorded = {gpu: stretches_seen(start[own], end[own]) for gpu, own in slices(samples)}
+    return find_attempts(recorded, _activity(run))
+
+
+def _activity(run: Run) -> Activity:
+    """Steps and trials, and ends of jobs, as far as their clock is known to be that of the telemetry."""
+    none = np.zeros(0, np.int64)
+    steps = microseconds(run.steps["time"].dropna()) if logged_window(run) else none
+    joined = run.info.clock.joined and len(run.trials) > 0
+    start = end = none
+    if joined:
+        trials = intervals_of(run)
+        start, end = (microseconds(trials.loc[trials["known"], name]) for name in ("start", "end"))
+    ends = job_ends_us(run) if len(steps) or joined else none
+    return Activity(np.append(steps, start), np.append(steps, end), ends)
 
 
 def seen_us(start_us: np.ndarray, end_us: np.ndarray, window: tuple[int, int]) -> int:

@@ -121,7 +121,7 @@ def measure_utilization(run: Run) -> UtilizationProfile:
     if not samples["weight_s"].sum() > 0:
         raise NotMeasurable("There is only one sample of each GPU.", RECORD_LONGER)
     window = expected_window(run, samples)
-    coverage = coverage_pct(samples, window)
+    coverage = coverage_pct(run, samples, window)
     trial_weight = _weight_in_trials(run, samples)
     weight = trial_weight if trial_weight.any() else samples["weight_s"].to_numpy()
     at_baseline = _memory_at_baseline(run)
@@ -165,7 +165,7 @@ def _least(run: Run, gpus: Collection[str], window: tuple[int, int] | None = Non
     for name in ("engine_active_pct", "sm_active_pct") if gpus else ():
         if name in run.gpu and run.gpu[name].notna().any():
             samples = cells(run, name)
-            observed = coverage_pct(samples, window or expected_window(run, samples))
+            observed = coverage_pct(run, samples, window)
             value, weight = samples[name].to_numpy(), samples["weight_s"].to_numpy()
             for gpu, own in slices(samples):
                 if gpu in gpus:

@@ -43,7 +43,7 @@ def plot_ledger(ledger: LedgerProfile, *, timezone: str = "UTC") -> Figure:
     low = float(day_numbers(ledger.windows["start"])[0])
     high = float(day_numbers(ledger.windows["end"])[-1])
     for ax, part in zip(axes[1:], parts, strict=True):
-        draw_shares(ax, ledger.bins[ledger.bins["gpu"].isin(part)], ledger.bin_s, len(part))
+        draw_shares(ax, ledger.bins[ledger.bins["gpu"].isin(part)], ledger.bin_s)
         time_axis(ax, low, high, timezone)
         name = f"GPU {part[0]}" if len(parts) > 1 else "all GPUs" if len(gpus) > 1 else "share of time"
         ax.set(ylim=(0, 100), yticks=[0, 50, 100], ylabel=f"{name} [%]")

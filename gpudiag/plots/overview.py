@@ -58,7 +58,7 @@ def plot_overview(
         ax.set_yticks([])
     if band is not None:
         ax = next(rows)
-        draw_shares(ax, band.bins, band.bin_s, band.n_gpus)
+        draw_shares(ax, band.bins, band.bin_s)
         held_s = band.bins.groupby(["start", "cell"], observed=True)["gpu_s"].sum()
         part_pct = 100 * held_s / held_s.groupby("start").transform("sum")
         shown = set(part_pct[part_pct >= LEAST_PCT].index.get_level_values("cell"))

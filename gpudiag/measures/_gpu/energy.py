@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -43,11 +42,6 @@ class EnergyCurve:
     def known_us(self, windows: list[Window]) -> int:
         """How much of the windows is known."""
         return sum(seen_us(self.start_us, self.end_us, window) for window in windows)
-
-    def known_pct(self, window: Window) -> float:
-        """Share of the window that is known; NaN for one without length."""
-        low, high = window
-        return 100 * self.known_us([window]) / (high - low) if high > low else math.nan
 
 
 def energy_curves(run: Run) -> Iterator[tuple[str, EnergyCurve]]:

@@ -11,6 +11,7 @@ from gpudiag.measures._steps.courses import courses
 from gpudiag.measures._steps.logs import training_logs
 from gpudiag.measures._steps.ranks import by_log, in_lock_step, world_size
 from gpudiag.measures._time.weighted import weighted_quantiles
+from gpudiag.measures.sampling import attempts
 from gpudiag.run import Run
 from gpudiag.statement import NOTHING, Statement
 
@@ -65,7 +66,10 @@ def _tokens_of(run: Run, whole: pd.DataFrame) -> set[str]:
 
 
 def _n_gpus(run: Run, whole: pd.DataFrame, used: list[str]) -> float:
-    """As run.toml or a trace says, else the GPUs that worked, or more where lines name more ranks; NaN unknown."""
+    """As run.toml or a trace says, else the GPUs of one attempt that worked, or more where lines name more ranks; NaN
+    unknown.
+    """
     known = float(run.info.training.gpus or world_size(run))
     ranks = float(whole["rank"].max() + 1) if whole["rank"].notna().any() else 0.0
-    return known if known > 0 else max(float(len(used)), ranks) or math.nan
+    at_once = max(map(len, attempts(run).by_attempt(used)))
+    return known if known > 0 else max(float(at_once), ranks) or math.nan

@@ -22,8 +22,10 @@ from gpudiag.measures._time.window import (
     telemetry_windows,
     timed_trials,
     trial_windows,
+    union,
 )
 from gpudiag.measures.attribution import AttributionProfile, measure_attribution
+from gpudiag.measures.sampling import attempts
 from gpudiag.memo import memoized
 from gpudiag.run import Run
 from gpudiag.schema import IDLE_PCT
@@ -41,6 +43,8 @@ class GpuTime:
     """``timelines`` by GPU; ``places``: positions in ``trials`` of those on each GPU; ``maybe``: of those that may have
     run there, with the chance; ``where`` is None without trials.
 
+    ``windows``: the time of any GPU, ``windows_of``: of each, without that in which no job held it.
+
     ``joined`` is False where there are no timed trials, or where their clock cannot be joined with the
     telemetry's: then the windows are the telemetry's and no trial is on any GPU. ``exact`` is False where what depends
     on the seconds of their starts and ends may not be read off. ``phases``: of the GPUs that trials share, where they
@@ -53,6 +57,7 @@ class GpuTime:
     places: dict[str, np.ndarray]
     maybe: dict[str, tuple[np.ndarray, np.ndarray]]
     windows: list[Window]
+    windows_of: dict[str, list[Window]]
     timelines: dict[str, Timeline]
     cuts_us: np.ndarray
     joined: bool
@@ -97,10 +102,12 @@ def gpu_time(run: Run) -> GpuTime:
     where = measure_attribution(run) if len(run.trials) else None
     places = places_by_gpu(trials, where, list(samples)) if joined and where else {}
     places = {gpu: place for gpu, place in places.items() if gpu not in run.info.left_out_gpus}
-    cuts = bin_cuts(windows) if windows else np.zeros(0, np.int64)
     maybe = maybe_by_gpu(trials, where) if joined and where else {}
     maybe = {gpu: some for gpu, some in maybe.items() if gpu not in run.info.left_out_gpus}
-    made = GpuTime(samples, trials, where, places, maybe, windows, {}, cuts, joined, run.info.clock.exact, {})
+    held = {gpu: _held(run, gpu, windows, trials, places.get(gpu)) for gpu in places or samples}
+    windows = union(window for own in held.values() for window in own) if attempts(run).pauses else windows
+    cuts = bin_cuts(windows) if windows else np.zeros(0, np.int64)
+    made = GpuTime(samples, trials, where, places, maybe, windows, held, {}, cuts, joined, run.info.clock.exact, {})
     for gpu in places:
         samples[gpu] = samples.get(gpu, Samples.none()).of_trials(made.intervals(gpu))
     made.phases.update(_phases(made))
@@ -108,7 +115,7 @@ def gpu_time(run: Run) -> GpuTime:
         made.timelines[gpu] = draw_timeline(
             samples.get(gpu, Samples.none()),
             made.intervals(gpu),
-            windows,
+            held[gpu],
             has_trials=joined,
             cuts_us=cuts,
             phases=made.phases.get(gpu),
@@ -116,6 +123,15 @@ def gpu_time(run: Run) -> GpuTime:
             doubt_us=run.info.clock.doubt_s * SECOND_US if made.in_doubt(gpu) else 0.0,
         )
     return made
+
+
+def _held(run: Run, gpu: str, windows: list[Window], trials: TimedTrials, places: np.ndarray | None) -> list[Window]:
+    """What of the windows lies in attempts of the run that had the GPU, or in trials on it."""
+    held = attempts(run).held(gpu, windows)
+    if held == windows or places is None:
+        return held
+    on_it = zip(trials.start_us[places].tolist(), trials.end_us[places].tolist(), strict=True)
+    return union([*held, *(span for low, high in on_it for span in clipped(windows, (low, high)))])
 
 
 def _need_samples(samples: dict[str, Samples], windows: list[Window]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -55,7 +56,7 @@ def trial_windows(trials: TimedTrials) -> list[Window]:
         last = max(int(ended.max()), int(start.max())) if len(ended) else int(end.max())
         if last > start.min():
             spans.append((int(start.min()), last))
-    return _union(spans)
+    return union(spans)
 
 
 def telemetry_windows(samples: dict[str, Samples]) -> list[Window]:
@@ -86,7 +87,7 @@ def maybe_by_gpu(trials: TimedTrials, where: AttributionProfile) -> dict[str, tu
     }
 
 
-def _union(spans: list[Window]) -> list[Window]:
+def union(spans: Iterable[Window]) -> list[Window]:
     """Windows that overlap or touch as one, in order."""
     out: list[Window] = []
     for low, high in sorted(spans):

@@ -60,17 +60,18 @@ def draw_ribbon(ax: Axes, spans: pd.DataFrame, gpus: Sequence[str]) -> list[Patc
     return cell_handles(names)
 
 
-def draw_shares(ax: Axes, bins: pd.DataFrame, bin_s: float, n_gpus: int) -> None:
+def draw_shares(ax: Axes, bins: pd.DataFrame, bin_s: float) -> None:
     """Cells over time as stacked bars to 100 %; a bin that the window cuts is as narrow as what of it counts."""
     table = bins.pivot_table(index="start", columns="cell", values="gpu_s", aggfunc="sum", observed=False).fillna(0.0)
     x = day_numbers(table.index.to_series())
     total = table.sum(axis=1).to_numpy(float)
+    width_s = bins.groupby(["start", "gpu"], observed=True)["gpu_s"].sum().groupby("start").max()
+    right = x + np.minimum(width_s.to_numpy(float), bin_s) / DAY_S
     bottom = np.zeros(len(x))
     for name in DRAWN:
         if name not in table:
             continue
         height = 100 * table[name].to_numpy(float) / total
-        right = x + np.minimum(total / n_gpus, bin_s) / DAY_S
         _rectangles(ax, name, x, right, bottom, bottom + height, rasterized=len(x) > MAX_BARS)
         bottom = bottom + height
     ax.autoscale_view()

@@ -38,6 +38,7 @@ _SAYS_LITTLE = {None, "model", "raised"}
 _OUTPUT, _TRACEBACK = (".err", ".log", ".out", ".stderr"), "Traceback (most recent call last):"
 _WATCHDOG, _BEFORE_IT = "] Watchdog caught", 150
 """Words of PyTorch's watchdog, and the most characters in which the line says before them whose it is."""
+_CANCELED_AT = " CANCELLED AT "
 _NO_LOG = re.compile(r'\s*(?:\{(?!\')|<|\[\s*[{"\]]|#!|# )|(?s:.*\n)?(?:```|(?:import|from|def|class) \w)')
 """JSON, XML, a script, Markdown, Python: they may quote an error, but nothing of it happened."""
 
@@ -90,7 +91,7 @@ def read(source: Source, options: ReadOptions) -> Trials:
         elif rows and kind not in ENDINGS and not of_step:  # only what lies behind an event is asked for
             n_ordinary += (bool(timestamp) or not dated) and is_ordinary(line)
         if kind:
-            rows.append(_Event(timestamp, kind, number, line, n_ordinary))
+            rows.append(_Event(timestamp or _stated(line), kind, number, line, n_ordinary))
     name = as_text(source.path.name)
     sessions = [] if len(steps) else trainer.sessions()
     if not rows and not len(steps) and not sessions:
@@ -142,6 +143,11 @@ def _events(
     events["path"] = as_text(source.path)
     events["behind"] = [row.behind for row in rows]
     return conform(events, EVENTS), times.clock
+
+
+def _stated(line: str) -> str:
+    """The time at which Slurm canceled a job or a step, empty in other lines."""
+    return line_timestamp(line.partition(_CANCELED_AT)[2])
 
 
 def _detail(line: str) -> str:

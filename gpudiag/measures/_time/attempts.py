@@ -1,0 +1,122 @@
+"""Attempts of one run, as a requeued job has them, or jobs in a row: between two, no job held the GPUs.
+
+An attempt is over where recordings of other GPUs begin only behind the end of all before (a job on other nodes), and
+where a job ended, as its log or the scheduler says, and no GPU was sampled until later. In any other gap in telemetry
+the GPUs count as held and as not observed: a recorder may have failed while the job ran.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import chain, pairwise
+from typing import NamedTuple
+
+import numpy as np
+
+from gpudiag.measures._time.microseconds import LONG_AGO, NEVER
+
+Span = tuple[int, int]
+"""Start and end in microseconds since 1970."""
+
+
+@dataclass(frozen=True)
+class Attempts:
+    """``pauses``: from the end of an attempt to the start of the next, in order; ``of_gpu``: the attempts, from 0, in
+    which each GPU was sampled.
+    """
+
+    pauses: tuple[Span, ...] = ()
+    of_gpu: Mapping[str, Sequence[bool]] = field(default_factory=dict)
+
+    def held(self, gpu: str, windows: Sequence[Span]) -> list[Span]:
+        """What of the windows lies in attempts that had the GPU; all of them for one that was never sampled."""
+        if not self.pauses or gpu not in self.of_gpu:
+            return list(windows)
+        edges = [LONG_AGO, *chain.from_iterable(self.pauses), NEVER]
+        own = [span for span, mine in zip(pairwise(edges), _beside_pauses(self.of_gpu[gpu]), strict=True) if mine]
+        inside = [(max(low, start), min(high, end)) for low, high in windows for start, end in own]
+        return [(low, high) for low, high in inside if low < high]
+
+    def by_attempt(self, gpus: Sequence[str]) -> list[list[str]]:
+        """Those of the GPUs that each attempt had, with all that were never sampled."""
+        everywhere = [True] * (len(self.pauses) + 1)
+        return [[gpu for gpu in gpus if self.of_gpu.get(gpu, everywhere)[at]] for at in range(len(everywhere))]
+
+
+class Activity(NamedTuple):
+    """When trainings are known to have run: ``start_us`` and ``end_us`` of trials, or moments of steps; and when jobs
+    are known to have ended.
+    """
+
+    start_us: np.ndarray
+    end_us: np.ndarray
+    job_ends_us: np.ndarray
+
+
+def find_attempts(recorded: Mapping[str, tuple[np.ndarray, np.ndarray]], activity: Activity) -> Attempts:
+    """By the stretches (start and end) that each GPU was sampled in, and by what is known of jobs and trainings."""
+    if not recorded:
+        return Attempts()
+    first = np.sort([start[0] for start, _ in recorded.values()])
+    last = np.sort([end[-1] for _, end in recorded.values()])
+    silences = _silences(recorded)
+    others = np.searchsorted(first, silences[:, 1]) == np.searchsorted(last, silences[:, 0], "right")
+    ends = np.sort(activity.job_ends_us)
+    behind = np.unique(np.searchsorted(silences[:, 1], ends, "right"))  # of each end the first silence not over by then
+    asked = np.union1d(np.flatnonzero(others), behind[behind < len(silences)])
+    found = [_pause(silences[at].tolist(), ends, activity, others=bool(others[at])) for at in asked.tolist()]
+    pauses = [pause for pause in found if pause is not None]
+    borders = np.array([low for low, _ in pauses], np.int64)
+    of_gpu = {}
+    for gpu, (start, _) in recorded.items():
+        mine = np.zeros(len(pauses) + 1, bool)
+        mine[np.searchsorted(borders, start)] = True
+        of_gpu[gpu] = mine.tolist()
+    return Attempts(tuple(pauses), of_gpu)
+
+
+def stretches_seen(start_us: np.ndarray, end_us: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Cells of one GPU as stretches without a gap."""
+    fresh = np.append(True, start_us[1:] > end_us[:-1])[: len(start_us)]
+    return start_us[fresh], end_us[np.append(fresh[1:], True)[: len(end_us)]]
+
+
+def _beside_pauses(mine: Sequence[bool]) -> list[bool]:
+    """Attempts and the pauses between them: no GPU is held in a pause."""
+    return list(chain.from_iterable((own, False) for own in mine))[:-1]
+
+
+def _silences(recorded: Mapping[str, tuple[np.ndarray, np.ndarray]]) -> np.ndarray:
+    """Start and end of each time between samples in which no GPU was sampled."""
+    start, end = (np.concatenate([stretches[i] for stretches in recorded.values()]) for i in (0, 1))
+    order = np.argsort(start, kind="stable")
+    start, reached = start[order], np.maximum.accumulate(end[order])
+    at = np.flatnonzero(start[1:] > reached[:-1])
+    return np.stack([reached[at], start[at + 1]], axis=1)
+
+
+def _pause(silence: Sequence[int], job_ends_us: np.ndarray, activity: Activity, *, others: bool) -> Span | None:
+    """What of a silence lies between two attempts: from the end of a job, if that is known, else the longest time in
+    it in which nothing is known to have run. None where the job may have gone on.
+    """
+    low, high = silence
+    ended = int(np.searchsorted(job_ends_us, high))
+    begins = np.sort(activity.start_us)
+    if ended:
+        since = max(low, int(job_ends_us[ended - 1]))
+        after = np.searchsorted(begins, (int(job_ends_us[ended - 1]), since), "right")
+        runs = bool(((activity.start_us <= since) & (activity.end_us > since)).any())
+        until = min(high, int(np.append(begins, NEVER)[after[1]]))
+        if after[0] == after[1] and not runs and since < until:
+            return since, until
+    return _longest_free(low, high, activity) if others else None
+
+
+def _longest_free(low: int, high: int, activity: Activity) -> Span | None:
+    meets = (activity.start_us < high) & (activity.end_us > low)
+    order = np.argsort(activity.start_us[meets], kind="stable")
+    start = np.append(activity.start_us[meets][order], high)
+    reached = np.maximum.accumulate(np.append(low, activity.end_us[meets][order]))
+    longest = int(np.argmax(start - reached))
+    return (int(reached[longest]), int(start[longest])) if start[longest] > reached[longest] else None

@@ -1,0 +1,167 @@
+"""Attempts of a run: time in which no job held a GPU is not its time, and a hole in the telemetry of a job is."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from smallruns import T0, gpu, run, steps_of, trials
+
+from gpudiag.fleets.gpu_slots import n_slots
+from gpudiag.load import load_run
+from gpudiag.measures.costs import measure_costs
+from gpudiag.measures.ledger import measure_ledger
+from gpudiag.measures.sampling import attempts, measure_sampling
+from gpudiag.measures.utilization import measure_utilization
+from gpudiag.run import Run
+from gpudiag.schema import EVENTS, conform
+
+HOUR = 3600.0
+BEGAN = datetime(2026, 3, 2, 1)
+STEP_CANCELED = "slurmstepd: error: *** STEP 123.0 ON n1 CANCELLED AT 2026-03-02T02:00:00 ***"
+CANCELED = "slurmstepd: error: *** JOB 123 ON n1 CANCELLED AT {at:%Y-%m-%dT%H:%M:%S} DUE TO {reason} ***"
+
+
+def smi(path: Path, host: str, start_s: float, end_s: float, *, gpus: int = 2) -> None:
+    """A log of nvidia-smi, a sample each 10 s."""
+    uuids = [f"GPU-{host:0>8}-0000-0000-0000-{index:012}" for index in range(gpus)]
+    rows = [
+        f"{BEGAN + timedelta(seconds=at):%Y/%m/%d %H:%M:%S}.007, {index}, {uuid}, 95 %"
+        for at in np.arange(start_s, end_s, 10.0).tolist()
+        for index, uuid in enumerate(uuids)
+    ]
+    path.write_text("\n".join(["timestamp, index, uuid, utilization.gpu [%]", *rows]) + "\n", encoding="utf-8")
+
+
+def log_lines(start_s: float, end_s: float, first_step: int) -> list[str]:
+    """A line each 60 s."""
+    return [
+        f"{BEGAN + timedelta(seconds=at):%Y-%m-%d %H:%M:%S} INFO step {first_step + int(at - start_s)}/8000 loss 2.5"
+        for at in np.arange(start_s, end_s, 60.0).tolist()
+    ]
+
+
+def written(folder: Path, *lines: str, name: str = "slurm-123.out") -> None:
+    (folder / name).write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
+def gpu_h(one: Run) -> float:
+    return measure_ledger(one).total_gpu_s / 3600
+
+
+@pytest.mark.parametrize("has_log", [True, False])
+def test_a_job_requeued_on_another_node_held_each_node_for_its_own_time(tmp_path: Path, *, has_log: bool) -> None:
+    """2 GPUs for an hour on each of two nodes."""
+    smi(tmp_path / "gpu.n1.csv", "a1", 0, HOUR)
+    smi(tmp_path / "gpu.n3.csv", "c3", HOUR + 300, 2 * HOUR + 300)
+    if has_log:
+        ended = CANCELED.format(at=BEGAN + timedelta(hours=1), reason="NODE FAILURE, SEE SLURMCTLD LOG FOR DETAILS")
+        written(tmp_path, *log_lines(30, HOUR, 0), ended, *log_lines(HOUR + 330, 2 * HOUR + 300, 3000))
+    one = load_run(tmp_path, timezone="UTC")
+    ledger, seen = measure_ledger(one), measure_sampling(one)
+    assert ledger.total_gpu_s / 3600 == pytest.approx(4, rel=2e-3)
+    assert min(ledger.coverage_pct, seen.coverage_pct, measure_utilization(one).coverage_pct) > 99.7
+    assert seen.expected_s == pytest.approx(HOUR, rel=4e-3)
+    assert ledger.per_gpu["outside_s"].sum() == 0 and n_slots(one) == 2
+
+
+@pytest.mark.parametrize("stderr", [False, True])
+@pytest.mark.parametrize("reason", ["TIME LIMIT", ""])
+def test_the_wait_between_two_jobs_on_the_same_gpus_is_no_gpu_time(
+    tmp_path: Path, reason: str, *, stderr: bool
+) -> None:
+    """Whether Slurm's line is in the log of the training or beside it."""
+    wait = 2 * HOUR
+    smi(tmp_path / "gpu.123.csv", "a1", 0, HOUR)
+    smi(tmp_path / "gpu.124.csv", "a1", HOUR + wait, 2 * HOUR + wait)
+    ended = CANCELED.format(at=BEGAN + timedelta(hours=1), reason=reason).replace(" DUE TO  ***", " ***")
+    first = log_lines(30, HOUR, 0)
+    written(tmp_path, *(first if stderr else [*first, ended]))
+    if stderr:
+        written(tmp_path, ended, name="slurm-123.err")
+    written(tmp_path, *log_lines(HOUR + wait + 30, 2 * HOUR + wait, 3000), name="slurm-124.out")
+    one = load_run(tmp_path, timezone="UTC")
+    assert gpu_h(one) == pytest.approx(4, rel=4e-3)
+    assert measure_sampling(one).coverage_pct > 99.7
+    assert len(measure_ledger(one).windows) == 2 and n_slots(one) == 2
+
+
+@pytest.mark.parametrize("line", ["", STEP_CANCELED])
+def test_without_a_job_that_ended_the_hole_is_held_and_not_observed(tmp_path: Path, line: str) -> None:
+    """A recorder failed, or a single step of the job was canceled, and another recorder began."""
+    smi(tmp_path / "gpu.1.csv", "a1", 0, HOUR)
+    smi(tmp_path / "gpu.2.csv", "a1", 1.5 * HOUR, 2 * HOUR)
+    written(tmp_path, *log_lines(30, HOUR, 0), *[line] * bool(line), *log_lines(1.5 * HOUR + 30, 2 * HOUR, 3000))
+    one = load_run(tmp_path, timezone="UTC")
+    assert attempts(one).pauses == () and gpu_h(one) == pytest.approx(4, rel=2e-3)
+    assert measure_sampling(one).coverage_pct == pytest.approx(75, abs=0.5)
+
+
+def test_time_before_the_end_of_a_job_is_held_though_its_recorder_had_failed(tmp_path: Path) -> None:
+    """Recorded for 40 min of the hour; steps of the log show that the training went on until the job ended."""
+    smi(tmp_path / "gpu.1.csv", "a1", 0, 2400)
+    smi(tmp_path / "gpu.2.csv", "a1", 2 * HOUR, 3 * HOUR)
+    ended = CANCELED.format(at=BEGAN + timedelta(hours=1), reason="TIME LIMIT")
+    written(tmp_path, *log_lines(30, HOUR, 0), ended, *log_lines(2 * HOUR + 30, 3 * HOUR, 3000))
+    one = load_run(tmp_path, timezone="UTC")
+    assert gpu_h(one) == pytest.approx(4, rel=4e-3)
+    assert measure_sampling(one).coverage_pct == pytest.approx(100 * 100 / 120, abs=0.3)
+
+
+def test_a_gap_while_the_training_logs_steps_is_no_pause() -> None:
+    """The job ended after the gap: it held its GPUs in it."""
+    samples = gpu([*np.arange(0, 600, 5.0), *np.arange(1200, 1800, 5.0)], util_pct=90.0)
+    steps = steps_of([(float(at), at) for at in range(10, 1800, 20)])
+    ended = {"time": [T0 + pd.Timedelta("30min")], "kind": "time_limit", "path": "train.log", "line": [99]}
+    events = conform(pd.DataFrame(ended | {"detail": "*** JOB 1 ON n CANCELLED AT X DUE TO TIME LIMIT ***"}), EVENTS)
+    assert attempts(run(gpu=samples, steps=steps, events=events)).pauses == ()
+
+
+def searched(*, jobs: bool, rows: list[tuple[str, float, float]]) -> Run:
+    """Two GPUs for an hour, a silence of two hours, and an hour more."""
+    times = [*np.arange(0, HOUR, 5.0), *np.arange(3 * HOUR, 4 * HOUR, 5.0)]
+    samples = pd.concat([gpu(times, name, util_pct=90.0) for name in "01"], ignore_index=True)
+    own = {"user_attrs.job": [str(at) for at in range(len(rows))]} if jobs else {}
+    return run(gpu=samples, trials=trials(rows, **own))
+
+
+def test_between_jobs_that_a_scheduler_lists_nobody_held_gpus_that_nobody_recorded() -> None:
+    two = [("FAIL", 0.0, HOUR), ("COMPLETE", 3 * HOUR, 4 * HOUR)]
+    listed = searched(jobs=True, rows=two)
+    assert gpu_h(listed) == pytest.approx(4, rel=2e-3)
+    assert measure_costs(listed).total_gpu_h == pytest.approx(gpu_h(listed))
+    assert gpu_h(searched(jobs=False, rows=two)) == pytest.approx(8, rel=1e-3)  # trials of a search that paused
+    beside = searched(jobs=True, rows=[*two, ("COMPLETE", 100.0, 3.9 * HOUR)])
+    assert gpu_h(beside) == pytest.approx(8, rel=1e-3)
+
+
+def test_a_search_requeued_on_another_node_holds_each_node_for_its_own_time() -> None:
+    """Trials on one of them, and a trial that ran on the first beyond its telemetry."""
+    samples = pd.concat(
+        [gpu(np.arange(0, 600, 5.0), "n1/0", util_pct=90.0), gpu(np.arange(900, 1500, 5.0), "n3/0", util_pct=90.0)],
+        ignore_index=True,
+    )
+    rows = [("COMPLETE", 0.0, 660.0), ("COMPLETE", 900.0, 1500.0)]
+    ledger = measure_ledger(run(gpu=samples, trials=trials(rows, gpu=["n1/0", "n3/0"])))
+    held = dict(zip(ledger.per_gpu.index, ledger.per_gpu["window_s"], strict=True))
+    assert held == {"n1/0": pytest.approx(660, abs=3), "n3/0": pytest.approx(602, abs=3)}
+    assert ledger.bins["gpu_s"].sum() == pytest.approx(ledger.total_gpu_s)
+
+
+def test_a_node_that_both_attempts_had_is_held_in_both_and_the_others_in_one(tmp_path: Path) -> None:
+    for host, spans in (("a1", [(0, HOUR), (2 * HOUR, 3 * HOUR)]), ("b2", [(0, HOUR)]), ("c3", [(2 * HOUR, 3 * HOUR)])):
+        for start, end in spans:
+            smi(tmp_path / f"gpu.{host}.{int(start)}.csv", host, start, end, gpus=1)
+    ended = CANCELED.format(at=BEGAN + timedelta(hours=1), reason="NODE FAILURE")
+    written(tmp_path, *log_lines(30, HOUR, 0), ended, *log_lines(2 * HOUR + 30, 3 * HOUR, 3000))
+    one = load_run(tmp_path, timezone="UTC")
+    assert gpu_h(one) == pytest.approx(4, rel=4e-3) and n_slots(one) == 2
+
+
+def test_a_node_whose_recorder_began_late_is_held_for_the_whole_attempt() -> None:
+    samples = [gpu(np.arange(0, 600, 5.0), "0", util_pct=90.0), gpu(np.arange(60, 600, 5.0), "1", util_pct=90.0)]
+    ledger = measure_ledger(run(gpu=pd.concat(samples, ignore_index=True)))
+    assert ledger.per_gpu["window_s"].tolist() == pytest.approx([600, 600])
