@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import tzinfo
 from pathlib import Path
@@ -23,6 +23,7 @@ ADVICE = (
 )
 NEEDED = ("State", "Start", "End", "NodeList")
 _GPUS = re.compile(r"(?:^|,)gres/gpu(:[\w.-]+)?=(\d+)")
+_PARTS_OF_GPUS = re.compile(r"(?:^|,)gres/(?:shard|mps)\b")
 FREE_TEXT = ("JobName", "AdminComment", "Comment", "SystemComment", "Extra", "WorkDir", "SubmitLine")
 """Columns that users write: only these can hold the sign between columns, which sacct does not escape."""
 _TIME = re.compile(r"(\d[\d:.TZ+-]*|Unknown|None)?")
@@ -80,6 +81,7 @@ def read_jobs(path: str | Path, timezone: Zone = None) -> SchedulerJobs:
         raise InputError(f"{source.path}: is no list of jobs{lacks}; print one with: {ADVICE}.")
     log, zone = ProblemLog(), parse_zone(timezone)
     rows = list(_rows(source, names, log))
+    counted = counts_gpus(row for _, row in rows)
     times = job_times([(row["Start"], row["End"], row.get("Elapsed", "")) for _, row in rows], zone)
     unstarted = without = 0
     held: dict[tuple[str, int], SchedulerJob] = {}
@@ -90,7 +92,7 @@ def read_jobs(path: str | Path, timezone: Zone = None) -> SchedulerJobs:
         if end is not None and end < start:
             log.add(NO_TIME, line=line, example=f"{row['Start']} to {row['End']}", lost=True)
             continue
-        job = _job(row, start, end, line, log)
+        job = _job(row, start, end, line, log, counted=counted)
         if job.n_gpus == 0:
             without += 1
             continue
@@ -149,14 +151,16 @@ def _fitted(cells: list[str], names: list[str]) -> list[str] | None:
     return ways[0] if len(ways) == 1 else None
 
 
-def _job(row: Mapping[str, str], start: int, end: int | None, line: int, log: ProblemLog) -> SchedulerJob:
+def _job(
+    row: Mapping[str, str], start: int, end: int | None, line: int, log: ProblemLog, *, counted: bool
+) -> SchedulerJob:
     try:
         nodes = expanded(row["NodeList"])
     except ValueError as error:
         log.add(NO_NODES, line=line, example=str(error), lost=True)
         nodes = ()
     record = recorded(row.get("AdminComment", ""), line, log)
-    n_gpus, model = _gpus(row)
+    n_gpus, model = allocated_gpus(row, counted=counted)
     return SchedulerJob(
         id=row.get("JobID") or row["JobIDRaw"],
         start_us=start,
@@ -185,17 +189,23 @@ def recorded(comment: str, line: int, log: ProblemLog) -> JobstatsRecord:
     return record
 
 
-def _gpus(row: Mapping[str, str]) -> tuple[int | None, str]:
-    """How many, and of which type; None where no column says so. What was allocated counts, else what was asked for."""
-    if "AllocTRES" not in row and "ReqTRES" not in row:
-        return None, ""
+def counts_gpus(rows: Iterable[Mapping[str, str]]) -> bool:
+    """Whether the scheduler counts GPUs: some job has, or asked for, some. Of one that does not no job names any."""
+    return any(_GPUS.search(row.get(name, "")) for row in rows for name in ("AllocTRES", "ReqTRES"))
+
+
+def allocated_gpus(row: Mapping[str, str], *, counted: bool) -> tuple[int | None, str]:
+    """How many, and of which type. What was allocated counts, else what was asked for. None where nothing says so: the
+    scheduler has not ``counted`` GPUs (a node may be given whole without it), or gave parts of them.
+    """
     for name in ("AllocTRES", "ReqTRES"):
-        found = _GPUS.findall(row.get(name, ""))
+        cell = row.get(name, "")
+        found = _GPUS.findall(cell)
         typed = [(kind[1:], int(n)) for kind, n in found if kind]
         plain = [int(n) for kind, n in found if not kind]
         if found:  # a typed entry repeats the untyped one
             models = [kind for kind, n in typed if n]
             return max([*plain, sum(n for _, n in typed)]), ", ".join(sorted(set(models)))
-        if row.get(name):
-            return 0, ""
-    return None if not any(row.get(name) for name in ("AllocTRES", "ReqTRES")) else 0, ""
+        if cell:
+            return (0 if counted and not _PARTS_OF_GPUS.search(cell) else None), ""
+    return None, ""

@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from gpudiag.errors import InputError
@@ -17,7 +18,7 @@ from gpudiag.readers._io.paths import as_text
 from gpudiag.readers._io.problems import ProblemLog
 from gpudiag.readers._io.source import Source
 from gpudiag.readers._jobs.jobstats import JobstatsRecord
-from gpudiag.readers._jobs.scheduler_jobs import recorded
+from gpudiag.readers._jobs.scheduler_jobs import allocated_gpus, counts_gpus, recorded
 from gpudiag.readers.base import Reader, ReadOptions, Trials
 from gpudiag.report.format import plural
 
@@ -26,9 +27,10 @@ NAME = "slurm-sacct"
 _STATES = {
     "COMPLETED": "COMPLETE",
     "RUNNING": "RUNNING", "COMPLETING": "RUNNING", "SUSPENDED": "RUNNING",
-    "PENDING": "WAITING", "REQUEUED": "WAITING", "CONFIGURING": "WAITING",
+    "PENDING": "WAITING", "CONFIGURING": "WAITING",
     **dict.fromkeys(
-        ("FAILED", "CANCELLED", "TIMEOUT", "OUT_OF_MEMORY", "NODE_FAIL", "BOOT_FAIL", "PREEMPTED", "DEADLINE"), "FAIL"
+        ("FAILED", "CANCELLED", "TIMEOUT", "OUT_OF_MEMORY", "NODE_FAIL", "BOOT_FAIL", "PREEMPTED", "DEADLINE",
+         "REQUEUED"), "FAIL"
     ),
 }  # fmt: skip
 _KEPT = ("Partition", "Account", "NCPUS", "ReqMem", "MaxRSS", "NNodes", "AllocTRES", "Timelimit", "Submit")
@@ -37,7 +39,6 @@ _UTIL, _LOWEST = "user_attrs.gpu_util_pct", "user_attrs.gpu_util_lowest_pct"
 """Mean utilization of the job's GPUs, and of the one that did least."""
 _ELAPSED = re.compile(r"(?:(\d+)-)?(?:(\d+):)?(\d+):(\d+(?:\.\d+)?)")
 _SIZE = re.compile(r"([\d.]+)([BKMGTP])?")
-_GPUS = re.compile(r"gres/gpu(?::[\w.-]+)?=(\d+)")
 
 
 def recognises(source: Source) -> bool:
@@ -65,7 +66,8 @@ def _header(source: Source) -> list[str]:
 
 
 def read(source: Source, options: ReadOptions) -> Trials:
-    """One trial per job, numbered in the order of the file; an OUT_OF_MEMORY job is an event too.
+    """One trial for each time that a job with GPUs ran, numbered in the order of the file; an OUT_OF_MEMORY job is an
+    event too.
 
     Raises InputError if there is no job, or if the cells are cut.
     """
@@ -75,22 +77,16 @@ def read(source: Source, options: ReadOptions) -> Trials:
             "--format=JobID,JobName,State,ExitCode,Start,End,Elapsed,AllocTRES,NodeList."
         )
     problems = ProblemLog()
-    jobs: dict[str, dict[str, Any]] = {}
-    lines: dict[str, int] = {}
-    for line, cells in _rows(source, problems):
-        whole = cells.get("JobID") or cells["JobIDRaw"]
-        job, _, step = whole.partition(".")
-        if not step:
-            jobs[job] = dict(cells)
-            lines[job] = line
-        elif job in jobs:
-            _fold(jobs[job], cells)
-        else:
-            problems.add("step whose job is not listed", line=line, example=whole, lost=True)
+    jobs = _jobs(source, problems)
     if not jobs:
         raise InputError(f"{source.path}: holds no job; expected rows as sacct --parsable2 prints them.")
-    records = {job: recorded(cells.get("AdminComment", ""), lines[job], problems) for job, cells in jobs.items()}
-    rows = [_trial(job, cells) | _used(records[job]) for job, cells in jobs.items()]
+    counted = counts_gpus(job.cells for job in jobs)
+    with_gpus = [job for job in jobs if allocated_gpus(job.cells, counted=counted)[0] != 0]
+    rows = [
+        _trial(job, counted=counted) | _used(recorded(job.cells.get("AdminComment", ""), job.line, problems))
+        for job in with_gpus
+    ]
+    lines = [job.line for job in with_gpus]
     events = [
         {
             "time": row.get("end"),
@@ -99,17 +95,43 @@ def read(source: Source, options: ReadOptions) -> Trials:
             "trial": at,
             "line": line,
         }
-        for at, (row, line) in enumerate(zip(rows, lines.values(), strict=True))
+        for at, (row, line) in enumerate(zip(rows, lines, strict=True))
         if row.get("detail", "").startswith("OUT_OF_MEMORY")
     ]
     notes = ["OUT_OF_MEMORY of Slurm is the job's limit on host memory, not the GPU's."] if events else []
     if n_recorded := sum(_UTIL in row for row in rows):
         notes.append(f"jobstats recorded the GPU utilization of {n_recorded:,} of {plural(len(rows), 'job')}.")
+    if n_without := len(jobs) - len(with_gpus):
+        notes.append(f"{plural(n_without, 'job')} had no GPU and {'is' if n_without == 1 else 'are'} left out.")
     study = as_text(source.path.name).split(".")[0]
-    return batch(
-        rows, source, options, NAME, problems, study=study, events=events, notes=notes,
-        lines=list(lines.values()),
-    )  # fmt: skip
+    return batch(rows, source, options, NAME, problems, study=study, events=events, notes=notes, lines=lines)
+
+
+@dataclass
+class _Job:
+    """The row of a job, or of one of the times that a requeued one ran, with what its steps tell."""
+
+    id: str
+    line: int
+    cells: dict[str, str]
+
+
+def _jobs(source: Source, problems: ProblemLog) -> list[_Job]:
+    """In the order of the file, steps folded into the job above them. Of rows with one id and one start the last
+    holds, in the place of the first.
+    """
+    runs: dict[tuple[str, str], _Job] = {}
+    above: dict[str, _Job] = {}
+    for line, cells in _rows(source, problems):
+        whole = cells.get("JobID") or cells["JobIDRaw"]
+        job, _, step = whole.partition(".")
+        if not step:
+            above[job] = runs[job, cells.get("Start", "")] = _Job(job, line, cells)
+        elif job in above:
+            _fold(above[job].cells, cells)
+        else:
+            problems.add("step whose job is not listed", line=line, example=whole, lost=True)
+    return list(runs.values())
 
 
 def _rows(source: Source, problems: ProblemLog) -> Iterator[tuple[int, dict[str, str]]]:
@@ -124,28 +146,28 @@ def _rows(source: Source, problems: ProblemLog) -> Iterator[tuple[int, dict[str,
         yield line, dict(zip(names, cells, strict=False))
 
 
-def _fold(job: dict[str, Any], step: Mapping[str, str]) -> None:
+def _fold(job: dict[str, str], step: Mapping[str, str]) -> None:
     """What only steps tell: the memory they used, and that one of them ran out of it."""
     job["MaxRSS"] = max(job.get("MaxRSS", ""), step.get("MaxRSS", ""), key=_bytes)
     if step.get("State", "").startswith("OUT_OF_MEMORY") and job["State"].startswith("FAILED"):
         job["State"] = step["State"]
 
 
-def _trial(job: str, cells: Mapping[str, str]) -> dict[str, Any]:
+def _trial(job: _Job, *, counted: bool) -> dict[str, Any]:
+    cells = job.cells
     word = cells["State"].split(" ")[0].rstrip("+")
     state = _STATES.get(word, "FAIL")
-    row: dict[str, Any] = {"name": cells.get("JobName") or job, "state": state}
+    row: dict[str, Any] = {"name": cells.get("JobName") or job.id, "state": state}
     row |= {key: cells[name] for key, name in (("start", "Start"), ("end", "End")) if _known(cells.get(name))}
     row["duration_s"] = _seconds(cells.get("Elapsed", ""))
     if state == "FAIL":
         row["detail"] = ", ".join(x for x in (cells["State"], _exit(cells.get("ExitCode", ""))) if x)
     if _known(cells.get("NodeList")):
         row["host"] = cells["NodeList"]
-    row["user_attrs.job"] = job
+    row["user_attrs.job"] = job.id
     row |= {f"user_attrs.{name}": cells[name] for name in _KEPT if _known(cells.get(name))}
-    if "AllocTRES" in cells:
-        # A typed entry repeats the untyped one.
-        row["user_attrs.gpus"] = max((int(n) for n in _GPUS.findall(cells["AllocTRES"])), default=0)
+    if (n_gpus := allocated_gpus(cells, counted=counted)[0]) is not None:
+        row["user_attrs.gpus"] = n_gpus
     return row
 
 

@@ -46,7 +46,8 @@ def test_steps_are_folded_into_their_job(tmp_path: Path) -> None:
     ("word", "state"),
     [
         ("COMPLETED", "COMPLETE"), ("FAILED", "FAIL"), ("CANCELLED by 1009", "FAIL"), ("TIMEOUT", "FAIL"),
-        ("NODE_FAIL", "FAIL"), ("RUNNING", "RUNNING"), ("PENDING", "WAITING"), ("CANCELLED+", "FAIL"),
+        ("NODE_FAIL", "FAIL"), ("REQUEUED", "FAIL"), ("RUNNING", "RUNNING"), ("PENDING", "WAITING"),
+        ("CANCELLED+", "FAIL"),
     ],
 )  # fmt: skip
 def test_states(tmp_path: Path, word: str, state: str) -> None:
@@ -61,6 +62,32 @@ def test_out_of_memory_of_a_step_is_an_event(tmp_path: Path) -> None:
     assert out.events["line"].tolist() == [2, 4] and out.events["trial"].tolist() == [0, 1]
     assert out.events["time"].tolist() == [pd.Timestamp("2026-01-15T12:00Z")] * 2
     assert any("host memory" in note for note in out.notes)
+
+
+def test_each_time_that_a_requeued_job_ran_is_a_trial_and_a_row_twice_is_none(tmp_path: Path) -> None:
+    """As ``sacct --duplicates`` prints it, steps behind the time of which they are."""
+    again = "7|train|COMPLETED|0:0|2026-01-15T21:00:00|2026-01-15T23:00:00|02:00:00|gres/gpu=2||gpu4"
+    out = read(
+        tmp_path, job("PREEMPTED"), "7.batch|batch|CANCELLED|0:15||||cpu=1|2G|gpu3",
+        again.replace("COMPLETED", "RUNNING"), again, "7.batch|batch|COMPLETED|0:0||||cpu=1|3G|gpu4",
+    )  # fmt: skip
+    assert out.trials["state"].tolist() == ["FAIL", "COMPLETE"]
+    hours = (out.trials["end"] - out.trials["start"]).dt.total_seconds() / 3600
+    assert hours.tolist() == [1.0, 2.0]
+    assert out.trials["user_attrs.job"].tolist() == ["7", "7"] and out.trials["host"].tolist() == [" gpu3", "gpu4"]
+    assert out.trials["user_attrs.MaxRSS"].tolist() == ["2G", "3G"]
+
+
+def test_jobs_without_a_gpu_are_left_out_where_the_scheduler_counts_gpus(tmp_path: Path) -> None:
+    cpu = [job("FAILED", number=str(at)).replace("gres/gpu:a100=2,gres/gpu=2", "cpu=4") for at in (8, 9)]
+    shard = job("COMPLETED", number="10").replace("gres/gpu:a100=2,gres/gpu=2", "gres/shard=2")
+    out = read(tmp_path, cpu[0], job("OUT_OF_MEMORY"), cpu[1], shard)
+    assert out.trials["user_attrs.job"].tolist() == ["7", "10"]
+    assert out.trials["user_attrs.gpus"].fillna(-1).tolist() == [2, -1]
+    assert "2 jobs had no GPU and are left out." in out.notes
+    assert (out.events["trial"].tolist(), out.events["line"].tolist()) == ([0], [3])
+    uncounted = read(tmp_path, *cpu)
+    assert len(uncounted.trials) == 2 and "user_attrs.gpus" not in uncounted.trials
 
 
 def test_open_jobs_have_no_end_but_how_long_they_ran(tmp_path: Path) -> None:

@@ -142,13 +142,32 @@ def test_a_row_that_can_be_read_in_two_ways_is_dropped(tmp_path: Path) -> None:
         ("gres/gpu:a100=2,gres/gpu:h100=1|", 3),
         ("|gres/gpu=5", 5),
         ("cpu=1|gres/gpu=5", 0),
-        ("gres/gpumem=80G|", 0),
+        ("gres/gpu=0|", 0),
+        ("gres/gpumem=80G|", None),
+        ("cpu=8,mem=64G,node=1|", None),
         ("|", None),
     ],
 )
 def test_gpus_are_those_allocated_else_those_asked_for(tmp_path: Path, cells: str, wanted: int | None) -> None:
     read = jobs(tmp_path, f"1|a|u|p|COMPLETED|{SUMMER}|n1|{cells}|")
     assert [job.n_gpus for job in read.jobs] == ([] if wanted == 0 else [wanted])
+
+
+@pytest.mark.parametrize(
+    ("tres", "wanted"),
+    [
+        ("cpu=4,mem=1G,node=1", 0),
+        ("cpu=4,gres/nvme=1,node=1", 0),
+        ("cpu=4,gres/shard=8,node=1", None),
+        ("cpu=4,gres/mps:h100=50,node=1", None),
+    ],
+)
+def test_beside_jobs_whose_gpus_are_counted_a_job_without_has_none_or_parts_of_some(
+    tmp_path: Path, tres: str, wanted: int | None
+) -> None:
+    read = jobs(tmp_path, f"1|a|u|p|COMPLETED|{SUMMER}|n1|{FOUR}||", f"2|b|u|p|COMPLETED|{SUMMER}|n1|{tres}|{tres}|")
+    assert [job.n_gpus for job in read.jobs] == [4, *[None] * (wanted is None)]
+    assert read.n_without_gpu == (wanted == 0)
 
 
 def test_another_table_is_refused_with_what_to_print(tmp_path: Path) -> None:
