@@ -98,6 +98,7 @@ def _book_host(book: _Book, ledger: HostLedger, claims: Sequence[Claim]) -> None
             tally = book.shared.setdefault((ledger.host, held.jobs), Tally())
             tally.add(ledger, low, high, held.gpus)
             tally.all_held &= held.all_held
+            tally.some_free |= held.some_free
             shared_us.update(dict.fromkeys(held.jobs, high - low))
     for at, length_us in shared_us.items():
         book.shared_us[at] = max(length_us, book.shared_us.get(at, 0))
@@ -204,8 +205,10 @@ def _rows_of_job(
 def _shared_row(host: str, jobs: Sequence[SchedulerJob], tally: Tally, taken: set[str], source: str) -> RunRow:
     ids = [job.id for job in jobs]
     some = listed([*ids[:MOST_NAMED], *([f"{len(ids) - MOST_NAMED} more"] if len(ids) > MOST_NAMED else [])])
-    what = f"shared by jobs {some}" if len(ids) > 1 else f"job {some} and no job"
-    said = "nothing says which of these GPUs each job had" + ("" if tally.all_held else ", and some were free")
+    free = "" if tally.all_held else ", and some were free" if tally.some_free else ", or whether some were free"
+    perhaps = "" if tally.some_free else "perhaps "
+    what = f"shared by jobs {some}" if len(ids) > 1 else f"job {some} and {perhaps}no job"
+    said = f"nothing says which of these GPUs each job had{free}"
 
     def common(kind: str) -> str:
         names = {getattr(job, kind) for job in jobs}

@@ -26,7 +26,8 @@ class Claim:
 @dataclass(frozen=True)
 class Holding:
     """GPUs of a host, with their numbers, from one moment to another. ``jobs``: none, the one that had them, or those
-    of which nobody knows which had which. ``all_held``: between them the jobs had all of these GPUs.
+    of which nobody knows which had which. ``all_held``: between them the jobs surely had all of these GPUs;
+    ``some_free``: they surely did not.
     """
 
     start_us: int
@@ -35,6 +36,7 @@ class Holding:
     jobs: tuple[int, ...]
     exact: bool
     all_held: bool = True
+    some_free: bool = False
 
 
 def holdings(claims: Sequence[Claim], stretches: Sequence[Stretch]) -> Iterator[Holding]:
@@ -74,4 +76,6 @@ def _between(low: int, high: int, active: Sequence[Claim], gpus: Mapping[str, st
         yield Holding(low, high, free, (rest[0].job,), exact=True)
     else:
         full = wanted >= len(free)  # more are wanted where one job ends as the next begins
-        yield Holding(low, high, free, tuple(sorted(claim.job for claim in rest)), exact=False, all_held=full)
+        left = not full and None not in counts
+        jobs = tuple(sorted(claim.job for claim in rest))
+        yield Holding(low, high, free, jobs, exact=False, all_held=full, some_free=left)

@@ -24,7 +24,7 @@ class Tally:
     """``amounts`` of GpuRecord, and ``unobserved_us``; ``per_gpu``: work, observed and all time by host and number of
     the GPU, so that one in place of another is no further GPU.
 
-    ``all_held``: no part of it lay with nobody.
+    ``all_held``: surely no part of it lay with nobody; ``some_free``: some surely did.
     """
 
     amounts: np.ndarray = field(default_factory=lambda: np.zeros(4))
@@ -32,6 +32,7 @@ class Tally:
     start_us: int | None = None
     end_us: int | None = None
     all_held: bool = True
+    some_free: bool = False
     per_gpu: dict[tuple[str, str], np.ndarray] = field(default_factory=dict)
     models: set[str] = field(default_factory=set)
 

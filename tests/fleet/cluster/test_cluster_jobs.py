@@ -93,6 +93,18 @@ def test_gpus_of_a_shared_node_are_not_guessed(tmp_path: Path) -> None:
     assert rows["n1: unallocated, 2026-W10"].gpu_s == pytest.approx(4 * (7230 - 5000))
 
 
+def test_of_jobs_whose_number_of_gpus_is_unknown_nobody_says_that_some_were_free(tmp_path: Path) -> None:
+    """One with no number at all, and one with 4 GPUs on two nodes of which one was not recorded."""
+    host = steady("n1", {str(gpu): 20.0 * gpu for gpu in range(4)})
+    several = [job("3", 6000, 7000, "n1", n=1), job("4", 6000, 7000, "n1", "n2", n=4)]
+    rows = by_name(
+        cut(tmp_path, [host], job("1", 0, 2000, "n1", n=None), job("2", 3000, 5000, "n1", "n2", n=4), *several)
+    )
+    for name in ("n1: job 1 and perhaps no job", "n1: job 2 and perhaps no job"):
+        assert rows[name].gpu_s == pytest.approx(8000) and rows[name].reason.endswith("or whether some were free")
+    assert rows["n1: shared by jobs 3 and 4"].reason.endswith("or whether some were free")
+
+
 def test_jobs_that_overlap_for_a_moment_leave_no_gpu_free(tmp_path: Path) -> None:
     """Slurm may end a job a second after the next one began."""
     host = steady("n1", {str(gpu): 20.0 * gpu for gpu in range(4)})
