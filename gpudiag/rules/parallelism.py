@@ -97,6 +97,7 @@ def parallelism_above_configured(p: ParallelismProfile, *, max_above_s: float = 
     remedy="See what a worker does between trials: the sampler (its time grows with the number of trials), the "
     "storage, or the start of a new process.",
     refuted_by="Not a problem if a worker was stopped on purpose: then it is gone, not waiting.",
+    explained_by=("trial-gap-growth",),
     needs_all=("workers",),
 )
 def trial_gaps(

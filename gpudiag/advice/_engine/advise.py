@@ -9,7 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from gpudiag.advice import REMEDIES
-from gpudiag.advice._engine.gains import IDLE, Combined, GainBounds, combine, is_nothing
+from gpudiag.advice._engine.gains import BETWEEN_TRIALS, IDLE, Combined, GainBounds, combine, is_nothing
 from gpudiag.advice._engine.misreadings import corrections
 from gpudiag.advice._engine.proposal import Proposal
 from gpudiag.advice._engine.ranking import rank
@@ -125,7 +125,12 @@ def _recommend(item: Remedy, now: Situation) -> Recommendation | None:
     proposal, gain = _known(proposal), proposal.gain
     if not rules:
         proposal = proposal.doubted("No finding asks for it, only idle time: measure what a trial waits for.")
-    if gain is not None and gain.unit == "x" and gain.source in (IDLE, *CAUSES) and not now.bounds.covered:
+    if (
+        gain is not None
+        and gain.unit == "x"
+        and gain.source in (IDLE, BETWEEN_TRIALS, *CAUSES)
+        and not now.bounds.covered
+    ):
         seen = f"Only {share(now.bounds.coverage_pct)} of the run was observed, so its utilization is not known well."
         proposal = proposal.doubted(seen)
     return Recommendation.of(item, proposal, rules, why)

@@ -28,6 +28,8 @@ PAUSED = ("evaluation", "checkpoints")
 LOST = {"failures": "FAIL", "abandoned": "ABANDONED"}
 IDLE = "idle"
 """What most changes take away: idle time, whatever its cause."""
+BETWEEN_TRIALS = "between trials"
+"""Idle time while no trial ran, beside that within trials."""
 BATCH, WORK = "batch", "work"
 """Changes of the GPU work itself, to which 1/u is no bound: larger kernels, and less to compute."""
 LEAST = 1.005
@@ -221,14 +223,15 @@ def combine(gains: Iterable[Gain | None], bounds: GainBounds) -> Combined | None
     cause of idle time away, the largest counts, and causes add up by the time that each holds. Less work takes from the
     busy time beside them, and a larger batch multiplies what is left: these two may lie beyond the ceiling.
 
-    The ceiling is 1/u_b of the GPUs that trials ran on; where a change brings another GPU to work, 1/u of all GPUs.
+    The ceiling is 1/u_b of the GPUs that trials ran on; where a change brings another GPU to work or fills time without
+    a trial, 1/u of all GPUs and all time.
     Hours from one source count once, and those in pauses up to all pauses. None where utilization is unknown.
     """
     known = [gain for gain in gains if gain is not None]
     factors = [gain for gain in known if gain.unit == "x"]
     filling = [gain for gain in factors if gain.source not in (BATCH, WORK)]
-    devices = any(gain.source == "devices" for gain in filling)
-    ceiling = bounds.fill_all if devices else bounds.fill
+    beyond = any(gain.source in ("devices", BETWEEN_TRIALS) for gain in filling)
+    ceiling = bounds.fill_all if beyond else bounds.fill
     if math.isnan(ceiling):
         return None
     most: dict[str, float] = {}

@@ -30,7 +30,7 @@ from gpudiag.rules._engine.verdict import Status, Verdict
 if TYPE_CHECKING:
     from gpudiag._run.tables import Whole
     from gpudiag.forecast.memory.capacity import MemoryCapacity
-    from gpudiag.forecast.parallelism.scenario import Scenario
+    from gpudiag.forecast.parallelism.what_if import Forecast
     from gpudiag.forecast.pruning.result import PrunerReplay
     from gpudiag.measures._trials.pruner_spec import PrunerSpec
 
@@ -87,8 +87,8 @@ class Situation:
         """False where trials of these were selected away."""
         return set(wholes).isdisjoint(self.analysis.run.info.incomplete)
 
-    def forecast(self, k: int) -> Scenario | None:
-        """What k trials at once would bring; None where nothing is known of their throughput, or k is beyond any
+    def forecast(self, k: int) -> Forecast | None:
+        """The forecast that holds k trials at once; None where nothing is known of their throughput, or k is beyond any
         forecast.
         """
         if not self._forecast_soon:
@@ -101,7 +101,7 @@ class Situation:
             made = self.analysis.forecast(k)
         except NotMeasurable:
             return None
-        return next((one for one in made.parallel if one.k == k), None)
+        return made if any(one.k == k for one in made.parallel) else None
 
     def replay(self, pruner: PrunerSpec) -> PrunerReplay | None:
         """What another pruner would have done with the recorded curves; None where none were recorded."""
@@ -209,8 +209,9 @@ class Situation:
         """The assumption of a gain that rests on utilization, or that there is none."""
         return assumption if self.bounds.fill > 0 else NO_UTILIZATION
 
-    def fills(self, high: float) -> tuple[tuple[SuccessCheck, ...], tuple[Prediction, ...]]:
-        """Checks and predictions of a change that fills idle time and does not touch GPU memory.
+    def fills(self, high: float, longest: float = 1.0) -> tuple[tuple[SuccessCheck, ...], tuple[Prediction, ...]]:
+        """Checks and predictions of a change that fills idle time and does not touch GPU memory. ``longest``: a trial's
+        duration over that of now where more run beside it.
 
         It worked if a tenth of the predicted rise, 3 points at least, has come: less is within what runs differ by (a
         default without a published source).
@@ -218,7 +219,7 @@ class Situation:
         return (*self.busier(high), *self.no_new_failures()), (
             *self.busier_by(high),
             *self.memory_predicted(1.0, 1.0, "GPU memory is not touched."),
-            *self.faster_trials(high),
+            *self.faster_trials(high, longest),
         )
 
     def utilization(self) -> Fact[float]:
@@ -262,12 +263,12 @@ class Situation:
         note = "What was seen at that number; the largest trials at the same time can exceed it."
         return Prediction.of(MemoryProfile.max_used_pct, self.fact(MemoryProfile.max_used_pct), None, most_pct, note)
 
-    def faster_trials(self, high: float) -> tuple[Prediction, ...]:
+    def faster_trials(self, high: float, longest: float = 1.0) -> tuple[Prediction, ...]:
         """Median duration of the state that most trials ended in, at a speed-up of 1 to ``high``."""
         usual = self.usual_duration()
         if usual is None or math.isnan(high):
             return ()
-        return (Prediction.of(usual, self.fact(usual), self.fact(usual) / high, self.fact(usual)),)
+        return (Prediction.of(usual, self.fact(usual), self.fact(usual) / high, self.fact(usual) * longest),)
 
     def usual_duration(self) -> Fact[float] | None:
         """The median duration of the state that took most worker time; None without trials."""
