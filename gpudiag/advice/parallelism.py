@@ -18,10 +18,11 @@ from gpudiag.forecast.parallelism.process_loss import MOST_LOSS, slowed
 from gpudiag.measures.memory import MemoryProfile
 from gpudiag.measures.parallelism import ParallelismProfile
 from gpudiag.measures.trials import TrialsProfile
-from gpudiag.report.format import plural, share
+from gpudiag.report.format import factors, plural, share
 
 if TYPE_CHECKING:
     from gpudiag.forecast.memory.capacity import MemoryCapacity
+    from gpudiag.forecast.parallelism.what_if import Forecast
 
 TOO_FULL = ("memory-near-limit", "failures-out-of-memory", "failures-after-full-memory")
 UNSURE_PCT = 10.0
@@ -230,14 +231,31 @@ def _forecast_gain(now: Situation, k: int) -> tuple[Gain | None, str]:
     bound, most = fill_gain(now.bounds, (k + 1) / k), (k + 1) / k
     if bound is None:
         return None, ""
-    found = now.forecast(k + 1)
-    if found is None or not found.gain.low <= found.gain.high:
+    made = now.forecast(k + 1)
+    if made is None or not made.at(k + 1).gain.low <= made.at(k + 1).gain.high:
         cost = share(100 * MOST_LOSS)
         least = replace(bound, low=min(slowed(k, k + 1), bound.high))
         return least, f"{IF_CPU} At worst nothing is idle at the right time and one more costs all {cost}."
-    high = min(found.gain.high, most)
-    how = "bounds alone, for the model failed its back-test or lacks data" if found.bounds_only else "a re-simulation"
-    return Gain(min(found.gain.low, high), high), f"Forecast from this log, by {how}. {IF_CPU}"
+    gain = made.at(k + 1).gain
+    high = gain.high if made.now == k else min(gain.high, most)
+    how = "bounds alone, for the model failed its back-test or lacks data" if gain.bounds_only else "a re-simulation"
+    basis = f"Forecast from this log, by {how}. {IF_CPU}"
+    return Gain(min(gain.low, high), high), f"{basis} {_where(made, k)}".rstrip() if made.now == k else basis
+
+
+def _where(made: Forecast, k: int) -> str:
+    """The GPU that the further worker is taken to join, and what the same workers would bring spread evenly; '' on one
+    GPU.
+    """
+    here, then = made.at(k).placed, made.at(k + 1).placed
+    if len(here) < 2:
+        return ""
+    gpu = next(gpu for gpu in here if then[gpu] > here[gpu])
+    said = f"The further one is taken to run on GPU {gpu}, which has {here[gpu]} of the {k} now."
+    if made.spread is None:
+        return said
+    low, high = factors(made.spread.gain.low, made.spread.gain.high)
+    return f"{said} The same {k}, spread evenly over the GPUs, would bring {low} to {high} by themselves."
 
 
 def _slower(now: Situation, proposed: int, present: int, high: float) -> tuple[Prediction, ...]:

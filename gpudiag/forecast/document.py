@@ -57,6 +57,9 @@ class ScenarioEntry:
     """What k trials at once would bring."""
 
     k: int = field(metadata=AT_LEAST_ONE)
+    placed: Mapping[str, int] = field(
+        metadata=meaning("trials at once by GPU, empty where the GPUs of the trials are unknown")
+    )
     throughput_trials_h: Estimate
     complete_trials_h: Estimate
     gain: Estimate = field(metadata=meaning("throughput over the present one"))
@@ -137,6 +140,9 @@ class ForecastDocument:
     backtest: BacktestEntry | None
     drift: Drift
     assignment: tuple[AssignmentEntry, ...]
+    spread: ScenarioEntry | None = field(
+        metadata=meaning("the present trials at once spread evenly over the GPUs, null where they are")
+    )
     startup: StartupEntry
     batch: BatchEntry
     memory: MemoryEntry | None = field(metadata=meaning("memory capacity, null where it was not measurable"))

@@ -157,9 +157,14 @@ def test_what_does_not_fit_or_ran_beyond_the_number_is_verified_first() -> None:
     assert "known for 0 of 8" in more(each=NAN).verify_first and not more(each=NAN).assumption.endswith("only.")
 
 
-def scenario(low: float, high: float, *, bounds_only: bool = False) -> Told:
-    one = SimpleNamespace(k=3, gain=SimpleNamespace(low=low, high=high), bounds_only=bounds_only)
-    return Told(forecast=SimpleNamespace(parallel=[one]))
+def scenario(low: float, high: float, *, bounds_only: bool = False, now: int = 1) -> Told:
+    """Three at once over so many now; the GPUs of two have one each."""
+    gain = SimpleNamespace(low=low, high=high, bounds_only=bounds_only)
+    known = {
+        2: SimpleNamespace(k=2, placed={"0": 1, "1": 1}),
+        3: SimpleNamespace(k=3, gain=gain, placed={"0": 2, "1": 1}),
+    }
+    return Told(forecast=SimpleNamespace(parallel=[known[3]], now=now, spread=None, at=lambda k: known[k]))
 
 
 @pytest.mark.parametrize(
@@ -184,6 +189,12 @@ def test_a_forecast_narrows_the_bounds(low: float, high: float, gain: tuple[floa
         assert (made.verify_first == MAY_SLOW) is (made.gain.low <= 1), "a number one may rely on, or a test"
         assert ("Forecast from this log, by a re-simulation" in made.assumption) is not math.isnan(low + high)
         assert predicted(made)["utilization.mean_pct"] == (40.0, 40.0, pytest.approx(40 * gain[1]))  # type: ignore[index]
+
+
+def test_the_forecast_over_the_same_number_knows_its_own_bounds_and_where_the_next_one_runs() -> None:
+    made = more(analysis=scenario(1.1, 1.7, now=2))
+    assert gain_of(made)[:2] == (1.1, 1.7) and "taken to run on GPU 0, which has 1 of the 2 now." in made.assumption
+    assert "GPU 0" not in more(analysis=scenario(1.1, 1.7, now=1)).assumption
 
 
 def test_a_forecast_of_bounds_says_so_and_needs_utilization() -> None:

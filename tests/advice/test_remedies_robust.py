@@ -90,4 +90,4 @@ def test_a_large_study_gets_bounds_in_place_of_forecasts(monkeypatch: pytest.Mon
     assert now.capacity is None and now.forecast(5) is None
     monkeypatch.undo()
     told = Situation.of(Analysis(RUNS["case 1"]), {}, ()).forecast(5)
-    assert told is not None and told.gain.low <= told.gain.high
+    assert told is not None and told.at(5).gain.low <= told.at(5).gain.high

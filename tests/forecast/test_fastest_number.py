@@ -18,7 +18,8 @@ NOW = 3
 def scenario(k: int, gain: tuple[float, float, float], overflow: tuple[float, float, float]) -> Scenario:
     rate, gained = Estimate(*(100 * x for x in gain), "trials/h"), Estimate(*gain)
     unknown = Estimate.unknown("", "")
-    return Scenario(k, rate, unknown, gained, unknown, Estimate(*overflow, "%"), unknown, NAN, NAN, NAN, NAN, k > NOW)
+    full = Estimate(*overflow, "%")
+    return Scenario(k, {}, rate, unknown, gained, unknown, full, unknown, NAN, NAN, NAN, NAN, k > NOW)
 
 
 def said(*others: Scenario) -> tuple[str, str]:

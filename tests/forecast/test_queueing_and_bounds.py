@@ -13,7 +13,7 @@ from gpudiag.forecast.estimate import Estimate
 from gpudiag.forecast.parallelism.assignment import choose_gpu
 from gpudiag.forecast.parallelism.colocation import BUSY_LAWS, SPEED_LAWS, busy_of_equal
 from gpudiag.forecast.parallelism.drift import find_drift
-from gpudiag.forecast.parallelism.mva import calibrated_other, mva_throughput
+from gpudiag.forecast.parallelism.mva import calibrated_other, mva_throughput, placed_throughput
 from gpudiag.forecast.parallelism.processor_sharing import Futures
 from gpudiag.forecast.parallelism.spread import by_law, ratio_estimate, spread, stretched, widening
 from gpudiag.forecast.parallelism.throughput_bounds import bounded_gain, bounded_rate, shares_within
@@ -32,33 +32,52 @@ def test_mva_is_exact(k: int) -> None:
     assert mva_throughput(k, 20.0, 45.0) == pytest.approx(closed_form(k, 20.0, 45.0))
 
 
-def test_mva_is_linear_between_whole_numbers() -> None:
-    middle = (mva_throughput(2, 20.0, 45.0) + mva_throughput(3, 20.0, 45.0)) / 2
-    assert mva_throughput(2.5, 20.0, 45.0) == pytest.approx(middle)
-
-
 def test_calibration_gives_back_the_rate() -> None:
     rate = mva_throughput(4, 20.0, 37.0)
-    assert calibrated_other(4, 20.0, rate) == pytest.approx(37.0, rel=1e-6)
+    assert calibrated_other((4,), 20.0, rate) == pytest.approx(37.0, rel=1e-6)
+
+
+def test_each_gpu_has_its_own_queue() -> None:
+    both = mva_throughput(3, 20.0, 37.0) + mva_throughput(1, 20.0, 37.0)
+    assert placed_throughput((3, 1), 20.0, 37.0) == pytest.approx(both)
+    assert calibrated_other((3, 1), 20.0, both) == pytest.approx(37.0, rel=1e-6)
 
 
 def test_a_rate_that_the_gpu_cannot_reach_is_unknown() -> None:
-    assert math.isnan(calibrated_other(4, 20.0, 1 / 19))
+    assert math.isnan(calibrated_other((4,), 20.0, 1 / 19))
 
 
 def test_bounds_down_and_up() -> None:
     now = Estimate(10, 9, 11, "trials/h")
-    assert bounded_rate(now, 4, 2, 0.8) == pytest.approx((4.5, 11 / (0.92 * 0.92)))
-    assert bounded_rate(now, 4, 6, 0.8) == pytest.approx((9 * 0.92 * 0.92, 11 * 1.25))
-    assert bounded_rate(now, 4, 5, 0.5) == pytest.approx((9 * 0.92, 11 * 1.25))
-    assert bounded_rate(now, 4, 5, 1.0) == pytest.approx((9 * 0.92, 11))
-    assert bounded_rate(now, 4, 8, math.nan) == pytest.approx((9 * 0.92**4, 22))
-    assert bounded_rate(now, 4, 4, 0.8) == pytest.approx((9, 11))
+    assert bounded_rate(now, (4,), (2,), 0.8) == pytest.approx((4.5, 11 / (0.92 * 0.92)))
+    assert bounded_rate(now, (4,), (6,), 0.8) == pytest.approx((9 * 0.92 * 0.92, 11 * 1.25))
+    assert bounded_rate(now, (4,), (5,), 0.5) == pytest.approx((9 * 0.92, 11 * 1.25))
+    assert bounded_rate(now, (4,), (5,), 1.0) == pytest.approx((9 * 0.92, 11))
+    assert bounded_rate(now, (4,), (8,), math.nan) == pytest.approx((9 * 0.92**4, 22))
+    assert bounded_rate(now, (4,), (4,), 0.8) == pytest.approx((9, 11))
 
 
 def test_on_several_gpus_a_process_costs_those_of_its_own() -> None:
-    assert bounded_gain(4, 8, math.nan, 4) == pytest.approx((0.92, 2.0))
-    assert bounded_gain(8, 4, math.nan, 4) == pytest.approx((0.5, 1 / 0.92))
+    assert bounded_gain((1,) * 4, (2,) * 4) == pytest.approx((0.92, 2.0))
+    assert bounded_gain((2,) * 4, (1,) * 4) == pytest.approx((0.5, 1 / 0.92))
+
+
+def test_one_more_beside_a_lonely_worker_may_bring_more_than_its_share() -> None:
+    """Of two GPUs that two trials fill, three and one do the work of three: the fifth trial is a third more."""
+    assert bounded_gain((3, 1), (3, 2))[1] == pytest.approx(4 / 3)
+    assert bounded_gain((3, 1), (3, 3))[1] == pytest.approx(1.5)
+    low, high = bounded_gain((3, 1), (1, 1))
+    assert low == pytest.approx(0.5) and 1.0 < high < 1 / 0.92
+
+
+@given(st.lists(st.integers(1, 5), min_size=1, max_size=3), st.lists(st.floats(0, 1), min_size=8, max_size=8))
+def test_bounds_hold_for_any_throughput_that_rises_less_and_less(now: list[int], rises: list[float]) -> None:
+    """Each further worker of a GPU brings at most what the one before it brought."""
+    rate = np.cumsum([0.0, 1.0, *np.cumprod(rises)])
+    then = [workers + 1 for workers in now]
+    gain = sum(rate[k] for k in then) / sum(rate[k] for k in now)
+    low, high = bounded_gain(tuple(now), tuple(then))
+    assert low <= gain + 1e-9 and gain <= high + 1e-9
 
 
 def test_a_cost_moves_one_end_away_from_the_value() -> None:

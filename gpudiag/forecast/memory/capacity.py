@@ -264,7 +264,7 @@ def _capacity(
         for row in table.to_dict("records")
     }
     if restart.how != "given" and not reason:  # without memory no number is recommended, counted or not
-        nets |= {k: counted for k in nets if (counted := seen_net(run, k * n_gpus)) is not None}
+        nets |= {k: counted for k in nets if (counted := seen_net(run, k, n_gpus)) is not None}
     rates, nets = _ordered(rates, nets)
     table = _with_rates(table, rates, nets)
     combos = once(run, ("combinations", seed), lambda: combinations(run, peaks))

@@ -11,6 +11,8 @@ from gpudiag.errors import NotMeasurable
 from gpudiag.forecast.estimate import Estimate
 from gpudiag.forecast.memory.crashes import MIN_SEEN
 from gpudiag.forecast.memory.document import CapacitySource
+from gpudiag.forecast.parallelism.observed import observe
+from gpudiag.forecast.parallelism.placement import evenly
 from gpudiag.forecast.parallelism.recent import UNIT, recent
 from gpudiag.forecast.parallelism.spread import by_law, stretched
 from gpudiag.forecast.parallelism.throughput_bounds import bounded_rate
@@ -80,11 +82,15 @@ def net_estimate(rate: Estimate, chance: Estimate, restart: Restart, k: int, par
     return Estimate(value, ends[0], ends[1], UNIT, np.isnan(value), reason if np.isnan(value) else "")
 
 
-def seen_net(run: Run, workers: int) -> Estimate | None:
-    """Trials per hour that ended well while so many workers ran, counted; None where fewer than 30 trials ended then.
+def seen_net(run: Run, k: int, n_gpus: int) -> Estimate | None:
+    """Trials per hour that ended well while k workers ran on each GPU, counted; None where fewer than 30 trials ended
+    then, or most of the time some GPU had more of them than another.
 
     The interval is that of a count without any rhythm (Poisson, 95 %); trials of similar length vary less.
     """
+    workers = k * n_gpus
+    if n_gpus > 1 and _unevenly_placed(run, workers):
+        return None
     periods = failure_periods(run)
     mine = periods[periods["n_workers"] == workers]
     hours = float((mine["to_s"] - mine["from_s"]).sum()) / 3600
@@ -93,6 +99,14 @@ def seen_net(run: Run, workers: int) -> Estimate | None:
     n = int(mine["n_ended"].sum() - mine["n_fail"].sum())
     reach = 1.96 * np.sqrt(max(n, 1))
     return Estimate(n / hours, max(n - reach, 0.0) / hours, (n + reach) / hours, UNIT)
+
+
+def _unevenly_placed(run: Run, workers: int) -> bool:
+    """Whether the log shows that so many workers were spread unevenly; False where it does not show their GPUs."""
+    try:
+        return len(set(observe(run).placed(workers))) > 1
+    except NotMeasurable:
+        return False
 
 
 def restart_cost(seconds: Array, oom_seconds: Array, given_min: float | None, whole: bool) -> Restart:
@@ -125,21 +139,22 @@ def rates_without_crashes(
         held = recent(run, tick)
     except NotMeasurable as gap:
         return {k: Estimate.unknown(UNIT, str(gap)) for k in levels}
-    log, now, clean = held.model.log, held.now, held.crash_free
+    log, here, clean = held.model.log, held.here, held.crash_free
     few = "" if len(clean.trials) >= MIN_RESTARTS else "Too few trials ended well."
-    free, here = (1.0, 1.0) if few else (clean.undisturbed(now), float(clean.point(now).throughput_h.mean()))
+    free, modeled = (1.0, 1.0) if few else (clean.undisturbed(here), float(clean.point(here).throughput_h.mean()))
     out = {}
     for k in levels:
         tick()
         workers = k * n_gpus
         reason = held.reason(workers) or few
+        placed = evenly(workers, len(log.gpus))
         if reason:
-            least, most = bounded_rate(held.expected, now, workers, log.least_busy_share(now), n_gpus)
+            least, most = bounded_rate(held.expected, here, placed, log.least_busy_share(held.now, held.model.blocks))
             out[k] = Estimate.bounds(least, most, UNIT, reason)
             continue
-        value = float(clean.point(workers).throughput_h.mean())
-        most = clean.undisturbed(workers) / free * here
-        future = clean.bootstrap(workers).throughput_h
+        value = float(clean.point(placed).throughput_h.mean())
+        most = clean.undisturbed(placed) / free * modeled
+        future = clean.bootstrap(placed).throughput_h
         made = by_law(value, future, held.widening(workers), UNIT, also=(most,), within=(0.0, np.inf))
-        out[k] = stretched(made, clean.slowed(workers, now))
+        out[k] = stretched(stretched(made, clean.slowed(placed, here)), held.onward)
     return out

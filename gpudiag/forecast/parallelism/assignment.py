@@ -8,8 +8,8 @@ import numpy as np
 
 Policy = Literal["round robin", "least loaded", "by memory"]
 POLICIES: tuple[Policy, ...] = get_args(Policy)
-"""``round robin``: worker i stays on GPU i modulo their number. ``least loaded``: the GPU with the fewest trials.
-``by memory``: the GPU with the least memory held."""
+"""``round robin``: worker i stays on GPU i modulo their number, so that all are spread evenly. ``least loaded``: the
+GPU with the fewest trials. ``by memory``: the GPU with the least memory held."""
 
 
 def choose_gpu(

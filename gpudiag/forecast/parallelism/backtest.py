@@ -96,8 +96,9 @@ def _mixed(model: ThroughputModel, shares: np.ndarray, measured: float) -> tuple
     """The predicted rate over numbers of workers weighted by time, and its unwidened half-width towards the truth."""
     used = [k for k in range(1, len(shares)) if shares[k] >= LEAST_SHARE]
     weight = shares[used] / shares[used].sum()
-    rates = np.stack([model.bootstrap(k).throughput_h for k in used])
-    value = float(sum(w * model.point(k).throughput_h.mean() for w, k in zip(weight, used, strict=True)))
+    rates = np.stack([model.bootstrap(model.log.placed(k)).throughput_h for k in used])
+    means = [model.point(model.log.placed(k)).throughput_h.mean() for k in used]
+    value = float(weight @ means)
     sample = weight @ rates
     low, high = np.percentile(sample, NOMINAL)
     half = float(high - value if measured > value else value - low)

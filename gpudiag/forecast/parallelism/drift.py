@@ -51,6 +51,18 @@ def find_drift(work_s: np.ndarray, study: np.ndarray) -> Drift:
     return Drift(rho, p, p < FALSE_ALARM, worst if len(names) > 1 else "", differ)
 
 
+def carried_on(work: np.ndarray, recent: np.ndarray, n_next: int) -> float:
+    """Throughput of the next ``n_next`` trials over that of the ``recent`` ones (True), if work goes on to change in
+    order of start: where it rises by as much a trial, where it falls by the same share, so that some is always left.
+    """
+    order = np.arange(len(work))
+    rises = p_trend(work)[0] > 0
+    slope, start = np.polyfit(order, work if rises else np.log(work), 1)
+    line = start + slope * np.arange(len(work) + n_next)
+    course = line if rises else np.exp(line)
+    return float(course[order[recent]].mean() / course[len(work) :].mean())
+
+
 def _differ(parts: list[np.ndarray]) -> bool:
     """Kruskal and Wallis: whether the work comes from more than one distribution."""
     if len(parts) < 2 or np.ptp(np.concatenate(parts)) == 0:

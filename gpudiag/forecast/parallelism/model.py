@@ -14,6 +14,7 @@ from gpudiag.forecast.parallelism.completing import complete_share, ended_beside
 from gpudiag.forecast.parallelism.gpu_sharing import LAWS, best_law, busy_by_level
 from gpudiag.forecast.parallelism.levels import Levels
 from gpudiag.forecast.parallelism.observed import N_BLOCKS, ObservedLog
+from gpudiag.forecast.parallelism.placement import Placement
 from gpudiag.forecast.parallelism.process_loss import MOST_LOSS
 from gpudiag.forecast.parallelism.processor_sharing import Draws, Futures, resimulate
 from gpudiag.measures._time.microseconds import SECOND_US
@@ -52,32 +53,31 @@ class ThroughputModel:
         return self.log.levels.pick(self.blocks[None])
 
     def point(
-        self, workers: int, *, law: LawName | None = None, gpus: int | None = None, policy: Policy = "round robin",
-        startup: float = 1.0, loss: float = 0.0,
-    ) -> Futures:  # fmt: skip
-        """Futures of the log as it is: no resampling of the log itself. ``startup`` scales every start-up, ``loss`` is
-        the speed that each further process takes from all on its GPU, in the log as in the future.
+        self, placed: Placement, *, policy: Policy = "round robin", startup: float = 1.0, loss: float = 0.0
+    ) -> Futures:
+        """Futures of the log as it is: no resampling of the log itself. ``placed``: the workers of each GPU.
+        ``startup`` scales every start-up, ``loss`` is the speed that each further process takes from all on its GPU, in
+        the log as in the future.
         """
-        law, gpus = law or self.law, gpus or len(self.log.gpus)
-        key = "point", workers, law, gpus, policy, startup, loss
-        return self._once(key, lambda: self._point(workers, law, gpus, policy, startup, loss))
+        key = "point", placed, policy, startup, loss
+        return self._once(key, lambda: self._point(placed, policy, startup, loss))
 
-    def _point(self, workers: int, law: LawName, gpus: int, policy: Policy, startup: float, loss: float) -> Futures:
+    def _point(self, placed: Placement, policy: Policy, startup: float, loss: float) -> Futures:
         rng = np.random.default_rng(7)
-        busy = np.repeat(self._busy(self.levels, law, workers), N_POINT, axis=0)
+        busy = np.repeat(self._busy(self.levels, self.law, sum(placed)), N_POINT, axis=0)
         picks = self.trials[rng.integers(len(self.trials), size=(N_POINT, self.horizon))]
         draws = self._draws(picks, busy, rng, startup, loss)
-        return resimulate(draws, busy, workers, gpus=gpus, policy=policy, loss=loss, tick=self.tick)
+        return resimulate(draws, busy, placed, policy=policy, loss=loss, tick=self.tick)
 
-    def bootstrap(self, workers: int, *, policy: Policy = "round robin", startup: float = 1.0) -> Futures:
+    def bootstrap(self, placed: Placement, *, startup: float = 1.0) -> Futures:
         """The double bootstrap (METHODS 10): resample the log, then draw a fresh future from it, over both laws of U.
 
         The seed is the same for every number of workers, so that differences between numbers hold less noise.
         """
-        key = "bootstrap", workers, policy, startup
-        return self._once(key, lambda: self._bootstrap(workers, policy, startup))
+        key = "bootstrap", placed, startup
+        return self._once(key, lambda: self._bootstrap(placed, startup))
 
-    def _bootstrap(self, workers: int, policy: Policy, startup: float) -> Futures:
+    def _bootstrap(self, placed: Placement, startup: float) -> Futures:
         rng = np.random.default_rng(11)
         n = len(self.trials)
         blocks = self.blocks[rng.integers(len(self.blocks), size=(N_BOOTSTRAP, len(self.blocks)))]
@@ -85,14 +85,14 @@ class ThroughputModel:
         half = N_BOOTSTRAP // len(LAWS)
         parts = [slice(i * half, (i + 1) * half) for i in range(len(LAWS))]
         busy = np.concatenate(
-            [self._busy(levels.rows(part), law, workers) for law, part in zip(LAWS, parts, strict=True)]
+            [self._busy(levels.rows(part), law, sum(placed)) for law, part in zip(LAWS, parts, strict=True)]
         )
         picks = rng.integers(n, size=(N_BOOTSTRAP, self.horizon))
         if n < MANY_TRIALS:
             logs = rng.integers(n, size=(N_BOOTSTRAP, n))
             picks = np.take_along_axis(logs, picks, axis=1)
         draws = self._draws(self.trials[picks], busy, rng, startup)
-        return resimulate(draws, busy, workers, gpus=len(self.log.gpus), policy=policy, tick=self.tick)
+        return resimulate(draws, busy, placed, tick=self.tick)
 
     def solo_work_s(self) -> np.ndarray:
         """Seconds of work of each trial as if alone, in order of start."""
@@ -100,10 +100,10 @@ class ThroughputModel:
         number = np.arange(1, self.log.level_s.shape[1])
         return np.asarray(self.log.level_s[self.trials][:, 1:] @ (busy[0, number] / (number * busy[0, 1])))
 
-    def slowed(self, workers: int, now: int) -> float:
-        """The gain of ``workers`` over ``now`` if every process costs the most, over the gain if it costs nothing."""
+    def slowed(self, placed: Placement, now: Placement) -> float:
+        """The gain of ``placed`` over ``now`` if every process costs the most, over the gain if it costs nothing."""
         most, none = (
-            self.point(workers, loss=loss).throughput_h.mean() / self.point(now, loss=loss).throughput_h.mean()
+            self.point(placed, loss=loss).throughput_h.mean() / self.point(now, loss=loss).throughput_h.mean()
             for loss in (MOST_LOSS, 0.0)
         )
         return float(most / none)
@@ -114,23 +114,24 @@ class ThroughputModel:
         beside = ended_beside(self.log.handover, end_us)
         return complete_share(beside, self.log.state[self.trials] == "COMPLETE", workers)
 
-    def undisturbed(self, workers: int) -> float:
+    def undisturbed(self, placed: Placement) -> float:
         """Mean throughput if trials slowed each other down only where the GPU is full, whatever was measured of U(k).
 
         Pairs measured on a real GPU are nearer to that than to the sharing of their common utilization
         (docs/forecast.md), so that an interval must reach to it.
         """
-        made = self._once(("undisturbed", workers), lambda: self._undisturbed(workers))
+        made = self._once(("undisturbed", placed), lambda: self._undisturbed(placed))
         return float(made.throughput_h.mean())
 
-    def _undisturbed(self, workers: int) -> Futures:
+    def _undisturbed(self, placed: Placement) -> Futures:
+        workers = sum(placed)
         alone = self._busy(self.levels, self.law, workers)[:, 1:2]
         rng = np.random.default_rng(7)
         width = max(workers, self.log.level_s.shape[1] - 1)
         busy = np.repeat(np.minimum(1.0, np.arange(width + 1) * alone), N_POINT, axis=0)
         picks = self.trials[rng.integers(len(self.trials), size=(N_POINT, self.horizon))]
         draws = self._draws(picks, busy, rng, 1.0)
-        return resimulate(draws, busy, workers, gpus=len(self.log.gpus), tick=self.tick)
+        return resimulate(draws, busy, placed, tick=self.tick)
 
     def _once(self, key: tuple[Any, ...], make: Callable[[], Futures]) -> Futures:
         """A re-simulation is deterministic and the slowest part of a forecast: none is run twice."""

@@ -2,31 +2,35 @@
 
 from __future__ import annotations
 
+from gpudiag.forecast.parallelism.placement import Placement
+
 STEPS = 60
 
 
-def mva_throughput(workers: float, busy_s: float, other_s: float) -> float:
+def mva_throughput(workers: int, busy_s: float, other_s: float) -> float:
     """Trials per second of ``workers`` trials that each need ``busy_s`` of the GPU and ``other_s`` elsewhere.
 
-    Exact MVA of one queueing station and one delay (Reiser and Lavenberg, JACM 27 (1980) 313); between whole numbers
-    of workers it is linear.
+    Exact MVA of one queueing station and one delay (Reiser and Lavenberg, JACM 27 (1980) 313).
     """
-    queue, rate, whole = 0.0, 0.0, int(workers)
-    rates = [0.0]
-    for k in range(1, whole + 2):
+    queue, rate = 0.0, 0.0
+    for k in range(1, workers + 1):
         response = busy_s * (1.0 + queue)
         rate = k / (other_s + response)
         queue = rate * response
-        rates.append(rate)
-    return rates[whole] + (workers - whole) * (rates[whole + 1] - rates[whole])
+    return rate
 
 
-def calibrated_other(workers: float, busy_s: float, rate: float) -> float:
-    """Seconds elsewhere at which ``workers`` reach ``rate`` (trials per second); NaN where even none is too slow."""
-    low, high = 0.0, workers / rate
-    if mva_throughput(workers, busy_s, low) < rate:
+def placed_throughput(placed: Placement, busy_s: float, other_s: float) -> float:
+    """The same of workers on several GPUs, each GPU by itself."""
+    return sum(mva_throughput(workers, busy_s, other_s) for workers in placed)
+
+
+def calibrated_other(placed: Placement, busy_s: float, rate: float) -> float:
+    """Seconds elsewhere at which these workers reach ``rate`` (trials per second); NaN where even none is too slow."""
+    low, high = 0.0, sum(placed) / rate
+    if placed_throughput(placed, busy_s, low) < rate:
         return float("nan")
     for _ in range(STEPS):
         middle = (low + high) / 2
-        low, high = (middle, high) if mva_throughput(workers, busy_s, middle) > rate else (low, middle)
+        low, high = (middle, high) if placed_throughput(placed, busy_s, middle) > rate else (low, middle)
     return (low + high) / 2

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
 
 from gpudiag.errors import NotMeasurable
+from gpudiag.forecast.estimate import NAN
 from gpudiag.forecast.parallelism.handover import Handover, handovers
 from gpudiag.forecast.parallelism.levels import Levels, measure_levels
+from gpudiag.forecast.parallelism.placement import Placement, evenly, usual_placements
 from gpudiag.forecast.parallelism.startup_fit import fit_startup
 from gpudiag.measures._time.concurrency import count_at
 from gpudiag.measures._time.gpu_time import GpuTime, gpu_time
@@ -39,7 +42,7 @@ class ObservedLog:
     (position among ``gpus``), ``startup_s`` (seen, else the typical one, at most the trial's life), ``level_s`` (n,
     levels): seconds of its work with 0, 1 ... trials in training on its GPU (column 0 is 0). ``levels`` says how busy
     a GPU was with how many in training, of all GPUs together, in ``N_BLOCKS`` blocks of time. ``handover``: the gaps,
-    and how many workers when.
+    and how many workers when; ``placements``: by their number, the workers of each GPU that most of its time had.
     ``startup_how``: 'seen', or 'fitted' where no start-up could be seen by itself. ``span_s`` is first start to last
     end. ``busy_s``: busy GPU seconds while trials ran, over ``seen_s``, in each block by the number of
     workers then, shape (N_BLOCKS, workers + 1); ``held_s``: the same time with the gaps between trials.
@@ -58,6 +61,7 @@ class ObservedLog:
     level_s: np.ndarray
     levels: Levels
     handover: Handover
+    placements: Mapping[int, Placement]
     span_s: float
     busy_s: np.ndarray
     seen_s: np.ndarray
@@ -73,15 +77,18 @@ class ObservedLog:
         """Each trial's life."""
         return self.end_s - self.start_s
 
-    @property
-    def startup_share(self) -> float:
-        """F: the share of worker time spent in start-up."""
-        return float(self.startup_s.sum() / self.length_s.sum())
+    def startup_share(self, trials: np.ndarray) -> float:
+        """F: the share of the worker time of these trials spent in start-up."""
+        return float(self.startup_s[trials].sum() / self.length_s[trials].sum())
 
-    def busy_share(self, workers: int) -> float:
-        """u_b: utilization while trials ran and there were so many workers, 0..1; NaN unobserved."""
-        inside = workers < self.seen_s.shape[1] and self.seen_s[:, workers].sum() > 0
-        return float(self.busy_s[:, workers].sum() / self.seen_s[:, workers].sum()) if inside else float("nan")
+    def placed(self, workers: int) -> Placement:
+        """The workers of each GPU while there were so many; evenly where the log shows no usual placement."""
+        return self.placements.get(workers) or evenly(workers, len(self.gpus))
+
+    def busy_share(self, workers: int, blocks: np.ndarray) -> float:
+        """u_b: utilization while trials ran in these blocks and there were so many workers, 0..1; NaN unobserved."""
+        inside = workers < self.seen_s.shape[1] and self.seen_s[blocks, workers].sum() > 0
+        return float(self.busy_s[blocks, workers].sum() / self.seen_s[blocks, workers].sum()) if inside else NAN
 
     def used_share(self, workers: int, blocks: np.ndarray) -> float:
         """Utilization by trials in these blocks with so many workers, gaps included, 0..1; NaN unobserved."""
@@ -89,11 +96,11 @@ class ObservedLog:
             return float("nan")
         return float(self.busy_s[blocks, workers].sum() / self.held_s[blocks, workers].sum())
 
-    def least_busy_share(self, workers: int) -> float:
+    def least_busy_share(self, workers: int, blocks: np.ndarray) -> float:
         """The lower end of a 90 % interval of u_b, by resampling blocks: a future has other trials; NaN unobserved."""
-        if np.isnan(self.busy_share(workers)):
-            return float("nan")
-        busy, seen = self.busy_s[:, workers], self.seen_s[:, workers]
+        if np.isnan(self.busy_share(workers, blocks)):
+            return NAN
+        busy, seen = self.busy_s[blocks, workers], self.seen_s[blocks, workers]
         used = np.flatnonzero(seen > 0)
         picks = used[np.random.default_rng(11).integers(len(used), size=(N_RESAMPLED, len(used)))]
         return float(np.percentile(busy[picks].sum(axis=1) / seen[picks].sum(axis=1), 5.0))
@@ -196,6 +203,7 @@ def _observe(run: Run, time: GpuTime, finished: np.ndarray) -> ObservedLog:
         level_s=level_s[order],
         levels=levels,
         handover=handover,
+        placements=usual_placements(run, trials, used, handover),
         span_s=(last - first) / SECOND_US,
         busy_s=total[0],
         seen_s=total[1],

@@ -12,21 +12,25 @@ from gpudiag.forecast.parallelism.assignment import POLICIES, Policy
 from gpudiag.forecast.parallelism.backtest import Backtest
 from gpudiag.forecast.parallelism.drift import Drift
 from gpudiag.forecast.parallelism.model import ThroughputModel
-from gpudiag.forecast.parallelism.mva import calibrated_other, mva_throughput
+from gpudiag.forecast.parallelism.mva import calibrated_other, placed_throughput
+from gpudiag.forecast.parallelism.placement import Placement, evenly
 from gpudiag.forecast.parallelism.recent import Recent
+from gpudiag.forecast.parallelism.remaining import Remaining
 from gpudiag.forecast.parallelism.scenario import Scenario
 from gpudiag.forecast.parallelism.spread import by_law, ratio_estimate, spread, stretched
 from gpudiag.forecast.parallelism.throughput_bounds import bounded_gain, bounded_rate
 from gpudiag.forecast.progress import Progress
 
 Overflow = Callable[[int], Estimate]
+"""The chance of an overflow by number of trials on the fullest GPU."""
 
 
 @dataclass(frozen=True, eq=False)
 class Parallelism:
     """``scenarios``: one a number of workers. ``now``: the number that most of the log had, ``rate`` its throughput.
 
-    ``policies``: (k, policy, trials/h) where there are several GPUs. ``model`` is what the numbers came from.
+    ``policies``: (k, policy, trials/h) where there are several GPUs. ``spread``: what the present number would bring
+    spread evenly over the GPUs, None where it is. ``model`` is what the numbers came from.
     """
 
     scenarios: tuple[Scenario, ...]
@@ -35,28 +39,8 @@ class Parallelism:
     backtest: Backtest
     drift: Drift
     policies: tuple[tuple[int, Policy, float], ...]
+    spread: Scenario | None
     model: ThroughputModel
-
-
-@dataclass(frozen=True)
-class Remaining:
-    """``trials`` still to run (NaN unknown, then ``reason`` says why), and the hours that a change of workers costs."""
-
-    trials: float
-    restart_h: float
-    reason: str = ""
-
-    def hours(self, rate: Estimate, changed: bool) -> Estimate:
-        """Time to finish at a rate, after a restart where something changed."""
-        if np.isnan(self.trials):
-            return Estimate.unknown("h", self.reason)
-        restart = self.restart_h if changed else 0.0
-        value, low, high = (restart + self.trials / x for x in (rate.value, rate.high, rate.low))
-        return Estimate(value, low, high, "h", rate.bounds_only, rate.reason)
-
-    def break_even(self, now: float, then: float) -> float:
-        """Trials from which the restart has paid: R X X' / (X' - X); NaN where the new rate is not higher."""
-        return self.restart_h * now * then / (then - now) if then > now else NAN
 
 
 def forecast_parallelism(
@@ -70,21 +54,23 @@ def forecast_parallelism(
     """Forecast each number of workers in ``wanted``. ``memory_mib``: peak of each trial of the log, for policies that
     look at memory. ``progress`` is called with what comes next and may raise.
     """
-    model, test, now = held.model, held.test, held.now
-    base = _PresentState(held, model, now, held.expected, model.undisturbed(now), remaining, overflow)
+    model, test, now, n_gpus = held.model, held.test, held.now, len(held.model.log.gpus)
+    base = _PresentState(held, model, now, held.expected, model.undisturbed(held.here), remaining, overflow)
     scenarios = []
     for k in wanted:
         progress(f"re-simulation with {k} at once")
-        scenarios.append(base.scenario(k))
+        scenarios.append(base.scenario(held.placed(k)))
+    even = evenly(now, n_gpus)
+    spread_out = base.scenario(even) if sorted(even) != sorted(held.here) else None
     policies: tuple[tuple[int, Policy, float], ...] = ()
-    if len(model.log.gpus) > 1 and not test.reason:
+    if n_gpus > 1 and not test.reason:
         by_memory = replace(model, memory_mib=memory_mib)
         policies = tuple(
-            (k, policy, float(by_memory.point(k, policy=policy).throughput_h.mean()))
+            (k, policy, float(by_memory.point(evenly(k, n_gpus), policy=policy).throughput_h.mean()))
             for k in wanted
             for policy in POLICIES
         )
-    return Parallelism(tuple(scenarios), now, held.rate, test, held.drift, policies, model)
+    return Parallelism(tuple(scenarios), now, held.rate, test, held.drift, policies, spread_out, model)
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,38 +85,39 @@ class _PresentState:
     remaining: Remaining
     overflow: Overflow
 
-    def scenario(self, k: int) -> Scenario:
-        log = self.model.log
-        gpus, busy = max(len(log.gpus), 1), log.least_busy_share(self.now)
-        least, most = bounded_rate(self.rate, self.now, k, busy, gpus)
+    def scenario(self, placed: Placement) -> Scenario:
+        log, here, k = self.model.log, self.held.here, sum(placed)
+        busy = log.least_busy_share(self.now, self.model.blocks)
+        least, most = bounded_rate(self.rate, here, placed, busy)
         factor = self.held.widening(k)
         reason = self.held.reason(k)
-        changed = k != self.now
+        changed = placed != here
         if reason:
             throughput = Estimate.bounds(least, most, "trials/h", reason)
-            gain = Estimate.bounds(*bounded_gain(self.now, k, busy, gpus), "", reason)
+            gain = Estimate.bounds(*bounded_gain(here, placed, busy), "", reason)
             util = Estimate.bounds(*self._util_bounds(k), "%", reason)
         else:
-            point, many = self.model.point(k), self.model.bootstrap(k)
-            other = self.model.undisturbed(k) / self.undisturbed
+            point, many = self.model.point(placed), self.model.bootstrap(placed)
+            other = self.model.undisturbed(placed) / self.undisturbed
             value, now = float(point.throughput_h.mean()), self.rate.value
-            loss = self.model.slowed(k, self.now)
+            loss = self.model.slowed(placed, here)
             throughput = by_law(value, many.throughput_h, factor, "trials/h", also=(other * now,))
-            throughput = stretched(throughput, loss, bounded_rate(self.rate, self.now, k, NAN, gpus))
+            throughput = stretched(stretched(throughput, loss), self.held.onward, bounded_rate(self.rate, here, placed))
             gain = ratio_estimate(point, many, self.held.point, self.held.many, factor, also=(other,))
-            gain = stretched(gain, loss, bounded_gain(self.now, k, NAN, gpus))
+            gain = stretched(gain, loss, bounded_gain(here, placed))
             util = spread(float(point.busy_pct.mean()), many.busy_pct, factor, "%")
             util = stretched(util.scaled(self._measured_ratio, "%"), 1.0, (0.0, 100.0))
         return Scenario(
             k=k,
+            placed=dict(zip(log.gpus, placed, strict=True)),
             throughput=throughput,
             complete=self._complete(throughput, k),
             gain=gain,
             util=util,
-            overflow=self.overflow(k),
+            overflow=self.overflow(max(placed)),
             left=self.remaining.hours(throughput, changed),
             break_even_trials=self.remaining.break_even(self.rate.value, throughput.value) if changed else NAN,
-            queueing=self._queueing(k),
+            queueing=self._queueing(placed),
             least=least,
             most=most,
             beyond=k > log.handover.most,
@@ -145,7 +132,7 @@ class _PresentState:
         )  # fmt: skip
 
     def _util_bounds(self, k: int) -> tuple[float, float]:
-        used = 100.0 * self.model.log.busy_share(self.now)
+        used = 100.0 * self.model.log.busy_share(self.now, self.model.blocks)
         return (used * k / self.now, used) if k < self.now else (used, 100.0)
 
     @property
@@ -157,13 +144,11 @@ class _PresentState:
         modeled = float(self.held.point.busy_pct.mean())
         return used / modeled if used > 0 and modeled > 0 else 1.0
 
-    def _queueing(self, k: int) -> float:
+    def _queueing(self, placed: Placement) -> float:
         """Mean value analysis, each GPU by itself, calibrated to the present rate."""
         log = self.model.log
-        gpus = max(len(log.gpus), 1)
-        busy_s = float(log.busy_s.sum()) / log.n
+        busy_s = float(log.busy_s[self.model.blocks].sum()) / len(self.model.trials)
         if not busy_s > 0:
             return NAN
-        rate = self.rate.value / 3600.0 / gpus
-        other = calibrated_other(self.now / gpus, busy_s, rate)
-        return 3600.0 * gpus * mva_throughput(k / gpus, busy_s, other)
+        other = calibrated_other(self.held.here, busy_s, self.rate.value / 3600.0)
+        return 3600.0 * placed_throughput(placed, busy_s, other)

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from gpudiag.forecast.parallelism.assignment import Policy, choose_gpu
+from gpudiag.forecast.parallelism.placement import Placement, gpu_of_workers
 
 TICK_EVENTS = 64
 
@@ -39,14 +40,13 @@ class Draws:
 def resimulate(
     draws: Draws,
     busy: np.ndarray,
-    workers: int,
+    placed: Placement,
     *,
-    gpus: int = 1,
     policy: Policy = "round robin",
     loss: float = 0.0,
     tick: Callable[[], None] = lambda: None,
 ) -> Futures:
-    """Run ``workers`` over the trials of each future.
+    """Run the workers ``placed`` on GPUs over the trials of each future.
 
     ``busy`` (n_futures, levels): busy share of a GPU with 0, 1, 2 ... training trials; beyond the last it stays. A
     trial's speed at level j is busy[j] / (j busy[1]), times (1 - ``loss``)^(j - 1). Workers go on with the first trials
@@ -55,8 +55,9 @@ def resimulate(
     raise to cancel.
     """
     n_futures, n_trials = draws.work_s.shape
+    workers = sum(placed)
     first = min(workers, n_trials - 1)
-    state = _State.fresh(draws, workers, gpus)
+    state = _State.fresh(draws, placed)
     speeds = _speeds(busy, workers) * (1.0 - loss) ** np.maximum(np.arange(workers + 1) - 1, 0)
     reached = np.column_stack([busy, np.repeat(busy[:, -1:], max(0, workers + 1 - busy.shape[1]), axis=1)])
     rows = np.arange(n_futures)
@@ -115,8 +116,9 @@ class _State:
     gpus: int
 
     @classmethod
-    def fresh(cls, draws: Draws, workers: int, gpus: int) -> _State:
+    def fresh(cls, draws: Draws, placed: Placement) -> _State:
         n_futures, n_trials = draws.work_s.shape
+        workers = sum(placed)
         number = np.broadcast_to(np.arange(workers), (n_futures, workers)).copy()
         trial = number % n_trials
         left = np.take_along_axis(draws.pause_s, trial, axis=1)
@@ -126,10 +128,10 @@ class _State:
             trial=trial,
             number=number,
             since=np.zeros((n_futures, workers)),
-            gpu=number % gpus,
+            gpu=np.broadcast_to(gpu_of_workers(placed), (n_futures, workers)).copy(),
             now=np.zeros(n_futures),
             taken=np.full(n_futures, workers),
-            gpus=gpus,
+            gpus=len(placed),
         )
 
     def training_by_gpu(self) -> np.ndarray:

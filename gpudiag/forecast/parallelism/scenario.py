@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from gpudiag.forecast.document import ModelsEntry, ScenarioEntry, ThroughputBounds
@@ -13,6 +14,7 @@ from gpudiag.plain_data import clean
 class Scenario:
     """A forecast for ``k`` trials at once.
 
+    ``placed``: how many of them on each GPU, by its name; empty where the GPUs of the trials are not known.
     ``throughput`` (trials/h), ``complete`` (COMPLETE trials/h), ``gain`` (throughput over the present one), ``util``
     (%), ``overflow`` (%, share of ends of trials at which those at once exceed the memory; at most its upper end),
     ``left`` (h to finish the remaining trials, the restart included where k differs from now).
@@ -22,6 +24,7 @@ class Scenario:
     """
 
     k: int
+    placed: Mapping[str, int]
     throughput: Estimate
     complete: Estimate
     gain: Estimate
@@ -44,6 +47,7 @@ class Scenario:
         """As the document of a forecast holds it."""
         return ScenarioEntry(
             k=self.k,
+            placed=self.placed,
             throughput_trials_h=self.throughput,
             complete_trials_h=self.complete,
             gain=self.gain,

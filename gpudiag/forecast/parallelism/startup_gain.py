@@ -9,6 +9,7 @@ import numpy as np
 from gpudiag.forecast.document import StartupEntry
 from gpudiag.forecast.estimate import NAN, Estimate
 from gpudiag.forecast.parallelism.model import ThroughputModel
+from gpudiag.forecast.parallelism.placement import Placement
 from gpudiag.forecast.parallelism.spread import ratio_estimate
 from gpudiag.plain_data import clean
 
@@ -46,32 +47,32 @@ class StartupGain:
         )
 
 
-def startup_gain(model: ThroughputModel, workers: int, widening: float, reason: str) -> StartupGain:
-    """Gains at the same number of workers; ``reason`` says why there are bounds only, '' for a forecast.
+def startup_gain(model: ThroughputModel, placed: Placement, widening: float, reason: str) -> StartupGain:
+    """Gains of the same workers on the same GPUs; ``reason`` says why there are bounds only, '' for a forecast.
 
     Where the log does not settle the start-up, only the idle time of the GPU bounds them: a start-up that utilization
     lets guess is for the model's use alone.
     """
     log = model.log
-    share = log.startup_share
-    used = log.least_busy_share(workers)
+    share = log.startup_share(model.trials)
+    used = log.least_busy_share(sum(placed), model.blocks)
     full = max(1.0, 1.0 / used if used > 0 else np.inf)
     if log.startup_how == "fitted":
         bounds = Estimate.bounds(1.0, full, "", NOT_SETTLED)
         return StartupGain(most=full, halved=bounds, removed=bounds)
     most = max(1.0, min(1.0 / (1.0 - share), full) if share < 1 else full)
-    per_gpu = workers / max(len(log.gpus), 1)
+    alone = np.mean([share**workers for workers in placed if workers])
     if reason:
         halved = Estimate.bounds(1.0, min(1.0 / (1.0 - share / 2), most), "", reason)
         removed = Estimate.bounds(1.0, most, "", reason)
     else:
-        now, now_many = model.point(workers), model.bootstrap(workers)
+        now, now_many = model.point(placed), model.bootstrap(placed)
         halved, removed = (
             ratio_estimate(
-                model.point(workers, startup=scale), model.bootstrap(workers, startup=scale), now, now_many,
+                model.point(placed, startup=scale), model.bootstrap(placed, startup=scale), now, now_many,
                 widening, (1.0, min(1.0 / (1.0 - share * (1 - scale)), most)),
             )
             for scale in (0.5, 0.0)
         )  # fmt: skip
-    typical = float(np.median(log.startup_s))
-    return StartupGain(100 * share, 100 * share**per_gpu, typical, log.n_startups, most, halved, removed)
+    typical = float(np.median(log.startup_s[model.trials]))
+    return StartupGain(100 * share, 100 * float(alone), typical, log.n_startups, most, halved, removed)

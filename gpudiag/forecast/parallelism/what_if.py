@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
@@ -20,20 +20,20 @@ from gpudiag.forecast.parallelism.batch_size import BatchTest, batch_test
 from gpudiag.forecast.parallelism.colocation import LawName
 from gpudiag.forecast.parallelism.drift import Drift
 from gpudiag.forecast.parallelism.observed import ObservedLog, observe
-from gpudiag.forecast.parallelism.outlook import Overflow, Parallelism, Remaining, forecast_parallelism
+from gpudiag.forecast.parallelism.outlook import Overflow, Parallelism, forecast_parallelism
+from gpudiag.forecast.parallelism.placement import Placement, evenly, with_workers
 from gpudiag.forecast.parallelism.recent import recent
+from gpudiag.forecast.parallelism.remaining import Remaining, remaining
 from gpudiag.forecast.parallelism.scenario import Scenario
 from gpudiag.forecast.parallelism.startup_gain import StartupGain, startup_gain
 from gpudiag.forecast.parallelism.unobserved import bounded_scenarios, usual_workers
 from gpudiag.forecast.progress import Progress
 from gpudiag.load import RunLike, as_run
-from gpudiag.measures._time.trial_intervals import intervals_of
 from gpudiag.measures._trials.epochs import n_epochs
 from gpudiag.measures.base import GIVE_TRIALS, need_all, need_columns
 from gpudiag.memo import MemoRun
 from gpudiag.plain_data import JsonObject, clean, json_text, plain_object
 from gpudiag.run import Run
-from gpudiag.schema import STOPPED
 from gpudiag.shown import Shown
 
 if TYPE_CHECKING:
@@ -49,8 +49,6 @@ TOO_MANY = (
     "{n_gpus:GPU}."
 )
 RESTART_MIN = 10.0
-NO_TARGET = "Nobody stated how many trials the study shall have: give n_trials under [run] in run.toml."
-NONE_LEFT = "As many trials have finished as the study shall have."
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -59,7 +57,8 @@ class Forecast(Shown):
 
     ``parallel``: one :class:`Scenario` a number of trials at once. ``now``: the number that most of the log had, and
     ``rate`` its throughput as measured. ``law`` goes on where nothing was measured. ``policies``: (k, policy, trials/h)
-    where there are several GPUs. ``restart_min``: minutes without any trial that a change of workers costs.
+    where there are several GPUs. ``spread``: the present number spread evenly over the GPUs, None where it is.
+    ``restart_min``: minutes without any trial that a change of workers costs.
     ``capacity`` and ``pruner`` are the forecasts of memory and of a pruner, None where not asked for or not
     measurable; ``gaps`` says why, by topic.
     """
@@ -79,6 +78,7 @@ class Forecast(Shown):
     remaining_trials: float
     capacity: MemoryCapacity | None = None
     pruner: PrunerReplay | None = None
+    spread: Scenario | None = None
     gaps: tuple[tuple[str, str], ...] = ()
 
     def at(self, k: int) -> Scenario:
@@ -124,6 +124,7 @@ class Forecast(Shown):
             backtest=self.backtest.document if self.backtest else None,
             drift=self.drift,
             assignment=tuple(AssignmentEntry(*one) for one in self.policies),
+            spread=self.spread.document if self.spread else None,
             startup=self.startup.document,
             batch=self.batch.document,
             memory=self.capacity.document if self.capacity is not None else None,
@@ -199,29 +200,31 @@ def _made(run: Run, numbers: list[int] | None, pruner: Any, restart_min: float |
     log = _attempt("parallelism", gaps, lambda: observe(run))
     wanted = _wanted(numbers, log.handover.usual if log else usual_workers(run))
     gpus = max(1, len(log.gpus) if log else len(run.gpus))
-    capacity = _attempt("memory", gaps, lambda: _capacity(run, _per_gpu(wanted, gpus), restart_min, progress))
-    if capacity is not None and (beyond := [k for k in wanted if -(-k // gpus) > MOST_AT_ONCE]):
+    fullest = {k: max(_placed(log, k, gpus)) for k in wanted}
+    levels = sorted({min(k, MOST_AT_ONCE) for k in (*fullest.values(), *_spread_out(log))})
+    capacity = _attempt("memory", gaps, lambda: _capacity(run, levels, restart_min, progress))
+    if capacity is not None and (beyond := [k for k in wanted if fullest[k] > MOST_AT_ONCE]):
         numbers_beyond = ", ".join(map(str, beyond))
         gaps["memory"] = in_words(TOO_MANY, {"most": MOST_AT_ONCE, "beyond": numbers_beyond, "n_gpus": gpus})
-    overflow = _overflow(capacity, gpus, gaps.get("memory", ""))
+    overflow = _overflow(capacity, gaps.get("memory", ""))
     pause_min = RESTART_MIN if restart_min is None else restart_min
-    remaining = _remaining(run, pause_min)
+    left = remaining(run, pause_min)
     if log is None:
-        made = _bounded(run, wanted, remaining, overflow, gaps["parallelism"])
+        made = _bounded(run, fullest, left, overflow, gaps["parallelism"])
     else:
         progress("back-test on the second half of the log")
         known = log
         modelled = _attempt("parallelism", gaps, lambda: _modelled(
             run, forecast_parallelism(
-                recent(run, lambda: progress("")), wanted, remaining, overflow, _peaks(capacity, known), progress
+                recent(run, lambda: progress("")), wanted, left, overflow, _peaks(capacity, known), progress
             )
         ))  # fmt: skip
-        made = modelled or _bounded(run, wanted, remaining, overflow, gaps["parallelism"])
+        made = modelled or _bounded(run, fullest, left, overflow, gaps["parallelism"])
     if pruner is not None:
         progress("replay of the pruner")
         made = replace(made, pruner=_attempt("pruner", gaps, lambda: _replay(run, pruner, progress)))
     return replace(
-        made, capacity=capacity, gaps=tuple(gaps.items()), restart_min=pause_min, remaining_trials=remaining.trials
+        made, capacity=capacity, gaps=tuple(gaps.items()), restart_min=pause_min, remaining_trials=left.trials
     )
 
 
@@ -254,15 +257,22 @@ def _wanted(parallel: Sequence[int] | None, now: int) -> list[int]:
     return sorted({now, *(int(k) for k in chosen)})
 
 
-def _bounded(run: Run, wanted: list[int], remaining: Remaining, overflow: Overflow, reason: str) -> Forecast:
-    now, rate, scenarios = bounded_scenarios(run, wanted, remaining, overflow, reason)
-    return _forecast(run, scenarios, now, rate, StartupGain())
+def _bounded(run: Run, fullest: Mapping[int, int], left: Remaining, overflow: Overflow, reason: str) -> Forecast:
+    now, rate, scenarios, drift = bounded_scenarios(run, fullest, left, overflow, reason)
+    return replace(_forecast(run, scenarios, now, rate, StartupGain()), drift=drift)
 
 
 def _modelled(run: Run, made: Parallelism) -> Forecast:
-    startup = startup_gain(made.model, made.now, made.backtest.widening, made.backtest.reason)
+    startup = startup_gain(made.model, made.model.log.placed(made.now), made.backtest.widening, made.backtest.reason)
     forecast = _forecast(run, made.scenarios, made.now, made.rate, startup)
-    return replace(forecast, law=made.model.law, backtest=made.backtest, drift=made.drift, policies=made.policies)
+    return replace(
+        forecast,
+        law=made.model.law,
+        backtest=made.backtest,
+        drift=made.drift,
+        policies=made.policies,
+        spread=made.spread,
+    )
 
 
 def _forecast(run: Run, scenarios: tuple[Scenario, ...], now: int, rate: Estimate, startup: StartupGain) -> Forecast:
@@ -270,17 +280,6 @@ def _forecast(run: Run, scenarios: tuple[Scenario, ...], now: int, rate: Estimat
     return Forecast(
         run.info.name, scenarios, now, configured, rate, "", None, Drift(), startup, batch_test(), (), RESTART_MIN, NAN
     )
-
-
-def _remaining(run: Run, restart_min: float) -> Remaining:
-    """Trials that are stated or waiting and have not begun: one that is RUNNING is under way, or dead."""
-    states = intervals_of(run)["state"].value_counts() if "state" in run.trials else {}
-    begun = int(sum(states.get(state, 0) for state in ("COMPLETE", "PRUNED", "FAIL", STOPPED, "RUNNING")))
-    target = run.info.settings.n_trials
-    left = max(target - begun, 0) if target is not None else int(states.get("WAITING", 0))
-    if left:
-        return Remaining(float(left), restart_min / 60)
-    return Remaining(NAN, restart_min / 60, NO_TARGET if target is None else NONE_LEFT)
 
 
 def _attempt(topic: str, gaps: dict[str, str], make: Callable[[], T]) -> T | None:
@@ -296,9 +295,14 @@ def _attempt(topic: str, gaps: dict[str, str], make: Callable[[], T]) -> T | Non
     return made
 
 
-def _per_gpu(wanted: Sequence[int], gpus: int) -> list[int]:
-    """Numbers of trials on the fullest GPU, as far as memory is looked at; at least one."""
-    return sorted({min(-(-k // gpus), MOST_AT_ONCE) for k in wanted})
+def _placed(log: ObservedLog | None, workers: int, gpus: int) -> Placement:
+    """The workers of each GPU with so many; evenly where the GPUs of the trials are not known."""
+    return with_workers(log.placed(log.handover.usual), workers) if log else evenly(workers, gpus)
+
+
+def _spread_out(log: ObservedLog | None) -> Placement:
+    """The present workers of each GPU if they were spread evenly; none where nothing is known of GPUs."""
+    return evenly(log.handover.usual, len(log.gpus)) if log else ()
 
 
 def _capacity(run: Run, per_gpu: Sequence[int], restart_min: float | None, progress: Progress) -> MemoryCapacity:
@@ -311,14 +315,13 @@ def _replay(run: Run, pruner: Any, progress: Progress) -> PrunerReplay:
     return replay_pruner(run, pruner, progress=lambda done, total: progress(""))
 
 
-def _overflow(capacity: MemoryCapacity | None, gpus: int, reason: str) -> Overflow:
-    """The chance of an overflow by number of trials over all GPUs, the fullest of which holds the most."""
-    if capacity is None:
-        return lambda k: Estimate.unknown("%", reason)
+def _overflow(capacity: MemoryCapacity | None, reason: str) -> Overflow:
+    """The chance of an overflow by number of trials on the fullest GPU."""
 
     def chance(k: int) -> Estimate:
-        each = -(-k // gpus)
-        return capacity.overflow(each) if each <= MOST_AT_ONCE else Estimate.unknown("%", reason)
+        if capacity is None or k > MOST_AT_ONCE:
+            return Estimate.unknown("%", reason)
+        return capacity.overflow(k)
 
     return chance
 

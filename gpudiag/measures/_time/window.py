@@ -27,6 +27,10 @@ class TimedTrials:
     start_us: np.ndarray
     end_us: np.ndarray
 
+    def at(self, places: np.ndarray) -> TimedTrials:
+        """Those at some positions."""
+        return TimedTrials(self.rows.iloc[places], self.start_us[places], self.end_us[places])
+
 
 @memoized
 def timed_trials(run: Run) -> TimedTrials:

@@ -138,14 +138,29 @@ def _short(value: float, decimals: int, unit: str) -> str:
 
 
 def _now(forecast: Forecast) -> str:
-    span = " over the whole log" if forecast.drift.found else ""
+    span = " in the last third of the log" if forecast.drift.found else ""
     text = f"Now: {plural(forecast.now, 'trial')} at once."
     text += f" While {count(forecast.now)} ran at once, {between(forecast.rate)} trials/h were measured{span}."
     if not math.isnan(forecast.configured) and forecast.configured != forecast.now:
         text += f" Configured are {count(forecast.configured)}."
     if not math.isnan(forecast.remaining_trials):
         text += f" {plural(int(forecast.remaining_trials), 'trial')} to go."
-    return text
+    return f"{text} {_placement(forecast)}".rstrip()
+
+
+def _placement(forecast: Forecast) -> str:
+    """Where the trials of now run if that is uneven, what spreading them would bring, and where others are taken to
+    run.
+    """
+    if forecast.spread is None:
+        return ""
+    here = forecast.at(forecast.now).placed
+    most, least = max(here, key=lambda gpu: here[gpu]), min(here, key=lambda gpu: here[gpu])
+    return (
+        f"They are spread unevenly: {here[most]} on GPU {most} and {here[least]} on GPU {least}. Spread evenly, they "
+        f"would be {between(forecast.spread.gain)} times as fast. Below, each further one joins the GPU with the "
+        "fewest; of fewer, the fullest GPU loses one."
+    )
 
 
 def _table(forecast: Forecast) -> TableBlock:
@@ -281,7 +296,8 @@ def _drift(forecast: Forecast) -> str:
     way, where = "longer" if drift.rho > 0 else "shorter", f"study {drift.study}" if drift.study else "the study"
     return (
         f"Trials get {way} in the course of {where} (rank correlation {ratio(drift.rho)}, "
-        f"{significance(drift.p_value)}): only the last third of the log is used."
+        f"{significance(drift.p_value)}): only the last third of the log is used. The intervals of rates reach to "
+        "where this goes on."
     )
 
 
@@ -306,7 +322,7 @@ def _assignment(forecast: Forecast) -> list[Block]:
     if not forecast.policies:
         return []
     rows = tuple((Number(str(k)), policy, Number(quantity(rate, exact=True))) for k, policy, rate in forecast.policies)
-    caption = "Which GPU the next trial goes to. Round robin: each worker stays on its GPU."
+    caption = "Which GPU the next trial goes to. Round robin: workers are spread evenly, and each stays on its GPU."
     return [TableBlock(("At once", "Assignment", "Trials/h"), rows, caption)]
 
 
