@@ -4,7 +4,6 @@ given as events.
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
@@ -12,6 +11,7 @@ from typing import NamedTuple
 
 import pandas as pd
 
+from gpudiag.readers._batches.documents import OUTPUT, lines_of_log
 from gpudiag.readers._batches.line_timestamps import line_timestamp
 from gpudiag.readers._batches.log_lines import ENDINGS, gpu_of, is_ordinary, is_progress, kind_of, trial_of, worker_of
 from gpudiag.readers._io.lines import numbered_lines, plain
@@ -35,26 +35,24 @@ _IGNORED = "Exception ignored in"
 _ENOUGH_PROGRESS = 3
 _SAYS_LITTLE = {None, "model", "raised"}
 """Many a text states how many parameters a model has, or quotes an exception; that alone makes none a log."""
-_OUTPUT, _TRACEBACK = (".err", ".log", ".out", ".stderr"), "Traceback (most recent call last):"
+_TRACEBACK = "Traceback (most recent call last):"
 _WATCHDOG, _BEFORE_IT = "] Watchdog caught", 150
 """Words of PyTorch's watchdog, and the most characters in which the line says before them whose it is."""
 _CANCELED_AT = " CANCELLED AT "
-_NO_LOG = re.compile(r'\s*(?:\{(?!\')|<|\[\s*[{"\]]|#!|# )|(?s:.*\n)?(?:```|(?:import|from|def|class) \w)')
-"""JSON, XML, a script, Markdown, Python: they may quote an error, but nothing of it happened."""
 
 
 def recognises(source: Source) -> bool:
     """True if the head tells of an event or of three steps of a training; other formats quote such lines."""
-    if source.is_binary or not source.head or _NO_LOG.match(source.text):
+    if source.is_binary or not source.head:
         return False
-    lines = [plain(line) for line in source.lines]
+    lines = [plain(line) for line in lines_of_log(source)]
     told = {kind_of(line) for line in lines}
     return bool(told - _SAYS_LITTLE) or _trains(lines) or ("raised" in told and _is_output(source.path, lines))
 
 
 def _is_output(path: Path, lines: Sequence[str]) -> bool:
     """Whether a file is what a program printed as it died, such as the stderr of a job."""
-    return path.suffix in _OUTPUT and any(line.startswith(_TRACEBACK) for line in lines)
+    return path.suffix in OUTPUT and any(line.startswith(_TRACEBACK) for line in lines)
 
 
 def _trains(lines: Sequence[str]) -> bool:
