@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from gpudiag.readers._fields.dcgm_fields import BY_EXPORTER_NAME, ENGINE, FB_FREE, INSTANCE, Metric
+from gpudiag.readers._fields.host_labels import ADDRESS, HOSTS, INDEXES, UUIDS, first_of
 from gpudiag.readers._shape.snapshots import Snapshots
 from gpudiag.units import MIB_PER_BYTE
 
@@ -74,21 +75,22 @@ def metric_of(name: str, labels: Mapping[str, str]) -> Metric | None:
 
 @dataclass
 class Cards:
-    """Which GPU a series is of: label ``gpu``, ``minor_number`` or ``GpuIndex``, or the index another series states
-    of its uuid.
+    """Which GPU a series is of: its host, its index, or the index that another series states of its uuid.
 
-    The uuid label is ``UUID`` or, in old versions, ``uuid``; one exporter writes it without ``GPU-``. The host is
-    ``hostname`` or, up to early 2026, ``Hostname``.
+    ``apart``: labels that tell GPUs without a uuid apart beside these (:mod:`gpudiag.readers._fields.rivals`).
     """
 
+    apart: tuple[str, ...] = ()
     _index: dict[str, str] = field(default_factory=dict)
     _about: dict[tuple[str, str, str], dict[str, str]] = field(default_factory=dict)
 
     def key(self, labels: Mapping[str, str]) -> tuple[str, str, str]:
         """Host, index and uuid as far as the labels state them."""
-        host = labels.get("Hostname") or labels.get("hostname") or labels.get("instance") or ""
-        uuid = (labels.get("UUID") or labels.get("uuid") or "").removeprefix("GPU-")
-        index = labels.get("gpu") or labels.get("minor_number") or labels.get(_RAY_INDEX) or ""
+        host = first_of(labels, (*HOSTS, ADDRESS))
+        uuid = first_of(labels, UUIDS).removeprefix("GPU-")
+        index = first_of(labels, INDEXES)
+        if self.apart and not uuid:
+            host = " ".join(filter(None, dict.fromkeys([host, *(labels.get(name, "") for name in self.apart)])))
         key = (host, index, uuid)
         about = self._about.setdefault(key, {})
         about.update(

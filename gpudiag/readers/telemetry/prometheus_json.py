@@ -6,13 +6,16 @@ No real file was available: the shape is that of the API's documentation, ``data
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from gpudiag.readers._fields.dcgm_fields import Metric
 from gpudiag.readers._fields.metric_names import Cards, metric_of
+from gpudiag.readers._fields.rivals import Rivals, hosts_note
 from gpudiag.readers._io.json_documents import documents
 from gpudiag.readers._io.problems import ProblemLog
 from gpudiag.readers._io.source import Source
@@ -41,7 +44,6 @@ def recognises(source: Source) -> bool:
 
 def read(source: Source, options: ReadOptions) -> Telemetry:
     log = ProblemLog()
-    cards = Cards()
     parts: list[pd.DataFrame] = []
     found = [
         (line, series)
@@ -49,6 +51,7 @@ def read(source: Source, options: ReadOptions) -> Telemetry:
         if isinstance(item, dict)
         for series in _series(item)
     ]
+    cards = Cards(_told_apart_by([series for _, series in found]))
     for _, series in found:
         points = _points(series)
         last = quantity(str(points[-1][1])) if points else None
@@ -73,7 +76,8 @@ def read(source: Source, options: ReadOptions) -> Telemetry:
         table["gpu"] = table["gpu"].map(names)
         table["time"] = pd.to_datetime(table["time"], unit="us", utc=True)
     gpus = pd.DataFrame(list(shown.gpus.values()))
-    return finish(source, NAME, options, log, gpu=gpu, events=events, gpus=gpus, notes=[*note(summed), *notes])
+    notes = [*note(summed), *hosts_note(cards.apart), *notes]
+    return finish(source, NAME, options, log, gpu=gpu, events=events, gpus=gpus, notes=notes)
 
 
 def _series(item: dict[str, Any]) -> Iterator[dict[str, Any]]:
@@ -83,6 +87,23 @@ def _series(item: dict[str, Any]) -> Iterator[dict[str, Any]]:
     for series in result if isinstance(result, list) else []:
         if isinstance(series, dict) and isinstance(series.get("metric"), dict):
             yield series
+
+
+def _told_apart_by(found: list[dict[str, Any]]) -> tuple[str, ...]:
+    """Labels by which series are of several GPUs that have no uuid, and the same host and index as far as stated."""
+    cards, groups = Cards(), defaultdict[Any, list[tuple[Metric, dict[str, str], dict[str, Any]]]](list)
+    for series in found:
+        labels, name = _labels(series), series["metric"].get("__name__", "")
+        key, metric = cards.key(labels), metric_of(name, labels)
+        if metric is not None and not key[2]:
+            groups[key, name].append((metric, labels, series))
+    pairs = Rivals()
+    for group in groups.values():
+        for metric, labels, series in group if len(group) > 1 else ():
+            for at, value in _points(series):
+                pairs.add(str(at), metric, labels, quantity(str(value)))
+        pairs.next()
+    return pairs.told_apart_by()
 
 
 def _labels(series: dict[str, Any]) -> dict[str, str]:

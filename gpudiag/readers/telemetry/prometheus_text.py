@@ -14,6 +14,7 @@ import pandas as pd
 
 from gpudiag.readers._fields.dcgm_fields import FB_FREE, XID, Metric, is_blank
 from gpudiag.readers._fields.metric_names import PROCESS_MEMORY, Cards, metric_of
+from gpudiag.readers._fields.rivals import Rivals, hosts_note
 from gpudiag.readers._io.lines import numbered_lines
 from gpudiag.readers._io.problems import ProblemLog
 from gpudiag.readers._io.source import Source
@@ -37,8 +38,18 @@ def recognises(source: Source) -> bool:
 
 
 def read(source: Source, options: ReadOptions) -> Telemetry:
-    log = ProblemLog()
-    scrapes = _Scrapes()
+    scrapes, log = _read(source, Cards())
+    if apart := scrapes.rivals.told_apart_by():
+        scrapes, log = _read(source, Cards(apart))
+    snapshots = scrapes.cards.relabel(scrapes.snapshots)
+    rows, notes = settle(pd.DataFrame(snapshots.gpu))
+    snapshots.gpu = rows.to_dict("records") if notes else snapshots.gpu
+    said = [*note(sorted(scrapes.summed)), *hosts_note(apart), *notes]
+    return snapshots.finish(source, NAME, options, log, said)
+
+
+def _read(source: Source, cards: Cards) -> tuple[_Scrapes, ProblemLog]:
+    log, scrapes = ProblemLog(), _Scrapes(cards=cards)
     for number, line in numbered_lines(source, log):
         if line and not line.isspace() and not line.startswith(("# HELP", "# TYPE", "# EOF")):
             match = _SERIES.fullmatch(line)
@@ -50,10 +61,7 @@ def read(source: Source, options: ReadOptions) -> Telemetry:
             else:
                 log.add("line that is no sample", line=number, example=line)
     scrapes.end()
-    snapshots = scrapes.cards.relabel(scrapes.snapshots)
-    rows, notes = settle(pd.DataFrame(snapshots.gpu))
-    snapshots.gpu = rows.to_dict("records") if notes else snapshots.gpu
-    return snapshots.finish(source, NAME, options, log, [*note(sorted(scrapes.summed)), *notes])
+    return scrapes, log
 
 
 @dataclass
@@ -108,6 +116,7 @@ class _Scrapes:
     cards: Cards = field(default_factory=Cards)
     moment: Moment | None = None
     summed: set[str] = field(default_factory=set)
+    rivals: Rivals = field(default_factory=Rivals)
     _seen: set[str] = field(default_factory=set)
     _samples: dict[tuple[str, str, str], _ScrapeReadings] = field(default_factory=dict)
     _processes: list[tuple[int, Mapping[str, str], float]] = field(default_factory=list)
@@ -133,7 +142,10 @@ class _Scrapes:
             self._processes.append((number, labels, value))
         elif metric is not None:
             known = None if value is None or value != value or is_blank(value) else value
-            self._samples.setdefault(self.cards.key(labels), _ScrapeReadings(number)).add(metric, labels, known)
+            key = self.cards.key(labels)
+            self._samples.setdefault(key, _ScrapeReadings(number)).add(metric, labels, known)
+            if not key[2]:
+                self.rivals.add((key, match["name"]), metric, labels, known)
 
     def end(self) -> None:
         """Close the scrape under way."""
@@ -145,6 +157,7 @@ class _Scrapes:
                 self._process(number, labels, size)
         self.moment = None if self._samples else self.moment
         self._seen, self._samples, self._processes = set(), {}, []
+        self.rivals.next()
 
     def _close(self, gpu: str, sample: _ScrapeReadings) -> None:
         self.snapshots.sample(gpu, sample.line, **sample.values())
