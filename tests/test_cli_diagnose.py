@@ -94,6 +94,19 @@ def test_a_diagnosis_on_a_terminal_loads_nothing_that_draws_or_searches() -> Non
 
 
 @pytest.mark.slow
+def test_python_ends_without_another_look_through_all_objects() -> None:
+    """It would look for circles among what every library and run left, only to end: an eighth of a small diagnosis."""
+    program = (
+        "import atexit, gc, sys; from gpudiag.cli import main\n"
+        "atexit.register(lambda: print('FROZEN', gc.get_freeze_count(), len(gc.get_objects())))\n"
+        f"sys.argv = ['gpudiag', 'diagnose', {str(SAMPLES / 'healthy')!r}]; main()"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    said, frozen, left = done.stdout.splitlines()[-1].split()
+    assert said == "FROZEN" and int(frozen) > 100_000 and int(left) < int(frozen) / 100
+
+
+@pytest.mark.slow
 def test_help_loads_nothing_that_reads_or_shows_a_run() -> None:
     heavy = ("pandas", "polars", "numpy", "pydantic", "gpudiag.report._render", "gpudiag.report._notebook")
     assert loaded(heavy, "--help") == []

@@ -6,6 +6,7 @@ somebody's own, only with --strict); 130 Ctrl-C, 143 SIGTERM, 129 SIGHUP.
 
 from __future__ import annotations
 
+import atexit
 import gc
 import logging
 import os
@@ -117,6 +118,7 @@ def _run() -> None:
     for module in NEEDLESS:
         sys.modules.setdefault(module, None)  # type: ignore[arg-type]
     gc.set_threshold(*COLLECT_AFTER)
+    atexit.register(gc.freeze)  # else Python looks through all objects again to end: an eighth of a small diagnosis
     write_any_text()
     logging.getLogger("asyncio").disabled = True  # interrupted, it says which tasks of Jupyter nobody waited for
     try:
