@@ -12,95 +12,29 @@ import logging
 import os
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import Any
 
-import typer
-
-from gpudiag import __version__
+from gpudiag.cli._application import application
 from gpudiag.cli._arguments import expand
-from gpudiag.cli._console import say, write_any_text
+from gpudiag.cli._console import write_any_text
 from gpudiag.cli._faults import last_resort
 from gpudiag.cli._home import without_home
-from gpudiag.cli._options import taking_groups
 from gpudiag.cli._signals import Interrupted, as_interrupt
-from gpudiag.cli._stderr import Commands, complain
-from gpudiag.cli._welcome import welcome
-from gpudiag.cli.bug_report import bug_report
-from gpudiag.cli.compare import compare
-from gpudiag.cli.convert import convert
-from gpudiag.cli.demo import demo
-from gpudiag.cli.diagnose import diagnose
-from gpudiag.cli.export import export
-from gpudiag.cli.fetch import fetch_app
-from gpudiag.cli.fleet import fleet
-from gpudiag.cli.history import history
-from gpudiag.cli.inspect import inspect
-from gpudiag.cli.lab import lab
-from gpudiag.cli.mcp import mcp
-from gpudiag.cli.notebooks import notebooks_app
-from gpudiag.cli.plans import plans
-from gpudiag.cli.record import record
-from gpudiag.cli.report import report
-from gpudiag.cli.rules import rules_app
-from gpudiag.cli.skill import skill
-from gpudiag.cli.slurm_template import slurm_template
-from gpudiag.cli.trace import trace
-from gpudiag.cli.whatif import whatif
+from gpudiag.cli._stderr import complain
 from gpudiag.errors import GpudiagError
 from gpudiag.interpreter import COLLECT_AFTER
 from gpudiag.report.format import safe
-
-app = typer.Typer(
-    name="gpudiag",
-    cls=Commands,
-    help="Where did my GPU time go, what is wrong, what should I change, and what will that give me?",
-    add_completion=False,
-    pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
-for command in (
-    report,
-    diagnose,
-    inspect,
-    compare,
-    fleet,
-    history,
-    plans,
-    whatif,
-    trace,
-    convert,
-    export,
-    record,
-    slurm_template,
-    lab,
-    mcp,
-    skill,
-    demo,
-    bug_report,
-):
-    app.command()(taking_groups(command))
-app.add_typer(rules_app, name="rules")
-app.add_typer(notebooks_app, name="notebooks")
-app.add_typer(fetch_app, name="fetch")
 
 NEEDLESS = ("rfc3987_syntax",)
 """jsonschema, which nbformat needs, compiles its grammars of international addresses at import, in about a second.
 It does without where the module is not installed; no notebook holds such an address."""
 
 
-@app.callback(invoke_without_command=True)
-def _root(
-    context: typer.Context,
-    version: Annotated[bool, typer.Option("--version", help="print the version and exit")] = False,
-) -> None:
-    if version:
-        typer.echo(f"gpudiag {__version__}")
-        raise typer.Exit
-    if context.invoked_subcommand is None:
-        if lines := welcome(Path()):
-            say(*lines)
-        else:
-            typer.echo(context.get_help())
+def __getattr__(name: str) -> Any:
+    """``app``, with every command, for whoever tests or documents them."""
+    if name != "app":
+        raise AttributeError(f"module 'gpudiag.cli' has no attribute '{name}'")
+    return application()
 
 
 def main() -> None:
@@ -122,7 +56,8 @@ def _run() -> None:
     write_any_text()
     logging.getLogger("asyncio").disabled = True  # interrupted, it says which tasks of Jupyter nobody waited for
     try:
-        app(expand(sys.argv[1:]))
+        arguments = expand(sys.argv[1:])
+        application(*arguments[:1])(arguments)
     except GpudiagError as error:
         complain(f"gpudiag: {safe(error)}\n")
         sys.exit(2)
