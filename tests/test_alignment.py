@@ -288,6 +288,26 @@ def test_the_scan_is_the_correlation_written_out() -> None:
         assert scan.fit[at] == pytest.approx(max(found), abs=1e-9)
 
 
+def test_signals_seen_in_other_bins_are_correlated_over_their_own() -> None:
+    """Two are seen in the same bins, one in others: each against numpy over its own bins, and their mean."""
+    rng = np.random.default_rng(1)
+    grid = Grid(1000.0, 10.0, 300, 4, 4)
+    start = np.sort(rng.uniform(1000, 3600, 30))
+    end = start + rng.uniform(20, 200, 30)
+    often, seldom = rng.random(grid.n) > 0.2, rng.random(grid.n) > 0.6
+    signals = [
+        Signal(name, np.where(seen, edges(rng.normal(size=grid.n), grid), 0.0), seen)
+        for name, seen in (("a", often), ("b", seldom), ("c", often.copy()))
+    ]
+    scan = scan_offsets(signals, grid, start, end, (8.0,))
+    for offset in (-600.0, 0.0, 250.0):
+        borders = grid.start_s - offset + grid.step_s * np.arange(-50, grid.n + 51)
+        x = edges(running(start + 8, end, borders), replace(grid, n=grid.n + 100))[50 : 50 + grid.n]
+        each = [np.corrcoef(x[one.seen], one.edge[one.seen])[0, 1] for one in signals]
+        at = np.flatnonzero(scan.offset_s == offset)[0]
+        assert scan.fit[at] == pytest.approx(np.mean(each), abs=1e-9)
+
+
 def flat_scan(n_edges: int = 100, **peaks: float) -> Scan:
     """A scan that is 0.1 everywhere but at some offsets in hours (h8 is +8, m5 is -5); every edge is seen."""
     offset = np.arange(-51300.0, 51301.0, 10.0)

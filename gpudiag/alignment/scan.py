@@ -86,15 +86,20 @@ def scan_offsets(
     borders = grid.start_s + grid.step_s * (np.arange(grid.n + 2 * lags + 1) - lags)
     size = fast_length(2 * grid.n + 2 * lags)
     best = np.full((len(signals), 2 * lags + 1), -1.0)
-    masks = [np.fft.rfft(signal.seen, size).conj() for signal in signals]
+    alike = [next(k for k, one in enumerate(signals) if (one.seen == signal.seen).all()) for signal in signals]
+    masks = {k: np.fft.rfft(signals[k].seen, size).conj() for k in set(alike)}  # mostly all are seen in the same bins
     changes = [np.fft.rfft(signal.edge, size).conj() for signal in signals]
+
+    def sums(spectrum: np.ndarray) -> np.ndarray:
+        return np.fft.irfft(spectrum, size)[: 2 * lags + 1]
+
     for response in responses_s:
         edge = edges(running(start_s + response, end_s, borders), grid)
         spectrum, square = np.fft.rfft(edge, size), np.fft.rfft(edge * edge, size)
+        of_bins = {k: (sums(spectrum * mask), sums(square * mask)) for k, mask in masks.items()}
         for row, signal in enumerate(signals):
-            sums = [np.fft.irfft(x, size)[: 2 * lags + 1] for x in
-                    (spectrum * masks[row], square * masks[row], spectrum * changes[row])]  # fmt: skip
-            best[row] = np.maximum(best[row], _correlation(signal, *sums))
+            fit = _correlation(signal, *of_bins[alike[row]], sums(spectrum * changes[row]))
+            best[row] = np.maximum(best[row], fit)
     offsets = grid.step_s * (lags - np.arange(2 * lags + 1))
     seen = np.any([signal.seen for signal in signals], axis=0)
     names = tuple(signal.name for signal in signals)

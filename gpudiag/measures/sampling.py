@@ -333,6 +333,8 @@ def _edges(column: pd.Series) -> list[int]:
 def _end(labels: Any, low: int) -> int:
     """Where the run of equal labels that begins at ``low`` ends; equal labels stand together."""
     label = labels[low]
+    if labels[-1] == label:  # the last run, mostly the only one
+        return len(labels)
     return bisect_left(range(len(labels)), True, lo=low, key=lambda at: bool(labels[at] != label))
 
 

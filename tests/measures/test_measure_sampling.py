@@ -291,3 +291,9 @@ def test_pauses_of_a_log_beyond_the_record_are_told_as_such() -> None:
         assert found.n_pauses == 3 and found.pauses_s == pytest.approx(600)
         assert found.recorded_pauses_s == pytest.approx(recorded_s, abs=25)
         assert words in diagnose(part).verdicts["steps-paused"].summary
+
+
+@given(st.lists(st.integers(1, 40), max_size=4))
+def test_runs_of_equal_labels_begin_where_the_label_changes(lengths: list[int]) -> None:
+    labels = pd.Series([str(place) for place, length in enumerate(lengths) for _ in range(length)], dtype="string")
+    assert sampling._edges(labels) == ([0, *np.cumsum(lengths).tolist()] if lengths else [])

@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from smallruns import gpu, run, trials
 
-from gpudiag.measures._time.phase_chain import fit_of, smooth
-from gpudiag.measures._time.phase_states import DONE, ODD, START, WORK, Chances, Stretches
+from gpudiag.measures._time.phase_chain import _backward, _forward, fit_of, smooth
+from gpudiag.measures._time.phase_states import DONE, ODD, START, WORK, Chances, Moves, Stretches
 from gpudiag.measures._time.phase_steps import cut_steps
 from gpudiag.measures._time.phases import find_phases
 from gpudiag.measures._time.timeline import Intervals, Samples
@@ -84,6 +84,31 @@ def of_samples(seen: Stretches, chances: Chances, phases: np.ndarray, stalls: tu
         elif seen.seen[0, j]:
             total *= ODD / 10 if working and not stalled else 1.0
     return total
+
+
+@settings(max_examples=20, deadline=None)
+@given(seed=st.integers(0, 10_000), n=st.integers(1, 4), rows=st.sampled_from((3, 9)), columns=st.sampled_from((6, 18)))
+def test_steps_written_in_place_are_bit_for_bit_those_written_out(seed: int, n: int, rows: int, columns: int) -> None:
+    rng, steps = np.random.default_rng(seed), 12
+    left = rng.dirichlet(np.ones(rows), (steps, n, rows)).swapaxes(-1, -2)
+    right, kinds = rng.dirichlet(np.ones(columns), (steps, n, columns)), rng.integers(0, 3, (steps, n))
+    moves = Moves(rng.random((n, rows, columns)), left.copy(), right, kinds, rng.random((3, rows, columns)))
+    now, held, scale = moves.first, [], []
+    for j in range(steps):
+        now = (moves.left[j] @ now @ right[j]) * moves.fits[kinds[j]]
+        scale.append(now.sum(axis=(1, 2)))
+        now = now / scale[j][:, None, None]
+        held.append(now)
+    found, found_scale = _forward(moves)
+    assert np.array_equal(found, held) and np.array_equal(found_scale, scale)
+    ahead, back = np.ones_like(now), moves.left.swapaxes(-1, -2)
+    for j in reversed(range(steps)):
+        both = held[j] * ahead
+        total = both.sum(axis=(1, 2), keepdims=True)
+        held[j] = both / total
+        ahead = back[j] @ (np.minimum(ahead / total, 1e100) * moves.fits[kinds[j]]) @ right[j].swapaxes(-1, -2)
+    _backward(moves, found)
+    assert np.array_equal(found, held)
 
 
 @pytest.mark.slow

@@ -46,16 +46,14 @@ def fit_of(seen: Stretches, chances: Chances) -> np.ndarray:
 
 def _forward(moves: Moves) -> tuple[np.ndarray, np.ndarray]:
     """Chance of each state given the samples up to each step (n_steps first), and what each step was scaled by."""
-    now = moves.first
-    out, scale = np.empty((moves.steps, *now.shape)), np.empty((moves.steps, len(now)))
-    for j in range(moves.steps):
-        now = moves.left[j] @ now @ moves.right[j]
-        now *= moves.fits[moves.kinds[j]]
-        total = np.add.reduce(now, axis=(1, 2), keepdims=True)
+    now, n = moves.first, moves.steps
+    out, scale = np.empty((n, *now.shape)), np.empty((n, len(now), 1, 1))
+    for left, right, kind, held, total in zip(moves.left, moves.right, moves.kinds, out, scale, strict=True):
+        now = np.matmul(left @ now, right, out=held)  # a step of few states takes as long as the calls in it
+        now *= moves.fits.take(kind, 0)
+        np.add.reduce(now, axis=(1, 2), keepdims=True, out=total)
         now /= total
-        scale[j] = total[:, 0, 0]
-        out[j] = now
-    return out, scale
+    return out, scale[:, :, 0, 0]
 
 
 def _backward(moves: Moves, forward: np.ndarray) -> None:
@@ -63,18 +61,17 @@ def _backward(moves: Moves, forward: np.ndarray) -> None:
 
     States that cannot be (a trial in an empty lane) may fit what follows far better: they are bounded, not followed.
     """
-    left, right = moves.left.swapaxes(-1, -2), moves.right.swapaxes(-1, -2)
-    ahead = np.ones(forward.shape[1:])
-    for j in range(moves.steps - 1, -1, -1):
-        held = forward[j]
+    moved = moves.left.swapaxes(-1, -2)[::-1], moves.right.swapaxes(-1, -2)[::-1]
+    ahead, total = np.ones(forward.shape[1:]), np.empty((forward.shape[1], 1, 1))
+    for left, right, kind, held in zip(*moved, moves.kinds[::-1], forward[::-1], strict=True):
         held *= ahead
-        total = np.add.reduce(held, axis=(1, 2), keepdims=True)
+        np.add.reduce(held, axis=(1, 2), keepdims=True, out=total)
         total[total <= 0] = 1.0
         held /= total
         ahead /= total
         np.minimum(ahead, 1e100, out=ahead)
-        ahead *= moves.fits[moves.kinds[j]]
-        ahead = left[j] @ ahead @ right[j]
+        ahead *= moves.fits.take(kind, 0)
+        ahead = left @ ahead @ right
 
 
 def _posterior(seen: Stretches, states: np.ndarray, scale: np.ndarray) -> Posterior:
