@@ -11,7 +11,7 @@ from gpudiag.comparison.differences import Difference
 from gpudiag.comparison.ledger_difference import CellDifference
 from gpudiag.comparison.match import Match
 from gpudiag.comparison.plan_check import Outcome
-from gpudiag.comparison.pruned_apart import agreed, prunes_apart
+from gpudiag.comparison.pruned_apart import agreed, prunes_apart, shows_more
 from gpudiag.comparison.quantity import (
     EQUIVALENT,
     FAILS_LESS,
@@ -24,6 +24,7 @@ from gpudiag.comparison.quantity import (
     SLOWER,
     Quantity,
 )
+from gpudiag.comparison.same_steps import AT_SAME_STEPS
 from gpudiag.comparison.same_training import died
 from gpudiag.comparison.side import Side
 from gpudiag.faults import Fault
@@ -74,14 +75,18 @@ class Compared:
         """The quantity that the verdict is about: durations of the same items where as many ran at once, else wall
         time per item that did not fail; per COMPLETE item where trials were PRUNED, which are no unit of result, and
         where the whole run says more: it takes longer for a COMPLETE one, or less long and the items are alike.
-        None where the runs prune apart and times per item disagree: any pruner makes one of them longer.
+        Where trials were PRUNED it is their time at the same number of steps, if that shows smaller differences and
+        as many were at work in both, pauses counted, so that wall time moves with it; where the runs prune apart, any
+        pruner makes one of the times per item longer, so that these lead only where they say the same. Else None.
         Without trials it is the time of a step by the logs with its pauses, of a sample or a token where steps hold
         other numbers of these.
         """
         by_name = {quantity.name: quantity for quantity in self.quantities}
         paired = self.matched.named and len(self.matched.both_complete) > 0
+        by_steps = by_name.get(AT_SAME_STEPS) if self._as_many_at_once else None
+        by_steps = by_steps if by_steps is not None and by_steps.low > 0 else None
         if not paired and prunes_apart(by_name) and {"time_per_item", "time_per_complete"} <= set(by_name):
-            return agreed(by_name["time_per_item"], by_name["time_per_complete"])
+            return by_steps or agreed(by_name["time_per_item"], by_name["time_per_complete"])
         a, b = self.baseline.parallel, self.experiment.parallel
         pruning = by_name.get("pruning")
         order = ["time_per_item", "time_per_complete", "duration"]
@@ -89,6 +94,8 @@ class Compared:
             order = ["duration", "time_per_item"]
         elif pruning is not None:
             order = ["time_per_complete", "duration"]
+            if by_steps is not None and shows_more(by_steps, by_name.get("time_per_complete")):
+                order.insert(0, by_steps.name)
         order += LOGGED
         found = next((by_name[name] for name in order if name in by_name), None)
         complete = by_name.get("time_per_complete")
@@ -96,6 +103,11 @@ class Compared:
             return found
         more = (SLOWER,) if found.verdict == FASTER else (SLOWER, FASTER)
         return complete if complete.verdict in more else found
+
+    @property
+    def _as_many_at_once(self) -> bool:
+        """Whether wall time moves as the durations of items do: no more ran at once, nor did they wait for longer."""
+        return abs(self.experiment.at_once / self.baseline.at_once - 1) <= SAME_PARALLEL
 
     @property
     def fails_more(self) -> bool:

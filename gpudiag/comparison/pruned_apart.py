@@ -36,3 +36,8 @@ def agreed(configuration: Quantity, complete: Quantity) -> Quantity | None:
     if configuration.verdict != complete.verdict or configuration.verdict not in (HIGHER, LOWER, EQUIVALENT):
         return None
     return min(configuration, complete, key=lambda quantity: abs(math.log(quantity.ratio)))
+
+
+def shows_more(one: Quantity, other: Quantity | None) -> bool:
+    """Whether pairs of this size show a smaller difference of the one than of the other."""
+    return other is None or (not math.isnan(one.detectable) and not other.detectable <= one.detectable)

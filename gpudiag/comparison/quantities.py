@@ -37,6 +37,7 @@ from gpudiag.comparison.quantity import (
     Quantity,
     make,
 )
+from gpudiag.comparison.same_steps import at_same_steps
 from gpudiag.comparison.shared_gpus import SHARED, shared_gpus
 from gpudiag.comparison.side import Side
 from gpudiag.comparison.steps import steps_per_item
@@ -65,6 +66,7 @@ def quantities(baseline: Side, experiment: Side, matched: Match) -> list[Quantit
     makers: tuple[Callable[[Side, Side, Match], list[Quantity]], ...] = (
         _durations,
         _per_step,
+        _at_same_steps,
         _throughput,
         _logged_steps,
         _totals,
@@ -113,10 +115,7 @@ def _durations(baseline: Side, experiment: Side, matched: Match) -> list[Quantit
     item = partial(make, n_baseline=len(a), n_experiment=len(b), whole=not paired)
     geometric = [float(np.exp(np.log(x).mean())) for x in (a, b)]
     few = NOTHING if not math.isnan(ratio.low) else FEW
-    parallel = [side.parallel for side in (baseline, experiment)]
-    at_once = Statement(AT_ONCE, a=parallel[0], b=parallel[1])
-    if not all(math.isfinite(p) for p in parallel) or abs(parallel[1] / parallel[0] - 1) <= 0.1:
-        at_once = NOTHING
+    at_once = _others_at_once(baseline, experiment)
     arithmetic = mean_ratio(a, b, paired=paired)
     return [
         item(
@@ -138,6 +137,18 @@ def _durations(baseline: Side, experiment: Side, matched: Match) -> list[Quantit
             note=Statement("The mean that total time follows."),
         ),
     ]
+
+
+def _others_at_once(baseline: Side, experiment: Side) -> Statement:
+    """That another number of items ran at once, which may make each longer."""
+    a, b = baseline.parallel, experiment.parallel
+    known = math.isfinite(a) and math.isfinite(b)
+    return Statement(AT_ONCE, a=a, b=b) if known and abs(b / a - 1) > 0.1 else NOTHING
+
+
+def _at_same_steps(baseline: Side, experiment: Side, matched: Match) -> list[Quantity]:
+    found = at_same_steps(baseline, experiment, matched)
+    return [replace(one, note=joined(one.note, _others_at_once(baseline, experiment))) for one in found]
 
 
 def _per_step(baseline: Side, experiment: Side, matched: Match) -> list[Quantity]:

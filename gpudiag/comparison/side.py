@@ -87,6 +87,11 @@ class Side:
         return float((self.items["end"].max() - first).total_seconds())
 
     @property
+    def at_once(self) -> float:
+        """Finished items at work, mean over the wall time, pauses included; NaN unknown."""
+        return float(self.finished["duration_s"].sum(min_count=1)) / self.wall_s if self.wall_s > 0 else float("nan")
+
+    @property
     def has_starts(self) -> bool:
         return bool(self.finished["start"].notna().any())
 

@@ -128,7 +128,8 @@ def _what_may_be_said(document: ComparisonDocument) -> str:
         )
     numbers = both(held, " against ")
     why = f" {held.note}" if held.note and held.verdict == "no evidence" and not _by_logs(document) else ""
-    return f"{held.title}: {numbers}, {held.method}.{why}{_power(held)}{_doubt(document)}"
+    each = f" {_by_each_time(document)}" if _prunes_apart(document) else ""
+    return f"{held.title}: {numbers}, {held.method}.{why}{_power(held)}{each}{_doubt(document)}"
 
 
 def _pruning(document: ComparisonDocument) -> str:
@@ -139,6 +140,11 @@ def _pruning(document: ComparisonDocument) -> str:
         return ""
     a, b = (precise(value, share.unit) for value in (share.baseline, share.experiment))
     return f"{document.experiment.name} prunes {b} of its trials and {document.baseline.name} {a}"
+
+
+def _prunes_apart(document: ComparisonDocument) -> bool:
+    """Whether the runs prune so unlike that a time per item is a price of its kind of result, and no speed."""
+    return any(q.name == "time_per_complete" and q.kind == "price" for q in document.quantities)
 
 
 def _by_each_time(document: ComparisonDocument) -> str:
@@ -204,6 +210,8 @@ def _what_next(document: ComparisonDocument) -> str:
         return f"{STATE_WORK}{plan}"
     if verdict == "no evidence" and document.leader is None:
         return f"{JUDGE_A_PRUNER if _pruning(document) else GIVE_A_MEASURE}{plan}"
+    if verdict in ("no evidence", "equivalent") and _prunes_apart(document):
+        return f"{JUDGE_A_PRUNER}{plan}"
     words = {
         "faster": "Keep the change, and repeat both once in the other order to rule out a cache.",
         "slower": "Take the change back, or find what else differs.",
