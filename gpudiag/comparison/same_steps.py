@@ -33,7 +33,7 @@ ONE_NUMBER = Statement("All trials have as many steps.")
 NOT_BY_STEPS = Statement("The time of a trial does not follow its number of steps.")
 LITTLE_SHARED = Statement("The runs have too few trials of a like number of steps, state and parameters.")
 AT = "The times are those of trials of about {n} steps."
-ALSO = "They are of the same {names} as well, which explain durations."
+ALSO = "Held the same as well, since they explain durations: {names}."
 
 
 def at_same_steps(baseline: Side, experiment: Side, matched: Match) -> list[Quantity]:

@@ -117,7 +117,7 @@ def test_a_parameter_that_is_drawn_otherwise_is_no_change_of_speed(stops: tuple[
     other = search(7, stop=stops[1], widths=(0.2, 0.8), by_width=2.0)
     held = compared(one, other).quantity(NAME)
     assert held.low <= 1 <= held.high and held.high / held.low < 1.5
-    assert "of the same width as well" in str(held.note)
+    assert "explain durations: width" in str(held.note)
 
 
 def test_longer_pauses_make_wall_time_lead() -> None:
