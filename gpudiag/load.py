@@ -12,7 +12,7 @@ import pandas as pd
 from gpudiag._load.added import without_added
 from gpudiag._load.folder import beside, left, not_used, refuse_several_runs, search
 from gpudiag._load.folder_of_runs import SeveralRuns, runs_apart, taken_together
-from gpudiag._load.intake import Intake, is_other_frame, read_again, take
+from gpudiag._load.intake import Intake, are_rows, as_pandas, is_other_frame, read_again, take
 from gpudiag._load.marked import without_ends_after_silence, without_marked_ends
 from gpudiag._load.passwords import passwords_hidden
 from gpudiag._load.recorded_settings import with_host, with_recorded
@@ -70,6 +70,8 @@ def as_run(given: RunLike) -> Run:
 
 def _check_input(given: object, what: str = INPUT) -> None:
     """Raise ConfigError unless this, or each member of a list, is of a kind that is read."""
+    if are_rows(given):
+        return
     for one in given if isinstance(given, list | tuple) else (given,):
         known = isinstance(one, str | Path | pd.DataFrame) or hasattr(one, "get_trials") or is_other_frame(one)
         if not known and not (one is not given and hasattr(one, "intermediate_values")):
@@ -100,8 +102,8 @@ def load_run(
 
     Args:
         source: a folder, a run.toml, a file, a storage URL, a tracker's run such as ``mlflow:RUN_ID``, a list of
-            files and URLs, an ``optuna.Study``, or a DataFrame (pandas, polars) of samples or of trials; empty where
-            the inputs are named by kind.
+            files and URLs, an ``optuna.Study``, or a DataFrame (pandas, polars) or rows as dictionaries of samples or
+            of trials; empty where the inputs are named by kind.
         telemetry: logs of GPU metrics; text may name several, with commas between them.
         trials: a study's file or storage URL, a trial table, or an ``optuna.Study``.
         artifacts: task logs, training logs and result files.
@@ -133,7 +135,7 @@ def load_run(
             _check_input(one)
     by_kind = [
         *((one, "telemetry") for one in _listed(telemetry)),
-        *((one, "trials") for one in ([] if _not_given(trials) else [trials])),
+        *((one, "trials") for one in (_listed(trials) if isinstance(trials, list | tuple) else _one(trials))),
         *((one, "") for one in _listed(artifacts)),
     ]
     sources = _listed(source)
@@ -223,10 +225,16 @@ def _all_shown(sources: Sequence[object]) -> str:
     return ", ".join(shown(one) if isinstance(one, str | Path) else f"<{type(one).__name__}>" for one in sources)
 
 
+def _one(given: object) -> list[object]:
+    return [] if _not_given(given) else [given]
+
+
 def _listed(given: object) -> list[object]:
     """One input or several; text with commas names several, unless it is the name of a file or a URL."""
     if _not_given(given):
         return []
+    if are_rows(given):
+        return [as_pandas(given)]
     if isinstance(given, str) and "," in given and not is_url(given) and not Path(given).exists():
         return [part.strip() for part in given.split(",") if part.strip()]
     if isinstance(given, list | tuple) and not any(hasattr(one, "intermediate_values") for one in given):

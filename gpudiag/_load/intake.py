@@ -53,7 +53,7 @@ def take(given: object, options: ReadOptions, *, shown_as: str | None = None) ->
     if isinstance(given, str) and is_url(given):
         return _described(trial_readers.read_url(given, options), given, "trials", "")
     if not isinstance(given, str | Path | Source):
-        frame = cast(Any, given).to_pandas() if is_other_frame(given) else given
+        frame = as_pandas(given)
         data = read_frame(frame, options) if isinstance(frame, pd.DataFrame) else _of_study(given, options)
         return _described(data, f"<{type(given).__name__}>", "trials", "")
     source = given if isinstance(given, Source) else Source.open(given)
@@ -67,7 +67,27 @@ def take(given: object, options: ReadOptions, *, shown_as: str | None = None) ->
 
 def is_other_frame(given: object) -> bool:
     """Whether this is a table of another library than pandas (polars, pyarrow) that it can be made of."""
-    return hasattr(given, "to_pandas") and hasattr(given, "columns")
+    return _is_lazy(given) or (hasattr(given, "to_pandas") and hasattr(given, "columns"))
+
+
+def are_rows(given: object) -> bool:
+    """Whether these are the rows of a table as dictionaries."""
+    return isinstance(given, list | tuple) and bool(given) and all(isinstance(one, Mapping) for one in given)
+
+
+def as_pandas(given: object) -> object:
+    """A table of another library, or rows as dictionaries, as a DataFrame; anything else as it is."""
+    if are_rows(given):
+        return pd.DataFrame.from_records([dict(one) for one in cast(Any, given)])
+    if not is_other_frame(given):
+        return given
+    table: Any = given
+    return (table.collect() if _is_lazy(table) else table).to_pandas()
+
+
+def _is_lazy(given: object) -> bool:
+    """A query of polars that has not run: asked for its columns, it warns."""
+    return hasattr(given, "collect") and hasattr(given, "collect_schema")
 
 
 def _of_study(given: Any, options: ReadOptions) -> Trials:

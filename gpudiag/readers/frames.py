@@ -14,10 +14,12 @@ from gpudiag.readers._io.problems import ProblemLog
 from gpudiag.readers._io.source import Source
 from gpudiag.readers._shape.corrections import milliwatts
 from gpudiag.readers._shape.finish import Known, finish
+from gpudiag.readers._shape.given_index import with_index
 from gpudiag.readers._shape.given_numbers import names_of, read_numbers, refuse_other_units
 from gpudiag.readers._shape.given_times import read_times
 from gpudiag.readers._shape.identity import GpuIdentity, resolve
 from gpudiag.readers._studies.flat import from_columns, is_trials_header
+from gpudiag.readers._studies.given_states import NUMBERS_READ, are_numbers, name_of, named
 from gpudiag.readers.base import ReadOptions, Telemetry, Trials
 from gpudiag.readers.identify import identify
 from gpudiag.schema import GPU, STATES, STUDIES, TRIALS, conform
@@ -34,10 +36,10 @@ EXPECTED = (
 def read_frame(frame: pd.DataFrame, options: ReadOptions) -> Telemetry | Trials:
     """The tables in a frame, told by its columns; timestamps without a zone are read in ``options.timezone``.
 
-    A frame that a log was read into, with the columns of that log, is read as the log is.
+    A frame that a log was read into, with the columns of that log, is read as the log is; its index counts as columns.
     Raises InputError that says what columns were expected, or what is wrong in them.
     """
-    given, frame = frame, frame.reset_index(drop=True)
+    frame = with_index(frame)
     names = {str(name) for name in frame.columns}
     if twice := set(frame.columns[frame.columns.duplicated()]) & {*GPU.names, *TRIALS.names}:
         raise InputError(f"DataFrame: has several columns {min(twice)!r}; expected one: drop or rename others.")
@@ -53,7 +55,9 @@ def read_frame(frame: pd.DataFrame, options: ReadOptions) -> Telemetry | Trials:
         if isinstance(error, InputError):
             raise
         raise InputError(f"DataFrame: holds a value that its column cannot have ({error}).") from error
-    if (log := _as_log(given, options)) is not None:
+    if names and not len(frame):
+        raise InputError("DataFrame: holds no row.")
+    if (log := _as_log(frame, options)) is not None:
         return log
     got = ", ".join(sorted(names)[:12]) or "none"
     raise InputError(f"DataFrame: expected {EXPECTED}; its columns are: {got}.")
@@ -63,9 +67,9 @@ def _as_log(frame: pd.DataFrame, options: ReadOptions) -> Telemetry | None:
     """What the frame holds once it is a CSV file; None where that is no log of GPU metrics."""
     with TemporaryDirectory() as folder:
         path = Path(folder) / HELD.path
-        frame.to_csv(path, index=frame.index.name is not None)
+        frame.to_csv(path, index=False)
         source = Source.open(path)
-        found = identify(source) if len(frame) else None
+        found = identify(source)
         if found is None or found[0] != "telemetry":
             return None
         try:
@@ -106,11 +110,14 @@ def _gpus(frame: pd.DataFrame) -> tuple[pd.Series, list[Known] | None, list[str]
 
 
 def _trials(frame: pd.DataFrame, options: ReadOptions) -> Trials:
-    unknown = sorted(set(frame["state"].dropna().astype(str)) - set(STATES))
+    cells = {str(name): _cells(frame[name]) for name in frame.columns}
+    by_number = [NUMBERS_READ] if are_numbers(cells["state"]) else []
+    states = [cell if cell is None else name_of(cell) for cell in named(cells, "DataFrame")["state"]]
+    unknown = sorted({state for state in states if state} - set(STATES))
     if unknown:
         raise InputError(f"DataFrame: there is no state {unknown[0]!r}; expected {', '.join(STATES)}.")
     log = ProblemLog()
-    given = frame if "study" in frame else frame.assign(study=options.study or "study")
+    given = frame.assign(state=states, **({} if "study" in frame else {"study": options.study or "study"}))
     told, notes = read_times({name: given[name] for name in ("start", "end") if name in given}, log)
     times = {name: _utc(values, options) for name, values in told.items()}
     names = {name: names_of(given[name]) for name in ("gpu", "worker") if name in given}
@@ -119,7 +126,7 @@ def _trials(frame: pd.DataFrame, options: ReadOptions) -> Trials:
         trials = trials[trials["study"] == options.study]
     trials = trials.sort_values(["study", "trial"], kind="stable", ignore_index=True)
     studies = conform(pd.DataFrame({"study": trials["study"].unique()}), STUDIES)
-    return Trials(trials=trials, studies=studies, problems=log.all, notes=tuple(notes), reader=NAME)
+    return Trials(trials=trials, studies=studies, problems=log.all, notes=(*notes, *by_number), reader=NAME)
 
 
 def _utc(timestamps: pd.Series, options: ReadOptions) -> pd.Series:

@@ -8,11 +8,13 @@ from decimal import Decimal
 from typing import Any
 
 import numpy as np
+import optuna
 import pandas as pd
+import polars as pl
 import pytest
 
 import gpudiag as gd
-from gpudiag.errors import InputError
+from gpudiag.errors import ConfigError, InputError
 
 START = datetime(2026, 3, 1, 8, tzinfo=UTC)
 TIMES = [START + timedelta(seconds=10 * k) for k in range(30)]
@@ -232,3 +234,119 @@ def test_trials_in_text_are_read_one_way_in_both_columns() -> None:
 def test_trials_with_a_value_that_their_column_cannot_have(columns: dict[str, Any], said: str) -> None:
     with pytest.raises(InputError, match=f"^DataFrame: {said}"):
         load(trials(**columns))
+
+
+def samples_of_a_tool() -> pd.DataFrame:
+    """Without times, under the names of nvidia-smi."""
+    return pd.DataFrame({"index": 0, "utilization.gpu": UTIL, "memory.used": 900, "memory.total": 81559})
+
+
+ZONED = pd.DatetimeIndex(TIMES)
+PLAIN = ZONED.tz_localize(None)
+
+
+@pytest.mark.parametrize(
+    "held",
+    [
+        samples_of_a_tool().set_index(PLAIN),
+        samples_of_a_tool().set_index(ZONED.tz_convert("Asia/Taipei")),
+        samples_of_a_tool().set_index(PLAIN.rename("when")),
+        samples_of_a_tool().set_index(PLAIN.rename("index")).drop(columns="index"),
+        samples_of_a_tool().set_index(PLAIN.to_period("s")),
+        samples_of_a_tool().set_index(pd.Index([f"{moment:%Y-%m-%d %H:%M:%S}" for moment in TIMES])),
+        samples_of_a_tool().set_index(pd.Index([moment.replace(tzinfo=None) for moment in TIMES], dtype=object)),
+        samples_of_a_tool().assign(timestamp=PLAIN).set_index(["index", "timestamp"]),
+        samples_of_a_tool().assign(timestamp=PLAIN).set_index("timestamp"),
+        samples_of_a_tool().set_index([samples_of_a_tool()["index"], PLAIN]),
+        samples_of_a_tool().assign(timestamp=PLAIN).set_index(PLAIN + pd.Timedelta(days=900)),
+        pd.DataFrame({"util_pct": UTIL, "gpu": 0}, index=PLAIN),
+        pd.DataFrame({"util_pct": UTIL, "gpu": 0, "time": PLAIN}, index=pd.RangeIndex(30, name="index")),
+    ],
+    ids=["unnamed", "zoned", "other name", "called index", "periods", "text", "objects", "levels", "named",
+         "unnamed level", "beside a column", "own names", "counted"],
+)  # fmt: skip
+def test_times_in_the_index_are_the_times_of_the_rows(held: pd.DataFrame) -> None:
+    before = held.copy()
+    run = load(held)
+    assert times_of(run) == TIMES and run.gpu["util_pct"].tolist() == UTIL and set(run.gpu["gpu"]) == {"0"}
+    pd.testing.assert_frame_equal(held, before)
+
+
+def test_an_index_of_time_since_the_start_keeps_its_steps() -> None:
+    run = load(samples_of_a_tool().set_index(pd.to_timedelta(np.arange(30) * 10, "s")))
+    assert run.gpu["time"].diff().dropna().dt.total_seconds().eq(10).all()
+
+
+def test_an_index_that_counts_rows_says_nothing() -> None:
+    assert len(load(frame().set_index(pd.Index(range(100, 130)))).gpu) == 30
+    with pytest.raises(InputError, match="holds no row"):
+        load(samples_of_a_tool().iloc[:0])
+
+
+def study() -> optuna.Study:
+    """Every state, and a trial of each."""
+    made = optuna.create_study()
+    for state, value in [("COMPLETE", 0.5), ("PRUNED", None), ("FAIL", None)]:
+        moments = {"datetime_start": datetime(2026, 3, 1, 8), "datetime_complete": datetime(2026, 3, 1, 9)}
+        made.add_trial(
+            optuna.trial.FrozenTrial(
+                number=0,
+                trial_id=0,
+                state=optuna.trial.TrialState[state],
+                value=value,
+                params={"lr": 0.1},
+                distributions={"lr": optuna.distributions.FloatDistribution(0, 1)},
+                user_attrs={},
+                system_attrs={},
+                intermediate_values={},
+                **moments,
+            )
+        )
+    made.ask({"lr": optuna.distributions.FloatDistribution(0, 1)})
+    made.enqueue_trial({"lr": 0.2})
+    return made
+
+
+NAMED = ["COMPLETE", "PRUNED", "FAIL", "RUNNING", "WAITING"]
+
+
+def test_states_are_names_members_or_optunas_numbers() -> None:
+    table = study().trials_dataframe()
+    members = [optuna.trial.TrialState[name] for name in NAMED]
+    own = table.rename(columns={"number": "trial", "datetime_start": "start", "datetime_complete": "end"})
+    own = own[["trial", "start", "end"]]
+    for states in (
+        NAMED,
+        members,
+        pd.Series(members, dtype=object),
+        pd.Series([int(m) for m in members], dtype="Int64"),
+    ):
+        for given in (table, own):
+            run = load(given.assign(state=states), timezone="UTC")
+            assert run.trials["state"].tolist() == NAMED
+            assert ("numbers" in notes(run)) == (given.assign(state=states)["state"].dtype.kind == "i")
+
+
+@pytest.mark.parametrize(
+    ("states", "said"),
+    [([1, 1, 1, 0, 0], "state 1, COMPLETE, has no value"), ([0, 2, 3, 0, 4], "state 0, RUNNING, has a value"),
+     ([1, 2, 0, 0, 4], "state 0, RUNNING, has an end"), ([3, 3, 3, 0, 0], "state 3, FAIL, has a value"),
+     ([1, 2, 3, 0, 7], "there is no 7"), ([-1, 2, 3, 0, 4], "there is no -1")],
+)  # fmt: skip
+def test_numbers_that_are_not_optunas_are_refused(states: list[int], said: str) -> None:
+    with pytest.raises(InputError, match=f"numbers that are not those of Optuna's TrialState .*{said}"):
+        load(study().trials_dataframe().assign(state=states))
+
+
+def test_trials_by_their_number_in_lazy_tables_and_as_rows() -> None:
+    table = study().trials_dataframe()
+    whole = load(table).trials
+    rows = table.astype(object).where(table.notna(), None).to_dict("records")
+    lazy = pl.from_pandas(table.drop(columns="duration")).lazy()
+    for held in (table.set_index("number"), lazy, rows, [table], (table,)):
+        assert load(held).trials["state"].tolist() == NAMED
+        read = gd.load_run(trials=held, timezone="UTC").trials
+        assert read[["trial", "start", "end"]].equals(whole[["trial", "start", "end"]])
+    assert len(gd.load_run(telemetry=frame().to_dict("records")).gpu) == 30
+    with pytest.raises(ConfigError, match="but got dict"):
+        gd.load_run({"time": TIMES})

@@ -9,12 +9,12 @@ import numpy as np
 import pandas as pd
 
 from gpudiag.errors import InputError
-from gpudiag.readers._batches.task_words import STATE_OF
 from gpudiag.readers._io.paths import as_text
 from gpudiag.readers._io.problems import INCOMPLETE, ProblemLog
 from gpudiag.readers._io.source import Source
 from gpudiag.readers._studies.end_order import checked_ends
 from gpudiag.readers._studies.fold import settle_local
+from gpudiag.readers._studies.given_states import NUMBERS_READ, are_numbers, named, state_of
 from gpudiag.readers._studies.pivot import column, plain
 from gpudiag.readers._studies.timestamps import Timestamps, duration_s, to_utc
 from gpudiag.readers.base import ReadOptions, Trials
@@ -49,6 +49,8 @@ def from_columns(
     """
     if "number" not in columns:
         raise InputError(f"{source.path}: expected a column 'number', got {', '.join(map(str, columns))[:100]!r}.")
+    by_number = [NUMBERS_READ] if are_numbers(columns.get("state", ())) else []
+    columns = named(columns, str(source.path))
     keep = _good_rows(columns, problems)
     count = len(next(iter(columns.values()), ()))
     if count and not keep.any():
@@ -76,7 +78,7 @@ def from_columns(
         reports=_reports(cells, study, number),
         studies=conform(studies, STUDIES),
         problems=problems.all,
-        notes=(*_clock_note(study, clock, local.said if local else "", options), *objectives),
+        notes=(*_clock_note(study, clock, local.said if local else "", options), *objectives, *by_number),
         reader=reader,
     )
 
@@ -101,7 +103,7 @@ def _good_rows(columns: CellColumns, problems: ProblemLog) -> np.ndarray:
     example = next((f"number {n!r}" for n, ok in zip(numbers, good, strict=True) if not ok), "")
     problems.add("row without a number", int((~good).sum()), example=example, lost=True)
     if "state" in columns:
-        known = np.array([_state(cell) in STATES for cell in columns["state"]], dtype=bool)
+        known = np.array([state_of(cell) in STATES for cell in columns["state"]], dtype=bool)
         words = {str(cell) for cell, odd in zip(columns["state"], good & ~known, strict=True) if odd}
         problems.add(UNKNOWN_STATE, int((good & ~known).sum()), example=", ".join(sorted(words)), lost=True)
         good &= known
@@ -110,16 +112,10 @@ def _good_rows(columns: CellColumns, problems: ProblemLog) -> np.ndarray:
     return good & ~twice
 
 
-def _state(cell: object) -> str:
-    """``COMPLETE``, also from ``TrialState.COMPLETE``, and what other tools call it."""
-    word = str(cell).rpartition(".")[2].strip()
-    return STATE_OF.get(word.lower().replace(" ", "_"), word.upper())
-
-
 def _states(cells: CellColumns, rows: int) -> list[str]:
     """The state column; without one a trial with a value is COMPLETE and any other of unknown end FAIL or RUNNING."""
     if "state" in cells:
-        return [_state(cell) for cell in cells["state"]]
+        return [state_of(cell) for cell in cells["state"]]
     values = next((cells[name] for name in cells if name.startswith("value")), [None] * rows)
     ends = cells.get("datetime_complete", [None] * rows)
     return [
