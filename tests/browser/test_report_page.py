@@ -51,6 +51,27 @@ def test_no_part_of_the_page_is_wider_than_the_screen(page) -> None:
         assert page.evaluate("document.documentElement.scrollWidth") <= page.viewport_size["width"]
 
 
+LENGTHENED = """kind => {
+    const all = [...document.querySelectorAll(kind)].filter(one => !one.closest('table, svg, nav'));
+    all.forEach(one => one.append(' ' + 'used_gpu_memory,'.repeat(6)));
+    return all.length; }"""
+
+
+@WIDE_AND_NARROW
+@pytest.mark.parametrize("kind", ["h1", "h2", "h3", "p", "dd", "summary", "figcaption", "code", "pre"])
+def test_a_word_that_is_wider_than_the_screen_breaks_wherever_it_stands(page, kind: str) -> None:
+    page.evaluate("document.querySelectorAll('details').forEach(d => d.open = true)")
+    assert page.evaluate(LENGTHENED, f"main {kind}") > 0
+    assert page.evaluate("document.documentElement.scrollWidth") <= page.viewport_size["width"]
+
+
+@pytest.mark.parametrize("page", [(320, 640)], ids=["320"], indirect=True)
+def test_a_page_that_is_magnified_four_times_does_not_scroll_sideways(page) -> None:
+    """1280 pixels at 400 %, as WCAG 2.2 asks for (1.4.10)."""
+    page.evaluate("document.querySelectorAll('details').forEach(d => d.open = true)")
+    assert page.evaluate("document.documentElement.scrollWidth") <= 320
+
+
 def test_figures_stay_large_enough_to_read_and_say_where_they_scroll(page) -> None:
     page.evaluate("document.querySelectorAll('details').forEach(d => d.open = true)")
     boxes = page.evaluate(
