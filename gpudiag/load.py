@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 import pandas as pd
 
 from gpudiag._load.added import without_added
+from gpudiag._load.elsewhere import without_jobs_elsewhere
 from gpudiag._load.folder import beside, left, not_used, refuse_several_runs, search
 from gpudiag._load.folder_of_runs import SeveralRuns, runs_apart, taken_together
 from gpudiag._load.intake import Intake, are_rows, as_pandas, is_other_frame, read_again, take
@@ -316,7 +317,7 @@ def _assemble(
         collectives=trials.collectives,
         info=info,
     )
-    run = without_marked_ends(without_added(passwords_hidden(run)))
+    run = without_marked_ends(without_added(without_jobs_elsewhere(passwords_hidden(run))))
     return without_ends_after_silence(on_one_clock(run, dated))
 
 

@@ -375,8 +375,8 @@ STOPPED, ABANDONED = "STOPPED", "ABANDONED"
 ADDED = "ADDED"
 """A result that was added to its study: no trial that ran, and none of OUTCOMES."""
 OUTCOMES = ("COMPLETE", "PRUNED", "FAIL", STOPPED, "RUNNING", ABANDONED, "WAITING")
-"""What became of a trial: its state, but STOPPED for a FAIL that somebody stopped or canceled, as its error says, and
-ABANDONED for a RUNNING one of which something shows that it is dead."""
+"""What became of a trial: its state, but STOPPED for a FAIL that somebody or a scheduler stopped, as its error says,
+and ABANDONED for a RUNNING one of which something shows that it is dead."""
 UNUSED_PCT = 1.0
 """A GPU that never rises above this utilization is not used."""
 IDLE_PCT = 10.0

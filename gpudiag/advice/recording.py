@@ -7,6 +7,7 @@ import shlex
 
 import pandas as pd
 
+from gpudiag._run.allocated_gpus import are_jobs
 from gpudiag._run.gpu_names import NAMED, VISIBLE
 from gpudiag.advice._engine.gains import NOTHING
 from gpudiag.advice._engine.proposal import Change, Proposal, SuccessCheck
@@ -209,9 +210,12 @@ def record_host(now: Situation) -> Proposal | None:
 def log_parameters(now: Situation) -> Proposal | None:
     """A comparison is invalid where nothing shows which parameters, device and process a trial really had.
 
-    Not proposed for failures of trials whose parameters the study holds, nor for the GPUs of trials that name theirs.
+    Not proposed for failures of trials whose parameters the study holds, nor for the GPUs of trials that name theirs,
+    nor for jobs of a scheduler, whose list holds no settings.
     """
     trials = now.analysis.run.trials
+    if are_jobs(trials).any():
+        return None
     failed = trials[trials["state"] == "FAIL"] if "state" in trials else trials
     params = [str(name).startswith("params.") for name in trials]
     gpus = [str(name).rpartition(".")[2].lower() in GPU_NAMES for name in trials]

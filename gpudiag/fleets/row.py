@@ -117,7 +117,7 @@ def _gpu_time(diagnosis: Diagnosis, costs_gpu_h: float | None) -> tuple[float | 
     else:
         seen = cells(run)
         window = int(seen["start_us"].min()), int(seen["end_us"].max())
-        held_s = sum(length_us(held_windows(run, gpu, window)) for gpu in known_gpus(run)) / SECOND_US
+        held_s = sum(length_us(held_windows(run, gpu, [window])) for gpu in known_gpus(run)) / SECOND_US
     return (held_s, {"unobserved": held_s}) if held_s > 0 else (None, {})
 
 

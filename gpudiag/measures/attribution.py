@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
+from gpudiag._run.allocated_gpus import allocated_gpus
 from gpudiag._run.gpu_names import declared_gpus, gpus_of_events
 from gpudiag._run.worker_names import worker_names
 from gpudiag.facts import Column, Fact, Rows, column, fact, table_of
@@ -28,7 +29,7 @@ from gpudiag.memo import memoized
 from gpudiag.run import Run
 from gpudiag.schema import ADDED, text_dtype
 
-METHODS = ("declared", "log line", "process", "only GPU", "only active GPU", "telemetry", "unknown")
+METHODS = ("declared", "log line", "process", "scheduler", "only GPU", "only active GPU", "telemetry", "unknown")
 LEAST_CHANCE = 0.05
 """A GPU of less chance is none on which a trial may have run."""
 
@@ -86,10 +87,11 @@ Found = dict[int, tuple[tuple[str, ...], str]]
 def measure_attribution(run: Run) -> AttributionProfile:
     """The GPU of each trial. Needs trials.
 
-    In this order: what the record of the trial names, a line of a log, its process on a GPU, the only GPU
-    there is, unless trials at once left marks on it of which others have none; then, marked ``weak``, the only GPU with
-    any activity, and the GPU that shows the marks of the trial (:mod:`~gpudiag.measures._gpu.placement`), or the GPUs
-    (:mod:`~gpudiag.measures._gpu.holding`). Where all name one GPU and the marks are on others, or GPUs are exchanged,
+    In this order: what the record of the trial names, a line of a log, its process on a GPU, all GPUs of its nodes
+    where a scheduler gave it so many, the only GPU there is, unless trials at once left marks on it of which others
+    have none; then, marked ``weak``, the only GPU with any activity, and the GPU that shows the marks of the trial
+    (:mod:`~gpudiag.measures._gpu.placement`), or the GPUs (:mod:`~gpudiag.measures._gpu.holding`), each among those of
+    its nodes where these are known. Where all name one GPU and the marks are on others, or GPUs are exchanged,
     what they name is not believed: a process that sees one GPU alone counts it as 0, and CUDA counts GPUs by speed.
     """
     need_columns(run.trials, ("state",), "trials table", GIVE_TRIALS)
@@ -98,9 +100,12 @@ def measure_attribution(run: Run) -> AttributionProfile:
     refuted, n_refuted = _refuted(run, known, found)
     found = {row: how for row, how in found.items() if refuted.isdisjoint(how[0])}
     found |= {row: (names, "process") for row, names in _by_process(run).items() if row not in found}
+    given = allocated_gpus(run)
+    found |= {row: (names, "scheduler") for row, names in given.whole.items() if row not in found}
     chance = pd.DataFrame(np.nan, range(n), known)
     if len(known) == 1:
-        here = _here(run, known[0], found)
+        allowed = np.array([given.may_have(row, known) for row in range(n)])
+        here = np.where(allowed, _here(run, known[0], found), 0.0)
         method = "only GPU" if (here == 1).all() else "telemetry"
         found |= {row: ((known[0],), method) for row in np.flatnonzero(here >= SURE).tolist() if row not in found}
         chance[known[0]] = here
@@ -109,10 +114,14 @@ def measure_attribution(run: Run) -> AttributionProfile:
         may_be = [gpu for gpu in known if gpu in active] or known
         chance = chance[may_be]
         if len(may_be) == 1 and active:
-            found |= {row: ((may_be[0],), "only active GPU") for row in range(n) if row not in found}
+            rows = [row for row in range(n) if row not in found and given.may_have(row, may_be)]
+            found |= {row: ((may_be[0],), "only active GPU") for row in rows}
         elif len(found) < n and active:
             placed, chance = _by_telemetry(run, may_be, found)
-            found |= {row: (gpus, "telemetry") for row, gpus in placed.items() if row not in found}
+            own = {row: gpus for row, gpus in placed.items() if row not in found and given.may_have(row, gpus)}
+            found |= {row: (gpus, "telemetry") for row, gpus in own.items()}
+    for row, among in given.among.items():
+        chance.loc[row, [gpu for gpu in chance.columns if gpu not in among]] = 0.0
     return _profile(run, found, chance, ",".join(gpu_order(refuted)), n_refuted)
 
 

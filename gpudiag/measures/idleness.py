@@ -14,6 +14,7 @@ from gpudiag.measures._gpu.boards import gpu_boards
 from gpudiag.measures._gpu.course import ActiveTime, GpuCourse
 from gpudiag.measures._gpu.held import held_from_mib, mean_known, was_freed, was_kept
 from gpudiag.measures._time.idle import LONGEST_WAIT_S, activity, pauses
+from gpudiag.measures._time.job_spans import job_spans, within_jobs
 from gpudiag.measures._time.microseconds import LONG_AGO, SECOND_US, microseconds
 from gpudiag.measures._time.work import stretches
 from gpudiag.measures._waits.divided import logged_gpus
@@ -101,7 +102,7 @@ def measure_idleness(run: Run) -> IdlenessProfile:
     """Idle ends, pauses and idle allocations of each GPU. Needs gpu.util_pct."""
     need_gpu(run, "util_pct")
     has_memory = "mem_used_mib" in run.gpu
-    samples = cells(run, "util_pct", *(["mem_used_mib"] if has_memory else []))
+    samples = _held(run, cells(run, "util_pct", *(["mem_used_mib"] if has_memory else [])))
     if not samples["weight_s"].sum() > 0:
         raise NotMeasurable("There is only one sample of each GPU.", RECORD_LONGER)
     totals = gpu_boards(run)["total_mib"]
@@ -127,6 +128,15 @@ def measure_idleness(run: Run) -> IdlenessProfile:
         coverage_pct=min(coverage.values()),
         sampling_period_s=longest_period_s(time_us[own] for _, own in slices(samples)),
     )
+
+
+def _held(run: Run, samples: pd.DataFrame) -> pd.DataFrame:
+    """The samples but for those at which no job of the scheduler held the GPU."""
+    if not job_spans(run):
+        return samples
+    time_us = microseconds(samples["time"])
+    held = np.concatenate([within_jobs(run, gpu, time_us[own]) for gpu, own in slices(samples)])
+    return samples[held]
 
 
 def _one_gpu(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pandas as pd
 
+from gpudiag._run.allocated_gpus import JOB
 from gpudiag.errors import NotGiven
 from gpudiag.facts import Fact, fact
 from gpudiag.measures.base import Profile
@@ -11,7 +12,6 @@ from gpudiag.run import Run
 
 RECORDED, UNUSED, MEAN = "user_attrs.gpus_recorded", "user_attrs.gpus_unused", "user_attrs.gpu_util_pct"
 """Attributes of a job from sacct: GPUs of known mean utilization, those of them at 0 %, and the mean of all."""
-_JOB = "user_attrs.job"
 
 
 class JobsProfile(Profile, topic="jobs"):
@@ -29,7 +29,7 @@ def measure_jobs(run: Run) -> JobsProfile:
     """By length of a job and the mean utilization of its GPUs. Needs sacct with what jobstats left in AdminComment."""
     if not {RECORDED, UNUSED, MEAN} <= set(run.trials):
         raise NotGiven("No job has a record of its GPUs by jobstats.", "Give sacct's table with AdminComment.")
-    jobs = run.trials.drop_duplicates([_JOB, "start"]) if _JOB in run.trials else run.trials
+    jobs = run.trials.drop_duplicates([JOB, "start"]) if JOB in run.trials else run.trials
     length_s = (jobs["end"] - jobs["start"]).dt.total_seconds()
     if "duration_s" in jobs:
         length_s = length_s.fillna(jobs["duration_s"])

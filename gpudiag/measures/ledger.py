@@ -5,13 +5,15 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
+from gpudiag._run.allocated_gpus import are_jobs
 from gpudiag.errors import NotMeasurable
 from gpudiag.facts import Column, Fact, Row, Rows, column, fact, table_of
 from gpudiag.measures._time.bins import bin_width_s
 from gpudiag.measures._time.gpu_time import GpuTime, gpu_time
 from gpudiag.measures._time.ledger_frames import binned, cell_seconds, compute_seconds, spans
 from gpudiag.measures._time.microseconds import SECOND_US, utc
-from gpudiag.measures._time.timeline import Samples, Window
+from gpudiag.measures._time.span import Window
+from gpudiag.measures._time.timeline import Samples
 from gpudiag.measures._time.weighted import weighted_quantiles
 from gpudiag.measures.base import Profile, need_gpu
 from gpudiag.measures.sampling import RECORD_LONGER
@@ -111,6 +113,7 @@ class LedgerProfile(Profile, topic="ledger"):
         "False where there were no trials to tell idle from waiting, or no common clock: then the window is the "
         "telemetry's"
     )
+    of_jobs: Fact[bool] = fact("whether the trials are jobs of a scheduler: without one nobody holds a GPU")
     n_gpus: Fact[int] = fact("GPUs")
     bin_s: Fact[float] = fact("width of a bin")
     total_gpu_s: Fact[float] = fact("time accounted for")
@@ -171,6 +174,7 @@ def measure_ledger(run: Run) -> LedgerProfile:
         windows=pd.DataFrame({name: utc(np.array(time.windows)[:, i]) for i, name in enumerate(("start", "end"))}),
         per_gpu=per_gpu,
         has_trials=time.joined,
+        of_jobs=time.joined and bool(are_jobs(run.trials).all()),
         n_gpus=len(per_gpu),
         bin_s=float(bin_width_s(time.windows)),
         total_gpu_s=total,

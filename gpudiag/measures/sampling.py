@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -21,10 +21,11 @@ import pandas as pd
 from gpudiag.errors import NotMeasurable
 from gpudiag.facts import Column, Fact, Row, Rows, column, fact, table_of
 from gpudiag.measures._steps.intervals import step_intervals
-from gpudiag.measures._time.attempts import Activity, Attempts, Span, find_attempts, stretches_seen
+from gpudiag.measures._time.attempts import Activity, Attempts, find_attempts, stretches_seen
 from gpudiag.measures._time.job_ends import job_ends_us
+from gpudiag.measures._time.job_spans import job_spans
 from gpudiag.measures._time.microseconds import SECOND_US, median_of_steps, microseconds, utc
-from gpudiag.measures._time.span import limits_us
+from gpudiag.measures._time.span import Window, clipped, limits_us
 from gpudiag.measures._time.trial_intervals import intervals_of
 from gpudiag.measures._time.weighted import weighted_quantiles
 from gpudiag.measures.base import Profile, need_gpu
@@ -122,7 +123,7 @@ def measure_sampling(run: Run) -> SamplingProfile:
         median_period_s=float(per_gpu["median_period_s"].median()),
         n_gaps=len(all_gaps),
         longest_gap_s=float(per_gpu["longest_gap_s"].max()),
-        expected_s=max(length_us(held_windows(run, gpu, window)) for gpu in rows) / SECOND_US,
+        expected_s=max(length_us(held_windows(run, gpu, [window])) for gpu in rows) / SECOND_US,
         outside_pct=_outside_pct(samples, window, observed) if trials_window(run) else float("nan"),
     )
 
@@ -411,7 +412,7 @@ def _logged_spans(run: Run) -> list[tuple[int, int]]:
     return list(zip(by["begin"].min().tolist(), by["end"].max().tolist(), strict=True))
 
 
-def coverage_pct(run: Run, samples: pd.DataFrame, window: Span | None = None) -> dict[str, float]:
+def coverage_pct(run: Run, samples: pd.DataFrame, window: Window | None = None) -> dict[str, float]:
     """Share of the window that each GPU's cells cover, of what of it lies in attempts that had the GPU; NaN for a
     window without length. By default the window is the one expected.
     """
@@ -420,19 +421,23 @@ def coverage_pct(run: Run, samples: pd.DataFrame, window: Span | None = None) ->
     return {gpu: covered_pct(run, gpu, start[own], end[own], whole) for gpu, own in slices(samples)}
 
 
-def covered_pct(run: Run, gpu: str, start_us: np.ndarray, end_us: np.ndarray, window: Span) -> float:
+def covered_pct(run: Run, gpu: str, start_us: np.ndarray, end_us: np.ndarray, window: Window) -> float:
     """Share of the window that cells of one GPU cover; see :func:`coverage_pct`."""
-    windows = held_windows(run, gpu, window)
+    windows = held_windows(run, gpu, [window])
     seen = sum(seen_us(start_us, end_us, held) for held in windows)
     return 100 * seen / length_us(windows) if length_us(windows) > 0 else float("nan")
 
 
-def held_windows(run: Run, gpu: str, window: Span) -> list[Span]:
-    """What of the window lies in attempts of the run that had the GPU."""
-    return attempts(run).held(gpu, [window])
+def held_windows(run: Run, gpu: str, windows: Sequence[Window]) -> list[Window]:
+    """What of the windows lies in attempts of the run that had the GPU, and where a scheduler tells of its jobs, in one
+    that may have had it.
+    """
+    held = attempts(run).held(gpu, windows)
+    jobs = job_spans(run).get(gpu)
+    return held if jobs is None else [span for low, high in held for span in clipped(jobs, (low, high))]
 
 
-def length_us(windows: Iterable[Span]) -> int:
+def length_us(windows: Iterable[Window]) -> int:
     """Microseconds of all windows."""
     return sum(high - low for low, high in windows)
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from gpudiag._run.allocated_gpus import allocated_gpus
 from gpudiag.facts import Column, Fact, Row, Rows, column, fact, table_of
 from gpudiag.measures._time.trial_intervals import intervals_of, without_own_times
 from gpudiag.measures._trials.abandoned import OpenTrial, find_open_trials
@@ -91,8 +92,11 @@ class TrialsProfile(Profile, topic="trials"):
     )
     n_finished: Fact[int] = fact("COMPLETE, PRUNED and FAIL", label="finished trials")
     n_fail: Fact[int] = fact("FAIL, without those that somebody stopped", label="failed trials")
-    n_stopped: Fact[int] = fact("FAIL of which the error says that somebody stopped them", label="stopped by hand")
+    n_stopped: Fact[int] = fact("FAIL of which the error says that they were stopped or canceled", label="stopped")
     n_running: Fact[int] = fact("RUNNING, abandoned ones included", label="marked RUNNING")
+    n_nodes: Fact[int] = fact(
+        "nodes of a scheduler's jobs where nothing says which of them the telemetry is of; 0 elsewhere"
+    )
     n_infeasible: Fact[int] = fact(
         "COMPLETE trials with a constraint above 0, which are never the best", label="trials that broke a constraint"
     )
@@ -159,6 +163,7 @@ def measure_trials(run: Run) -> TrialsProfile:
         n_fail=n_fail,
         n_stopped=int(counts[STOPPED]),
         n_running=int(counts["RUNNING"] + counts[ABANDONED]),
+        n_nodes=allocated_gpus(run).n_nodes,
         n_infeasible=int(results["infeasible"].sum()),
         n_infinite=int(np.isinf(results["value"]).sum()) if "value" in results else 0,
         n_reversed=int((intervals["end"] < intervals["start"]).sum()),

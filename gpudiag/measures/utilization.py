@@ -15,6 +15,7 @@ from gpudiag.measures._time.concurrency import busy_stretches
 from gpudiag.measures._time.curve import rise
 from gpudiag.measures._time.gpu_time import gpu_time
 from gpudiag.measures._time.idle import activity, longer_than_waits
+from gpudiag.measures._time.job_spans import job_spans
 from gpudiag.measures._time.microseconds import microseconds
 from gpudiag.measures._time.series import series
 from gpudiag.measures._time.timeline import STALLED, TAIL, WAITING
@@ -252,24 +253,27 @@ def _in_activity(samples: pd.DataFrame, *, leave_pauses_out: bool) -> np.ndarray
 
 
 def _weight_in_trials(run: Run, samples: pd.DataFrame) -> np.ndarray:
-    """Seconds of each cell during which at least one trial ran; open trials until their likely end."""
+    """Seconds of each cell during which at least one trial ran, or a job that may have had the GPU; open trials until
+    their likely end.
+    """
     if not run.info.clock.joined or run.trials.empty:
         return np.zeros(len(samples))
     intervals, opens = intervals_of(run), find_open_trials(run)
     intervals = intervals[intervals["known"]]
     start = np.concatenate([microseconds(intervals["start"]), microseconds(opens["start"])])
     end = np.concatenate([microseconds(intervals["end"]), microseconds(opens["end"])])
-    left, right = busy_stretches(start, end)
-    if not len(left):
-        return np.zeros(len(samples))
-    # Busy time before x is piecewise linear in x, so a cell's share is the difference at its borders.
-    knots = np.column_stack([left, right]).ravel()
-    busy = np.column_stack([np.zeros(len(left)), right - left]).ravel().cumsum()
-    origin = knots[0]
     start_us, end_us = samples["start_us"].to_numpy(), samples["end_us"].to_numpy()
-    weight = np.empty(len(samples))
-    for _, own in slices(samples):
-        weight[own] = rise(start_us[own] - origin, end_us[own] - origin, knots - origin, busy) / 1e6
+    weight = np.zeros(len(samples))
+    for gpu, own in slices(samples):
+        jobs = job_spans(run).get(gpu)
+        edges = (start, end) if jobs is None else np.array(jobs, np.int64).reshape(-1, 2).T
+        left, right = busy_stretches(*edges)
+        if len(left):
+            # Busy time before x is piecewise linear in x, so a cell's share is the difference at its borders.
+            knots = np.column_stack([left, right]).ravel()
+            busy = np.column_stack([np.zeros(len(left)), right - left]).ravel().cumsum()
+            origin = knots[0]
+            weight[own] = rise(start_us[own] - origin, end_us[own] - origin, knots - origin, busy) / 1e6
     return weight
 
 

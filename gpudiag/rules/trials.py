@@ -87,6 +87,12 @@ def failure_rate_high(
     """
     if not trials.n_finished:
         raise NotMeasurable("No trial has finished yet.", "Measure again when some trials have ended.")
+    if trials.n_nodes:
+        raise NotMeasurable(
+            "The jobs ran on {n_nodes:node}, and nothing says which of these the telemetry is of.",
+            "State host in run.toml: the node that was recorded.",
+            n_nodes=trials.n_nodes,
+        )
     low, few = trials.fail_low_pct, trials.n_finished < min_trials
     if not low > max_pct:
         if few:

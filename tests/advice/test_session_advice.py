@@ -38,7 +38,6 @@ def advised(found: Diagnosis) -> set[str]:
         ((("0", 0, 1), ("0", 7.1, 9)), 2),
         ((("0", 0, 1), ("0", 6.9, 9)), 1),
         ((("0", 0, 1), ("0", 10, 12), ("0", 20, 21)), 3),
-        ((("0", 0, 1), ("1", 7.1, 9)), 2),
         ((("0", 0, 1), ("0", 10, 12), ("1", 0, 9)), 1),  # the other one was sampled meanwhile
         ((("0", 0, 1), ("0", 10, 12), ("1", 0, 3), ("1", 9.5, 12)), 2),
     ],
@@ -49,6 +48,12 @@ def test_hours_of_silence_of_all_gpus_part_sessions(spans: tuple[tuple[str, floa
     if n > 1:
         (one,) = (one for one in found.recommendations if one.id == "judge-sessions")
         assert (one.changes[0].present, one.changes[0].proposed) == (n, 1)
+
+
+def test_other_gpus_after_a_silence_are_held_for_their_own_time() -> None:
+    """As where a job was requeued onto another node: nothing is missing."""
+    _, found = diagnosed(("0", 0, 1), ("1", 7.1, 9))
+    assert not advised(found) and found.profiles["sampling"].coverage_pct == pytest.approx(100)
 
 
 def test_the_longest_session_is_cut_out_as_shown() -> None:

@@ -9,7 +9,6 @@ from gpudiag.errors import InputError
 from gpudiag.fleets.cluster.gpu_record import BUSY, LOW
 from gpudiag.fleets.cluster.heat import heat_map
 from gpudiag.fleets.cluster.host_ledger import GpuTotals, HostLedger, host_ledger
-from gpudiag.fleets.cluster.host_names import host_of_nodes
 from gpudiag.fleets.cluster.job_rows import job_rows
 from gpudiag.fleets.cluster.session_rows import session_rows
 from gpudiag.fleets.cluster.tally import iso
@@ -17,6 +16,7 @@ from gpudiag.fleets.recordings import NOTHING, Sought
 from gpudiag.readers._datasets.host_samples import OTHER, UNREADABLE, samples_of_hosts
 from gpudiag.readers._datasets.partitions import TelemetryDataset
 from gpudiag.readers._io.problems import ProblemLog
+from gpudiag.readers._jobs.host_names import host_of_nodes
 from gpudiag.readers._jobs.scheduler_jobs import SchedulerJob, SchedulerJobs
 from gpudiag.report.fleet.document import ClusterDocument, Recording, RunRow, UnusedGpu
 from gpudiag.report.format import plural, safe

@@ -11,7 +11,7 @@ import pandas as pd
 from gpudiag.measures._gpu.boards import gpu_boards, most_plausible_w
 from gpudiag.measures._time.curve import rise
 from gpudiag.measures._time.microseconds import SECOND_US, distinct, microseconds
-from gpudiag.measures._time.timeline import Window
+from gpudiag.measures._time.span import Window
 from gpudiag.measures.sampling import by_gpu, cell_borders, cells, seen_us
 from gpudiag.run import Run
 

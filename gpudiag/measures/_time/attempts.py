@@ -15,9 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from gpudiag.measures._time.microseconds import LONG_AGO, NEVER
-
-Span = tuple[int, int]
-"""Start and end in microseconds since 1970."""
+from gpudiag.measures._time.span import Window
 
 
 @dataclass(frozen=True)
@@ -26,10 +24,10 @@ class Attempts:
     which each GPU was sampled.
     """
 
-    pauses: tuple[Span, ...] = ()
+    pauses: tuple[Window, ...] = ()
     of_gpu: Mapping[str, Sequence[bool]] = field(default_factory=dict)
 
-    def held(self, gpu: str, windows: Sequence[Span]) -> list[Span]:
+    def held(self, gpu: str, windows: Sequence[Window]) -> list[Window]:
         """What of the windows lies in attempts that had the GPU; all of them for one that was never sampled."""
         if not self.pauses or gpu not in self.of_gpu:
             return list(windows)
@@ -96,7 +94,7 @@ def _silences(recorded: Mapping[str, tuple[np.ndarray, np.ndarray]]) -> np.ndarr
     return np.stack([reached[at], start[at + 1]], axis=1)
 
 
-def _pause(silence: Sequence[int], job_ends_us: np.ndarray, activity: Activity, *, others: bool) -> Span | None:
+def _pause(silence: Sequence[int], job_ends_us: np.ndarray, activity: Activity, *, others: bool) -> Window | None:
     """What of a silence lies between two attempts: from the end of a job, if that is known, else the longest time in
     it in which nothing is known to have run. None where the job may have gone on.
     """
@@ -113,7 +111,7 @@ def _pause(silence: Sequence[int], job_ends_us: np.ndarray, activity: Activity, 
     return _longest_free(low, high, activity) if others else None
 
 
-def _longest_free(low: int, high: int, activity: Activity) -> Span | None:
+def _longest_free(low: int, high: int, activity: Activity) -> Window | None:
     meets = (activity.start_us < high) & (activity.end_us > low)
     order = np.argsort(activity.start_us[meets], kind="stable")
     start = np.append(activity.start_us[meets][order], high)

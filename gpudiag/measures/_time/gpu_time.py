@@ -13,8 +13,8 @@ from gpudiag.measures._time.gpu_samples import samples_by_gpu
 from gpudiag.measures._time.microseconds import SECOND_US
 from gpudiag.measures._time.phase_steps import Steps, cut_steps
 from gpudiag.measures._time.phases import Phases, find_phases
-from gpudiag.measures._time.span import clipped, limits_us
-from gpudiag.measures._time.timeline import Intervals, MaybeTrials, Samples, Timeline, Window, draw_timeline
+from gpudiag.measures._time.span import Window, clipped, limits_us, union
+from gpudiag.measures._time.timeline import Intervals, MaybeTrials, Samples, Timeline, draw_timeline
 from gpudiag.measures._time.window import (
     TimedTrials,
     maybe_by_gpu,
@@ -22,10 +22,9 @@ from gpudiag.measures._time.window import (
     telemetry_windows,
     timed_trials,
     trial_windows,
-    union,
 )
 from gpudiag.measures.attribution import AttributionProfile, measure_attribution
-from gpudiag.measures.sampling import attempts
+from gpudiag.measures.sampling import held_windows
 from gpudiag.memo import memoized
 from gpudiag.run import Run
 from gpudiag.schema import IDLE_PCT
@@ -105,7 +104,8 @@ def gpu_time(run: Run) -> GpuTime:
     maybe = maybe_by_gpu(trials, where) if joined and where else {}
     maybe = {gpu: some for gpu, some in maybe.items() if gpu not in run.info.left_out_gpus}
     held = {gpu: _held(run, gpu, windows, trials, places.get(gpu)) for gpu in places or samples}
-    windows = union(window for own in held.values() for window in own) if attempts(run).pauses else windows
+    if any(own != windows for own in held.values()):
+        windows = union(window for own in held.values() for window in own)
     cuts = bin_cuts(windows) if windows else np.zeros(0, np.int64)
     made = GpuTime(samples, trials, where, places, maybe, windows, held, {}, cuts, joined, run.info.clock.exact, {})
     for gpu in places:
@@ -126,8 +126,8 @@ def gpu_time(run: Run) -> GpuTime:
 
 
 def _held(run: Run, gpu: str, windows: list[Window], trials: TimedTrials, places: np.ndarray | None) -> list[Window]:
-    """What of the windows lies in attempts of the run that had the GPU, or in trials on it."""
-    held = attempts(run).held(gpu, windows)
+    """What of the windows may have held the GPU, and trials on it."""
+    held = held_windows(run, gpu, windows)
     if held == windows or places is None:
         return held
     on_it = zip(trials.start_us[places].tolist(), trials.end_us[places].tolist(), strict=True)

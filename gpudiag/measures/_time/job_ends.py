@@ -7,6 +7,7 @@ import re
 import numpy as np
 import pandas as pd
 
+from gpudiag._run.allocated_gpus import are_jobs
 from gpudiag.measures._time.microseconds import microseconds
 from gpudiag.measures._time.trial_intervals import intervals_of
 from gpudiag.run import Run
@@ -35,8 +36,8 @@ def _of_logs(run: Run) -> np.ndarray:
 
 def _of_scheduler(run: Run) -> np.ndarray:
     """Ends of trials that are jobs of a scheduler."""
-    if "user_attrs.job" not in run.trials or not run.info.clock.joined:
+    jobs = are_jobs(run.trials).to_numpy()
+    if not jobs.any() or not run.info.clock.joined:
         return np.zeros(0, np.int64)
     intervals = intervals_of(run)
-    jobs = intervals["known"].to_numpy() & run.trials["user_attrs.job"].notna().to_numpy()
-    return microseconds(intervals.loc[jobs, "end"])
+    return microseconds(intervals.loc[intervals["known"].to_numpy() & jobs, "end"])

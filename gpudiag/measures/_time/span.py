@@ -1,15 +1,15 @@
-"""The span of time that a run was narrowed to by :meth:`gpudiag.run.Run.between`."""
+"""Windows of time, and the one that a run was narrowed to by :meth:`gpudiag.run.Run.between`."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterable
 
 import numpy as np
 
 from gpudiag.run import Run
 
-if TYPE_CHECKING:
-    from gpudiag.measures._time.timeline import Window
+Window = tuple[int, int]
+"""Start and end in microseconds since 1970."""
 
 ALWAYS = (int(np.iinfo(np.int64).min), int(np.iinfo(np.int64).max))
 
@@ -24,3 +24,14 @@ def clipped(windows: list[Window], limits: tuple[int, int]) -> list[Window]:
     """What of the windows lies within the limits."""
     inside = [(max(low, limits[0]), min(high, limits[1])) for low, high in windows]
     return [(low, high) for low, high in inside if low < high]
+
+
+def union(spans: Iterable[Window]) -> list[Window]:
+    """Windows that overlap or touch as one, in order."""
+    out: list[Window] = []
+    for low, high in sorted(spans):
+        if out and low <= out[-1][1]:
+            out[-1] = (out[-1][0], max(out[-1][1], high))
+        else:
+            out.append((low, high))
+    return out

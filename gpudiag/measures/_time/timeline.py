@@ -12,6 +12,7 @@ import numpy as np
 
 from gpudiag.measures._time.activity import work_level_of_lives_pct, work_level_pct
 from gpudiag.measures._time.microseconds import LONG_AGO, NEVER, SECOND_US, distinct, median_of_steps
+from gpudiag.measures._time.span import Window
 from gpudiag.schema import BUSY_PCT, IDLE_PCT
 from gpudiag.spans import held_within
 
@@ -26,9 +27,6 @@ FEWEST_SEEN = 3
 """Samples within a trial that must show no work for it to be one that never works on the GPU."""
 RESPONSE_US = SECOND_US
 """utilization.gpu looks back up to a second (nvml.h): in the first second after a trial it still shows the trial."""
-
-Window = tuple[int, int]
-"""Start and end in microseconds since 1970."""
 
 
 @dataclass(frozen=True)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
 
 from gpudiag.measures._time.microseconds import microseconds
-from gpudiag.measures._time.timeline import Samples, Window
+from gpudiag.measures._time.span import Window, union
+from gpudiag.measures._time.timeline import Samples
 from gpudiag.measures._time.trial_intervals import intervals_of, is_open
 from gpudiag.measures._trials.abandoned import find_open_trials
 from gpudiag.measures._trials.outcomes import outcomes_of
@@ -89,14 +89,3 @@ def maybe_by_gpu(trials: TimedTrials, where: AttributionProfile) -> dict[str, tu
         str(gpu): (part["position"].to_numpy(np.int64), part["chance"].to_numpy(float))
         for gpu, part in both.sort_values("position").groupby("gpu")
     }
-
-
-def union(spans: Iterable[Window]) -> list[Window]:
-    """Windows that overlap or touch as one, in order."""
-    out: list[Window] = []
-    for low, high in sorted(spans):
-        if out and low <= out[-1][1]:
-            out[-1] = (out[-1][0], max(out[-1][1], high))
-        else:
-            out.append((low, high))
-    return out

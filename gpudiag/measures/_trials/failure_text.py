@@ -19,8 +19,8 @@ CLASSES = (
     "other",
     "unknown",
 )
-"""``stopped``: by hand or canceled, which is no failure; ``other``: a text that names none of these; ``unknown``: no
-text, or a class of exceptions that may be any of these."""
+"""``stopped``: by hand, canceled, or by the scheduler, as with a node that failed, which is no failure of a trial;
+``other``: a text that names none of these; ``unknown``: no text, or a class of exceptions that may be any of these."""
 _PATTERNS = {
     "device_assert": r"device-side assert|device_assert|CUDA_ERROR_ASSERT",
     "oom": r"CUDA out of memory|OutOfMemoryError|CUDA_ERROR_OUT_OF_MEMORY|CUBLAS_STATUS_ALLOC_FAILED|"
@@ -35,7 +35,7 @@ _PATTERNS = {
     r"\bnan (?:loss|values?|gradients?)\b|\bnon-?finite\b",
     "stopped": r"\b(?:KeyboardInterrupt|\w*Cancell?(?:ed|ation)(?:Error|Exception)|SIGINT|scancel)\b|\bsignal:? 2\b|"
     r"\bexit(?:ed)?(?: with)?(?: code| status)?[ :=]*130\b|\binterrupted by (?:the )?user\b|"
-    r"\A(?:cancell?ed|aborted|interrupted)\b",
+    r"\A(?:cancell?ed|aborted|interrupted|preempted|requeued|node_fail|boot_fail)\b",
 }
 _RAISED = re.compile(r"(?:[\w.]+\.)?(?:KeyboardInterrupt|\w*Cancell?(?:ed|ation)(?:Error|Exception))\b")
 _ANY_FAULT = re.compile(

@@ -11,6 +11,7 @@ import numpy as np
 from gpudiag.measures._time.gpu_time import GpuTime
 from gpudiag.measures._time.idle import LONGEST_WAIT_S
 from gpudiag.measures._time.microseconds import SECOND_US
+from gpudiag.measures._time.span import Window
 from gpudiag.measures._time.timeline import (
     BUSY,
     BUSY_LOW,
@@ -22,7 +23,6 @@ from gpudiag.measures._time.timeline import (
     WAITING,
     Samples,
     Timeline,
-    Window,
 )
 from gpudiag.measures._waits.bounds import Share
 from gpudiag.schema import IDLE_PCT

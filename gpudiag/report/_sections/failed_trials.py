@@ -52,8 +52,8 @@ def _stopped(document: Document) -> list[Block]:
     n = document.values(TrialsProfile).get(TrialsProfile.n_stopped)
     if not n:
         return []
-    were = "was stopped by hand or canceled and counts" if n == 1 else "were stopped by hand or canceled and count"
-    return [Note(f"{plural(n, 'trial')} {were} as no failure.")]
+    were = "was" if n == 1 else "were"
+    return [Note(f"{plural(n, 'trial')} {were} stopped, by hand or by a scheduler. That counts as no failure.")]
 
 
 def _errors(document: Document) -> list[Block]:

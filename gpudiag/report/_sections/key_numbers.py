@@ -14,13 +14,13 @@ from gpudiag.report.format import alike, duration, listed, money, plural, quanti
 from gpudiag.schema import OUTCOMES
 
 LOST = {
-    "PRUNED": "in pruned trials", "FAIL": "in failed trials", "STOPPED": "in trials stopped by hand",
+    "PRUNED": "in pruned trials", "FAIL": "in failed trials", "STOPPED": "in trials that were stopped",
     "ABANDONED": "in abandoned trials",
 }  # fmt: skip
 WORTH_SAYING = 0.05
 """Smaller parts of the GPU time are no key number."""
 STATE_WORDS = {
-    "PRUNED": "pruned", "FAIL": "failed", "STOPPED": "stopped by hand", "RUNNING": "marked RUNNING",
+    "PRUNED": "pruned", "FAIL": "failed", "STOPPED": "stopped", "RUNNING": "marked RUNNING",
     "ABANDONED": "abandoned", "WAITING": "waiting",
 }  # fmt: skip
 

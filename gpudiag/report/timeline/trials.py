@@ -31,7 +31,7 @@ ENDED = {
     "unknown": "no error was recorded",
 }
 """Why a trial failed, by the kind of its failure."""
-BY_HAND = "stopped by hand or canceled"
+BY_HAND = "stopped by hand or by a scheduler"
 OPEN = "no end recorded; drawn to where it most likely ended"
 
 

@@ -14,11 +14,11 @@ from hypothesis import strategies as st
 from made import START, Host, steady, written
 
 from gpudiag.fleets.cluster.cluster import Cluster, cluster
-from gpudiag.fleets.cluster.host_names import host_of_nodes
 from gpudiag.fleets.table import FleetTable
 from gpudiag.measures.ledger import measure_ledger
 from gpudiag.readers._datasets.partitions import TelemetryDataset, telemetry_dataset
 from gpudiag.readers._io.problems import Problem
+from gpudiag.readers._jobs.host_names import host_of_nodes
 from gpudiag.readers._jobs.scheduler_jobs import SchedulerJob, SchedulerJobs
 from gpudiag.report.fleet.document import CELLS, RunRow
 from gpudiag.run import Run, RunInfo
