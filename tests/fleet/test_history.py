@@ -407,3 +407,41 @@ def test_less_utilization_at_less_gpu_time_a_result_is_no_regression(tmp_path: P
 def test_the_cost_of_a_result_comes_before_utilization(tmp_path: Path) -> None:
     said = str(history_text(history(write_all(tmp_path, [*STEADY, 60.0], [*TIMES, 2000.0]))))
     assert "Worse than 7 earlier runs: GPU time per result is " in said
+
+
+def write_training(folder: Path, at: int, *, n_steps: float | None, gpu_s: float, again: float = 0.0) -> None:
+    """A run without trials, with the steps of its log, of which some were done again."""
+    measures = {
+        "ledger": {"mean_util_pct": {"value": 85.0}, "total_gpu_s": {"value": gpu_s}},
+        "steps": {"n_steps": {"value": n_steps and n_steps + again}, "n_repeated": {"value": again}},
+    }
+    run = {"name": f"run {at}", "start": f"2026-03-{at + 1:02d}T00:00:00+00:00"}
+    (folder / str(at)).mkdir(parents=True)
+    document = {"schema": "gpudiag.diagnosis/4", "run": run, "measures": measures}
+    (folder / str(at) / "diagnosis.json").write_text(json.dumps(document), encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("n_steps", "gpu_s", "again", "verdict"),
+    [
+        (4000, 1333.0, 0, "not assessed"),  # a third more work at the same pace
+        (2000, 667.0, 0, "not assessed"),
+        (3000, 1333.0, 0, "worse"),
+        (3000, 1333.0, 1000, "worse"),  # the work is the same: steps were lost and done again
+        (3010, 1001.0, 0, "within the noise"),
+        (None, 1333.0, 0, "worse"),
+    ],
+)
+def test_gpu_time_of_another_number_of_steps_is_neither_worse_nor_better(
+    tmp_path: Path, n_steps: float | None, gpu_s: float, again: float, verdict: str
+) -> None:
+    for at, each in enumerate(TIMES):
+        write_training(tmp_path, at, n_steps=3 * each, gpu_s=each)
+    write_training(tmp_path, 7, n_steps=n_steps, gpu_s=gpu_s, again=again)
+    held = history(tmp_path)
+    assert {one.name: one.verdict for one in held.quantities}["gpu_s"] == verdict
+    assert held.regression == (verdict == "worse")
+    assert bool(held.differing) == (verdict == "not assessed")
+    if held.differing:
+        assert (held.differing[0].n_runs, held.differing[0].n_earlier) == (7, 7)
+        assert "did another number of steps; not assessed: GPU time per result" in str(history_text(held))

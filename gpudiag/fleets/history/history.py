@@ -9,7 +9,7 @@ from gpudiag.errors import InputError
 from gpudiag.fleets.history.noise import judged
 from gpudiag.fleets.history.runs import changed, read_runs
 from gpudiag.report._notebook.runner import DOCUMENT
-from gpudiag.report.fleet.history import Difference, History, HistoryRun
+from gpudiag.report.fleet.history import Difference, History, HistoryQuantity, HistoryRun
 
 
 def history(folder: str | Path) -> History:
@@ -26,12 +26,13 @@ def history(folder: str | Path) -> History:
         raise InputError(f"{folder}: holds {held}, and a history needs two; {remedy}.")
     runs.sort(key=lambda run: (run.start or "", run.name))
     newest = next(path for run, path in places.values() if run is runs[-1])
+    quantities = tuple(judged(runs))
     return History(
         "gpudiag.history/1",
         tuple(runs),
-        tuple(judged(runs)),
+        quantities,
         tuple(left.values()),
-        _differing(runs),
+        (*_differing(runs), *_other_steps(runs, quantities)),
         changed(*runs[-2:]),
         tuple(why for path, why in left.items() if _may_be_newer(path, newest)),
     )
@@ -60,6 +61,14 @@ def _differing(runs: list[HistoryRun]) -> tuple[Difference, ...]:
     names, mine = [_stems(run) for run in earlier if run.studies], _stems(newest)
     other = sum(not one & mine for one in names) if mine else 0
     return (Difference("names of the studies", other, len(earlier)),) if other else ()
+
+
+def _other_steps(runs: list[HistoryRun], quantities: tuple[HistoryQuantity, ...]) -> tuple[Difference, ...]:
+    """That the training of the newest run is of another number of steps, where that decides."""
+    if not any(one.of_other_work for one in quantities):
+        return ()
+    other = sum(run.steps is not None and run.steps != runs[-1].steps for run in runs[:-1])
+    return (Difference("steps of the training", other, len(runs) - 1),)
 
 
 def _stems(run: HistoryRun) -> set[str]:

@@ -63,8 +63,20 @@ def _quantity(tracked: Tracked, runs: list[HistoryRun], level: float) -> History
     seen = _inside(newest) if tracked.unit == "%" else newest
     if not low <= seen <= high:
         verdict = "better" if (newest > high) == tracked.higher_is_better else "worse"
+    if tracked.per_result and math.isfinite(newest) and _is_other_work(runs[since:], level):
+        verdict = "not assessed"
     made = _of(tracked, newest, typical, low, high, len(earlier), verdict)
     return replace(made, steps=_steps(tracked, runs, level))
+
+
+def _is_other_work(runs: list[HistoryRun], level: float) -> bool:
+    """Whether the training of the newest run is of another number of steps than the noise of the others explains."""
+    *earlier, newest = [run.steps for run in runs]
+    known = [steps for steps in earlier if steps][-MOST:]
+    if not newest or len(known) < FEWEST:
+        return False
+    low, high = prediction_interval(known, level)
+    return not low <= newest <= high
 
 
 def _failures_by_chance(earlier: list[HistoryRun], newest: HistoryRun, level: float) -> tuple[float, float]:

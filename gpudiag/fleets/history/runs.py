@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from gpudiag.fleets.history.tracked import TRACKED, failures_of
+from gpudiag.fleets.history.tracked import TRACKED, failures_of, steps_of
 from gpudiag.report.fleet.history import HistoryRun
 from gpudiag.report.format import safe
 
@@ -29,7 +29,7 @@ def read_runs(paths: Iterable[Path]) -> tuple[list[tuple[HistoryRun, Path]], dic
                 continue
             known = {one.name: one.of(document) for one in TRACKED}
             values = {key: value for key, value in known.items() if value is not None and value >= 0}
-            what = *_training(document), _conditions(document), failures_of(document)
+            what = *_training(document), _conditions(document), failures_of(document), steps_of(document)
             runs.append((HistoryRun(name, start, values, *what), path))
         except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
             unread[path] = f"{path}: is no diagnosis as gpudiag writes it ({type(error).__name__})."

@@ -13,13 +13,16 @@ Reading = Callable[[Mapping[str, Any]], float | None]
 
 @dataclass(frozen=True)
 class Tracked:
-    """A quantity that is followed, out of a diagnosis.json; ``higher_is_better`` says which side is worse."""
+    """A quantity that is followed, out of a diagnosis.json; ``higher_is_better`` says which side is worse.
+    ``per_result``: it grows with the work that a result takes.
+    """
 
     name: str
     title: str
     unit: str
     higher_is_better: bool
     of: Reading
+    per_result: bool = False
 
 
 KNOWN_PCT = 90.0
@@ -80,12 +83,18 @@ def failures_of(document: Mapping[str, Any]) -> tuple[int, int] | None:
     return (int(n[0]), int(sum(n))) if sum(n) else None
 
 
+def steps_of(document: Mapping[str, Any]) -> float | None:
+    """Steps of the training of a run without trials, those done again aside; None where no log tells of any."""
+    n, again = (_number(document, "steps", name) for name in ("n_steps", "n_repeated"))
+    return n - (again or 0.0) if n and not _number(document, "trials", "n") else None
+
+
 FAILED = Tracked("fail_pct", "share of failed trials", "%", False, _fact("trials", "fail_pct"))
 TRACKED = (
     Tracked("util_pct", "mean utilization", "%", True, _utilization),
-    Tracked("gpu_s", "GPU time per result", "GPU-s", False, _per_completed(_fact("ledger", "total_gpu_s"))),
+    Tracked("gpu_s", "GPU time per result", "GPU-s", False, _per_completed(_fact("ledger", "total_gpu_s")), True),
     Tracked("median_s", "median completed trial", "s", False, _fact("trials", "state.COMPLETE.median_s")),
-    Tracked("energy_kwh", "energy per result", "kWh", False, _per_completed(_energy_kwh)),
+    Tracked("energy_kwh", "energy per result", "kWh", False, _per_completed(_energy_kwh), True),
     FAILED,
 )
 """A result is a completed trial, or the run where there are no trials and its training did not die."""

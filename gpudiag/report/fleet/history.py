@@ -47,6 +47,9 @@ class HistoryRun:
     failures: tuple[int, int] | None = field(
         default=None, metadata=meaning("trials that failed, of so many that ended")
     )
+    steps: float | None = field(
+        default=None, metadata=meaning("steps of the training of a run without trials, each once, as its log has them")
+    )
 
 
 @dataclass(frozen=True)
@@ -78,6 +81,11 @@ class HistoryQuantity:
     n_earlier: int
     verdict: HistoryVerdict
     steps: tuple[HistoryStep, ...] = ()
+
+    @property
+    def of_other_work(self) -> bool:
+        """Whether the band is known, and the newest value is that of another amount of work."""
+        return self.verdict == "not assessed" and self.low is not None
 
 
 @dataclass(frozen=True)
@@ -263,6 +271,8 @@ def _sentence(held: History, fewest: int) -> str:
     n = len(held.runs) - 1
     gone = [one.title for one in held.quantities if math.isnan(one.newest)]
     lacks = f" The newest run lacks what the earlier ones have: {listed(gone)}; not assessed." if gone else ""
+    other = [one.title for one in held.quantities if one.of_other_work]
+    lacks += f" The newest run did another number of steps; not assessed: {listed(other)}." if other else ""
     worse = [one for one in held.quantities if one.verdict == "worse"]
     better = [one.title for one in held.quantities if one.verdict == "better"]
     if worse:
@@ -271,7 +281,7 @@ def _sentence(held: History, fewest: int) -> str:
         return f"Worse than {plural(n, 'earlier run')}: {_is_worse(held, first)}.{beside}{lacks}"
     if len(gone) == len(held.quantities):
         return lacks.strip() or "No run has a quantity that a history follows."
-    if all(one.verdict == "not assessed" for one in held.quantities):
+    if all(one.verdict == "not assessed" for one in held.quantities) and not other:
         return f"{plural(n, 'earlier run')}: at least {fewest} are needed to know the noise.{lacks}"
     if better:
         less = "".join(_is_lower(held, one) for one in held.quantities if one.verdict == "lower")
