@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 from gpudiag.advice._engine.plan import Plan, PlannedRemedy
 from gpudiag.advice._engine.processes import AT_ONCE
@@ -18,11 +20,12 @@ LEAST_MOVED = 0.5
 source."""
 LEAST_TIMED = 2
 """Trials for each one at once from which on the mean shows how many do run: with fewer the ends of a run count most."""
+NOT_SHOWN = "The change had no effect, or another one: the trials do not show the number at once that was proposed."
 BESIDE = ("parallel", "cpu_cores", "ram_gib")
 """Settings that make a run faster or slower by themselves; those of the loader do as well."""
 
 
-def not_made(remedy: PlannedRemedy, baseline: Side, experiment: Side) -> str:
+def left_alone(remedy: PlannedRemedy, baseline: Side, experiment: Side) -> str:
     """A sentence where the experiment shows that a change of the remedy was not made or had no effect, else ''."""
     before, after = _set(baseline), _set(experiment)
     for change in remedy.changes:
@@ -30,26 +33,61 @@ def not_made(remedy: PlannedRemedy, baseline: Side, experiment: Side) -> str:
         if value is None or equal_values(value, change.proposed):
             continue
         if any(was is not None and equal_values(value, was) for was in (change.present, _looked_up(before, change))):
-            what = "the number of trials at once" if change.what == AT_ONCE else change.what
-            return f"The change was not made: {what} is still {value}."
-    at_once = (change for change in remedy.changes if change.what == AT_ONCE)
-    return next((why for change in at_once if (why := _without_effect(change, baseline, experiment))), "")
+            return f"The change was not made: {_called(change)} is still {value}."
+    for change in remedy.changes:
+        at_once = _at_once(change, baseline, experiment)
+        if at_once is not None and at_once.moved < LEAST_MOVED:
+            return NOT_SHOWN
+    return ""
 
 
-def _without_effect(change: Change, baseline: Side, experiment: Side) -> str:
-    """A sentence where the mean number at once has moved by less than half of what was proposed, else ''.
+def made_otherwise(remedy: PlannedRemedy, baseline: Side, experiment: Side) -> str:
+    """A sentence where a number of the remedy became another one than it proposes, else ''."""
+    after = _set(experiment)
+    for change in remedy.changes:
+        value = _looked_up(after, change)
+        if _is_number(value) and _is_number(change.proposed) and not equal_values(value, change.proposed):
+            proposed = f"and {change.proposed} was proposed"
+            return f"The change was not made as proposed: {_called(change)} is {value}, {proposed}."
+        at_once = _at_once(change, baseline, experiment)
+        if at_once is not None and not round(at_once.mean) <= at_once.wanted <= at_once.most:
+            return NOT_SHOWN
+    return ""
 
-    Trials without an end do not count. Where too few ran for the number to show, nothing is said.
+
+def _called(change: Change) -> str:
+    return "the number of trials at once" if change.what == AT_ONCE else change.what
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+@dataclass(frozen=True)
+class _AtOnce:
+    """Trials at once as the experiment shows them: their ``mean``, the ``most``, what was ``wanted``, and what part of
+    the way there the mean ``moved`` from that of the baseline.
+    """
+
+    mean: float
+    most: float
+    wanted: float
+    moved: float
+
+
+def _at_once(change: Change, baseline: Side, experiment: Side) -> _AtOnce | None:
+    """None of another change, and where too few trials ran for the number to show; those without an end do not
+    count.
     """
     was, now = (side.value(ParallelismProfile.effective_closed.key) for side in (baseline, experiment))
-    n, proposed = experiment.value(ParallelismProfile.n_timed.key), change.proposed
-    known = [value for value in (was, now, n, proposed) if isinstance(value, int | float) and value == value]
-    if len(known) < 4:
-        return ""
-    mean_was, mean, timed, wanted = map(float, known)
-    if timed < LEAST_TIMED * wanted or wanted == mean_was or (mean - mean_was) / (wanted - mean_was) >= LEAST_MOVED:
-        return ""
-    return "The change had no effect, or not all of it: the trials do not show the number at once that was proposed."
+    n, peak = (experiment.value(fact.key) for fact in (ParallelismProfile.n_timed, ParallelismProfile.peak_closed))
+    known = [float(value) for value in (was, now, n, peak, change.proposed) if isinstance(value, int | float)]
+    if change.what != AT_ONCE or len(known) < 5 or any(math.isnan(value) for value in known):
+        return None
+    mean_was, mean, timed, most, wanted = known
+    if timed < LEAST_TIMED * wanted or wanted == mean_was:
+        return None
+    return _AtOnce(mean, most, wanted, (mean - mean_was) / (wanted - mean_was))
 
 
 def was_set(remedy: PlannedRemedy, baseline: Side, experiment: Side) -> bool:

@@ -11,7 +11,7 @@ import scipy
 
 from gpudiag.advice._engine.plan import Plan, PlannedRemedy, holds
 from gpudiag.advice._engine.proposal import Prediction, SuccessCheck
-from gpudiag.comparison.changes_made import made_beside, not_made, was_set
+from gpudiag.comparison.changes_made import left_alone, made_beside, made_otherwise, was_set
 from gpudiag.comparison.differences import pollers_agree
 from gpudiag.comparison.quantity import SAME_WITHIN, Quantity
 from gpudiag.comparison.side import Side
@@ -31,6 +31,8 @@ UNSEEN = "The experiment does not show this number."
 INVALID = "The comparison is invalid, so this cannot be laid to the plan."
 OF_THE_RECORD = "It is a mean over the whole record, which holds other time than the job: make the plan anew."
 UNMOVED = "It is not told apart from the baseline, and no effect is within what was predicted: this shows nothing."
+OTHERS = "{others} of the plan moves this number as well, and each prediction is of its remedy alone."
+STAYED = "{remedy} shows no effect, or was not made: {measures} has not come nearer to what is wanted."
 PREDICTION, CHECK, GAIN = "prediction", "check", "gain"
 _PEAKS = (MemoryProfile.max_used_pct.key, MemoryProfile.headroom_mib.key)
 _COURSES = {LedgerProfile.mean_util_pct.key: "util_pct"}
@@ -65,14 +67,20 @@ def check_plan(
     """Every prediction and check of every remedy in the plan's order, then the gain of all together."""
     out, doubts, seen = [], [], []
     beside = made_beside(plan, baseline, experiment)
+    alone = {one.id: left_alone(one, baseline, experiment) for one in plan.remedies}
+    stayed = {one.id: _stayed(one, plan, baseline, experiment) for one in plan.remedies}
+    acting = [one for one in plan.remedies if not (alone[one.id] or stayed[one.id])]
     for remedy in plan.remedies:
-        unmade = not_made(remedy, baseline, experiment)
+        unmade = alone[remedy.id] or made_otherwise(remedy, baseline, experiment)
         void = unmade or (INVALID if invalid else "")
         doubt = unmade or beside or void
         made = _is_seen(remedy, baseline, experiment)
-        out += [_prediction(remedy.id, one, baseline, experiment, doubt, made) for one in remedy.predictions]
+        for one in remedy.predictions:
+            others = _moved_by([other for other in acting if other.id != remedy.id], one.measure)
+            why = doubt or (others and (stayed[remedy.id] or others))
+            out.append(_prediction(remedy.id, one, baseline, experiment, why, made))
         out += [_check(remedy.id, check, experiment, void, beside) for check in remedy.verify]
-        doubts.append(doubt)
+        doubts.append(doubt or stayed[remedy.id])
         seen += [made] if remedy.predictions else []
     doubt = next(filter(None, doubts), INVALID if invalid else "")
     return (*out, *_gain(plan, found, doubt, bool(seen) and all(seen)))
@@ -148,11 +156,48 @@ def _is_seen(remedy: PlannedRemedy, baseline: Side, experiment: Side) -> bool:
     """
     if was_set(remedy, baseline, experiment):
         return True
-    failed = [check for check in remedy.verify if holds(check, baseline.value(check.measure)) is False]
+    failed = _failed(remedy, baseline)
     return bool(failed) and all(
         holds(check, experiment.value(check.measure)) and not _unmoved(check.measure, baseline, experiment)
         for check in failed
     )
+
+
+def _failed(remedy: PlannedRemedy, baseline: Side) -> list[SuccessCheck]:
+    """The criteria of a remedy that the baseline does not hold."""
+    return [check for check in remedy.verify if holds(check, baseline.value(check.measure)) is False]
+
+
+def _moves(remedy: PlannedRemedy, measure: Key) -> bool:
+    """True where a remedy is predicted to move a number; not of one that is predicted to stay."""
+    mine = (one for one in remedy.predictions if one.measure == measure)
+    return any(not one.low == one.high == one.baseline for one in mine)
+
+
+def _moved_by(others: Sequence[PlannedRemedy], measure: Key) -> str:
+    """A sentence where other remedies move a number as well, else ''."""
+    names = [other.id for other in others if _moves(other, measure)]
+    return OTHERS.format(others=" and ".join(names)) if names else ""
+
+
+def _stayed(remedy: PlannedRemedy, plan: Plan, baseline: Side, experiment: Side) -> str:
+    """A sentence where a remedy of several shows no effect: none of the criteria that it failed before, on numbers that
+    it alone is to move, has come nearer; else ''.
+    """
+    others = [other for other in plan.remedies if other.id != remedy.id]
+    own = [c for c in _failed(remedy, baseline) if not any(_moves(other, c.measure) for other in others)]
+    if not others or not own or any(_came_nearer(check, baseline, experiment) for check in own):
+        return ""
+    return STAYED.format(remedy=remedy.id, measures=" and ".join(check.measure for check in own))
+
+
+def _came_nearer(check: SuccessCheck, baseline: Side, experiment: Side) -> bool:
+    """True where a number moved towards its criterion by more than its uncertainty, or nobody knows."""
+    (was, before), (value, after) = _measured(check.measure, baseline), _measured(check.measure, experiment)
+    if was is None or value is None:
+        return True
+    first, last = before or (was, was)
+    return max(_reach(value, after)) < first if check.op.startswith("<") else min(_reach(value, after)) > last
 
 
 def _prediction(remedy: str, one: Prediction, baseline: Side, experiment: Side, doubt: str, made: bool) -> Outcome:

@@ -6,7 +6,7 @@ from gpudiag.advice._engine.plan import Plan
 from gpudiag.advice._engine.proposal import Gain
 from gpudiag.report._render.blocks import Block, Heading, Note, Number, TableBlock, TableCell
 from gpudiag.report._render.shown import shown_as
-from gpudiag.report.format import UNKNOWN, quantity, safe
+from gpudiag.report.format import UNKNOWN, hours, quantity, safe
 from gpudiag.report.kinds.recommendations import gain, together
 
 COLUMNS = {"remedy": "Recommendation", "change": "Change", "apply": "Apply", "safety": "Safety"}
@@ -18,7 +18,9 @@ def plan(made: Plan) -> list[Block]:
     heading = f"Plan for {safe(made.run)}"
     gains = [Gain(one.gain.low, one.gain.high, one.gain.unit) if one.gain else None for one in made.remedies]
     brought = together(made.combined.low, made.combined.high, gains) if made.combined else ""
-    heading += f": together {brought}" if brought else ""
+    said = [f"together {brought}"] if brought else []
+    said += [f"up to {hours(made.saved_gpu_h)} need not be spent again"] if made.saved_gpu_h else []
+    heading += f": {', and '.join(said)}" if said else ""
     if not made.remedies:
         return [Heading(heading), Note("It holds no change.")]
     rows = [
