@@ -14,6 +14,7 @@ from gpudiag._load.elsewhere import without_jobs_elsewhere
 from gpudiag._load.folder import beside, left, not_used, refuse_several_runs, search
 from gpudiag._load.folder_of_runs import SeveralRuns, runs_apart, taken_together
 from gpudiag._load.intake import Intake, are_rows, as_pandas, is_other_frame, read_again, take
+from gpudiag._load.log_dates import with_log_dates
 from gpudiag._load.marked import without_ends_after_silence, without_marked_ends
 from gpudiag._load.passwords import passwords_hidden
 from gpudiag._load.recorded_settings import with_host, with_recorded
@@ -268,6 +269,7 @@ def _assemble(
     intakes: list[Intake], manifest: Manifest, name: str, options: ReadOptions, folder: Path | None = None
 ) -> Run:
     """One run on one clock from everything that was read."""
+    intakes = with_log_dates(intakes)
     trials = merge_trials([i.data for i in intakes if isinstance(i.data, Trials)])
     logs = [intake.data for intake in intakes if isinstance(intake.data, Telemetry)]
     dated = with_dates(logs, trials, options.timezone, manifest.clock_offset_s)

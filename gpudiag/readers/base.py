@@ -96,7 +96,9 @@ class Telemetry(Shown):
 class Trials(Shown):
     """Trials or tasks of one input as the tables of :mod:`gpudiag.schema`.
 
-    ``clock``: how the timestamps of lines on steps are meant, as in telemetry.
+    ``clock``: how the timestamps of lines on steps are meant, as in telemetry. ``otherwise``: where nothing in a log
+    tells the day of its dates from the month, and its times are unknown for it: the log read with the day first (True)
+    or the month first.
     """
 
     trials: pd.DataFrame = field(default_factory=no_rows("trials"))
@@ -110,6 +112,7 @@ class Trials(Shown):
     profiled: pd.DataFrame = field(default_factory=no_rows("profiled"))
     collectives: pd.DataFrame = field(default_factory=no_rows("collectives"))
     clock: str = ""
+    otherwise: Callable[[bool], Trials] | None = None
 
     @property
     def rows(self) -> int:

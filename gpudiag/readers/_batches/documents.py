@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from gpudiag.readers._batches.line_timestamps import line_timestamp
+from gpudiag.readers._batches.line_clocks import LineClock
 from gpudiag.readers._io.source import Source
 from gpudiag.readers._steps.step_line import step_of
 
@@ -44,9 +44,9 @@ def lines_of_log(source: Source) -> list[str]:
 
 
 def _more_are_of_log(lines: Sequence[str], n_marks: int) -> bool:
-    n = 0
+    n, clock = 0, LineClock.of(lines)
     for line in lines:
-        n += bool(line_timestamp(line)) or step_of(line, stamped=False) is not None
+        n += bool(clock.stamp(line)) or step_of(line, stamped=False) is not None
         if n > n_marks:
             return True
     return False

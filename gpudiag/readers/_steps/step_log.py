@@ -6,10 +6,9 @@ import dataclasses
 import math
 import re
 from collections import Counter, defaultdict
-from datetime import UTC, datetime, timedelta, tzinfo
+from datetime import UTC, tzinfo
 from pathlib import Path
 
-import numpy as np
 import pandas as pd
 
 from gpudiag.readers._batches.log_lines import trial_of
@@ -22,11 +21,7 @@ from gpudiag.readers._steps.step_line import EVALUATIONS, StepLine, of_bar, step
 from gpudiag.readers._studies.timestamps import to_utc
 from gpudiag.schema import LASTING, STEPS, conform, empty, text_dtype
 
-_MONTH_DAY = re.compile(r"^\[?(\d\d)/(\d\d) (\d\d):(\d\d):(\d\d)\b")
-"""The timestamp of detectron2 and of mmengine's console, without a year."""
 _EPOCH_LINE = re.compile(r"(?i)^\W{0,10}epoch\s{0,2}[:#]?\s{0,2}(\d{1,6})\s?(?:/|of)\s?\d{1,6}\W{0,10}$")
-_LEAP = 2000
-"""Any leap year: of timestamps without a year only the differences count."""
 CLEAR = 10
 """Times what a clock is rounded by, which it tells to a tenth."""
 QUIET_S = 600.0
@@ -38,10 +33,12 @@ _RANK_NAME = re.compile(r"(?i)(?:^|[^a-z])rank[_\-]?(\d{1,5})(?!\d)")
 
 
 class StepLog:
-    """Takes the lines of one file in their order; ``frame`` is what they say."""
+    """Takes the lines of one file in their order; ``frame`` is what they say. ``dated``: their timestamps are moments;
+    of others only the time between them counts.
+    """
 
-    def __init__(self, path: Path) -> None:
-        self._path = path
+    def __init__(self, path: Path, *, dated: bool = True) -> None:
+        self._path, self._dated = path, dated
         self._rows: list[StepLine] = []
         self._stamps: list[str] = []
         self._lines: list[int] = []
@@ -55,12 +52,9 @@ class StepLog:
         self._lasted: list[dict[str, float]] = []
         self._since_s: list[float] = []
         self._evaluated_s, self._evaluating_s = 0.0, 0.0  # by bars that ended, and by the one that stands
-        self._elapsed: list[float] = []
         self._batch = StatedBatch()
         self._epoch: int | None = None
         self._in_table = False
-        self._month_day: datetime | None = None
-        self._begun: datetime | None = None
         self._first_stamp = ""
         named = _RANK_NAME.search(path.stem)
         self._rank = int(named[1]) if named else None
@@ -75,11 +69,10 @@ class StepLog:
             self._in_table = True
             return False
         said = self._row_of_table(line) if self._in_table else None
-        elapsed_s = math.nan if stamp else self._since_first(line)
-        said = said or step_of(line, stamped=bool(stamp) or not math.isnan(elapsed_s))
+        said = said or step_of(line, stamped=bool(stamp))
         if said is None:
             if not line.startswith(_WRAPPED):
-                self.tell(line, stamp, elapsed_s)
+                self.tell(line, stamp)
             if (seconds := evaluation_s(line)) >= 0:
                 self._evaluated_s += self._evaluating_s if seconds < self._evaluating_s else 0.0
                 self._evaluating_s = seconds
@@ -89,25 +82,24 @@ class StepLog:
         if (trial := trial_of(line)) is not None:
             said = dataclasses.replace(said, trial=trial)
         if said.series == EVALUATIONS:
-            self.tell(line, stamp, elapsed_s)
+            self.tell(line, stamp)
         before = self._rows[-1] if self._rows else said
-        dated = bool(stamp) or not math.isnan(elapsed_s)
-        blur_s = max(before.blur_s, said.blur_s) if _goes_on(before, said) and not dated else 0.0
+        blur_s = max(before.blur_s, said.blur_s) if _goes_on(before, said) and not stamp else 0.0
         if blur_s > 0 and said.elapsed_s - before.elapsed_s < CLEAR * blur_s:
             if said.blur_s > 0:
                 return True
             self._take_back()  # the last line of an epoch tells its time exactly
-        self.add(number, said, stamp, elapsed_s, line)
+        self.add(number, said, stamp, line)
         return True
 
     def _take_back(self) -> None:
         """Forget the last line on a step but for what others told before it."""
         row, told = self._rows.pop(), self._lasted.pop()
-        for kept in (self._stamps, self._lines, self._since, self._since_s, self._elapsed):
+        for kept in (self._stamps, self._lines, self._since, self._since_s):
             kept.pop()
         _add_up(self._told_to[row.series, row.rank, row.trial], told)
 
-    def tell(self, line: str, stamp: str, elapsed_s: float = math.nan) -> None:
+    def tell(self, line: str, stamp: str) -> None:
         """Take a line that tells of no step for what it tells of other work."""
         self._first_stamp = self._first_stamp or stamp
         self._batch.take(line)
@@ -117,7 +109,7 @@ class StepLog:
         if not may_tell(line):
             return
         trial = trial_of(line)
-        told = self._work[trial].told_by(line, moment_s if stamp else elapsed_s)
+        told = self._work[trial].told_by(line, moment_s)
         if not told:
             return
         for (_, _, of), before in self._told_to.items():
@@ -131,8 +123,8 @@ class StepLog:
         if not told.keys().isdisjoint(LASTING):
             self._worked_stamp = stamp or _later(self._worked_stamp, latest)
 
-    def add(self, number: int, said: StepLine, stamp: str, elapsed_s: float = math.nan, line: str = "") -> None:
-        """Take what a line says of a step; ``elapsed_s``: since the log began, where it has no timestamp."""
+    def add(self, number: int, said: StepLine, stamp: str, line: str = "") -> None:
+        """Take what a line says of a step."""
         self._first_stamp = self._first_stamp or stamp
         batch = self._batch.of_step(line)
         whose = "all" if batch.of_all else None
@@ -140,7 +132,6 @@ class StepLog:
         self._stamps.append(stamp)
         self._behind = stamp, moment_of(stamp)
         self._lines.append(number)
-        self._elapsed.append(elapsed_s)
         writer = (said.series, said.rank, said.trial)
         told = self._told_to.get(writer, self._told)
         self._since.append(", ".join(sorted(told, reverse=True)) or None)
@@ -163,26 +154,11 @@ class StepLog:
         self._in_table = row is not None or not line.strip()
         return of_bar(row) if row else None
 
-    def _since_first(self, line: str) -> float:
-        """Seconds since the file's first timestamp without a year; NaN for a line without one."""
-        found = _MONTH_DAY.match(line)
-        if not found:
-            return math.nan
-        try:
-            month, day, hour, minute, second = map(int, found.groups())
-            moment = datetime(_LEAP, month, day, hour, minute, second, tzinfo=UTC)
-        except ValueError:
-            return math.nan
-        if self._month_day is not None and moment < self._month_day - timedelta(days=180):
-            moment = moment.replace(year=_LEAP + 1)
-        self._month_day = moment
-        self._begun = self._begun or moment
-        return (moment - self._begun).total_seconds()
-
     def frame(self, zone: tzinfo) -> tuple[pd.DataFrame, str]:
         """Table ``steps`` in the order of the lines, and how its timestamps are meant (utc, local, mixed, unknown)."""
         if not self._rows:
             return empty(STEPS), "unknown"
+        zone = zone if self._dated else UTC
         times = to_utc(self._stamps, zone)
         begun = to_utc([self._first_stamp], zone).time.iloc[0]
         names = [field.name for field in dataclasses.fields(StepLine)]
@@ -191,11 +167,9 @@ class StepLog:
         for name in ("total", "epoch", "rank", "trial", "batch"):
             frame[name] = pd.array(frame[name].tolist(), dtype="Int64")
         frame["rank"] = frame["rank"].fillna(self._rank) if self._rank is not None else frame["rank"]
-        stamped = np.array(self._elapsed)
-        frame["elapsed_s"] = np.where(np.isnan(stamped), frame["elapsed_s"], stamped)
         frame["time"], frame["line"] = times.time, self._lines
         since_begun = (frame["time"] - begun).dt.total_seconds()
-        frame["begun_s"] = since_begun.where(since_begun >= 0).fillna(pd.Series(stamped))
+        frame["begun_s"] = since_begun.where(since_begun >= 0)
         frame["since"] = pd.Series(self._since, dtype=text_dtype())
         frame["since_s"] = self._since_s
         for work in LASTING:
@@ -206,7 +180,10 @@ class StepLog:
         for at in self._last_lines():
             self._tell_what_follows(frame, at, zone)
         frame["path"] = pd.Series([as_text(self._path)] * len(frame), dtype=text_dtype())
-        return conform(frame, STEPS), times.clock
+        if not self._dated:
+            frame["elapsed_s"] = frame["begun_s"].fillna(frame["elapsed_s"])
+            frame["time"] = pd.Series(pd.NaT, frame.index, dtype=frame["time"].dtype)
+        return conform(frame, STEPS), times.clock if self._dated else "unknown"
 
     def _last_lines(self) -> list[int]:
         """The last line of all, and of the steps that go on up to it: one for each rank that came as far, if only whole

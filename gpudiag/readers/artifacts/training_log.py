@@ -6,12 +6,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
 import pandas as pd
 
 from gpudiag.readers._batches.documents import OUTPUT, lines_of_log
+from gpudiag.readers._batches.line_clocks import LineClock
 from gpudiag.readers._batches.line_timestamps import line_timestamp
 from gpudiag.readers._batches.log_lines import ENDINGS, gpu_of, is_ordinary, is_progress, kind_of, trial_of, worker_of
 from gpudiag.readers._io.lines import numbered_lines, plain
@@ -30,6 +32,10 @@ from gpudiag.schema import EVENTS, conform, empty, text_dtype
 NAME = "training-log"
 
 _DETAIL_CHARACTERS = 300
+DAY_OR_MONTH = (
+    "its dates can be read day first or month first, and nothing in it tells which: only the time between its lines is "
+    "used."
+)
 _IGNORED = "Exception ignored in"
 """What Python prints before an exception that ends nothing."""
 _ENOUGH_PROGRESS = 3
@@ -56,11 +62,12 @@ def _is_output(path: Path, lines: Sequence[str]) -> bool:
 
 
 def _trains(lines: Sequence[str]) -> bool:
-    steps = 0
+    steps, clock = 0, None
     for line in lines:
         if not (may_tell(line) or is_progress(line)):
             continue
-        stamped = bool(line_timestamp(line))
+        clock = clock or LineClock.of(lines)
+        stamped = bool(clock.stamp(line))
         said = (stamped and is_progress(line)) or step_of(line, stamped=stamped) is not None
         steps += said or trainer_line(line) is not None
         if steps == _ENOUGH_PROGRESS:
@@ -72,22 +79,30 @@ def read(source: Source, options: ReadOptions) -> Trials:
     """What the lines say, in their order: ``events`` (a failure that was printed twice is two rows) and ``steps``.
 
     ``time`` is the line's own timestamp, NaT where it has none. Of an event, ``trial`` is the number the line names,
-    ``gpu`` the one it says the trial was given, ``worker`` the one it says took it.
+    ``gpu`` the one it says the trial was given, ``worker`` the one it says took it. Where nothing in the log tells the
+    day from the month, times are NaT, and ``otherwise`` reads it either way.
     """
+    return _read(source, options, None)
+
+
+def _read(source: Source, options: ReadOptions, day_first: bool | None) -> Trials:
     problems = ProblemLog()
     rows: list[_Event] = []
-    steps, trainer = StepLog(source.path), TrainerOutput()
+    every = (line for _, line in numbered_lines(source, ProblemLog()))
+    of_lines = LineClock.of([plain(line) for line in source.lines], every, day_first=day_first)
+    steps, trainer = StepLog(source.path, dated=of_lines.dated), TrainerOutput()
     n_ordinary, dated, ignored = 0, False, False
     for number, line in numbered_lines(source, problems):
-        timestamp = line_timestamp(line)
-        of_step = steps.take(number, line, timestamp)
+        stamp = of_lines.stamp(line)
+        timestamp = stamp if of_lines.dated else line_timestamp(line)
+        of_step = steps.take(number, line, stamp)
         of_step |= trainer.take(number, line, timestamp)
         kind = kind_of(line)
-        dated, ignored = dated or bool(timestamp), ignored or line.startswith(_IGNORED)
+        dated, ignored = dated or bool(stamp), ignored or line.startswith(_IGNORED)
         if kind == "raised" and ignored:
             kind, ignored = None, False
         elif rows and kind not in ENDINGS and not of_step:  # only what lies behind an event is asked for
-            n_ordinary += (bool(timestamp) or not dated) and is_ordinary(line)
+            n_ordinary += (bool(stamp) or not dated) and is_ordinary(line)
         if kind:
             rows.append(_Event(timestamp or _stated(line), kind, number, line, n_ordinary))
     name = as_text(source.path.name)
@@ -105,8 +120,16 @@ def read(source: Source, options: ReadOptions) -> Trials:
     notes = [f"{name}: " + ", ".join([*said, *([said_of_steps] if said_of_steps else [])]) + "."]
     if {clock, steps_clock} & {"local", "mixed"}:
         notes.append(f"{name}: timestamps without a zone read as local time of {options.timezone}.")
+    if of_lines.open:
+        notes.append(f"{name}: {DAY_OR_MONTH}")
     return Trials(
-        events=events, steps=of_steps, problems=problems.all, notes=tuple(notes), reader=NAME, clock=steps_clock
+        events=events,
+        steps=of_steps,
+        problems=problems.all,
+        notes=tuple(notes),
+        reader=NAME,
+        clock=steps_clock,
+        otherwise=partial(_read, source, options) if of_lines.open else None,
     )
 
 
