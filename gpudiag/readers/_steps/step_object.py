@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Mapping
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from gpudiag.readers._shape.ticks import is_epoch
@@ -15,20 +15,25 @@ _STEP = (
     "step",
     "global_step",
     "trainer/global_step",
+    "train/global_step",
+    "train/step",
     "train_step",
-    "_step",
     "iteration",
     "iter",
+    "train/iteration",
+    "train/iter",
     "num_updates",
     "current_steps",
+    "_step",
 )
+"""W&B's own count stands last: it is one more with each call of ``log``, unless the training states a step there."""
 _TOTAL = ("total_steps", "max_steps", "num_steps", "total_iters", "max_iters")
 _STAMP = ("timestamp", "@timestamp", "_timestamp", "time", "ts", "datetime", "asctime", "date", "created_at")
 _TOOK = ("step_time", "time_per_step", "sec_per_step", "iter_time", "time_per_iter", "step_time_s", "time")
 """Seconds of a step; ``time`` holds these, a moment or a timestamp."""
 _TOOK_MS = ("step_time_ms", "iter_time_ms", "time_ms")
 _WAIT = ("data_time", "loader_time", "data_wait_s")
-_ELAPSED = ("_runtime", "elapsed", "elapsed_s", "elapsed_time")
+_ELAPSED = ("elapsed", "elapsed_s", "elapsed_time")
 _TOKENS = ("tokens_per_second", "tokens_per_sec", "tokens/s", "tok/s", "throughput/tokens_per_sec")
 _CLOCK = re.compile(r"(?:(\d{1,4}) days?, )?(\d{1,5}):([0-5]\d):([0-5]\d)")
 """Python's text of a duration."""
@@ -41,6 +46,7 @@ _SAMPLES = (
 )
 _RATE = ("lr", "learning_rate", "train/lr", "train/learning_rate")
 _EVALUATION = ("eval", "val", "test")
+_DAY = datetime(2000, 1, 1)
 
 
 def step_of_object(said: Mapping[str, Any]) -> StepLine | None:
@@ -87,6 +93,19 @@ def stamp_of_object(said: Mapping[str, Any]) -> str:
             if is_epoch(seconds):
                 return datetime.fromtimestamp(seconds, UTC).isoformat()
     return ""
+
+
+def runtime_of_object(said: Mapping[str, Any]) -> str:
+    """The timestamp on a day of our own that stands for the time since W&B started, which was before the training; ''
+    without one.
+    """
+    seconds = _first(said, ("_runtime",), most=1e8)
+    return (_DAY + timedelta(seconds=seconds)).isoformat() if seconds >= 0 else ""
+
+
+def counts_calls(said: Mapping[str, Any]) -> bool:
+    """Whether all that it counts steps by is W&B's own count."""
+    return "_step" in said and not any(name in said for name in _STEP if name != "_step")
 
 
 def _trains(said: Mapping[str, Any]) -> bool:

@@ -13,11 +13,15 @@ from gpudiag.readers._io.paths import as_text
 from gpudiag.readers._io.problems import ProblemLog
 from gpudiag.readers._io.source import Source
 from gpudiag.readers._steps.step_log import StepLog
-from gpudiag.readers._steps.step_object import stamp_of_object, step_of_object
+from gpudiag.readers._steps.step_object import counts_calls, runtime_of_object, stamp_of_object, step_of_object
 from gpudiag.readers.base import Reader, ReadOptions, Trials
 
 NAME = "step-jsonl"
 _ENOUGH = 2
+OF_CALLS = (
+    "its only count is W&B's _step, which goes up by one with each call of log. If calls are several steps apart, a "
+    "step took that much less."
+)
 
 
 def recognises(source: Source) -> bool:
@@ -27,7 +31,9 @@ def recognises(source: Source) -> bool:
     found = [said for line in source.lines[:50] if (said := _object(line))]
     if any("op_code" in said or "training_iteration" in said for said in found):
         return False  # a study's journal, results of Ray Tune
-    steps = [(step, stamp_of_object(said)) for said in found if (step := step_of_object(said))]
+    steps = [
+        (step, stamp_of_object(said) or runtime_of_object(said)) for said in found if (step := step_of_object(said))
+    ]
     return sum(bool(stamp) or step.step_s >= 0 or step.elapsed_s >= 0 for step, stamp in steps) >= _ENOUGH
 
 
@@ -36,7 +42,9 @@ def read(source: Source, options: ReadOptions) -> Trials:
 
     Raises InputError where none tells of a step.
     """
-    problems, steps = ProblemLog(), StepLog(source.path)
+    dated = any(stamp_of_object(said) for line in source.lines[:50] if (said := _object(line)))
+    problems, steps = ProblemLog(), StepLog(source.path, dated=dated)
+    calls = 0
     for number, line in numbered_lines(source, problems):
         said = _object(line)
         if said is None:
@@ -44,9 +52,10 @@ def read(source: Source, options: ReadOptions) -> Trials:
                 torn = line.lstrip().startswith("{")
                 problems.add("torn line" if torn else "line that is no object", line=number, example=line, lost=torn)
             continue
-        stamp = stamp_of_object(said)
+        stamp = stamp_of_object(said) if dated else runtime_of_object(said)
         if step := step_of_object(said):
             steps.add(number, step, stamp, line=line)
+            calls += counts_calls(said)
         else:
             steps.tell(line, stamp)
     if not len(steps):
@@ -54,6 +63,8 @@ def read(source: Source, options: ReadOptions) -> Trials:
     frame, clock = steps.frame(options.timezone)
     name = as_text(source.path.name)
     notes = [f"{name}: {steps.note()}."]
+    if calls == len(steps) == frame["step"].max() - frame["step"].min() + 1:
+        notes.append(f"{name}: {OF_CALLS}")
     if clock in ("local", "mixed"):
         notes.append(f"{name}: timestamps without a zone read as local time of {options.timezone}.")
     return Trials(steps=frame, problems=problems.all, notes=tuple(notes), reader=NAME, clock=clock)

@@ -152,3 +152,30 @@ def test_what_is_no_such_log(tmp_path: Path, objects: list[Said | str]) -> None:
 def test_a_log_without_steps_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="holds no step of a training"):
         read(written(tmp_path, [{"event": "start"}]))
+
+
+def of_wandb(**kept: bool) -> list[Said]:
+    """W&B's history of 1,000 steps of 0.6 s, an object each 10 steps; training began 45 s after W&B."""
+    objects = []
+    for n in range(1, 101):
+        since_s = 45 + 6 * n
+        said = {"train/loss": 2.0, "train/global_step": 10 * n, "_step": n, "_runtime": since_s}
+        objects.append(said | {"_timestamp": 1772442000 + since_s})
+    return [{name: value for name, value in said.items() if kept.get(name, True)} for said in objects]
+
+
+@pytest.mark.parametrize("kept", [{}, {"_timestamp": False}, {"_runtime": False}])
+def test_a_history_of_wandb_counts_the_steps_of_the_training(tmp_path: Path, kept: Mapping[str, bool]) -> None:
+    run = gd.load_run(written(tmp_path, of_wandb(**kept)))
+    said = measure_steps(run)
+    assert said.step_s == pytest.approx(0.6) and run.steps["step"].max() == 1000
+    assert said.logged_s == pytest.approx(99 * 6), "W&B's start-up is no time of steps"
+    assert not any("_step" in note for note in run.info.inputs[0].notes)
+
+
+def test_a_count_of_calls_is_said_to_be_one(tmp_path: Path) -> None:
+    alone = {"train/global_step": False, "_runtime": False}
+    assert any("_step" in note for note in gd.load_run(written(tmp_path, of_wandb(**alone))).info.inputs[0].notes)
+    stated = [said | {"_step": 10 * said["_step"]} for said in of_wandb(**alone)]
+    run = gd.load_run(written(tmp_path, stated))
+    assert measure_steps(run).step_s == pytest.approx(0.6) and len(run.info.inputs[0].notes) == 1
