@@ -18,7 +18,7 @@ from gpudiag.measures.steps import GIVE_LOG
 from gpudiag.run import Run
 
 COLUMNS = ["training", "kind", "by", "text", "time", "last_step", "total_steps", "outcome"]
-FAILED, OUTSIDE, OPEN, WENT_ON = OUTCOMES = ("failed", "outside", "open", "went_on")
+FAILED, OUTSIDE, HELD, OPEN, WENT_ON = OUTCOMES = ("failed", "outside", "held", "open", "went_on")
 """The gravest first."""
 _ORDER = {name: place for place, name in enumerate((*OUTCOMES, "log", "exception"))}
 
@@ -29,16 +29,16 @@ class TrainingEnd(Row):
     training: Column[str] = column(
         "file of the log, the first where it goes on in others, or of the recording", label="training"
     )
-    kind: Column[str] = column("one of CLASSES of failures")
+    kind: Column[str] = column("one of CLASSES of failures, or of REASONS for which a scheduler ends a job")
     by: Column[str] = column("what tells of it: log, or of a recording exit_code, signal or exception")
     text: Column[str] = column("the error, short", label="error")
     time: Column[pd.Timestamp] = column("when it was logged; NaT where its line has no timestamp")
     last_step: Column[float] = column("last step logged before it; NaN without one", label="last step logged")
     total_steps: Column[float] = column("steps that the log states; NaN unknown", label="steps stated")
     outcome: Column[str] = column(
-        "failed; outside: ended by a scheduler, a time limit or a user; open: it may have ended nothing, for ordinary "
-        "lines follow, or all was done, and a program may fail so as it takes itself down, too; went_on: another was "
-        "started after it"
+        "failed; outside: ended by a scheduler, a time limit or a user; held: all was done, but the job went on until "
+        "one of these ended it; open: it may have ended nothing, for ordinary lines follow, or all was done, and a "
+        "program may fail so as it takes itself down, too; went_on: another was started after it"
     )
 
 
@@ -51,6 +51,7 @@ class EndingsProfile(Profile, topic="endings"):
     n_failed: Fact[int] = fact("of both those that end with an error", label="ends with an error")
     n_failed_recorded: Fact[int] = fact("recorded commands among these; their failures count where no log tells of one")
     n_outside: Fact[int] = fact("those that a scheduler, a time limit or a user ended")
+    n_held: Fact[int] = fact("those that went on when all was done, until they were ended")
     n_open: Fact[int] = fact("those with an error behind the last step that may have ended nothing")
     n_went_on: Fact[int] = fact("those after which another was started")
     n_stopped: Fact[int] = fact("those that somebody stopped by hand")
@@ -91,6 +92,7 @@ def measure_endings(run: Run) -> EndingsProfile:
         n_failed=n[FAILED],
         n_failed_recorded=int((table["outcome"].eq(FAILED) & table["by"].ne("log")).sum()),
         n_outside=n[OUTSIDE],
+        n_held=n[HELD],
         n_open=n[OPEN],
         n_went_on=n[WENT_ON],
         n_stopped=n_stopped,
@@ -121,9 +123,9 @@ def _by_log(log: LogEnd, last: Sequence[Recorded]) -> dict[str, object]:
     row = told(log)
     time = log.time if pd.isna(row["time"]) else row["time"]
     went_on = len(last) > 0 and all(one.end.how is How.DONE and bool(one.start > time) for one in last)
-    is_open, is_canceled = row.pop("is_open"), row.pop("is_canceled")
-    ended = OUTSIDE if is_canceled else FAILED
-    return row | {"by": "log", "outcome": WENT_ON if went_on else OPEN if is_open else ended}
+    is_open, is_canceled, is_held = (row.pop(name) for name in ("is_open", "is_canceled", "is_held"))
+    ended = HELD if is_held else OPEN if is_open else OUTSIDE if is_canceled else FAILED
+    return row | {"by": "log", "outcome": WENT_ON if went_on else ended}
 
 
 def _by_recordings(last: Sequence[Recorded], logs: Sequence[LogEnd]) -> list[dict[str, object]]:

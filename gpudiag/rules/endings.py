@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from gpudiag.errors import NotMeasurable
-from gpudiag.measures.endings import FAILED, OUTSIDE, WENT_ON, EndingsProfile, measure_endings
+from gpudiag.measures.endings import FAILED, HELD, OUTSIDE, WENT_ON, EndingsProfile, measure_endings
 from gpudiag.rules._engine.evidence import Evidence, NotApplicable
 from gpudiag.rules._engine.rule import rule
 from gpudiag.rules._engine.templates import Given, Sentence
 from gpudiag.rules._engine.verdict import Severity
 
 AFTER = Given("last_step", (" after step {last_step}", Given("total_steps", " of {total_steps}")))
-LOGGED: Sentence = (
+ENDED: Sentence = (
     Given("is_open", "The log tells of an error", Given("outside", "The log ends", "The log ends with an error")),
     AFTER,
     Given("is_open", ", which may have been caught"),
@@ -19,6 +19,16 @@ LOGGED: Sentence = (
     Given("outside", ". The scheduler or a user ended it"),
     ".",
     Given("n_more", " So do {n_more:more log}."),
+)
+LOGGED: Sentence = (
+    Given(
+        "held",
+        (
+            Given("total_steps", "All {total_steps} steps were done", "The training was done"),
+            ", but the job went on until it was ended: {text}. Its GPUs were held until then.",
+        ),
+        ENDED,
+    ),
 )
 RECORDED: Sentence = (
     Given("went_on", "An earlier recorded program ", "The recorded program "),
@@ -41,9 +51,22 @@ OF_KIND = {
     "result, or activation checkpointing. Resume from the last checkpoint.",
     "host_killed": "Look at the host's memory (journalctl -k | grep -i oom) and at the scheduler's limits, and give "
     "the loader fewer workers. Resume from the last checkpoint.",
+    "time_limit": "Ask the scheduler for more time, or save a checkpoint before the limit and go on in another job. "
+    "Resume from the last checkpoint.",
+    "node_failure": "A node failed, and not the training: tell the administrators which one. Resume from the last "
+    "checkpoint on other nodes.",
+    "stuck": "Processes did not end when they were killed, as where storage or a GPU hangs: tell the administrators. "
+    "Resume from the last checkpoint on other nodes.",
+    "requeued": "The scheduler starts the job again: check that it then resumes from the last checkpoint.",
+    "preempted": "The scheduler made room for another job: save checkpoints often enough, and let the job be queued "
+    "again. Resume from the last checkpoint.",
+    "canceled": "Resume from the last checkpoint if it is still needed: somebody, or the launcher, canceled the job.",
 }
-"""Kinds of failures about which something is to be done, whatever stands in the log."""
+"""Kinds of ends about which something is to be done, whatever stands in the log."""
 RESUME = "Resume from the last checkpoint. If a time limit ended it, ask the scheduler for more time."
+RELEASE = (
+    "Let the job end with the training: look in its script, and at processes that do not end, for what it waited for."
+)
 LOOK_BACK = "Check in the log that it was resumed from a checkpoint, and how many steps were done again."
 
 
@@ -61,18 +84,19 @@ LOOK_BACK = "Check in the log that it was resumed from a checkpoint, and how man
 def training_failed(endings: EndingsProfile, *, max_trainings: float = 0.0) -> Evidence | None:
     """A training that dies has given no result, however well it used the GPU.
 
-    The log tells of an error behind its last step: an exception, a CUDA or NCCL error, a kill or a time limit. Or a
-    recorded program ended with another exit code than 0, by a signal or by an exception. Where all steps were done by
-    then, an exception or an error of NCCL may come from the program's way down, and where ordinary lines follow, it
-    may have been caught: a note. A log that counts the steps of each epoch does not say that all were done. Ctrl-C is
-    no failure. What a scheduler, a time limit or a user ends is a note (SIGTERM, SIGHUP, exit code 124 of timeout, what
-    Slurm canceled without a reason or to make room), and so is an end after which another program was started. Only
-    logs that do not go on in another file count. Where there are trials, their states tell of each, and a recorded
-    command that failed is a warning (METHODS 6).
+    The log tells of an error behind its last step: an exception, a CUDA or NCCL error, a kill, a time limit, or what a
+    launcher or a scheduler (Slurm, PBS, LSF) writes as a process fails. Or a recorded program ended with another exit
+    code than 0, by a signal or by an exception. Where all steps were done by then, an exception or an error of NCCL may
+    come from the program's way down, and where ordinary lines follow, it may have been caught: a note. A log that
+    counts the steps of each epoch does not say that all were done. Ctrl-C is no failure. What a scheduler, a time limit
+    or a user ends is a note (SIGTERM, SIGHUP, exit code 124 of timeout, what a scheduler canceled without a reason, to
+    make room or to start it again), and so is a job that was ended when all steps were done, or an end after which
+    another program was started. Only logs that do not go on in another file count. Where there are trials, their states
+    tell of each, and a recorded command that failed is a warning (METHODS 6).
     """
     if endings.has_trials and not (endings.n_failed or endings.n_outside):
         raise NotApplicable("The trials say themselves how they ended.")
-    n = endings.n_failed or endings.n_outside or endings.n_open
+    n = endings.n_failed or endings.n_outside or endings.n_held or endings.n_open
     if n > max_trainings:
         if endings.has_unknown_logs and endings.failed["by"].iloc[0] == "log":
             raise NotMeasurable(
@@ -123,6 +147,7 @@ def _evidence(endings: EndingsProfile, n: int, max_trainings: float) -> Evidence
             "raised": first["by"] == "exception",
             "killed": first["by"] == "signal",
             "time": first["time"],
+            "held": outcome == HELD,
             "is_open": outcome == "open",
             "outside": outcome == OUTSIDE,
             "went_on": outcome == WENT_ON,
@@ -132,8 +157,10 @@ def _evidence(endings: EndingsProfile, n: int, max_trainings: float) -> Evidence
 
 def _remedy(outcome: str, kind: str, *, by_log: bool) -> str:
     """Empty for that of the rule."""
-    if outcome == OUTSIDE:
-        return RESUME
+    if outcome == HELD:
+        return RELEASE
+    if outcome == OUTSIDE and not by_log:
+        return OF_KIND["time_limit"] if kind == "time_limit" else RESUME
     if outcome == WENT_ON and not by_log:
         return LOOK_BACK
     return OF_KIND.get(kind, "" if by_log else READ_OUTPUT)

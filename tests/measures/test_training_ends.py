@@ -109,24 +109,123 @@ CANCELED = "slurmstepd: error: *** {} ON n1 CANCELLED AT 2026-03-01T12:00:00{} *
 
 
 @pytest.mark.parametrize(
-    ("reason", "outcome"),
-    [("", "outside"), (" DUE TO PREEMPTION", "outside"), (" DUE TO NODE FAILURE", "failed")],
+    ("reason", "outcome", "kind", "remedy"),
+    [
+        ("", "outside", "canceled", "Resume from the last checkpoint if it is still needed: somebody,"),
+        (" DUE TO PREEMPTION", "outside", "preempted", "The scheduler made room for another job"),
+        (" DUE TO JOB REQUEUE", "outside", "requeued", "The scheduler starts the job again"),
+        (" DUE TO NODE FAILURE", "failed", "node_failure", "A node failed, and not the training"),
+        (" DUE TO TIME LIMIT", "failed", "time_limit", "Ask the scheduler for more time"),
+    ],
 )
-def test_what_slurm_canceled_says_so(tmp_path: Path, reason: str, outcome: str) -> None:
+def test_what_slurm_canceled_says_so(tmp_path: Path, reason: str, outcome: str, kind: str, remedy: str) -> None:
     told = CANCELED.format("JOB 77", reason) + CANCELED.format("STEP 77.0", reason)
     run = run_of(tmp_path, train=lines(10, 400) + told)
     found = measure_endings(run)
     assert (found.n_failed, found.n_outside, found.n_short) == (outcome == "failed", outcome == "outside", 0)
-    assert found.failed[["outcome", "text"]].to_numpy().tolist() == [
-        [outcome, f"CANCELLED AT 2026-03-01T12:00:00{reason}"]
+    assert found.failed[["outcome", "kind", "text"]].to_numpy().tolist() == [
+        [outcome, kind, f"CANCELLED AT 2026-03-01T12:00:00{reason}"]
     ]
     (verdict,) = (one for one in gd.diagnose(run).verdicts if one.rule == "training-failed")
     assert verdict.severity.value == ("critical" if outcome == "failed" else "note")
+    assert verdict.remedy.startswith(remedy) and ("more time" in verdict.remedy) == (kind == "time_limit")
     if not reason:
         assert verdict.summary == (
             "The log ends after step 400 of 1,000: CANCELLED AT 2026-03-01T12:00:00. The scheduler or a user ended it."
         )
-        assert verdict.remedy.startswith("Resume from the last checkpoint. If a time limit")
+
+
+LSF = "TERM_{}: job killed {}.\nExited with exit code {}.\n"
+SRUN = "srun: error: node1: task 3: {}\nsrun: Terminating StepId=123.0\n"
+
+
+@pytest.mark.parametrize(
+    ("said", "outcome", "kind", "text"),
+    [
+        (SRUN.format("Exited with exit code 1"), "failed", "other", "task 3: Exited with exit code 1"),
+        (SRUN.format("Killed"), "failed", "host_killed", "task 3: Killed"),
+        (SRUN.format("Out Of Memory"), "failed", "host_killed", "task 3: Out Of Memory"),
+        (SRUN.format("Terminated"), "outside", "canceled", "task 3: Terminated"),
+        ("srun: error: Node failure on node2\n", "failed", "node_failure", "Node failure"),
+        (
+            "slurmstepd: error: *** JOB 1 STEPD TERMINATED ON n1 AT 2026-03-01T11:00:00 DUE TO JOB NOT ENDING WITH "
+            "SIGNALS ***\n", "failed", "stuck", "DUE TO JOB NOT ENDING WITH SIGNALS",
+        ),
+        (
+            "=>> PBS: job killed: walltime 3605 exceeded limit 3600\n", "failed", "time_limit",
+            "job killed: walltime 3605 exceeded limit 3600",
+        ),
+        (
+            "=>> PBS: job killed: mem 70254592kb exceeded limit 67108864kb\n", "failed", "host_killed",
+            "job killed: mem 70254592kb exceeded limit 67108864kb",
+        ),
+        ("=>> PBS: job killed: node down\n", "failed", "node_failure", "job killed: node down"),
+        (
+            LSF.format("RUNLIMIT", "after reaching LSF run time limit", 140), "failed", "time_limit",
+            "TERM_RUNLIMIT: job killed after reaching LSF run time limit",
+        ),
+        (
+            LSF.format("MEMLIMIT", "after reaching LSF memory usage limit", 137), "failed", "host_killed",
+            "TERM_MEMLIMIT: job killed after reaching LSF memory usage limit",
+        ),
+        (
+            LSF.format("OWNER", "by owner", 130), "outside", "canceled", "TERM_OWNER: job killed by owner",
+        ),
+        ("Exited with exit code 2.\n", "failed", "other", "Exited with exit code 2"),
+        ("Job was evicted.\n", "outside", "preempted", "Job was evicted"),
+        (
+            "(raylet) node_manager.cc:3007: 1 Workers (tasks / actors) killed due to memory pressure (OOM), 0 Workers "
+            "crashed due to other reasons at node (ID: abc, IP: 10.0.0.1)\n", "failed", "host_killed",
+            "1 Workers (tasks / actors) killed due to memory pressure (OOM)",
+        ),
+        ("ray.exceptions.OutOfMemoryError: Task was killed due to the node running low on memory.\n", "failed",
+         "host_killed", "ray.exceptions.OutOfMemoryError: Task was killed due to the node running low on memory"),
+        ("mpirun noticed that process rank 2 exited on signal 9 (Killed).\n", "failed", "host_killed",
+         "exited on signal 9 (Killed)"),
+    ],
+)  # fmt: skip
+def test_what_schedulers_and_launchers_write_as_a_job_ends(
+    tmp_path: Path, said: str, outcome: str, kind: str, text: str
+) -> None:
+    found = ending(tmp_path, train=lines(10, 400) + said)
+    assert found.failed[["outcome", "kind", "text"]].to_numpy().tolist() == [[outcome, kind, text]]
+    assert (found.n_failed, found.n_outside) == (outcome == "failed", outcome == "outside")
+
+
+@pytest.mark.parametrize("said", [SRUN.format("Exited with exit code 0"), "command terminated with exit code 0\n"])
+def test_a_process_that_ended_well_is_no_error(tmp_path: Path, said: str) -> None:
+    found = ending(tmp_path, train=lines(10, 1000) + said)
+    assert (found.n_failed, found.n_open) == (0, 0)
+
+
+def test_how_a_process_exited_is_told_only_where_nothing_says_why(tmp_path: Path) -> None:
+    exited, limit = SRUN.format("Exited with exit code 1"), CANCELED.format("STEP 7.0", " DUE TO TIME LIMIT")
+    nccl = "[rank1]: torch.distributed.DistBackendError: NCCL error: remote process exited\n"
+    killed = SRUN.format("Killed")
+    for number, (said, kind) in enumerate(
+        [
+            (exited + OOM + "\n", "oom"),
+            (nccl + killed, "nccl"),
+            (limit + killed, "time_limit"),
+            (exited + CANCELED.format("STEP 7.0", ""), "other"),  # srun cancels the others once one has failed
+            (nccl + limit, "nccl"),  # they waited for the one that was gone
+        ]
+    ):
+        (tmp_path / str(number)).mkdir()
+        assert ending(tmp_path / str(number), train=lines(10, 400) + said).failed["kind"].tolist() == [kind]
+
+
+@pytest.mark.parametrize("reason", ["", " DUE TO TIME LIMIT", " DUE TO PREEMPTION"])
+def test_a_job_that_was_ended_when_all_was_done_held_its_gpus(tmp_path: Path, reason: str) -> None:
+    run = run_of(tmp_path, train=lines(10, 1000) + "Training done.\n" + CANCELED.format("JOB 77", reason))
+    found = measure_endings(run)
+    assert (found.n_failed, found.n_outside, found.n_held, found.n_open) == (0, 0, 1, 0)
+    (verdict,) = (one for one in gd.diagnose(run).verdicts if one.rule == "training-failed")
+    assert verdict.severity.value == "note" and verdict.remedy.startswith("Let the job end with the training")
+    assert verdict.summary == (
+        f"All 1,000 steps were done, but the job went on until it was ended: CANCELLED AT 2026-03-01T12:00:00{reason}. "
+        "Its GPUs were held until then."
+    )
 
 
 def test_an_error_before_a_cancellation_is_what_ended_the_training(tmp_path: Path) -> None:
@@ -141,6 +240,18 @@ def test_a_log_that_only_stops_may_still_run(tmp_path: Path) -> None:
         v for v in gd.diagnose(run_of(tmp_path, train=lines(10, 400))).verdicts if v.rule == "training-failed"
     )
     assert verdict.status.value == "not_assessed" and "step 400 of 1,000" in str(verdict)
+
+
+@pytest.mark.parametrize("last", [400, 1000])
+def test_a_healthy_gpu_is_not_all_that_a_headline_says_of_a_log_that_only_stops(tmp_path: Path, last: int) -> None:
+    telemetry = "".join(f"2026-03-01T10:{at // 60:02}:{at % 60:02}Z,0,95,20000,80000\n" for at in range(0, 1200, 5))
+    (tmp_path / "gpu.csv").write_text("timestamp,gpu,util_pct,mem_used_mib,mem_total_mib\n" + telemetry)
+    headline = gd.diagnose(run_of(tmp_path, train=lines(10, last))).headline
+    stops = (
+        "But the log stops at step 400 of 1,000 and tells of no error: the training may still run, or it was killed."
+    )
+    assert "No fault was found" in headline and (stops in headline) == (last == 400)
+    assert ("Nothing needs to be changed" in headline) == (last == 1000)
 
 
 def test_a_program_that_died_before_its_first_step_failed(tmp_path: Path) -> None:

@@ -38,4 +38,11 @@ def test_a_kill_is_sought_in_the_memory_of_the_host(by: str) -> None:
 def test_of_what_nobody_knows_the_output_tells() -> None:
     assert remedy("other", "exit_code").startswith("Read what the program printed last")
     assert remedy("other", "log").startswith("Read the lines above it in the log")
-    assert remedy("oom", "log", "outside").startswith("Resume from the last checkpoint")
+    assert remedy("other", "signal", "outside").startswith("Resume from the last checkpoint. If a time limit")
+
+
+@pytest.mark.parametrize(("by", "outcome"), [("log", "failed"), ("exit_code", "outside")])
+def test_only_a_time_limit_asks_for_more_time(by: str, outcome: str) -> None:
+    assert remedy("time_limit", by, outcome).startswith("Ask the scheduler for more time")
+    for kind in ("node_failure", "requeued", "preempted", "canceled", "stuck", "oom", "host_killed"):
+        assert "more time" not in remedy(kind, "log", "outside")

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-import re
 from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
 
+from gpudiag.measures._ends.reasons import OF_OTHERS, reason_of
 from gpudiag.measures._ends.recorded import recorded_paths
 from gpudiag.measures._steps.lines import floats
 from gpudiag.measures._steps.log_files import of_one_process
@@ -18,12 +18,14 @@ from gpudiag.measures._trials.failure_text import classify
 from gpudiag.readers._batches.log_lines import ENDINGS
 from gpudiag.run import Run
 
-AFTERWARDS = ("raised", "nccl")
-"""What a program prints as it takes itself down, too."""
+OF_SCHEDULERS = ("time_limit", "canceled")
+AFTERWARDS = ("raised", "exited", "nccl", *OF_SCHEDULERS)
+"""What may come of a training that is done: what a program prints as it takes itself down, and the end of its job."""
+_NO_CAUSE = ("nccl", "exited")
+"""What follows from an error: each rank that waits for one that died tells of it, and the launcher of each process."""
+_KIND_OF = {"time_limit": "time_limit", "killed": "host_killed"}
 FROM_OUTSIDE = ("killed", "gpu_lost")
 """What the kernel logs of any program."""
-_OF_A_FAULT = re.compile(r"\bDUE TO (?!PREEMPT)")
-"""Slurm's reason for a cancellation: a failed node or a limit, but for the one that makes room for other jobs."""
 NO_ERRORS = pd.DataFrame(columns=["path", "line", "kind", "detail", "time", "behind"])
 
 
@@ -47,25 +49,28 @@ class LogEnd(NamedTuple):
 
 
 def told(end: LogEnd) -> dict[str, object]:
-    """The error that others follow from: the first, but one of NCCL only where there is no other, for each rank that
-    waits for one that died tells of it. Where all was done, the first that no program prints as it takes itself down.
+    """The error that others follow from: the first, but one of _NO_CAUSE only where there is no other, or a scheduler
+    ended what was left of the job. Where all was done, the first that does not come of a training that is done.
     """
     behind, is_open = end.errors, not (end.errors["behind"] == 0).any()
     if end.all_done:
         grave = behind[~behind["kind"].isin(AFTERWARDS)]
         behind, is_open = (grave, is_open) if len(grave) else (behind, True)
-    others = behind[behind["kind"] != "nccl"]
-    error = (others if len(others) else behind).iloc[0]
+    causes = behind[~behind["kind"].isin(_NO_CAUSE)]
+    error = (behind if causes.empty or causes["kind"].iloc[0] in OF_SCHEDULERS else causes).iloc[0]
+    detail, logged = str(error["detail"]), str(error["kind"])
+    reason, found = reason_of(detail) if logged in OF_SCHEDULERS else "", classify(detail)
     return {
         "training": end.training,
-        "kind": classify(str(error["detail"])),
-        "text": short_error(str(error["detail"])).rstrip("."),
+        "kind": reason or (_KIND_OF.get(logged, found) if found in ("other", "unknown") else found),
+        "text": short_error(detail).rstrip("."),
         "time": error["time"],
         "last_step": end.last_step,
         "total_steps": end.total_steps,
         "is_open": is_open,
-        "is_nccl": error["kind"] == "nccl",
-        "is_canceled": error["kind"] == "canceled" and not _OF_A_FAULT.search(str(error["detail"])),
+        "is_held": end.all_done and logged in OF_SCHEDULERS,
+        "is_nccl": logged == "nccl",
+        "is_canceled": reason in OF_OTHERS,
     }
 
 

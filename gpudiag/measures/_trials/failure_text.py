@@ -23,12 +23,14 @@ CLASSES = (
 ``other``: a text that names none of these; ``unknown``: no text, or a class of exceptions that may be any of these."""
 _PATTERNS = {
     "device_assert": r"device-side assert|device_assert|CUDA_ERROR_ASSERT",
-    "oom": r"CUDA out of memory|OutOfMemoryError|CUDA_ERROR_OUT_OF_MEMORY|CUBLAS_STATUS_ALLOC_FAILED|"
-    r"RESOURCE_EXHAUSTED|cudaErrorMemoryAllocation|\bHIP out of memory|^oom$",
+    "oom": r"CUDA out of memory|(?<!ray\.exceptions\.)OutOfMemoryError|CUDA_ERROR_OUT_OF_MEMORY|"
+    r"CUBLAS_STATUS_ALLOC_FAILED|RESOURCE_EXHAUSTED|cudaErrorMemoryAllocation|\bHIP out of memory|^oom$",
     "illegal_access": r"illegal memory access|misaligned address|CUDA_ERROR_ILLEGAL_ADDRESS",
     "gpu_lost": r"GPU is lost|fallen off the bus|CUDA_ERROR_DEVICE_UNAVAILABLE|uncorrectable ECC",
     "nccl": r"\bNCCL\b",
-    "host_killed": r"\bKilled\b|oom[-_]kill|Out of memory: Kill|exit(?:ed)?(?: with)?(?: code| status)?[ :=]*137\b|"
+    "host_killed": r"(?<!job )\bKilled\b|job killed: p?v?mem\b|TERM_(?:MEM|SWAP)LIMIT|ray\.exceptions\.OutOfMemory|"
+    r"tasks? [\d,-]+: Out Of Memory|OOMKilled|oom[-_]kill|Out of memory: Kill|"
+    r"exit(?:ed)?(?: with)?(?: code| status)?[ :=]*137\b|"
     r"\bSIGKILL\b|signal 9\b|\bMemoryError\b|Cannot allocate memory|^OUT_OF_MEMORY\b",
     "time_limit": r"DUE TO TIME LIMIT|^TIMEOUT\b|^DEADLINE\b|\btime ?limit\b|\bwall[- ]?time\b|\bTimeoutExpired\b",
     "nan": r"\b(?:loss|losses|values?|gradients?|grads?|weights|outputs?|contains?|returned|became)\b.{0,30}\bnan\b|"

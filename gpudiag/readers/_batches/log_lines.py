@@ -1,7 +1,8 @@
 """What the lines of a training's own log say: the classes of failure, kept apart, and what else can be measured.
 
-The failure texts are those of PyTorch, TensorFlow, cuBLAS, NCCL, the NVIDIA driver and Linux. A device-side assert is
-a logic error and no lack of memory; "Killed" (exit code 137) is the host running out of memory, not the GPU.
+The failure texts are those of PyTorch, TensorFlow, cuBLAS, NCCL, Ray, the NVIDIA driver and Linux, and what Slurm, PBS,
+LSF, HTCondor, Flux and launchers write as a job ends. A device-side assert is a logic error and no lack of memory;
+"Killed" (exit code 137) is the host running out of memory, not the GPU.
 """
 
 from __future__ import annotations
@@ -18,7 +19,9 @@ _PATTERNS = {
     "killed": (
         r"\bexit(?:ed)?[ _-]?(?:with )?(?:code|status)?\s*[:=]?\s*(?:137|-9)\b|\b(?:return)?code\s*[:=]\s*(?:137|-9)\b"
         r"|\bSIGKILL\b|killed by signal: Killed|Killed process \d+|oom[-_]kill|\bOOM Killed\b"
-        r"|: line \d+: +\d+ Killed\b|^\s*Killed\b"
+        r"|: line \d+: +\d+ Killed\b|^\s*Killed\b|\bOOMKilled\b|\btasks? [\d,-]{1,999}: Out Of Memory\b"
+        r"|\bPBS: job killed: p?v?mem\b|\bTERM_(?:MEM|SWAP)LIMIT: |\bkilled due to memory pressure \(OOM\)"
+        r"|\bray\.exceptions\.OutOfMemoryError\b|\bkilled due to the node running low on memory\b"
     ),
     "oom": (
         r"CUDA (?:error: )?out of memory|HIP out of memory|\bOutOfMemoryError\b|CUDA_ERROR_OUT_OF_MEMORY"
@@ -29,8 +32,21 @@ _PATTERNS = {
         r"|Watchdog caught collective operation timeout|DistBackendError"
     ),
     "nccl_status": r"\b[Ll]ast enqueued (?:\w{1,9} )?work: -?\d+",
-    "time_limit": r"\bDUE TO TIME LIMIT\b",
-    "canceled": r"\bCANCELLED AT \d{4}-\d\d-\d\dT\S{1,20}",
+    "time_limit": (
+        r"\bDUE TO TIME LIMIT\b|\bPBS: job killed: (?:walltime|cput)\b|\bTERM_(?:RUN|CPU|PROCESS)\w{0,20}LIMIT: "
+    ),
+    "canceled": (
+        r"\b(?:CANCELLED|STEPD TERMINATED ON \S{1,255}) AT \d{4}-\d\d-\d\dT\S{1,20}|\bsrun: error: Node failure on\b"
+        r"|\bsrun: error: \S{1,255}: tasks? [\d,-]{1,999}: Terminated\b|\bPBS: job killed: |\bTERM_[A-Z_]{1,40}: job\b"
+        r"|\bJob was evicted\b"
+    ),
+    "exited": (
+        r"\bsrun: error: \S{1,255}: tasks? [\d,-]{1,999}: (?:Exited with exit code (?!0\b)\d|Killed|Aborted|Bus error"
+        r"|Floating point exception|Illegal instruction)|^Exited with exit code (?!0\b)\d{1,3}\.?\s*$"
+        r"|\bflux-job: task\(s\) exited with exit code (?!0\b)\d|^command terminated with exit code (?!0\b)\d"
+        r"|\bexited on signal \d{1,3}\b|\bexited with non-zero status\b|\bexits with return code = -?(?!0\b)\d"
+        r"|\bfailed \(exitcode: -?(?!0\b)\d"
+    ),
     "raised": (
         r"^(?:\[\w+\]:\s{0,4})?(?:[A-Za-z_]\w{0,60}\.){0,9}[A-Z]\w{0,60}(?:Error|Exception|Interrupt)(?::\s|\s*$)"
         r"|\bSegmentation fault\b"
@@ -65,9 +81,9 @@ _PATTERNS = {
 KINDS = {kind: re.compile(pattern) for kind, pattern in _PATTERNS.items()}
 """The kinds in the order in which they are tried: a line is of the first that fits."""
 FAILURES = ("xid", "gpu_lost", "cublas_alloc", "device_assert", "illegal_access", "killed", "oom", "nccl")
-ENDINGS = (*FAILURES[1:], "time_limit", "canceled", "raised")
-"""What a program may end with. ``canceled``: by Slurm; ``raised``: any exception as Python prints it, be it caught or
-not."""
+ENDINGS = (*FAILURES[1:], "time_limit", "canceled", "exited", "raised")
+"""What a program may end with. ``canceled``: by a scheduler; ``exited``: how a launcher saw a process end, which tells
+no cause; ``raised``: any exception as Python prints it, be it caught or not."""
 
 _WORDS = {
     "xid": "xid",
@@ -76,12 +92,13 @@ _WORDS = {
     "cublas_alloc": "cublas_status_alloc",
     "device_assert": "assert",
     "illegal_access": "illegal",
-    "killed": "kill|137|-9",
+    "killed": "kill|137|-9|out of memory|outofmemory|term_",
     "oom": "memory|resource|alloc_failed",
     "nccl": "nccl|watchdog|distbackend",
     "nccl_status": "last enqueued",
-    "time_limit": "due to time limit",
-    "canceled": "cancelled at",
+    "time_limit": "due to time limit|job killed|term_",
+    "canceled": "cancelled at|stepd terminated|node failure|terminated|job killed|term_|evicted",
+    "exited": "exit|srun: error",
     "raised": "error|exception|interrupt|segmentation",
     "loader": "dataloader avg",
     "loader_workers": "suggested max number of worker",

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import cast
 
 from gpudiag.faults import ERROR, Fault, attempt
+from gpudiag.measures.endings import EndingsProfile
 from gpudiag.measures.inputs import InputsProfile
 from gpudiag.measures.jobs import JobsProfile
 from gpudiag.measures.recorder import GpuRecorder, RecorderProfile
@@ -56,6 +57,7 @@ LIMITS = {
 where the finding to tell first is another.
 """
 ROOM = "memory-headroom"
+OF_THE_END = "training-failed"
 NOTHING = "Nothing needs to be changed."
 ENOUGH = 1 / 3
 """Nor with less than this part of the checks that apply."""
@@ -275,8 +277,18 @@ def _proof(document: Document, counts: Counts) -> str:
         price = f" It cost {quantity(cost, 'GPU-h')}." if cost else ""
         return _sentence(first.summary or first.title) + price
     if counts.ok:
-        return f"No fault was found in {plural(counts.ok, 'check')}."
+        short = stops_short(document)
+        return f"No fault was found in {plural(counts.ok, 'check')}." + (
+            f" But {within(short.reason)}" if short else ""
+        )
     return "Nothing can be said about faults: the data that the checks need are missing."
+
+
+def stops_short(document: Document) -> VerdictEntry | None:
+    """The check of a training whose log stops before its last step and says nothing: it may not have run through."""
+    if not document.values(EndingsProfile).get(EndingsProfile.n_short):
+        return None
+    return next((v for v in document.of_status(Status.NOT_ASSESSED) if v.rule == OF_THE_END), None)
 
 
 def _worth_telling(document: Document) -> list[VerdictEntry]:
@@ -324,6 +336,8 @@ def _next(document: Document, level: Level) -> str:
     told = _worth_telling(document)
     if first := first_finding(document, [v for v in told if v.remedy]):
         return _sentence(answer(document, first.rule) or first.remedy) + _price(document, first.rule)
+    if short := stops_short(document):
+        return _sentence(short.remedy)
     if level == "ok" or told != document.findings:
         return NOTHING
     remedy, n = wanted(document)

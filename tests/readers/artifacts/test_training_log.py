@@ -42,6 +42,13 @@ LINES = {
         "slurmstepd: error: *** JOB 77 ON n1 CANCELLED AT 2026-03-01T12:00:00 ***",
         "slurmstepd: error: *** STEP 77.0 ON n1 CANCELLED AT 2026-03-01T12:00:00 DUE TO PREEMPTION ***",
     ],
+    "exited": [
+        "srun: error: node1: tasks 2-3,7: Exited with exit code 1",
+        "srun: error: node1: task 3: Aborted (core dumped)",
+        "flux-job: task(s) exited with exit code 1",
+        "[2026-03-01 10:00:00] [ERROR] [launch.py:325:sigkill_handler] ['python', 'a.py'] exits with return code = 1",
+        "E0302 02:00:00 1 torch/distributed/elastic/multiprocessing/api.py:869] failed (exitcode: 1) local_rank: 2",
+    ],
     "raised": [
         "ValueError: bad shape",
         "KeyboardInterrupt",
