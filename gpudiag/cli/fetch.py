@@ -28,6 +28,7 @@ def _fetch() -> None:
 def fetch_prometheus(
     url: Annotated[str, typer.Option("--url", metavar="URL", help="address of Prometheus, http://HOST:9090")],
     job: Annotated[str, typer.Option("--job", metavar="ID", help="id of a Slurm job, or name of a Kubernetes pod")],
+    namespace: Annotated[str, typer.Option("--namespace", metavar="NAME", help="of the pod")] = "",
     start: Annotated[str, typer.Option("--start", metavar="TIME", help="default: a day before the end")] = "",
     end: Annotated[str, typer.Option("--end", metavar="TIME", help="ISO 8601; default: now")] = "",
     step: Annotated[int, typer.Option("--step", help="seconds between samples; best those between scrapes")] = 30,
@@ -43,7 +44,14 @@ def fetch_prometheus(
     from gpudiag.readers.telemetry import read_telemetry
     from gpudiag.report.format import plural
     from gpudiag.schedulers.prometheus.api import Access, Prometheus
-    from gpudiag.schedulers.prometheus.job_samples import FILE, Asked, check_free, job_samples, write_samples
+    from gpudiag.schedulers.prometheus.job_samples import (
+        FILE,
+        Asked,
+        check_free,
+        hosts_at_once,
+        job_samples,
+        write_samples,
+    )
 
     if not 0 < timeout <= DAY_S:
         raise ConfigError(f"--timeout must be more than 0 s and at most a day, but got {timeout:g}.")
@@ -51,11 +59,15 @@ def fetch_prometheus(
     access = Access(*(os.environ.get(f"GPUDIAG_PROMETHEUS_{name}", "") for name in names))
     server = Prometheus(url, access, timeout)
     end_s = _seconds("--end", end, timezone) if end else int(time.time())
-    asked = Asked(job, _seconds("--start", start, timezone) if start else end_s - DAY_S, end_s, step)
+    start_s = _seconds("--start", start, timezone) if start else end_s - DAY_S
+    asked = Asked(job, start_s, end_s, step, namespace.strip())
     folder = output or Path(f"job-{folder_name(job)}")
     check_output(folder)
     check_free(folder / FILE)
-    path = write_samples(folder, job_samples(server, asked))
+    series = job_samples(server, asked)
+    path = write_samples(folder, series)
+    if hosts := hosts_at_once(series, job):
+        say(f"Pods {job} ran on {', '.join(hosts)} at the same time: these are several jobs, as of several clusters.")
     data = read_telemetry(path)
     say(f"{path}: {plural(data.rows, 'sample')} of {plural(len(data.gpus), 'GPU')}. Next: gpudiag report {folder}")
 

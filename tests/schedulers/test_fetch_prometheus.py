@@ -129,6 +129,51 @@ def test_what_a_job_is_called_is_no_part_of_the_query() -> None:
     assert len(queries) == 1 and queries[0].count('="a\\"} or up{x=\\"\\\\\\n"}[30s])') == 4
 
 
+def _pod(namespace: str, host: str, first: int = 0) -> dict[str, object]:
+    metric = {
+        "__name__": "DCGM_FI_DEV_GPU_UTIL", "gpu": "0", "UUID": f"GPU-{host}", "Hostname": host, "pod": "worker-0",
+        "namespace": namespace,
+    }  # fmt: skip
+    return {"metric": metric, "values": [[START_S + 30 * k, "50"] for k in range(first, first + 10)]}
+
+
+def _answers(server: Served, *series: dict[str, object]) -> None:
+    content = {"status": "success", "data": {"resultType": "matrix", "result": list(series)}}
+    server.answer = lambda handler: reply(handler, 200, content)
+
+
+def test_pods_of_several_namespaces_are_several_jobs(
+    server: Served, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    _answers(server, _pod("team-a", "n1"), _pod("team-b", "n7"))
+    assert fetch(monkeypatch, server.url, "worker-0", tmp_path / "run") == 2
+    said = " ".join(capsys.readouterr().err.split())
+    assert "worker-0: is a pod in each of the namespaces team-a, team-b" in said and "--namespace" in said
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_namespace_is_asked_for_under_the_name_that_goes_with_the_label_of_the_pod(
+    server: Served, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _answers(server, _pod("team-a", "n1"))
+    assert fetch(monkeypatch, server.url, "worker-0", tmp_path, *SPAN, "--namespace", "team-a") == 0
+    (query,) = (form["query"] for form in server.asked)
+    for pod, namespace in (("pod", "namespace"), ("exported_pod", "exported_namespace"), ("pod_name", "pod_namespace")):
+        assert f',{pod}="worker-0",{namespace}="team-a"}}[30s])' in query
+    assert "hpc_job" not in query, "a job of Slurm has no namespace"
+
+
+@pytest.mark.parametrize(("first", "n_hosts"), [(0, 2), (9, 1), (20, 1)], ids=["at once", "moved", "later"])
+def test_pods_of_one_name_on_two_hosts_at_once_are_said_to_be_several(
+    first: int, n_hosts: int, server: Served, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
+    _answers(server, _pod("ml", "n1"), _pod("ml", "n2", first))
+    assert fetch(monkeypatch, server.url, "worker-0", tmp_path) == 0
+    said = " ".join(capsys.readouterr().out.split())
+    assert ("Pods worker-0 ran on n1, n2 at the same time: these are several jobs" in said) == (n_hosts == 2)
+
+
 def test_no_sample_says_what_was_looked_for(
     server: Served, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

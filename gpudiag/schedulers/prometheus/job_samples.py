@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
 from gpudiag.errors import ConfigError, InputError
 from gpudiag.files import write
+from gpudiag.readers._fields.host_labels import ADDRESS, HOSTS, first_of
 from gpudiag.readers._fields.metric_names import JOBSTATS, METRICS
 from gpudiag.schedulers.prometheus.api import Prometheus
 
@@ -24,14 +26,16 @@ multiple would be in two of them."""
 FILE = "prometheus.json"
 OURS = '{"fetched_by": "gpudiag"'
 """How the file begins, so that an earlier one may be replaced."""
-JOB_LABELS = ("hpc_job", "pod", "exported_pod", "pod_name")
-"""By which dcgm-exporter names a job of Slurm, or a pod, in its versions."""
+NAMESPACE_OF = {"pod": "namespace", "exported_pod": "exported_namespace", "pod_name": "pod_namespace"}
+"""By which dcgm-exporter names a pod, and the namespace of that, in its versions."""
+JOB_LABELS = ("hpc_job", *NAMESPACE_OF)
+"""By which it names a job of Slurm, or a pod."""
 JOB_ID = "nvidia_gpu_jobId"
 
 
 @dataclass(frozen=True)
 class Asked:
-    """A job between two times (seconds since 1970, UTC), a sample each ``step_s``.
+    """A job between two times (seconds since 1970, UTC), a sample each ``step_s``; of a pod, its namespace if known.
 
     Raises ConfigError for times in no order, a step below a second, and more than MOST_WINDOWS times MOST_POINTS.
     """
@@ -40,6 +44,7 @@ class Asked:
     start_s: int
     end_s: int
     step_s: int = 30
+    namespace: str = ""
 
     def __post_init__(self) -> None:
         if not self.job.strip():
@@ -58,12 +63,22 @@ class Asked:
         minutes after the GPU was last seen.
         """
         others = "|".join(sorted(re.escape(name) for name in METRICS if name not in JOBSTATS))
-        held = [f'{{__name__=~"{others}",{label}={quoted(self.job)}}}' for label in JOB_LABELS]
+        held = [f'{{__name__=~"{others}",{his}}}' for his in self._selectors()]
         yield " or ".join(f"last_over_time({one}[{self.step_s}s])" for one in held)
-        if self.job.isascii() and self.job.isdigit():
+        if self.may_be_of_slurm:
             for name in JOBSTATS:
                 his = f"last_over_time({JOB_ID}[{self.step_s}s]) == {int(self.job)}"
                 yield f"last_over_time({name}[{self.step_s}s]) and ({his})"
+
+    def _selectors(self) -> list[str]:
+        if not self.namespace:
+            return [f"{label}={quoted(self.job)}" for label in JOB_LABELS]
+        space = quoted(self.namespace)
+        return [f"{label}={quoted(self.job)},{of_it}={space}" for label, of_it in NAMESPACE_OF.items()]
+
+    @property
+    def may_be_of_slurm(self) -> bool:
+        return not self.namespace and self.job.isascii() and self.job.isdigit()
 
     def windows(self) -> Iterator[tuple[int, int]]:
         """First and last instant of each query: multiples of the step, so that asking again gives the same."""
@@ -79,7 +94,7 @@ class Asked:
 def job_samples(server: Prometheus, asked: Asked) -> list[dict[str, Any]]:
     """The series of the job, each once, with its points in the order of time.
 
-    Raises InputError where there is none.
+    Raises InputError where there is none, ConfigError where they are of pods of several namespaces.
     """
     found: dict[str, dict[str, Any]] = {}
     for first, last in asked.windows():
@@ -91,7 +106,33 @@ def job_samples(server: Prometheus, asked: Asked) -> list[dict[str, Any]]:
                 whole["values"] += points if isinstance(points, list) else []
     if not any(series["values"] for series in found.values()):
         raise InputError(_nothing(server, asked))
+    if len(spaces := _namespaces(found.values(), asked.job)) > 1:
+        raise ConfigError(
+            f"{asked.job}: is a pod in each of the namespaces {', '.join(spaces)}, which are several jobs; choose one "
+            "with --namespace."
+        )
     return [found[key] for key in sorted(found)]
+
+
+def hosts_at_once(series: Iterable[Mapping[str, Any]], pod: str) -> list[str]:
+    """The hosts on which pods of this name ran at the same time, though a pod has one; none for other jobs.
+
+    Of a pod that was moved, the last sample on one host may be the first on the other.
+    """
+    at: dict[str, set[float]] = {}
+    for one in series:
+        labels = one["metric"]
+        if any(labels.get(label) == pod for label in NAMESPACE_OF):
+            host = first_of(labels, (*HOSTS, ADDRESS))
+            at.setdefault(host, set()).update(point[0] for point in one["values"])
+    pairs = ((one, other) for one, other in combinations(sorted(at), 2) if len(at[one] & at[other]) > 1)
+    return sorted({host for pair in pairs for host in pair})
+
+
+def _namespaces(series: Iterable[Mapping[str, Any]], pod: str) -> list[str]:
+    """The namespaces that the labels state of pods of this name."""
+    pairs = [(one["metric"], label) for one in series for label in NAMESPACE_OF if one["metric"].get(label) == pod]
+    return sorted({space for labels, label in pairs if (space := labels.get(NAMESPACE_OF[label], ""))})
 
 
 def write_samples(folder: Path, series: list[dict[str, Any]]) -> Path:
@@ -120,10 +161,16 @@ def iso(seconds: int) -> str:
 
 
 def _nothing(server: Prometheus, asked: Asked) -> str:
-    labels = ", ".join(JOB_LABELS)
+    labels = ", ".join(NAMESPACE_OF if asked.namespace else JOB_LABELS)
+    if asked.namespace:
+        return (
+            f"{server.url}: has no sample of {asked.job} in namespace {asked.namespace} from {iso(asked.start_s)} to "
+            f"{iso(asked.end_s)}. Looked for metrics of dcgm-exporter with these as labels {labels} and "
+            f"{', '.join(NAMESPACE_OF.values())}. Give the time of the job with --start and --end."
+        )
     jobstats = (
         f"; and for {', '.join(JOBSTATS)} where {JOB_ID} is {asked.job}"
-        if asked.job.isascii() and asked.job.isdigit()
+        if asked.may_be_of_slurm
         else f"; {JOB_ID} of jobstats is a number, so its metrics were not looked for"
     )
     return (
