@@ -1,4 +1,4 @@
-"""Forms of timestamps at the beginning of lines: the time between lines holds in each, the day only where it is known."""
+"""Forms of timestamps at the beginning of lines: the time between lines holds in each, a day only where it is known."""
 
 from __future__ import annotations
 
