@@ -32,6 +32,9 @@ class InputError(GpudiagError, ValueError):
     """An input cannot be read as what it should be."""
 
 
+STANDARD_INPUT = "-: standard input is not read, since a file is looked at twice; save it to a file and give that."
+
+
 class InputNotFound(InputError, FileNotFoundError):
     """Nothing is at that path."""
 
@@ -41,6 +44,8 @@ class InputNotFound(InputError, FileNotFoundError):
     @classmethod
     def run(cls, path: object) -> InputNotFound:
         """The error for a run that is not there."""
+        if str(path) == "-":
+            return cls(STANDARD_INPUT)
         expected = "a run folder, a run.toml, a file, a storage URL or a tracker's run such as mlflow:RUN_ID"
         return cls(f"{path}: no such file or folder; expected {expected}.")
 

@@ -156,6 +156,8 @@ def read_by(reader: Reader[Result], source: Source, options: ReadOptions) -> Res
 
 def choose(readers: Sequence[Reader[Result]], source: Source) -> Reader[Result] | None:
     """The reader that recognises the source, or None. Two claims are a bug in a reader."""
+    if source.archive:
+        return None
     claims = [reader for reader in readers if reader.recognises(source)]
     if len(claims) > 1:
         names = ", ".join(reader.name for reader in claims)
@@ -170,6 +172,8 @@ def refuse(source: Source, expected: str) -> UnknownInput:
         return UnknownInput(f"{path}: is a folder; expected {expected}. Pass the file itself.")
     if not source.head:
         return UnknownInput(f"{path}: is empty (0 bytes); expected {expected}.")
+    if source.archive:
+        return UnknownInput(f"{path}: is {source.archive}; unpack it first and give what is in it.")
     if source.is_sqlite:
         return UnknownInput(
             f"{path}: is an SQLite database without Optuna's tables trials and studies; expected {expected}."

@@ -26,6 +26,8 @@ def identify(source: Source) -> tuple[KnownKind, Reader] | None:
 
     Raises InputError if several claim it, which is a bug in one of them.
     """
+    if source.archive:
+        return None
     registries: tuple[tuple[KnownKind, tuple[Reader, ...]], ...] = (
         ("telemetry", telemetry.READERS),
         ("trials", trials.READERS),

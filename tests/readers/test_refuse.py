@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
+import bz2
+import io
+import lzma
+import tarfile
+import zipfile
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+import gpudiag as gd
+from gpudiag.errors import InputNotFound, UnknownInput
 from gpudiag.readers._io.source import Source
 from gpudiag.readers.base import refuse
 
@@ -24,3 +32,48 @@ def test_the_sentence_says_what_came(text: str, tmp_path: Path) -> None:
     (tmp_path / "x").write_text(text, encoding="utf-8")
     message = str(refuse(Source.open(tmp_path / "x"), "something else"))
     assert CASES[text] in message and "expected something else" in message and str(tmp_path) in message
+
+
+LOG = "timestamp, index, utilization.gpu [%]\n" + "".join(
+    f"2026/03/01 10:00:{second:02d}.000, 0, {second} %\n" for second in range(60)
+)
+
+
+def in_zip(data: bytes, method: int) -> bytes:
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w", method) as archive:
+        archive.writestr("gpu.csv", data)
+    return out.getvalue()
+
+
+def in_tar(data: bytes, mode: str) -> bytes:
+    out = io.BytesIO()
+    with tarfile.open(fileobj=out, mode=mode) as archive:  # type: ignore[call-overload]
+        about = tarfile.TarInfo("gpu.csv")
+        about.size = len(data)
+        archive.addfile(about, io.BytesIO(data))
+    return out.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("pack", "said"),
+    [(lzma.compress, "compressed by xz"), (bz2.compress, "compressed by bzip2"),
+     (lambda data: in_zip(data, zipfile.ZIP_DEFLATED), "a ZIP archive"),
+     (lambda data: in_zip(data, zipfile.ZIP_STORED), "a ZIP archive"),
+     (lambda data: in_tar(data, "w"), "a tar archive"), (lambda data: in_tar(data, "w:gz"), "a tar archive")],
+    ids=["xz", "bz2", "zip", "stored zip", "tar", "tar.gz"],
+)  # fmt: skip
+def test_an_archive_is_to_be_unpacked_first(pack: Callable[[bytes], bytes], said: str, tmp_path: Path) -> None:
+    """Also one that holds its file as it is, so that its lines could be read."""
+    (tmp_path / "packed").write_bytes(pack(LOG.encode()))
+    for read in (gd.load_run, gd.read_telemetry, gd.read_trials):
+        with pytest.raises(UnknownInput, match=f"packed: is {said}; unpack it first and give what is in it"):
+            read(tmp_path / "packed")
+    (tmp_path / "gpu.csv").write_text(LOG, encoding="utf-8")
+    assert gd.load_run(tmp_path).info.not_recognized == ("packed",)
+
+
+@pytest.mark.parametrize("given", [{"source": "-"}, {"telemetry": "-"}, {"trials": "-"}])
+def test_standard_input_is_not_read(given: dict[str, str]) -> None:
+    with pytest.raises(InputNotFound, match="standard input is not read"):
+        gd.load_run(**given)

@@ -23,7 +23,7 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from gpudiag.errors import InputError, InputNotFound, expected
+from gpudiag.errors import STANDARD_INPUT, InputError, InputNotFound, expected
 from gpudiag.readers._io.freed_memory import keep_freed_memory
 from gpudiag.readers._io.own_descriptor import SQLITE_MAGIC, open_bytes
 from gpudiag.readers._io.url import shown
@@ -44,6 +44,17 @@ _TEXT_BYTES = bytes(byte for byte in range(256) if byte >= 32 or byte in (7, 8, 
 _PICKLES = tuple(bytes((0x80, protocol)) for protocol in range(2, 6))
 _GZIP = b"\x1f\x8b"
 _ZSTD = b"\x28\xb5\x2f\xfd"
+_ARCHIVES = {
+    "a ZIP archive": (0, (b"PK\x03\x04", b"PK\x05\x06")),
+    "a tar archive": (257, (b"ustar",)),
+    "a 7z archive": (0, (b"7z\xbc\xaf\x27\x1c",)),
+    "a RAR archive": (0, (b"Rar!\x1a\x07",)),
+    "compressed by xz": (0, (b"\xfd7zXZ\0",)),
+    "compressed by bzip2": (0, tuple(b"BZh%d1AY&SY" % level for level in range(1, 10))),
+    "compressed by lz4": (0, (b"\x04\x22\x4d\x18",)),
+    "compressed by compress": (0, (b"\x1f\x9d",)),
+}
+"""What holds files that must be unpacked first: where in the head which bytes stand."""
 _BOMS = ((b"\xef\xbb\xbf", "utf-8-sig"), (b"\xff\xfe", "utf-16"), (b"\xfe\xff", "utf-16"))
 
 
@@ -93,6 +104,8 @@ class Source:
         try:
             mode = path.stat().st_mode
         except (OSError, ValueError):  # too long, or with characters that no name has
+            if str(path) == "-":
+                raise InputNotFound(STANDARD_INPUT) from None
             raise InputNotFound(f"{shown(path)}: no such file or folder; check the path.") from None
         if stat.S_ISDIR(mode):
             return cls(path, b"", is_dir=True)
@@ -223,6 +236,13 @@ class Source:
     def is_sqlite(self) -> bool:
         """True for an SQLite file, whatever its tables."""
         return self.head.startswith(SQLITE_MAGIC)
+
+    @property
+    def archive(self) -> str:
+        """What holds the data and is not unpacked here, such as ``a ZIP archive``; empty for a file of its own. No
+        reader gets one: where nothing in it is compressed, it holds whole lines of its files.
+        """
+        return next((what for what, (at, magics) in _ARCHIVES.items() if self.head.startswith(magics, at)), "")
 
     @property
     def is_pickle(self) -> bool:
