@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import sys
 from datetime import UTC, datetime
@@ -126,3 +127,11 @@ def test_a_report_of_a_span_is_the_same_with_and_without_a_kernel(
     made = [json.loads((tmp_path / folder / "diagnosis.json").read_text()) for folder in ("kernel", "direct")]
     assert made[0]["measures"] == made[1]["measures"]
     assert made[0]["measures"] == gd.diagnose(run.between(first, middle)).to_dict()["measures"]
+
+
+@pytest.mark.parametrize(("file", "name"), [("gpu.csv", "gpu"), ("gpu.csv.gz", "gpu"), ("v1.2.csv", "v1.2")])
+def test_a_packed_file_gives_its_run_the_name_of_the_file_in_it(tmp_path: Path, file: str, name: str) -> None:
+    rows = "time,gpu,util_pct\n" + "".join(f"2026-03-01 10:00:0{second},0,50\n" for second in range(5))
+    packed = gzip.compress(rows.encode()) if file.endswith(".gz") else rows.encode()
+    (tmp_path / file).write_bytes(packed)
+    assert gd.load_run(tmp_path / file).info.name == name

@@ -11,6 +11,7 @@ from gpudiag.errors import ConfigError
 from gpudiag.readers._io.url import is_url, name_of_url, scheme_of, shown, sqlite_path
 
 UNNAMED = "run"
+PACKED = (".gz", ".zst", ".zstd")
 
 
 def is_whole(given: object) -> bool:
@@ -64,8 +65,13 @@ def _is_file(given: object) -> bool:
 def _of_paths(paths: list[Path]) -> str:
     whole = [path.resolve() for path in paths]
     if len(whole) == 1:
-        return whole[0].name if whole[0].is_dir() else paths[0].stem
+        return whole[0].name if whole[0].is_dir() else _stem(paths[0])
     try:
         return Path(os.path.commonpath([path if path.is_dir() else path.parent for path in whole])).name
     except ValueError:  # on two drives
-        return paths[0].stem
+        return _stem(paths[0])
+
+
+def _stem(path: Path) -> str:
+    """A file's name without its kind, by which a packed one is called as the file in it is."""
+    return Path(path.stem).stem if path.suffix.lower() in PACKED else path.stem

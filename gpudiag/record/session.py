@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import shlex
 import signal
+import sys
 import threading
+from contextlib import suppress
 from typing import TextIO
 
 from gpudiag.record.command import Command, ended, exit_code
 from gpudiag.record.recorder import Recorder
+
+ENDINGS = ("SIGINT", "SIGTERM", "SIGHUP")
 
 
 def record_command(recorder: Recorder, arguments: list[str]) -> int:
@@ -39,17 +43,24 @@ def afterwards(recorder: Recorder) -> str:
 
 
 def record_until_interrupt(recorder: Recorder, interval_s: float, screen: TextIO | None) -> None:
-    """Record till SIGINT or SIGTERM; ``screen`` shows the status."""
+    """Record till a signal of ``ENDINGS``, which are one request in three ways; ``screen`` shows the status."""
     asked = threading.Event()
-    before = {number: signal.signal(number, lambda *_: asked.set()) for number in (signal.SIGINT, signal.SIGTERM)}
+    known = [getattr(signal, name) for name in ENDINGS if hasattr(signal, name)]
+    taken = [number for number in known if signal.getsignal(number) != signal.SIG_IGN]  # nohup ignores one
+    before = {number: signal.signal(number, lambda *_: asked.set()) for number in taken}
     try:
         with recorder:
             while not asked.wait(interval_s):
                 if screen is not None:
-                    screen.write(f"\r\x1b[K{recorder.status_line()}")
-                    screen.flush()
-        if screen is not None:
-            screen.write(f"\n{afterwards(recorder)}\n")
+                    _write(screen, f"\r\x1b[K{recorder.status_line()}")
+        _write(sys.stderr, f"{'' if screen is None else chr(10)}{afterwards(recorder)}\n")
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
+
+
+def _write(stream: TextIO, text: str) -> None:
+    """Say it where somebody still listens: the terminal is gone after a hangup."""
+    with suppress(OSError):
+        stream.write(text)
+        stream.flush()

@@ -187,13 +187,28 @@ def test_without_a_driver_nothing_is_started(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_ctrl_c_ends_a_recording_without_a_command(tmp_path: Path) -> None:
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_ends_a_recording_without_a_command_and_it_says_where_it_lies(tmp_path: Path, number: int) -> None:
     path = tmp_path / "a.csv"
     process = subprocess.Popen([*GPUDIAG, "-o", str(path)], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     wait_for(path, ",host")
-    process.send_signal(signal.SIGINT)
+    process.send_signal(number)
     returned, _, err = finish(process)
-    assert returned == 0 and b"Traceback" not in err
+    assert returned == 0
+    assert err.decode().splitlines()[-1] == f"{path}: recorded. Next: gpudiag diagnose {path}"
+    assert "record_end" in events(path)
+
+
+@pytest.mark.slow
+def test_nohup_keeps_a_recording_from_a_hangup(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    process = subprocess.Popen(["nohup", *GPUDIAG, "-o", str(path)], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    wait_for(path, ",host")
+    process.send_signal(signal.SIGHUP)
+    time.sleep(0.5)
+    assert process.poll() is None
+    process.send_signal(signal.SIGTERM)
+    assert finish(process)[0] == 0
     assert "record_end" in events(path)
 
 
