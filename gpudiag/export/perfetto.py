@@ -23,6 +23,7 @@ from gpudiag.measures._time.microseconds import NEVER, microseconds
 from gpudiag.measures._waits.logged import LoggedInterval, logged_trainings
 from gpudiag.plain_data import JsonObject, clean
 from gpudiag.plots._draw.causes import cause_label
+from gpudiag.plots._draw.cell_names import cell_label
 from gpudiag.report.format import is_dated, safe
 
 if TYPE_CHECKING:
@@ -169,7 +170,8 @@ def _gpu(diagnosis: Diagnosis, gpu: str, pid: int, zero: int) -> Iterator[TraceE
         start, end = microseconds(spans["start"]) - zero, microseconds(spans["end"]) - zero
         for cell, begin, until in zip(spans["cell"], start, end, strict=True):
             at = {"ts": int(begin), "dur": int(until - begin)}
-            yield {"ph": "X", "pid": pid, "tid": 1, **at, "name": str(cell), "cat": "ledger"}
+            said = cell_label(str(cell), has_trials=diagnosis.ledger.has_trials)
+            yield {"ph": "X", "pid": pid, "tid": 1, **at, "name": said, "cat": "ledger", "args": {"cell": str(cell)}}
 
 
 def _named(pid: int, name: str, sort: int) -> Iterator[TraceEvent]:

@@ -207,7 +207,7 @@ def alt_ledger_change(names: SideNames, ledger: pd.DataFrame, same_size: bool = 
     changes = ", ".join(
         f"{LABELS[str(ledger['cell'].iloc[i])]} {'+' * bool(change[i] > 0)}{number(change[i])}"
         for i in most
-        if change[i]
+        if abs(change[i]) > LEAST_SHARE * max(before.sum(), after.sum())
     )
     per = "" if same_size else " per item that did not fail"
     totals = f"{number(before.sum())} {unit} in {names[0]} to {number(after.sum())} in {names[1]}"

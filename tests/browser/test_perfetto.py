@@ -133,9 +133,12 @@ def test_counters_carry_their_unit_and_their_values(ask: Ask, run: Run) -> None:
 
 
 def test_cells_of_the_ledger_add_up_and_findings_are_instants(ask: Ask, diagnosis: Any) -> None:
-    rows = ask("SELECT name, sum(dur) AS dur FROM slice WHERE category = 'ledger' GROUP BY name")
+    rows = ask(
+        "SELECT extract_arg(arg_set_id, 'args.cell') AS cell, sum(dur) AS dur FROM slice WHERE category = 'ledger' "
+        "GROUP BY cell"
+    )
     cells = diagnosis.ledger.cells.groupby("cell")["gpu_s"].sum()
-    assert {row["name"]: row["dur"] / 1e9 for row in rows} == pytest.approx(cells[cells > 0].to_dict(), abs=1e-3)
+    assert {row["cell"]: row["dur"] / 1e9 for row in rows} == pytest.approx(cells[cells > 0].to_dict(), abs=1e-3)
     instants = ask("SELECT name, dur FROM slice WHERE category = 'finding'")
     assert sorted(row["name"] for row in instants) == sorted(finding.title for finding in diagnosis.findings)
     assert {row["dur"] for row in instants} == {0}

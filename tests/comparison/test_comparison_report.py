@@ -9,6 +9,7 @@ from pathlib import Path
 
 import nbformat
 import numpy as np
+import pandas as pd
 import pytest
 from batchruns import batch, with_telemetry
 from documents import fits
@@ -21,7 +22,9 @@ from gpudiag.report._notebook.runner import run_notebook
 from gpudiag.report._render.terminal import render
 from gpudiag.report.comparison import SECTIONS, summary, text
 from gpudiag.report.comparison.headline import headline
-from gpudiag.run import Run
+from gpudiag.report.comparison.sections import signed
+from gpudiag.run import Run, RunInfo
+from gpudiag.schema import GPU, conform
 
 A = np.random.default_rng(41).lognormal(3, 0.4, 30)
 UNIT = re.compile(r"\[.+\]$")
@@ -161,6 +164,30 @@ def test_a_figure_without_data_is_left_out(odd: Comparison) -> None:
     bare = compare(replace(make("a", 1.0), trials=Run().trials), replace(make("b", 1.0), trials=Run().trials))
     with pytest.raises(NotMeasurable):
         bare.picture("timelines")
+
+
+@pytest.mark.slow
+def test_without_trials_an_idle_gpu_is_idle_and_no_difference_is_none() -> None:
+    """Two recordings of one hour: busy for 50 minutes of it, then for 40."""
+    first, second = (_alone(name, busy_s) for name, busy_s in (("a", 3000), ("b", 2400)))
+    bare = compare(first, second)
+    rows = bare.show.ledger._repr_markdown_()
+    assert "| idle | 0.17 GPU-h | 0.33 GPU-h | +0.17 GPU-h |" in rows and "no trial" not in rows
+    assert "no trial" in compare(make("a", 1.0), make("b", 0.8)).show.ledger._repr_markdown_()
+
+
+def _alone(name: str, busy_s: int) -> Run:
+    """An hour of one GPU every 10 s, at 80 % first and then at 0."""
+    seconds = np.arange(0, 3600, 10.0)
+    time = pd.Timestamp("2026-03-01 10:00", tz="UTC") + pd.to_timedelta(seconds, unit="s")
+    util = np.where(seconds < busy_s, 80.0, 0.0)
+    frame = pd.DataFrame({"time": time, "gpu": name, "util_pct": util})
+    return Run(gpu=conform(frame, GPU), info=RunInfo(name=name))
+
+
+def test_what_is_left_of_sums_is_no_difference() -> None:
+    assert signed(0.1 + 0.2 - 0.3) == signed(0.0) == "0 GPU-h"
+    assert signed(1e-5) == "+0.04 GPU-s" and signed(-2.0) == "−2 GPU-h"
 
 
 @pytest.mark.slow

@@ -154,6 +154,8 @@ def test_a_trace_without_trials_begins_with_its_first_ledger_cell(diagnosis: Dia
     assert min(e["ts"] for e in timed) == min(e["ts"] for e in timed if e["ph"] == "X") == 0
     assert min(e["ts"] for e in timed if e["ph"] == "C") == 5_000_000
     assert pd.Timestamp(made["otherData"]["start"]) == START - pd.Timedelta(seconds=5)
+    names = {(e["name"], e["args"]["cell"]) for e in timed if e.get("cat") == "ledger"}
+    assert names == {("busy (≥ 50 %)", "busy"), ("idle", "idle_no_trial")}, "as every page calls them"
 
 
 def test_a_trace_states_the_order_of_processes_and_lanes_in_events_of_their_own(diagnosis: Diagnosis) -> None:

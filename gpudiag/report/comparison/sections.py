@@ -17,7 +17,7 @@ from gpudiag.report._render.blocks import (
     TableBlock,
     TableCell,
 )
-from gpudiag.report._sections.ledger import CELLS
+from gpudiag.report._sections.ledger import ALONE, CELLS
 from gpudiag.report.comparison.document import (
     ComparedCellEntry,
     ComparisonDocument,
@@ -41,6 +41,8 @@ from gpudiag.report.format import (
     zone,
 )
 
+LEAST_S = 1e-6
+"""Times are whole microseconds: a smaller difference is of their sums as binary fractions."""
 NO_LEDGER = (
     "There are no two ledgers of GPU time: each needs GPU utilization, and a GPU that the other run did not use at the "
     "same time."
@@ -148,7 +150,8 @@ def ledger(document: ComparisonDocument) -> list[Block]:
     """Where the GPU time of the two runs went, cell by cell."""
     if not document.ledger:
         return [Note(NO_LEDGER, "unknown")]
-    rows = tuple(_cell_row(c) for c in document.ledger if c.baseline_gpu_h or c.experiment_gpu_h)
+    words = CELLS if document.baseline.n_items or document.experiment.n_items else CELLS | ALONE
+    rows = tuple(_cell_row(c, words[c.cell][0]) for c in document.ledger if c.baseline_gpu_h or c.experiment_gpu_h)
     cells = [(c.baseline_gpu_h, c.experiment_gpu_h, c.difference_gpu_h) for c in document.ledger]
     baseline, experiment, difference = (sum(column) for column in zip(*cells, strict=True))
     total = ("all", Number(hours(baseline)), Number(hours(experiment)), Number(signed(difference)), "", "")
@@ -159,9 +162,9 @@ def ledger(document: ComparisonDocument) -> list[Block]:
     ]
 
 
-def _cell_row(cell: ComparedCellEntry) -> tuple[TableCell, ...]:
+def _cell_row(cell: ComparedCellEntry, name: str) -> tuple[TableCell, ...]:
     return (
-        CELLS[cell.cell][0],
+        name,
         Number(hours(cell.baseline_gpu_h)),
         Number(hours(cell.experiment_gpu_h)),
         Number(signed(cell.difference_gpu_h)),
@@ -175,6 +178,7 @@ def hours(value: float) -> str:
 
 
 def signed(value: float) -> str:
+    value = value if abs(value) * 3600 > LEAST_S else 0.0
     size = hours(abs(value))
     if size.startswith("<") or not value:  # too small for its sign to matter
         return size
