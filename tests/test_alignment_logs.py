@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import gpudiag as gd
+from gpudiag.alignment.logged_steps import logged_stretches
 from gpudiag.measures.causes import measure_causes
 from gpudiag.measures.clock import measure_clock
 from gpudiag.measures.steps import measure_steps
@@ -105,3 +106,23 @@ def test_zones_on_both_sides_are_taken_at_their_word(tmp_path: Path) -> None:
     run = written(tmp_path, 0.0, zone="+01:00")  # so it is an hour behind by its own word
     assert [one.clock for one in run.info.inputs if one.path.endswith("train.log")] == ["utc"]
     assert run.info.logs_clock.applied_s == 3600  # that of the telemetry has none
+
+
+@pytest.mark.parametrize("copies", [1, 2])
+def test_steps_that_several_lines_tell_of_count_once(tmp_path: Path, copies: int) -> None:
+    """Four epochs of 100 steps of 1.5 s, each line named by its epoch, with a line on the epoch behind each."""
+    at, lines = 0.0, []
+    for epoch in range(1, 5):
+        for step in range(10, 101, 10):
+            at += 15
+            lines.append(f"{BEGIN + timedelta(seconds=at):%Y-%m-%d %H:%M:%S} epoch {epoch} step {step}/100 loss 2.1")
+        lines.append(f"{BEGIN + timedelta(seconds=at):%Y-%m-%d %H:%M:%S} epoch {epoch} took 150 s")
+        at += 45
+    for copy in range(copies):
+        (tmp_path / f"train{copy}.log").write_text("\n".join(lines) + "\n")
+    steps = gd.load_run(tmp_path, timezone="UTC").steps
+    stretches, _ = logged_stretches(steps)
+    assert set(steps["unit"]) == {"step", "epoch"}
+    assert (stretches["end"] - stretches["start"]).sum().total_seconds() == pytest.approx(4 * 150)
+    only, _ = logged_stretches(steps[steps["unit"] == "epoch"])
+    assert len(only) == 1, "a line on an epoch counts where no other tells of steps"

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 
 from gpudiag.alignment.signals import seconds
+from gpudiag.readers._steps.step_line import EVALUATIONS
 from gpudiag.run import Run
 from gpudiag.schema import IDLE_PCT
 from gpudiag.spans import held_within
@@ -53,12 +54,13 @@ def of_one_rank(steps: pd.DataFrame) -> pd.DataFrame:
 
 
 def logged_stretches(steps: pd.DataFrame) -> tuple[pd.DataFrame, float]:
-    """Starts and ends of steps without a pause, by log, and how far apart lines are; seconds.
+    """Starts and ends of steps without a pause, in order, and how far apart lines are; seconds.
 
-    Where in a long interval the pause lies, no line says: the steps in it are taken to follow it.
+    Where in a long interval the pause lies, no line says: the steps in it are taken to follow it. What several kinds of
+    lines or logs tell of the same time counts once, and a line on an epoch only where no other tells of steps.
     """
     starts, ends, apart = [], [], []
-    for _, log in steps.groupby(["path", "series"], sort=False):
+    for _, log in _on_steps(steps).groupby(["path", "series"], sort=False):
         log = log.sort_values("line", kind="stable")
         at, done = seconds(log["time"]), log["step"].to_numpy(float)
         took, n = np.diff(at), np.diff(done)
@@ -66,17 +68,35 @@ def logged_stretches(steps: pd.DataFrame) -> tuple[pd.DataFrame, float]:
         if not timed.any():
             continue
         each_s = float(np.median(took[timed] / n[timed]))
-        own_s = np.maximum(n, 0) * each_s
+        near = PAUSE_TIMES * np.median(n[timed])  # so few steps of an epoch lie before its first line
+        own_s = np.where(n >= 0, n, np.where(done[1:] <= near, done[1:], 0)) * each_s
         told = (log["since"].fillna("") != "").to_numpy()[1:] if "since" in log else np.zeros(len(n), bool)
         longest_s = np.where(told, TOLD_TIMES * own_s + TOLD_S, PAUSE_TIMES * own_s + PAUSE_S)
         broken = np.flatnonzero((n < 0) | (took > longest_s))
-        before_s = done[0] * each_s if done[0] <= PAUSE_TIMES * np.median(n[timed]) else 0.0
+        before_s = done[0] * each_s if done[0] <= near else 0.0
         starts += [at[0] - before_s, *np.maximum(at[broken + 1] - own_s[broken], at[broken])]
         ends += [*at[broken], at[-1]]
         apart.append(float(np.median(took[timed])))
-    times = [pd.to_datetime(np.round(np.array(edge) * 1e6).astype("int64"), unit="us", utc=True)
-             for edge in (starts, ends)]  # fmt: skip
+    times = [pd.to_datetime(np.round(edge * 1e6).astype("int64"), unit="us", utc=True)
+             for edge in _once(np.array(starts), np.array(ends))]  # fmt: skip
     return pd.DataFrame({"start": times[0], "end": times[1]}), max(apart, default=0.0)
+
+
+def _on_steps(steps: pd.DataFrame) -> pd.DataFrame:
+    """The lines without those on epochs and evaluations, in logs that have others."""
+    own = steps["unit"].eq("step") & steps["series"].ne(EVALUATIONS) if "unit" in steps else steps["series"].notna()
+    several = own & (own.groupby([steps["path"], steps["series"]]).transform("sum") > 1)
+    return steps[own | ~several.groupby(steps["path"]).transform("any")]
+
+
+def _once(starts: np.ndarray, ends: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Stretches in order, with those that overlap as one."""
+    if not len(starts):
+        return starts, ends
+    order = np.argsort(starts, kind="stable")
+    starts, ends = starts[order], np.maximum.accumulate(ends[order])
+    opens = np.flatnonzero(np.append(True, starts[1:] > ends[:-1]))
+    return starts[opens], ends[np.append(opens[1:] - 1, len(ends) - 1)]
 
 
 def times_of_work(run: Run, period_s: float, line_s: float) -> np.ndarray:
