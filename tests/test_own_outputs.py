@@ -7,12 +7,14 @@ import shutil
 from pathlib import Path
 
 import pytest
+from commandline import called
 
 import gpudiag as gd
 from gpudiag._load.folder import walk
 from gpudiag._load.inspection import inspect
 from gpudiag._load.own_outputs import is_own_output
 from gpudiag.errors import UnknownInput
+from gpudiag.fleets.found import runs_below
 from gpudiag.readers._io.source import Source
 
 EXAMPLE = Path(__file__).parent.parent / "reports" / "examples" / "hpo-aggressive-pruning"
@@ -76,3 +78,43 @@ def test_a_folder_of_reports_alone_is_not_called_empty(reported: Path) -> None:
     (reported / "gpu.csv").unlink()
     with pytest.raises(UnknownInput, match="passed over: what gpudiag left there"):
         gd.load_run(reported)
+
+
+@pytest.mark.parametrize("form", ["csv", "parquet"])
+def test_an_export_is_no_run_and_said_to_be_one(
+    form: str, samples: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Of the tables as CSV, that of samples was read by itself, and the others were inputs that could not be read."""
+    assert called(monkeypatch, "export", samples / "healthy", "--to", form, "-o", tmp_path / "out") == 0
+    assert (tmp_path / "out" / f"trials.{form}").is_file() and (tmp_path / "out" / f"gpu.{form}").is_file()
+    with pytest.raises(
+        UnknownInput, match=r"passed over: what gpudiag left there \(gpu\..*Give what the run was read from"
+    ):
+        gd.load_run(tmp_path / "out")
+    assert runs_below([tmp_path]).runs == ()
+    capsys.readouterr()
+    assert called(monkeypatch, "inspect", tmp_path / "out") == 2
+    assert "no file to read" in capsys.readouterr().err
+
+
+def test_an_export_beside_its_run_changes_nothing(
+    samples: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("gpu.csv", "optuna.db"):
+        shutil.copy(samples / "healthy" / name, tmp_path)
+    alone = gd.load_run(tmp_path)
+    assert called(monkeypatch, "export", tmp_path, "--to", "csv", "-o", tmp_path / "tables") == 0
+    both = gd.load_run(tmp_path)
+    assert (
+        len(both.gpu) == len(alone.gpu)
+        and both.info.inputs == alone.info.inputs
+        and both.info.notes == alone.info.notes
+    )
+
+
+def test_tables_without_the_ledger_of_an_export_are_told(samples: Path, tmp_path: Path) -> None:
+    """A table of trials that lies among somebody's files is no export that was left there."""
+    shutil.copy(samples / "healthy" / "gpu.csv", tmp_path)
+    (tmp_path / "trials.csv").write_text("study,trial,state,start,end\ns,0,COMPLETE,2026-03-01,2026-03-02\n")
+    (record,) = [one for one in gd.load_run(tmp_path).info.inputs if one.path == "trials.csv"]
+    assert record.error is not None and "is table trials of gpudiag export" in record.error

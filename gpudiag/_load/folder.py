@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Literal
 
 from gpudiag._load.intake import Intake, Unopened, try_take
-from gpudiag._load.own_outputs import is_own_output
+from gpudiag._load.own_outputs import is_exported, is_own_output
 from gpudiag._load.passed_over import PassedOver, some
 from gpudiag.errors import InputError, StudyNotFound, UnknownInput
 from gpudiag.faults import Fault, attempt
@@ -138,7 +138,9 @@ def _left_out(intake: Intake) -> Intake:
 
 def _nothing(folder: Path, others: list[str], intakes: list[Intake], passed_over: PassedOver) -> InputError:
     if intakes:
-        return InputError("; ".join(str(intake.record.error) for intake in intakes[:3]))
+        return InputError("; ".join(str(intake.record.error).rstrip(".") for intake in intakes[:3]) + ".")
+    if passed_over.own and not others:
+        return UnknownInput(f"{folder}: no data found; passed over: {passed_over}. Give what the run was read from.")
     held = "1 file in it is" if len(others) == 1 else f"{len(others)} files in it are"
     what = f"{held} none of these ({some(others)})" if others else "it holds no file that is looked at"
     if passed_over:
@@ -182,7 +184,7 @@ def walk(folder: Path, passed_over: PassedOver | None = None) -> Iterator[tuple[
             if isinstance(source, Unopened):
                 yield source, True
                 continue
-            if found is None and is_own_output(source):
+            if is_exported(source) if found is not None else is_own_output(source):
                 passed_over.own.append(path.name)
                 continue
             reader = found[1] if found is not None and (found[1] is not above or not source.is_dir) else None

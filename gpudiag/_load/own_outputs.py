@@ -1,4 +1,4 @@
-"""What gpudiag itself leaves in a folder: reports, plans and lists of known findings, which are no inputs of a run."""
+"""What gpudiag itself leaves in a folder: reports, plans, exports and lists of known findings; no inputs of a run."""
 
 from __future__ import annotations
 
@@ -7,12 +7,18 @@ from pathlib import Path
 
 from gpudiag.errors import ConfigError, InputError
 from gpudiag.readers._io.source import Source
+from gpudiag.readers._shape.exported import exported_in
+from gpudiag.schema import TABLES
 
 DOCUMENT = re.compile(rb'\s*\{\s*"schema":\s*"gpudiag\.')
 PAGE = re.compile(rb'<meta (name="generator" content="gpudiag |content="gpudiag [^"]*" name="generator")')
 NAMES = ("gpudiag.toml", "report.failed.ipynb")
 BESIDE = (".md", ".ipynb")
 """Files that a page has beside it under its own name, as it has the folder ``NAME_files``."""
+
+
+EXPORTED = (*TABLES, "ledger_cells", "ledger_spans")
+"""Tables of an export, by the names of their files."""
 
 
 def is_own_output(source: Source) -> bool:
@@ -22,7 +28,19 @@ def is_own_output(source: Source) -> bool:
         return path.name.endswith("_files") and _is_page(path.with_name(path.name.removesuffix("_files") + ".html"))
     if path.name in NAMES or DOCUMENT.match(source.head) or PAGE.search(source.head):
         return True
-    return path.suffix in BESIDE and _is_page(path.with_suffix(".html"))
+    return (path.suffix in BESIDE and _is_page(path.with_suffix(".html"))) or is_exported(source)
+
+
+def is_exported(source: Source) -> bool:
+    """Whether this is a table of an export, in which the ledger of the same run lies beside it."""
+    path = source.path
+    if path.stem not in EXPORTED or path.suffix not in (".csv", ".parquet") or not exported_in(source, also_gpu=True):
+        return False
+    ledger = path.with_name(f"ledger_cells{path.suffix}")
+    try:
+        return ledger.is_file() and exported_in(Source.open(ledger)) == "ledger"
+    except (InputError, OSError):
+        return False
 
 
 def is_own(path: Path) -> bool:

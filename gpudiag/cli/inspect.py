@@ -32,6 +32,9 @@ def inspect(
         entries = list(inspect_paths(paths, study=study, **layout.arguments(), progress=progress))
     if format_ == "json":
         typer.echo(json_text([to_json(entry) for entry in entries]), nl=False)
+    elif not entries:
+        empty = f"{', '.join(map(shown, paths))}: no file to read; what gpudiag wrote and hidden files are passed over."
+        say(f"gpudiag: {empty}", err=True)
     else:
         width = console_for().width
         say(*(part for entry in entries for line in lines(entry) for part in folded(line, width, 4).split("\n")))
