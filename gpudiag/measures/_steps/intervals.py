@@ -12,6 +12,7 @@ from gpudiag.measures._steps.clocks import apart, clock_of, in_order, is_coarse
 from gpudiag.measures._steps.histories import with_named_pauses
 from gpudiag.measures._steps.lines import floats, meant_of, standing, told_of, without_end
 from gpudiag.measures._steps.logs import training_logs
+from gpudiag.measures._steps.pace import CLOCK_S
 from gpudiag.measures._steps.places import Places, advanced, places_of, redrawn, trainings_of
 from gpudiag.measures._steps.stated_times import stated_times
 from gpudiag.memo import memoized
@@ -159,9 +160,11 @@ def _of_training(lines: pd.DataFrame, places: Places, reached: float) -> pd.Data
     told = told_of(lines)
     # A bar redrawn stands where it stood, but for one behind other work.
     keep = np.append((np.diff(done) != 0) | (np.diff(bar) != 0) | np.array(told[1:], bool), True)
-    clock = clock_of(time, floats(lines, "log_s"), floats(lines, "elapsed_s"))[keep]
-    coarse = is_coarse(clock)
-    keep[keep] = apart(clock, bar[keep], np.array(_since(told, keep), bool)) if coarse else True
+    clock = clock_of(time, floats(lines, "log_s"), floats(lines, "elapsed_s"))
+    coarse = is_coarse(clock[keep])
+    if coarse:
+        keep &= ~_drawn_too_early(keep, done, bar, clock, float(lines["step_s"].median()))
+        keep[keep] = apart(clock[keep], bar[keep], np.array(_since(told, keep), bool))
     since = _since(told, keep)
     lasted = {f"{work}_s": _added_up(np.nan_to_num(floats(lines, f"{work}_s")), keep) for work in LASTING}
     undated = _added_up((np.isnat(time) & ~np.isnat(stamps)).astype(float), keep)
@@ -235,6 +238,22 @@ def _of_training(lines: pd.DataFrame, places: Places, reached: float) -> pd.Data
         reached,
         unclocked=nothing_known and str(lines["series"].iloc[0]) in STATING,
     )
+
+
+def _drawn_too_early(
+    keep: np.ndarray, done: np.ndarray, bar: np.ndarray, clock: np.ndarray, stated: float
+) -> np.ndarray:
+    """Lines kept where a bar stands as before and goes on, if together the steps up to the next lines took longer than
+    is ``stated`` of one by more than a clock of whole seconds is off in so many: other work lasts beyond the one that
+    the bar was redrawn for, as where a checkpoint follows an evaluation.
+    """
+    out = np.zeros(len(keep), bool)
+    at = np.flatnonzero(keep)
+    n, other, took = (np.diff(of[at]) for of in (done, bar, clock))
+    early = np.flatnonzero((n[:-1] == 0) & (other[:-1] == 0) & (other[1:] == 0)) + 1
+    more_s = took[early] - n[early] * stated
+    out[at[early]] = bool(np.nansum(more_s) >= CLOCK_S * math.sqrt(len(early)))
+    return out
 
 
 def _unseen(lines: pd.DataFrame, since: list[str]) -> np.ndarray:
