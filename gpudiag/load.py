@@ -92,6 +92,7 @@ def load_run(
     period_s: float | None = None,
     name: str | None = None,
     between: Span = "",
+    gpus: Sequence[str | int] | str | int = "",
 ) -> Run:
     """Load a run from whatever it is in: the one door.
 
@@ -116,11 +117,12 @@ def load_run(
         name: what to call it in reports; default: run.toml's, else by its file, folder or storage.
         between: the span of it to keep, as :meth:`gpudiag.Run.between` takes it: start and end, or text with a comma
             between them; either may be left out.
+        gpus: the GPUs to keep, as :meth:`gpudiag.Run.gpus_only` takes them: a list, or text with commas.
 
     Raises:
         InputNotFound: nothing is at one of the paths.
         ConfigError: run.toml has an unknown key or an illegal value, or both a source and inputs by kind are given,
-            or several runs, or an option is of a wrong type.
+            or several runs, or an option is of a wrong type, or the run has no such GPU.
         InputError: an input that was named cannot be read, or there is no input at all.
         StudyNotFound: the storage has no study of that name.
         NotMeasurable: nothing lies in the span.
@@ -147,7 +149,7 @@ def load_run(
     if len(runs) > 1:
         raise ConfigError(f"got {len(runs)} runs ({_all_shown(sources)}); load them one by one.")
     if runs and is_whole(runs[0][0]):
-        return _cut(_of_folder(Path(str(runs[0][0])), stated), between)
+        return _cut(_of_folder(Path(str(runs[0][0])), stated), between, gpus)
     inputs = by_kind or [(one, "") for one in sources]
     if not inputs:
         raise InputError("a run needs at least one input; give telemetry files, trials, or both.")
@@ -170,12 +172,13 @@ def load_run(
         manifest = manifest.model_copy(update={"notes": (*manifest.notes, *notes)})
     refuse_sessions_apart(intakes, _all_shown([one for one, _ in inputs]))
     name = manifest.name or name_of([one for one, _ in inputs], study)
-    return _cut(_assemble(intakes, manifest, name, options), between)
+    return _cut(_assemble(intakes, manifest, name, options), between, gpus)
 
 
-def _cut(run: Run, between: Span) -> Run:
+def _cut(run: Run, between: Span, gpus: Sequence[str | int] | str | int) -> Run:
     start, end = span_of(between)
-    return run if start is None and end is None else run.between(start, end)
+    run = run if start is None and end is None else run.between(start, end)
+    return run if gpus == "" or gpus == () or gpus == [] else run.gpus_only(gpus)
 
 
 def load_part(folder: Path, files: Sequence[str], timezone: Zone = None, *, since: str = "", before: str = "") -> Run:

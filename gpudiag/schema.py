@@ -128,6 +128,7 @@ GPUS = TableSpec(
         ColumnSpec("sm_clock_max_mhz", "float", "highest SM clock that the driver allows", "MHz", 0, MOST_MHZ),
         ColumnSpec("driver", "text", "driver version"),
         ColumnSpec("host", "text", "name of the machine that it is in"),
+        ColumnSpec("tenant", "text", "pods or jobs that had it, as monitoring names them"),
     ),
 )
 

@@ -116,10 +116,10 @@ def gpus_only(run: R, names: Sequence[str | int | Sequence[str | int]]) -> R:
     others = tuple(sorted({*run.info.left_out_gpus, *left_out}))
     note = f"Selected: GPU {', '.join(dict.fromkeys(wanted))} only."
     if keep.all():
-        return _changed(run, chosen, note, (), left_out_gpus=others)
+        return _changed(run, chosen, note, (), left_out_gpus=others, gpus_chosen=True)
     settings = run.info.settings.model_copy(update={"parallel": None})  # of all GPUs
     in_part = ("study", *workers_in_part(run, keep))
-    return _changed(run, chosen, note, in_part, left_out_gpus=others, settings=settings)
+    return _changed(run, chosen, note, in_part, left_out_gpus=others, gpus_chosen=True, settings=settings)
 
 
 def _each(names: Sequence[str | int | Sequence[str | int]], known: Container[str]) -> list[str]:

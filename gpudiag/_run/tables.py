@@ -148,6 +148,7 @@ class RunInfo:
     modules with rules of somebody's own, by import path. ``folder``: where the run lies, None for single inputs.
     ``logs_clock``: the same as ``clock`` between logs of trainings and telemetry, where there are no trials.
     ``between`` and ``left_out_gpus`` say what was selected: first and last moment that count (UTC), GPUs that do not.
+    ``gpus_chosen``: somebody named the GPUs that count, so that they are of one job.
     ``incomplete``: what trials that were selected away leave in part; ``n_unselected``: how many there were before
     anything was selected, 0 where none was left out.
     ``not_recognized``: files of the folder of which no reader knows the content.
@@ -174,6 +175,7 @@ class RunInfo:
     notes: tuple[str, ...] = ()
     between: tuple[pd.Timestamp | None, pd.Timestamp | None] = (None, None)
     left_out_gpus: tuple[str, ...] = ()
+    gpus_chosen: bool = False
     incomplete: tuple[Whole, ...] = ()
     n_unselected: int = 0
     not_recognized: tuple[str, ...] = ()

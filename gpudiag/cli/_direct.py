@@ -21,7 +21,7 @@ from gpudiag.report._notebook.runner import DOCUMENT, JSON_PARAMETER, ReportFile
 if TYPE_CHECKING:
     from nbformat import NotebookNode
 
-LOADS = ("telemetry", "trials", "artifacts", "study", "timezone", "columns", "period_s", "between")
+LOADS = ("telemetry", "trials", "artifacts", "study", "timezone", "columns", "period_s", "between", "gpus")
 JUDGES = ("rules", "thresholds", "preset", "suppress")
 """Parameters of the notebook that are arguments of load_run, and those of diagnose."""
 

@@ -80,6 +80,10 @@ class Inputs:
         typer.Option("--between", metavar="FROM,TO", help="only this span, e.g. '2026-03-01 10:00,2026-03-01 12:00'"),
     ] = None
 
+    gpus: Annotated[
+        str | None, typer.Option("--gpus", metavar="GPU,GPU...", help="only these GPUs, by index or UUID, such as 2,3")
+    ] = None
+
     @property
     def any(self) -> bool:
         """Whether an input was named."""
@@ -88,7 +92,7 @@ class Inputs:
     def arguments(self, run: list[str] | None, layout: ReadingOptions) -> dict[str, Any]:
         """What was given of the run, these and the layout, as arguments of load_run."""
         given = {"telemetry": self.telemetry, "trials": self.trials, "artifacts": self.artifacts}
-        given |= {"study": self.study, "between": self.between}
+        given |= {"study": self.study, "between": self.between, "gpus": self.gpus}
         source = run if run and len(run) > 1 else "".join(run or [])
         return {"source": source} | {name: value for name, value in {**given, **layout.arguments()}.items() if value}
 

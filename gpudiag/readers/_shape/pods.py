@@ -17,6 +17,7 @@ from gpudiag.readers._fields.dcgm_fields import without_blanks
 _NAMES = ("pod", "container", "namespace", "pod_name", "container_name", "pod_namespace", "pod_uid", "vgpu")
 LABELS = frozenset((*_NAMES, *(f"exported_{name}" for name in _NAMES)))
 """Old names, new ones, and what Prometheus makes of them where it has such labels for the exporter itself."""
+_EXPORTER = "exporter"
 KEY = ["gpu", "time", "column", "rank"]
 
 
@@ -28,6 +29,20 @@ def depth(labels: Mapping[str, str]) -> int:
 def uid(labels: Mapping[str, str]) -> str:
     """The pod that a series is of; empty where it does not say, and the reading is no part of a board."""
     return labels.get("exported_pod_uid") or labels.get("pod_uid") or ""
+
+
+def tenant_of(labels: Mapping[str, str]) -> str:
+    """The job or the pod that had the GPU; empty where none is named, or only the pod of the exporter itself."""
+    if job := labels.get("hpc_job"):
+        return f"job {job}"
+    for prefix, pod in (("exported_", "exported_pod"), ("", "pod"), ("pod_", "pod_name")):
+        if name := labels.get(pod):
+            own = f"{name} {labels.get('container', '')}".lower()
+            if pod == "pod" and _EXPORTER in own:
+                continue
+            space = labels.get(f"{prefix}namespace", "")
+            return f"{space}/{name}" if space else name
+    return ""
 
 
 def total(by_pod: Mapping[str, float], most: float) -> tuple[float, bool]:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import cast
 
 from gpudiag.faults import ERROR, Fault, attempt
+from gpudiag.measures._gpu.tenants import CHOOSE
 from gpudiag.measures.endings import EndingsProfile
 from gpudiag.measures.inputs import InputsProfile
 from gpudiag.measures.jobs import JobsProfile
@@ -272,15 +273,14 @@ def _proof(document: Document, counts: Counts) -> str:
     """The finding to tell first in its numbers and its cost, else what was checked."""
     if hang := hang_told_first(document):
         return _sentence(hang[1].reason)
+    apart = jobs_apart(document)
     if first := first_finding(document, _worth_telling(document)):
         cost = first.lost_gpu_h
         price = f" It cost {quantity(cost, 'GPU-h')}." if cost else ""
-        return _sentence(first.summary or first.title) + price
+        return _sentence(first.summary or first.title) + price + (f" {apart.reason}" if apart else "")
     if counts.ok:
-        short = stops_short(document)
-        return f"No fault was found in {plural(counts.ok, 'check')}." + (
-            f" But {within(short.reason)}" if short else ""
-        )
+        but = stops_short(document) or apart
+        return f"No fault was found in {plural(counts.ok, 'check')}." + (f" But {within(but.reason)}" if but else "")
     return "Nothing can be said about faults: the data that the checks need are missing."
 
 
@@ -289,6 +289,11 @@ def stops_short(document: Document) -> VerdictEntry | None:
     if not document.values(EndingsProfile).get(EndingsProfile.n_short):
         return None
     return next((v for v in document.of_status(Status.NOT_ASSESSED) if v.rule == OF_THE_END), None)
+
+
+def jobs_apart(document: Document) -> VerdictEntry | None:
+    """A check whose finding may be of GPUs of other jobs."""
+    return next((v for v in document.of_status(Status.NOT_ASSESSED) if v.remedy.startswith(CHOOSE)), None)
 
 
 def _worth_telling(document: Document) -> list[VerdictEntry]:
@@ -336,8 +341,8 @@ def _next(document: Document, level: Level) -> str:
     told = _worth_telling(document)
     if first := first_finding(document, [v for v in told if v.remedy]):
         return _sentence(answer(document, first.rule) or first.remedy) + _price(document, first.rule)
-    if short := stops_short(document):
-        return _sentence(short.remedy)
+    if undecided := stops_short(document) or jobs_apart(document):
+        return _sentence(undecided.remedy)
     if level == "ok" or told != document.findings:
         return NOTHING
     remedy, n = wanted(document)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from gpudiag.errors import NotGiven, NotMeasurable, in_words
 from gpudiag.faults import Failed, Fault, attempt
+from gpudiag.measures._gpu.tenants import tenants
 from gpudiag.measures.base import need_all
 from gpudiag.rules._engine.evidence import NotApplicable, gpu_names
 from gpudiag.rules._engine.rule import Rule
@@ -33,6 +34,10 @@ TOO_LITTLE = (
     Given("known", "only {coverage_pct:exact}", "an unknown part"),
     " of the run was observed; {needed_pct} is needed to say that nothing is wrong.",
 )
+OF_USE = ("utilization", "idleness", "balance", "stalls", "shift")
+"""Topics on how a GPU was used: of one that the job did not have they find no fault of it."""
+BESIDE = ("gpu-idle-beside-busy", "gpu-imbalance", "gpu-straggler")
+"""Rules that hold a GPU against others."""
 MIN_EXPLAINED = 0.5
 """A cause explains at least this part of the GPU-hours that its symptom lost (a default without a published source)."""
 
@@ -98,6 +103,10 @@ def _concluded(r: Rule, analysis: Analysis, thresholds: Mapping[str, float], bla
         return replace(blank, status=Status.NOT_ASSESSED, reason=missing.reason, remedy=missing.remedy)
     except NotApplicable as why:
         return replace(blank, status=Status.NOT_APPLICABLE, reason=str(why))
+    if evidence is not None and r.topic in OF_USE:
+        own = tenants(analysis.run)
+        if own.keep_apart(gpu_names(evidence.where.get("gpu", "")), beside=r.id in BESIDE):
+            return replace(blank, status=Status.NOT_ASSESSED, reason=str(own.why), remedy=str(own.remedy))
     short = _too_short(profile, analysis) if evidence is None or evidence.absence else ""
     if evidence is not None and not short:
         return replace(

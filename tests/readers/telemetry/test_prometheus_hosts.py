@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from gpudiag.errors import InputError
 from gpudiag.readers.base import Telemetry
 from gpudiag.readers.telemetry import read_telemetry
 
@@ -89,3 +90,12 @@ def test_one_gpu_of_a_stated_host_that_was_scraped_twice_stays_one(more: dict[st
     assert {problem.kind for problem in telemetry.problems} == {
         "duplicate sample", "duplicate sample with other values",
     }  # fmt: skip
+
+
+@pytest.mark.parametrize("metric", [{}, {"pod": "a"}])
+def test_an_answer_without_names_of_metrics_says_why_it_is_not_read(metric: dict[str, str], tmp_path: Path) -> None:
+    rows = [{"metric": metric, "values": [[1_772_409_600, "80"]]}]
+    path = tmp_path / "answer.json"
+    path.write_text(json.dumps({"status": "success", "data": {"resultType": "matrix", "result": rows}}))
+    with pytest.raises(InputError, match=r"do not say of which metric .* avg by \(__name__, Hostname, gpu, UUID\)"):
+        read_telemetry(path)

@@ -1,0 +1,92 @@
+"""Whose the GPUs of a record were, where its monitoring or the log of its training says so.
+
+What one GPU does says nothing of another one that was of another job, and a GPU that nobody held was not left unused.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+
+from gpudiag.measures._gpu.boards import gpu_boards
+from gpudiag.memo import memoized
+from gpudiag.run import Run
+from gpudiag.statement import NOTHING, Statement
+
+LOGGED = "The log says that the training was given {gpus}; the others may have been of other jobs, or of none."
+MONITORED = "The GPUs may be of several jobs: monitoring names {names}."
+CHOOSE = "Name the GPUs of one job, and only these are looked at"
+_AS_OPTION = CHOOSE + ": --gpus {chosen}."
+_THE_TRAINING = "the training"
+_MOST_NAMES = 4
+_LISTED = re.compile(
+    r"\b(?P<name>CUDA_VISIBLE_DEVICES|SLURM_JOB_GPUS)\b\W{1,5}(?P<gpus>(?:GPU-[\w-]+|\d{1,3}(?:-\d{1,3})?)"
+    r"(?:\s?,\s?(?:GPU-[\w-]+|\d{1,3}(?:-\d{1,3})?))*)"
+)
+_OF_THE_NODE = "SLURM_JOB_GPUS"
+
+
+@dataclass(frozen=True)
+class Tenants:
+    """``of``: who had each GPU, "" for nobody who is known; ``why``: how that is known, empty where all were of one."""
+
+    of: Mapping[str, str]
+    why: Statement = NOTHING
+    remedy: Statement = NOTHING
+
+    def keep_apart(self, gpus: Collection[str], *, beside: bool) -> bool:
+        """Whether a finding on these GPUs may be of no job, or, where it sees them ``beside`` others, of several."""
+        return bool(self.why) and (beside or any(not self.of.get(gpu) for gpu in gpus))
+
+
+@memoized
+def tenants(run: Run) -> Tenants:
+    """By the log of the training, else by the jobs and pods that monitoring names. Whoever chose GPUs has said it."""
+    listed = gpu_boards(run)
+    if run.info.gpus_chosen or len(listed) < 2:
+        return Tenants({})
+    known = [str(gpu) for gpu in listed.index]
+    if given := _given(run, known):
+        of = {gpu: _THE_TRAINING if gpu in given else "" for gpu in known}
+        return Tenants(of, Statement(LOGGED, gpus=tuple(given)), Statement(_AS_OPTION, chosen=",".join(given)))
+    if "tenant" not in run.gpus:
+        return Tenants({})
+    names = run.gpus.drop_duplicates("gpu").set_index("gpu")["tenant"].astype(object).fillna("")
+    of = {gpu: str(names.get(gpu, "")) for gpu in known}
+    by_name = {name: [gpu for gpu in known if of[gpu] == name] for name in sorted(set(of.values()))}
+    if len(by_name) < 2:
+        return Tenants(of)
+    largest = max((name for name in by_name if name), key=lambda name: len(by_name[name]))
+    why = Statement(MONITORED, names=_shown(by_name))
+    return Tenants(of, why, Statement(_AS_OPTION, chosen=",".join(by_name[largest])))
+
+
+def _shown(by_name: Mapping[str, list[str]]) -> str:
+    each = [f"{name or 'nobody'} on {', '.join(gpus)}" for name, gpus in by_name.items() if name]
+    free = [f"nobody on {', '.join(gpus)}" for name, gpus in by_name.items() if not name]
+    more = len(each) - _MOST_NAMES
+    return "; ".join([*each[:_MOST_NAMES], *([f"{more} more"] if more > 0 else []), *free])
+
+
+def _given(run: Run, known: list[str]) -> list[str]:
+    """The GPUs that the log states, where these are some of one host's and no numbers within a container.
+
+    A container and Slurm may number the GPUs of a job anew from 0, so that CUDA_VISIBLE_DEVICES=0,1 may be any two. Of
+    a search, each worker has its own.
+    """
+    if len(run.trials):
+        return []
+    lines = run.events["detail"][run.events["kind"].eq("gpus_given")].dropna().astype(str)
+    found = [(match["name"], match["gpus"]) for line in lines for match in _LISTED.finditer(line)]
+    found = [one for one in found if one[0] == _OF_THE_NODE] or found
+    stated = {name for _, text in found for part in text.split(",") for name in _each(part.strip())}
+    anew = not any(name == _OF_THE_NODE for name, _ in found) and stated == {str(n) for n in range(len(stated))}
+    uuids = dict(zip(run.gpus["uuid"], run.gpus["gpu"], strict=True)) if "uuid" in run.gpus else {}
+    given = {str(uuids.get(name, name)) for name in stated}
+    return [] if anew or not given < set(known) else [gpu for gpu in known if gpu in given]
+
+
+def _each(part: str) -> list[str]:
+    first, dash, last = part.partition("-")
+    return [str(n) for n in range(int(first), int(last) + 1)] if dash and first.isdigit() else [part]

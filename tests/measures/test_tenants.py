@@ -1,0 +1,124 @@
+"""GPUs of other jobs: told by what monitoring and the log of a training say, and no fault of the job."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+import gpudiag as gd
+from gpudiag.diagnosis import Diagnosis
+from gpudiag.errors import ConfigError
+from gpudiag.rules._engine.verdict import Status, Verdict
+
+COMPARED = ("gpu-idle-beside-busy", "gpu-unused", "gpu-imbalance")
+
+
+def _monitored(folder: Path, pods: list[dict[str, str]], busy: list[int]) -> Path:
+    """Twenty minutes of GPUs of one host, each with its labels and its utilization."""
+    rows = []
+    for gpu, (labels, util) in enumerate(zip(pods, busy, strict=True)):
+        for name, value in (("DCGM_FI_DEV_GPU_UTIL", util), ("DCGM_FI_DEV_FB_USED", 9000 if util else 4)):
+            metric = {"__name__": name, "gpu": str(gpu), "UUID": f"GPU-{gpu}", "Hostname": "n1", **labels}
+            rows.append({"metric": metric, "values": [[1_772_409_600 + 15 * k, str(value)] for k in range(80)]})
+    text = json.dumps({"status": "success", "data": {"resultType": "matrix", "result": rows}})
+    (folder / "prometheus.json").write_text(text)
+    return folder
+
+
+def _logged(folder: Path, said: str) -> Path:
+    """GPUs 0 and 1 at 40 %, 2 and 3 at 95 % and 4 to 7 unused, beside a training that says what it was given."""
+    use = [40, 40, 95, 95, 0, 0, 0, 0]
+    samples = [
+        f"2026-03-01T10:{at // 60:02}:{at % 60:02}Z,{gpu},{util},{9000 if util else 4},80000\n"
+        for at in range(0, 1200, 10)
+        for gpu, util in enumerate(use)
+    ]
+    (folder / "gpu.csv").write_text("timestamp,gpu,util_pct,mem_used_mib,mem_total_mib\n" + "".join(samples))
+    steps = [f"2026-03-01 10:{at // 60:02}:{at % 60:02} step {at}/1200 loss 0.5\n" for at in range(10, 1201, 10)]
+    (folder / "train.log").write_text(f"{said}\n" + "".join(steps))
+    return folder
+
+
+def _compared(diagnosis: Diagnosis) -> dict[str, Verdict]:
+    return {one.rule: one for one in diagnosis.verdicts if one.rule in COMPARED}
+
+
+def _pod(name: str) -> dict[str, str]:
+    return {"pod": name, "namespace": "ml", "container": "train"}
+
+
+@pytest.mark.parametrize("label", ["", "exported_"])
+def test_gpus_of_other_pods_and_of_none_are_told_and_not_advised_upon(label: str, tmp_path: Path) -> None:
+    own, other = ({label + key: text for key, text in _pod(name).items()} for name in ("trainer-0", "other-x"))
+    diagnosis = gd.diagnose(gd.load_run(_monitored(tmp_path, [own, own, other, {}], [90, 90, 50, 0])))
+    why = "The GPUs may be of several jobs: monitoring names ml/other-x on 2; ml/trainer-0 on 0, 1; nobody on 3."
+    remedy = "Name the GPUs of one job, and only these are looked at: --gpus 0,1."
+    for verdict in _compared(diagnosis).values():
+        assert (verdict.status, verdict.reason, verdict.remedy) == (Status.NOT_ASSESSED, why, remedy), verdict.rule
+    assert f"But the{why[3:]} {remedy}" in diagnosis.headline and "Spread the workers" not in diagnosis.to_markdown()
+
+
+def test_whoever_names_the_gpus_has_said_that_they_are_of_one_job(tmp_path: Path) -> None:
+    folder = _monitored(tmp_path, [_pod("worker-0"), _pod("worker-1")], [90, 0])
+    apart, chosen = (_compared(gd.diagnose(gd.load_run(folder, gpus=gpus))) for gpus in ("", "0,1"))
+    assert {one.status for one in apart.values()} <= {Status.NOT_ASSESSED, Status.FOUND}
+    assert apart["gpu-idle-beside-busy"].status is Status.NOT_ASSESSED
+    assert apart["gpu-unused"].status is Status.FOUND, "a pod that held a GPU and never used it"
+    assert chosen["gpu-idle-beside-busy"].status is Status.FOUND
+
+
+@pytest.mark.parametrize(
+    "pods",
+    [
+        [_pod("trainer-0"), _pod("trainer-0")],
+        [{"pod": "dcgm-exporter-x1"}, {"pod": "dcgm-exporter-x2"}],
+        [{"pod": "metrics-1", "container": "nvidia-dcgm-exporter"}, {"pod": "metrics-2", "container": "exporter"}],
+        [{}, {}],
+    ],
+    ids=["one pod", "exporters", "containers of exporters", "none"],
+)
+def test_gpus_of_one_job_are_held_against_each_other(pods: list[dict[str, str]], tmp_path: Path) -> None:
+    found = _compared(gd.diagnose(gd.load_run(_monitored(tmp_path, pods, [90, 0]))))
+    assert found["gpu-idle-beside-busy"].status is Status.FOUND
+
+
+def test_jobs_of_slurm_are_told_apart_as_pods_are(tmp_path: Path) -> None:
+    folder = _monitored(tmp_path, [{"hpc_job": "11"}, {"hpc_job": "12"}], [90, 0])
+    found = _compared(gd.diagnose(gd.load_run(folder)))["gpu-idle-beside-busy"]
+    assert found.reason == "The GPUs may be of several jobs: monitoring names job 11 on 0; job 12 on 1."
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "CUDA_VISIBLE_DEVICES=2,3",
+        "[rank0]: LOCAL_RANK: 0 - CUDA_VISIBLE_DEVICES: [2,3]",
+        "SLURM_JOB_GPUS=2-3",
+        "SLURM_JOB_GPUS=2,3\nCUDA_VISIBLE_DEVICES=0,1",
+        "rank 0 CUDA_VISIBLE_DEVICES=2\nrank 1 CUDA_VISIBLE_DEVICES=3",
+    ],
+)
+def test_gpus_that_the_log_does_not_name_are_of_other_jobs(said: str, tmp_path: Path) -> None:
+    diagnosis = gd.diagnose(gd.load_run(_logged(tmp_path, said), timezone="UTC"))
+    why = "The log says that the training was given GPUs 2 and 3; the others may have been of other jobs, or of none."
+    for verdict in _compared(diagnosis).values():
+        assert (verdict.status, verdict.reason) == (Status.NOT_ASSESSED, why), verdict.rule
+        assert verdict.remedy.endswith("--gpus 2,3.")
+    assert not diagnosis.findings and why[0].lower() + why[1:] in diagnosis.headline
+
+
+@pytest.mark.parametrize("said", ["", "CUDA_VISIBLE_DEVICES=0,1", "CUDA_VISIBLE_DEVICES=8,9", "SLURM_JOB_GPUS=0-7"])
+def test_numbers_that_may_be_of_a_container_or_are_of_all_tell_nothing(said: str, tmp_path: Path) -> None:
+    found = _compared(gd.diagnose(gd.load_run(_logged(tmp_path, said), timezone="UTC")))
+    assert found["gpu-idle-beside-busy"].status is Status.FOUND
+
+
+def test_the_gpus_of_a_job_alone(tmp_path: Path) -> None:
+    folder = _logged(tmp_path, "")
+    run = gd.load_run(folder, timezone="UTC", gpus=[2, 3])
+    assert set(run.gpu["gpu"]) == {"2", "3"} and run.gpu["util_pct"].mean() == 95
+    assert not gd.diagnose(run).findings
+    with pytest.raises(ConfigError, match="no GPU '9'"):
+        gd.load_run(folder, timezone="UTC", gpus="9")
