@@ -163,7 +163,7 @@ def _of_training(lines: pd.DataFrame, places: Places, reached: float) -> pd.Data
     clock = clock_of(time, floats(lines, "log_s"), floats(lines, "elapsed_s"))
     coarse = is_coarse(clock[keep])
     if coarse:
-        keep &= ~_drawn_too_early(keep, done, bar, clock, float(lines["step_s"].median()))
+        keep &= ~_drawn_too_early(keep, done, bar, clock, float(pd.Series(floats(lines, "step_s")).median()))
         keep[keep] = apart(clock[keep], bar[keep], np.array(_since(told, keep), bool))
     since = _since(told, keep)
     lasted = {f"{work}_s": _added_up(np.nan_to_num(floats(lines, f"{work}_s")), keep) for work in LASTING}
