@@ -25,6 +25,7 @@ from gpudiag.readers._delimited.table_layout import (
 from gpudiag.readers._delimited.table_text import Prepare, join_decimals, quoting, squeeze, tiles_as_gpus, unquote_lines
 from gpudiag.readers._delimited.unnamed_cells import left_out
 from gpudiag.readers._fields.aliases import meaning_of, words_of
+from gpudiag.readers._fields.mlflow_store import is_metric_file
 from gpudiag.readers._io.problems import ProblemLog
 from gpudiag.readers._io.source import Source
 from gpudiag.readers._shape.moments import read_moment
@@ -50,7 +51,7 @@ class _TableFormat:
 
 def recognises(source: Source) -> bool:
     """A header whose names are understood, or a table of numbers without one."""
-    if source.is_dir or source.is_binary:
+    if source.is_dir or source.is_binary or is_metric_file(source.path):
         return False
     lines = _top(source)[:_SNIFFED_LINES]
     return find_header(lines) is not None or headless(lines) is not None

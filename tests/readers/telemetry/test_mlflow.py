@@ -66,3 +66,18 @@ def test_a_database_without_system_metrics_says_what_to_call(tmp_path: Path) -> 
     with pytest.raises(InputError, match="enable_system_metrics_logging"):
         read_telemetry(path, timezone="UTC")
     assert path.read_bytes() == before and [p.name for p in tmp_path.iterdir()] == ["mlflow.db"]
+
+
+@pytest.mark.parametrize("name", ["loss", "train/accuracy"])
+def test_metrics_of_a_training_are_no_table_of_a_gpu(tmp_path: Path, name: str) -> None:
+    """Milliseconds, values up to 100 and steps, as a table without a header would have utilization and memory."""
+    run = tmp_path / "mlruns" / "0" / "4f0c"
+    metric = run / "metrics" / name
+    metric.parent.mkdir(parents=True)
+    metric.write_text("".join(f"{1772442000000 + 6000 * k} {k} {10 * k}\n" for k in range(100)))
+    (run / "meta.yaml").write_text("run_id: 4f0c\n")
+    rows = "".join(f"2026/03/02 09:00:{n:02d}.000, 0, 90 %\n" for n in range(60))
+    (tmp_path / "gpu.csv").write_text("timestamp, index, utilization.gpu [%]\n" + rows)
+    info = load_run(tmp_path, timezone="UTC").info
+    assert [record.path for record in info.inputs] == ["gpu.csv"] and not info.inputs[0].error
+    assert str(metric.relative_to(tmp_path)) in info.not_recognized
