@@ -63,8 +63,8 @@ def foreign_load(
     severity="note",
     title="The GPU also worked outside the trials",
     checks="GPU work outside the trials",
-    says="{gpus} worked for {outside_busy_gpu_s} before the first or after the last trial, {outside_of_work_pct} of "
-    "all its work. Costs count only the time of the trials.",
+    says="{gpus} worked for {outside_busy_gpu_s} outside the time of the trials, {outside_of_work_pct} of all "
+    "its work. Costs count only the time of the trials.",
     remedy="Give the trials that this record lacks, or record the other job on its own.",
     refuted_by="Not a problem if the job itself works outside trials, as in a last training with the best parameters, "
     "or the clocks differ.",

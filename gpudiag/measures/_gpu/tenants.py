@@ -21,7 +21,7 @@ _AS_OPTION = CHOOSE + ": --gpus {chosen}."
 _THE_TRAINING = "the training"
 _MOST_NAMES = 4
 _LISTED = re.compile(
-    r"\b(?P<name>CUDA_VISIBLE_DEVICES|SLURM_JOB_GPUS)\b\W{1,5}(?P<gpus>(?:GPU-[\w-]+|\d{1,3}(?:-\d{1,3})?)"
+    r"\b(?P<name>CUDA_VISIBLE_DEVICES|SLURM_JOB_GPUS)\b\W{0,3}[=:]\W{0,3}(?P<gpus>(?:GPU-[\w-]+|\d{1,3}(?:-\d{1,3})?)"
     r"(?:\s?,\s?(?:GPU-[\w-]+|\d{1,3}(?:-\d{1,3})?))*)"
 )
 _OF_THE_NODE = "SLURM_JOB_GPUS"

@@ -37,8 +37,9 @@ def without_second_tellings(files: Sequence[LogFile]) -> tuple[list[LogFile], in
     begins, ends = (np.array([_edge(steps, place) for _, _, steps in every]) for place in (0, -1))
     out: dict[tuple[int, Writer], int] = {}
     heard: set[int] = set()
+    history = np.array([steps.kind == HISTORY for _, _, steps in every], bool)
     for number, (file, at, steps) in enumerate(every):
-        for other in _candidates(every, begins, ends, number):
+        for other in _candidates(history, begins, ends, number):
             fuller, fuller_at, by = every[other]
             if (fuller_at, by.writer) in out or fuller_at == at or not _may_be_one(fuller, by, file, steps):
                 continue
@@ -84,15 +85,12 @@ def _edge(steps: WrittenSteps, place: int) -> float:
     return float(moments[place].astype(np.int64)) / 1e6 if len(moments) else np.nan
 
 
-def _candidates(
-    every: Sequence[tuple[LogFile, int, WrittenSteps]], begins: np.ndarray, ends: np.ndarray, number: int
-) -> list[int]:
+def _candidates(history: np.ndarray, begins: np.ndarray, ends: np.ndarray, number: int) -> list[int]:
     """Which of the fuller ones may tell of the same; a history of Hugging Face's Trainer states the times that its bar
     shows.
     """
-    found, kind = _overlapping(begins, ends, number), every[number][2].kind
-    others = [at for at in range(number) if HISTORY in (kind, every[at][2].kind) and every[at][2].kind != kind]
-    return sorted({*found, *others}) if others else found
+    found, others = _overlapping(begins, ends, number), np.flatnonzero(history[:number] != history[number])
+    return sorted({*found, *others.tolist()}) if len(others) else found
 
 
 def _overlapping(begins: np.ndarray, ends: np.ndarray, number: int) -> list[int]:

@@ -51,6 +51,11 @@ class Activity(NamedTuple):
     end_us: np.ndarray
     job_ends_us: np.ndarray
 
+    def ordered(self) -> Activity:
+        """In order of start."""
+        order = np.argsort(self.start_us, kind="stable")
+        return Activity(self.start_us[order], self.end_us[order], np.sort(self.job_ends_us))
+
 
 def find_attempts(recorded: Mapping[str, tuple[np.ndarray, np.ndarray]], activity: Activity) -> Attempts:
     """By the stretches (start and end) that each GPU was sampled in, and by what is known of jobs and trainings."""
@@ -58,12 +63,13 @@ def find_attempts(recorded: Mapping[str, tuple[np.ndarray, np.ndarray]], activit
         return Attempts()
     first = np.sort([start[0] for start, _ in recorded.values()])
     last = np.sort([end[-1] for _, end in recorded.values()])
-    silences = _silences(recorded)
+    silences, activity = _silences(recorded), activity.ordered()
+    reached = np.append(LONG_AGO, np.maximum.accumulate(activity.end_us))  # by what had begun, from nothing on
     others = np.searchsorted(first, silences[:, 1]) == np.searchsorted(last, silences[:, 0], "right")
-    ends = np.sort(activity.job_ends_us)
-    behind = np.unique(np.searchsorted(silences[:, 1], ends, "right"))  # of each end the first silence not over by then
+    # Of each end the first silence that is not over by then.
+    behind = np.unique(np.searchsorted(silences[:, 1], activity.job_ends_us, "right"))
     asked = np.union1d(np.flatnonzero(others), behind[behind < len(silences)])
-    found = [_pause(silences[at].tolist(), ends, activity, others=bool(others[at])) for at in asked.tolist()]
+    found = [_pause(silences[at].tolist(), activity, reached, others=bool(others[at])) for at in asked.tolist()]
     pauses = [pause for pause in found if pause is not None]
     borders = np.array([low for low, _ in pauses], np.int64)
     of_gpu = {}
@@ -94,19 +100,18 @@ def _silences(recorded: Mapping[str, tuple[np.ndarray, np.ndarray]]) -> np.ndarr
     return np.stack([reached[at], start[at + 1]], axis=1)
 
 
-def _pause(silence: Sequence[int], job_ends_us: np.ndarray, activity: Activity, *, others: bool) -> Window | None:
+def _pause(silence: Sequence[int], activity: Activity, reached: np.ndarray, *, others: bool) -> Window | None:
     """What of a silence lies between two attempts: from the end of a job, if that is known, else the longest time in
     it in which nothing is known to have run. None where the job may have gone on.
     """
     low, high = silence
-    ended = int(np.searchsorted(job_ends_us, high))
-    begins = np.sort(activity.start_us)
+    begins, ended = activity.start_us, int(np.searchsorted(activity.job_ends_us, high))
     if ended:
-        since = max(low, int(job_ends_us[ended - 1]))
-        after = np.searchsorted(begins, (int(job_ends_us[ended - 1]), since), "right")
-        runs = bool(((activity.start_us <= since) & (activity.end_us > since)).any())
-        until = min(high, int(np.append(begins, NEVER)[after[1]]))
-        if after[0] == after[1] and not runs and since < until:
+        end = int(activity.job_ends_us[ended - 1])
+        since = max(low, end)
+        after = np.searchsorted(begins, (end, since), "right").tolist()
+        until = min(high, int(begins[after[1]]) if after[1] < len(begins) else NEVER)
+        if after[0] == after[1] and reached[after[1]] <= since < until:
             return since, until
     return _longest_free(low, high, activity) if others else None
 

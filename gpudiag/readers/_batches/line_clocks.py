@@ -146,6 +146,6 @@ def _numbers(lines: Iterable[str], form: str) -> list[tuple[int, int, int]]:
         if len(parts) != 3 or not parts[0] or len(parts[2]) != 4:
             continue
         first, second, year = map(int, parts)
-        if first and second and min(first, second) <= 12 and (not found or found[-1] != (first, second, year)):
+        if first and second and year and min(first, second) <= 12 and (not found or found[-1] != (first, second, year)):
             found.append((first, second, year))
     return found

@@ -60,7 +60,7 @@ _PATTERNS = {
         r"(?i:\btrial\s*#?\s*(?P<trial>\d+)\]?:?\s+(?:is\s+)?(?:(?:using|uses|on|running on|assigned to|->)\s+)?"
         r"(?:device\s*[:=]?\s*)?(?:gpu|cuda)\s*[:#=]?\s*(?P<gpu>\d+)\b(?!\s*[%.]))"
     ),
-    "gpus_given": r"\b(?:CUDA_VISIBLE_DEVICES|SLURM_JOB_GPUS)\b\W{1,5}(?:GPU-[0-9a-f]|\d)",
+    "gpus_given": r"\b(?:CUDA_VISIBLE_DEVICES|SLURM_JOB_GPUS)\b\W{0,3}[=:]\W{0,3}(?:GPU-[0-9a-f]|\d)",
     "worker": (
         r"(?i:\b(?P<worker>(?:worker|slot|process|proc|rank|w)[ _#:-]?\d{1,5})\b.{0,60}?\btrial\s*#?\s*\d+\b"
         r".{0,20}?\b(?:start|began|begin|launch|running))"

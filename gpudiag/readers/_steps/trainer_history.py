@@ -71,7 +71,7 @@ def _why_not_in_one_go(session: Session, whole: TrainerLine) -> str:
     rounded = all(abs(round(loss, LOSS_DECIMALS) - loss) < 1e-9 for loss in losses)
     n_stated = whole.said.get("train_steps_per_second", math.nan) * whole.seconds
     blur = LOSS_ROUNDED * 10 * whole.seconds + 1
-    if not rounded and blur > SURE * n:
+    if math.isnan(n_stated) or (not rounded and blur > SURE * n):
         return unknown
     if not any(abs(n_stated - known) <= blur for known in (n, float(session.total or 0))):
         return "it is that of the steps since the training was resumed"
