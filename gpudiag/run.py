@@ -39,6 +39,7 @@ class Run(RunTables):
         period_s: float | None = None,
         name: str | None = None,
         between: selection.Span = "",
+        gpus: Sequence[str | int] | str | int = "",
     ) -> Run:
         """The run of these inputs: :func:`gpudiag.load_run` with its inputs by kind, and with the same options."""
         load: Any = importlib.import_module("gpudiag.load")  # above this module: a run is what the readers fill
@@ -49,6 +50,7 @@ class Run(RunTables):
             "period_s": period_s,
             "name": name,
             "between": between,
+            "gpus": gpus,
         }
         run: Run = load.load_run(telemetry=telemetry, trials=trials, artifacts=artifacts, **options)
         return run

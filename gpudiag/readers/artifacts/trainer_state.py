@@ -59,7 +59,7 @@ def _clocked(session: Session, source: Source) -> StepLog:
         if line.kind == "step":
             log.add(line.number, replace(step, step=int(line.step or 0), elapsed_s=line.seconds), "")
         elif line.kind == "evaluation" and not math.isnan(line.seconds):
-            log.tell(f"eval_runtime: {line.seconds:.4f}", "")
+            log.tell(f"eval_runtime: {round(line.seconds, 4)}", "")
     return log
 
 
