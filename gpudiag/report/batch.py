@@ -12,10 +12,7 @@ from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
 
-from gpudiag._load.folder import search
-from gpudiag._load.folder_of_runs import runs_apart
 from gpudiag._load.own_outputs import is_own_output
-from gpudiag._load.sessions import without_undated
 from gpudiag.errors import ConfigError, InputError
 from gpudiag.interpreter import Children
 from gpudiag.manifest import MANIFEST
@@ -75,6 +72,10 @@ def _told_by_data(folder: Path) -> list[Path]:
     """The runs in a folder of folders, each with data of its own; none where it is one run, or cannot be read."""
     if sum(recognised for _, recognised in _below(folder)) < 2:
         return []
+    from gpudiag._load.folder import search  # all readers, as below
+    from gpudiag._load.folder_of_runs import runs_apart
+    from gpudiag._load.sessions import without_undated
+
     try:
         found, _ = search(folder, ReadOptions(parse_zone(None)))
     except InputError:  # reading it as one run says why

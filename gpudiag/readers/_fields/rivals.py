@@ -33,14 +33,8 @@ class Rivals:
 
         ``labels`` is one object a series. Left out are parts of a board, and a code that stays until another comes.
         """
-        if (
-            value is None
-            or value != value
-            or is_blank(value)
-            or metric.column == XID
-            or uid(labels)
-            or labels.get("GPU_I_ID")
-        ):
+        part = uid(labels) or labels.get("GPU_I_ID")
+        if value is None or value != value or is_blank(value) or metric.column == XID or part:
             return
         there = self._now.setdefault(of, [])
         for other, known in there:
