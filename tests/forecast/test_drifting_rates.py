@@ -80,3 +80,5 @@ def test_a_course_goes_on_over_the_trials_that_are_left() -> None:
     assert carried_on(work, last, 100) == pytest.approx(25.5 / 80.5)
     halved = 2.0 ** -np.arange(30.0)
     assert carried_on(halved, last, 10) == pytest.approx(2.0**10), "each takes half as long as the one before"
+    far = carried_on(np.append(halved, 0.0), np.append(last, False), 5000)
+    assert far == pytest.approx(carried_on(np.append(halved, 0.0), np.append(last, False), 31)), "no farther than seen"

@@ -54,12 +54,12 @@ def find_drift(work_s: np.ndarray, study: np.ndarray) -> Drift:
 def carried_on(work: np.ndarray, recent: np.ndarray, n_next: int) -> float:
     """Throughput of the next ``n_next`` trials over that of the ``recent`` ones (True), if work goes on to change in
     order of start: where it rises by as much a trial, where it falls by the same share, so that some is always left.
-    No trend is followed farther than it was seen.
+    A fall is followed no farther than it was seen: by its share it would soon promise any speed.
     """
     order, some = np.arange(len(work)), work > 0
     rises = p_trend(work)[0] > 0
     slope, start = np.polyfit(order, work, 1) if rises else np.polyfit(order[some], np.log(work[some]), 1)
-    line = start + slope * np.arange(len(work) + min(n_next, len(work)))
+    line = start + slope * np.arange(len(work) + (n_next if rises else min(n_next, len(work))))
     course = line if rises else np.exp(line)
     return float(course[order[recent]].mean() / course[len(work) :].mean())
 
