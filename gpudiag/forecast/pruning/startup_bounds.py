@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 
 from gpudiag.errors import NotMeasurable
+from gpudiag.forecast.pruning.theil_sen import theil_sen
 from gpudiag.measures._time.gpu_time import gpu_time
 from gpudiag.measures._trials.startup import startups
 from gpudiag.run import Run
@@ -130,9 +131,7 @@ def startup_of_lengths(duration_s: Array, n_reports: Array, every: int = 1) -> S
     known = known[:: max(1, len(known) // MANY)]
     if len(known) < FEWEST or len(np.unique(n_reports[known])) < 2:
         return StartupRange(0.0, 0.0, most_s, 0.0, False)
-    from scipy.stats import theilslopes
-
-    slope, at_zero, flat, steep = theilslopes(duration_s[known], n_reports[known], LEVEL_PCT / 100)
+    slope, at_zero, flat, steep = theil_sen(n_reports[known], duration_s[known], LEVEL_PCT / 100)
     middle = float(np.median(n_reports[known]))
     low, typical, high = (
         float(np.clip(at_zero + (slope - s) * middle, 0.0, most_s)) for s in (steep, slope, flat)
