@@ -41,7 +41,7 @@ def search(folder: Path, options: ReadOptions) -> tuple[list[Intake], list[str]]
         name = str(source.path.relative_to(folder))  # "." for a folder that is an input itself, such as W&B's
         if recognised:
             intakes.append(try_take(source, options, shown_as=name))
-        else:
+        elif name != MANIFEST:
             others.append(name)
     if not any(intake.data is not None for intake in intakes):
         raise _nothing(folder, others, intakes, passed_over)
