@@ -24,12 +24,14 @@ HERE = "?"
 @dataclass(frozen=True)
 class Allocated:
     """By row of ``run.trials``: ``whole``, the GPUs of jobs that had all of their nodes, and ``among``, of every job
-    whose nodes are known the GPUs that it may have had, none where its nodes were not recorded. ``n_nodes``: nodes of
-    the jobs where nothing says which of them the telemetry is of, else 0.
+    whose nodes are known the GPUs that it may have had, none where its nodes were not recorded. ``gpus``: of the run,
+    where the node of each is known. ``n_nodes``: nodes of the jobs where nothing says which of them the telemetry is
+    of, else 0.
     """
 
     whole: Mapping[int, tuple[str, ...]] = field(default_factory=dict)
     among: Mapping[int, tuple[str, ...]] = field(default_factory=dict)
+    gpus: tuple[str, ...] = ()
     n_nodes: int = 0
 
     def may_have(self, row: int, gpus: Iterable[str]) -> bool:
@@ -64,7 +66,7 @@ def allocated_gpus(run: RunTables) -> Allocated:
         among[row] = tuple(gpu for gpu in gpus if host_of_gpu[gpu] in hosts)
         if row in alone and all(node in host_of for node in own) and numbers[row] >= len(among[row]) > 0:
             whole[row] = tuple(gpu for gpu in among[row] if gpu not in run.info.left_out_gpus)
-    return Allocated(whole, among)
+    return Allocated(whole, among, tuple(gpus))
 
 
 def are_jobs(trials: pd.DataFrame) -> pd.Series:

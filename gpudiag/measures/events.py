@@ -11,7 +11,7 @@ from gpudiag.measures._gpu.event_gpus import gpus_of
 from gpudiag.measures._gpu.losses import count_losses
 from gpudiag.measures._gpu.xids import HARDWARE, LOST_XID, PROGRAM, UNCLEAR, xids
 from gpudiag.measures.base import RECORD_GPU, Profile
-from gpudiag.measures.sampling import cells, coverage_pct
+from gpudiag.measures.sampling import cells, coverage_pct, least_pct
 from gpudiag.run import Run
 
 _WORSE = r"\b(?:uncorrectable|uncorrected|double[- ]bit)\b"
@@ -121,4 +121,4 @@ def _coverage(run: Run) -> float:
     if not run.gpu["time"].notna().any():
         return float("nan")
     samples = cells(run)
-    return float(min(coverage_pct(run, samples).values()))
+    return least_pct(coverage_pct(run, samples).values())

@@ -24,6 +24,7 @@ from gpudiag.measures.sampling import (
     RECORD_LONGER,
     cells,
     coverage_pct,
+    least_pct,
     longest_period_s,
     slices,
     trials_window,
@@ -103,6 +104,12 @@ def measure_idleness(run: Run) -> IdlenessProfile:
     need_gpu(run, "util_pct")
     has_memory = "mem_used_mib" in run.gpu
     samples = _held(run, cells(run, "util_pct", *(["mem_used_mib"] if has_memory else [])))
+    if samples.empty:
+        raise NotMeasurable(
+            "No sample was taken while a job that is listed may have held its GPU.",
+            "Give the telemetry of the same jobs. If only the clocks differ, state timezone or clock_offset_s in "
+            "run.toml.",
+        )
     if not samples["weight_s"].sum() > 0:
         raise NotMeasurable("There is only one sample of each GPU.", RECORD_LONGER)
     totals = gpu_boards(run)["total_mib"]
@@ -125,7 +132,7 @@ def measure_idleness(run: Run) -> IdlenessProfile:
     return IdlenessProfile(
         per_gpu=per_gpu,
         has_trials=has_trials,
-        coverage_pct=min(coverage.values()),
+        coverage_pct=least_pct(coverage.values()),
         sampling_period_s=longest_period_s(time_us[own] for _, own in slices(samples)),
     )
 

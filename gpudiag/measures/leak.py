@@ -21,7 +21,7 @@ from gpudiag.measures._trials.abandoned import find_open_trials
 from gpudiag.measures._trials.memory_falls import falls_at_ends
 from gpudiag.measures._waits.logged import LoggedInterval, logged_trainings
 from gpudiag.measures.base import Profile, clocks_may_differ, need_gpu
-from gpudiag.measures.sampling import RECORD_LONGER, by_gpu, cells, coverage_pct, trials_window
+from gpudiag.measures.sampling import RECORD_LONGER, by_gpu, cells, coverage_pct, least_pct, trials_window
 from gpudiag.run import Run
 
 GROWTH = ["slope_pct_h", "p_rise", "rise_pct", "rise_mib", "span_s"]
@@ -136,7 +136,7 @@ def measure_leak(run: Run) -> LeakProfile:
         n_open,
         100 * float(freed[well].mean()) if well.any() else math.nan,
         bool((per_gpu["after_s"] > 0).any()),
-        min(coverage.values()),
+        least_pct(coverage.values()),
         len(run.trials) > 0,
         clocks_may_differ(run),
     )

@@ -114,7 +114,7 @@ class LedgerProfile(Profile, topic="ledger"):
         "telemetry's"
     )
     of_jobs: Fact[bool] = fact("whether the trials are jobs of a scheduler: without one nobody holds a GPU")
-    n_gpus: Fact[int] = fact("GPUs")
+    n_gpus: Fact[int] = fact("GPUs of which some time is accounted for")
     bin_s: Fact[float] = fact("width of a bin")
     total_gpu_s: Fact[float] = fact("time accounted for")
     observed_gpu_s: Fact[float] = fact("observed part of it")
@@ -175,18 +175,16 @@ def measure_ledger(run: Run) -> LedgerProfile:
         per_gpu=per_gpu,
         has_trials=time.joined,
         of_jobs=time.joined and bool(are_jobs(run.trials).all()),
-        n_gpus=len(per_gpu),
+        n_gpus=int((per_gpu["window_s"] > 0).sum()),
         bin_s=float(bin_width_s(time.windows)),
         total_gpu_s=total,
         observed_gpu_s=observed,
         coverage_pct=100 * observed / total,
-        mean_util_pct=100 * float(compute["compute_gpu_s"].sum()) / observed if observed else float("nan"),
+        mean_util_pct=_pct(float(compute["compute_gpu_s"].sum()), observed),
         outside_gpu_s=float(per_gpu["outside_s"].sum()),
         outside_busy_gpu_s=float(per_gpu["outside_busy_s"].sum()),
         outside_of_work_pct=_outside_of_work_pct(per_gpu, cells),
-        foreign_of_no_trial_pct=100 * float(seconds["foreign"]) / no_trial
-        if time.joined and no_trial
-        else float("nan"),
+        foreign_of_no_trial_pct=_pct(float(seconds["foreign"]), no_trial) if time.joined else float("nan"),
         exact=not any(map(time.in_doubt, time.timelines)),
         doubt_s=run.info.clock.doubt_s if time.joined else 0.0,
         n_unknown_gpu=0 if time.where is None else time.where.n_trials - time.where.n_attributed,
@@ -212,14 +210,14 @@ def _per_gpu(time: GpuTime, cells: pd.DataFrame, compute: pd.DataFrame) -> pd.Da
         rows[gpu] = {
             "window_s": window,
             "observed_s": observed,
-            "coverage_pct": 100 * observed / window,
-            "mean_util_pct": 100 * active / observed if observed else float("nan"),
+            "coverage_pct": _pct(observed, window),
+            "mean_util_pct": _pct(active, observed),
             "p5_pct": p5,
             "p50_pct": p50,
             "p95_pct": p95,
             "max_pct": float(util.max()) if len(util) else float("nan"),
             "idle_s": idle_s,
-            "idle_pct": 100 * idle_s / window,
+            "idle_pct": _pct(idle_s, window),
             "outside_s": outside,
             "outside_busy_s": busy,
         }
@@ -230,7 +228,12 @@ def _per_gpu(time: GpuTime, cells: pd.DataFrame, compute: pd.DataFrame) -> pd.Da
 def _outside_of_work_pct(per_gpu: pd.DataFrame, cells: pd.DataFrame) -> float:
     outside = float(per_gpu["outside_busy_s"].sum())
     work = outside + float(cells.loc[cells["cell"].isin(["foreign", "busy_low", "busy"]), "gpu_s"].sum())
-    return 100 * outside / work if work else float("nan")
+    return _pct(outside, work)
+
+
+def _pct(part: float, whole: float) -> float:
+    """NaN of nothing."""
+    return 100 * part / whole if whole else float("nan")
 
 
 def _outside(samples: Samples, windows: list[Window]) -> tuple[float, float]:

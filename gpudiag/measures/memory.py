@@ -21,6 +21,7 @@ from gpudiag.measures.sampling import (
     cells,
     cells_of,
     coverage_pct,
+    least_pct,
     rows_by_gpu,
     sampled_gpus,
     slices,
@@ -108,7 +109,7 @@ def measure_memory(run: Run) -> MemoryProfile:
         series=series(samples, "mem_used_mib", "mean_mib"),
         max_used_pct=float(per_gpu["max_used_pct"].max()),
         headroom_mib=float(per_gpu["headroom_mib"].min()),
-        coverage_pct=float(min(coverage.values())),
+        coverage_pct=least_pct(coverage.values()),
         n_oom_unseen=0 if (per_gpu["max_used_pct"] >= FULL_PCT).any() else _n_oom(run),
     )
 

@@ -25,6 +25,7 @@ from gpudiag.measures.sampling import (
     coverage_pct,
     covered_pct,
     expected_window,
+    least_pct,
     of_its_gpu,
     sampled_gpus,
     slices,
@@ -145,7 +146,7 @@ def measure_power(run: Run) -> PowerProfile:
         load=_load(samples[~bad] if bad.any() else samples, boards["limit_w"]),
         energy_kwh=float(per_gpu["energy_kwh"].sum()),
         n_rejected=len(rejected),
-        coverage_pct=float(min(coverage.values())),
+        coverage_pct=least_pct(coverage.values()),
     )
 
 

@@ -119,7 +119,7 @@ def measure_sampling(run: Run) -> SamplingProfile:
     return SamplingProfile(
         per_gpu=per_gpu,
         gaps=all_gaps,
-        coverage_pct=float(min(coverage.values())),
+        coverage_pct=least_pct(coverage.values()),
         median_period_s=float(per_gpu["median_period_s"].median()),
         n_gaps=len(all_gaps),
         longest_gap_s=float(per_gpu["longest_gap_s"].max()),
@@ -426,6 +426,11 @@ def covered_pct(run: Run, gpu: str, start_us: np.ndarray, end_us: np.ndarray, wi
     windows = held_windows(run, gpu, [window])
     seen = sum(seen_us(start_us, end_us, held) for held in windows)
     return 100 * seen / length_us(windows) if length_us(windows) > 0 else float("nan")
+
+
+def least_pct(shares: Iterable[float]) -> float:
+    """The least of what is known; NaN of a GPU that nobody had, where nothing is missing."""
+    return min((share for share in shares if not math.isnan(share)), default=math.nan)
 
 
 def held_windows(run: Run, gpu: str, windows: Sequence[Window]) -> list[Window]:

@@ -17,7 +17,7 @@ from gpudiag.measures._time.work import stretches
 from gpudiag.measures.base import RECORD_GPU, Profile, need_gpu
 from gpudiag.measures.feed import SATURATED_PCT
 from gpudiag.measures.power import power_cells
-from gpudiag.measures.sampling import RECORD_LONGER, coverage_pct, slices
+from gpudiag.measures.sampling import RECORD_LONGER, coverage_pct, least_pct, slices
 from gpudiag.run import Run
 from gpudiag.schema import BUSY_PCT
 
@@ -116,7 +116,7 @@ def measure_standstill(run: Run) -> StandstillProfile:
         written_s=written_s,
         last_step=log.last_step,
         total_steps=log.total_steps,
-        coverage_pct=float(min(coverage_pct(run, samples).values())),
+        coverage_pct=least_pct(coverage_pct(run, samples).values()),
     )
 
 

@@ -17,7 +17,7 @@ from gpudiag.measures._gpu.clocks import HARDWARE_BITS, POWER_BRAKE, POWER_CAP, 
 from gpudiag.measures._time.weighted import weighted_mean
 from gpudiag.measures._time.work import stretches
 from gpudiag.measures.base import RECORD_GPU, Profile, need_gpu
-from gpudiag.measures.sampling import RECORD_LONGER, by_gpu, cells, coverage_pct
+from gpudiag.measures.sampling import RECORD_LONGER, by_gpu, cells, coverage_pct, least_pct
 from gpudiag.run import Run
 from gpudiag.schema import BUSY_PCT
 
@@ -107,7 +107,7 @@ def measure_throttle(run: Run) -> ThrottleProfile:
     rows = {gpu: _one_gpu(_ThrottleSamples.of(part), of_board[gpu]) for gpu, part in by_gpu(samples)}
     coverage = coverage_pct(run, samples)
     per_gpu = pd.DataFrame.from_dict(rows, orient="index").rename_axis("gpu")
-    return ThrottleProfile(per_gpu, float(min(coverage.values())))
+    return ThrottleProfile(per_gpu, least_pct(coverage.values()))
 
 
 @dataclass(frozen=True)

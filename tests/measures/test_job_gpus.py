@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from datetime import datetime, timedelta
 from pathlib import Path
 
@@ -9,6 +10,8 @@ import pytest
 
 from gpudiag.errors import NotMeasurable
 from gpudiag.load import load_run
+from gpudiag.measures._gpu.tenants import tenants
+from gpudiag.measures._time.work import work_by_gpu, work_coverage_pct
 from gpudiag.measures.attribution import measure_attribution
 from gpudiag.measures.costs import measure_costs
 from gpudiag.measures.idleness import measure_idleness
@@ -78,6 +81,31 @@ def test_a_node_is_held_by_its_own_jobs_alone(tmp_path: Path, domain: str) -> No
     assert measure_sampling(run).coverage_pct == pytest.approx(100)
 
 
+@pytest.mark.slow
+def test_a_gpu_that_no_listed_job_had_is_outside_of_the_jobs(tmp_path: Path) -> None:
+    """Two jobs of 25 and 21 minutes on node2. Node1 worked 38 minutes on one GPU, for somebody else."""
+    jobs = [
+        job(1, "COMPLETED", 1, 26, "node2", "gres/gpu=2"),
+        job(2, "COMPLETED", 30, 51, "node2", "gres/gpu=2"),
+    ]
+    run = written(tmp_path, *jobs, node1={0: (2, 40), 1: (0, 0)}, node2={0: (2, 51), 1: (2, 51)})
+    ledger = measure_ledger(run)
+    assert (ledger.n_gpus, ledger.total_gpu_s) == (2, pytest.approx(2 * 46 * 60))
+    assert ledger.per_gpu.loc["node1/0", ["window_s", "outside_busy_s"]].tolist() == [0, pytest.approx(38 * 60)]
+    assert math.isnan(ledger.per_gpu.at["node1/1", "idle_pct"])
+    assert "node1/1" not in measure_idleness(run).per_gpu.index
+    assert measure_sampling(run).coverage_pct == work_coverage_pct(run, work_by_gpu(run)) == pytest.approx(100)
+    own = tenants(run)
+    assert own.keep_apart(["node1/1"], beside=False) and not own.keep_apart(["node2/0"], beside=False)
+    assert str(own.why).startswith("No job that is listed had GPUs node1/0 and node1/1")
+
+
+def test_no_sample_lies_in_a_job(tmp_path: Path) -> None:
+    run = written(tmp_path, job(1, "FAILED", 2.02, 2.15, "node1", "gres/gpu=1"), node1={0: (2, 51)})
+    with pytest.raises(NotMeasurable, match="No sample was taken while a job"):
+        measure_idleness(run)
+
+
 def test_gpus_that_a_job_had_and_did_not_use_are_its_gpus(tmp_path: Path) -> None:
     run = written(
         tmp_path, job(1, "COMPLETED", 1, 51, "node1", "gres/gpu=4"), gpu={0: (2, 51), 1: (0, 0), 2: (0, 0), 3: (0, 0)}
@@ -122,6 +150,7 @@ def test_jobs_of_other_nodes_are_left_out_where_the_telemetry_names_its_own(tmp_
     run = written(tmp_path, *cluster_jobs(), node1={0: (2, 51), 1: (2, 51)})
     assert run.trials["user_attrs.job"].tolist() == ["1"]
     assert "9 jobs ran on nodes of which there is no telemetry, and are left out." in run.info.notes
+    assert not any("run.toml" in note for note in run.info.notes)  # which was read
     assert (measure_trials(run).n_fail, measure_trials(run).n_nodes) == (0, 0)
 
 

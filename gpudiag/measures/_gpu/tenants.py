@@ -10,15 +10,18 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 from gpudiag.measures._gpu.boards import gpu_boards
+from gpudiag.measures._time.job_spans import job_spans
+from gpudiag.measures._time.span import ALWAYS
 from gpudiag.memo import memoized
 from gpudiag.run import Run
 from gpudiag.statement import NOTHING, Statement
 
 LOGGED = "The log says that the training was given {gpus}; the others may have been of other jobs, or of none."
+NOT_LISTED = "No job that is listed had {gpus}: what these did was of other jobs, or of none."
 MONITORED = "The GPUs may be of several jobs: monitoring names {names}."
 CHOOSE = "Name the GPUs of one job, and only these are looked at"
 _AS_OPTION = CHOOSE + ": --gpus {chosen}."
-_THE_TRAINING = "the training"
+_THE_TRAINING, _A_JOB = "the training", "a job"
 _MOST_NAMES = 4
 _LISTED = re.compile(
     r"\b(?P<name>CUDA_VISIBLE_DEVICES|SLURM_JOB_GPUS)\b\W{0,3}[=:]\W{0,3}(?P<gpus>(?:GPU-[\w-]+|\d{1,3}(?:-\d{1,3})?)"
@@ -42,7 +45,9 @@ class Tenants:
 
 @memoized
 def tenants(run: Run) -> Tenants:
-    """By the log of the training, else by the jobs and pods that monitoring names. Whoever chose GPUs has said it."""
+    """By the log of the training, else by the list of jobs, else by the jobs and pods that monitoring names. Whoever
+    chose GPUs has said it.
+    """
     listed = gpu_boards(run)
     if run.info.gpus_chosen or len(listed) < 2:
         return Tenants({})
@@ -50,6 +55,11 @@ def tenants(run: Run) -> Tenants:
     if given := _given(run, known):
         of = {gpu: _THE_TRAINING if gpu in given else "" for gpu in known}
         return Tenants(of, Statement(LOGGED, gpus=tuple(given)), Statement(_AS_OPTION, chosen=",".join(given)))
+    spans = job_spans(run)
+    free = [gpu for gpu in known if not spans.get(gpu, [ALWAYS])]
+    if free and (held := [gpu for gpu in known if gpu not in free]):
+        of = {gpu: "" if gpu in free else _A_JOB for gpu in known}
+        return Tenants(of, Statement(NOT_LISTED, gpus=tuple(free)), Statement(_AS_OPTION, chosen=",".join(held)))
     if "tenant" not in run.gpus:
         return Tenants({})
     names = run.gpus.drop_duplicates("gpu").set_index("gpu")["tenant"].astype(object).fillna("")

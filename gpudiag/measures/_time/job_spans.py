@@ -14,8 +14,11 @@ from gpudiag.run import Run
 
 @memoized
 def job_spans(run: Run) -> dict[str, list[Window]]:
-    """By GPU, in order and apart; nothing where the trials are no jobs, or the nodes of one are not known."""
-    among = allocated_gpus(run).among
+    """By GPU, in order and apart, none of a GPU on nodes of which no job is listed. Nothing at all where the trials are
+    no jobs, or the nodes of one are not known.
+    """
+    allocated = allocated_gpus(run)
+    among = allocated.among
     if not run.info.clock.joined or len(among) < len(run.trials) or not are_jobs(run.trials).all():
         return {}
     intervals = intervals_of(run)
@@ -26,8 +29,8 @@ def job_spans(run: Run) -> dict[str, list[Window]]:
     ended = intervals.loc[began, "end"]
     end[ended.notna().to_numpy()] = microseconds(ended.dropna())
     spans = dict(zip(rows, zip(start.tolist(), end.tolist(), strict=True), strict=True))
-    gpus = {gpu for own in among.values() for gpu in own}
-    return {gpu: clipped(union(spans[row] for row in rows if gpu in among[row]), limits_us(run)) for gpu in gpus}
+    limits = limits_us(run)
+    return {gpu: clipped(union(spans[row] for row in rows if gpu in among[row]), limits) for gpu in allocated.gpus}
 
 
 def within_jobs(run: Run, gpu: str, times_us: np.ndarray) -> np.ndarray:

@@ -243,7 +243,7 @@ def _pieces(
     cuts = distinct(*marks)
     start, end = cuts[:-1], cuts[1:]
     window = _rank(borders[:, 0], start) - 1
-    inside = np.flatnonzero((window >= 0) & (start < borders[window, 1]))
+    inside = np.flatnonzero(start < np.append(borders[:, 1], LONG_AGO)[window])
     if len(inside) and inside[-1] - inside[0] + 1 == len(inside):  # of one window: both are views of the cuts
         own = slice(int(inside[0]), int(inside[-1]) + 1)
         return start[own], end[own]

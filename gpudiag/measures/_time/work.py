@@ -24,7 +24,7 @@ from gpudiag.measures._time.timeline import (
     Timeline,
     narrow,
 )
-from gpudiag.measures.sampling import covered_pct, rows_by_gpu, trials_window, with_logs
+from gpudiag.measures.sampling import covered_pct, least_pct, rows_by_gpu, trials_window, with_logs
 from gpudiag.memo import memoized
 from gpudiag.run import Run
 from gpudiag.schema import IDLE_PCT
@@ -204,7 +204,7 @@ def work_coverage_pct(run: Run, works: dict[str, WorkSamples]) -> float:
         max(int(work.end_us[-1]) for work in works.values()),
     )
     window = trials_window(run) or with_logs(run, recorded_us)
-    return min(covered_pct(run, gpu, work.start_us, work.end_us, window) for gpu, work in works.items())
+    return least_pct(covered_pct(run, gpu, work.start_us, work.end_us, window) for gpu, work in works.items())
 
 
 def stretches(flag: np.ndarray, start_us: np.ndarray, end_us: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from gpudiag.measures.costs import CostsProfile
 from gpudiag.measures.jobs import JobsProfile
-from gpudiag.measures.ledger import IDLE, LedgerProfile
+from gpudiag.measures.ledger import IDLE, GpuLedger, LedgerProfile
 from gpudiag.measures.memory import GpuMemory, MemoryProfile
 from gpudiag.measures.steps import StepsProfile
 from gpudiag.measures.trials import TrialsProfile, TrialState
 from gpudiag.measures.utilization import GpuUtilization, UtilizationProfile
+from gpudiag.plain_data import Scalar
 from gpudiag.report.document import Document, LedgerEntry, TopicValues
 from gpudiag.report.format import alike, duration, listed, money, plural, quantity, share
 from gpudiag.schema import OUTCOMES
@@ -64,14 +65,21 @@ def gpus_of_jobs(jobs: TopicValues) -> str:
 
 
 def n_gpus(document: Document) -> int:
-    """GPUs whose utilization is known."""
-    n = document.values(UtilizationProfile).get(UtilizationProfile.n_gpus)
+    """GPUs whose utilization is known, as :func:`mean_util_pct` is of."""
+    n = sum(bool(cells[GpuUtilization.n_samples.name]) for cells in _rows_of_gpus(document).values())
     return n or document.values(LedgerProfile).get(LedgerProfile.n_gpus) or 0
 
 
 def recorded_gpus(document: Document) -> int:
-    """GPUs in the telemetry, those without a utilization among them."""
-    return len(document.values(UtilizationProfile).by_row(GpuUtilization))
+    """GPUs in the telemetry, those without a utilization among them, but for those that no listed job had."""
+    return len(_rows_of_gpus(document))
+
+
+def _rows_of_gpus(document: Document) -> dict[str, dict[str, Scalar]]:
+    held = document.values(LedgerProfile).by_row(GpuLedger)
+    nobodys = {gpu for gpu, cells in held.items() if cells[GpuLedger.window_s.name] == 0}
+    rows = document.values(UtilizationProfile).by_row(GpuUtilization)
+    return {gpu: cells for gpu, cells in rows.items() if gpu not in nobodys}
 
 
 def idle_s(ledger: LedgerEntry) -> float:
