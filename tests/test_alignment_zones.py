@@ -12,6 +12,7 @@ import pytest
 
 import gpudiag as gd
 from gpudiag import load
+from gpudiag.alignment import other_zone
 from gpudiag.alignment.other_zone import (
     ALIKE,
     DOUBT,
@@ -28,6 +29,7 @@ from gpudiag.readers.base import Telemetry, Trials
 from gpudiag.schema import STUDIES, TABLES, TRIALS, conform
 from gpudiag.timezones import parse_zone
 
+may_be_one = other_zone._may_be_one
 BASE = pd.Timestamp("2026-03-10 08:00:00", tz="UTC")
 
 
@@ -62,6 +64,44 @@ def span_h(placed: InOneZone) -> tuple[float, float]:
 def told(placed: InOneZone, template: str) -> bool:
     start, end = template.split("{")[0], template.split("}")[-1][-20:]
     return any(note.startswith(start) and note.endswith(end) for note in placed.notes)
+
+
+def cluster(hosts: int, first: int, **without: object) -> Telemetry:
+    """Four GPUs of each host, all in the same slots."""
+    rows = [
+        {"gpu": f"n{host}/{at}", "uuid": f"GPU-{host}-{at}", "host": f"n{host}", "bus_id": f"00000000:{at}0:00.0"}
+        for host in range(first, first + hosts)
+        for at in range(4)
+    ]
+    return Telemetry(gpus=pd.DataFrame(rows).assign(**without))
+
+
+def test_gpus_are_held_against_those_alone_that_they_may_be(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[object] = []
+    monkeypatch.setattr(other_zone, "_may_be_one", lambda *both: asked.append(both) or may_be_one(*both))
+    assert list(other_zone._shared(cluster(50, 0), cluster(50, 49))) == [(f"n49/{at}", f"n49/{at}") for at in range(4)]
+    assert len(asked) == 4
+    assert not list(other_zone._shared(cluster(50, 0, uuid=None), cluster(50, 50, uuid=None)))
+    assert len(asked) == 4
+
+
+def test_the_gpus_that_two_logs_may_share_are_those_that_nothing_tells_apart() -> None:
+    """Whatever of them is known, against each asked with each."""
+    values = {
+        "uuid": ["GPU-A", "gpu-a", "GPU-B", None],
+        "host": ["n1", "N1", "n2", "", None],
+        "bus_id": ["00000000:01:00.0", "0000:01:00.0", "00000000:02:00.0", None],
+        "name": ["NVIDIA A100", "A100", "NVIDIA H100", None],
+    }
+    random = np.random.default_rng(0)
+    for _ in range(40):
+        both = [
+            Telemetry(gpus=pd.DataFrame({"gpu": list("0123"), **{k: random.choice(v, 4) for k, v in values.items()}}))
+            for _ in range(2)
+        ]
+        one, other = (log.gpus.to_dict("records") for log in both)
+        each = [(row["gpu"], its["gpu"]) for row in one for its in other if may_be_one(row, its)]
+        assert list(other_zone._shared(*both)) == each
 
 
 @pytest.mark.parametrize("hours", [1, -7, 5.5, 5.75, 13])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import PurePath
@@ -52,6 +52,16 @@ DOUBT = (
 NO_ZONE = "neither log states its zone"
 STATED = "the zone of such times was given"
 UNCLEAR = "another shift, or other work of the same kind, is not ruled out"
+
+
+_ANY = "*"
+"""Any host: no name of one has this sign."""
+_SPELT: Mapping[str, Callable[[str], str]] = {
+    "uuid": str.lower,
+    "host": str.casefold,
+    "bus_id": short_bus_id,
+    "name": str,
+}
 
 
 @dataclass(frozen=True)
@@ -182,24 +192,41 @@ def _found(one: Telemetry, other: Telemetry) -> _Found | None:
 
 def _shared(one: Telemetry, other: Telemetry) -> Iterator[tuple[str, str]]:
     """The names of each GPU that both logs may hold, in either."""
-    rows, others = one.gpus.to_dict("records"), other.gpus.to_dict("records")
-    return ((str(row["gpu"]), str(its["gpu"])) for row in rows for its in others if _may_be_one(row, its))
+    others = other.gpus.to_dict("records")
+    places: dict[tuple[str, ...], list[int]] = {}
+    for at, its in enumerate(others):
+        for key in _known_by(its, *{_plain(its, "host"), _ANY}):
+            places.setdefault(key, []).append(at)
+    for row in one.gpus.to_dict("records"):
+        host = _plain(row, "host")
+        keys = _known_by(row, *({host, ""} if host else {_ANY}))
+        for at in sorted({at for key in keys for at in places.get(key, ())}):
+            if _may_be_one(row, others[at]):
+                yield str(row["gpu"]), str(others[at]["gpu"])
+
+
+def _known_by(row: Mapping[Any, Any], *hosts: str) -> list[tuple[str, ...]]:
+    """What a GPU may be found by: no two are one that share none of these."""
+    uuid, bus = _plain(row, "uuid"), _plain(row, "bus_id")
+    slots = [("bus_id", host, bus) for host in hosts] if bus else []
+    return [("gpu", str(row["gpu"])), *([("uuid", uuid)] if uuid else []), *slots]
+
+
+def _plain(row: Mapping[Any, Any], name: str) -> str:
+    """In one spelling; "" where it is unknown."""
+    value = row.get(name)
+    return "" if pd.isna(value) or not value else _SPELT[name](str(value))
 
 
 def _may_be_one(row: Mapping[Any, Any], its: Mapping[Any, Any]) -> bool:
     """Whether nothing but its samples tells two logs' GPUs apart."""
-
-    def both(name: str) -> tuple[str, str] | None:
-        values = row.get(name), its.get(name)
-        return None if any(pd.isna(value) or not value for value in values) else (str(values[0]), str(values[1]))
-
-    for name, plain in (("uuid", str.lower), ("host", str.casefold), ("bus_id", short_bus_id)):
-        pair = both(name)
-        if pair and name != "host" and plain(pair[0]) == plain(pair[1]):
-            return True
-        if pair and plain(pair[0]) != plain(pair[1]):
+    for name in ("uuid", "host", "bus_id"):
+        mine, other = _plain(row, name), _plain(its, name)
+        if mine and other and mine != other:
             return False
-    return row["gpu"] == its["gpu"] and same_model(*(both("name") or ("", "")))
+        if mine and other and name != "host":
+            return True
+    return row["gpu"] == its["gpu"] and same_model(_plain(row, "name"), _plain(its, "name"))
 
 
 @dataclass(frozen=True)

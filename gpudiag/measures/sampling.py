@@ -25,7 +25,7 @@ from gpudiag.measures._time.attempts import Activity, Attempts, find_attempts, s
 from gpudiag.measures._time.job_ends import job_ends_us
 from gpudiag.measures._time.job_spans import job_spans
 from gpudiag.measures._time.microseconds import SECOND_US, median_of_steps, microseconds, utc
-from gpudiag.measures._time.span import Window, clipped, limits_us
+from gpudiag.measures._time.span import Window, limits_us, overlap
 from gpudiag.measures._time.trial_intervals import intervals_of
 from gpudiag.measures._time.weighted import weighted_quantiles
 from gpudiag.measures.base import Profile, need_gpu
@@ -439,7 +439,7 @@ def held_windows(run: Run, gpu: str, windows: Sequence[Window]) -> list[Window]:
     """
     held = attempts(run).held(gpu, windows)
     jobs = job_spans(run).get(gpu)
-    return held if jobs is None else [span for low, high in held for span in clipped(jobs, (low, high))]
+    return held if jobs is None else overlap(held, jobs)
 
 
 def length_us(windows: Iterable[Window]) -> int:

@@ -12,6 +12,7 @@ from smallruns import T0, gpu, run, steps_of, trials
 
 from gpudiag.fleets.gpu_slots import n_slots
 from gpudiag.load import load_run
+from gpudiag.measures._time.attempts import Attempts
 from gpudiag.measures.costs import measure_costs
 from gpudiag.measures.ledger import measure_ledger
 from gpudiag.measures.sampling import attempts, measure_sampling
@@ -165,3 +166,30 @@ def test_a_node_whose_recorder_began_late_is_held_for_the_whole_attempt() -> Non
     samples = [gpu(np.arange(0, 600, 5.0), "0", util_pct=90.0), gpu(np.arange(60, 600, 5.0), "1", util_pct=90.0)]
     ledger = measure_ledger(run(gpu=pd.concat(samples, ignore_index=True)))
     assert ledger.per_gpu["window_s"].tolist() == pytest.approx([600, 600])
+
+
+class Counted(int):
+    """A moment that counts how often it is compared."""
+
+    n = 0
+
+    def __lt__(self, other: int) -> bool:
+        Counted.n += 1
+        return int(self) < int(other)
+
+    def __gt__(self, other: int) -> bool:
+        Counted.n += 1
+        return int(self) > int(other)
+
+
+def test_each_window_meets_the_attempts_beside_it_alone() -> None:
+    """A thousand attempts of 8 s, 2 s apart, in a thousand windows of 10 s that begin in the middle of one each."""
+    pauses = tuple((Counted(10 * at + 8), Counted(10 * at + 10)) for at in range(999))
+    windows = [(Counted(10 * at + 4), Counted(10 * at + 14)) for at in range(999)]
+    held = Attempts(pauses, {"0": [True] * 1000, "1": [True] + [False] * 999}).held
+    Counted.n = 0
+    assert held("0", windows) == [
+        part for at in range(999) for part in ((10 * at + 4, 10 * at + 8), (10 * at + 10, 10 * at + 14))
+    ]
+    assert Counted.n < 40 * len(windows)  # two searches among a thousand, of ten comparisons each, and the edges
+    assert held("1", windows) == [(4, 8)]

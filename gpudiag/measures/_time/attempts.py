@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from gpudiag.measures._time.microseconds import LONG_AGO, NEVER
-from gpudiag.measures._time.span import Window
+from gpudiag.measures._time.span import Window, overlap
 
 
 @dataclass(frozen=True)
@@ -33,8 +33,7 @@ class Attempts:
             return list(windows)
         edges = [LONG_AGO, *chain.from_iterable(self.pauses), NEVER]
         own = [span for span, mine in zip(pairwise(edges), _beside_pauses(self.of_gpu[gpu]), strict=True) if mine]
-        inside = [(max(low, start), min(high, end)) for low, high in windows for start, end in own]
-        return [(low, high) for low, high in inside if low < high]
+        return overlap(windows, own)
 
     def by_attempt(self, gpus: Sequence[str]) -> list[list[str]]:
         """Those of the GPUs that each attempt had, with all that were never sampled."""

@@ -13,7 +13,7 @@ from gpudiag.measures._time.gpu_samples import samples_by_gpu
 from gpudiag.measures._time.microseconds import SECOND_US
 from gpudiag.measures._time.phase_steps import Steps, cut_steps
 from gpudiag.measures._time.phases import Phases, find_phases
-from gpudiag.measures._time.span import Window, clipped, limits_us, union
+from gpudiag.measures._time.span import Window, clipped, limits_us, overlap, union
 from gpudiag.measures._time.timeline import Intervals, MaybeTrials, Samples, Timeline, draw_timeline
 from gpudiag.measures._time.window import (
     TimedTrials,
@@ -131,7 +131,7 @@ def _held(run: Run, gpu: str, windows: list[Window], trials: TimedTrials, places
     if held == windows or places is None:
         return held
     on_it = zip(trials.start_us[places].tolist(), trials.end_us[places].tolist(), strict=True)
-    return union([*held, *(span for low, high in on_it for span in clipped(windows, (low, high)))])
+    return union([*held, *overlap(on_it, windows)])
 
 
 def _need_samples(samples: dict[str, Samples], windows: list[Window]) -> None:
