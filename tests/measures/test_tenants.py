@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ import pytest
 import gpudiag as gd
 from gpudiag.diagnosis import Diagnosis
 from gpudiag.errors import ConfigError
+from gpudiag.measures._gpu.tenants import tenants
 from gpudiag.rules._engine.verdict import Status, Verdict
 
 COMPARED = ("gpu-idle-beside-busy", "gpu-unused", "gpu-imbalance")
@@ -27,9 +29,8 @@ def _monitored(folder: Path, pods: list[dict[str, str]], busy: list[int]) -> Pat
     return folder
 
 
-def _logged(folder: Path, said: str) -> Path:
-    """GPUs 0 and 1 at 40 %, 2 and 3 at 95 % and 4 to 7 unused, beside a training that says what it was given."""
-    use = [40, 40, 95, 95, 0, 0, 0, 0]
+def _logged(folder: Path, said: str, use: Sequence[int] = (40, 40, 95, 95, 0, 0, 0, 0)) -> Path:
+    """GPUs with this utilization, beside a training that says what it was given."""
     samples = [
         f"2026-03-01T10:{at // 60:02}:{at % 60:02}Z,{gpu},{util},{9000 if util else 4},80000\n"
         for at in range(0, 1200, 10)
@@ -110,8 +111,28 @@ def test_gpus_that_the_log_does_not_name_are_of_other_jobs(said: str, tmp_path: 
     assert why in diagnosis.headline and "Spread the workers" not in diagnosis.to_markdown()
 
 
-@pytest.mark.parametrize("said", ["", "CUDA_VISIBLE_DEVICES=0,1", "CUDA_VISIBLE_DEVICES=8,9", "SLURM_JOB_GPUS=0-7"])
-def test_numbers_that_may_be_of_a_container_or_are_of_all_tell_nothing(said: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("use", "why"),
+    [
+        ([40, 40, 95, 95, 0, 0, 0, 0], "was given 2 GPUs, by numbers that a container or Slurm may have given anew"),
+        ([40, 0, 0, 0, 0, 0, 0, 0], "was given GPUs 0 and 1; the others may have been of other jobs, or of none"),
+    ],
+)
+def test_numbers_from_0_on_tell_how_many_and_which_if_no_other_worked(use: list[int], why: str, tmp_path: Path) -> None:
+    run = gd.load_run(_logged(tmp_path, "CUDA_VISIBLE_DEVICES=0,1", use), timezone="UTC")
+    own = tenants(run)
+    assert why in str(own.why) and "--gpus 0,1" in str(own.remedy)
+    assert own.keep_apart(["4", "5"], beside=False) and own.keep_apart(["1"], beside=True)
+    assert own.keep_apart(["1"], beside=False) is (use[2] > 0), "nothing shows which two of these it had"
+
+
+def test_a_training_that_was_given_gpus_and_used_none_is_told(tmp_path: Path) -> None:
+    run = gd.load_run(_logged(tmp_path, "CUDA_VISIBLE_DEVICES=0,1", [0] * 8), timezone="UTC")
+    assert not tenants(run).why
+
+
+@pytest.mark.parametrize("said", ["", "CUDA_VISIBLE_DEVICES=8,9", "SLURM_JOB_GPUS=0-7"])
+def test_numbers_of_other_gpus_or_of_all_tell_nothing(said: str, tmp_path: Path) -> None:
     found = _compared(gd.diagnose(gd.load_run(_logged(tmp_path, said), timezone="UTC")))
     assert found["gpu-idle-beside-busy"].status is Status.FOUND
 

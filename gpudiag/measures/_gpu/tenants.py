@@ -8,19 +8,26 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from gpudiag.measures._gpu.boards import gpu_boards
 from gpudiag.measures._time.job_spans import job_spans
 from gpudiag.measures._time.span import ALWAYS
 from gpudiag.memo import memoized
 from gpudiag.run import Run
+from gpudiag.schema import IDLE_PCT
 from gpudiag.statement import NOTHING, Statement
 
 LOGGED = "The log says that the training was given {gpus}; the others may have been of other jobs, or of none."
+NUMBERED = (
+    "The log says that the training was given {n:GPU}, by numbers that a container or Slurm may have given anew, of "
+    "{n_known} recorded; the others may have been of other jobs, or of none."
+)
 NOT_LISTED = "No job that is listed had {gpus}: what these did was of other jobs, or of none."
 MONITORED = "The GPUs may be of several jobs: monitoring names {names}."
 CHOOSE = "Name the GPUs of one job, and only these are looked at"
 _AS_OPTION = CHOOSE + ": --gpus {chosen}."
+_IF_OF_THE_NODE = CHOOSE + ": --gpus {chosen}, if these are the numbers of the node."
 _THE_TRAINING, _A_JOB = "the training", "a job"
 _MOST_NAMES = 4
 _LISTED = re.compile(
@@ -53,8 +60,12 @@ def tenants(run: Run) -> Tenants:
         return Tenants({})
     known = [str(gpu) for gpu in listed.index]
     if given := _given(run, known):
-        of = {gpu: _THE_TRAINING if gpu in given else "" for gpu in known}
-        return Tenants(of, Statement(LOGGED, gpus=tuple(given)), Statement(_AS_OPTION, chosen=",".join(given)))
+        chosen, of = ",".join(given.gpus), dict.fromkeys(known, "")
+        if given.sure:
+            of |= dict.fromkeys(given.gpus, _THE_TRAINING)
+            return Tenants(of, Statement(LOGGED, gpus=given.gpus), Statement(_AS_OPTION, chosen=chosen))
+        why = Statement(NUMBERED, n=len(given.gpus), n_known=len(known))
+        return Tenants(of, why, Statement(_IF_OF_THE_NODE, chosen=chosen))
     spans = job_spans(run)
     free = [gpu for gpu in known if not spans.get(gpu, [ALWAYS])]
     if free and (held := [gpu for gpu in known if gpu not in free]):
@@ -79,14 +90,21 @@ def _shown(by_name: Mapping[str, list[str]]) -> str:
     return "; ".join([*each[:_MOST_NAMES], *([f"{more} more"] if more > 0 else []), *free])
 
 
-def _given(run: Run, known: list[str]) -> list[str]:
-    """The GPUs that the log states, where these are some of one host's and no numbers within a container.
+class _Given(NamedTuple):
+    """The GPUs that a log states; ``sure``: by numbers of the node."""
 
-    A container and Slurm may number the GPUs of a job anew from 0, so that CUDA_VISIBLE_DEVICES=0,1 may be any two. Of
-    a search, each worker has its own.
+    gpus: tuple[str, ...]
+    sure: bool
+
+
+def _given(run: Run, known: list[str]) -> _Given | None:
+    """What the log states, where these are some of one host's GPUs. Of a search, each worker has its own.
+
+    A container and Slurm may number the GPUs of a job anew from 0, so that CUDA_VISIBLE_DEVICES=0,1 may be any two; not
+    where no others were at work.
     """
     if len(run.trials):
-        return []
+        return None
     lines = run.events["detail"][run.events["kind"].eq("gpus_given")].dropna().astype(str)
     found = [(match["name"], match["gpus"]) for line in lines for match in _LISTED.finditer(line)]
     found = [one for one in found if one[0] == _OF_THE_NODE] or found
@@ -94,7 +112,10 @@ def _given(run: Run, known: list[str]) -> list[str]:
     anew = not any(name == _OF_THE_NODE for name, _ in found) and stated == {str(n) for n in range(len(stated))}
     uuids = dict(zip(run.gpus["uuid"], run.gpus["gpu"], strict=True)) if "uuid" in run.gpus else {}
     given = {str(uuids.get(name, name)) for name in stated}
-    return [] if anew or not given < set(known) else [gpu for gpu in known if gpu in given]
+    at_work = set(run.gpu["gpu"][run.gpu["util_pct"] >= IDLE_PCT]) if "util_pct" in run.gpu else set()
+    if not given or not given < set(known) or (anew and not at_work):
+        return None
+    return _Given(tuple(gpu for gpu in known if gpu in given), sure=not anew or at_work <= given)
 
 
 def _each(part: str) -> list[str]:
