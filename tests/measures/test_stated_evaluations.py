@@ -95,3 +95,35 @@ def test_a_speed_of_unknown_meaning_is_not_added_to(tmp_path: Path) -> None:
     lines.insert(20, f"evaluation done in {EVALUATED_S:.0f} s, valid loss 3.2")
     said = measured(tmp_path, lines)
     assert said.logged_s == pytest.approx(N * STEP_S) and said.pauses_s == 0 and said.n_unseen > 0
+
+
+def trainer(*, buffered: bool) -> Iterator[str]:
+    """Hugging Face's Trainer: its bar, and dictionaries, which Python holds back where stdout is a file."""
+    printed = []
+    for at in range(N + 1):
+        before_s = at * STEP_S + (at - 1) // EACH * EVALUATED_S if at else 0.0
+        yield f"{100 * at // N:3d}%|###| {at}/{N} [{clock(before_s)}<01:00,  2.00it/s]"
+        if at and at % EACH == 0:
+            epoch = f"'epoch': {at / EACH:.2f}"
+            speed = f"'eval_runtime': {EVALUATED_S}, 'eval_samples_per_second': 9.0"
+            said = [
+                f"{{'loss': 2.5, 'grad_norm': 1.2, 'learning_rate': 1e-05, {epoch}}}",
+                f"{{'eval_loss': 1.9, {speed}, {epoch}}}",
+            ]
+            printed += said
+            yield from [] if buffered else said
+            yield f"{100 * at // N:3d}%|###| {at}/{N} [{clock(before_s + EVALUATED_S)}<01:00,  2.00it/s]"
+    yield from printed if buffered else []
+
+
+def clock(seconds: float) -> str:
+    return f"{int(seconds) // 60:02}:{int(seconds) % 60:02}"
+
+
+@pytest.mark.parametrize("buffered", [False, True])
+def test_lines_that_a_buffer_held_back_are_of_no_time_behind_the_steps(tmp_path: Path, *, buffered: bool) -> None:
+    said = measured(tmp_path, list(trainer(buffered=buffered)))
+    paused_s = N // EACH * EVALUATED_S
+    assert said.logged_s == pytest.approx(N * STEP_S + paused_s, abs=1)
+    assert said.pauses_s == pytest.approx(paused_s, abs=4)
+    assert said.evaluations_s == (0 if buffered else pytest.approx(paused_s, abs=4))

@@ -18,6 +18,7 @@ from gpudiag.readers._steps.batch_size import StatedBatch
 from gpudiag.readers._steps.dialects import FROM_EITHER
 from gpudiag.readers._steps.other_work import OtherWork, may_tell, moment_of
 from gpudiag.readers._steps.step_line import EVALUATIONS, StepLine, of_bar, step_of
+from gpudiag.readers._steps.trainer_line import trainer_line
 from gpudiag.readers._studies.timestamps import to_utc
 from gpudiag.schema import LASTING, STEPS, conform, empty, text_dtype
 
@@ -52,6 +53,7 @@ class StepLog:
         self._lasted: list[dict[str, float]] = []
         self._since_s: list[float] = []
         self._evaluated_s, self._evaluating_s = 0.0, 0.0  # by bars that ended, and by the one that stands
+        self._printed = math.nan, dict[tuple[object, ...], dict[str, float]](), dict[str, float]()
         self._batch = StatedBatch()
         self._epoch: int | None = None
         self._in_table = False
@@ -106,7 +108,7 @@ class StepLog:
         moment_s = moment_of(stamp)
         if 0 <= moment_s - self._behind[1] <= QUIET_S:
             self._behind = stamp, moment_s
-        if not may_tell(line):
+        if not may_tell(line) or (not stamp and (printed := trainer_line(line)) and self._stands_late(printed.epoch)):
             return
         trial = trial_of(line)
         told = self._work[trial].told_by(line, moment_s)
@@ -123,6 +125,17 @@ class StepLog:
         if not told.keys().isdisjoint(LASTING):
             self._worked_stamp = stamp or _later(self._worked_stamp, latest)
 
+    def _stands_late(self, epoch: float) -> bool:
+        """Whether a buffer held back what the Trainer printed: lines on several epochs follow each other, and none of
+        the bar, which it draws again behind each. What they tell of was long before.
+        """
+        first, told_to, told = self._printed
+        if math.isnan(first):
+            self._printed = epoch, {writer: dict(own) for writer, own in self._told_to.items()}, dict(self._told)
+        elif epoch != first:
+            self._told_to, self._told, self._printed = told_to, told, (math.inf, told_to, told)
+        return not math.isnan(first) and epoch != first
+
     def add(self, number: int, said: StepLine, stamp: str, line: str = "") -> None:
         """Take what a line says of a step."""
         self._first_stamp = self._first_stamp or stamp
@@ -137,6 +150,7 @@ class StepLog:
         self._since.append(", ".join(sorted(told, reverse=True)) or None)
         self._lasted.append(told)
         self._told_to[writer] = {}
+        self._printed = math.nan, {}, {}
         if said.series == EVALUATIONS:
             self._since_s.append(math.nan)
             return
