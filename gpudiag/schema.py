@@ -110,6 +110,7 @@ GPU = TableSpec(
         _pct("sm_occupancy_pct", "resident warps over the maximum (DCGM 1003)"),
         _pct("tensor_active_pct", "share of cycles the tensor pipe was active (DCGM 1004)"),
         _pct("dram_active_pct", "share of cycles device memory was active (DCGM 1005)"),
+        ColumnSpec("tenant", "text", "pods or jobs that had it then, as monitoring names them"),
     ),
 )
 
@@ -128,7 +129,6 @@ GPUS = TableSpec(
         ColumnSpec("sm_clock_max_mhz", "float", "highest SM clock that the driver allows", "MHz", 0, MOST_MHZ),
         ColumnSpec("driver", "text", "driver version"),
         ColumnSpec("host", "text", "name of the machine that it is in"),
-        ColumnSpec("tenant", "text", "pods or jobs that had it, as monitoring names them"),
     ),
 )
 

@@ -6,12 +6,15 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import gpudiag as gd
 from gpudiag.diagnosis import Diagnosis
 from gpudiag.errors import ConfigError
 from gpudiag.measures._gpu.tenants import tenants
+from gpudiag.measures._gpu.terms import terms_of
+from gpudiag.measures.ledger import measure_ledger
 from gpudiag.rules._engine.verdict import Status, Verdict
 
 COMPARED = ("gpu-idle-beside-busy", "gpu-unused", "gpu-imbalance")
@@ -24,6 +27,19 @@ def _monitored(folder: Path, pods: list[dict[str, str]], busy: list[int]) -> Pat
         for name, value in (("DCGM_FI_DEV_GPU_UTIL", util), ("DCGM_FI_DEV_FB_USED", 9000 if util else 4)):
             metric = {"__name__": name, "gpu": str(gpu), "UUID": f"GPU-{gpu}", "Hostname": "n1", **labels}
             rows.append({"metric": metric, "values": [[1_772_409_600 + 15 * k, str(value)] for k in range(80)]})
+    text = json.dumps({"status": "success", "data": {"resultType": "matrix", "result": rows}})
+    (folder / "prometheus.json").write_text(text)
+    return folder
+
+
+def _in_turn(folder: Path, *terms: tuple[int, str, int, int, int]) -> Path:
+    """GPUs of one host: each with a pod, or none, from one sample to another, 15 s apart, and its utilization."""
+    rows = []
+    for gpu, pod, start, end, util in terms:
+        for name, value in (("DCGM_FI_DEV_GPU_UTIL", util), ("DCGM_FI_DEV_FB_USED", 9000 if util else 4)):
+            labels = {"__name__": name, "gpu": str(gpu), "UUID": f"GPU-{gpu}", "Hostname": "n1"}
+            labels |= _pod(pod) if pod else {}
+            rows.append({"metric": labels, "values": [[1_772_409_600 + 15 * k, str(value)] for k in range(start, end)]})
     text = json.dumps({"status": "success", "data": {"resultType": "matrix", "result": rows}})
     (folder / "prometheus.json").write_text(text)
     return folder
@@ -68,6 +84,40 @@ def test_whoever_names_the_gpus_has_said_that_they_are_of_one_job(tmp_path: Path
     assert apart["gpu-idle-beside-busy"].status is Status.NOT_ASSESSED
     assert apart["gpu-unused"].status is Status.FOUND, "a pod that held a GPU and never used it"
     assert chosen["gpu-idle-beside-busy"].status is Status.FOUND
+
+
+def test_pods_that_follow_each_other_on_a_gpu_are_several_jobs(tmp_path: Path) -> None:
+    """Of the hour, p1 had GPU 0 for the first 20 minutes and GPU 1 for 40: both for 20."""
+    first = [(0, "p1", 0, 80, 90), (0, "", 80, 160, 0), (0, "p2", 160, 240, 60)]
+    second = [(1, "p1", 0, 160, 90), (1, "", 160, 240, 0)]
+    run = gd.load_run(_in_turn(tmp_path, *first, *second), timezone="UTC")
+    own = tenants(run)
+    names = "ml/p1, then nobody on 1; ml/p1, then nobody, then ml/p2 on 0"
+    assert str(own.why) == f"The GPUs may be of several jobs: monitoring names {names}."
+    assert str(own.remedy).endswith('--gpus 0,1 --between "2026-03-02 00:00:00,2026-03-02 00:20:00".')
+    assert own.keep_apart(["0"], beside=False) and own.keep_apart(["1"], beside=False)
+    between = run.between("2026-03-02 00:00:00", "2026-03-02 00:20:00")
+    assert not tenants(between).why and dict(tenants(between).of) == {"0": "ml/p1", "1": "ml/p1"}
+    assert measure_ledger(between).total_gpu_s == pytest.approx(2 * 20 * 60, abs=30)
+
+
+@pytest.mark.parametrize(
+    ("names", "terms"),
+    [
+        ("aaaaaaaa", ["a"]),
+        ("aa--aaaa", ["a"]),  # a container that starts again
+        ("-aaaaaaa", ["a"]),  # named a sample late
+        ("aaabbbbb", ["a", "b"]),
+        ("aaa-bbbb", ["a", "b"]),
+        ("aaa--bbb", ["a", "", "b"]),
+        ("--------", [""]),
+    ],
+)
+def test_terms_of_a_gpu(names: str, terms: list[str]) -> None:
+    """Samples half a minute apart: two of them are a minute."""
+    tenant = np.array([name.replace("-", "") for name in names], object)
+    found = terms_of(np.arange(len(names)) * 30_000_000, tenant)
+    assert [term.tenant for term in found] == terms
 
 
 @pytest.mark.parametrize(

@@ -6,17 +6,23 @@ What one GPU does says nothing of another one that was of another job, and a GPU
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime, tzinfo
 from typing import NamedTuple
 
+import numpy as np
+
 from gpudiag.measures._gpu.boards import gpu_boards
+from gpudiag.measures._gpu.terms import Term, terms_of
 from gpudiag.measures._time.job_spans import job_spans
+from gpudiag.measures._time.microseconds import SECOND_US, microseconds
 from gpudiag.measures._time.span import ALWAYS
 from gpudiag.memo import memoized
 from gpudiag.run import Run
 from gpudiag.schema import IDLE_PCT
 from gpudiag.statement import NOTHING, Statement
+from gpudiag.timezones import parse_zone
 
 LOGGED = "The log says that the training was given {gpus}; the others may have been of other jobs, or of none."
 NUMBERED = (
@@ -27,8 +33,10 @@ NOT_LISTED = "No job that is listed had {gpus}: what these did was of other jobs
 MONITORED = "The GPUs may be of several jobs: monitoring names {names}."
 CHOOSE = "Name the GPUs of one job, and only these are looked at"
 _AS_OPTION = CHOOSE + ": --gpus {chosen}."
+_OF_A_TIME = CHOOSE + ': --gpus {chosen} --between "{span}".'
 _IF_OF_THE_NODE = CHOOSE + ": --gpus {chosen}, if these are the numbers of the node."
 _THE_TRAINING, _A_JOB = "the training", "a job"
+NOBODY = "nobody"
 _MOST_NAMES = 4
 _LISTED = re.compile(
     r"\b(?P<name>CUDA_VISIBLE_DEVICES|SLURM_JOB_GPUS)\b\W{0,3}[=:]\W{0,3}(?P<gpus>(?:GPU-[\w-]+|\d{1,3}(?:-\d{1,3})?)"
@@ -39,15 +47,18 @@ _OF_THE_NODE = "SLURM_JOB_GPUS"
 
 @dataclass(frozen=True)
 class Tenants:
-    """``of``: who had each GPU, "" for nobody who is known; ``why``: how that is known, empty where all were of one."""
+    """``of``: who had each GPU, "" for nobody who is known; ``in_turn``: GPUs that were of one job after another;
+    ``why``: how that is known, empty where all were of one.
+    """
 
     of: Mapping[str, str]
     why: Statement = NOTHING
     remedy: Statement = NOTHING
+    in_turn: frozenset[str] = frozenset()
 
     def keep_apart(self, gpus: Collection[str], *, beside: bool) -> bool:
         """Whether a finding on these GPUs may be of no job, or, where it sees them ``beside`` others, of several."""
-        return bool(self.why) and (beside or any(not self.of.get(gpu) for gpu in gpus))
+        return bool(self.why) and (beside or any(not self.of.get(gpu) or gpu in self.in_turn for gpu in gpus))
 
 
 @memoized
@@ -56,7 +67,7 @@ def tenants(run: Run) -> Tenants:
     chose GPUs has said it.
     """
     listed = gpu_boards(run)
-    if run.info.gpus_chosen or len(listed) < 2:
+    if run.info.gpus_chosen:
         return Tenants({})
     known = [str(gpu) for gpu in listed.index]
     if given := _given(run, known):
@@ -71,16 +82,50 @@ def tenants(run: Run) -> Tenants:
     if free and (held := [gpu for gpu in known if gpu not in free]):
         of = {gpu: "" if gpu in free else _A_JOB for gpu in known}
         return Tenants(of, Statement(NOT_LISTED, gpus=tuple(free)), Statement(_AS_OPTION, chosen=",".join(held)))
-    if "tenant" not in run.gpus:
+    if "tenant" not in run.gpu:
         return Tenants({})
-    names = run.gpus.drop_duplicates("gpu").set_index("gpu")["tenant"].astype(object).fillna("")
-    of = {gpu: str(names.get(gpu, "")) for gpu in known}
+    terms = {gpu: terms_of(*said) for gpu, said in _said(run).items()}
+    of = {gpu: _in_turn(terms.get(gpu, [])) for gpu in known}
     by_name = {name: [gpu for gpu in known if of[gpu] == name] for name in sorted(set(of.values()))}
-    if len(by_name) < 2:
+    in_turn = frozenset(gpu for gpu, own in terms.items() if len(own) > 1)
+    if len(by_name) < 2 and not in_turn:
         return Tenants(of)
-    largest = max((name for name in by_name if name), key=lambda name: len(by_name[name]))
     why = Statement(MONITORED, names=_shown(by_name))
-    return Tenants(of, why, Statement(_AS_OPTION, chosen=",".join(by_name[largest])))
+    return Tenants(of, why, _choice(terms, parse_zone(run.info.timezone)), in_turn)
+
+
+def _said(run: Run) -> dict[str, tuple[np.ndarray, np.ndarray]]:
+    """By GPU the times of its samples, in order, and whom they name."""
+    rows = run.gpu.loc[run.gpu["time"].notna(), ["gpu", "time", "tenant"]].sort_values(["gpu", "time"])
+    names = rows["tenant"].astype(object).fillna("").to_numpy()
+    times = microseconds(rows["time"])
+    return {str(gpu): (times[at], names[at]) for gpu, at in rows.reset_index(drop=True).groupby("gpu").indices.items()}
+
+
+def _in_turn(terms: Sequence[Term]) -> str:
+    """'ml/p1, then nobody, then ml/p2'; "" for nobody alone."""
+    names = [term.tenant or NOBODY for term in terms[:_MOST_NAMES]]
+    more = [f"{len(terms) - _MOST_NAMES} more"] if len(terms) > _MOST_NAMES else []
+    return ", then ".join([*names, *more]) if names != [NOBODY] else ""
+
+
+def _choice(terms: Mapping[str, Sequence[Term]], zone: tzinfo) -> Statement:
+    """The GPUs of the job that had most of their time; and when it had all of them, where others had them as well."""
+    of_job: dict[str, dict[str, Term]] = {}
+    for gpu, own in terms.items():
+        for term in sorted((term for term in own if term.tenant), key=lambda term: term.length_us):
+            of_job.setdefault(term.tenant, {})[gpu] = term
+    if not of_job:
+        return NOTHING
+    largest = max(of_job.values(), key=lambda held: sum(term.length_us for term in held.values()))
+    chosen = ",".join(largest)
+    if all(len(terms[gpu]) == 1 for gpu in largest):
+        return Statement(_AS_OPTION, chosen=chosen)
+    low, high = max(term.start_us for term in largest.values()), min(term.end_us for term in largest.values())
+    if low >= high:
+        return Statement(CHOOSE + ".")
+    span = ",".join(f"{datetime.fromtimestamp(at // SECOND_US, zone):%Y-%m-%d %H:%M:%S}" for at in (low, high))
+    return Statement(_OF_A_TIME, chosen=chosen, span=span)
 
 
 def _shown(by_name: Mapping[str, list[str]]) -> str:

@@ -12,7 +12,6 @@ from dataclasses import dataclass, field, replace
 
 from gpudiag.readers._fields.dcgm_fields import BY_EXPORTER_NAME, ENGINE, FB_FREE, INSTANCE, Metric
 from gpudiag.readers._fields.host_labels import ADDRESS, HOSTS, INDEXES, UUIDS, first_of
-from gpudiag.readers._shape.pods import tenant_of
 from gpudiag.readers._shape.snapshots import Snapshots
 from gpudiag.units import MIB_PER_BYTE
 
@@ -83,7 +82,6 @@ class Cards:
 
     apart: tuple[str, ...] = ()
     _index: dict[str, str] = field(default_factory=dict)
-    _tenants: dict[tuple[str, str, str], set[str]] = field(default_factory=dict)
     _about: dict[tuple[str, str, str], dict[str, str]] = field(default_factory=dict)
 
     def key(self, labels: Mapping[str, str]) -> tuple[str, str, str]:
@@ -94,8 +92,6 @@ class Cards:
         if self.apart and not uuid:
             host = " ".join(filter(None, dict.fromkeys([host, *(labels.get(name, "") for name in self.apart)])))
         key = (host, index, uuid)
-        if tenant := tenant_of(labels):
-            self._tenants.setdefault(key, set()).add(tenant)
         about = self._about.setdefault(key, {})
         about.update(
             {
@@ -139,6 +135,5 @@ class Cards:
                     bus_id=about.get("pci_bus_id"),
                     name=about.get("name") or about.get("modelName") or about.get("GpuDeviceName"),
                     driver=about.get("driver_version") or about.get("DCGM_FI_DRIVER_VERSION"),
-                    tenant=", ".join(sorted(self._tenants.get(key, ()))),
                 )
         return snapshots

@@ -45,6 +45,14 @@ def tenant_of(labels: Mapping[str, str]) -> str:
     return ""
 
 
+def tenants(rows: pd.DataFrame) -> pd.DataFrame:
+    """gpu, time and tenant of each instant at which a reading of the GPU names one; several are one text."""
+    named = rows.loc[rows["tenant"] != "", ["gpu", "time", "tenant"]].drop_duplicates().sort_values("tenant")
+    beside = named.duplicated(["gpu", "time"], keep=False)
+    joined = named[beside].groupby(["gpu", "time"], as_index=False)["tenant"].agg(", ".join)
+    return pd.concat([named[~beside], joined], ignore_index=True)
+
+
 def total(by_pod: Mapping[str, float], most: float) -> tuple[float, bool]:
     """The board's reading from the last one of each pod, at most ``most``; and whether it is a sum of parts."""
     parts = [value for pod, value in by_pod.items() if pod and value == value]

@@ -32,7 +32,7 @@ class Snapshots:
         """Start a snapshot; None if the file does not state its time."""
         self.moments.append(moment)
 
-    def sample(self, gpu: str, line: int, **values: float | None) -> None:
+    def sample(self, gpu: str, line: int, **values: float | str | None) -> None:
         """A row of table ``gpu`` of the snapshot begun last. None is unknown."""
         self.gpu.append({"at": len(self.moments) - 1, "line": line, "gpu": gpu, **values})
 

@@ -22,7 +22,7 @@ from gpudiag.readers._io.source import Source
 from gpudiag.readers._shape.engine import settle
 from gpudiag.readers._shape.finish import finish, nothing_usable
 from gpudiag.readers._shape.long_form import widen
-from gpudiag.readers._shape.pods import boards, depth, note, uid
+from gpudiag.readers._shape.pods import boards, depth, note, tenant_of, tenants, uid
 from gpudiag.readers._shape.snapshots import Snapshots, quantity
 from gpudiag.readers._shape.ticks import is_epoch
 from gpudiag.readers.base import Reader, ReadOptions, Telemetry
@@ -64,11 +64,15 @@ def read(source: Source, options: ReadOptions) -> Telemetry:
             continue
         readings = _readings(series, metric.factor, line, log)
         of = {"gpu": cards.label(cards.key(labels)), "depth": depth(labels), "pod": uid(labels)}
+        of["tenant"] = tenant_of(labels)
         parts.append(readings.assign(column=metric.column, rank=metric.rank, most=metric.most, **of))
     if not any(len(part) for part in parts):
         raise nothing_usable(source, NAME, log)
-    rows, summed = boards(pd.concat([part for part in parts if len(part)], ignore_index=True))
+    every = pd.concat([part for part in parts if len(part)], ignore_index=True)
+    rows, summed = boards(every)
     gpu, events = widen(rows, log)
+    if len(whose := tenants(every)):
+        gpu = gpu.merge(whose, on=["gpu", "time"], how="left")
     gpu, notes = settle(gpu)
     shown = cards.relabel(Snapshots(gpu=[{"gpu": label} for label in gpu["gpu"].unique()]))
     names = dict(zip(gpu["gpu"].unique(), (row["gpu"] for row in shown.gpu), strict=True))

@@ -20,7 +20,7 @@ from gpudiag.readers._io.problems import ProblemLog
 from gpudiag.readers._io.source import Source
 from gpudiag.readers._shape.engine import settle
 from gpudiag.readers._shape.moments import Moment, read_moment
-from gpudiag.readers._shape.pods import depth, note, total, uid
+from gpudiag.readers._shape.pods import depth, note, tenant_of, total, uid
 from gpudiag.readers._shape.snapshots import Snapshots, quantity
 from gpudiag.readers.base import Reader, ReadOptions, Telemetry
 
@@ -89,9 +89,11 @@ class _ScrapeReadings:
 
     line: int
     readings: dict[str, _Reading] = field(default_factory=dict)
+    tenants: set[str] = field(default_factory=set)
 
     def add(self, metric: Metric, labels: Mapping[str, str], value: float | None) -> None:
         """Use a reading of a series with these labels."""
+        self.tenants |= {tenant_of(labels)} - {""}
         known, place = self.readings.get(metric.column), (metric.rank, depth(labels))
         values = {} if value is None else {uid(labels): value * metric.factor}
         if known is None or not known.by_pod or (values and place < (known.rank, known.depth)):
@@ -160,7 +162,8 @@ class _Scrapes:
         self.rivals.next()
 
     def _close(self, gpu: str, sample: _ScrapeReadings) -> None:
-        self.snapshots.sample(gpu, sample.line, **sample.values())
+        whose = {"tenant": ", ".join(sorted(sample.tenants))} if sample.tenants else {}
+        self.snapshots.sample(gpu, sample.line, **sample.values(), **whose)
         self.summed |= {column for column, reading in sample.readings.items() if reading.is_sum}
         xid = sample.readings[XID].value if XID in sample.readings else None
         if xid is not None:
