@@ -11,7 +11,7 @@ from gpudiag.errors import ConfigError
 from gpudiag.readers._io.url import is_url, name_of_url, scheme_of, shown, sqlite_path
 
 UNNAMED = "run"
-PACKED = (".gz", ".zst", ".zstd")
+PACKED = (".gz", ".zst", ".zstd", ".xz", ".bz2", ".zip")
 
 
 def is_whole(given: object) -> bool:

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import bz2
 import gzip
+import lzma
 import shutil
 import sqlite3
 import time
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pyarrow as pa
 import pytest
 
 import gpudiag as gd
-from gpudiag.readers._io import source
+from gpudiag.readers._io import source, unpacked
 
 SAMPLES = Path(__file__).resolve().parent.parent.parent / "data" / "samples"
 ENDLESS = "WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c)"
@@ -36,18 +40,18 @@ def test_a_view_in_place_of_a_table_is_not_run(
         gd.load_run(tmp_path / "o.db")
 
 
-@pytest.mark.parametrize("packed", ["gzip", "zstd"])
+@pytest.mark.parametrize(
+    "pack", [gzip.compress, partial(pa.compress, codec="zstd", asbytes=True), lzma.compress, bz2.compress],
+    ids=["gzip", "zstd", "xz", "bzip2"],
+)  # fmt: skip
 @pytest.mark.parametrize("limit", ["UNPACKED_BYTES", "WHOLE_BYTES"])
 def test_a_log_that_unpacks_to_too_much_is_refused(
-    limit: str, packed: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    limit: str, pack: Callable[[bytes], bytes], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(source, limit, 2**20)
+    monkeypatch.setattr(source if hasattr(source, limit) else unpacked, limit, 2**20)
     head = b"number,state,value,datetime_start\n0,COMPLETE,1.0,2026-03-01 10:00:00\n"
     text = head + b"\n" * (2**20 + 1)
-    if packed == "gzip":
-        (tmp_path / "t.csv.gz").write_bytes(gzip.compress(text))
-    else:
-        (tmp_path / "t.csv.gz").write_bytes(pa.compress(text, "zstd", asbytes=True))
+    (tmp_path / "t.csv.gz").write_bytes(pack(text))
     with pytest.raises(gd.InputError, match="unpacks to more than 1 MiB; unpack it yourself"):
         gd.load_run(tmp_path / "t.csv.gz", timezone="UTC")
 

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import bz2
 import gzip
 import hashlib
+import io
+import lzma
+import zipfile
 from functools import partial
 from pathlib import Path
 
@@ -18,6 +22,16 @@ from gpudiag.readers._io.source import HEAD_BYTES, Source
 
 ZSTD = partial(pa.Codec("zstd", compression_level=3).compress, asbytes=True)
 TEXT = "".join(f"{k},{k * 0.5}\n" for k in range(40_000))
+
+
+def in_zip(data: bytes) -> bytes:
+    """As a pipe into ``zip`` leaves it too: lengths and checksum only at the end."""
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive, archive.open("log.txt", "w") as file:
+        file.write(data)
+    return out.getvalue()
+
+
 ENCODED = {
     "utf-8": TEXT.encode(),
     "bom": TEXT.encode("utf-8-sig"),
@@ -30,6 +44,11 @@ ENCODED = {
     "gzip-and-junk": gzip.compress(TEXT.encode()) + b"\0\0junk",
     "zstd": ZSTD(TEXT.encode()),
     "two-zstd-frames": ZSTD(TEXT[:7000].encode()) + ZSTD(TEXT[7000:].encode()),
+    "xz": lzma.compress(TEXT.encode()),
+    "two-xz-streams": lzma.compress(TEXT[:7000].encode()) + lzma.compress(TEXT[7000:].encode()),
+    "bzip2": bz2.compress(TEXT.encode()),
+    "two-bzip2-streams": bz2.compress(TEXT[:7000].encode()) + bz2.compress(TEXT[7000:].encode()),
+    "zip": in_zip(TEXT.encode()),
 }
 
 
@@ -83,7 +102,7 @@ def test_bytes_of_no_encoding_become_a_mark(tmp_path: Path) -> None:
     assert put(tmp_path, b"Temp (\xb0C)\n1\n").text == "Temp (°C)\n1\n"
 
 
-@pytest.mark.parametrize("pack", [gzip.compress, ZSTD], ids=["gzip", "zstd"])
+@pytest.mark.parametrize("pack", [gzip.compress, ZSTD, lzma.compress], ids=["gzip", "zstd", "xz"])
 def test_a_torn_archive_keeps_its_good_part(pack: object, tmp_path: Path) -> None:
     packed = pack(TEXT.encode())  # type: ignore[operator]
     lengths = []
@@ -93,7 +112,26 @@ def test_a_torn_archive_keeps_its_good_part(pack: object, tmp_path: Path) -> Non
         lengths.append(len(part))
     assert lengths == sorted(lengths) and lengths[-1] > len(TEXT) // 2
     with pytest.raises(InputError, match="empty or damaged"):
-        put(tmp_path, packed[:5])
+        put(tmp_path, packed[:8])
+
+
+@pytest.mark.parametrize("name", ["gzip", "xz", "bzip2", "zip"])
+def test_whole_data_have_no_damage_and_a_changed_byte_is_told(name: str, tmp_path: Path) -> None:
+    packed = bytearray(ENCODED[name])
+    whole = put(tmp_path, bytes(packed))
+    assert whole.read_bytes() == TEXT.encode() and whole.compression == name and whole.damage == []
+    packed[len(packed) // 2] ^= 1
+    changed = put(tmp_path, bytes(packed))
+    changed.read_bytes()
+    assert changed.damage[0].startswith(f"the {name} data in it")
+
+
+def test_a_zip_archive_has_its_checksum_tested(tmp_path: Path) -> None:
+    packed = bytearray(in_zip(b"a,b\n1,2\n"))
+    at = packed.rindex(b"PK\x01\x02") + 16
+    packed[at] ^= 1
+    source = put(tmp_path, bytes(packed))
+    assert source.head == b"a,b\n1,2\n" and source.damage == ["the zip data in it are damaged"]
 
 
 def test_sniffing_looks_at_the_head_only(tmp_path: Path) -> None:

@@ -8,10 +8,8 @@ from __future__ import annotations
 
 import codecs
 import hashlib
-import io
 import re
 import stat
-import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -19,38 +17,32 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import accumulate
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import BinaryIO
 
 import numpy as np
 
 from gpudiag.errors import STANDARD_INPUT, InputError, InputNotFound, expected
 from gpudiag.readers._io.freed_memory import keep_freed_memory
 from gpudiag.readers._io.own_descriptor import SQLITE_MAGIC, open_bytes
+from gpudiag.readers._io.unpacked import compression_of, too_large, unpacked
 from gpudiag.readers._io.url import shown
 
 HEAD_BYTES = 256 * 1024
 HEAD_LINES = 4096
-UNPACKED_BYTES = 2 * 1024**3
 WHOLE_BYTES = 512 * 1024**2
-"""What a compressed file may unpack to: one read line by line, and one read as a whole."""
+"""What a compressed file that is read as a whole may unpack to."""
 TOP_CHARACTERS = 32 * 1024
 BLOCK_BYTES = 4 * 1024 * 1024
-UNPACKED_AT_ONCE = 8 * 1024
-"""Bytes: so much is lost before damage. More is hardly faster."""
 _LF = 10
 _HOLE = re.compile(rb"(?:\A|(?<=\n))\0{64,}")
 """What a log that was emptied while its writer went on, or a crash of the machine, leaves within a text."""
 _TEXT_BYTES = bytes(byte for byte in range(256) if byte >= 32 or byte in (7, 8, 9, 10, 12, 13, 27))
 _PICKLES = tuple(bytes((0x80, protocol)) for protocol in range(2, 6))
-_GZIP = b"\x1f\x8b"
-_ZSTD = b"\x28\xb5\x2f\xfd"
 _ARCHIVES = {
     "a ZIP archive": (0, (b"PK\x03\x04", b"PK\x05\x06")),
     "a tar archive": (257, (b"ustar",)),
     "a 7z archive": (0, (b"7z\xbc\xaf\x27\x1c",)),
     "a RAR archive": (0, (b"Rar!\x1a\x07",)),
-    "compressed by xz": (0, (b"\xfd7zXZ\0",)),
-    "compressed by bzip2": (0, tuple(b"BZh%d1AY&SY" % level for level in range(1, 10))),
     "compressed by lz4": (0, (b"\x04\x22\x4d\x18",)),
     "compressed by compress": (0, (b"\x1f\x9d",)),
 }
@@ -115,7 +107,7 @@ class Source:
         try:
             with open_bytes(path) as raw:
                 head = raw.read(HEAD_BYTES)
-            compression = "gzip" if head.startswith(_GZIP) else "zstd" if head.startswith(_ZSTD) else ""
+                compression = compression_of(head, raw)
             damage: list[str] = []
             if compression:
                 with cls(path, b"", compression, damage=damage).stream() as stream:
@@ -130,14 +122,7 @@ class Source:
     def stream(self) -> Iterator[BinaryIO]:
         """The decompressed bytes from the beginning. It ends early where compressed data are cut or damaged."""
         with open_bytes(self.path) as raw:
-            if self.compression == "gzip":
-                yield io.BufferedReader(_Gunzip(raw, self))
-            elif self.compression == "zstd":
-                import pyarrow as pa
-
-                yield io.BufferedReader(_Unzstd(pa.CompressedInputStream(pa.PythonFile(raw, "r"), "zstd"), self))
-            else:
-                yield raw
+            yield unpacked(raw, self.compression, self.path, self.damage) if self.compression else raw
 
     def read_bytes(self) -> bytes:
         """The whole content, decompressed."""
@@ -272,11 +257,6 @@ class Source:
             return hashlib.file_digest(raw, "sha256").hexdigest()
 
 
-def too_large(path: Path, most: int) -> InputError:
-    """The error for a compressed file that grows beyond what its size lets expect."""
-    return InputError(f"{path}: unpacks to more than {most // 2**20:,} MiB; unpack it yourself and give the result.")
-
-
 def _plain(data: bytes) -> bytes:
     """Valid UTF-8 with LF line ends and without byte order marks."""
     if not data.isascii():
@@ -284,68 +264,3 @@ def _plain(data: bytes) -> bytes:
     if b"\r" in data:
         data = data.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
     return data
-
-
-class _Gunzip(io.RawIOBase):
-    """Inflates every byte that can be had: a torn or damaged gzip log keeps its good part."""
-
-    def __init__(self, raw: BinaryIO, source: Source) -> None:
-        self._raw = raw
-        self._source, self._unpacked = source, 0
-        self._inflate = zlib.decompressobj(wbits=31)
-        self._pending = b""
-        self._within = True
-        self._ended = False
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
-        while not self._ended:
-            data = self._pending or self._raw.read(64 * 1024)
-            try:
-                out = self._inflate.decompress(data, min(len(buffer), UNPACKED_AT_ONCE))
-            except zlib.error:
-                if self._within or data.strip(b"\0"):  # archives and tapes fill up with NUL bytes
-                    self._source.damage.append("the gzip data in it are damaged")
-                break
-            if not data and not out:
-                if self._within:
-                    self._source.damage.append("the gzip data in it end too early")
-                break
-            self._pending = self._inflate.unconsumed_tail
-            self._within = not self._inflate.eof
-            if self._inflate.eof:  # another member may follow: logs are appended to
-                self._pending = self._inflate.unused_data
-                self._inflate = zlib.decompressobj(wbits=31)
-            if out:
-                buffer[: len(out)] = out
-                self._unpacked += len(out)
-                if self._unpacked > UNPACKED_BYTES:
-                    raise too_large(self._source.path, UNPACKED_BYTES)
-                return len(out)
-        self._ended = True
-        return 0
-
-
-class _Unzstd(io.RawIOBase):
-    """Ends at the first damage of a zstd stream instead of raising."""
-
-    def __init__(self, inner: Any, source: Source) -> None:
-        self._inner = inner
-        self._source, self._unpacked = source, 0
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
-        try:
-            data = self._inner.read(min(len(buffer), UNPACKED_AT_ONCE))
-        except (OSError, ValueError):
-            self._source.damage.append("the zstd data in it end too early, or are damaged")
-            return 0
-        buffer[: len(data)] = data
-        self._unpacked += len(data)
-        if self._unpacked > UNPACKED_BYTES:
-            raise too_large(self._source.path, UNPACKED_BYTES)
-        return len(data)

@@ -132,7 +132,7 @@ def read_telemetry(
     ('nvidia-smi-query-csv', 1797)
 
     Args:
-        path: the file; gzip and zstd are read through.
+        path: the file; gzip, zstd, xz, bzip2 and a ZIP archive of one file are read through.
         timezone: IANA name of the zone of timestamps that carry none; default: this machine's.
         columns: column names for a file that has no header line.
         period_s: sampling period in seconds of a file that has no timestamps.
