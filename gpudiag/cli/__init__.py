@@ -9,18 +9,17 @@ from __future__ import annotations
 import atexit
 import gc
 import logging
-import os
 import sys
 from pathlib import Path
 from typing import Any
 
 from gpudiag.cli._application import application
 from gpudiag.cli._arguments import expand
-from gpudiag.cli._console import write_any_text
 from gpudiag.cli._faults import last_resort
 from gpudiag.cli._home import without_home
 from gpudiag.cli._signals import Interrupted, as_interrupt
 from gpudiag.cli._stderr import complain
+from gpudiag.cli._streams import write_any_text
 from gpudiag.errors import GpudiagError
 from gpudiag.interpreter import COLLECT_AFTER
 from gpudiag.report.format import safe
@@ -61,9 +60,6 @@ def _run() -> None:
     except GpudiagError as error:
         complain(f"gpudiag: {safe(error)}\n")
         sys.exit(2)
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(0)
     except OSError as error:
         complain(f"gpudiag: {_said(error)}\n")
         sys.exit(2)

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import codecs
-import json
 import os
-import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from io import TextIOWrapper
 from typing import TYPE_CHECKING, Any
 
 import typer
@@ -24,8 +20,6 @@ if TYPE_CHECKING:
     from gpudiag.report._render.blocks import Block
 
 BAR_AFTER_S = 2.0
-PLAIN = {"→": "->", "–": "-", "·": "-", "×": "x", "≤": "<=", "≥": ">=", "…": "...", "✓": "+", "✗": "x", "█": "#"}
-"""Characters of ours that an encoding may lack, in letters that none does."""
 
 
 def no_color() -> bool:
@@ -36,21 +30,6 @@ def console_for(*, stderr: bool = False) -> Console:
     from rich.console import Console
 
     return Console(stderr=stderr, no_color=no_color(), highlight=False)
-
-
-def write_any_text() -> None:
-    """Let standard output take every character, whatever its encoding: one that it lacks becomes JSON's escape."""
-    codecs.register_error("gpudiag", _escaped)
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, TextIOWrapper):
-            stream.reconfigure(errors="gpudiag")
-
-
-def _escaped(error: UnicodeError) -> tuple[str, int]:
-    if not isinstance(error, UnicodeEncodeError):
-        raise error
-    text = error.object[error.start : error.end]
-    return "".join(PLAIN.get(one) or json.dumps(one)[1:-1] for one in text), error.end
 
 
 def say(*lines: object, err: bool = False) -> None:

@@ -27,20 +27,6 @@ def test_the_command_writes_table_and_report_and_says_where_to_start(
     assert held["schema"] == "gpudiag.fleet/1" and held["by"] == "host" and len(held["runs"]) == 2
 
 
-@pytest.mark.slow
-def test_a_reader_that_ends_early_leaves_a_whole_report(
-    samples: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """``gpudiag fleet runs | head -1``: the first line that is said finds the pipe closed."""
-
-    def closed(*_: object, **__: object) -> None:
-        raise BrokenPipeError
-
-    monkeypatch.setattr(import_module("gpudiag.cli.fleet"), "say", closed)
-    called(monkeypatch, "fleet", samples / "tiny-batch-laptop", "-o", tmp_path / "out", "--alert", tmp_path / "a.json")
-    assert (tmp_path / "out" / "fleet.html").exists() and (tmp_path / "a.json").exists()
-
-
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [

@@ -17,7 +17,7 @@ import pytest
 from commandline import called
 from matplotlib.figure import Figure
 
-from gpudiag.cli import _console
+from gpudiag.cli._streams import write_any_text
 from gpudiag.export.tables import _inert
 from gpudiag.files import write_all
 from gpudiag.report._render.markdown import inline
@@ -107,12 +107,32 @@ def test_a_name_neither_links_nor_calls_in_markdown(name: str) -> None:
 def test_output_of_any_encoding(encoding: str, monkeypatch: pytest.MonkeyPatch) -> None:
     out = io.TextIOWrapper(io.BytesIO(), encoding=encoding)
     monkeypatch.setattr(sys, "stdout", out)
-    _console.write_any_text()
+    write_any_text()
     document = {"mark": "✓ 1 → 2 é \U0001f600 \udcff", "text": "ü"}
     print(json.dumps(document, ensure_ascii=False), file=out, flush=True)
     data = out.detach().getvalue()  # type: ignore[attr-defined]
     held = json.loads(data.decode(encoding))
     assert held["text"] == "ü" and held["mark"].endswith("\U0001f600 \udcff")
+
+
+@pytest.mark.parametrize("buffered", [True, False])
+@pytest.mark.parametrize("name", ["stdout", "stderr"])
+def test_what_nobody_reads_any_more_is_lost_in_silence(
+    name: str, buffered: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As after ``| head -1``: the command goes on to its exit code; what comes before is read."""
+    read, write = os.pipe()
+    buffer = open(write, "wb", buffering=-1 if buffered else 0)  # noqa: PTH123, SIM115 - as Python makes them
+    stream = io.TextIOWrapper(buffer, "utf-8", write_through=not buffered)
+    for one in (name, f"__{name}__"):
+        monkeypatch.setattr(sys, one, stream)
+    write_any_text()
+    print("one", file=getattr(sys, name), flush=True)
+    assert os.read(read, 9).split() == [b"one"]
+    os.close(read)
+    for _ in range(3):
+        print("two" * 100_000, file=getattr(sys, name), flush=True)
+    stream.close()
 
 
 @pytest.mark.slow
