@@ -26,7 +26,7 @@ from gpudiag.agents.results import (
 from gpudiag.forecast.document import ForecastDocument
 from gpudiag.forecast.estimate import Estimate
 from gpudiag.plain_data import clean, plain, plain_object
-from gpudiag.report._sections.answers import answer, recommended
+from gpudiag.report._sections.answers import recommended, to_do
 from gpudiag.report._sections.unchecked import unassessed
 from gpudiag.report.comparison.document import ComparisonDocument
 from gpudiag.report.document import Document, VerdictEntry
@@ -69,7 +69,7 @@ def _finding(document: Document, found: VerdictEntry) -> FoundFinding:
         lost_gpu_h=found.lost_gpu_h,
         caused_by=found.caused_by,
         recommendation=best.id if best else None,
-        advice=answer(document, found.rule) or found.remedy,
+        advice=to_do(document, found),
     )
 
 

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from gpudiag.faults import Fault
+from gpudiag.report._sections.answers import to_do
 from gpudiag.report._sections.suppressed import suppression_notes
 from gpudiag.report.document import Document, VerdictEntry
 from gpudiag.report.format import plural, safe
@@ -49,21 +50,21 @@ def github_annotations(document: Document) -> str:
 def _annotations(document: Document) -> Iterator[Annotation]:
     """All that there is to say, of each command the most important first."""
     head = document.headline
-    yield Annotation("notice", f"gpudiag: {document.run.name}", head.verdict, "verdict")
+    said = "\n".join(filter(None, (head.verdict, head.sentences[-1] and f"Do next: {head.sentences[-1]}")))
+    yield Annotation("notice", f"gpudiag: {document.run.name}", said, "verdict")
     if head.counts.not_assessed:
         rules = ", ".join(v.rule for v in document.of_status(Status.NOT_ASSESSED))
         said = f"{plural(head.counts.not_assessed, 'check')} had not the data: {rules}"
         yield Annotation("notice", "gpudiag: not assessed", said, "not assessed")
-    yield from map(_finding, document.findings)
+    yield from (_finding(one, to_do(document, one)) for one in document.findings)
     yield from map(_failed, document.errors)
     for note in suppression_notes(document):
         yield Annotation("notice", "gpudiag: suppression", note, "suppression")
 
 
-def _finding(verdict: VerdictEntry) -> Annotation:
-    todo = f"\nWhat to do: {verdict.remedy}" if verdict.remedy else ""
+def _finding(verdict: VerdictEntry, todo: str) -> Annotation:
     title = f"gpudiag {verdict.rule}: {verdict.title}"
-    message = f"{verdict.summary or verdict.title}{todo}"
+    message = "\n".join(filter(None, (verdict.summary or verdict.title, todo and f"What to do: {todo}")))
     return Annotation(COMMANDS[verdict.severity.value], title, message, verdict.rule)
 
 

@@ -6,6 +6,7 @@ Format: docs.gitlab.com, "Code Quality", "Code Quality report format".
 from __future__ import annotations
 
 from gpudiag.plain_data import JsonObject, json_text
+from gpudiag.report._sections.answers import to_do
 from gpudiag.report.document import Document, VerdictEntry
 from gpudiag.report.fingerprint import fingerprint
 from gpudiag.report.format import safe
@@ -18,7 +19,10 @@ def gitlab_issues(document: Document, path: str) -> str:
     ``path``; [] where there is none. What could not be assessed has no place in this format.
     """
     run = document.run.name
-    found = [_issue(run, one.rule, SEVERITY[one.severity.value], _said(one), path) for one in document.findings]
+    found = [
+        _issue(run, one.rule, SEVERITY[one.severity.value], _said(one, to_do(document, one)), path)
+        for one in document.findings
+    ]
     failed = [_issue(run, one.part, "minor", f"gpudiag ERROR: {one}", path) for one in document.errors]
     return json_text([*found, *failed])
 
@@ -33,6 +37,6 @@ def _issue(run: str, check: str, severity: str, said: str, path: str) -> JsonObj
     }
 
 
-def _said(verdict: VerdictEntry) -> str:
-    parts = (f"{verdict.title}.", verdict.summary, verdict.remedy and f"What to do: {verdict.remedy}")
+def _said(verdict: VerdictEntry, todo: str) -> str:
+    parts = (f"{verdict.title}.", verdict.summary, todo and f"What to do: {todo}")
     return " ".join(part for part in parts if part)

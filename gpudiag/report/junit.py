@@ -6,6 +6,7 @@ import re
 from datetime import datetime
 from xml.etree import ElementTree
 
+from gpudiag.report._sections.answers import to_do
 from gpudiag.report.document import Document, VerdictEntry
 from gpudiag.report.format import inert_lines, is_dated, safe
 from gpudiag.rules._engine.verdict import Status
@@ -21,7 +22,7 @@ def junit_xml(document: Document, fail_on: str = "never") -> str:
     ones go into the case's output. A check that failed by a fault of gpudiag is an error. What could not be assessed,
     does not apply or is suppressed is skipped with the reason.
     """
-    cases = [_case(verdict, fail_on) for verdict in document.verdicts]
+    cases = [_case(verdict, fail_on, to_do(document, verdict)) for verdict in document.verdicts]
     counts = {
         "tests": str(len(cases)),
         "failures": str(sum(case.find("failure") is not None for case in cases)),
@@ -34,24 +35,21 @@ def junit_xml(document: Document, fail_on: str = "never") -> str:
     if document.run.start and is_dated(datetime.fromisoformat(document.run.start)):
         suite.set("timestamp", document.run.start[:19])
     facts = ElementTree.SubElement(suite, "properties")
-    for name, value in (("gpudiag", document.version), ("verdict", document.headline.verdict)):
+    head = document.headline
+    for name, value in (("gpudiag", document.version), ("verdict", head.verdict), ("next", head.sentences[-1])):
         ElementTree.SubElement(facts, "property", {"name": name, "value": _text(value)})
     suite.extend(cases)
     ElementTree.indent(root)
     return '<?xml version="1.0" encoding="UTF-8"?>\n' + ElementTree.tostring(root, encoding="unicode") + "\n"
 
 
-def _case(verdict: VerdictEntry, fail_on: str) -> ElementTree.Element:
+def _case(verdict: VerdictEntry, fail_on: str, todo: str) -> ElementTree.Element:
     named = {"classname": f"gpudiag.{verdict.topic}", "name": _text(f"{verdict.rule}: {verdict.checks}")}
     case = ElementTree.Element("testcase", {**named, "time": "0"})
     if verdict.status is Status.FOUND:
         level = verdict.severity.value
-        lines = [
-            verdict.summary,
-            f"What to do: {verdict.remedy}",
-            verdict.refuted_by,
-        ]
-        words = _text("\n".join(line for line in lines if line and not line.endswith(": ")))
+        lines = (verdict.summary, todo and f"What to do: {todo}", verdict.refuted_by)
+        words = _text("\n".join(filter(None, lines)))
         if fail_on == "never" or LEVELS.index(level) <= LEVELS.index(fail_on):
             failure = {"message": _text(verdict.summary or verdict.title), "type": level}
             ElementTree.SubElement(case, "failure", failure).text = words

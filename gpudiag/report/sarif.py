@@ -12,6 +12,7 @@ from pathlib import PurePosixPath
 from urllib.parse import quote
 
 from gpudiag.plain_data import JsonObject, json_text
+from gpudiag.report._sections.answers import to_do
 from gpudiag.report.check_address import check_address
 from gpudiag.report.document import Document, VerdictEntry
 from gpudiag.report.fingerprint import fingerprint
@@ -37,7 +38,7 @@ def sarif_log(document: Document, path: str) -> str:
         },
         "automationDetails": {"id": f"gpudiag/{safe(document.run.name)}/"},
         "invocations": [_invocation(document)],
-        "results": [_result(document.run.name, verdict, index, path) for verdict in document.findings],
+        "results": [_result(document, verdict, index, path) for verdict in document.findings],
     }
     return json_text({"$schema": SCHEMA, "version": "2.1.0", "runs": [run]})
 
@@ -55,15 +56,16 @@ def _rule(verdict: VerdictEntry, docs_url: str) -> JsonObject:
     }
 
 
-def _result(run: str, verdict: VerdictEntry, index: Mapping[str, int], path: str) -> JsonObject:
-    said = [f"{verdict.title}. {verdict.summary}".rstrip(), verdict.remedy and f"What to do: {verdict.remedy}"]
+def _result(document: Document, verdict: VerdictEntry, index: Mapping[str, int], path: str) -> JsonObject:
+    todo = to_do(document, verdict)
+    said = [f"{verdict.title}. {verdict.summary}".rstrip(), todo and f"What to do: {todo}"]
     return {
         "ruleId": verdict.rule,
         "ruleIndex": index[verdict.rule],
         "level": LEVEL[verdict.severity.value],
         "message": _text("\n".join(filter(None, said))),
         "locations": [{"physicalLocation": {"artifactLocation": {"uri": _uri(path)}, "region": {"startLine": 1}}}],
-        "partialFingerprints": {FINGERPRINT: f"{fingerprint(run, verdict.rule)}:1"},
+        "partialFingerprints": {FINGERPRINT: f"{fingerprint(document.run.name, verdict.rule)}:1"},
     }
 
 

@@ -15,7 +15,7 @@ from gpudiag.report._render.blocks import (
     gravest,
     named_symptoms,
 )
-from gpudiag.report._sections.answers import answer, recommended
+from gpudiag.report._sections.answers import recommended, to_do
 from gpudiag.report._sections.headline import first_finding, within
 from gpudiag.report._sections.origin import open_clock, refuted_gpu
 from gpudiag.report._sections.suppressed import suppression_notes
@@ -69,8 +69,7 @@ def screen(document: Document, rest_by: str = "add --all") -> list[Block]:
 
 def _short(document: Document, found: VerdictEntry) -> FindingBlock:
     """Its headline, the number that proves it, and what to do."""
-    todo = answer(document, found.rule) or found.remedy
-    return replace(card(document, found), id="", facts=(), limits=(), advice=todo, code="")
+    return replace(card(document, found), id="", facts=(), limits=(), advice=to_do(document, found), code="")
 
 
 def _n_told(one: FindingBlock) -> int:

@@ -44,7 +44,11 @@ def with_findings(document: Document, **numbers: int) -> Document:
 
 def test_each_finding_is_an_annotation_of_its_severity(toy: Diagnosis) -> None:
     found = commands(github_annotations(toy.document))
-    assert found[0] == ("notice", "gpudiag: toy", toy.document.headline.verdict)
+    assert found[0] == (
+        "notice",
+        "gpudiag: toy",
+        f"{toy.document.headline.verdict}\nDo next: Mend it with glue.",
+    )
     assert (
         "error",
         "gpudiag toy-broken: The toy is broken",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from dataclasses import replace
 from datetime import date
@@ -12,8 +13,13 @@ import pytest
 from toyrun import TOY_RULES, toy_run
 
 from gpudiag.diagnosis import Diagnosis, diagnose
+from gpudiag.report._render.blocks import FindingBlock
+from gpudiag.report._sections.answers import to_do
 from gpudiag.report.github import github_annotations
+from gpudiag.report.gitlab import gitlab_issues
 from gpudiag.report.junit import junit_xml
+from gpudiag.report.sarif import sarif_log
+from gpudiag.report.text import screen
 from gpudiag.rules._engine.suppression import Suppression
 from gpudiag.rules._engine.verdict import Severity
 
@@ -45,6 +51,26 @@ def test_a_test_case_a_rule(toy: Diagnosis) -> None:
         assert int(element.attrib["failures"]) == len(toy.findings) == len(list(root.iter("failure")))
         assert int(element.attrib["skipped"]) == len(list(root.iter("skipped")))
     assert root[0].attrib["timestamp"] == "2026-03-01T10:00:00"
+
+
+def test_every_output_names_the_step_that_the_terminal_names(toy: Diagnosis) -> None:
+    document = toy.document
+    broken = document.findings[0]
+    assert broken.rule == "toy-broken"
+    (own,) = [one for one in document.recommendations if broken.rule in one.rules]
+    weld = replace(own, id="weld", title="Weld it", text="tubes: 2 → 0")
+    answered = replace(document, recommendations=(weld,))
+    step = "Weld it (tubes: 2 → 0)"
+    on_screen = next(one for one in screen(answered) if isinstance(one, FindingBlock))
+    assert on_screen.advice == to_do(answered, broken) == step
+    (issue,) = [one for one in json.loads(gitlab_issues(answered, "run.toml")) if one["check_name"] == broken.rule]
+    results = json.loads(sarif_log(answered, "run.toml"))["runs"][0]["results"]
+    (result,) = [one["message"]["text"] for one in results if one["ruleId"] == broken.rule]
+    (line,) = [one for one in github_annotations(answered).splitlines() if one.startswith("::error title=gpudiag toy")]
+    failure = cases(junit_xml(answered))[broken.rule].find("failure")
+    assert failure is not None and failure.text is not None
+    for said in (issue["description"], result, unquote(line), failure.text):
+        assert f"What to do: {step}" in said and broken.remedy not in said
 
 
 def test_reasons_and_severity(toy: Diagnosis) -> None:

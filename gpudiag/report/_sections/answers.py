@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gpudiag.advice._engine.recommendation import Recommendation
-from gpudiag.report.document import Document
+from gpudiag.report.document import Document, VerdictEntry
 from gpudiag.report.kinds.recommendations import NO_SPEED_UP, gain_of
 
 
@@ -19,6 +19,11 @@ def answer(document: Document, rule: str) -> str:
         return ""
     inside = "; ".join(filter(None, (one.text, "test first" if one.verify_first else "")))
     return f"{one.title} ({inside})" if inside else one.title
+
+
+def to_do(document: Document, found: VerdictEntry) -> str:
+    """What every output names as the next step of a finding: that line, else what its rule says; '' for nothing."""
+    return answer(document, found.rule) or found.remedy
 
 
 def brings(one: Recommendation) -> str:

@@ -16,7 +16,7 @@ from gpudiag.measures.recorder import GpuRecorder, RecorderProfile
 from gpudiag.measures.sampling import GpuSampling, SamplingProfile
 from gpudiag.measures.trials import TrialsProfile, TrialState
 from gpudiag.measures.utilization import UtilizationProfile
-from gpudiag.report._sections.answers import answer, brings, recommended
+from gpudiag.report._sections.answers import brings, recommended, to_do
 from gpudiag.report._sections.bottleneck import clear_limit
 from gpudiag.report._sections.collectives import undecided_hang
 from gpudiag.report._sections.key_numbers import (
@@ -340,7 +340,7 @@ def _next(document: Document, level: Level) -> str:
         return _sentence(hang[1].remedy)
     told = _worth_telling(document)
     if first := first_finding(document, [v for v in told if v.remedy]):
-        return _sentence(answer(document, first.rule) or first.remedy) + _price(document, first.rule)
+        return _sentence(to_do(document, first)) + _price(document, first.rule)
     if undecided := stops_short(document) or jobs_apart(document):
         return _sentence(undecided.remedy)
     if level == "ok" or told != document.findings:
