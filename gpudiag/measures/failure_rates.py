@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -14,20 +12,15 @@ from gpudiag.measures._time.concurrency import count_at
 from gpudiag.measures._time.microseconds import SECOND_US, distinct, microseconds
 from gpudiag.measures._time.span import limits_us
 from gpudiag.measures._time.trial_intervals import need_own_times
-from gpudiag.measures._trials.chances import p_more_often
 from gpudiag.measures._trials.failure_periods import rates
+from gpudiag.measures._trials.in_common import in_common
 from gpudiag.measures._trials.placed import placed_trials, worker_counts
 from gpudiag.measures._trials.split import best_split
 from gpudiag.measures.base import GIVE_TRIALS, Profile, need_columns
 from gpudiag.measures.failures import trial_ends
 from gpudiag.run import Run
 from gpudiag.schema import FINISHED
-from gpudiag.statement import NOTHING, Statement
-
-MOST_VALUES = 10
-"""A number with more values is cut at its deciles."""
-LEAST = 5
-"""Trials that must have failed, or a value, before values are compared."""
+from gpudiag.statement import Statement
 
 
 class FailureLevel(Row):
@@ -113,7 +106,7 @@ def measure_failure_rates(run: Run) -> FailureRatesProfile:
         n_ended=len(ends),
         n_fail=int(failed.sum()),
         n_oom=n_oom,
-        **_in_common(run, ends)._asdict(),
+        **_of_memory(run, ends),
     )
 
 
@@ -199,53 +192,15 @@ def _left_failing(run: Run, ends: pd.DataFrame) -> pd.Index:
     return ends.index[pd.MultiIndex.from_frame(ends[["study", "trial"]]).isin(keys)]
 
 
-class InCommon(NamedTuple):
-    """What trials out of memory have much oftener than those that ended well meanwhile; the fields of the profile."""
-
-    condition: Statement = NOTHING
-    n_oom_compared: int = 0
-    n_oom_with: int = 0
-    n_well_compared: int = 0
-    n_well_with: int = 0
-    p_condition: float = math.nan
-
-
-def _in_common(run: Run, ends: pd.DataFrame) -> InCommon:
-    """The value of a parameter that tells trials out of memory best from those that ended well between them."""
+def _of_memory(run: Run, ends: pd.DataFrame) -> dict[str, Any]:
+    """What trials out of memory have much oftener than those that ended well meanwhile; fields of the profile."""
     oom = (ends["state"] == "FAIL") & (ends["kind"] == "oom")
-    if oom.sum() < LEAST:
-        return InCommon()
-    between = ends["end"].between(ends.loc[oom, "end"].min(), ends.loc[oom, "end"].max())
-    well = ends["state"].isin(("COMPLETE", "PRUNED")) & between
-    trials = run.trials.reset_index(drop=True)
-    found = []
-    for name in (str(name) for name in trials if str(name).startswith("params.")):
-        values = trials.loc[ends.index, name]
-        for said, has in _conditions(name.removeprefix("params."), values):
-            known = values.notna()
-            bad, good = has[oom & known], has[well & known]
-            a, n, b, m = int(bad.sum()), len(bad), int(good.sum()), len(good)
-            if min(n, m) < LEAST:
-                continue
-            found.append((p_more_often(a, n, b, m), InCommon(said, n, a, m, b)))
-    if not found:
-        return InCommon()
-    p, best = min(found, key=lambda one: one[0])
-    return best._replace(p_condition=min(1.0, p * len(found)))
-
-
-def _conditions(name: str, values: pd.Series) -> Iterator[tuple[Statement, pd.Series]]:
-    """What a value can be said to be: one of a few, or a number of at least or at most so much."""
-    number = pd.to_numeric(values, errors="coerce")
-    if values.dtype == bool or number.notna().sum() < values.notna().sum():
-        texts = values.astype(object).map(str).where(values.notna())
-        if texts.nunique() <= MOST_VALUES:
-            for text in sorted(texts.dropna().unique()):
-                yield Statement("{name} = {text}", name=name, text=text), texts == text
-        return
-    cuts = np.unique(number.dropna())
-    if len(cuts) > MOST_VALUES:
-        cuts = np.unique(np.quantile(cuts, np.arange(0.1, 1.0, 0.1)))
-    for least, most in zip(cuts[1:], cuts[:-1], strict=True):
-        yield Statement("{name} ≥ {least}", name=name, least=float(least)), number >= least
-        yield Statement("{name} ≤ {most}", name=name, most=float(most)), number <= most
+    found = in_common(run.trials.reset_index(drop=True).loc[ends.index], ends, oom)
+    return {
+        "condition": found.condition,
+        "n_oom_compared": found.n_bad,
+        "n_oom_with": found.bad_with,
+        "n_well_compared": found.n_well,
+        "n_well_with": found.well_with,
+        "p_condition": found.p,
+    }

@@ -14,10 +14,12 @@ from gpudiag.measures._time.trial_intervals import intervals_of, without_own_tim
 from gpudiag.measures._trials.abandoned import OpenTrial, find_open_trials
 from gpudiag.measures._trials.constraints import infeasible
 from gpudiag.measures._trials.failure_periods import FailurePeriod, failure_periods
+from gpudiag.measures._trials.in_common import in_common
 from gpudiag.measures._trials.outcomes import outcomes_of
 from gpudiag.measures._trials.pareto import pareto_front
 from gpudiag.measures._trials.proportions import streak_probability, wilson_pct
 from gpudiag.measures.base import GIVE_TRIALS, Profile, TrialRow, need_columns
+from gpudiag.measures.failures import trial_ends
 from gpudiag.run import Run
 from gpudiag.schema import ABANDONED, ADDED, FINISHED, OUTCOMES, STOPPED
 from gpudiag.statement import NOTHING, Statement, joined
@@ -110,6 +112,19 @@ class TrialsProfile(Profile, topic="trials"):
     fail_high_pct: Fact[float] = fact("upper end of its Wilson 95 % interval", label="failed, at most")
     fail_streak: Fact[int] = fact("longest run of FAIL", label="longest streak of failures")
     success_streak: Fact[int] = fact("longest run without FAIL")
+    fail_condition: Fact[Statement] = fact(
+        "the value of a parameter that failed trials have most oftener than trials that ended well between the first "
+        "and the last of them; of the study with most failures, without those that followed another in a poisoned "
+        "process",
+        label="in common",
+    )
+    n_fail_compared: Fact[int] = fact("failed trials with that parameter")
+    n_fail_with: Fact[int] = fact("failed trials with that value", label="failed with it")
+    n_well_compared: Fact[int] = fact("trials that ended well with that parameter")
+    n_well_with: Fact[int] = fact("trials that ended well with that value", label="ended well with it")
+    p_condition: Fact[float] = fact(
+        "one-sided Fisher, times the values tried", label="chance of such a share by luck (p)"
+    )
     p_fail_streak: Fact[float] = fact(
         "probability of a FAIL run at least that long by chance (Markov recursion); NaN without FAIL",
         label="chance of such a streak by luck (p)",
@@ -173,6 +188,7 @@ def measure_trials(run: Run) -> TrialsProfile:
         fail_streak=fail_streak,
         success_streak=_longest(~failed),
         p_fail_streak=streak_probability(n_fail / n_finished, n_finished, fail_streak) if n_fail else math.nan,
+        **_in_common(run),
         span_s=(intervals["end"].max() - intervals["start"].min()).total_seconds(),
         abandoned=int(opens["abandoned"].sum()),
         fail_worker_h=float(by_state.at["FAIL", "total_worker_s"]) / 3600,
@@ -207,6 +223,23 @@ def _failed_in_order(intervals: pd.DataFrame) -> np.ndarray:
     done = intervals[intervals["state"].isin(FINISHED)]
     done = done.assign(at=done["end"].fillna(done["start"])).sort_values(["at", "study", "trial"], kind="stable")
     return (done["state"] == "FAIL").to_numpy()
+
+
+def _in_common(run: Run) -> dict[str, Any]:
+    ends = trial_ends(run)
+    failed = (ends["state"] == "FAIL") & ~ends["follows"]
+    usual = ends.loc[failed, "study"].mode()
+    mine = ends["study"].eq(usual.iloc[0]) if len(usual) else failed
+    ends = ends[mine].assign(end=ends["end"].fillna(ends["start"]))
+    found = in_common(run.trials.reset_index(drop=True)[mine], ends, failed[mine], single=True)
+    return {
+        "fail_condition": found.condition,
+        "n_fail_compared": found.n_bad,
+        "n_fail_with": found.bad_with,
+        "n_well_compared": found.n_well,
+        "n_well_with": found.well_with,
+        "p_condition": found.p,
+    }
 
 
 def _longest(flags: np.ndarray) -> int:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from gpudiag.errors import NotMeasurable, in_words
+from gpudiag.measures._trials.in_common import LEAST
 from gpudiag.measures._trials.proportions import wilson_pct
-from gpudiag.measures.failure_rates import LEAST, FailureRatesProfile, measure_failure_rates
+from gpudiag.measures.failure_rates import FailureRatesProfile, measure_failure_rates
 from gpudiag.rules._engine.evidence import Evidence, NotApplicable
 from gpudiag.rules._engine.rule import rule
 from gpudiag.rules._engine.templates import Given

@@ -167,6 +167,21 @@ def test_what_trials_out_of_memory_have_in_common() -> None:
     assert found.p_condition == pytest.approx(2 * exact), "at least 512, and at most 64"
 
 
+@pytest.mark.parametrize("text", [None, "ValueError: x"])
+def test_failures_of_any_kind_may_share_a_value(text: str | None) -> None:
+    """Of 60 trials those with the middle one of three batch sizes fail, which no border in the number tells."""
+    batch = [(64, 128, 256)[i % 3] for i in range(60)]
+    rows = [("FAIL" if b == 128 else "COMPLETE", 100 * i, 100 * i + 99) for i, b in enumerate(batch)]
+    table = trials(rows, detail=[text] * 60, **{"params.batch": batch, "params.lr": np.linspace(0, 1, 60)})
+    found = measure_trials(run(trials=table, studies=study("MINIMIZE")))
+    assert (str(found.fail_condition), found.n_fail_with, found.n_fail_compared) == ("batch = 128", 20, 20)
+    assert (found.n_well_with, found.n_well_compared) == (0, 38), "one before the first failure, one after the last"
+    n_tried = 3 + 2 + 2 * 8  # three values, both borders at the middle one, both sides of eight borders of lr
+    assert found.p_condition == pytest.approx(n_tried / math.comb(58, 20))
+    few = measure_trials(run(trials=table.assign(state=["FAIL"] * 4 + ["COMPLETE"] * 56), studies=study("MINIMIZE")))
+    assert math.isnan(few.p_condition) and not few.fail_condition
+
+
 def test_trials_that_get_shorter_because_fewer_run_are_no_drift() -> None:
     rows = [*workers(4, 60, length=200.0), *workers(2, 40, since=3000.0, length=100.0)]
     found = measure_search(run(trials=trials(rows)))

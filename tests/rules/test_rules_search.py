@@ -25,6 +25,7 @@ from gpudiag.rules.parallelism import (
 from gpudiag.rules.pruning import pruned_before_possible, pruned_late, pruning_rate_high
 from gpudiag.rules.search import trial_duration_drift
 from gpudiag.rules.trials import failure_rate_high, trials_abandoned
+from gpudiag.statement import Statement
 from tests.smallruns import run, trials
 
 FOUND, OK, NOT_ASSESSED, NOT_APPLICABLE = Status.FOUND, Status.OK, Status.NOT_ASSESSED, Status.NOT_APPLICABLE
@@ -73,6 +74,15 @@ def test_failure_rate_prints_its_interval_and_a_streak() -> None:
     untimed = verdict(failure_rate_high, failing(15, 196, fail_worker_h=NAN))
     assert untimed.summary == "15 of 196 finished trials failed, 7.7 % (4.7–12 %)."
     assert "fail_worker_h" not in untimed.evidence
+    of_batch = {"n_fail_with": 15, "n_fail_compared": 15, "n_well_with": 0, "n_well_compared": 180}
+    condition = Statement("{name} = {value}", name="batch_size", value=256.0)
+    shared = verdict(failure_rate_high, failing(15, 196, fail_condition=condition, p_condition=0.009, **of_batch))
+    assert (
+        "15 of 15 failed trials had batch_size = 256; of those that ended well meanwhile, 0 of 180." in shared.summary
+    )
+    assert "that value alone" in shared.remedy
+    by_chance = verdict(failure_rate_high, failing(15, 196, fail_condition=condition, p_condition=0.011, **of_batch))
+    assert "batch_size" not in by_chance.summary and "p_condition" not in by_chance.evidence
     chance = verdict(failure_rate_high, failing(15, 196, fail_streak=2, p_fail_streak=0.5))
     assert "in a row" not in chance.summary and not {"fail_streak", "p_fail_streak"} & set(chance.evidence)
 
