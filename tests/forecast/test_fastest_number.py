@@ -47,7 +47,11 @@ FEWER = scenario(1, (0.4, 0.3, 0.5), (0, 0, 2))
             [scenario(4, (1.3, 1.1, 1.4), (0, 0, 4)), scenario(8, (1.7, 0.9, 2), (0, 0, 17))],
             "4 at once would be 1.3 (1.1–1.4) times as fast.",
         ),
-        ([scenario(8, (1.9, 1.05, 1.95), (9, 6, 17))], "No other number of trials that memory holds"),
+        ([scenario(8, (1.9, 1.05, 1.95), (9, 6, 17))], "1 at once is not expected to be faster than 3."),
+        (
+            [scenario(k, (0.9, 0.8, 0.95), (0, 0, high)) for k, high in ((2, 4), (4, 4), (6, 17))],
+            "1, 2, 4 or 6 at once is not expected to be faster than 3.",
+        ),
     ],
 )
 def test_the_fastest_is_named_with_what_memory_leaves_open(others: list[Scenario], expected: str) -> None:
@@ -61,4 +65,4 @@ def test_what_surely_fits_and_what_may_fit_are_both_named() -> None:
 
 
 def test_fewer_alone_are_not_faster() -> None:
-    assert said(FEWER)[0].startswith("No other number of trials that memory holds is expected to be faster than 3.")
+    assert said(FEWER)[0].startswith("1 at once is not expected to be faster than 3.")

@@ -83,7 +83,7 @@ def _if_they_fit(forecast: Forecast) -> Scenario | None:
     """The fastest number at once, where it is one of more that the trials seen leave possible in memory without proving
     it, as the section on memory says.
     """
-    others = [s for s in forecast.parallel if s.k != forecast.now and s.throughput.known and s.overflow.known]
+    others = [s for s in _others(forecast) if s.overflow.known]
     best = _fastest([s for s in others if s.overflow.high <= RISKY_PCT or _may_fit(forecast, s)])
     return best if best is not None and _may_fit(forecast, best) else None
 
@@ -212,9 +212,8 @@ def _base(forecast: Forecast) -> str:
 
 def _best(forecast: Forecast) -> str:
     """What the highest throughput among those that memory allows means in words."""
-    others = [s for s in forecast.parallel if s.k != forecast.now and s.throughput.known]
-    looked_at = any(s.overflow.known for s in forecast.parallel)
-    fitting = [s for s in others if not s.overflow.high > RISKY_PCT and (s.overflow.known or not looked_at)]
+    others, known = _others(forecast), _memory_known(forecast)
+    fitting = [s for s in others if not s.overflow.high > RISKY_PCT and (s.overflow.known or not known)]
     said = _memory(forecast, others)
     if unproven := _if_they_fit(forecast):
         said = [*_gain(forecast, unproven, ", if they fit,"), *said]
@@ -267,7 +266,21 @@ def _gain(forecast: Forecast, best: Scenario, provided: str = "") -> list[str]:
     if best.gain.value > 1.0:
         may = f"{best.k} at once{provided} may be {between(best.gain)} times as fast"
         return [f"{may}: no gain at all is within the interval."]
-    return [f"No other number of trials that memory holds is expected to be faster than {forecast.now}."]
+    return [f"{_any_of(_not_faster(forecast))} at once is not expected to be faster than {forecast.now}."]
+
+
+def _not_faster(forecast: Forecast) -> list[str]:
+    """The numbers looked at that memory holds, or may hold, and that are no faster."""
+    others = [s for s in _others(forecast) if s.gain.value <= 1.0 and not s.overflow.value > RISKY_PCT]
+    return [str(s.k) for s in others if s.overflow.known or not _memory_known(forecast)]
+
+
+def _others(forecast: Forecast) -> list[Scenario]:
+    return [s for s in forecast.parallel if s.k != forecast.now and s.throughput.known]
+
+
+def _memory_known(forecast: Forecast) -> bool:
+    return any(s.overflow.known for s in forecast.parallel)
 
 
 def _trust(forecast: Forecast) -> str:
