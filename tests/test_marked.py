@@ -49,6 +49,7 @@ def test_dead_trials_that_one_loop_marked_do_not_count_until_then() -> None:
     assert (opens["horizon"] - opens["start"]).dt.total_seconds().max() <= 5 * 100
     assert measure_parallelism(made).window_s < 2000 and measure_search(made).outliers.empty
     assert "2 failed trials may have ended long before being marked FAIL (trials 20 and 21)" in made.info.notes[-1]
+    assert measure_trials(made).n_died == 2
 
 
 def test_one_dead_trial_of_a_lone_worker_that_was_marked_the_next_day() -> None:

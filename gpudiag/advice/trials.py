@@ -65,9 +65,12 @@ def heartbeat(now: Situation) -> Proposal | None:
 def log_failures(now: Situation) -> Proposal | None:
     """Kinds of failure have different cures; 97 % memory beside a device-side assert proves nothing (METHODS 0).
 
-    Not proposed where the kind of every failure is known.
+    Not proposed where the kind of every failure is known, but for those of processes that were killed: these leave no
+    message.
     """
-    if now.fact(FailuresProfile.n_told) >= now.fact(FailuresProfile.n_fail):
+    died = now.fact(TrialsProfile.n_died)
+    silent = now.fact(FailuresProfile.n_fail) - (died if died > 0 else 0.0)
+    if now.fact(FailuresProfile.n_told) >= silent:
         return None
     keep = (
         'trial.set_user_attr("failure", f"{type(error).__name__}: {error}"[:200])'

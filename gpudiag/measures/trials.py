@@ -94,6 +94,10 @@ class TrialsProfile(Profile, topic="trials"):
     )
     n_finished: Fact[int] = fact("COMPLETE, PRUNED and FAIL", label="finished trials")
     n_fail: Fact[int] = fact("FAIL, without those that somebody stopped", label="failed trials")
+    n_died: Fact[int] = fact(
+        "FAIL of unknown kind that were marked so after the end of the trial: its process ended, and reported no error",
+        label="ended with their process",
+    )
     n_stopped: Fact[int] = fact("FAIL of which the error says that they were stopped or canceled", label="stopped")
     n_running: Fact[int] = fact("RUNNING, abandoned ones included", label="marked RUNNING")
     n_nodes: Fact[int] = fact(
@@ -176,6 +180,7 @@ def measure_trials(run: Run) -> TrialsProfile:
         n_added=int(was_added.sum()),
         n_finished=n_finished,
         n_fail=n_fail,
+        n_died=_died(run),
         n_stopped=int(counts[STOPPED]),
         n_running=int(counts["RUNNING"] + counts[ABANDONED]),
         n_nodes=allocated_gpus(run).n_nodes,
@@ -223,6 +228,12 @@ def _failed_in_order(intervals: pd.DataFrame) -> np.ndarray:
     done = intervals[intervals["state"].isin(FINISHED)]
     done = done.assign(at=done["end"].fillna(done["start"])).sort_values(["at", "study", "trial"], kind="stable")
     return (done["state"] == "FAIL").to_numpy()
+
+
+def _died(run: Run) -> int:
+    ends = trial_ends(run)
+    silent = (ends["state"] == "FAIL") & (ends["kind"] == "unknown")
+    return int(run.trials.loc[silent.to_numpy(), "marked"].notna().sum()) if "marked" in run.trials else 0
 
 
 def _in_common(run: Run) -> dict[str, Any]:

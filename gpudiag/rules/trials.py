@@ -35,6 +35,10 @@ TRY_VALUE = (
     "Run one trial with that value alone and read its error message. Mend what it meets, or leave the value out of the "
     "search space."
 )
+WHAT_ENDED = (
+    "Find out what ended these processes, which leave no error message: the out-of-memory killer of the host "
+    "(journalctl -k | grep -i oom), a scheduler, sys.exit(), a reboot."
+)
 PERIOD = "{n_fail} of {n_ended} failed with {n_workers}"
 
 
@@ -59,6 +63,7 @@ def _by_workers(periods: pd.DataFrame) -> str:
     says=(
         "{n_fail} of {n_finished:finished trial} failed, {fail_pct:estimate}.",
         Given("periods", " The number of workers changed: {periods}."),
+        Given("died", " {n_died} of these ended with their process, which reported no error."),
         Given(
             "common",
             " {n_fail_with} of {n_fail_compared:failed trial} had {condition}; of those that ended well meanwhile, "
@@ -120,18 +125,21 @@ def failure_rate_high(
     names = (
         "fail_pct", "fail_low_pct", "fail_high_pct", "n_fail", "n_finished",
         *(("fail_worker_h",) if timed else ()),
+        *(("n_died",) if trials.n_died > 0 else ()),
         *(("fail_streak", "p_fail_streak") if streak else ()),
         *(("n_fail_with", "n_fail_compared", "n_well_with", "n_well_compared", "p_condition") if common else ()),
     )  # fmt: skip
     return Evidence(
         values={name: getattr(trials, name) for name in names},
         margin=low - max_pct,
-        remedy=TRY_VALUE if common else "",
+        remedy=TRY_VALUE if common else WHAT_ENDED if 2 * trials.n_died > trials.n_fail else "",
         severity=Severity.NOTE if few else Severity.CRITICAL if low > severe_pct else None,
         extra={
             "fail_s": 3600 * trials.fail_worker_h if timed else 0.0,
             "fail_streak": trials.fail_streak,
             "streak": streak,
+            "died": trials.n_died > 0,
+            "n_died": trials.n_died,
             "common": common,
             "condition": trials.fail_condition,
             **{

@@ -75,10 +75,15 @@ def test_no_checkpoints_for_a_few_seconds(lost: float, worth: bool) -> None:
     assert (checkpoint.propose(situation(trials(states), bounds=bounds)) is not None) is worth
 
 
-@pytest.mark.parametrize(("told", "n_fail", "worth"), [(102, 102, False), (101, 102, True), (0, 3, True)])
-def test_failures_whose_kind_is_known_need_no_more_text(told: int, n_fail: int, worth: bool) -> None:
+@pytest.mark.parametrize(
+    ("told", "n_fail", "died", "worth"),
+    [(102, 102, NAN, False), (101, 102, NAN, True), (0, 3, 0, True), (0, 3, 2, True), (0, 3, 3, False), (1, 3, 2, False)],
+)
+def test_no_more_text_of_failures_whose_kind_is_known_or_whose_process_was_killed(
+    told: int, n_fail: int, died: float, worth: bool
+) -> None:
     known: FailuresProfile = profile(FailuresProfile, n_told=told, n_fail=n_fail)
-    assert (log_failures.propose(situation(known, bounds=LOST)) is not None) is worth
+    assert (log_failures.propose(situation(known, trials(n_died=died), bounds=LOST)) is not None) is worth
 
 
 def test_what_only_writes_something_down_brings_nothing_by_itself() -> None:

@@ -74,6 +74,10 @@ def test_failure_rate_prints_its_interval_and_a_streak() -> None:
     untimed = verdict(failure_rate_high, failing(15, 196, fail_worker_h=NAN))
     assert untimed.summary == "15 of 196 finished trials failed, 7.7 % (4.7–12 %)."
     assert "fail_worker_h" not in untimed.evidence
+    killed = verdict(failure_rate_high, failing(15, 196, n_died=8))
+    assert " 8 of these ended with their process, which reported no error." in killed.summary
+    assert "what ended these processes" in killed.remedy
+    assert "what ended" not in verdict(failure_rate_high, failing(15, 196, n_died=7)).remedy
     of_batch = {"n_fail_with": 15, "n_fail_compared": 15, "n_well_with": 0, "n_well_compared": 180}
     condition = Statement("{name} = {value}", name="batch_size", value=256.0)
     shared = verdict(failure_rate_high, failing(15, 196, fail_condition=condition, p_condition=0.009, **of_batch))
