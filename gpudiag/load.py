@@ -206,7 +206,7 @@ def _of_folder(path: Path, stated: Mapping[str, Any], span: tuple[str, str] = ("
         manifest = manifest.model_copy(update={"notes": (*manifest.notes, *([not_used(out)] if out else []))})
     else:
         named = []
-        found, others = search(folder, options)
+        found, others = search(folder, options, file.name)
         manifest = manifest.model_copy(update={"notes": (*manifest.notes, *([left(others)] if others else []))})
     found = without_undated(found)
     if not file.is_file():

@@ -46,6 +46,14 @@ def test_a_folder_is_searched_by_content_not_by_name(tmp_path: Path) -> None:
     assert all(len(record.sha256) == 64 for record in run.info.inputs)
 
 
+@pytest.mark.parametrize("name", ["run.toml", "night.toml"])
+def test_the_file_that_says_what_the_run_is_is_no_file_that_nobody_knows(name: str, tmp_path: Path) -> None:
+    log(tmp_path / "gpu.csv", range(10))
+    (tmp_path / name).write_text("[settings]\nparallel = 3\n")
+    run = gd.load_run(tmp_path / name)
+    assert run.info.settings.parallel == 3 and run.info.not_recognized == () and run.info.notes == ()
+
+
 def test_run_toml_rules_over_discovery(tmp_path: Path) -> None:
     log(tmp_path / "gpu.csv", range(10))
     log(tmp_path / "other.csv", range(10), gpu=1)

@@ -32,8 +32,10 @@ def refuse_several_runs(folder: Path) -> None:
         raise InputError(f"{folder}: {what}, each with its own {MANIFEST} ({some(below)}); name one of them.")
 
 
-def search(folder: Path, options: ReadOptions) -> tuple[list[Intake], list[str]]:
-    """Every input below the folder that some reader recognises by content, and the names of the other files."""
+def search(folder: Path, options: ReadOptions, manifest: str = MANIFEST) -> tuple[list[Intake], list[str]]:
+    """Every input below the folder that some reader recognises by content, and the names of the other files but for
+    the run's own ``manifest``, which is no input.
+    """
     intakes: list[Intake] = []
     others: list[str] = []
     passed_over = PassedOver()
@@ -41,7 +43,7 @@ def search(folder: Path, options: ReadOptions) -> tuple[list[Intake], list[str]]
         name = str(source.path.relative_to(folder))  # "." for a folder that is an input itself, such as W&B's
         if recognised:
             intakes.append(try_take(source, options, shown_as=name))
-        elif name != MANIFEST:
+        elif name not in (MANIFEST, manifest):
             others.append(name)
     if not any(intake.data is not None for intake in intakes):
         raise _nothing(folder, others, intakes, passed_over)

@@ -13,7 +13,14 @@ from gpudiag.readers._io.problems import INCOMPLETE
 from gpudiag.readers._shape.tidy import SET_BACK
 from gpudiag.run import InputRecord, Run
 
-LOG_NAMES = re.compile(r"(?i)\.(?:log|out|err|stdout|stderr|jsonl)(?:\.\d+)?$|(?:^|/)trainer_state\.json$")
+LOG_NAMES = re.compile(
+    r"(?i)\.(?:log|out|err|stdout|stderr|jsonl)(?:\.\d+)?$|(?:^|/)trainer_state\.json$"
+    r"|(?:^|[/_.-])(?:log|output|console|stdout|stderr)(?:\.txt)?$"
+)
+METRIC_NAMES = re.compile(
+    r"(?i)(?:^|/)events\.out\.tfevents\."
+    r"|(?:^|[/_.-])(?:log|loss(?:es)?|metrics?|history|progress|results?|scalars)\.(?:csv|tsv|json|parquet)$"
+)
 MOST_NAMED = 3
 
 
@@ -30,7 +37,8 @@ class InputsProfile(Profile, topic="inputs"):
     unread: Rows = table_of(UnreadInput)
     n_inputs: Fact[int] = fact("inputs that a reader recognized", label="inputs")
     n_unread: Fact[int] = fact("inputs that could not be read, or only in part", label="not read whole")
-    unknown_logs: Fact[str] = fact("logs in the folder of which no reader knows the lines, '' for none")
+    n_unknown: Fact[int] = fact("logs, tables of metrics and event files in the folder that no reader knows")
+    unknown: Fact[str] = fact("the first three of them, logs before others, '' for none")
 
 
 def measure_inputs(run: Run) -> InputsProfile:
@@ -38,17 +46,23 @@ def measure_inputs(run: Run) -> InputsProfile:
     if not run.info.inputs:
         raise NotMeasurable("The run was built in memory, without inputs.", "Load it with gpudiag.load_run.")
     unread = [(record.path, why) for record in run.info.inputs if (why := _why_unread(record))]
+    unknown = [*_unknown(run, LOG_NAMES), *_unknown(run, METRIC_NAMES)]
     return InputsProfile(
         unread=pd.DataFrame(unread, columns=["path", "error"]),
         n_inputs=len(run.info.inputs),
         n_unread=len(unread),
-        unknown_logs=", ".join(unknown_logs(run)),
+        n_unknown=len(unknown),
+        unknown=", ".join(unknown[:MOST_NAMED]),
     )
 
 
 def unknown_logs(run: Run) -> list[str]:
     """Files of the folder that are called logs, and of which no reader knows the content; three at most."""
-    return [name for name in run.info.not_recognized if LOG_NAMES.search(name)][:MOST_NAMED]
+    return _unknown(run, LOG_NAMES)[:MOST_NAMED]
+
+
+def _unknown(run: Run, names: re.Pattern[str]) -> list[str]:
+    return [name for name in run.info.not_recognized if names.search(name)]
 
 
 def _why_unread(record: InputRecord) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from gpudiag.measures.inputs import InputsProfile
+from gpudiag.measures.inputs import MOST_NAMED, InputsProfile
 from gpudiag.measures.steps import StepsProfile
 from gpudiag.report._render.blocks import (
     NAMES,
@@ -90,15 +90,22 @@ def verdict(document: Document) -> list[Block]:
         finding=first.rule if first and not hang_told_first(document) else "",
         chips=(*_unread(document), *_chips(head.counts)),
     )
-    return [top, *_unknown_logs(document), Figure("overview", small=True, bare=True)]
+    return [top, *_unknown(document), Figure("overview", small=True, bare=True)]
 
 
-def _unknown_logs(document: Document) -> list[Block]:
-    """Which logs beside the inputs tell nothing, where no other tells of steps."""
-    logs = document.values(InputsProfile).get(InputsProfile.unknown_logs)
-    if not logs or document.values(StepsProfile):
+def _unknown(document: Document) -> list[Block]:
+    """Which logs and metrics beside the inputs tell nothing, where no other log tells of steps."""
+    inputs = document.values(InputsProfile)
+    n = inputs.get(InputsProfile.n_unknown)
+    if not n or document.values(StepsProfile):
         return []
-    return [Note(f"Not read: {logs}. No reader knows its lines; `gpudiag inspect` shows how each file is read.")]
+    more = f" and {count(n - MOST_NAMED)} more" if n > MOST_NAMED else ""
+    return [
+        Note(
+            f"Not read: {inputs[InputsProfile.unknown]}{more}. No reader knows what is in {'them' if n > 1 else 'it'}. "
+            "A log with a step and its time in each line would be read; `gpudiag inspect` says why a file is not."
+        )
+    ]
 
 
 def _unread(document: Document) -> list[Chip]:
