@@ -15,7 +15,8 @@ from gpudiag._load.folder import beside, left, not_used, refuse_several_runs, se
 from gpudiag._load.folder_of_runs import SeveralRuns, runs_apart, taken_together
 from gpudiag._load.intake import Intake, are_rows, as_pandas, is_other_frame, read_again, take
 from gpudiag._load.log_dates import with_log_dates
-from gpudiag._load.marked import without_ends_after_silence, without_marked_ends
+from gpudiag._load.marked import without_ends_after_silence
+from gpudiag._load.other_studies import marked_apart, with_others, without_others
 from gpudiag._load.passwords import passwords_hidden
 from gpudiag._load.recorded_settings import with_host, with_recorded
 from gpudiag._load.sessions import refuse_sessions_apart, within_session, without_undated
@@ -265,7 +266,7 @@ def locate(name: str, folder: Path) -> str | Path:
 
 
 def _options(manifest: Manifest) -> ReadOptions:
-    return ReadOptions(parse_zone(manifest.timezone), manifest.columns, manifest.period_s, manifest.study)
+    return ReadOptions(parse_zone(manifest.timezone), manifest.columns, manifest.period_s, manifest.study, beside=True)
 
 
 def _assemble(
@@ -322,8 +323,11 @@ def _assemble(
         collectives=trials.collectives,
         info=info,
     )
-    run = without_marked_ends(without_added(without_jobs_elsewhere(passwords_hidden(run))))
-    return without_ends_after_silence(on_one_clock(run, dated))
+    n_chosen = len(run.studies)
+    run = without_added(without_jobs_elsewhere(passwords_hidden(with_others(run, trials.beside))))
+    chosen = run.studies["study"].tolist()[:n_chosen]
+    run = without_ends_after_silence(on_one_clock(marked_apart(run, chosen), dated))
+    return without_others(run, chosen)
 
 
 def _overridden(gpus: pd.DataFrame, manifest: Manifest) -> pd.DataFrame:

@@ -9,7 +9,7 @@ from datetime import datetime, tzinfo
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from gpudiag._run import selection
+from gpudiag._run import one_study, selection
 from gpudiag._run.tables import ClockRecord, ClockStep, InputRecord, RunInfo, RunTables
 
 if TYPE_CHECKING:
@@ -73,8 +73,8 @@ class Run(RunTables):
         return selection.gpus_only(self, gpus)
 
     def study(self, name: str) -> Run:
-        """The run with the trials of one study. Raises StudyNotFound."""
-        return selection.study(self, name)
+        """The run with the trials of one study, and what the GPUs did without those of others. Raises StudyNotFound."""
+        return one_study.study(self, name)
 
     def trials_where(self, test: Callable[[pd.DataFrame], Any] | None = None, /, **equal: Any) -> Run:
         """The run with the trials for which all holds: ``run.trials_where(state="FAIL")``,

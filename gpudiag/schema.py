@@ -114,6 +114,13 @@ GPU = TableSpec(
     ),
 )
 
+LOAD = (
+    *("util_pct", "mem_util_pct", "mem_used_mib", "power_w", "power_instant_w", "power_average_w", "energy_j"),
+    *("pcie_rx_mib_s", "pcie_tx_mib_s", "enc_pct", "dec_pct", "engine_active_pct"),
+    *("sm_active_pct", "sm_occupancy_pct", "tensor_active_pct", "dram_active_pct"),
+)
+"""What tells of the work of a GPU, and so of whoever had it; the others tell of the board."""
+
 GPUS = TableSpec(
     "gpus",
     "one GPU",

@@ -19,6 +19,7 @@ from toyrun import START, toy_run
 import gpudiag as gd
 from gpudiag._run.left_out import left_in_part
 from gpudiag.errors import ConfigError, NotMeasurable, StudyNotFound
+from gpudiag.measures.costs import measure_costs
 from gpudiag.measures.ledger import measure_ledger
 from gpudiag.measures.parallelism import measure_parallelism
 from gpudiag.measures.sampling import measure_sampling
@@ -177,6 +178,74 @@ def test_one_study() -> None:
     assert "study t" in two.study("t").info.notes[-1]
     with pytest.raises(StudyNotFound, match="no study 'u'"):
         two.study("u")
+
+
+def _two_studies(a: list[tuple[float, float]], b: list[tuple[float, float]], **of_trials: list[str]) -> Run:
+    """Studies a and b on one GPU, which works at 90 % from 10 s behind each start of a trial to its end."""
+    parts = [trials_of([("COMPLETE", *one) for one in own], study=name) for name, own in (("a", a), ("b", b))]
+    at = np.arange(-50.0, 650.0, 1.0)
+    busy = [any(low + 10 <= one < high for low, high in a + b) for one in at]
+    names = pd.DataFrame({"study": ["a", "b"], "directions": "MINIMIZE"})
+    return small_run(
+        trials=pd.concat(parts, ignore_index=True).assign(**of_trials),
+        studies=names,
+        gpu=samples_of(at, util_pct=np.where(busy, 90.0, 0.0), power_w=np.where(busy, 300.0, 60.0)),
+    )
+
+
+TURNS_OF_A = [(0.0, 100.0), (200.0, 300.0), (400.0, 500.0)]
+TURNS_OF_B = [(100.0, 200.0), (300.0, 400.0), (500.0, 600.0)]
+
+
+def test_gpu_time_of_another_study_is_neither_idle_nor_of_the_one_chosen() -> None:
+    part = _two_studies(TURNS_OF_A, TURNS_OF_B).study("a")
+    ledger, costs = measure_ledger(part), measure_costs(part)
+    seconds = ledger.totals.set_index("cell")["gpu_s"]
+    assert seconds.sum() == pytest.approx(300, abs=3)  # three trials of 100 s
+    assert seconds["busy"] == pytest.approx(270, abs=3) and seconds["idle_no_trial"] == seconds["foreign"] == 0
+    assert costs.trial_gpu_h == pytest.approx(300 / 3600) and costs.startup_median_s == pytest.approx(10, abs=1)
+    assert costs.energy_kwh == pytest.approx((270 * 300 + 30 * 60) / 3.6e6, rel=0.02)
+    assert part.gpu["util_pct"].isna().sum() == 300 and "Other studies had trials meanwhile" in part.info.notes[-1]
+    assert measure_sampling(part).n_gaps == 0
+
+
+def test_gpu_time_with_trials_of_two_studies_is_unknown_for_one() -> None:
+    part = _two_studies(TURNS_OF_A, [(90.0, 190.0)]).study("a")
+    costs = measure_costs(part)
+    assert {"gpus", "sharing"} <= set(part.info.incomplete) and math.isnan(costs.trial_gpu_h)
+    assert list(costs.trials["gpu_s"].isna()) == [True, False, False]
+    apart = _two_studies(TURNS_OF_A, [(700.0, 800.0)]).study("a")  # never seen by the telemetry
+    assert apart.info.incomplete == () and measure_costs(apart).trial_gpu_h == pytest.approx(300 / 3600)
+
+
+def test_results_that_were_added_to_another_study_took_no_gpu() -> None:
+    run = _two_studies(TURNS_OF_A, TURNS_OF_A, added=[None, None, None, "copy", "copy", "copy"])
+    assert run.study("a").info.incomplete == () and run.study("a").gpu["util_pct"].notna().all()
+
+
+def test_an_abandoned_trial_of_another_study_lasts_no_longer_than_its_trials() -> None:
+    run = _two_studies([(300.0, 400.0)], [(0.0, 100.0), (50.0, 0.0)])
+    trials = run.trials.assign(end=run.trials["end"].where(run.trials.index < 2))
+    part = replace(run, trials=trials).study("a")
+    assert part.gpu["util_pct"].isna().sum() == 150  # to 150 s: as long as the other one
+
+
+def test_a_study_on_gpus_of_its_own_is_looked_at_on_these() -> None:
+    run = _two_studies(TURNS_OF_A, [(0.0, 600.0)], gpu=["0", "0", "0", "1"])
+    run = replace(run, gpu=pd.concat([run.gpu, run.gpu.assign(gpu="1", util_pct=50.0)], ignore_index=True))
+    part = run.study("a")
+    assert set(part.gpu["gpu"]) == {"0"} and part.gpu["util_pct"].notna().all() and part.info.incomplete == ()
+    assert len(part.trials) == 3
+
+
+def test_a_study_is_loaded_beside_those_of_its_storage() -> None:
+    run = _two_studies(TURNS_OF_A, TURNS_OF_B)
+    loaded = gd.load_run(
+        telemetry=run.gpu, trials=run.trials.assign(**{"params.of_b": [np.nan] * 3 + [1.0] * 3}), study="a"
+    )
+    assert loaded.info.others_us == run.study("a").info.others_us and len(loaded.trials) == 3
+    assert "params.of_b" not in loaded.trials and [one.name for one in loaded.info.inputs[1].studies] == ["a"]
+    pd.testing.assert_series_equal(loaded.gpu["util_pct"], run.study("a").gpu["util_pct"])
 
 
 def test_trials_by_value_by_list_and_by_test() -> None:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
 import pandas as pd
 
+from gpudiag._load.other_studies import set_apart
 from gpudiag._run.tables import InputKind, InputRecord, StudyRecord
 from gpudiag.errors import InputError
 from gpudiag.faults import attempt
@@ -51,10 +52,14 @@ def take(given: object, options: ReadOptions, *, shown_as: str | None = None) ->
     if isinstance(given, Unopened):
         raise given.error
     if isinstance(given, str) and is_url(given):
-        return _described(trial_readers.read_url(given, options), given, "trials", "")
+        return _described(set_apart(trial_readers.read_url(given, options), options), given, "trials", "")
     if not isinstance(given, str | Path | Source):
         frame = as_pandas(given)
-        data = read_frame(frame, options) if isinstance(frame, pd.DataFrame) else _of_study(given, options)
+        if not isinstance(frame, pd.DataFrame):
+            options = replace(options, study=options.study or getattr(given, "study_name", None))
+            data = set_apart(trial_readers.read_object(given, options), options)
+        else:
+            data = set_apart(read_frame(frame, options), options)
         return _described(data, f"<{type(given).__name__}>", "trials", "")
     source = given if isinstance(given, Source) else Source.open(given)
     found = identify(source)
@@ -62,7 +67,8 @@ def take(given: object, options: ReadOptions, *, shown_as: str | None = None) ->
         raise refuse(source, EXPECTED)
     kind, reader = found
     never_replace(source.path)
-    return _described(read_by(reader, source, options), shown_as or str(source.path), kind, source.sha256())
+    data = set_apart(read_by(reader, source, options), options)
+    return _described(data, shown_as or str(source.path), kind, source.sha256())
 
 
 def is_other_frame(given: object) -> bool:
@@ -88,10 +94,6 @@ def as_pandas(given: object) -> object:
 def _is_lazy(given: object) -> bool:
     """A query of polars that has not run: asked for its columns, it warns."""
     return hasattr(given, "collect") and hasattr(given, "collect_schema")
-
-
-def _of_study(given: Any, options: ReadOptions) -> Trials:
-    return trial_readers.read_trials(given, study=options.study, timezone=options.timezone)
 
 
 def _described(data: Telemetry | Trials, path: str, kind: InputKind, sha256: str) -> Intake:

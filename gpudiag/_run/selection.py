@@ -1,4 +1,4 @@
-"""Part of a run as a run again: a span of time, some GPUs, one study, some trials.
+"""Part of a run as a run again: a span of time, some GPUs, some trials.
 
 Nothing is cut in two: a trial that overlaps the span keeps its own start and end, and the measures of time (ledger,
 coverage, concurrency) count only what lies within. Each selection leaves a note that reports show.
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 from gpudiag._run.gpu_names import declared_gpus
 from gpudiag._run.left_out import left_in_part, workers_in_part
 from gpudiag._run.tables import RunTables, Whole
-from gpudiag.errors import ConfigError, NotMeasurable, StudyNotFound, nearest
+from gpudiag.errors import ConfigError, NotMeasurable, nearest
 from gpudiag.report.format import clock_time, is_dated
 from gpudiag.schema import STATES, text_dtype
 from gpudiag.timezones import parse_zone
@@ -44,8 +44,8 @@ def between(run: R, start: str | datetime | None, end: str | datetime | None) ->
 
     trials = run.trials[_overlaps(run.trials, low, high)]
     chosen = {
-        **{name: _rows(getattr(run, name), within(getattr(run, name))) for name in TIMED},
-        "events": _rows(run.events, within(run.events) | run.events["kind"].eq("model")),  # what is trained stays so
+        **{name: rows(getattr(run, name), within(getattr(run, name))) for name in TIMED},
+        "events": rows(run.events, within(run.events) | run.events["kind"].eq("model")),  # what is trained stays so
         "trials": trials.reset_index(drop=True),
         "reports": _of_trials(run.reports, trials),
         "collectives": dumps_within(run.collectives, low, high),
@@ -64,7 +64,7 @@ def between(run: R, start: str | datetime | None, end: str | datetime | None) ->
     run = replace(run, info=replace(run.info, settings=run.info.settings.model_copy(update={"n_trials": None})))
     where = f" ({run.info.timezone})" if any(m is not None and is_dated(m) for m in (low, high)) else ""
     note = f"Selected: {bounds}{where}."
-    return _changed(run, chosen, note, ("study",), between=both, stated={})  # of all of it
+    return changed(run, chosen, note, ("study",), between=both, stated={})  # of all of it
 
 
 def span_of(given: Span | None) -> tuple[str | datetime | None, str | datetime | None]:
@@ -104,9 +104,9 @@ def gpus_only(run: R, names: Sequence[str | int | Sequence[str | int]]) -> R:
     left_out = tuple(sorted(set(known.values()) - set(wanted)))
     trials, keep = _of_gpus(run, set(wanted), set(left_out))
     on_gpu = {
-        name: _rows(table, table["gpu"].isin(wanted)) for name, table in _with_gpu(run, "gpu", "gpus", "processes")
+        name: rows(table, table["gpu"].isin(wanted)) for name, table in _with_gpu(run, "gpu", "gpus", "processes")
     }
-    events = {name: _rows(t, t["gpu"].isin(wanted) | t["gpu"].isna()) for name, t in _with_gpu(run, "events")}
+    events = {name: rows(t, t["gpu"].isin(wanted) | t["gpu"].isna()) for name, t in _with_gpu(run, "events")}
     chosen = {
         **on_gpu,
         **events,
@@ -116,10 +116,10 @@ def gpus_only(run: R, names: Sequence[str | int | Sequence[str | int]]) -> R:
     others = tuple(sorted({*run.info.left_out_gpus, *left_out}))
     note = f"Selected: GPU {', '.join(dict.fromkeys(wanted))} only."
     if keep.all():
-        return _changed(run, chosen, note, (), left_out_gpus=others, gpus_chosen=True)
+        return changed(run, chosen, note, (), left_out_gpus=others, gpus_chosen=True)
     settings = run.info.settings.model_copy(update={"parallel": None})  # of all GPUs
     in_part = ("study", *workers_in_part(run, keep))
-    return _changed(run, chosen, note, in_part, left_out_gpus=others, gpus_chosen=True, settings=settings)
+    return changed(run, chosen, note, in_part, left_out_gpus=others, gpus_chosen=True, settings=settings)
 
 
 def _each(names: Sequence[str | int | Sequence[str | int]], known: Container[str]) -> list[str]:
@@ -127,22 +127,6 @@ def _each(names: Sequence[str | int | Sequence[str | int]], known: Container[str
     each = [name for one in names for name in ([one] if isinstance(one, str) or not isinstance(one, Iterable) else one)]
     parts = [[text] if (text := str(name)) in known else text.split(",") for name in each]
     return [name.strip() for some in parts for name in some]
-
-
-def study(run: R, name: str) -> R:
-    """The run with one study's trials only; see :meth:`gpudiag.run.Run.study`."""
-    legal = [str(known) for known in run.studies["study"]] or [str(known) for known in run.trials["study"].unique()]
-    if name not in legal:
-        raise StudyNotFound(f"the run has no study '{name}'; {nearest(name, legal) if legal else 'it has none'}")
-    own = run.trials["study"] == name
-    trials = run.trials[own]
-    chosen = {
-        "trials": trials.reset_index(drop=True),
-        "reports": _rows(run.reports, run.reports["study"] == name),
-        "studies": _rows(run.studies, run.studies["study"] == name),
-    }
-    note = f"Selected: study {name}. GPU time of other studies counts as time without a trial."
-    return _changed(run, chosen, note if len(legal) > 1 else "", left_in_part(run, own))
 
 
 def trials_where(run: R, test: Callable[[pd.DataFrame], Any] | None, equal: dict[str, Any]) -> R:
@@ -182,10 +166,10 @@ def trials_where(run: R, test: Callable[[pd.DataFrame], Any] | None, equal: dict
         "or as that of trials beside them; checks that need all trials are not assessed."
     )
     in_part = ("study", "outcomes", *left_in_part(run, keep))
-    return _changed(run, chosen, note if len(trials) < len(run.trials) else "", in_part)
+    return changed(run, chosen, note if len(trials) < len(run.trials) else "", in_part)
 
 
-def _changed(run: R, tables: dict[str, pd.DataFrame], note: str, in_part: tuple[Whole, ...], **info: Any) -> R:
+def changed(run: R, tables: dict[str, pd.DataFrame], note: str, in_part: tuple[Whole, ...], **info: Any) -> R:
     """The selection with its note; ``in_part``: what it leaves in part where it leaves trials out."""
     notes = (*run.info.notes, note) if note else run.info.notes
     if len(tables["trials"]) < len(run.trials):
@@ -201,7 +185,7 @@ def dumps_within(collectives: pd.DataFrame, low: datetime | None, high: datetime
     return collectives if inside else collectives.iloc[:0]
 
 
-def _rows(table: pd.DataFrame, keep: pd.Series) -> pd.DataFrame:
+def rows(table: pd.DataFrame, keep: pd.Series) -> pd.DataFrame:
     return table[keep].reset_index(drop=True)
 
 

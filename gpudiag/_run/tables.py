@@ -151,6 +151,7 @@ class RunInfo:
     ``gpus_chosen``: somebody named the GPUs that count, so that they are of one job.
     ``incomplete``: what trials that were selected away leave in part; ``n_unselected``: how many there were before
     anything was selected, 0 where none was left out.
+    ``others_us``: when trials of studies that were not chosen ran, by GPU, "" where nothing names it (microseconds).
     ``not_recognized``: files of the folder of which no reader knows the content.
     ``user``, ``project`` and ``host`` are run.toml's. ``timezone_assumed``: nobody stated the zone, so that it is that
     of the machine that read the run. ``taking_turns``: GPUs of several logs whose samples lie between each other.
@@ -178,6 +179,7 @@ class RunInfo:
     gpus_chosen: bool = False
     incomplete: tuple[Whole, ...] = ()
     n_unselected: int = 0
+    others_us: Mapping[str, tuple[tuple[int, int], ...]] = field(default_factory=dict)
     not_recognized: tuple[str, ...] = ()
     taking_turns: tuple[str, ...] = ()
     user: str = ""

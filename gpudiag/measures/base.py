@@ -155,6 +155,8 @@ def need_gpu(run: Run, *columns: str) -> None:
             RECORD_GPU,
             n=len(run.processes.drop_duplicates(["gpu", "pid", "time"])),
         )
+    if run.info.others_us and any(name in run.gpu and not _any_known(run.gpu, name) for name in columns):
+        raise NotMeasurable("Trials of other studies ran all the time that the GPUs were recorded.", ALL_STUDIES)
     if "util_pct" in columns and len(run.gpu) and not _any_known(run.gpu, "util_pct"):
         raise NotMeasurable(
             "No GPU reports utilization (N/A throughout, as on MIG and some WSL systems, or not recorded).",
@@ -176,6 +178,7 @@ def _any_known(frame: pd.DataFrame, name: str) -> bool:
     return name in frame and bool(pd.notna(frame[name].iloc[0]) or frame[name].notna().any())
 
 
+ALL_STUDIES = "Look at all studies of the storage together: leave out --study."
 NVIDIA_SMI = (
     "nvidia-smi --query-gpu=timestamp,index,name,uuid,utilization.gpu,memory.used,memory.total,power.draw,power.limit,"
     "power.default_limit,temperature.gpu,clocks.sm,clocks.max.sm,clocks_event_reasons.active,"

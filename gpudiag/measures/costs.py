@@ -15,7 +15,7 @@ from gpudiag.measures._time.gpu_samples import samples_by_gpu
 from gpudiag.measures._time.gpu_time import GpuTime, gpu_time
 from gpudiag.measures._time.microseconds import SECOND_US, microseconds, utc
 from gpudiag.measures._time.pauses import holds_pause, pauses
-from gpudiag.measures._time.timeline import CELLS, STARTUP, Samples
+from gpudiag.measures._time.timeline import CELLS, STARTUP, Intervals, Samples
 from gpudiag.measures._time.trial_intervals import without_own_times
 from gpudiag.measures._time.weighted import weighted_sum
 from gpudiag.measures._time.window import TimedTrials
@@ -23,6 +23,7 @@ from gpudiag.measures._trials.constraints import infeasible
 from gpudiag.measures._trials.placed import placed_trials
 from gpudiag.measures._trials.startup import Startups, startups
 from gpudiag.measures.base import GIVE_TRIALS, Profile, TrialRow, clocks_may_differ, need_columns
+from gpudiag.measures.sampling import of_other_studies
 from gpudiag.memo import memoized
 from gpudiag.run import Run
 from gpudiag.schema import OUTCOMES
@@ -173,9 +174,12 @@ def measure_costs(run: Run) -> CostsProfile:
         raise NotMeasurable("No trial has a start and an end.", "Record start and end of each trial.")
     kwh, known_s = _kwh(run, time)
     shares = {gpu: trial_shares(time.timelines[gpu], time.intervals(gpu), kwh[gpu]) for gpu in time.places}
+    beside = {gpu: _beside_others(run, gpu, time.intervals(gpu)) for gpu in time.places}
+    for gpu, own in shares.items():
+        own[beside[gpu]] = np.nan
     begun = startups(run)
     trials = _trials(run, time, shares, begun)
-    expected = _expected(time, shares, kwh)
+    expected = None if any(map(np.any, beside.values())) else _expected(time, shares, kwh)
     total_s = sum(float(line.length_s.sum()) for line in time.timelines.values())
     total_s = total_s if time.joined and time.timelines else float("nan")
     energy = [float(np.nansum(part)) for part in kwh.values() if part is not None] if time.joined else []
@@ -236,6 +240,13 @@ def _kwh(run: Run, time: GpuTime) -> tuple[dict[str, np.ndarray | None], float]:
             out[gpu] = curve.between(time.timelines[gpu].start_us, time.timelines[gpu].end_us)
             total_us += known_us
     return out, total_us / SECOND_US
+
+
+def _beside_others(run: Run, gpu: str, own: Intervals) -> np.ndarray:
+    """By trial of a GPU whether one of a study that was not chosen may have shared it."""
+    start, end = np.array(of_other_studies(run, gpu), np.int64).reshape(-1, 2).T
+    met: np.ndarray = np.searchsorted(start, own.end_us) > np.searchsorted(end, own.start_us, "right")
+    return met
 
 
 def _trials(run: Run, time: GpuTime, by_gpu: dict[str, pd.DataFrame], begun: Startups) -> pd.DataFrame:

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from gpudiag._run.one_study import ANY_GPU
 from gpudiag.errors import NotMeasurable
 from gpudiag.facts import Column, Fact, Row, Rows, column, fact, table_of
 from gpudiag.measures._steps.intervals import step_intervals
@@ -25,7 +26,7 @@ from gpudiag.measures._time.attempts import Activity, Attempts, find_attempts, s
 from gpudiag.measures._time.job_ends import job_ends_us
 from gpudiag.measures._time.job_spans import job_spans
 from gpudiag.measures._time.microseconds import SECOND_US, median_of_steps, microseconds, utc
-from gpudiag.measures._time.span import Window, limits_us, overlap
+from gpudiag.measures._time.span import Window, limits_us, overlap, union, without
 from gpudiag.measures._time.trial_intervals import intervals_of
 from gpudiag.measures._time.weighted import weighted_quantiles
 from gpudiag.measures.base import Profile, need_gpu
@@ -435,11 +436,19 @@ def least_pct(shares: Iterable[float]) -> float:
 
 def held_windows(run: Run, gpu: str, windows: Sequence[Window]) -> list[Window]:
     """What of the windows lies in attempts of the run that had the GPU, and where a scheduler tells of its jobs, in one
-    that may have had it.
+    that may have had it; without what was of a study that was not chosen.
     """
     held = attempts(run).held(gpu, windows)
     jobs = job_spans(run).get(gpu)
-    return held if jobs is None else overlap(held, jobs)
+    held = held if jobs is None else overlap(held, jobs)
+    return without(held, of_other_studies(run, gpu))
+
+
+@memoized
+def of_other_studies(run: Run, gpu: str) -> list[Window]:
+    """When trials of studies that were not chosen had the GPU, or may have had it."""
+    known = run.info.others_us
+    return union([*known.get(ANY_GPU, ()), *known.get(gpu, ())])
 
 
 def length_us(windows: Iterable[Window]) -> int:

@@ -43,13 +43,15 @@ class ReadOptions:
     """What a reader may need to be told.
 
     ``timezone``: zone of timestamps that carry none. ``columns``: names for a file without a header.
-    ``period_s``: sampling period of a file without timestamps. ``study``: the one study to read.
+    ``period_s``: sampling period of a file without timestamps. ``study``: the one study to read; ``beside``: with
+    those of its storage that may have run at the same time.
     """
 
     timezone: tzinfo
     columns: tuple[str, ...] = ()
     period_s: float | None = None
     study: str | None = None
+    beside: bool = False
 
     def __post_init__(self) -> None:
         """Raise ConfigError for an option of a wrong type, and for a period that is none."""
@@ -94,7 +96,8 @@ class Telemetry(Shown):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Trials(Shown):
-    """Trials or tasks of one input as the tables of :mod:`gpudiag.schema`.
+    """Trials or tasks of one input as the tables of :mod:`gpudiag.schema`; ``beside``: those of its storage that are of
+    no study that was asked for.
 
     ``clock``: how the timestamps of lines on steps are meant, as in telemetry. ``otherwise``: where nothing in a log
     tells the day of its dates from the month, and its times are unknown for it: the log read with the day first (True)
@@ -113,6 +116,7 @@ class Trials(Shown):
     collectives: pd.DataFrame = field(default_factory=no_rows("collectives"))
     clock: str = ""
     otherwise: Callable[[bool], Trials] | None = None
+    beside: tuple[Trials, ...] = ()
 
     @property
     def rows(self) -> int:

@@ -122,7 +122,7 @@ def _trials(frame: pd.DataFrame, options: ReadOptions) -> Trials:
     times = {name: _utc(values, options) for name, values in told.items()}
     names = {name: names_of(given[name]) for name in ("gpu", "worker") if name in given}
     trials = conform(given.assign(**times, **names, **read_numbers(given, TRIALS)), TRIALS)
-    if options.study is not None:
+    if options.study is not None and not options.beside:
         trials = trials[trials["study"] == options.study]
     trials = trials.sort_values(["study", "trial"], kind="stable", ignore_index=True)
     studies = conform(pd.DataFrame({"study": trials["study"].unique()}), STUDIES)

@@ -52,6 +52,7 @@ def memory_near_limit(memory: MemoryProfile, *, high_pct: float = 90.0) -> Evide
     remedy="Where the GPU waits for neither CPU nor disk, time a larger batch or, in a search, one more trial at once. "
     "Free memory alone makes nothing faster.",
     refuted_by="Not a problem if a rare large trial, absent from this run, needs the room.",
+    needs_all=("gpus",),
 )
 def memory_headroom(memory: MemoryProfile, *, low_pct: float = 50.0) -> Evidence | None:
     """Free memory permits larger batches or more trials at once; it does not imply a speed-up.

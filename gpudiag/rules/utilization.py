@@ -39,6 +39,7 @@ NO_UTILIZATION = f"{RECORD_SPLIT}; elsewhere {PRINTED}"
     "devices. Or ask for fewer GPUs.",
     refuted_by="Not a problem if the GPU is partitioned (MIG), or runs under WSL without a reading of utilization.",
     explained_by=("gpu-idle-beside-busy",),
+    needs_all=("gpus",),
 )
 def gpu_unused(
     use: UtilizationProfile, *, max_util_pct: float = UNUSED_PCT, min_periods: float = 10.0, min_run_s: float = 60.0
@@ -93,6 +94,7 @@ def gpu_unused(
     "initialized, a list of devices with one entry, and too few tasks. Or the library's own device id overrides it "
     "(gpu_device_id of LightGBM, device of XGBoost).",
     refuted_by="Not a problem if the job was meant for one GPU: then ask for one.",
+    needs_all=("gpus",),
 )
 def gpu_idle_beside_busy(
     use: UtilizationProfile,

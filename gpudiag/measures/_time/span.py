@@ -46,3 +46,19 @@ def union(spans: Iterable[Window]) -> list[Window]:
         else:
             out.append((low, high))
     return out
+
+
+def without(windows: Iterable[Window], holes: Iterable[Window]) -> list[Window]:
+    """What of the windows lies in none of the holes, which are in order and apart."""
+    known = list(holes)
+    ends = [high for _, high in known]
+    out = []
+    for start, end in windows:
+        at = bisect_right(ends, start)
+        while at < len(known) and known[at][0] < end:
+            if start < known[at][0]:
+                out.append((start, known[at][0]))
+            start, at = known[at][1], at + 1
+        if start < end:
+            out.append((start, end))
+    return out

@@ -37,6 +37,7 @@ def merge(parts: Sequence[Trials]) -> Trials:
         collectives=_joined([p.collectives for p in kept], COLLECTIVES),
         problems=tuple(problem for p in parts for problem in p.problems),
         notes=(*(note for p in parts for note in p.notes), *notes),
+        beside=tuple(other for p in kept for other in p.beside),
         reader=", ".join(dict.fromkeys(p.reader for p in kept)),
     )
 

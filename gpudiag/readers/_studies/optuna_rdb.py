@@ -24,9 +24,12 @@ from gpudiag.errors import InputError
 from gpudiag.readers._io.problems import ProblemLog
 from gpudiag.readers._studies.pivot import floats
 from gpudiag.readers._studies.stored import RUSTUNA, Stored, no_stored, pick_study
+from gpudiag.readers.base import ReadOptions
 
 FLOAT32_MAX = float(np.finfo(np.float32).max)
 NEWEST = "v3.2.0.a"
+_ZONES = pd.Timedelta(days=1)
+"""No two zones are further apart."""
 KNOWN = ("v0.9.0.a", "v1.2.0.a", "v1.3.0.a", "v2.4.0.a", "v2.6.0.a", "v3.0.0.a", "v3.0.0.b", "v3.0.0.c", "v3.0.0.d")
 
 # Names are qualified because KEY is a reserved word that every dialect accepts after a dot.
@@ -76,20 +79,22 @@ def select_sql(what: SelectedColumns, table: str, where: str) -> str:
     return f"SELECT {fields} FROM {table} AS t" + (f" WHERE {where}" if where else "")
 
 
-def read_rdb(database: Database, study: str | None, where: str, problems: ProblemLog) -> Stored:
-    """All long tables, or those of the one study named.
+def read_rdb(database: Database, options: ReadOptions, where: str, problems: ProblemLog) -> Stored:
+    """All long tables, or those of the one study named, and of the studies beside it where these are asked for.
 
     Raises StudyNotFound, or InputError where a table that Optuna needs is missing or different.
     """
     _check(database, where)
     studies = _studies(database)
-    pick_study(study, studies["study"], where)
+    pick_study(options.study, studies["study"], where)
     rows = ""
-    if study is not None and len(studies) > 1:  # to ask for the study of each row takes a server half as long again
-        studies = studies[studies["study"] == study]
-        rows = (
-            f"t.trial_id IN (SELECT x.trial_id FROM trials AS x WHERE x.study_id = {int(studies['study_id'].iloc[0])})"
-        )
+    if options.study is not None and len(studies) > 1:  # to ask for the study of each row takes half as long again
+        chosen = studies["study"] == options.study
+        if options.beside:
+            chosen |= studies["study_id"].isin(_beside(database, studies.loc[chosen, "study_id"].iloc[0]))
+        studies = studies[chosen]
+        ids = ", ".join(str(int(one)) for one in studies["study_id"])
+        rows = f"t.trial_id IN (SELECT x.trial_id FROM trials AS x WHERE x.study_id IN ({ids}))"
     reports = database.apart(partial(_reports, rows=rows))
     trials = _trials(database, rows, problems)
     return Stored(
@@ -162,6 +167,21 @@ def _studies(database: Database) -> pd.DataFrame:
             found.setdefault(of, []).append(one)
     directions = [",".join(found.get(one, ())) for one in names["study_id"].tolist()]
     return names.assign(directions=np.array(directions, dtype=object)).sort_values("study_id")
+
+
+def _beside(database: Database, study_id: int) -> list[int]:
+    """The studies that may have run at the same time as one, which may be written on clocks of other zones."""
+    edges = ("MIN(t.datetime_start)", "MAX(t.datetime_start)", "MAX(t.datetime_complete)")
+    key = {"study_id": SelectedColumn("t.study_id", "int")}
+    what = key | {sql: SelectedColumn(sql, "timestamp") for sql in edges}
+    spans = database.select(what, "trials", "t.study_id IS NOT NULL GROUP BY t.study_id").set_index("study_id")
+    first, *lasts = (timestamps(spans[sql], ProblemLog()) for sql in edges)
+    last = pd.concat(lasts, axis=1).max(axis=1)
+    own = spans.index == study_id
+    if not own.any():
+        return []
+    meet = (first <= last[own].iloc[0] + _ZONES) & (last >= first[own].iloc[0] - _ZONES)
+    return [int(one) for one in spans.index[meet] if isinstance(one, int)]  # of a damaged file anything
 
 
 def _trials(database: Database, rows: str, problems: ProblemLog) -> pd.DataFrame:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import tzinfo
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -70,7 +71,7 @@ def read_trials(
         return read_url(source, options)
     if isinstance(source, str | Path):
         return _read_file(source, options)
-    return _read_object(source, options)
+    return read_object(source, options)
 
 
 def read_url(url: str, options: ReadOptions) -> Trials:
@@ -101,7 +102,7 @@ def _read_file(path: str | Path, options: ReadOptions) -> Trials:
     return read_by(reader, opened, options)
 
 
-def _read_object(source: Any, options: ReadOptions) -> Trials:
+def read_object(source: Any, options: ReadOptions) -> Trials:
     """A Study is read where it lies if it lies somewhere: the storage keeps its timestamps as they were written."""
     from gpudiag.readers.trials import study_object
 
@@ -109,7 +110,7 @@ def _read_object(source: Any, options: ReadOptions) -> Trials:
         url = study_object.storage_of(source)
         if url is None:
             return study_object.read_study(source, options)
-        one = ReadOptions(options.timezone, study=options.study or source.study_name)
+        one = replace(options, study=options.study or source.study_name)
         file = study_object.sqlite_file(url)
         return optuna_sqlite.read_live(file, one) if file else read_url(url, one)
     if isinstance(source, list | tuple) and all(hasattr(item, "intermediate_values") for item in source):

@@ -78,7 +78,7 @@ def read(source: Source, options: ReadOptions) -> Trials:
     if blocks.torn:
         problems.add("last line without its end, still being written or cut", line=state.next_line)
     pick_study(options.study, (name for name, _ in state.studies.values()), source.path)
-    stored = to_stored(state, options.timezone, options.study, problems)
+    stored = to_stored(state, options.timezone, None if options.beside else options.study, problems)
     return assemble(stored, options.timezone, str(source.path), NAME, problems)
 
 

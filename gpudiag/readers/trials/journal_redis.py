@@ -52,7 +52,7 @@ def read_redis(url: str, options: ReadOptions) -> Trials:
         # Not chained: the client's own exception may hold the password.
         raise InputError(f"{shown}: cannot be read ({message}); check address, user and rights.") from None
     pick_study(options.study, (name for name, _ in state.studies.values()), shown)
-    stored = to_stored(state, options.timezone, options.study, problems)
+    stored = to_stored(state, options.timezone, None if options.beside else options.study, problems)
     return assemble(stored, options.timezone, shown, NAME, problems)
 
 

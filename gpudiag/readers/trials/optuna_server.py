@@ -51,7 +51,7 @@ def read_server(url: str, options: ReadOptions) -> Trials:
             database = ServerDatabase(connection)
             if not {"trials", "studies"} <= database.tables:
                 raise InputError(f"{shown}: the database has no Optuna tables (trials, studies); check its name.")
-            stored = read_rdb(database, options.study, shown, problems)
+            stored = read_rdb(database, options, shown, problems)
     except ModuleNotFoundError as error:
         extra = _EXTRAS.get(scheme_of(url), "")
         hint = f'pip install "gpudiag[{extra}]"' if extra else f"pip install {error.name}"

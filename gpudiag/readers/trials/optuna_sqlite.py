@@ -74,7 +74,7 @@ def read_live(path: Path, options: ReadOptions) -> Trials:
 def _read(path: Path, options: ReadOptions, *, live: bool) -> Trials:
     problems = ProblemLog()
     try:
-        stored, newer = _stored(path, options.study, problems, live=live)
+        stored, newer = _stored(path, options, problems, live=live)
     except sqlite3.Error as error:
         if _is_busy(error):
             raise InputError(
@@ -95,7 +95,7 @@ def _is_busy(error: Exception) -> bool:
     return getattr(error, "sqlite_errorname", "").startswith("SQLITE_BUSY")
 
 
-def _stored(path: Path, study: str | None, problems: ProblemLog, *, live: bool) -> tuple[Stored, str]:
+def _stored(path: Path, options: ReadOptions, problems: ProblemLog, *, live: bool) -> tuple[Stored, str]:
     """The long tables and the schema revision if it is unknown.
 
     A large file is copied first, so that a writer waits for the copy only and not for the reading.
@@ -104,7 +104,7 @@ def _stored(path: Path, study: str | None, problems: ProblemLog, *, live: bool) 
         met = ProblemLog()
         try:
             with private_copy(path, live=live) as copy, open_columns(copy) as columns:
-                found = read_rdb(columns, study, str(path), met), newer_revision(columns)
+                found = read_rdb(columns, options, str(path), met), newer_revision(columns)
             problems.extend(met.all)
             return found
         except (sqlite3.Error, OSError, NotColumnar) as error:
@@ -113,7 +113,7 @@ def _stored(path: Path, study: str | None, problems: ProblemLog, *, live: bool) 
             # Damaged, or no room for a copy: row by row keeps what can be read.
     with open_readonly(path, live=live) as connection:
         rows = SqliteRows(connection, problems)
-        return read_rdb(rows, study, str(path), problems), newer_revision(rows)
+        return read_rdb(rows, options, str(path), problems), newer_revision(rows)
 
 
 READER: Reader[Trials] = Reader(NAME, recognises, read)

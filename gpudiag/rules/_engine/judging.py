@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from gpudiag.errors import NotGiven, NotMeasurable, in_words
 from gpudiag.faults import Failed, Fault, attempt
 from gpudiag.measures._gpu.tenants import tenants
-from gpudiag.measures.base import need_all
+from gpudiag.measures.base import ALL_STUDIES, need_all
 from gpudiag.rules._engine.evidence import NotApplicable, gpu_names
 from gpudiag.rules._engine.rule import Rule
 from gpudiag.rules._engine.templates import Given, template
@@ -127,7 +127,8 @@ def _concluded(r: Rule, analysis: Analysis, thresholds: Mapping[str, float], bla
     if not coverage >= MIN_COVERAGE_PCT:
         values = {"known": coverage == coverage, "coverage_pct": coverage, "needed_pct": MIN_COVERAGE_PCT}
         reason = in_words(template(TOO_LITTLE, values), values)
-        return replace(blank, status=Status.NOT_ASSESSED, reason=reason, remedy=COMPLETE)
+        remedy = ALL_STUDIES if analysis.run.info.others_us else COMPLETE
+        return replace(blank, status=Status.NOT_ASSESSED, reason=reason, remedy=remedy)
     return blank
 
 

@@ -11,6 +11,7 @@ import subprocess
 import sys
 import time
 from contextlib import closing
+from datetime import UTC
 from pathlib import Path
 from typing import Any
 
@@ -20,10 +21,12 @@ import pyarrow as pa
 import pytest
 from handmade_studies import CHOICES, T0, execute, frozen, old_schema, set_created_by, sqlite_study, write_study
 
+from gpudiag._load.intake import take
 from gpudiag.errors import InputError, StudyNotFound, UnknownInput
 from gpudiag.readers._io import sqlite_database, sqlite_file
 from gpudiag.readers._io.source import Source
 from gpudiag.readers._studies.optuna_rdb import KNOWN, NEWEST
+from gpudiag.readers.base import ReadOptions, Trials
 from gpudiag.readers.trials import optuna_sqlite, read_trials
 
 STATES = ("COMPLETE", "PRUNED", "FAIL", "RUNNING", "WAITING")
@@ -85,6 +88,17 @@ def test_two_objectives(tmp_path: Path) -> None:
     assert out.studies["directions"].tolist() == ["MINIMIZE,MAXIMIZE", "MINIMIZE"]
     np.testing.assert_array_equal(out.trials[["value", "value_0", "value_1"]], [[np.nan, 1, 2], [1, np.nan, np.nan]])
     assert "value" not in read_trials(path, study="s").trials
+
+
+def test_of_other_studies_those_that_may_have_run_meanwhile_are_read_as_well(tmp_path: Path) -> None:
+    path = sqlite_study(tmp_path / "o.db", frozen(0))
+    sqlite_study(path, frozen(3), name="meanwhile")
+    sqlite_study(path, frozen(3 * 24 * 60), name="days later")
+    options = ReadOptions(UTC, study="s", beside=True)
+    assert set(optuna_sqlite.read(Source.open(path), options).trials["study"]) == {"s", "meanwhile"}
+    taken = take(path, options)
+    assert isinstance(taken.data, Trials) and set(taken.data.trials["study"]) == {"s"} and taken.record.rows == 1
+    assert [list(one.trials["study"]) for one in taken.data.beside] == [["meanwhile"]]
 
 
 def test_attributes_are_columns_and_containers_stay_json(tmp_path: Path) -> None:

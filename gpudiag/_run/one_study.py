@@ -1,0 +1,136 @@
+"""One study of several as a run: what trials of the others did to the GPUs meanwhile is no work of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, TypeAlias, TypeVar
+
+from gpudiag._run.gpu_names import declared_gpus
+from gpudiag._run.left_out import left_in_part, workers_in_part
+from gpudiag._run.selection import changed, gpus_only, rows
+from gpudiag._run.tables import RunTables, Whole
+from gpudiag.errors import StudyNotFound, nearest
+from gpudiag.schema import LOAD
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+R = TypeVar("R", bound=RunTables)
+"""A run, whatever its class: what is selected of it is one again."""
+Spans: TypeAlias = Mapping[str, tuple[tuple[int, int], ...]]
+ANY_GPU = ""
+MEANWHILE = (
+    " Other studies had trials meanwhile: GPU time with these is not counted, and that with trials of both is unknown."
+)
+
+
+def study(run: R, name: str) -> R:
+    """The run with one study's trials only; see :meth:`gpudiag.run.Run.study`."""
+    legal = [str(known) for known in run.studies["study"]] or [str(known) for known in run.trials["study"].unique()]
+    if name not in legal:
+        raise StudyNotFound(f"the run has no study '{name}'; {nearest(name, legal) if legal else 'it has none'}")
+    return of_studies(run, [name]) if len(legal) > 1 else run
+
+
+def of_studies(run: R, names: Collection[str]) -> R:
+    """The run with the trials of these studies only, and of the GPUs what no trial of another one had a part in."""
+    own = run.trials["study"].isin(names)
+    timed = replace(run, trials=_with_ends(run.trials, own))
+    declared = declared_gpus(timed)
+    others = timed.trials.index[~own & timed.trials["start"].notna()]
+    gone = _only_of_others(timed, own, others, declared)
+    spans: Spans = {} if gone is not None or not run.info.clock.joined else _spans(timed.trials.loc[others], declared)
+    if gone:
+        known = {str(gpu) for gpu in (*run.gpus["gpu"].dropna(), *run.gpu["gpu"].dropna().unique())}
+        run = _on_gpus(run, known - gone)
+    in_part = _in_part(timed, own, apart=gone is not None)
+    chosen = {
+        "trials": run.trials[own].reset_index(drop=True),
+        "reports": rows(run.reports, run.reports["study"].isin(names)),
+        "studies": rows(run.studies, run.studies["study"].isin(names)),
+        "gpu": _without_load(run.gpu, spans),
+    }
+    met = bool({"gpus", "sharing"}.intersection(in_part))
+    note = f"Selected: study {', '.join(names)}.{MEANWHILE if met else ''}"
+    return changed(run, chosen, note, in_part, others_us=spans)
+
+
+def _with_ends(trials: pd.DataFrame, own: pd.Series) -> pd.DataFrame:
+    """The trials without times of others that did not run in their study; those of others without an end lasted as
+    long as the longest of theirs, or until the last that is known of it.
+    """
+    start, end = trials["start"], trials["end"]
+    ran = trials["added"].isna() | own if "added" in trials else own | True
+    start, end = start.where(ran & ((trials["state"] != "WAITING") | own)), end.where(ran)
+    by = trials["study"]
+    last = start.groupby(by).transform("max").combine(end.groupby(by).transform("max"), _later)
+    longest = start + (end - start).groupby(by).transform("max")
+    likely = end.fillna(last.combine(longest, _later)).astype(end.dtype)
+    return trials.assign(start=start, end=end.where(own, likely))
+
+
+def _later(a: pd.Timestamp, b: pd.Timestamp) -> pd.Timestamp:
+    return a if not b > a else b
+
+
+def _only_of_others(
+    run: RunTables, own: pd.Series, others: pd.Index, declared: Mapping[int, tuple[str, ...]]
+) -> set[str] | None:
+    """The GPUs of the other studies where all trials name theirs, and no GPU is of both; else None."""
+    at = {label: place for place, label in enumerate(run.trials.index)}
+    mine = [declared.get(at[label], ()) for label in run.trials.index[own]]
+    theirs = [declared.get(at[label], ()) for label in others]
+    if not all(mine) or not all(theirs):
+        return None
+    used = {gpu for gpus in mine for gpu in gpus}
+    gone = {gpu for gpus in theirs for gpu in gpus}
+    return None if used & gone else gone
+
+
+def _on_gpus(run: R, kept: Iterable[str]) -> R:
+    """The run on these GPUs with all its trials."""
+    part = gpus_only(replace(run, trials=run.trials.iloc[:0]), sorted(kept))
+    return replace(part, trials=run.trials, reports=run.reports)
+
+
+def _in_part(run: RunTables, own: pd.Series, *, apart: bool) -> tuple[Whole, ...]:
+    """What the other trials leave in part; of GPUs that are ``apart`` none."""
+    found = [part for part in left_in_part(run, own) if part != "workers"]
+    return (*([] if apart else found), *workers_in_part(run, own))
+
+
+def _spans(others: pd.DataFrame, declared: Mapping[int, tuple[str, ...]]) -> Spans:
+    """When trials ran, by GPU (microseconds since 1970); ANY_GPU where nothing names it."""
+    by_gpu: dict[str, list[tuple[int, int]]] = {}
+    start, end = (others[name].to_numpy("datetime64[us]").astype("int64").tolist() for name in ("start", "end"))
+    for row, low, high in zip(others.index.tolist(), start, end, strict=True):
+        for gpu in declared.get(row) or (ANY_GPU,):
+            if high > low:
+                by_gpu.setdefault(gpu, []).append((low, high))
+    return {gpu: _joined(found) for gpu, found in by_gpu.items()}
+
+
+def _joined(spans: list[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
+    out: list[tuple[int, int]] = []
+    for low, high in sorted(spans):
+        if out and low <= out[-1][1]:
+            out[-1] = (out[-1][0], max(out[-1][1], high))
+        else:
+            out.append((low, high))
+    return tuple(out)
+
+
+def _without_load(gpu: pd.DataFrame, spans: Spans) -> pd.DataFrame:
+    """The samples without what they say of the work of a GPU while trials of others ran there."""
+    import numpy as np
+
+    if not spans or gpu.empty:
+        return gpu
+    time_us = gpu["time"].to_numpy("datetime64[us]").astype(np.int64)
+    theirs = np.zeros(len(gpu), bool)
+    for name, found in spans.items():
+        start, end = np.array(found, np.int64).T
+        within = np.searchsorted(start, time_us, "right") > np.searchsorted(end, time_us, "right")
+        theirs |= within if name == ANY_GPU else within & gpu["gpu"].eq(name).to_numpy(bool)
+    return gpu.assign(**{name: gpu[name].mask(theirs) for name in LOAD if name in gpu})
