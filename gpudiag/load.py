@@ -21,6 +21,7 @@ from gpudiag._load.passwords import passwords_hidden
 from gpudiag._load.recorded_settings import with_host, with_recorded
 from gpudiag._load.sessions import refuse_sessions_apart, within_session, without_undated
 from gpudiag._load.sources import as_runs, is_whole, name_of
+from gpudiag._run.directions import with_directions
 from gpudiag._run.selection import Span, span_of
 from gpudiag._run.sound import sound
 from gpudiag.alignment import on_one_clock, with_dates
@@ -323,6 +324,7 @@ def _assemble(
         collectives=trials.collectives,
         info=info,
     )
+    run = with_directions(run, manifest.direction)
     n_chosen = len(run.studies)
     run = without_added(without_jobs_elsewhere(passwords_hidden(with_others(run, trials.beside))))
     chosen = run.studies["study"].tolist()[:n_chosen]

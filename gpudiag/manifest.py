@@ -5,6 +5,7 @@
     telemetry = ["gpu.csv"]           # paths are relative to run.toml
     trials = "optuna.db"              # or a storage URL
     study = "lr-search"
+    direction = "minimize"            # where no file says it; a list for several objectives
     artifacts = ["tasks.jsonl"]
 
     [settings]
@@ -54,6 +55,18 @@ def _listed(value: Any) -> Any:
 
 TextList = Annotated[tuple[str, ...], BeforeValidator(_listed)]
 """One name or several: ``telemetry = "gpu.csv"`` is as good as a list."""
+
+
+def _lower(value: Any) -> Any:
+    return (
+        [one.strip().lower() if isinstance(one, str) else one for one in given]
+        if isinstance(given := _listed(value), list)
+        else given
+    )
+
+
+Directions = Annotated[tuple[Literal["minimize", "maximize"], ...], BeforeValidator(_lower)]
+"""One for each objective."""
 
 
 def _import_path(value: str) -> str:
@@ -140,6 +153,7 @@ class Manifest(_Strict):
     telemetry: TextList = ()
     trials: str | None = None
     study: str | None = None
+    direction: Directions = Field((), description="whether lower or higher values are better, where no file says it")
     artifacts: TextList = ()
     notes: TextList = ()
     user: str = Field("", description="whose run it is")

@@ -60,6 +60,15 @@ def test_a_number_format_may_have_its_long_name(given: str, dtype: str) -> None:
     assert check_manifest({"training": {"dtype": given}}, "run.toml").training.dtype == dtype
 
 
+@pytest.mark.parametrize(
+    ("given", "held"), [("minimize", ("minimize",)), ("MAXIMIZE", ("maximize",)), (["minimize"] * 2, ("minimize",) * 2)]
+)
+def test_a_direction_is_one_or_one_for_each_objective(given: object, held: tuple[str, ...]) -> None:
+    assert check_manifest({"direction": given}, "run.toml").direction == held
+    with pytest.raises(ConfigError, match="direction"):
+        check_manifest({"direction": "smaller"}, "run.toml")
+
+
 def test_one_path_may_stand_without_brackets() -> None:
     assert check_manifest({"telemetry": "gpu.csv"}, "run.toml").telemetry == ("gpu.csv",)
 

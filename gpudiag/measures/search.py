@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from gpudiag._run.directions import undirected
 from gpudiag.facts import Column, Fact, Row, Rows, column, fact, table_of
 from gpudiag.measures._time.concurrency import busy_stretches, count_at
 from gpudiag.measures._time.microseconds import SECOND_US, microseconds
@@ -72,6 +73,7 @@ class SearchProfile(Profile, topic="search"):
     space: Rows = table_of(ParameterChoice)
     stated: Rows = table_of(Contradiction)
     n_with_params: Fact[int] = fact("trials with parameters")
+    n_undirected: Fact[int] = fact("studies of several values of which nothing says which is better")
     n_duplicates: Fact[int] = fact(
         "trials whose parameters equal those of an earlier trial of the study that did not fail", label="repeated"
     )
@@ -144,6 +146,7 @@ def measure_search(run: Run) -> SearchProfile:
         space=space,
         stated=_stated(run),
         n_with_params=int(with_params.sum()),
+        n_undirected=len(undirected(run)),
         n_duplicates=int(repeats.sum()),
         n_same_seed=int((repeated["why"] == "seed").sum()),
         n_after_grid=int((repeated["why"] == "grid").sum()),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from gpudiag._run.directions import STATE_DIRECTION
 from gpudiag.errors import NotMeasurable, in_words
 from gpudiag.measures.search import MIN_DRIFT, MIN_GAPS, SearchProfile, measure_search
 from gpudiag.rules._engine.evidence import MOST_PLACES, Evidence, NotApplicable
@@ -38,6 +39,8 @@ def duplicate_trials(
     search has trials leaves a sampler nothing but repeats; so does a grid that was searched. Repeats that come in the
     order in which their parameters were drawn first are of a sampler that was made again with the same seed.
     """
+    if not search.n_with_params and search.n_undirected:
+        raise NotMeasurable("Nothing says whether lower or higher values are better.", STATE_DIRECTION)
     if not search.n_with_params:
         raise NotApplicable("No trial has parameters of a search whose direction is known.")
     share = 100 * search.n_duplicates / search.n_with_params

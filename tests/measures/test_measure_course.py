@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from scipy import stats
 from smallruns import at, gpu, gpus, reports, run, study, trials
 
+from gpudiag._run.directions import with_directions
 from gpudiag.manifest import DataLoader, Settings
 from gpudiag.measures._time.periodicity import find_period
 from gpudiag.measures._time.segments import PENALTY, change_points
@@ -263,6 +264,28 @@ def test_repeats_drift_and_stated_counts() -> None:
     assert found.duplicate_worker_h == pytest.approx(51 / 3600)
     assert found.drift_rho == 1.0 and found.drift_ratio == pytest.approx((50 + 24.5) / (50 + 4.5))
     assert measure_search(run(trials=trials(rows, **{"params.lr": lr}))).n_with_params == 0
+
+
+@pytest.mark.parametrize(
+    ("recorded", "stated", "values", "unknown", "used"),
+    [
+        ("", (), {"value": [1.0, 2.0]}, 1, ""),
+        ("", ("minimize",), {"value": [1.0, 2.0]}, 0, "MINIMIZE"),
+        ("MAXIMIZE", ("minimize",), {"value": [1.0, 2.0]}, 0, "MAXIMIZE"),  # the file knows
+        ("", ("minimize", "maximize"), {"value": [1.0, 2.0]}, 1, ""),  # for two objectives
+        (",", ("minimize", "maximize"), {"value_0": [1.0, 2.0], "value_1": [1.0, 1.0]}, 0, "MINIMIZE,MAXIMIZE"),
+        ("", ("minimize",), {"value": [1.0, 1.0]}, 0, ""),  # a training, or a batch: there is no best
+        ("", ("minimize",), {}, 0, ""),
+    ],
+)
+def test_a_stated_direction_is_of_studies_that_have_none(
+    recorded: str, stated: tuple[str, ...], values: dict[str, list[float]], unknown: int, used: str
+) -> None:
+    table = trials([("COMPLETE", 0.0, 10.0), ("COMPLETE", 10.0, 20.0)], **values)
+    told = with_directions(run(trials=table, studies=study(recorded)), stated)
+    assert told.studies["directions"].tolist() == [used]
+    assert measure_search(told).n_undirected == unknown
+    assert bool(told.info.notes) == (bool(stated) and used.lower() != ",".join(stated))
 
 
 def test_studies_of_different_length_are_no_drift() -> None:

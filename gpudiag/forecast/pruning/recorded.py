@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
+from gpudiag._run.directions import STATE_DIRECTION
 from gpudiag.errors import NotMeasurable
 from gpudiag.forecast.pruning.startup_bounds import StartupBounds, startup_bounds
 from gpudiag.measures._time.concurrency import assign_workers
@@ -100,7 +101,7 @@ def recorded_studies(run: Run, *, study: str | None = None, direction: str | Non
         if way not in DIRECTIONS.values():
             raise NotMeasurable(
                 f"Nothing says whether study '{name}' minimizes or maximizes.",
-                "Say direction='minimize' or direction='maximize'.",
+                f"{STATE_DIRECTION} gd.replay_pruner takes direction= as well.",
             )
         out.append(_record(run, name, way))
     return tuple(out)

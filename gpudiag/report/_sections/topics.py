@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, TypeVar, cast
 
+from gpudiag._run.directions import STATE_DIRECTION
 from gpudiag.facts import Column, Fact
 from gpudiag.measures.jobs import JobsProfile
 from gpudiag.measures.ledger import GpuLedger, LedgerProfile
@@ -12,6 +13,7 @@ from gpudiag.measures.memory import GpuMemory, MemoryProfile
 from gpudiag.measures.parallelism import ParallelismProfile, WorkerCount
 from gpudiag.measures.power import GpuPower, PowerProfile
 from gpudiag.measures.pruning import PruningProfile
+from gpudiag.measures.search import SearchProfile
 from gpudiag.measures.trials import TrialsProfile, TrialState
 from gpudiag.measures.utilization import UtilizationProfile
 from gpudiag.plain_data import Scalar
@@ -128,7 +130,7 @@ def _completed(document: Document) -> str:
     """What became of the trials, and the best of them."""
     facts = document.values(TrialsProfile)
     n, complete = facts.get(TrialsProfile.n), facts.get(TrialState.n.at("COMPLETE")) or 0
-    return f"{complete:,} of {plural(n, 'trial')}{of_studies(document)} completed.{_best(facts)}"
+    return f"{complete:,} of {plural(n, 'trial')}{of_studies(document)} completed.{_best(facts) or _no_best(document)}"
 
 
 def _best(facts: TopicValues) -> str:
@@ -140,6 +142,16 @@ def _best(facts: TopicValues) -> str:
     params = str(facts.get(TrialsProfile.best_params) or "")
     what = f": {safe(params)}" if params else ""
     return f" Trial {trial} was best, with a value of {precise(value)} ({way.lower()}d){what}."
+
+
+def _no_best(document: Document) -> str:
+    """What would tell the best trial, where nothing says which value is better."""
+    unknown = document.values(SearchProfile).get(SearchProfile.n_undirected)
+    return (
+        f" Which trial was best is not known: nothing says which values are better. {STATE_DIRECTION}"
+        if unknown
+        else ""
+    )
 
 
 def _outcome(facts: TopicValues, state: str) -> tuple[str | Number, ...]:
