@@ -66,7 +66,10 @@ def gpus_of_jobs(jobs: TopicValues) -> str:
 
 def n_gpus(document: Document) -> int:
     """GPUs whose utilization is known, as :func:`mean_util_pct` is of."""
-    n = sum(bool(cells[GpuUtilization.n_samples.name]) for cells in _rows_of_gpus(document).values())
+    use = document.values(UtilizationProfile)
+    rows = _rows_of_gpus(document).values()
+    known = sum(bool(cells[GpuUtilization.n_samples.name]) for cells in rows)
+    n = known if rows else use.get(UtilizationProfile.n_gpus)
     return n or document.values(LedgerProfile).get(LedgerProfile.n_gpus) or 0
 
 
