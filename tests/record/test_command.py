@@ -190,7 +190,12 @@ def test_without_a_driver_nothing_is_started(tmp_path: Path) -> None:
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_a_signal_ends_a_recording_without_a_command_and_it_says_where_it_lies(tmp_path: Path, number: int) -> None:
     path = tmp_path / "a.csv"
-    process = subprocess.Popen([*GPUDIAG, "-o", str(path)], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    process = subprocess.Popen(
+        [*GPUDIAG, "-o", str(path)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        preexec_fn=lambda: signal.signal(number, signal.SIG_DFL),  # the tests may themselves run with nohup
+    )
     wait_for(path, ",host")
     process.send_signal(number)
     returned, _, err = finish(process)
