@@ -35,6 +35,10 @@ if TYPE_CHECKING:
     from pydantic import TypeAdapter
 
 ORDER = ("failed", "critical", "warning", "unknown", "note", "ok")
+ORDERED = (
+    "Worst first: without a report, critical, warning, not assessed, note, ok; of equals the most idle GPU time first, "
+    "unknown last."
+)
 FORMER = {"clear": "ok", "info": "note"}
 """Levels of older documents, and their names today."""
 WORDS = {**CELLS, **ALONE}
@@ -66,14 +70,14 @@ class IndexEntry:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Index(Shown):
-    """Reports side by side; rows are in the order of :data:`ORDER`, then by GPU time without work."""
+    """Reports side by side; rows are in the order that :data:`ORDERED` says."""
 
     rows: tuple[IndexEntry, ...]
 
     @classmethod
     def of(cls, rows: Iterable[IndexEntry]) -> Index:
         """An index in its order."""
-        return cls(tuple(sorted(rows, key=lambda row: (ORDER.index(row.level), -(row.lost_gpu_h or 0.0), row.name))))
+        return cls(tuple(sorted(rows, key=_place)))
 
     @classmethod
     def read(cls, folder: str | Path) -> Index:
@@ -91,7 +95,8 @@ class Index(Shown):
 
     def markdown(self, comparisons: Iterable[ComparisonLink] = ()) -> str:
         """The table with links to the reports, and to comparisons."""
-        lines = [f"# {plural(len(self.rows), 'run')}", "", f"| {' | '.join(COLUMNS)} |", "|---|---|--:|--:|--:|---|"]
+        lines = [f"# {plural(len(self.rows), 'run')}", "", ORDERED, ""]
+        lines += [f"| {' | '.join(COLUMNS)} |", "|---|---|--:|--:|--:|---|"]
         hours = _hours(self.rows)
         for row in self.rows:
             where = quote(row.folder)
@@ -120,6 +125,7 @@ class Index(Shown):
             comparisons=[(one.name, quote(one.folder)) for one in comparisons],
             columns=COLUMNS,
             order=ORDER,
+            ordered=ORDERED,
             title=plural(len(self.rows), "run"),
             version=__version__,
             style=page_style(),
@@ -274,12 +280,16 @@ def index(shown: Index) -> list[Block]:
         )
         for row in shown.rows
     ]
-    return [TableBlock(COLUMNS, tuple(rows), f"{plural(len(rows), 'run')}, the worst first")]
+    return [TableBlock(COLUMNS, tuple(rows), f"{plural(len(rows), 'run')}. {ORDERED}")]
 
 
 def failed(name: str, folder: str, error: str) -> IndexEntry:
     """The row of a run of which there is no report, and why."""
     return IndexEntry(name=safe(name), folder=folder, level="failed", error=safe(error))
+
+
+def _place(row: IndexEntry) -> tuple[int, bool, float, str]:
+    return ORDER.index(row.level), row.lost_gpu_h is None, -(row.lost_gpu_h or 0.0), row.name
 
 
 def _chip(row: IndexEntry) -> Chip:

@@ -12,7 +12,8 @@ from toyrun import typed
 
 from gpudiag.errors import InputError
 from gpudiag.plots._draw.palette import CELL_COLORS
-from gpudiag.report.index import Index, IndexEntry, failed, row_of
+from gpudiag.report._render.blocks import NAMES
+from gpudiag.report.index import ORDER, ORDERED, Index, IndexEntry, failed, row_of
 
 EVIL = "<script>alert(1)</script>|x"
 
@@ -31,6 +32,21 @@ def test_the_worst_comes_first_and_of_equals_the_costlier() -> None:
     index = Index.of(rows())
     assert [row.name for row in index.rows] == [EVIL, "costly", "cheap", "no telemetry", "fine"]
     assert index.level == "failed"
+
+
+def test_of_one_level_a_run_of_unknown_idle_time_comes_last_and_pages_say_the_order() -> None:
+    lost = {"a unknown": None, "b none": 0.0, "c most": 4.0, "d less": 3.9}
+    index = Index.of(IndexEntry(name, name, "warning", lost_gpu_h=hours) for name, hours in lost.items())
+    assert [row.name for row in index.rows] == ["c most", "d less", "b none", "a unknown"]
+    for page in (index.markdown(), index.html()):
+        assert page.index("Worst first: without a report, critical, warning, not assessed, note, ok") < page.index(
+            "c most"
+        )
+
+
+def test_the_order_that_is_said_is_that_of_the_levels() -> None:
+    said = ORDERED.partition(": ")[2].partition(";")[0].split(", ")
+    assert said == ["without a report" if level == "failed" else NAMES[level] for level in ORDER]
 
 
 def test_pages_escape_what_came_from_inputs() -> None:
@@ -111,7 +127,7 @@ def test_a_folder_without_reports_says_how_to_make_them(tmp_path: Path) -> None:
 
 def test_an_index_shows_itself() -> None:
     shown = repr(Index.of(rows()))
-    assert "costly" in shown and "5 runs, the worst first" in shown
+    assert "costly" in shown and "5 runs. Worst first: without a report" in shown
 
 
 def test_comparisons_in_the_batch_are_linked(tmp_path: Path) -> None:
