@@ -8,15 +8,17 @@ import pandas as pd
 
 from gpudiag.errors import NotMeasurable
 from gpudiag.measures.idleness import IdlenessProfile, measure_idleness
-from gpudiag.rules._engine.evidence import Evidence, NotApplicable, need_fast_samples, worst_gpu
+from gpudiag.rules._engine.evidence import Evidence, NotApplicable, lengths, need_fast_samples, worst_gpu
 from gpudiag.rules._engine.rule import rule
-from gpudiag.rules._engine.templates import WORST_GPU, Given, Sentence
+from gpudiag.rules._engine.templates import EACH, WORST_GPU, Given, Sentence
 from gpudiag.rules._engine.verdict import Severity
 from gpudiag.values import Value
 
 IDLE: tuple[Sentence, ...] = (
     "{gpus} ",
-    Given("several", ("were idle for ", Given("spread", "{least_s} to "), "{most_s}"), "was idle for {most_s}"),
+    Given("several", "were", "was"),
+    " idle for ",
+    *EACH,
 )
 HOLDING = Given("holding", (", with {held_mib} held", Given("some_hold", " on {holding}")))
 MOSTLY = 0.5
@@ -151,7 +153,7 @@ def idle_between_work(
         margin=float(found["longest_between_s"].max() - max_pause_s),
         severity=Severity.WARNING if len(held) or found["between_pct"].max() >= severe_pause_pct else None,
         extra={
-            **_lengths(found["between_s"]),
+            **lengths(found["between_s"]),
             **_holding(found, held, "between_mib"),
             "n_times": n_most if n_most > 1 else 0,
             "every_s": float(row["between_every_s"]),
@@ -229,16 +231,10 @@ def _end(idle: IdlenessProfile, end: str, limit_s: float) -> Evidence | None:
         margin=most_s - limit_s,
         severity=Severity.WARNING if len(held) else None,
         extra={
-            **_lengths(long[f"{end}_s"]),
+            **lengths(long[f"{end}_s"]),
             **_holding(long, held, f"{end}_mib"),
         },
     )
-
-
-def _lengths(seconds: pd.Series) -> dict[str, Value]:
-    """What a sentence says of how long GPUs were idle."""
-    least_s, most_s = float(seconds.min()), float(seconds.max())
-    return {"several": len(seconds) > 1, "spread": least_s < 0.99 * most_s, "least_s": least_s, "most_s": most_s}
 
 
 def _holding(found: pd.DataFrame, held: pd.DataFrame, mib: str) -> dict[str, Value]:

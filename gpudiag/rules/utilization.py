@@ -7,17 +7,19 @@ import pandas as pd
 from gpudiag.errors import NotMeasurable
 from gpudiag.measures.base import RECORD_SPLIT
 from gpudiag.measures.utilization import UtilizationProfile, measure_utilization
-from gpudiag.rules._engine.evidence import Evidence, NotApplicable, need_fast_samples, worst_gpu
+from gpudiag.rules._engine.evidence import Evidence, NotApplicable, lengths, need_fast_samples, worst_gpu
 from gpudiag.rules._engine.judging import LONGER
 from gpudiag.rules._engine.rule import rule
-from gpudiag.rules._engine.templates import WORST_GPU, Given, template
+from gpudiag.rules._engine.templates import EACH, WORST_GPU, Given, template
 from gpudiag.rules._engine.verdict import Severity
 from gpudiag.schema import IDLE_PCT, UNUSED_PCT
+from gpudiag.values import Value
 
 MIN_PERIODS = 10.0
 MIN_WORK_PCT = 10.0
 LOW_PART_PCT = 5.0
 """The part of the time that lies below the 5th percentile."""
+OF_IT = Given("charged", (", ", Given("charged_spread", "{charged_least_s} to "), "{charged_most_s} of it with trials"))
 WHILE_TRIALS = Given("in_trials", " while trials ran")
 TOO_SHORT = ("Less than {min_run_s} were observed", WHILE_TRIALS, ".")
 NONE_USED = (
@@ -34,7 +36,7 @@ NO_UTILIZATION = f"{RECORD_SPLIT}; elsewhere {PRINTED}"
     severity="critical",
     title="A GPU was never used",
     checks="Unused GPUs",
-    says="{gpus} never rose above {max_util_pct} utilization in {observed_s}.",
+    says=("{gpus} never rose above {max_util_pct} utilization in ", *EACH, OF_IT, "."),
     remedy="Check CUDA_VISIBLE_DEVICES as the worker sees it, the library's own device argument and the list of "
     "devices. Or ask for fewer GPUs.",
     refuted_by="Not a problem if the GPU is partitioned (MIG), or runs under WSL without a reading of utilization.",
@@ -60,6 +62,7 @@ def gpu_unused(
             where={"gpu": ", ".join(unused.index)},
             lost_gpu_h=_charged_h(use, unused),
             margin=max_util_pct - most,
+            extra=_held(use, unused),
             remedy=NONE_USED if len(unused) == len(table) else "",
         )
     _need_utilization(table, table["least_max_pct"] > max_util_pct)
@@ -82,8 +85,10 @@ def gpu_unused(
     says=(
         "{gpus} ",
         Given("several", "were", "was"),
-        " idle for {observed_s}",
+        " idle for ",
+        *EACH,
         Given("max_pct", " (at most {max_pct})"),
+        OF_IT,
         ", while {gpu} averaged {busiest_mean_pct}",
         Given("in_trials", " during the trials"),
         ".",
@@ -132,7 +137,7 @@ def gpu_idle_beside_busy(
             lost_gpu_h=_charged_h(use, found),
             margin=idle_pct - most,
             extra={
-                "several": len(found) > 1,
+                **_held(use, found),
                 "gpu": str(busiest),
                 "others": [f"GPU {name}" for name in others.index],
                 "in_trials": _in_trials(use),
@@ -323,6 +328,17 @@ def _in_trials(use: UtilizationProfile) -> bool:
 def _charged_h(use: UtilizationProfile, gpus: pd.DataFrame) -> float:
     """GPU-hours for which some GPUs were held: with a trial where that was seen, else observed."""
     return float(gpus["trial_s" if _in_trials(use) else "observed_s"].sum() / 3600)
+
+
+def _held(use: UtilizationProfile, gpus: pd.DataFrame) -> dict[str, Value]:
+    """What a sentence says of how long some GPUs were held, and of the part that is charged where that is not all."""
+    charged = lengths(gpus["trial_s"].fillna(0.0))
+    part = _in_trials(use) and gpus["trial_s"].sum() < 0.99 * gpus["observed_s"].sum()
+    return {
+        **lengths(gpus["observed_s"]),
+        "charged": part,
+        **{f"charged_{name}": charged[name] for name in ("spread", "least_s", "most_s")},
+    }
 
 
 def _figures(use: UtilizationProfile, prefix: str, seconds: str) -> pd.DataFrame:

@@ -45,8 +45,9 @@ def test_all_gpus_idle_in_the_middle() -> None:
     one = made["idle-between-work"]
     assert (one.severity, one.where["gpu"]) == (Severity.WARNING, "0, 1")
     assert one.lost_gpu_h == pytest.approx(6) and one.evidence["between_pct"] == pytest.approx(30, abs=0.1)
-    assert "were idle for 3 h between the first and the last work. The pause began at 2026-03-10 12:59:50 UTC." in (
-        one.summary
+    assert (
+        "were idle for 3 h each between the first and the last work. The pause began at 2026-03-10 12:59:50 UTC."
+        in (one.summary)
     )
     assert "most likely a job ended or crashed" in one.summary and "another GPU" not in one.summary
 

@@ -319,7 +319,7 @@ ELSEWHERE: list[tuple[str, Any, float, float | None, str]] = [
                 "2": {"max_pct": 90.0, "n_samples": 100, "observed_s": 3600.0},
             },
         ),
-        0.5, 1.5, "GPUs 0 and 1 never rose above 0.5 % utilization in 1 h.",
+        0.5, 1.5, "GPUs 0 and 1 never rose above 0.5 % utilization in 30 min to 1 h each.",
     ),
     (
         "gpu-low-utilization",

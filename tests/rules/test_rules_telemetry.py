@@ -136,10 +136,19 @@ def test_idle_beside_busy(idle: dict[str, Any], busy: dict[str, Any], status: St
     assert verdict(gpu_idle_beside_busy, beside(idle, busy)).status is status
 
 
-def test_idle_beside_busy_names_the_gpu_and_the_causes() -> None:
+def test_idle_beside_busy_names_the_gpu_the_causes_and_the_time_that_it_costs() -> None:
+    in_trials = {"0": {"trial_s": 30.0}, "1": {"trial_s": 60.0, "trial_mean_pct": 44.0}, "2": {"trial_s": 60.0}}
+    three = profile(
+        UtilizationProfile, {gpu: {**CASE_3["1" if gpu == "1" else "0"], **more} for gpu, more in in_trials.items()}
+    )
     found = verdict(gpu_idle_beside_busy, beside())
     assert (found.severity, found.where, found.lost_gpu_h) == (CRITICAL, {"gpu": "0"}, pytest.approx(390 / 3600))
     assert found.summary == ("GPU 0 was idle for 6 min 30 s (at most 6 %), while GPU 1 averaged 20 %.")
+    assert verdict(gpu_idle_beside_busy, three).summary == (
+        "GPUs 0 and 2 were idle for 6 min 30 s each (at most 6 %), 30 s to 1 min of it with trials, "
+        "while GPU 1 averaged 44 % during the trials."
+    )
+    assert verdict(gpu_idle_beside_busy, three).lost_gpu_h == pytest.approx((30 + 60) / 3600)
     for cause in ("CUDA_VISIBLE_DEVICES", "gpu_device_id", "one entry", "too few tasks"):
         assert cause in found.remedy
 

@@ -48,6 +48,12 @@ class Evidence:
         return {"gpus": gpu_names(self.where.get("gpu", "")), **self.where, **self.values, **self.extra}
 
 
+def lengths(seconds: pd.Series) -> dict[str, Value]:
+    """What a sentence says of how long something lasted on each of some GPUs."""
+    least_s, most_s = float(seconds.min()), float(seconds.max())
+    return {"several": len(seconds) > 1, "spread": least_s < 0.99 * most_s, "least_s": least_s, "most_s": most_s}
+
+
 def worst_gpu(
     worst: object,
     found: pd.DataFrame,

@@ -29,6 +29,9 @@ WORST_GPU: tuple[Sentence, ...] = ("{gpu}", Given("several", " (the worst of {gp
 """Of one GPU ``GPU 4``, of several ``GPU 4 (the worst of GPUs 4 and 5)``: the sentence gives its figures, the cost is
 of all."""
 
+EACH: tuple[Sentence, ...] = (Given("spread", "{least_s} to "), "{most_s}", Given("several", " each"))
+"""How long it was for each of the GPUs, of :func:`lengths`: so that a reader can count up what it cost."""
+
 
 def template(sentence: Sentence, values: Values) -> str:
     """The template that fits these values. Raises KeyError where a condition names none of them."""
