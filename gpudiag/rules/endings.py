@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gpudiag.errors import NotMeasurable
-from gpudiag.measures.endings import FAILED, HELD, OUTSIDE, WENT_ON, EndingsProfile, measure_endings
+from gpudiag.measures.endings import FAILED, HELD, OPEN, OUTSIDE, WENT_ON, EndingsProfile, measure_endings
 from gpudiag.rules._engine.evidence import Evidence, NotApplicable
 from gpudiag.rules._engine.rule import rule
 from gpudiag.rules._engine.templates import Given, Sentence
@@ -67,6 +67,8 @@ RESUME = "Resume from the last checkpoint. If a time limit ended it, ask the sch
 RELEASE = (
     "Let the job end with the training: look in its script, and at processes that do not end, for what it waited for."
 )
+STAYED = "The job went on after its training was done"
+MAYBE_CAUGHT = "The training met an error that it may have outlived"
 LOOK_BACK = "Check in the log that it was resumed from a checkpoint, and how many steps were done again."
 
 
@@ -141,6 +143,7 @@ def _evidence(endings: EndingsProfile, n: int, max_trainings: float) -> Evidence
         margin=n - max_trainings,
         severity=grave if outcome == FAILED else Severity.NOTE,
         remedy=_remedy(outcome, str(first["kind"]), by_log=by_log),
+        title={HELD: STAYED, OPEN: MAYBE_CAUGHT}.get(outcome, ""),
         extra={
             "n_more": n - 1 or None,
             "by_log": by_log,
@@ -148,7 +151,7 @@ def _evidence(endings: EndingsProfile, n: int, max_trainings: float) -> Evidence
             "killed": first["by"] == "signal",
             "time": first["time"],
             "held": outcome == HELD,
-            "is_open": outcome == "open",
+            "is_open": outcome == OPEN,
             "outside": outcome == OUTSIDE,
             "went_on": outcome == WENT_ON,
         },

@@ -8,18 +8,35 @@ import pandas as pd
 import pytest
 
 from gpudiag.measures.endings import EndingsProfile
+from gpudiag.rules._engine.verdict import Verdict
 from gpudiag.rules.endings import training_failed
 from tests.rules.small_profiles import profile, verdict
 
 
-def remedy(kind: str, by: str, outcome: str = "failed") -> str:
+def ended(kind: str, by: str, outcome: str = "failed") -> Verdict:
     row = {
         "training": "train.log", "kind": kind, "by": by, "text": "it", "last_step": 7.0, "time": pd.NaT,
         "total_steps": math.nan, "outcome": outcome,
     }  # fmt: skip
-    return str(
-        verdict(training_failed, profile(EndingsProfile, failed=pd.DataFrame([row]), n_logs=1, n_failed=1)).remedy
-    )
+    made = profile(EndingsProfile, failed=pd.DataFrame([row]), n_logs=1, n_failed=1)
+    return verdict(training_failed, made)
+
+
+def remedy(kind: str, by: str, outcome: str = "failed") -> str:
+    return str(ended(kind, by, outcome).remedy)
+
+
+@pytest.mark.parametrize(
+    ("outcome", "title"),
+    [
+        ("failed", "The training did not run through"),
+        ("outside", "The training did not run through"),
+        ("held", "The job went on after its training was done"),
+        ("open", "The training met an error that it may have outlived"),
+    ],
+)
+def test_a_training_that_was_done_is_not_called_one_that_did_not_run_through(outcome: str, title: str) -> None:
+    assert ended("time_limit", "log", outcome).title == title
 
 
 @pytest.mark.parametrize("by", ["log", "exception"])

@@ -29,7 +29,8 @@ class Evidence:
     ``severity`` overrides the rule's own where the case is milder or worse. ``held_gpu_h``: GPU-hours that the fault
     may have held, which bound what it can explain where the loss is unknown, or known in part. ``absence``: something
     did not happen, which needs as long a record as saying that nothing is wrong does. ``remedy``: what to do instead of
-    what the rule advises, in a case where that would do harm.
+    what the rule advises, in a case where that would do harm. ``title``: in place of the rule's, where that would say
+    too much of the case.
     """
 
     summary: str = ""
@@ -42,6 +43,7 @@ class Evidence:
     extra: Values = field(default_factory=dict)
     absence: bool = False
     remedy: str = ""
+    title: str = ""
 
     def sentence_values(self) -> dict[str, Value]:
         """What a sentence may name: values, places, ``gpus`` (each GPU of ``where``) and extras."""

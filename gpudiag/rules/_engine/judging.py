@@ -112,6 +112,7 @@ def _concluded(r: Rule, analysis: Analysis, thresholds: Mapping[str, float], bla
         return replace(
             blank,
             status=Status.FOUND,
+            title=evidence.title or r.title,
             severity=evidence.severity or r.severity,
             summary=r.summary(evidence),
             remedy=evidence.remedy or r.remedy,
