@@ -13,13 +13,17 @@ from gpudiag.errors import NotMeasurable
 from gpudiag.facts import Column, Fact, Row, Rows, column, fact, table_of
 from gpudiag.measures._steps.paused_for import BOTH
 from gpudiag.measures._time.idle import period_by_gpu, without_pauses
-from gpudiag.measures._time.microseconds import SECOND_US, utc
+from gpudiag.measures._time.microseconds import SECOND_US, microseconds, utc
 from gpudiag.measures._time.periodicity import Period
 from gpudiag.measures._time.segments import change_points
+from gpudiag.measures._time.span import Window
+from gpudiag.measures._time.trial_intervals import intervals_of
 from gpudiag.measures._time.weighted import weighted_mean
 from gpudiag.measures._time.work import WorkSamples, work_by_gpu, work_coverage_pct
+from gpudiag.measures._trials.abandoned import find_open_trials
 from gpudiag.measures._waits.divided import logged_gpus
 from gpudiag.measures._waits.logged import LoggedTraining
+from gpudiag.measures.attribution import measure_attribution
 from gpudiag.measures.base import Profile, need_gpu
 from gpudiag.measures.sampling import RECORD_LONGER, gpu_order
 from gpudiag.run import Run
@@ -33,6 +37,9 @@ MIN_BLOCKS = 2 * MIN_SEGMENT + 1
 """Of work, for two levels to be told apart."""
 MOSTLY = 0.5
 """Of the time between two lines: a pause that long makes it other work than steps."""
+
+ONE_FEWER = 0.5
+"""So many trials at once fewer, on average, are a worker that is gone: start-ups and gaps take part of each."""
 
 
 class UtilizationSegment(Row):
@@ -60,6 +67,10 @@ class GpuShift(Row):
     fall_s: Column[float] = column("work in the last segment", label="time after the fall")
     before_s: Column[float] = column("work before it")
     block_s: Column[float] = column("width of the blocks that were averaged over", label="averaged over")
+    dead_trial: Column[str] = column(
+        "the abandoned trial that may have died as the last segment began, where fewer ran at once from then on; '' "
+        "elsewhere"
+    )
 
 
 class ShiftProfile(Profile, topic="shift"):
@@ -81,7 +92,7 @@ def measure_shift(run: Run) -> ShiftProfile:
         steps = ~_in_other_work(works[gpu].time_us, logs[gpu].logs if gpu in logs else ())
         found, block_s = _segments(works[gpu], periods[gpu], steps)
         levels += [(gpu, *level) for level in found]
-        rows[gpu] = _summary(found) | {"block_s": block_s}
+        rows[gpu] = _summary(found) | {"block_s": block_s, "dead_trial": _died_then(run, gpu, found, block_s)}
     per_gpu = pd.DataFrame.from_dict(rows, orient="index").rename_axis("gpu")
     segments = pd.DataFrame(levels, columns=["gpu", "start", "end", "mean_pct", "work_s"])
     times = {name: utc(segments[name].to_numpy(np.int64)) for name in ("start", "end")}
@@ -124,6 +135,36 @@ def _segments(work: WorkSamples, period: Period | None, steps: np.ndarray) -> tu
         value = weighted_mean(util[own], weight[own])
         rows.append((time_us[own[0]], time_us[own[-1]], value, float(weight[own].sum())))
     return rows, block_s
+
+
+def _died_then(run: Run, gpu: str, found: Sequence[Level], block_s: float) -> str:
+    """The trial whose worker is gone since the last segment began. Nothing tells when it died but that it lived no
+    longer than the longest that ended; for as long before its start and behind the segment's, others are counted.
+    """
+    if len(found) < 2 or run.trials.empty or not run.info.clock.joined:
+        return ""
+    opens, ended = find_open_trials(run), intervals_of(run)
+    ended, at = ended[ended["known"]], found[-1][0]
+    where = measure_attribution(run).trials.set_index(["study", "trial"])["gpu"]
+    for one in opens[opens["abandoned"]].to_dict("records"):
+        own = where[(one["study"], one["trial"])]
+        longest_s = ended.loc[ended["study"] == one["study"], "duration_s"].max()
+        if not longest_s > 0 or (isinstance(own, str) and gpu not in own.split(",")):
+            continue
+        begun, longest_us, near_us = one["start"].value // 1000, int(SECOND_US * longest_s), int(SECOND_US * block_s)
+        last = int(microseconds(ended["end"]).max())
+        if not begun - near_us <= at <= min(begun + longest_us + near_us, last - 1):
+            continue
+        before = _at_once(ended, (begun - longest_us, begun))
+        if _at_once(ended, (at, min(at + longest_us, last))) <= before - ONE_FEWER:
+            return str(one["name"])
+    return ""
+
+
+def _at_once(ended: pd.DataFrame, window: Window) -> float:
+    """Mean number of trials that ran in a window."""
+    start, end = (microseconds(ended[name]).clip(*window) for name in ("start", "end"))
+    return float((end - start).sum()) / (window[1] - window[0])
 
 
 def _usual(work: WorkSamples) -> int:

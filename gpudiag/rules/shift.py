@@ -6,6 +6,9 @@ from gpudiag.errors import NotMeasurable
 from gpudiag.measures.shift import MIN_BLOCKS, ShiftProfile, measure_shift
 from gpudiag.rules._engine.evidence import Evidence
 from gpudiag.rules._engine.rule import rule
+from gpudiag.rules._engine.templates import Given
+
+START_AGAIN = "Start the worker again whose trial is still marked RUNNING, and find out what ended it."
 
 
 @rule(
@@ -13,7 +16,10 @@ from gpudiag.rules._engine.rule import rule
     severity="warning",
     title="Utilization dropped for good during the run",
     checks="Lasting drop in utilization",
-    says="{gpu} fell by {fall_pct:=points} to {last_pct} and stayed there for its last {fall_s} of work.",
+    says=(
+        "{gpu} fell by {fall_pct:=points} to {last_pct} and stayed there for its last {fall_s} of work.",
+        Given("dead_trial", " Trial {dead_trial} died about then, and fewer ran at once since."),
+    ),
     remedy="See what changed when the last segment starts: a worker that died, another job on the host, heat, a full "
     "cache, or larger inputs.",
     refuted_by="Not a problem if the search moved to lighter models by itself.",
@@ -50,5 +56,6 @@ def gpu_level_shift(shift: ShiftProfile, *, min_fall_pct: float = 20.0, min_shar
         where={"gpu": ", ".join(found.index), "time": last["start"].isoformat()},
         lost_gpu_h=float((found["fall_pct"] / 100 * found["fall_s"]).sum() / 3600),
         margin=float(row["fall_pct"] - min_fall_pct),
-        extra={"gpu": str(worst)},
+        remedy=START_AGAIN if row["dead_trial"] else "",
+        extra={"gpu": str(worst), "dead_trial": row["dead_trial"]},
     )

@@ -1,12 +1,15 @@
-"""A level that falls for good, beside evaluations that the log tells of: these are other work, and no fall."""
+"""A level that falls for good, beside evaluations that the log tells of, which are no fall, and beside dead trials."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 from pathlib import Path
 
+import numpy as np
 import pytest
+from smallruns import gpu, run, study, trials
 
 import gpudiag as gd
 from gpudiag.measures.shift import GpuShift, measure_shift
@@ -60,3 +63,27 @@ def test_steps_that_fall_are_found_beside_evaluations(tmp_path: Path) -> None:
     slow: Phase = (STEPS_S, "steps", 50)
     pct, seconds = fall(tmp_path, [STEPS, evaluation, STEPS, evaluation, slow, evaluation])
     assert pct == pytest.approx(45, abs=1) and seconds == pytest.approx(STEPS_S, abs=60)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("dies_s", "falls_s", "goes_on", "named"),
+    [(9000, 9000, False, "3"), (4000, 13000, False, ""), (None, 9000, False, ""), (9000, 9000, True, "")],
+)
+def test_a_fall_names_the_trial_whose_worker_went_then(
+    dies_s: int | None, falls_s: int, goes_on: bool, named: str
+) -> None:
+    """Of three workers with trials of 1000 s the last one dies, and is started again where the search ``goes_on``."""
+    rows = []
+    for worker in range(3):
+        starts = range(20 * worker, 18000, 1010)
+        dead = next((i for i, at in enumerate(starts) if dies_s is not None and worker == 2 and at + 1000 > dies_s), 99)
+        rows += [("COMPLETE", at, at + 1000) for i, at in enumerate(starts) if i < dead or (goes_on and i > dead)]
+        rows += [("RUNNING", at, math.nan) for i, at in enumerate(starts) if i == dead]
+    rows.sort(key=lambda row: (row[0] != "RUNNING", row[1]))  # the dead one is trial 0
+    at = np.arange(0.0, 18000.0, 10.0)
+    samples = gpu(at, util_pct=np.where(at < falls_s, 80.0, 50.0))
+    table = trials(rows).assign(trial=[3, *range(10, 9 + len(rows))] if dies_s else range(10, 10 + len(rows)))
+    found = measure_shift(run(trials=table, gpu=samples, studies=study("MINIMIZE")))
+    assert found.per_gpu.at["0", "fall_pct"] == pytest.approx(30, abs=1)
+    assert found.per_gpu.at["0", "dead_trial"] == named
