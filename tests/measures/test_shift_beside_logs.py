@@ -8,11 +8,14 @@ from datetime import datetime, timedelta
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
-from smallruns import gpu, run, study, trials
+from smallruns import T0, gpu, run, study, trials
 
 import gpudiag as gd
-from gpudiag.measures.shift import GpuShift, measure_shift
+from gpudiag.measures.shift import GpuShift, ShiftProfile, measure_shift
+from gpudiag.rules.shift import gpu_level_shift
+from tests.rules.small_profiles import profile, verdict
 
 BEGIN = datetime(2026, 3, 2, 8)
 STEPS_S = 600
@@ -87,3 +90,12 @@ def test_a_fall_names_the_trial_whose_worker_went_then(
     found = measure_shift(run(trials=table, gpu=samples, studies=study("MINIMIZE")))
     assert found.per_gpu.at["0", "fall_pct"] == pytest.approx(30, abs=1)
     assert found.per_gpu.at["0", "dead_trial"] == named
+
+
+@pytest.mark.parametrize("dead", ["", "7"])
+def test_the_sentence_names_it_and_what_to_do(dead: str) -> None:
+    segments = pd.DataFrame({"gpu": ["0"] * 2, "start": [T0] * 2, "end": [T0] * 2})
+    row = {"fall_pct": 30.0, "fall_s": 900.0, "before_s": 900.0, "last_pct": 50.0, "dead_trial": dead}
+    found = verdict(gpu_level_shift, profile(ShiftProfile, {"0": row}, segments=segments))
+    assert found.summary.endswith("Trial 7 died about then, and fewer ran at once since." if dead else "of work.")
+    assert str(found.remedy).startswith("Start the worker again" if dead else "See what changed")
