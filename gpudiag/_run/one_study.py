@@ -56,6 +56,12 @@ def of_studies(run: R, names: Collection[str]) -> R:
     return changed(run, chosen, note, in_part, others_us=spans)
 
 
+def shares_workers(run: RunTables, name: str) -> bool:
+    """Whether workers of one study may have run trials of others in between."""
+    own = run.trials["study"] == name
+    return "workers" in workers_in_part(replace(run, trials=_with_ends(run.trials, own)), own)
+
+
 def _with_ends(trials: pd.DataFrame, own: pd.Series) -> pd.DataFrame:
     """The trials without times of others that did not run in their study; those of others without an end lasted as
     long as the longest of theirs, or until the last that is known of it.

@@ -37,11 +37,13 @@ def test_one_of_several_studies_is_forecast_where_that_is_advised(
 ) -> None:
     run = run_of(trials=trials_of(rows).assign(study=studies))
     assert _are_apart(run) == apart
+    refused = []
     for name in dict.fromkeys(studies):
         try:
             what_if(run.study(name))
-        except NotMeasurable as refused:
-            assert ("were selected" in str(refused)) == (not apart)
+        except NotMeasurable as why:
+            refused.append("were selected" in str(why))
+    assert any(refused) == (not apart)
     assert ("--study" in said(apart=apart)) == apart
 
 

@@ -8,7 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
-from gpudiag._run.left_out import left_in_part
+from gpudiag._run.one_study import shares_workers
 from gpudiag.forecast.estimate import Estimate
 from gpudiag.forecast.parallelism.backtest import Backtest, backtest
 from gpudiag.forecast.parallelism.drift import Drift, carried_on, find_drift
@@ -152,6 +152,5 @@ def go_on(run: Run, work: np.ndarray, recent: np.ndarray) -> float:
 
 
 def _are_apart(run: Run) -> bool:
-    """Whether no study ran while another did."""
-    study = run.trials["study"]
-    return all("workers" not in left_in_part(run, study == name) for name in study.unique())
+    """Whether each study may be forecast by itself: no worker ran trials of another one in between."""
+    return not any(shares_workers(run, name) for name in run.trials["study"].unique())
