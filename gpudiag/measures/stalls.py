@@ -26,7 +26,7 @@ NEAR = 0.25
 LONGER = 2.0
 """Dips more than twice as long as most of the time in them, and two samples more, are none of the period's."""
 
-DIPS = ("acf", "period_s", "n_dips", "regular_pct", "depth_pct", "width_s", "lost_pct", "beat_s")
+DIPS = ("acf", "period_s", "n_dips", "regular_pct", "depth_pct", "width_s", "lost_pct", "most_lost_pct", "beat_s")
 NO_DIPS: dict[str, object] = {**dict.fromkeys(DIPS, math.nan), "reading": ""}
 
 
@@ -57,7 +57,10 @@ class GpuStalls(Row):
     regular_pct: Column[float] = column("share of the steps from dip to dip within a quarter of the period")
     depth_pct: Column[float] = column("points below the level between dips", label="deep by")
     width_s: Column[float] = column("width of a dip, the median of the time in dips", label="each lasting")
-    lost_pct: Column[float] = column("share of the work that these dips cost", label="utilization lost")
+    lost_pct: Column[float] = column(
+        "share of the work that these dips cost; of a beat the share without a kernel", label="utilization lost"
+    )
+    most_lost_pct: Column[float] = column("the most that it is: without a kernel, where they may be a beat")
     reading: Column[str] = column(
         "what the dips are: waits as long as they look, one a step, a beat of the samples with waits in each step, or "
         "open between both; '' without a period"
@@ -169,9 +172,9 @@ def _dips(run: Run, gpu: str, work: WorkSamples, worked: float, found: Period | 
     if width_us > LONGEST_WAIT_S * SECOND_US and not work.from_trials and reading.kind in ("waits", "open"):
         return NO_DIPS  # another load, as a longer idle stretch is a pause
     inside = _inside(first[own], last[own], len(below))
-    # The edges of a beat are waits as well, and so is what lies off its period.
-    held = work.at_work & ~_inside(first[long], last[long], len(below)) if reading.kind == "beat" else inside
-    lost = float((work.weight_s[held] * (high - work.util_pct[held])).sum()) / worked
+    lost_pct = _lost_pct(work, inside, high, worked)
+    # A beat's dips are a small part of it: even between them each sample shows a wait, and never the full level.
+    no_kernel_pct = _lost_pct(work, work.at_work & ~_inside(first[long], last[long], len(below)), 100.0, worked)
     values = (
         found.height,
         found.period_s,
@@ -179,10 +182,17 @@ def _dips(run: Run, gpu: str, work: WorkSamples, worked: float, found: Period | 
         100 * float(near.mean()) if len(steps) else math.nan,
         high - weighted_mean(work.util_pct[inside], work.weight_s[inside]),
         width_us / SECOND_US,
-        100 * lost / high if high else math.nan,
+        no_kernel_pct if reading.kind == "beat" else lost_pct,
+        no_kernel_pct if reading.kind in ("beat", "open") else lost_pct,
         reading.step_s,
     )
     return {**dict(zip(DIPS, values, strict=True)), "reading": reading.kind}
+
+
+def _lost_pct(work: WorkSamples, held: np.ndarray, level_pct: float, worked_s: float) -> float:
+    """What these samples lack of a level, as a share of the work at that level."""
+    missing = (work.weight_s[held] * (level_pct - work.util_pct[held])).sum()
+    return 100 * float(missing) / worked_s / level_pct if level_pct else math.nan
 
 
 def _at_the_period(start_us: np.ndarray, end_us: np.ndarray, period_s: float, step_us: float) -> np.ndarray:

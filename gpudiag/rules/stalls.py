@@ -20,6 +20,10 @@ MIN_REGULAR_PCT = 50.0
 MIN_DIPS = 5.0
 MIN_LOST_PCT = 5.0
 MAX_SAMPLING_S = 30.0
+IN_EACH_STEP = (
+    "Waits in each step are mostly for data. Let the log state how long each step waits for its batch "
+    "(rec.timed(loader) of gd.Recorder does), and try more loader workers."
+)
 BEAT = "its steps of {beat_s} would look the same when sampled every {sampling_period_s}."
 ANY_BEAT = (
     "steps of nearly {sampling_period_s}, or of a fraction of it, would look the same when sampled every "
@@ -36,12 +40,12 @@ ANY_BEAT = (
         *WORST_GPU,
         Given(
             "beats",
-            " waits in each step of {beat_s}: about {lost_pct} of its work is lost. Sampled every {sampling_period_s}, "
-            "that looks like drops every {period_s}, through which the log's steps go on.",
+            " waits in each step of {beat_s}: no kernel ran in {lost_pct} of its work. Sampled every "
+            "{sampling_period_s}, that looks like drops every {period_s}, through which the log's steps go on.",
             " drops by {depth_pct:=points} every {period_s}, for {width_s} each time: {lost_pct} of its work is lost.",
         ),
         Given("each_step", " That is once a step."),
-        Given("open", (" Or it waits in each step: ", Given("beat_s", BEAT, ANY_BEAT))),
+        Given("open", (" Or it waits in each step, and {most_lost_pct} is lost: ", Given("beat_s", BEAT, ANY_BEAT))),
     ),
     remedy="Find out what the job does once a period: validation, checkpoints, logging, or loader workers that "
     "restart each epoch (persistent_workers=True keeps them). Move it to another thread, or do it less often. Waits in "
@@ -64,10 +68,11 @@ def stalls_periodic(
     First peak of the autocorrelation of utilization at work above 0.2 (0.5 below 20 s), period of 4 sampling periods
     to a third of the span (METHODS 8), confirmed where half of the steps from dip to dip are within a quarter of
     the period, over 5 periods. These dips must cost 5 % of the work, for a warning 10 % (defaults without a published
-    source). Waits in steps of nearly the sampling period look like drops of minutes, which the log's steps tell apart
-    from such: both are said where nothing does. Without trials, drops of more than 10 minutes may lie between two jobs
-    (idle-between-work), or be of another load, and do not count. Periods below 4 sampling periods can't be seen; with
-    samples more than 30 s apart, finding none says nothing (a default without a published source).
+    source). Waits in steps of nearly the sampling period look like drops of minutes, and cost all the time without a
+    kernel; the log's steps tell them apart from such drops, and both are said where nothing does. Without trials, drops
+    of more than 10 minutes may lie between two jobs (idle-between-work), or be of another load, and do not count.
+    Periods below 4 sampling periods can't be seen; with samples more than 30 s apart, finding none says nothing (a
+    default without a published source).
     """
     table = stalls.per_gpu
     found = table[_regular(table, min_acf_ratio, min_regular_pct, min_periods, min_lost_pct)]
@@ -78,11 +83,13 @@ def stalls_periodic(
         return None
     worst = (found["lost_pct"] * found["work_s"]).idxmax()
     lost_pct, reading = float(found.at[worst, "lost_pct"]), found.at[worst, "reading"]
+    held_gpu_h = float((found["most_lost_pct"] / 100 * found["work_s"]).sum() / 3600)
     return worst_gpu(
         worst,
         found,
         ("period_s", "depth_pct", "width_s", "n_dips", "acf", "lost_pct"),
         lost_gpu_h=float((found["lost_pct"] / 100 * found["work_s"]).sum() / 3600),
+        held_gpu_h=held_gpu_h if held_gpu_h > 0 else None,
         margin=lost_pct - min_lost_pct,
         severity=None if lost_pct >= severe_lost_pct else Severity.NOTE,
         extra={
@@ -91,6 +98,7 @@ def stalls_periodic(
             "open": reading == "open",
             "sampling_period_s": stalls.sampling_period_s,
         },
+        remedy=IN_EACH_STEP if reading == "beat" else "",
     )
 
 

@@ -52,11 +52,13 @@ def found(one: Run) -> dict[str, Verdict]:
     return {verdict.rule: verdict for verdict in judge_all(rules, Analysis(one), thresholds)}
 
 
-BEATS = [  # step, wait, sampling period, jitter: beats of 255 s, 510 s, about 255 s, 93 s
+BEATS = [  # step, wait, sampling period, jitter; samples of the last two hold whole steps, and none shows full work
     (5.1, 1.5, 5.0, 0.0),
     (10.2, 3.0, 10.0, 0.0),
     (5.1, 1.5, 5.0, 0.05),
     (3.1, 0.8, 3.0, 0.02),
+    (0.55, 0.25, 1.0, 0.0),
+    (0.701, 0.3, 2.0, 0.0),
 ]
 
 
@@ -65,19 +67,23 @@ BEATS = [  # step, wait, sampling period, jitter: beats of 255 s, 510 s, about 2
 def test_waits_in_steps_that_beat_with_the_samples_are_told_as_such(
     step_s: float, wait_s: float, every_s: float, jitter_s: float
 ) -> None:
-    work = training(step_s, wait_s, 900, jitter_s=jitter_s)
+    work = training(step_s, wait_s, int(4600 / step_s), jitter_s=jitter_s)
     beats = run(gpu=sampled(work, every_s), steps=logged(work, 10))
     row = measure_stalls(beats).per_gpu.loc["0"]
     assert row["reading"] == "beat" and row["beat_s"] == pytest.approx(step_s, rel=0.01)
-    assert row["period_s"] == pytest.approx(1 / abs(1 / step_s - 1 / every_s), rel=0.1)
+    turns = every_s / step_s
+    assert row["period_s"] == pytest.approx(every_s / abs(turns - round(turns)), rel=0.1)
     assert row["lost_pct"] == pytest.approx(100 * wait_s / step_s, abs=1.5), "what each step waits, not the drops"
     told = found(beats)["stalls-periodic"].summary
     assert "waits in each step" in told and "drops by" not in told
 
 
 def test_without_a_log_a_beat_and_a_pause_of_its_shape_are_both_said() -> None:
-    told = found(run(gpu=sampled(training(5.1, 1.5, 900), 5.0)))["stalls-periodic"].summary
-    assert "drops by" in told and "Or it waits in each step" in told
+    said = found(run(gpu=sampled(training(5.1, 1.5, 900), 5.0)))["stalls-periodic"]
+    assert "drops by" in said.summary and "Or it waits in each step, and 29 % is lost" in said.summary
+    lost_gpu_h, held_gpu_h = said.lost_gpu_h, said.held_gpu_h
+    assert held_gpu_h == pytest.approx(900 * 1.5 / 3600, rel=0.02)
+    assert lost_gpu_h is not None and held_gpu_h is not None and lost_gpu_h < held_gpu_h
 
 
 @pytest.mark.slow
