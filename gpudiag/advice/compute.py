@@ -9,14 +9,19 @@ from gpudiag.advice._engine.gains import BATCH, LEAST, WORK, without_causes
 from gpudiag.advice._engine.proposal import Change, Gain, Prediction, Proposal, SuccessCheck
 from gpudiag.advice._engine.remedy import remedy
 from gpudiag.advice._engine.situation import INPUT_WAITS, MIN_FILL, Situation
+from gpudiag.measures.feed import FeedProfile
 from gpudiag.measures.memory import MemoryProfile
 from gpudiag.report.format import at_most
 
 LIGHT = "gpu-busy-but-light"
-SMALL = ("batch-or-kernels-small", "launch-bound", "steps-launch", "sm-activity-low", LIGHT)
+LITTLE_WORK = "batch-or-kernels-small"
+SMALL = (LITTLE_WORK, "launch-bound", "steps-launch", "sm-activity-low", LIGHT)
 NO_TENSOR = "tensor-cores-unused"
 MAX_FACTOR = 8
-NOT_EXCLUDED = "Nothing shows that steps are small: a CPU that feeds the GPU slowly looks alike. Record the CPU first."
+NOT_EXCLUDED = (
+    "Nothing shows that steps are small: a slow input looks alike. Time 100 steps on one batch that stays in memory: "
+    "if they are faster than now, the input is slow."
+)
 TWO_MINUTES = "Time two batch sizes for two minutes each: samples per second that do not rise refute it."
 
 
@@ -64,7 +69,7 @@ def batch_size(now: Situation) -> Proposal | None:
         "longer than now, and none where each sample costs the same CPU time. Accuracy may change.",
         (*now.busier(factor), *now.no_new_failures()),
         (*now.busier_by(factor), *_memory(now, used)),
-        "" if now.has(*SMALL) else NOT_EXCLUDED,
+        "" if now.has(*SMALL) and not _may_wait(now) else NOT_EXCLUDED,
     )
 
 
@@ -142,10 +147,11 @@ def compile_model(now: Situation) -> Proposal | None:
     """Where steps are short, the GPU waits for kernels to be launched; CUDA graphs launch a whole step at once.
 
     What it brings is unknown: 1/u, or the waits for launches in a trace, bound what launching the same kernels faster
-    brings, and fused kernels take less time than those of now. Not proposed where nothing waits for launches.
+    brings, and fused kernels take less time than those of now. Not proposed where nothing waits for launches, nor where
+    steps that wait for storage look like small ones.
     """
     most = min(without_causes(now.profiles, "launch"), now.bounds.fill)
-    if not now.torch or most < LEAST:
+    if not now.torch or most < LEAST or _may_wait(now):
         return None
     code = 'model = torch.compile(model, mode="reduce-overhead")  # CUDA graphs; keep shapes fixed (drop_last=True)'
     return Proposal(
@@ -176,3 +182,11 @@ def _memory(now: Situation, high: float) -> tuple[Prediction, ...]:
         return ()
     note = "Upper end: all memory above the baseline grows with the batch."
     return (Prediction.of(MemoryProfile.max_used_pct, used, used, max(used, high), note),)
+
+
+def _may_wait(now: Situation) -> bool:
+    """Whether little work beside an idle host is all that shows small steps: it may as well be a slow storage, but
+    where a log states how long steps wait.
+    """
+    shown = [rule for rule in SMALL if now.has(rule)]
+    return shown == [LITTLE_WORK] and not now.fact(FeedProfile.stated_wait_pct) >= 0

@@ -27,6 +27,8 @@ from gpudiag.schema import IDLE_PCT
 HOT_PCT = 90.0
 SOFT_PCT = 50.0
 IO_WAIT_PCT = 50.0
+ENOUGH_PCT = 70.0
+"""SageMaker's BatchSize: a GPU below it has room for more."""
 SATURATED_PCT = 90.0
 NEAREST_S = 15.0
 LOOKS_S = 60.0
@@ -75,10 +77,18 @@ class GpuFeed(Row):
     soft_starved_pct: Column[float] = column(
         "the same below 50 % utilization", label="GPU under 50 % beside a hot core"
     )
+    full_starved_pct: Column[float] = column(
+        "below 70 % utilization while the mean of all cores is above 90 %", label="GPU under 70 % beside full cores"
+    )
     hot_pct: Column[float] = column("share with such a core at all", label="time with it")
     io_starved_pct: Column[float] = column(
         "below 10 % utilization with I/O wait above 50 %", label="GPU under 10 % beside I/O wait"
     )
+    io_soft_starved_pct: Column[float] = column(
+        "below 50 % utilization with I/O wait that holds more than 90 % of one core; NaN where the cores are unknown",
+        label="GPU under 50 % beside a core in I/O wait",
+    )
+    io_cores: Column[float] = column("cores in I/O wait on average, NaN unknown", label="cores in I/O wait")
     io_wait_pct: Column[float] = column("share with I/O wait above 50 % at all", label="time with I/O wait")
     p95_cpu_pct: Column[float] = column("95th percentile of CPU use", label="CPU, 95th percentile")
 
@@ -104,10 +114,10 @@ def measure_feed(run: Run) -> FeedProfile:
         raise NotMeasurable("There is only one sample of each GPU.", RECORD_LONGER)
     boards, idle = gpu_boards(run).to_dict("index"), idle_powers(run)
     works = {gpu: works[gpu] for gpu in gpu_order(works)}
-    host = HostTimes.of(run.host)
+    host, cores = HostTimes.of(run.host), float(run.info.settings.cpu_cores or math.nan)
     columns = beside_work(run, works, ("mem_used_mib", "power_w", "throttle_reasons", *ACTIVITY))
     rows = {
-        gpu: _device(work, own, boards[gpu], idle.get(gpu)) | _host(work, host)
+        gpu: _device(work, own, boards[gpu], idle.get(gpu)) | _host(work, host, cores)
         for (gpu, work), own in zip(works.items(), columns, strict=True)
     }
     has = {name: bool(name in run.host and run.host[name].notna().any()) for name in HOST}
@@ -185,27 +195,40 @@ def power_ratios(
     return least, most
 
 
-def _host(work: WorkSamples, host: HostTimes) -> dict[str, float]:
+HOST_FIGURES = (
+    "host_s", "starved_pct", "soft_starved_pct", "full_starved_pct", "hot_pct", "io_starved_pct",
+    "io_soft_starved_pct", "io_cores", "io_wait_pct", "p95_cpu_pct",
+)  # fmt: skip
+
+
+def _host(work: WorkSamples, host: HostTimes, cores: float) -> dict[str, float]:
     """Shares of the observed work that host samples lie near to."""
-    names = ("host_s", "starved_pct", "soft_starved_pct", "hot_pct", "io_starved_pct", "io_wait_pct", "p95_cpu_pct")
     near, column = beside(work, host)
     near &= meant_to_work(work)
     if not near.any():
-        return dict.fromkeys(names, math.nan)
-    core, wait = column["core_pct"], column["io_wait_pct"]
-    hot = core > HOT_PCT
-    with_core, with_wait = near & ~np.isnan(core), near & ~np.isnan(wait)
-    cpu = np.where(np.isnan(core), column["cpu_pct"], core)[near]
+        return dict.fromkeys(HOST_FIGURES, math.nan)
+    util, weight_s = work.util_pct, work.weight_s
+    core, cpu, wait = column["core_pct"], column["cpu_pct"], column["io_wait_pct"]
+    waiting_cores = wait / 100 * cores
+    hot, waits = core > HOT_PCT, wait > IO_WAIT_PCT
     values = (
-        float(work.weight_s[near].sum()),
-        100 * weighted_mean((hot & (work.util_pct < IDLE_PCT))[with_core], work.weight_s[with_core]),
-        100 * weighted_mean((hot & (work.util_pct < SOFT_PCT))[with_core], work.weight_s[with_core]),
-        100 * weighted_mean(hot[with_core], work.weight_s[with_core]),
-        100 * weighted_mean(((wait > IO_WAIT_PCT) & (work.util_pct < IDLE_PCT))[with_wait], work.weight_s[with_wait]),
-        100 * weighted_mean((wait > IO_WAIT_PCT)[with_wait], work.weight_s[with_wait]),
-        _known_p95(cpu, work.weight_s[near]),
+        float(weight_s[near].sum()),
+        _share_pct(hot & (util < IDLE_PCT), near, core, weight_s),
+        _share_pct(hot & (util < SOFT_PCT), near, core, weight_s),
+        _share_pct((cpu > HOT_PCT) & (util < ENOUGH_PCT), near, cpu, weight_s),
+        _share_pct(hot, near, core, weight_s),
+        _share_pct(waits & (util < IDLE_PCT), near, wait, weight_s),
+        _share_pct((100 * waiting_cores > HOT_PCT) & (util < SOFT_PCT), near, waiting_cores, weight_s),
+        _known_mean(waiting_cores, near, weight_s),
+        _share_pct(waits, near, wait, weight_s),
+        _known_p95(np.where(np.isnan(core), cpu, core)[near], weight_s[near]),
     )
-    return dict(zip(names, values, strict=True))
+    return dict(zip(HOST_FIGURES, values, strict=True))
+
+
+def _share_pct(is_so: np.ndarray, among: np.ndarray, known: np.ndarray, weight_s: np.ndarray) -> float:
+    """Of the time among which something is known."""
+    return 100 * _known_mean(np.where(np.isnan(known), math.nan, is_so), among, weight_s)
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import pandas as pd
 
 from gpudiag.errors import NotGiven, NotMeasurable
@@ -20,6 +22,15 @@ RECORD_HOST = (
 )
 AT_MOST = Given("at_most", "at most ")
 RECORD_ACTIVITY = "Record it beside the work: dcgmi dmon -e 203,252,155,1002,1004,1005 -d 1000 > dcgmi.log."
+NO_CORE_FREE = (
+    "No core is left for more loader workers: move decoding and augmentation to the GPU, or do them once beforehand. "
+    "Ask for more cores where the machine has them."
+)
+TEST_ONE_BATCH = (
+    "Time 100 steps on one batch that stays in memory. If they are as slow as now, steps are too small: try twice the "
+    "batch size, several trials at once, or a smaller GPU. If they are faster, the input is slow: look at storage, "
+    "network and loader workers, and let the log state how long each step waits for its batch."
+)
 MIN_WORK_S = 60.0
 MOSTLY = 0.95
 """Of the work: a record of the host that covers so much needs no word."""
@@ -34,10 +45,12 @@ OF_THE_RECORD = Given("partly", ", of the {host_s} of it beside which the host w
     says=(
         *WORST_GPU,
         " was below ",
-        Given("strict", "10 %", "50 %"),
+        Given("strict", "10 %", Given("full", "70 %", "50 %")),
         " for {share_pct} of its work",
         OF_THE_RECORD,
-        " while a CPU core or process was above 90 %.",
+        " while ",
+        Given("full", "all CPU cores together were", "a CPU core or process was"),
+        " above 90 %.",
     ),
     remedy="Give the loader more workers (num_workers), and move augmentation to the GPU or do it once beforehand. "
     "Check that no single thread does all the work.",
@@ -49,29 +62,37 @@ def cpu_bound_input(
     """A GPU cannot be faster than the CPU that prepares its input.
 
     GPU below 10 % (a warning) or below 50 % (a note) while a core or a process is above 90 %, in half of the work or
-    more: SageMaker CPUBottleneck(50, 10, 90). Never judged from the mean over cores, which hides one hot thread.
+    more: SageMaker CPUBottleneck(50, 10, 90). The mean over cores hides one hot thread; where it is above 90 % itself,
+    no core is left to feed a GPU below 70 % (SageMaker BatchSize) faster: a note too.
     Where a log or a recording states waits for the loader, they must hold half of the time without a kernel on some
     GPU: else the busy core does something else, such as launching kernels.
     """
     table = feed.per_gpu
-    known = table[(table["host_s"] >= min_host_s) & table["starved_pct"].notna()]
+    known = table[table["host_s"] >= min_host_s]
     strict = known[known["starved_pct"] >= min_starved_pct]
     soft = known[known["soft_starved_pct"] >= min_soft_pct]
-    # All GPUs: a rank that waits for another's data runs the kernels of a collective meanwhile.
-    is_fed = bool((feed.stated_wait_pct < MIN_EXPLAINED * (100 - table["mean_pct"])).all())
-    if (len(soft) or len(strict)) and not is_fed:
-        found, column = (strict, "starved_pct") if len(strict) else (soft, "soft_starved_pct")
+    full = known[known["full_starved_pct"] >= min_soft_pct]
+    if (len(soft) or len(strict) or len(full)) and not _is_fed(feed):
+        found, column = (soft, "soft_starved_pct") if len(soft) else (full, "full_starved_pct")
+        if len(strict):
+            found, column = strict, "starved_pct"
         worst = found[column].idxmax()
         share = float(found.at[worst, column])
         return worst_gpu(
             worst,
             found,
-            ("starved_pct", "soft_starved_pct", "hot_pct", "host_s", "mean_pct"),
+            ("starved_pct", column, "hot_pct", "host_s", "mean_pct") if len(strict) else (column, "host_s", "mean_pct"),
             lost_gpu_h=_gpu_h(strict, "starved_pct", "host_s") if len(strict) else None,
             margin=share - (min_starved_pct if len(strict) else min_soft_pct),
             severity=None if len(strict) else Severity.NOTE,
             held_gpu_h=_gpu_h(found, column, "work_s"),
-            extra={"strict": len(strict), "share_pct": share, "partly": _is_partly(found.loc[worst])},
+            remedy=NO_CORE_FREE if column == "full_starved_pct" else "",
+            extra={
+                "strict": len(strict),
+                "full": column == "full_starved_pct",
+                "share_pct": share,
+                "partly": _is_partly(found.loc[worst]),
+            },
         )
     _need_host(table, "starved_pct", "CPU per core or per process", min_host_s)
     return None
@@ -87,10 +108,18 @@ def cpu_bound_input(
         Given(
             "strict",
             (" was below 10 % for {io_starved_pct} of its work", OF_THE_RECORD, " while I/O wait was above 50 %."),
-            (
-                " worked beside I/O wait above 50 % for {io_wait_pct} of its work",
-                OF_THE_RECORD,
-                " and each step waits {of_step_pct} of its time for the data loader.",
+            Given(
+                "soft",
+                (
+                    " worked beside I/O wait above 50 % for {io_wait_pct} of its work",
+                    OF_THE_RECORD,
+                    " and each step waits {of_step_pct} of its time for the data loader.",
+                ),
+                (
+                    " was below 50 % for {io_soft_starved_pct} of its work",
+                    OF_THE_RECORD,
+                    " while I/O wait held a CPU core or more, {io_cores:=cores} on average.",
+                ),
             ),
         ),
     ),
@@ -104,42 +133,58 @@ def io_wait(
 
     GPU below 10 % while I/O wait is above 50 %, in half of the work or more: SageMaker IOBottleneck(50, 10, 50). Where
     steps wait a quarter of their time for the loader, as stated, I/O wait in half of the work is enough (a default
-    without a published source): steps shorter than a sample leave none below 10 %.
+    without a published source): steps shorter than a sample leave none below 10 %. I/O wait is a share of all cores:
+    on 16 of them, 8 workers that wait all the time make 50 %. So GPU below 50 % while it holds 90 % of one core or
+    more, as of a busy core, in half of the work is enough too, for a note, but for steps that are stated to wait less
+    than half of the time without a kernel.
     """
     table = feed.per_gpu
     known = table[(table["host_s"] >= min_host_s) & table["io_starved_pct"].notna()]
     strict = known[known["io_starved_pct"] >= min_starved_pct]
     soft = known[(known["io_wait_pct"] >= min_starved_pct) & (feed.stated_wait_pct >= min_step_pct)]
-    if strict.empty and soft.empty:
+    some = known[(known["io_soft_starved_pct"] >= min_starved_pct) & (not _is_fed(feed))]
+    if strict.empty and soft.empty and some.empty:
         _need_host(table, "io_starved_pct", "I/O wait", min_host_s)
         return None
-    found, column = (strict, "io_starved_pct") if len(strict) else (soft, "io_wait_pct")
+    found, column = (soft, "io_wait_pct") if len(soft) else (some, "io_soft_starved_pct")
+    if len(strict):
+        found, column = strict, "io_starved_pct"
     worst = found[column].idxmax()
     return worst_gpu(
         worst,
         found,
-        (column, "host_s", "mean_pct"),
+        (column, "io_cores", "host_s", "mean_pct")
+        if column == "io_soft_starved_pct"
+        else (column, "host_s", "mean_pct"),
         lost_gpu_h=_gpu_h(strict, "io_starved_pct", "host_s") if len(strict) else None,
+        severity=Severity.NOTE if column == "io_soft_starved_pct" else None,
         held_gpu_h=_gpu_h(found, column, "work_s"),
         margin=float(found.at[worst, column] - min_starved_pct),
-        extra={"strict": len(strict), "of_step_pct": feed.stated_wait_pct, "partly": _is_partly(found.loc[worst])},
+        extra={
+            "strict": len(strict),
+            "soft": len(soft),
+            "of_step_pct": feed.stated_wait_pct,
+            "partly": _is_partly(found.loc[worst]),
+        },
     )
 
 
 @rule(
     measure=measure_feed,
     severity="warning",
-    title="Each step is too small for the GPU",
+    title="The GPU gets too little work",
     checks="Work per step",
     says=(
         "For 95 % of its work {gpu} stayed below {p95_pct} utilization and {p95_used_pct} of its memory, with no CPU "
         "core or process above {p95_cpu_pct}",
         Given("partly", " in 95 % of the {host_s} of it beside which the host was recorded"),
         ".",
+        Given("open", " Steps may be too small, or wait for storage or a network, which keeps no core busy."),
     ),
-    remedy="Try twice the batch size (results change: adapt the learning rate), several trials at once, or a smaller "
-    "GPU.",
-    refuted_by="Not a problem if the framework reserves all memory at start, or the CPU feeds the GPU slowly.",
+    remedy="Steps are too small: try twice the batch size (results change: adapt the learning rate), several trials at "
+    "once, or a smaller GPU.",
+    refuted_by="Not a problem if the framework reserves all memory at start.",
+    explained_by=("io-wait", "cpu-bound-input"),
 )
 def batch_or_kernels_small(
     feed: FeedProfile,
@@ -150,13 +195,15 @@ def batch_or_kernels_small(
     max_power_ratio: float = 0.35,
     max_cv_ratio: float = 0.5,
 ) -> Evidence | None:
-    """Neither GPU nor CPU nor memory is near its limit: each step is over before it fills the GPU.
+    """Neither GPU nor CPU nor memory is near its limit: each step is over before it fills the GPU, or waits for
+    something that keeps no core busy.
 
     95th percentiles of utilization, memory and CPU below 70 %: SageMaker BatchSize(70, 70, 70); steady (variation
     below 0.5) and light (power fraction below 0.35, or unknown). Without CPU readings small work and a slow feed look
-    alike.
+    alike. A loader that waits for storage or a network looks so even with them: both are said, unless a log states how
+    long steps wait. Waits that hold half of the time without a kernel are the cause, and no small work is found.
     """
-    table = feed.per_gpu[feed.per_gpu["work_s"] >= MIN_WORK_S]
+    table = feed.per_gpu[(feed.per_gpu["work_s"] >= MIN_WORK_S) & ~_waits_are_stated(feed)]
     light = table[
         (table["p95_pct"] < max_p_util_pct)
         & (table["p95_used_pct"] < max_p_memory_pct)
@@ -178,14 +225,15 @@ def batch_or_kernels_small(
                 most_pct=light["p95_pct"].max(),
             )
         return None
-    worst = small["p95_pct"].idxmin()
+    worst, open_ = small["p95_pct"].idxmin(), math.isnan(feed.stated_wait_pct)
     return worst_gpu(
         worst,
         small,
         ("p95_pct", "p95_used_pct", "p95_cpu_pct", "power_ratio", "cv"),
         margin=float(max_p_util_pct - small.at[worst, "p95_pct"]),
         held_gpu_h=float(small["work_s"].sum() / 3600),
-        extra={"partly": _is_partly(small.loc[worst])},
+        extra={"partly": _is_partly(small.loc[worst]), "open": open_},
+        remedy=TEST_ONE_BATCH if open_ else "",
     )
 
 
@@ -355,6 +403,18 @@ def tensor_cores_unused(
         ("busy_tensor_pct", "busy_sm_pct", "busy_s"),
         margin=max_tensor_pct - float(found.at[worst, "busy_tensor_pct"]),
     )
+
+
+def _waits_are_stated(feed: FeedProfile) -> pd.Series:
+    """True for each GPU of whose time without a kernel the stated waits for the loader hold half or more."""
+    return feed.stated_wait_pct >= MIN_EXPLAINED * (100 - feed.per_gpu["mean_pct"])
+
+
+def _is_fed(feed: FeedProfile) -> bool:
+    """Whether stated waits hold less than half of the time without a kernel on all GPUs: a rank that waits for
+    another's data runs the kernels of a collective meanwhile.
+    """
+    return bool((feed.stated_wait_pct < MIN_EXPLAINED * (100 - feed.per_gpu["mean_pct"])).all())
 
 
 def _need_host(table: pd.DataFrame, column: str, what: str, min_host_s: float) -> None:

@@ -12,6 +12,7 @@ from gpudiag.advice._engine.gains import GainBounds
 from gpudiag.advice._engine.situation import NO_UTILIZATION
 from gpudiag.advice.compute import batch_size, compile_model, mixed_precision, tf32
 from gpudiag.measures.causes import CausesProfile
+from gpudiag.measures.feed import FeedProfile
 from gpudiag.report.format import at_most
 from tests.advice.situations import HALF, checks, gain_of, memory, predicted, situation, trials, use
 from tests.rules.small_profiles import profile
@@ -122,6 +123,23 @@ def test_a_larger_batch_brings_what_hardware_showed() -> None:
     made = batch_size.propose(now)
     assert made is not None and made.changes[0].proposed == 64
     assert made.gain is not None and made.gain.high > (32 / 57.0) / (8 / 43.7) > 1 / 0.437
+
+
+@pytest.mark.parametrize(
+    ("rules", "stated_wait_pct", "proposed"),
+    [
+        (("batch-or-kernels-small",), math.nan, False),
+        (("batch-or-kernels-small",), 2.0, True),
+        (("batch-or-kernels-small", "launch-bound"), math.nan, True),
+    ],
+)
+def test_nothing_is_compiled_where_a_slow_storage_looks_like_small_steps(
+    rules: tuple[str, ...], stated_wait_pct: float, proposed: bool
+) -> None:
+    feed: FeedProfile = profile(FeedProfile, stated_wait_pct=stated_wait_pct)
+    assert (compile_model.propose(situation(use(40.0), feed, rules=rules, bounds=HALF)) is not None) is proposed
+    made = batch(row(2_000.0), rules=("batch-or-kernels-small",))
+    assert made is not None and "a slow input looks alike" in made.verify_first
 
 
 def test_compiled_kernels_have_no_known_bound() -> None:

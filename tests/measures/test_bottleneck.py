@@ -9,9 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gpudiag.errors import NotMeasurable
+from gpudiag.manifest import Settings
 from gpudiag.measures._gpu.signatures import CLASSES
 from gpudiag.measures.bottleneck import BottleneckProfile, measure_bottleneck
-from gpudiag.run import Run
+from gpudiag.run import Run, RunInfo
 from gpudiag.schema import GPU, GPUS, HOST, conform
 
 START = pd.Timestamp("2026-03-01 10:00:00", tz="UTC")
@@ -19,7 +20,13 @@ N = 200
 IDLE_W, LIMIT_W = 50.0, 450.0
 
 
-def run(util: list[float], ratio: float | None = None, host: dict[str, float] | None = None, **columns: float) -> Run:
+def run(
+    util: list[float],
+    ratio: float | None = None,
+    host: dict[str, float] | None = None,
+    cores: int | None = None,
+    **columns: float,
+) -> Run:
     """One GPU at 5 s without trials; the first and the last sample are busy, so that all of it counts as work."""
     values = np.array(util, float)
     time = START + pd.to_timedelta(np.arange(len(values)) * 5.0, unit="s")
@@ -29,7 +36,8 @@ def run(util: list[float], ratio: float | None = None, host: dict[str, float] | 
         frame["power_w"] = np.where(values <= 10, IDLE_W, IDLE_W + ratio * (LIMIT_W - IDLE_W))
     seen = pd.DataFrame({"time": time, **host}) if host else pd.DataFrame({"time": time[:0]})
     gpus = pd.DataFrame({"gpu": ["0"], "name": "NVIDIA GeForce RTX 4090", "mem_total_mib": 24564.0})
-    return Run(gpu=conform(frame, GPU), gpus=conform(gpus, GPUS), host=conform(seen, HOST))
+    info = RunInfo(settings=Settings(cpu_cores=cores))
+    return Run(gpu=conform(frame, GPU), gpus=conform(gpus, GPUS), host=conform(seen, HOST), info=info)
 
 
 def shares(profile: BottleneckProfile) -> dict[str, float]:
@@ -46,6 +54,14 @@ FEW_IDLE = [0.0] * 8 + [95.0] * 2  # some idle samples, for the idle power
         (run([95.0] + [5.0] * (N - 2) + [95.0], host={"cpu_max_core_pct": 96.0}), "cpu_bound"),
         (run([95.0] + [40.0] * (N - 2) + [95.0], host={"cpu_max_core_pct": 96.0}), "cpu_bound"),
         (run([95.0] + [5.0] * (N - 2) + [95.0], host={"io_wait_pct": 60.0}), "io_wait"),
+        (
+            run([30.0] * N, mem_used_mib=3000.0, host={"cpu_max_core_pct": 40.0, "io_wait_pct": 7.0}, cores=16),
+            "io_wait",
+        ),
+        (
+            run([30.0] * N, mem_used_mib=3000.0, host={"cpu_max_core_pct": 40.0, "io_wait_pct": 5.0}, cores=16),
+            "small_work",
+        ),
         (run([60.0] * N, ratio=0.2, host={"cpu_max_core_pct": 96.0}), "launch_bound"),
         (run([95.0] + [0.0] * 9 + BUSY, ratio=0.8), "compute_bound"),
         (run([95.0] + [0.0] * 9 + BUSY, ratio=0.2), "light"),

@@ -117,3 +117,25 @@ def test_io_wait_counts_beside_a_gpu_that_is_never_idle() -> None:
     host = conform(pd.DataFrame({"time": at(seconds), "io_wait_pct": wait}), HOST)
     (row,) = measure_feed(run(gpu=gpu(seconds, util_pct=40.0), host=host)).per_gpu.to_dict("records")
     assert row["io_wait_pct"] == pytest.approx(75, abs=1) and row["io_starved_pct"] == 0
+
+
+@pytest.mark.parametrize(("cores", "share_pct"), [(None, np.nan), (8, 0.0), (10, 75.0), (16, 75.0)])
+def test_io_wait_counts_by_the_cores_that_it_holds(cores: int | None, share_pct: float) -> None:
+    """I/O wait of 10 % for three quarters of the time, else of 2 %: on 10 cores or more it holds 90 % of one."""
+    seconds = np.arange(0, 1000, 5.0)
+    wait = np.where(np.arange(len(seconds)) % 4, 10.0, 2.0)
+    host = conform(pd.DataFrame({"time": at(seconds), "io_wait_pct": wait}), HOST)
+    made = run(gpu=gpu(seconds, util_pct=40.0), host=host, settings={"cpu_cores": cores})
+    (row,) = measure_feed(made).per_gpu.to_dict("records")
+    assert row["io_soft_starved_pct"] == pytest.approx(share_pct, abs=1, nan_ok=True)
+    assert row["io_cores"] == pytest.approx(0.08 * (cores or np.nan), rel=0.02, nan_ok=True)
+
+
+def test_full_cores_count_beside_a_gpu_below_its_limit() -> None:
+    """The mean of all cores is at 95 % for three quarters of the time, half of it beside a GPU at 69 %."""
+    seconds = np.arange(0, 1000, 5.0)
+    place = np.arange(len(seconds))
+    host = conform(pd.DataFrame({"time": at(seconds), "cpu_pct": np.where(place % 4, 95.0, 85.0)}), HOST)
+    util = np.where(place < len(seconds) / 2, 69.0, 71.0)
+    (row,) = measure_feed(run(gpu=gpu(seconds, util_pct=util), host=host)).per_gpu.to_dict("records")
+    assert row["full_starved_pct"] == pytest.approx(37.5, abs=1)

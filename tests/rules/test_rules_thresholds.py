@@ -243,6 +243,8 @@ SHORT: list[tuple[str, dict[str, Any], Status | Severity]] = [
     ("gpu-level-shift", {"fall_pct": NAN, "n_segments": 0.0}, NOT_ASSESSED),
     ("cpu-bound-input", {"starved_pct": 49.9}, NOTE),
     ("cpu-bound-input", {"starved_pct": 49.9, "soft_starved_pct": 49.9}, OK),
+    ("cpu-bound-input", {"starved_pct": 49.9, "soft_starved_pct": 49.9, "full_starved_pct": 49.9}, OK),
+    ("cpu-bound-input", {"starved_pct": 49.9, "soft_starved_pct": 49.9, "full_starved_pct": 50.0}, NOTE),
     ("cpu-bound-input", {"host_s": 59.0}, NOT_ASSESSED),
     ("cpu-bound-input", {"mean_pct": 40.0, "stated_wait_pct": 29.9}, OK),
     ("cpu-bound-input", {"mean_pct": 40.0, "stated_wait_pct": 30.0}, WARNING),
@@ -255,6 +257,10 @@ SHORT: list[tuple[str, dict[str, Any], Status | Severity]] = [
     ("io-wait", {"io_starved_pct": 49.9, "io_wait_pct": 49.9, "stated_wait_pct": 25.0}, OK),
     ("io-wait", {"io_starved_pct": 49.9, "io_wait_pct": 50.0}, OK),
     ("io-wait", {"io_starved_pct": NAN}, NOT_ASSESSED),
+    ("io-wait", {"io_starved_pct": 49.9, "io_soft_starved_pct": 50.0}, NOTE),
+    ("io-wait", {"io_starved_pct": 49.9, "io_soft_starved_pct": 49.9}, OK),
+    ("io-wait", {"io_starved_pct": 0.0, "io_soft_starved_pct": 50.0, "mean_pct": 40.0, "stated_wait_pct": 30.0}, NOTE),
+    ("io-wait", {"io_starved_pct": 0.0, "io_soft_starved_pct": 50.0, "mean_pct": 40.0, "stated_wait_pct": 29.9}, OK),
     ("batch-or-kernels-small", {"p95_pct": 70.0}, OK),
     ("batch-or-kernels-small", {"p95_used_pct": 70.0}, OK),
     ("batch-or-kernels-small", {"p95_used_pct": NAN}, NOT_ASSESSED),
@@ -266,6 +272,8 @@ SHORT: list[tuple[str, dict[str, Any], Status | Severity]] = [
     ("batch-or-kernels-small", {"work_s": 59.0}, OK),
     ("batch-or-kernels-small", {"host_s": 59.0}, NOT_ASSESSED),
     ("batch-or-kernels-small", {"host_s": 60.0}, WARNING),
+    ("batch-or-kernels-small", {"mean_pct": 40.0, "stated_wait_pct": 29.9}, WARNING),
+    ("batch-or-kernels-small", {"mean_pct": 40.0, "stated_wait_pct": 30.0}, OK),
     ("launch-bound", {"mean_pct": 29.9}, OK),
     ("launch-bound", {"mean_pct": 90.0}, OK),
     ("launch-bound", {"hot_pct": 79.9}, OK),
@@ -445,6 +453,15 @@ def test_case_1_workers_are_configured_and_not_measured() -> None:
         "2 loader workers for each of 4 trials make 8 on 12 cores: 67 % configured (not CPU load), below "
         "the usual 70–200 %."
     )
+
+
+@pytest.mark.parametrize(("stated_wait_pct", "both"), [(NAN, True), (3.0, False)])
+def test_small_steps_and_a_slow_storage_are_both_said_unless_waits_are_stated(
+    stated_wait_pct: float, both: bool
+) -> None:
+    changed = {"mean_pct": 40.0, "stated_wait_pct": stated_wait_pct}
+    found = verdict(RULE["batch-or-kernels-small"], made("batch-or-kernels-small", changed))
+    assert ("or wait for storage" in found.summary, "one batch that stays" in found.remedy) == (both, both)
 
 
 def test_case_5_names_the_command_that_would_tell() -> None:

@@ -63,9 +63,10 @@ def signatures(run: Run) -> dict[str, Signatures]:
     works = work_by_gpu(run)
     boards = gpu_boards(run).join(reference_clocks(run)[["reference_mhz"]]).to_dict("index")
     host, idle = HostTimes.of(run.host), idle_powers(run)
+    cores = float(run.info.settings.cpu_cores or np.nan)
     out = {}
     for (gpu, work), own in zip(works.items(), beside_work(run, works, COLUMNS), strict=True):
-        signs = _Signs.of(work, own, host, boards[gpu], idle.get(gpu))
+        signs = _Signs.of(work, own, host, cores, boards[gpu], idle.get(gpu))
         has_power = bool((~np.isnan(signs.most_power_ratio)).any())
         out[gpu] = Signatures(work, _first_match(signs), signs.has_host, has_power)
     return out
@@ -79,6 +80,7 @@ class _Signs:
     at: np.ndarray
     core_pct: np.ndarray
     io_wait_pct: np.ndarray
+    waiting_core_pct: np.ndarray
     least_power_ratio: np.ndarray
     most_power_ratio: np.ndarray
     sm_active_pct: np.ndarray
@@ -94,6 +96,7 @@ class _Signs:
         work: WorkSamples,
         own: dict[str, np.ndarray],
         host: HostTimes,
+        cores: float,
         board: Mapping[Any, Any],
         idle: IdlePower | None,
     ) -> _Signs:
@@ -115,6 +118,7 @@ class _Signs:
             at=meant_to_work(work),
             core_pct=of_host(beside_it["core_pct"]),
             io_wait_pct=of_host(beside_it["io_wait_pct"]),
+            waiting_core_pct=of_host(beside_it["io_wait_pct"]) * cores,
             least_power_ratio=least,
             most_power_ratio=most,
             sm_active_pct=column("sm_active_pct"),
@@ -138,7 +142,7 @@ def _first_match(signs: _Signs) -> np.ndarray:
     """The place in CLASSES of the first whose signature each sample has; -1 where it was not meant to work."""
     work, at, util = signs.work, signs.at, signs.work.util_pct
     least, most = signs.least_power_ratio, signs.most_power_ratio
-    idle, full = util < IDLE_PCT, util >= SATURATED_PCT
+    idle, soft, full = util < IDLE_PCT, util < SOFT_PCT, util >= SATURATED_PCT
     hot, low_power = signs.core_pct > HOT_PCT, most < LIGHT_RATIO
     within = (least >= BANDWIDTH_RATIO[0]) & (most <= BANDWIDTH_RATIO[1])
     nothing = np.zeros(len(util), bool)
@@ -148,8 +152,9 @@ def _first_match(signs: _Signs) -> np.ndarray:
     signatures = {
         "unused": nothing | bool(at.any() and util[at].max() <= UNUSED_PCT),
         "startup": idle & (work.running > 0) & ~work.at_work & ~work.unclear if work.from_trials else nothing,
-        "io_wait": (util < IDLE_PCT) & (signs.io_wait_pct > IO_WAIT_PCT),
-        "cpu_bound": (util < SOFT_PCT) & hot,
+        "io_wait": ((util < IDLE_PCT) & (signs.io_wait_pct > IO_WAIT_PCT))
+        | (soft & (signs.waiting_core_pct > HOT_PCT)),
+        "cpu_bound": soft & hot,
         "launch_bound": (util < SATURATED_PCT) & hot & low_power,
         "limited": (util >= SOFT_PCT) & signs.throttled,
         "bandwidth_bound": full & bandwidth,
