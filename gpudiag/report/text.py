@@ -16,7 +16,7 @@ from gpudiag.report._render.blocks import (
     named_symptoms,
 )
 from gpudiag.report._sections.answers import recommended, to_do
-from gpudiag.report._sections.headline import first_finding, within
+from gpudiag.report._sections.headline import first_finding, not_explained, within
 from gpudiag.report._sections.origin import open_clock, refuted_gpu
 from gpudiag.report._sections.suppressed import suppression_notes
 from gpudiag.report._sections.unchecked import unassessed
@@ -50,7 +50,7 @@ def screen(document: Document, rest_by: str = "add --all") -> list[Block]:
     found = [one for one in cards(document, _short) if serious(one)][:MOST]
     told = sum(map(_n_told, found))
     first = first_finding(document, document.findings)
-    told += first is not None and not found  # the headline says it
+    told += first is not None and not found and not not_explained(document)[0]  # the headline says it
     rest = [one for one in document.findings if one.severity is not Severity.NOTE][len(found) :]
     what = ("more finding or note", "more findings and notes") if rest else ("more note", "more notes")
     n = len(document.findings) - told

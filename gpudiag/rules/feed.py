@@ -18,7 +18,7 @@ from gpudiag.values import Values
 
 RECORD_HOST = (
     f"Record the CPU and the disks beside the GPU for ten minutes of work: {RECORD_COMMAND}. A core near 100 % means a "
-    "slow feed, no busy core means small work."
+    "slow feed; with none, steps are small or wait for storage or a network."
 )
 AT_MOST = Given("at_most", "at most ")
 RECORD_ACTIVITY = "Record it beside the work: dcgmi dmon -e 203,252,155,1002,1004,1005 -d 1000 > dcgmi.log."

@@ -291,6 +291,53 @@ def test_the_next_step_without_findings_is_the_record_that_settles_most() -> Non
     )
 
 
+WAITED = {"unused_pct": 50.0, "unknown_pct": 60.0, "observed_gpu_s": 36_000.0}  # 30 % of 10 h: 3 h
+
+
+@pytest.mark.parametrize(
+    ("found", "mean_pct", "causes", "said"),
+    [
+        ({}, 60.0, WAITED, True),
+        ({}, 75.0, WAITED, False),
+        ({}, 60.0, {**WAITED, "unknown_pct": 50.0}, True),
+        ({}, 60.0, {**WAITED, "unknown_pct": 49.0}, False),
+        ({"rule": "x", "severity": "note"}, 60.0, WAITED, True),
+        ({"rule": "x", "severity": "warning"}, 60.0, WAITED, False),
+        ({"rule": "io-wait", "severity": "note"}, 60.0, WAITED, False),
+        ({"rule": "stalls-aperiodic", "severity": "note", "lost_gpu_h": 1.5}, 60.0, WAITED, False),
+        ({"rule": "stalls-aperiodic", "severity": "note", "lost_gpu_h": 1.4}, 60.0, WAITED, True),
+    ],
+)
+def test_no_fault_found_is_not_said_of_time_that_nothing_explains(
+    found: dict[str, Any], mean_pct: float, causes: dict[str, float], said: bool
+) -> None:
+    use = {"mean_pct": mean_pct, "n_gpus": 1}
+    verdicts = [verdict("ok", rule="gpu-low-utilization"), *([verdict("found", **found)] if found else [])]
+    told = headline(document(*verdicts, utilization=use, causes=causes))
+    share = causes["unused_pct"] * causes["unknown_pct"] / 100
+    assert (f"No kernel ran in {share:.0f} % of the GPU time" in told.sentences[1]) is said
+    assert ("Let the log state how long" in told.sentences[2]) is said
+    assert (told.level == "unknown") is (said and not found) and ("No fault" in told.sentences[1]) is not (
+        said or found
+    )
+
+
+@pytest.mark.parametrize(("high_pct", "found", "said"), [(24.9, 0, True), (25.0, 0, False), (24.9, 1, False)])
+def test_kernels_that_compute_little_are_no_health(high_pct: float, found: int, said: bool) -> None:
+    verdicts = [verdict("ok", rule="gpu-low-utilization"), *[verdict("found", "note")] * found]
+    told = headline(document(*verdicts, utilization=USED, mfu={"mfu_low_pct": 6.0, "mfu_high_pct": high_pct}))
+    assert ("25 % of the FLOPs that the GPU can do (MFU) at most" in told.sentences[1]) is said
+    assert told.sentences[2].startswith("Profile ten steps") is said
+
+
+def test_the_gpus_that_lack_most_are_named() -> None:
+    """GPU 0 gathers what the others computed."""
+    means = {f"gpu.{gpu}.mean_pct": mean for gpu, mean in enumerate((95.0, 52.0, 51.0, 53.0))}
+    use = {"mean_pct": 63.0, "n_gpus": 4, **means}
+    told = headline(document(verdict("ok", rule="gpu-low-utilization"), utilization=use, causes=WAITED)).sentences[1]
+    assert "of the GPU time, mostly on GPUs 1, 2 and 3, and what" in told
+
+
 def test_the_next_step_is_the_recommendation_for_the_finding_named() -> None:
     proposal = Proposal((Change("num_workers", 2, 3, "num_workers=3"),), None, "")
     workers = Remedy("w", "toy", "Start more workers", (), 1, "minutes", "now", (), (), "", "", lambda now: proposal)

@@ -84,6 +84,20 @@ def test_money_takes_the_place_of_the_best_value() -> None:
     assert words == "at the price stated" and "12.5" in number and "EUR" in number
 
 
+@pytest.mark.parametrize(
+    ("low", "high", "words"),
+    [
+        (6.3, 6.3, ", at 6.3 % of the GPU's peak (MFU)"),
+        (20.0, 41.0, ", at 20–41 % of the GPU's peak (MFU)"),
+        (20.0, None, ""),
+        (None, None, ""),
+    ],
+)
+def test_a_step_is_told_with_how_much_of_the_peak_it_is(low: float | None, high: float | None, words: str) -> None:
+    mfu, steps = {"mfu_low_pct": low, "mfu_high_pct": high}, {"step_s": 10.0, "unit": "step"}
+    assert key_numbers(made({}, {}, mfu=mfu, steps=steps))[-1] == (f"median time of one step{words}", "10 s")
+
+
 @pytest.mark.parametrize("sample", ["hpo-aggressive-pruning", "memory-exhaustion", "tiny-batch-laptop"])
 def test_a_sample_has_at_most_four_and_the_mean_is_that_of_the_headline(sample: str) -> None:
     document = diagnosed(sample).document

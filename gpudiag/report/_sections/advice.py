@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from gpudiag.report._render.blocks import Block, Folded, Note
+from gpudiag.report._sections.headline import not_explained
 from gpudiag.report.document import Document
 from gpudiag.report.format import at_most, hours
 from gpudiag.report.kinds.recommendations import card, gain, options, together
@@ -14,7 +15,8 @@ def advice(document: Document) -> list[Block]:
     """The plan in a sentence, what the numbers refute, the options and their cards, best first."""
     given, failed = document.recommendations, failures(document)
     if not given:
-        elsewhere = document.headline.level in ("ok", "unknown")  # said at the top, or too little is known to say it
+        # said at the top, or too little is known to say it
+        elsewhere = document.headline.level in ("ok", "unknown") or bool(not_explained(document)[0])
         return failed or ([] if elsewhere else [Note(NOTHING, "ok" if document.verdicts else "")])
     said = (_plan(document), *document.advice.corrections)
     parts: tuple[Block, ...] = (*(Note(text) for text in said if text), options(given), *map(card, given))

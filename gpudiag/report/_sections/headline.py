@@ -29,6 +29,7 @@ from gpudiag.report._sections.key_numbers import (
     trial_time_s,
 )
 from gpudiag.report._sections.unchecked import wanted
+from gpudiag.report._sections.unexplained import far_from_peak, unexplained
 from gpudiag.report.document import Counts, Document, Headline, Level, Use, VerdictEntry
 from gpudiag.report.format import duration, plural, quantity, safe, share
 from gpudiag.rules._engine.judging import MIN_COVERAGE_PCT, MIN_OBSERVED_S, MIN_SAMPLES
@@ -103,7 +104,7 @@ def _counts(document: Document) -> Counts:
 def _level(document: Document, counts: Counts) -> Level:
     if found := document.findings:
         return min((v.severity for v in found), key=lambda severity: severity.rank).value
-    if counts.error:
+    if counts.error or not_explained(document)[0]:
         return "unknown"
     seen = any(v.rule in OF_USE for v in document.of_status(Status.OK))
     enough = counts.ok >= ENOUGH * (counts.ok + counts.not_assessed)
@@ -219,6 +220,16 @@ def _unreported(document: Document) -> str:
     return "No GPU reported utilization" if len(document.run.gpus) > 1 else "The GPU reported no utilization"
 
 
+def not_explained(document: Document) -> tuple[str, str]:
+    """That the GPUs are not well used, or compute little, for no known cause, and what would tell it; '' and '' else:
+    no fault found is no health then.
+    """
+    use = _use(document)
+    if use == "unknown" or jobs_apart(document):
+        return "", ""
+    return far_from_peak(document, PARTLY_PCT) if use == "well" else unexplained(document, 100 - WELL_PCT)
+
+
 def _glance(document: Document) -> str:
     """That the GPUs were observed for less than what a check of them needs; '' where it was enough, or is unknown."""
     if not any("util_pct" in entry.columns for entry in document.inputs):
@@ -274,6 +285,9 @@ def _proof(document: Document, counts: Counts) -> str:
     if hang := hang_told_first(document):
         return _sentence(hang[1].reason)
     apart = jobs_apart(document)
+    if wait := not_explained(document)[0]:
+        but = stops_short(document)
+        return f"{_sentence(wait)}{f' {but.reason}' if but else ''}"
     if first := first_finding(document, _worth_telling(document)):
         cost = first.lost_gpu_h
         price = f" It cost {quantity(cost, 'GPU-h')}." if cost else ""
@@ -339,6 +353,8 @@ def _next(document: Document, level: Level) -> str:
     if hang := hang_told_first(document):
         return _sentence(hang[1].remedy)
     told = _worth_telling(document)
+    if steps := not_explained(document)[1]:
+        return _sentence(steps)
     if first := first_finding(document, [v for v in told if v.remedy]):
         return _sentence(to_do(document, first)) + _price(document, first.rule)
     if undecided := stops_short(document) or jobs_apart(document):

@@ -6,12 +6,13 @@ from gpudiag.measures.costs import CostsProfile
 from gpudiag.measures.jobs import JobsProfile
 from gpudiag.measures.ledger import IDLE, GpuLedger, LedgerProfile
 from gpudiag.measures.memory import GpuMemory, MemoryProfile
+from gpudiag.measures.mfu import MfuProfile
 from gpudiag.measures.steps import StepsProfile
 from gpudiag.measures.trials import TrialsProfile, TrialState
 from gpudiag.measures.utilization import GpuUtilization, UtilizationProfile
 from gpudiag.plain_data import Scalar
 from gpudiag.report.document import Document, LedgerEntry, TopicValues
-from gpudiag.report.format import alike, duration, listed, money, plural, quantity, share
+from gpudiag.report.format import alike, duration, interval, listed, money, plural, quantity, share
 from gpudiag.schema import OUTCOMES
 
 LOST = {
@@ -139,7 +140,16 @@ def _in_steps(document: Document) -> KeyNumber | None:
 def _step(document: Document) -> KeyNumber | None:
     steps = document.values(StepsProfile)
     took = steps.get(StepsProfile.step_s)
-    return (f"median time of one {steps[StepsProfile.unit]}", duration(took)) if took is not None else None
+    if took is None:
+        return None
+    return (f"median time of one {steps[StepsProfile.unit]}{_of_peak(document)}", duration(took))
+
+
+def _of_peak(document: Document) -> str:
+    """', at 6.3 % of the peak of the GPU (MFU)', where both bounds of it are known; else ''."""
+    facts = document.values(MfuProfile)
+    low, high = facts.get(MfuProfile.mfu_low_pct), facts.get(MfuProfile.mfu_high_pct)
+    return "" if low is None or high is None else f", at {interval(low, high, '%')} of the GPU's peak (MFU)"
 
 
 def _trial_time(document: Document) -> KeyNumber | None:
