@@ -10,14 +10,14 @@ import pandas as pd
 from gpudiag.errors import NotMeasurable
 from gpudiag.facts import Column, Fact, Row, Rows, column, fact, table_of
 from gpudiag.measures._ends.how import NOTHING, How
-from gpudiag.measures._ends.logged import LogEnd, log_ends, told
+from gpudiag.measures._ends.logged import LogEnd, log_ends, rerun_of, told
 from gpudiag.measures._ends.recorded import Recorded, recorded
 from gpudiag.measures.base import Profile
 from gpudiag.measures.inputs import unknown_logs
 from gpudiag.measures.steps import GIVE_LOG
 from gpudiag.run import Run
 
-COLUMNS = ["training", "kind", "by", "text", "time", "last_step", "total_steps", "outcome"]
+COLUMNS = ["training", "kind", "by", "text", "time", "last_step", "total_steps", "outcome", "rerun"]
 FAILED, OUTSIDE, HELD, OPEN, WENT_ON = OUTCOMES = ("failed", "outside", "held", "open", "went_on")
 """The gravest first."""
 _ORDER = {name: place for place, name in enumerate((*OUTCOMES, "log", "exception"))}
@@ -40,6 +40,7 @@ class TrainingEnd(Row):
         "one of these ended it; open: it may have ended nothing, for ordinary lines follow, or all was done, and a "
         "program may fail so as it takes itself down, too; went_on: another was started after it"
     )
+    rerun: Column[str] = column("file of a later log that did all of its steps, '' without one")
 
 
 class EndingsProfile(Profile, topic="endings"):
@@ -73,7 +74,7 @@ def measure_endings(run: Run) -> EndingsProfile:
     last, earlier = _known(run, of_trials=has_trials)
     if not (logs or last or earlier or has_trials):
         raise NotMeasurable("No log tells of a training, and no recording of a command.", GIVE_LOG)
-    rows = [_by_log(log, last) for log in logs if len(log.errors)]
+    rows = [_by_log(log, last, logs) for log in logs if len(log.errors)]
     stopped = [row for row in rows if row["kind"] == "stopped"]
     n_stopped = max(len(stopped), sum(one.end.how is How.BY_HAND for one in last))
     is_told = any(row["outcome"] in (FAILED, OUTSIDE) for row in rows)
@@ -116,16 +117,17 @@ def _known(run: Run, *, of_trials: bool) -> tuple[list[Recorded], list[Recorded]
     return ([one for one in last if one.of_command], []) if of_trials else (last, earlier)
 
 
-def _by_log(log: LogEnd, last: Sequence[Recorded]) -> dict[str, object]:
-    """The row of a log that ends in an error. One behind which a command was started that came to its end tells of an
-    earlier one.
+def _by_log(log: LogEnd, last: Sequence[Recorded], logs: Sequence[LogEnd]) -> dict[str, object]:
+    """The row of a log that ends in an error. One behind which a command that was started came to its end, or a log
+    tells of all of its steps, tells of an earlier try.
     """
     row = told(log)
     time = log.time if pd.isna(row["time"]) else row["time"]
     went_on = len(last) > 0 and all(one.end.how is How.DONE and bool(one.start > time) for one in last)
+    rerun = rerun_of(log, logs)
     is_open, is_canceled, is_held = (row.pop(name) for name in ("is_open", "is_canceled", "is_held"))
     ended = HELD if is_held else OPEN if is_open else OUTSIDE if is_canceled else FAILED
-    return row | {"by": "log", "outcome": WENT_ON if went_on else ended}
+    return row | {"by": "log", "outcome": WENT_ON if went_on or rerun else ended, "rerun": rerun}
 
 
 def _by_recordings(last: Sequence[Recorded], logs: Sequence[LogEnd]) -> list[dict[str, object]]:
@@ -146,6 +148,7 @@ def _row(one: Recorded, outcome: str, log: LogEnd | None = None) -> dict[str, ob
     end = one.end
     return {
         "training": one.path, "kind": end.kind, "by": end.by, "text": end.text, "time": one.time, "outcome": outcome,
+        "rerun": "",
     } | steps  # fmt: skip
 
 

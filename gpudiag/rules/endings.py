@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import PurePath
+
 from gpudiag.errors import NotMeasurable
 from gpudiag.measures.endings import FAILED, HELD, OPEN, OUTSIDE, WENT_ON, EndingsProfile, measure_endings
 from gpudiag.rules._engine.evidence import Evidence, NotApplicable
@@ -11,20 +13,22 @@ from gpudiag.rules._engine.verdict import Severity
 
 AFTER = Given("last_step", (" after step {last_step}", Given("total_steps", " of {total_steps}")))
 ENDED: Sentence = (
-    Given("is_open", "The log tells of an error", Given("outside", "The log ends", "The log ends with an error")),
+    ("The log", Given("log", " {log}")),
+    Given("is_open", " tells of an error", Given("outside", " ends", " ends with an error")),
     AFTER,
     Given("is_open", ", which may have been caught"),
-    Given("went_on", ", and a command that was started after it came to its end"),
+    Given("went_on", Given("rerun", "", ", and a command that was started after it came to its end")),
     ": {text}",
     Given("outside", ". The scheduler or a user ended it"),
     ".",
+    Given("rerun", " A later one, {rerun}, did all of the steps."),
     Given("n_more", " So do {n_more:more log}."),
 )
 LOGGED: Sentence = (
     Given(
         "held",
         (
-            Given("total_steps", "All {total_steps} steps were done", "The training was done"),
+            Given("all_steps", "All {total_steps} steps were done", "The training was done"),
             ", but the job went on until it was ended: {text}. Its GPUs were held until then.",
         ),
         ENDED,
@@ -49,6 +53,10 @@ READ_OUTPUT = (
 OF_KIND = {
     "oom": "The GPU's memory did not suffice: take a smaller batch, with accumulated gradients for the same "
     "result, or activation checkpointing. Resume from the last checkpoint.",
+    "shm": "Give the container more shared memory (docker run --shm-size=16g or --ipc=host; in Kubernetes an emptyDir "
+    "of medium Memory at /dev/shm), or give the loader fewer workers. Resume from the last checkpoint.",
+    "nan": "Resume from a checkpoint of before the loss became NaN, with a lower learning rate, clipped gradients or "
+    "bf16 for fp16, and see which input or layer gave it first (torch.autograd.set_detect_anomaly(True)).",
     "host_killed": "Look at the host's memory (journalctl -k | grep -i oom) and at the scheduler's limits, and give "
     "the loader fewer workers. Resume from the last checkpoint.",
     "time_limit": "Ask the scheduler for more time, or save a checkpoint before the limit and go on in another job. "
@@ -69,6 +77,10 @@ RELEASE = (
 )
 STAYED = "The job went on after its training was done"
 MAYBE_CAUGHT = "The training met an error that it may have outlived"
+RAN_THROUGH = (
+    "Keep what was changed for the later one. If it is another training, and no second try, mend this one: read the "
+    "lines above the error in its log."
+)
 LOOK_BACK = "Check in the log that it was resumed from a checkpoint, and how many steps were done again."
 
 
@@ -93,8 +105,9 @@ def training_failed(endings: EndingsProfile, *, max_trainings: float = 0.0) -> E
     counts the steps of each epoch does not say that all were done. Ctrl-C is no failure. What a scheduler, a time limit
     or a user ends is a note (SIGTERM, SIGHUP, exit code 124 of timeout, what a scheduler canceled without a reason, to
     make room or to start it again), and so is a job that was ended when all steps were done, or an end after which
-    another program was started. Only logs that do not go on in another file count. Where there are trials, their states
-    tell of each, and a recorded command that failed is a warning (METHODS 6).
+    another program was started, or a later log tells of all its steps. One that stopped early, as its log says, did so
+    by itself. Only logs that do not go on in another file count. Where there are trials, their states tell of each, and
+    a recorded command that failed is a warning (METHODS 6).
     """
     if endings.has_trials and not (endings.n_failed or endings.n_outside):
         raise NotApplicable("The trials say themselves how they ended.")
@@ -130,6 +143,7 @@ def _evidence(endings: EndingsProfile, n: int, max_trainings: float) -> Evidence
     """By the first of the gravest ends."""
     first = endings.failed.iloc[0]
     outcome, by_log = str(first["outcome"]), first["by"] == "log"
+    rerun = PurePath(str(first["rerun"])).name
     grave = Severity.WARNING if endings.has_trials else None
     return Evidence(
         values={
@@ -142,7 +156,7 @@ def _evidence(endings: EndingsProfile, n: int, max_trainings: float) -> Evidence
         where={"path": str(first["training"])},
         margin=n - max_trainings,
         severity=grave if outcome == FAILED else Severity.NOTE,
-        remedy=_remedy(outcome, str(first["kind"]), by_log=by_log),
+        remedy=_remedy(outcome, str(first["kind"]), by_log=by_log, rerun=bool(rerun)),
         title={HELD: STAYED, OPEN: MAYBE_CAUGHT}.get(outcome, ""),
         extra={
             "n_more": n - 1 or None,
@@ -151,19 +165,24 @@ def _evidence(endings: EndingsProfile, n: int, max_trainings: float) -> Evidence
             "killed": first["by"] == "signal",
             "time": first["time"],
             "held": outcome == HELD,
+            "all_steps": bool(first["last_step"] >= first["total_steps"]),
             "is_open": outcome == OPEN,
             "outside": outcome == OUTSIDE,
             "went_on": outcome == WENT_ON,
+            "rerun": rerun,
+            "log": PurePath(str(first["training"])).name if by_log and endings.n_logs > 1 else "",
         },
     )
 
 
-def _remedy(outcome: str, kind: str, *, by_log: bool) -> str:
+def _remedy(outcome: str, kind: str, *, by_log: bool, rerun: bool) -> str:
     """Empty for that of the rule."""
     if outcome == HELD:
         return RELEASE
     if outcome == OUTSIDE and not by_log:
         return OF_KIND["time_limit"] if kind == "time_limit" else RESUME
+    if rerun:
+        return RAN_THROUGH
     if outcome == WENT_ON and not by_log:
         return LOOK_BACK
     return OF_KIND.get(kind, "" if by_log else READ_OUTPUT)

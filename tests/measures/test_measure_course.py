@@ -192,6 +192,17 @@ def test_memory_of_work_after_the_last_trial_is_not_left_over(
         ("ValueError: loss is NaN", "nan"),
         ("Trial 7 failed because of the following error: The value nan is not acceptable.", "nan"),
         ("RuntimeError: Function 'PowBackward0' returned nan values in its 0th output", "nan"),
+        ("FloatingPointError: Loss became infinite or NaN at iteration=7!", "nan"),
+        ("Loss is inf, stopping training", "nan"),
+        ("ValueError: no loss information was given", "other"),
+        (
+            "RuntimeError: DataLoader worker (pid 9) is killed by signal: Bus error. It is possible that dataloader's "
+            "workers are out of shared memory. Please try to raise your shared memory limit.",
+            "shm",
+        ),
+        ("RuntimeError: DataLoader worker (pid 9) is killed by signal: Killed.", "host_killed"),
+        ("RuntimeError: unable to write to file </torch_9_2>: No space left on device (28)", "shm"),
+        ("triton.runtime.errors.OutOfResources: out of resource: shared memory, Required: 131072", "other"),
         ("KeyError: 'nanmean'", "other"),
         ("CANCELLED AT 2026-03-01T10:00:00 DUE TO TIME LIMIT ***", "time_limit"),
         ("TIMEOUT, exit code 0:15", "time_limit"),

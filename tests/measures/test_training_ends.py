@@ -51,6 +51,7 @@ def run_of(tmp_path: Path, **files: str) -> Run:
         ("[rank3]: ValueError: shapes (3,4) and (5,) differ", "other", "ValueError: shapes (3,4) and (5,) differ"),
         ("FileNotFoundError: [Errno 2] No such file: '/home/jo/data/x.bin'", "other", None),
         ("my.package.BadThing.ShapeError", "other", None),
+        ("Loss is nan, stopping training", "nan", "Loss is nan, stopping training"),
     ],
 )
 def test_an_error_behind_the_last_step_ends_the_training(
@@ -252,6 +253,40 @@ def test_a_healthy_gpu_is_not_all_that_a_headline_says_of_a_log_that_only_stops(
     )
     assert "No fault was found" in headline and (stops in headline) == (last == 400)
     assert ("Nothing needs to be changed" in headline) == (last == 1000)
+
+
+@pytest.mark.parametrize(
+    ("said", "n_short"),
+    [
+        ("Early stopping: val_loss did not improve for 5 evaluations. Best step 200.", 0),
+        ("EarlyStopping: Training stopped early as no improvement observed in last 50 epochs.", 0),
+        ("Monitored metric val_loss did not improve in the last 3 records. Signaling Trainer to stop.", 0),
+        ("Epoch 12: early stopping", 0),
+        ("EarlyStopping counter: 3 out of 10", 1),
+        ("early_stopping: patience 5", 1),
+    ],
+)
+def test_a_training_that_stopped_early_by_itself_came_to_its_end(tmp_path: Path, said: str, n_short: int) -> None:
+    found = ending(tmp_path, train=lines(10, 400) + said + "\n")
+    assert (found.n_failed, found.n_open, found.n_short) == (0, 0, n_short)
+
+
+@pytest.mark.parametrize(
+    ("names", "last", "minute", "outcome"),
+    [
+        (("run1", "run2"), 1000, 20, "went_on"),
+        (("run1", "run2"), 1000, 5, "failed"),
+        (("run1", "run2"), 900, 20, "failed"),
+        (("seed1", "seed2"), 1000, 20, "failed"),
+    ],
+    ids=["rerun", "side by side", "not done", "another seed"],
+)
+def test_a_later_log_of_all_the_steps_is_a_second_try(
+    tmp_path: Path, names: tuple[str, str], last: int, minute: int, outcome: str
+) -> None:
+    files = zip(names, (lines(10, 400) + OOM + "\n", lines(10, last, minute=minute)), strict=True)
+    row = ending(tmp_path, **dict(files)).failed.iloc[0]
+    assert (row["outcome"], Path(row["rerun"]).name) == (outcome, "run2.log" if outcome == "went_on" else "")
 
 
 def test_a_program_that_died_before_its_first_step_failed(tmp_path: Path) -> None:

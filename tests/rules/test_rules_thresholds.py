@@ -48,7 +48,7 @@ LOST = pd.DataFrame(
     }
 )
 DIED = pd.DataFrame({"training": ["a.log"], "kind": ["oom"], "text": ["OutOfMemoryError"], "time": [TIMES],
-                     "last_step": [10.0], "total_steps": [NAN], "by": ["log"], "outcome": ["failed"]})  # fmt: skip
+                     "last_step": [10.0], "total_steps": [NAN], "by": ["log"], "outcome": ["failed"], "rerun": [""]})  # fmt: skip
 FAR = pd.DataFrame({"trial": [9], "name": ["9"], "state": ["PRUNED"], "duration_s": [2000.0], "median_s": [100.0]})
 UNREAD = pd.DataFrame({"path": ["o.db"], "error": ["o.db: is locked."]})
 HUNG = {"collective": "all_reduce number 7", "group": "0", "wait_s": 60.1, "wait_low_s": 60.1, "n_waiting": 2.0,

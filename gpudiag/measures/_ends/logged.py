@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -11,7 +12,7 @@ import pandas as pd
 from gpudiag.measures._ends.reasons import OF_OTHERS, reason_of
 from gpudiag.measures._ends.recorded import recorded_paths
 from gpudiag.measures._steps.lines import floats
-from gpudiag.measures._steps.log_files import of_one_process
+from gpudiag.measures._steps.log_files import may_be_one, of_one_process
 from gpudiag.measures._steps.logs import training_logs
 from gpudiag.measures._trials.error_texts import short_error
 from gpudiag.measures._trials.failure_text import classify
@@ -31,7 +32,7 @@ NO_ERRORS = pd.DataFrame(columns=["path", "line", "kind", "detail", "time", "beh
 
 class LogEnd(NamedTuple):
     """Where a log ends. ``errors``: those behind its last step, in order; ``stride``: steps from line to line;
-    ``time`` of its last step, NaT unknown.
+    ``begun`` and ``time``: of its first and its last step, NaT unknown.
     """
 
     training: str
@@ -41,11 +42,12 @@ class LogEnd(NamedTuple):
     errors: pd.DataFrame = NO_ERRORS
     all_done: bool = False
     time: pd.Timestamp = pd.NaT
+    begun: pd.Timestamp = pd.NaT
 
     @property
     def is_short(self) -> bool:
-        """Whether it stops before the last step that it states, without an error."""
-        return self.errors.empty and self.last_step + self.stride < self.total_steps
+        """Whether it stops before the last step that it states, and tells of no error and no end of its own."""
+        return self.errors.empty and not self.all_done and self.last_step + self.stride < self.total_steps
 
 
 def told(end: LogEnd) -> dict[str, object]:
@@ -72,6 +74,17 @@ def told(end: LogEnd) -> dict[str, object]:
         "is_nccl": logged == "nccl",
         "is_canceled": reason in OF_OTHERS,
     }
+
+
+def rerun_of(log: LogEnd, others: Sequence[LogEnd]) -> str:
+    """The file of a log that began behind the end of this one and did all of the same steps; '' where there is none."""
+    done = [
+        one.training
+        for one in others
+        if one.all_done and one.begun > log.time and one.total_steps == log.total_steps <= one.last_step
+        and may_be_one(log.training, one.training)
+    ]  # fmt: skip
+    return done[0] if done else ""
 
 
 def log_ends(run: Run) -> list[LogEnd]:
@@ -102,7 +115,7 @@ def _end(training: str, lines: pd.DataFrame, errors: pd.DataFrame, elsewhere: pd
     over = (step >= total and math.isnan(epoch)) or ("then" in last and "end" in str(last["then"].iloc[0]))
     if behind.empty and not over:
         behind = _on_the_other_stream(path, elsewhere, alone=alone, is_short=step < total)
-    return LogEnd(training, step, total, stride, behind, over, last["time"].max())
+    return LogEnd(training, step, total, stride, behind, over, last["time"].max(), lines["time"].min())
 
 
 def _on_the_other_stream(path: str, errors: pd.DataFrame, *, alone: bool, is_short: bool) -> pd.DataFrame:

@@ -19,6 +19,7 @@ _ERROR = re.compile(
     r"(?:\w+\.)*\w*(?:Error|Exception|Interrupt)\b.*|\bCUDA .*|\bKilled\b.*|\bCANCELLED AT [^*]*[^*\s]"
     r"|\bWatchdog caught [\w ]+|\bDUE TO [^*]*[^*\s]|\btasks? [\d,-]+: .*|\bNode failure\b|\bTERM_[A-Z_]+: .*"
     r"|\bjob killed: .*|\b\d+ Workers \(tasks / actors\) killed [^,]*|\bexited on signal .*"
+    r"|\b[Ll]oss is \S+, stopping training"
 )
 """Where in a line of a log the error begins: a time, a worker and the name of the trial stand before it."""
 _SENTENCE = re.compile(r"(?<=[.!?])\s")

@@ -8,6 +8,7 @@ import pandas as pd
 
 CLASSES = (
     "oom",
+    "shm",
     "host_killed",
     "device_assert",
     "illegal_access",
@@ -19,8 +20,9 @@ CLASSES = (
     "other",
     "unknown",
 )
-"""``stopped``: by hand, canceled, or by the scheduler, as with a node that failed, which is no failure of a trial;
-``other``: a text that names none of these; ``unknown``: no text, or a class of exceptions that may be any of these."""
+"""``shm``: the shared memory through which loader workers hand over batches was full; ``stopped``: by hand, canceled,
+or by the scheduler, as with a node that failed, which is no failure of a trial; ``other``: a text that names
+none of these; ``unknown``: no text, or a class of exceptions that may be any of these."""
 _PATTERNS = {
     "device_assert": r"device-side assert|device_assert|CUDA_ERROR_ASSERT",
     "oom": r"CUDA out of memory|(?<!ray\.exceptions\.)OutOfMemoryError|CUDA_ERROR_OUT_OF_MEMORY|"
@@ -28,13 +30,15 @@ _PATTERNS = {
     "illegal_access": r"illegal memory access|misaligned address|CUDA_ERROR_ILLEGAL_ADDRESS",
     "gpu_lost": r"GPU is lost|fallen off the bus|CUDA_ERROR_DEVICE_UNAVAILABLE|uncorrectable ECC",
     "nccl": r"\bNCCL\b",
+    "shm": r"\b(?:insufficient|out of) shared memory\b|\bshared memory limit\b|\bshared memory ?\(shm\)|"
+    r"\bunable to write to file </torch_|\bcreating shared memory segment\b",
     "host_killed": r"(?<!job )\bKilled\b|job killed: p?v?mem\b|TERM_(?:MEM|SWAP)LIMIT|ray\.exceptions\.OutOfMemory|"
     r"tasks? [\d,-]+: Out Of Memory|OOMKilled|oom[-_]kill|Out of memory: Kill|"
     r"exit(?:ed)?(?: with)?(?: code| status)?[ :=]*137\b|"
     r"\bSIGKILL\b|signal 9\b|\bMemoryError\b|Cannot allocate memory|^OUT_OF_MEMORY\b",
     "time_limit": r"DUE TO TIME LIMIT|^TIMEOUT\b|^DEADLINE\b|\btime ?limit\b|\bwall[- ]?time\b|\bTimeoutExpired\b",
     "nan": r"\b(?:loss|losses|values?|gradients?|grads?|weights|outputs?|contains?|returned|became)\b.{0,30}\bnan\b|"
-    r"\bnan (?:loss|values?|gradients?)\b|\bnon-?finite\b",
+    r"\bnan (?:loss|values?|gradients?)\b|\bnon-?finite\b|\bloss(?:es)?\b.{0,20}\binf(?:inite|inity)?\b",
     "stopped": r"\b(?:KeyboardInterrupt|\w*Cancell?(?:ed|ation)(?:Error|Exception)|SIGINT|scancel)\b|\bsignal:? 2\b|"
     r"\bexit(?:ed)?(?: with)?(?: code| status)?[ :=]*130\b|\binterrupted by (?:the )?user\b|"
     r"\A(?:cancell?ed|aborted|interrupted|preempted|requeued|node_fail|boot_fail)\b",

@@ -51,6 +51,7 @@ _PATTERNS = {
         r"^(?:\[\w+\]:\s{0,4})?(?:[A-Za-z_]\w{0,60}\.){0,9}[A-Z]\w{0,60}(?:Error|Exception|Interrupt)(?::\s|\s*$)"
         r"|\bSegmentation fault\b"
     ),
+    "diverged": r"\b[Ll]oss is (?:nan|[-+]?inf)\b, stopping training",
     "loader": r"DataLoader avg:\s*[\d.]+\s*ms\b",
     "loader_workers": (
         r"This DataLoader will create \d+ worker processes in total\. Our suggested max number of worker in current "
@@ -82,9 +83,10 @@ _PATTERNS = {
 KINDS = {kind: re.compile(pattern) for kind, pattern in _PATTERNS.items()}
 """The kinds in the order in which they are tried: a line is of the first that fits."""
 FAILURES = ("xid", "gpu_lost", "cublas_alloc", "device_assert", "illegal_access", "killed", "oom", "nccl")
-ENDINGS = (*FAILURES[1:], "time_limit", "canceled", "exited", "raised")
+ENDINGS = (*FAILURES[1:], "time_limit", "canceled", "exited", "raised", "diverged")
 """What a program may end with. ``canceled``: by a scheduler; ``exited``: how a launcher saw a process end, which tells
-no cause; ``raised``: any exception as Python prints it, be it caught or not."""
+no cause; ``diverged``: as the recipes of torchvision, DETR and MAE print it; ``raised``: any exception as Python prints
+it, be it caught or not."""
 
 _WORDS = {
     "xid": "xid",
@@ -101,6 +103,7 @@ _WORDS = {
     "canceled": "cancelled at|stepd terminated|node failure|terminated|job killed|term_|evicted",
     "exited": "exit|srun: error",
     "raised": "error|exception|interrupt|segmentation",
+    "diverged": "stopping training",
     "loader": "dataloader avg",
     "loader_workers": "suggested max number of worker",
     "gpu_assigned": "trial",

@@ -39,8 +39,8 @@ DAY_OR_MONTH = (
 _IGNORED = "Exception ignored in"
 """What Python prints before an exception that ends nothing."""
 _ENOUGH_PROGRESS = 3
-_SAYS_LITTLE = {None, "model", "raised", "gpus_given"}
-"""Many a text states how many parameters a model has or a list of GPUs, or quotes an exception; that alone makes none a
+_SAYS_LITTLE = {None, "model", "raised", "diverged", "gpus_given"}
+"""Many a text states how many parameters a model has or a list of GPUs, or quotes an error; that alone makes none a
 log."""
 _TRACEBACK = "Traceback (most recent call last):"
 _WATCHDOG, _BEFORE_IT = "] Watchdog caught", 150

@@ -45,6 +45,7 @@ MANY_PER_DAY = 2000
 CLASSES = {
     "oom": "out of GPU memory", "device_assert": "device-side assert", "illegal_access": "illegal memory access",
     "host_killed": "killed from outside (host memory, or a limit)", "gpu_lost": "GPU lost", "nccl": "NCCL",
+    "shm": "shared memory full",
     "time_limit": "time limit", "nan": "not a number (NaN)",
     "other": "another error", "unknown": "failed without a text", LOST: "left RUNNING: the process ended",
 }  # fmt: skip

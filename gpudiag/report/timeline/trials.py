@@ -20,6 +20,7 @@ MOST_CHARS = 120
 """Of one text in the box."""
 ENDED = {
     "oom": "out of memory",
+    "shm": "shared memory full",
     "host_killed": "killed by the host",
     "device_assert": "device-side assert",
     "illegal_access": "illegal memory access",

@@ -49,6 +49,7 @@ LINES = {
         "[2026-03-01 10:00:00] [ERROR] [launch.py:325:sigkill_handler] ['python', 'a.py'] exits with return code = 1",
         "E0302 02:00:00 1 torch/distributed/elastic/multiprocessing/api.py:869] failed (exitcode: 1) local_rank: 2",
     ],
+    "diverged": ["Loss is nan, stopping training", "Loss is inf, stopping training"],
     "gpus_given": ["CUDA_VISIBLE_DEVICES=2,3", "LOCAL_RANK: 0 - CUDA_VISIBLE_DEVICES: [0,1]", "SLURM_JOB_GPUS=2-3"],
     "raised": [
         "ValueError: bad shape",
