@@ -257,6 +257,15 @@ STEPS = TableSpec(
             "what the stated times are the mean of: window (the steps since the line before), step (that one), epoch "
             "(the epoch so far), running (all so far, or smoothed), training (all so far, without evaluations)",
         ),
+        ColumnSpec(
+            "not_finite",
+            "int",
+            "1 where the loss that the line states is NaN or infinite, or, of Hugging Face's Trainer, 0 beside such a "
+            "norm of the gradients; 0 where it is finite; unknown without one",
+            "",
+            0,
+            1,
+        ),
         ColumnSpec("rank", "int", "rank of the process that wrote it"),
         ColumnSpec("trial", "int", "number of the trial that the line names"),
         ColumnSpec("series", "text", "kind of line; only lines of one kind count on", required=True),

@@ -1,4 +1,4 @@
-"""Planted faults of a training's own log: pauses between steps, steps that grow, steps done twice."""
+"""Planted faults of a training's own log: pauses between steps, steps that grow, steps done twice, a loss of NaN."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ def _steps(at: np.ndarray, step: np.ndarray) -> pd.DataFrame:
     return conform(frame.assign(unit="step", series="steps", meant="", path="train.log"), STEPS)
 
 
-def _run(at: np.ndarray, step: np.ndarray) -> Run:
-    return run(log(ticks(float(at[-1]) + 10)), steps=_steps(at, step))
+def _run(at: np.ndarray, step: np.ndarray, **columns: np.ndarray) -> Run:
+    return run(log(ticks(float(at[-1]) + 10)), steps=conform(_steps(at, step).assign(**columns), STEPS))
 
 
 @fault(
@@ -91,3 +91,15 @@ def failed(*, n: int = 1) -> Run:
     said = events([("oom", "torch.OutOfMemoryError: CUDA out of memory.")] * n, float(at[-1]))
     said = said.assign(line=LINES + 10, path=paths[:n])
     return run(log(ticks(float(at[-1]) + 10)), steps=conform(pd.concat(logs), STEPS), events=said)
+
+
+@fault(
+    "loss-not-finite",
+    edges={"min_lines": Edge({"n": 2}, {"n": 3})},
+    bigger=({"n": 20}, {"n": 50}, {"n": LINES}),
+)
+def diverged(*, n: int = 40) -> Run:
+    """The last ``n`` of 100 lines on steps state a loss of NaN, and some before them for one step at a time."""
+    at, step = np.arange(1, LINES + 1) * float(EVERY), np.arange(1, LINES + 1) * EVERY
+    place = np.arange(LINES)
+    return _run(at, step, not_finite=(place >= LINES - n) | (place % 7 == 3))

@@ -44,6 +44,7 @@ TOPICS = (
     "throttle",
     "events",
     "endings",
+    "divergence",
     "failures",
     "failure_rates",
     "search",

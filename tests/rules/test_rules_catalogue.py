@@ -30,6 +30,7 @@ COUNTED = (
     "_conflicts",
     "_trainings",
     "_fills",
+    "_lines",
 )
 FOUND, OK = Status.FOUND, Status.OK
 EVERY = pytest.mark.parametrize("rule", RULES, ids=lambda r: r.id)

@@ -73,6 +73,7 @@ OF_TRIALS = {
     "clock",
     "costs",
     "endings",
+    "divergence",
     "failures",
     "search",
     "parallelism",

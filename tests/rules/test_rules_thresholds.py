@@ -12,6 +12,7 @@ from small_profiles import NAN, TIMES, profile, verdict
 from gpudiag.measures.agreement import AgreementProfile
 from gpudiag.measures.balance import BalanceProfile
 from gpudiag.measures.collectives import CollectivesProfile
+from gpudiag.measures.divergence import DivergenceProfile
 from gpudiag.measures.endings import EndingsProfile
 from gpudiag.measures.events import EventsProfile
 from gpudiag.measures.failures import FailuresProfile
@@ -48,7 +49,10 @@ LOST = pd.DataFrame(
     }
 )
 DIED = pd.DataFrame({"training": ["a.log"], "kind": ["oom"], "text": ["OutOfMemoryError"], "time": [TIMES],
-                     "last_step": [10.0], "total_steps": [NAN], "by": ["log"], "outcome": ["failed"], "rerun": [""]})  # fmt: skip
+                     "last_step": [10.0], "total_steps": [NAN], "by": ["log"], "outcome": ["failed"],
+                     "rerun": [""]})  # fmt: skip
+DIVERGED = pd.DataFrame({"training": ["a.log"], "n_not_finite": [3.0], "since": [TIMES], "since_step": [10.0],
+                         "total_steps": [100.0], "wasted_pct": [20.0], "wasted_s": [60.0]})  # fmt: skip
 FAR = pd.DataFrame({"trial": [9], "name": ["9"], "state": ["PRUNED"], "duration_s": [2000.0], "median_s": [100.0]})
 UNREAD = pd.DataFrame({"path": ["o.db"], "error": ["o.db: is locked."]})
 HUNG = {"collective": "all_reduce number 7", "group": "0", "wait_s": 60.1, "wait_low_s": 60.1, "n_waiting": 2.0,
@@ -119,6 +123,7 @@ FAULTS: dict[str, tuple[type, dict[str, Any], Severity]] = {
         WARNING,
     ),
     "gpu-lost": (EventsProfile, {"n_lost": 1, "events": LOST}, CRITICAL),
+    "loss-not-finite": (DivergenceProfile, {"n_logs": 1, "n_not_finite": 3.0, "trainings": DIVERGED}, CRITICAL),
     "training-failed": (EndingsProfile, {"n_logs": 1, "n_failed": 1, "failed": DIED}, CRITICAL),
     "gpu-hardware-errors": (EventsProfile, {"n_hardware": 1, "events": LOST}, CRITICAL),
     "failures-out-of-memory": (
@@ -335,6 +340,8 @@ SHORT: list[tuple[str, dict[str, Any], Status | Severity]] = [
     ("power-fault-throttling", {"frozen_cap_s": 60.0}, OK),
     ("power-fault-throttling", {"frozen_cap_s": NAN}, NOT_ASSESSED),
     ("gpu-lost", {"n_lost": 0}, OK),
+    ("loss-not-finite", {"n_not_finite": 2.0}, OK),
+    ("loss-not-finite", {"n_logs": 0, "n_not_finite": 0.0, "has_trials": True}, NOT_APPLICABLE),
     ("training-failed", {"n_failed": 0}, OK),
     ("training-failed", {"n_failed": 0, "n_short": 1}, NOT_ASSESSED),
     ("training-failed", {"n_failed": 0, "n_unended": 1}, NOT_ASSESSED),

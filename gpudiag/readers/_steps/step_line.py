@@ -10,6 +10,7 @@ from gpudiag.readers._batches.log_lines import KINDS
 from gpudiag.readers._steps.bars import BarLine, bar_of
 from gpudiag.readers._steps.dialects import DIALECTS, Dialect
 from gpudiag.readers._steps.rates import SAMPLES, TOKENS, rate_of, speed_of
+from gpudiag.readers._steps.stated_loss import not_finite
 from gpudiag.readers._steps.written_numbers import LENGTH, each_s, length_s, number
 
 _LOOKED_AT = 4096
@@ -69,6 +70,7 @@ class StepLine:
     blur_s: float = 0.0
     batch: int | None = None
     batch_of: str | None = None
+    not_finite: int | None = None
 
 
 def may_tell(line: str) -> bool:
@@ -83,8 +85,12 @@ def step_of(line: str, *, stamped: bool) -> StepLine | None:
     A plain line counts that names a step and a speed with its unit, or one with a timestamp, a step and a loss.
     """
     line = line[:_LOOKED_AT]
-    if not may_tell(line):
-        return None
+    said = _said(line, stamped) if may_tell(line) else None
+    loss = not_finite(line) if said else None
+    return said if said is None or loss is None else replace(said, not_finite=loss)
+
+
+def _said(line: str, stamped: bool) -> StepLine | None:
     lower = line.lower()
     for dialect in DIALECTS:
         if any(word in lower for word in dialect.words) and (found := dialect.head.search(line)):

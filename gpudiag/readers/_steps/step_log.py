@@ -17,6 +17,7 @@ from gpudiag.readers._steps.bars import begins_table, evaluation_s, table_row_of
 from gpudiag.readers._steps.batch_size import StatedBatch
 from gpudiag.readers._steps.dialects import FROM_EITHER
 from gpudiag.readers._steps.other_work import OtherWork, may_tell, moment_of
+from gpudiag.readers._steps.stated_loss import not_finite_of_trainer
 from gpudiag.readers._steps.step_line import EVALUATIONS, StepLine, of_bar, step_of
 from gpudiag.readers._steps.trainer_line import trainer_line
 from gpudiag.readers._studies.timestamps import to_utc
@@ -75,6 +76,7 @@ class StepLog:
         if said is None:
             if not line.startswith(_WRAPPED):
                 self.tell(line, stamp)
+                self._take_loss(line)
             if (seconds := evaluation_s(line)) >= 0:
                 self._evaluated_s += self._evaluating_s if seconds < self._evaluating_s else 0.0
                 self._evaluating_s = seconds
@@ -93,6 +95,12 @@ class StepLog:
             self._take_back()  # the last line of an epoch tells its time exactly
         self.add(number, said, stamp, line)
         return True
+
+    def _take_loss(self, line: str) -> None:
+        """Hugging Face's Trainer prints the loss behind the bar that counts the step."""
+        told = trainer_line(line) if self._rows else None
+        if told is not None and told.kind == "step":
+            self._rows[-1] = dataclasses.replace(self._rows[-1], not_finite=not_finite_of_trainer(told.said))
 
     def _take_back(self) -> None:
         """Forget the last line on a step but for what others told before it."""
@@ -178,7 +186,7 @@ class StepLog:
         names = [field.name for field in dataclasses.fields(StepLine)]
         frame = pd.DataFrame({name: [getattr(row, name) for row in self._rows] for name in names})
         frame["step"] -= frame["series"].map(self._too_many())
-        for name in ("total", "epoch", "rank", "trial", "batch"):
+        for name in ("total", "epoch", "rank", "trial", "batch", "not_finite"):
             frame[name] = pd.array(frame[name].tolist(), dtype="Int64")
         frame["rank"] = frame["rank"].fillna(self._rank) if self._rank is not None else frame["rank"]
         frame["time"], frame["line"] = times.time, self._lines

@@ -9,6 +9,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from gpudiag.readers._shape.ticks import is_epoch
+from gpudiag.readers._steps.stated_loss import not_finite_of
 from gpudiag.readers._steps.step_line import StepLine
 
 _STEP = (
@@ -79,6 +80,7 @@ def step_of_object(said: Mapping[str, Any]) -> StepLine | None:
         None,
         elapsed_s=_elapsed_s(said),
         rank=int(rank) if rank >= 0 else None,
+        not_finite=not_finite_of(said),
     )
 
 

@@ -12,6 +12,7 @@ from pathlib import Path
 import pandas as pd
 
 from gpudiag.readers._io.paths import as_text
+from gpudiag.readers._steps.stated_loss import not_finite_of_trainer
 from gpudiag.readers._steps.trainer_line import WHOLE_TIME, TrainerLine
 from gpudiag.readers._studies.timestamps import to_utc
 from gpudiag.schema import STEPS, conform, text_dtype
@@ -92,4 +93,5 @@ def _row(line: TrainerLine, session: Session, count: int) -> dict[str, object]:
         "since": "evaluation" if evaluated else None,
         "evaluation_s": line.seconds if evaluated else math.nan,
         "line": line.number,
+        "not_finite": not_finite_of_trainer(line.said) if line.kind == "step" else None,
     }

@@ -10,6 +10,7 @@ from gpudiag.errors import InputError
 from gpudiag.readers._io.json_values import read_json
 from gpudiag.readers._io.paths import as_text
 from gpudiag.readers._io.source import Source
+from gpudiag.readers._steps.stated_loss import not_finite_of_trainer
 from gpudiag.readers._steps.step_line import StepLine
 from gpudiag.readers._steps.step_log import StepLog
 from gpudiag.readers._steps.trainer_history import history_of
@@ -57,7 +58,8 @@ def _clocked(session: Session, source: Source) -> StepLog:
     step = StepLine(HISTORY, 0, session.total, meant="running")
     for line in session.every:
         if line.kind == "step":
-            log.add(line.number, replace(step, step=int(line.step or 0), elapsed_s=line.seconds), "")
+            loss = not_finite_of_trainer(line.said)
+            log.add(line.number, replace(step, step=int(line.step or 0), elapsed_s=line.seconds, not_finite=loss), "")
         elif line.kind == "evaluation" and not math.isnan(line.seconds):
             log.tell(f"eval_runtime: {round(line.seconds, 4)}", "")
     return log

@@ -1,0 +1,151 @@
+"""Trainings whose loss became NaN or infinite and stayed so: from then on they give no result."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pandas as pd
+
+from gpudiag.errors import NotMeasurable
+from gpudiag.facts import Column, Fact, Row, Rows, column, fact, table_of
+from gpudiag.measures._steps.lines import floats
+from gpudiag.measures._steps.logs import training_logs
+from gpudiag.measures._time.microseconds import SECOND_US, microseconds
+from gpudiag.measures.base import Profile
+from gpudiag.measures.sampling import cells, slices
+from gpudiag.run import Run
+from gpudiag.schema import IDLE_PCT
+
+COLUMNS = ["training", "n_not_finite", "since", "since_step", "total_steps", "wasted_pct", "wasted_s"]
+
+
+class DivergedTraining(Row):
+    """A log whose last losses are NaN or infinite, the one with most of them first. NaN is unknown."""
+
+    training: Column[str] = column("file of the log, the first where it goes on in others", label="training")
+    n_not_finite: Column[float] = column("these lines", label="last lines without a finite loss")
+    since: Column[pd.Timestamp] = column("when the first of them was logged; NaT without a timestamp")
+    since_step: Column[float] = column("its step", label="from step")
+    total_steps: Column[float] = column("steps that the log states", label="steps stated")
+    wasted_pct: Column[float] = column(
+        "share of the training from the first of them on: of its time, without timestamps of its steps, and without "
+        "these of its lines",
+        label="share of the training",
+    )
+    wasted_s: Column[float] = column("time from the first to the last of them", label="time without a finite loss")
+
+
+class DivergenceProfile(Profile, topic="divergence"):
+    """Losses that are no finite number to the end of the log. Logs of trials are none of these, whose states tell."""
+
+    trainings: Rows = table_of(DivergedTraining)
+    n_logs: Fact[int] = fact("logs that state losses")
+    n_not_finite: Fact[float] = fact(
+        "last lines of the first training; 0 without one", label="last lines without a finite loss"
+    )
+    wasted_gpu_h: Fact[float] = fact(
+        "GPU time from the first of these lines to the last, on the GPUs that worked then; NaN unknown, and of several "
+        "trainings",
+        label="GPU time without a finite loss",
+    )
+    has_trials: Fact[bool] = fact("there are trials, so that no log is looked at")
+
+
+def measure_divergence(run: Run) -> DivergenceProfile:
+    """Trainings that lost their loss for good. Needs log lines on steps that state one."""
+    has_trials = len(run.trials) > 0
+    lines = _with_loss(run)
+    if lines.empty and not has_trials:
+        raise NotMeasurable(
+            "No line on a step states a loss.",
+            "Let the training log its loss in its lines on steps, and put the log into the run folder.",
+        )
+    logs = [] if has_trials else [part for _, part in lines.groupby("log", sort=True)]
+    rows = [row for part in logs if (row := _diverged(part, run)) is not None]
+    table = pd.DataFrame(rows, columns=COLUMNS).astype(dict.fromkeys(COLUMNS[3:], float) | {"n_not_finite": float})
+    table["since"] = pd.to_datetime(table["since"], utc=True)
+    table = table.sort_values(["n_not_finite", "training"], ascending=[False, True], kind="stable", ignore_index=True)
+    return DivergenceProfile(
+        trainings=table,
+        n_logs=len(logs),
+        n_not_finite=float(table["n_not_finite"].iloc[0]) if len(table) else 0.0,
+        wasted_gpu_h=_gpu_h(run, table.iloc[0]) if len(logs) == len(table) == 1 else math.nan,
+        has_trials=has_trials,
+    )
+
+
+def _with_loss(run: Run) -> pd.DataFrame:
+    """Lines that state a loss, with the log that their file is part of and its place in it."""
+    lines = run.steps
+    if "not_finite" not in lines:
+        return lines.iloc[:0]
+    lines = lines[lines["not_finite"].notna()].drop_duplicates()
+    of_logs = training_logs(run).lines
+    known = of_logs.drop_duplicates("path").set_index("path") if len(of_logs) else pd.DataFrame(columns=["log", "part"])
+    log, part = (lines["path"].map(known[name].to_dict()) for name in ("log", "part"))
+    return lines.assign(log=log.fillna(lines["path"]), part=part.astype(float).fillna(0.0))
+
+
+def _diverged(lines: pd.DataFrame, run: Run) -> dict[str, object] | None:
+    """Of one log; None where its last line states a finite loss."""
+    lines = lines.sort_values(["part", "line"], kind="stable")
+    finite = np.flatnonzero(floats(lines, "not_finite") == 0)
+    begin = int(finite[-1]) + 1 if len(finite) else 0
+    if begin == len(lines):
+        return None
+    first = lines.iloc[begin]
+    counts_steps = bool((lines["unit"] == "step").all())
+    wasted_s, part = _wasted(lines, begin, counts_steps=counts_steps)
+    if math.isnan(wasted_s):
+        wasted_s = part * _whole_s(run, set(lines["path"]))
+    return {
+        "training": str(first["log"]),
+        "n_not_finite": len(lines) - begin,
+        "since": first["time"],
+        "since_step": float(first["step"]) if counts_steps else math.nan,
+        "total_steps": float(floats(lines[-1:], "total")[0]) if counts_steps else math.nan,
+        "wasted_pct": 100 * part,
+        "wasted_s": wasted_s if wasted_s > 0 else math.nan,
+    }
+
+
+def _wasted(lines: pd.DataFrame, begin: int, *, counts_steps: bool) -> tuple[float, float]:
+    """Seconds from that line to the last, and the part of the log that lies behind it."""
+    if lines["time"].notna().all():
+        time_us = microseconds(lines["time"])
+        begun_s = float(np.nan_to_num(floats(lines, "begun_s")[0]))
+        whole_s = (time_us[-1] - time_us[0]) / SECOND_US + begun_s
+        wasted_s = max(float(time_us[-1] - time_us[begin]) / SECOND_US, 0.0)
+        return wasted_s, wasted_s / whole_s if whole_s > 0 else math.nan
+    step = floats(lines, "step")
+    if counts_steps and (np.diff(step) >= 0).all() and step[-1] > 0:
+        return math.nan, float(step[-1] - step[begin]) / step[-1]
+    return math.nan, (len(lines) - 1 - begin) / len(lines)
+
+
+def _whole_s(run: Run, paths: set[str]) -> float:
+    """What a file states of how long its one training took; NaN unknown."""
+    lines = run.steps[run.steps["path"].isin(paths)]
+    elapsed_s = floats(lines, "elapsed_s")
+    one = len(paths) == 1 and lines["series"].nunique() == 1
+    return float(np.nanmax(elapsed_s)) if one and (elapsed_s > 0).any() else math.nan
+
+
+def _gpu_h(run: Run, row: pd.Series) -> float:
+    """On the GPUs that worked meanwhile, or at all where no timestamp tells when that was."""
+    if not {"util_pct", "time"} <= set(run.gpu.columns) or not row["wasted_s"] > 0:
+        return math.nan
+    samples, found_s = cells(run, "util_pct"), []
+    for _, own in slices(samples):
+        part = samples.iloc[own]
+        if pd.notna(row["since"]) and run.info.clock.joined:
+            since_us = int(row["since"].value // 1000)
+            start_us = part["start_us"].clip(lower=since_us)
+            end_us = part["end_us"].clip(upper=since_us + int(row["wasted_s"] * SECOND_US))
+            inside_s = (end_us - start_us).clip(lower=0) / SECOND_US
+        else:
+            inside_s = part["weight_s"]
+        if ((part["util_pct"] >= IDLE_PCT) & (inside_s > 0)).any():
+            found_s.append(min(float(inside_s.sum()), float(row["wasted_s"])))
+    return sum(found_s) / 3600 if found_s else math.nan

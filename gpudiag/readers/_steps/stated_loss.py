@@ -1,0 +1,57 @@
+"""Whether the loss that a line states is a finite number: 1 for NaN and infinite, 0 for finite, None for no loss."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+_STATED = re.compile(
+    r"(?i)(?<![a-z_])(?P<name>(?:[a-z]{1,20}[ _./-]){0,3}loss(?:[_./-][a-z_\d]{1,20})?)['\"]?\s{0,3}"
+    r"[:=|]?\s{0,6}(?:tensor\()?(?P<value>[-+]?(?:nan|inf(?:inity)?|\d[\d.]{0,20}(?:e[-+]?\d{1,3})?))(?![a-z\d])"
+)
+_OF_OTHERS = re.compile(r"(?i)eval|val(?:id)?(?![a-z])|valid|test|scale")
+_OF_ALL = re.compile(r"(?i)(?:^|[ _./-])(?:train(?:ing)?[ _./-]|total[ _./-]|lm[ _./-])?loss(?:[_./-]train(?:ing)?)?$")
+"""Beside others it is the sum that is trained on: a part of it may be NaN by itself, such as the mean over nothing."""
+_WORDS = {"nan": math.nan, "inf": math.inf, "infinity": math.inf}
+
+
+def not_finite(line: str) -> int | None:
+    """Of a line of text."""
+    lower = line.lower()
+    if "loss" not in lower:
+        return None
+    if "nan" not in lower and "inf" not in lower:
+        return 0
+    return _of_losses((one["name"], one["value"]) for one in _STATED.finditer(line))
+
+
+def not_finite_of(said: Mapping[str, Any]) -> int | None:
+    """Of numbers by name."""
+    return _of_losses((name, value) for name, value in said.items() if "loss" in name.lower())
+
+
+def not_finite_of_trainer(said: Mapping[str, float]) -> int | None:
+    """Of a line of Hugging Face's Trainer, which by default leaves steps with a loss of NaN out of the mean that it
+    prints: without any other it is 0, and only the norm of the gradients tells.
+    """
+    loss, norm = said.get("loss"), said.get("grad_norm", 0.0)
+    if loss is None:
+        return None
+    return int(not math.isfinite(loss) or (loss == 0 and not math.isfinite(norm)))
+
+
+def _of_losses(stated: Iterable[tuple[str, Any]]) -> int | None:
+    """By that of all, else by all together."""
+    losses = [(name, _number(value)) for name, value in stated if not _OF_OTHERS.search(name)]
+    known = [(name, value) for name, value in losses if value is not None]
+    of_all = [value for name, value in known if _OF_ALL.search(name)] or [value for _, value in known]
+    return int(not any(map(math.isfinite, of_all))) if of_all else None
+
+
+def _number(value: Any) -> float | None:
+    if isinstance(value, str):
+        text = value.lower().lstrip("+-")
+        return _WORDS.get(text, 0.0 if text[:1].isdigit() else None)
+    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None

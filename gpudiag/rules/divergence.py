@@ -1,0 +1,61 @@
+"""Does the training still learn?"""
+
+from __future__ import annotations
+
+from pathlib import PurePath
+
+from gpudiag.measures.divergence import DivergenceProfile, measure_divergence
+from gpudiag.rules._engine.evidence import Evidence, NotApplicable
+from gpudiag.rules._engine.rule import rule
+from gpudiag.rules._engine.templates import Given
+
+
+@rule(
+    measure=measure_divergence,
+    severity="critical",
+    title="The loss was NaN or infinite to the end",
+    checks="Finite loss",
+    says=(
+        "The loss",
+        Given("log", " in {log}"),
+        " is NaN or infinite ",
+        Given(
+            "since_step", ("from step {since_step:as count}", Given("total_steps", " of {total_steps:as count}"), " on")
+        ),
+        Given("since_step", ", ", ""),
+        "in each of the last {n_not_finite:line}: {wasted_pct} of the training",
+        Given("wasted_s", " ({wasted_s})"),
+        " gave no result.",
+        Given("n_more", " So did the end of {n_more:more log}."),
+    ),
+    remedy="Resume from a checkpoint of before, with a lower learning rate, clipped gradients or bf16 for fp16. Let "
+    "the training stop where the loss is not finite: if not torch.isfinite(loss): raise. "
+    "torch.autograd.set_detect_anomaly(True) names the first operation that gave NaN.",
+    refuted_by="Not a problem if the log shows another loss than the one that is trained on.",
+)
+def loss_not_finite(divergence: DivergenceProfile, *, min_lines: float = 3.0) -> Evidence | None:
+    """A loss that is NaN has made the weights NaN: what the GPU does from then on is lost, however busy it is.
+
+    The last 3 lines or more that state a loss all state one that is NaN or infinite (a default without a published
+    source). A step that a loss scaler skips is one such line, and a finite loss follows. Of Hugging Face's Trainer,
+    which leaves NaN out of the mean that it prints, a loss of 0 beside a norm of the gradients that is NaN counts too.
+    Time is counted from the first of these lines to the last.
+    """
+    if divergence.has_trials:
+        raise NotApplicable("The trials say themselves how they ended.")
+    if not divergence.n_not_finite >= min_lines:
+        return None
+    found = divergence.trainings[divergence.trainings["n_not_finite"] >= min_lines]
+    first = found.iloc[0]
+    return Evidence(
+        values={
+            name: float(first[name]) for name in ("n_not_finite", "since_step", "total_steps", "wasted_pct", "wasted_s")
+        },
+        where={"path": str(first["training"])},
+        margin=divergence.n_not_finite - min_lines,
+        lost_gpu_h=divergence.wasted_gpu_h if divergence.wasted_gpu_h > 0 else None,
+        extra={
+            "log": PurePath(str(first["training"])).name if divergence.n_logs > 1 else "",
+            "n_more": len(found) - 1 or None,
+        },
+    )
