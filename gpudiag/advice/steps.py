@@ -22,6 +22,11 @@ SAVE = {
     "megatron": "python pretrain_gpt.py ... --ckpt-format torch_dist --async-save",
 }
 """By the dialect of the log: how its framework says it."""
+SPLIT = (
+    "sampler = torch.utils.data.DistributedSampler(dataset, shuffle=False)\n"
+    "loader = torch.utils.data.DataLoader(dataset, batch_size=..., sampler=sampler)\n"
+    "torch.distributed.all_reduce(sums)                  # was: on rank 0 alone; then divide by the sum of counts"
+)
 EVALUATIONS = StepsProfile.evaluations_low_s, StepsProfile.evaluations_s
 CHECKPOINTS = StepsProfile.checkpoints_low_s, StepsProfile.checkpoints_s
 """Their time in pauses, at least and at most."""
@@ -29,6 +34,26 @@ STATED = "It takes as long as the log states."
 PAUSES_PCT = 10.0
 """The limit of the check."""
 CONFIDENCE = 0.95
+
+
+@remedy(
+    title="Evaluate on all GPUs",
+    answers=("steps-paused",),
+    tier=1,
+    effort="an hour",
+    apply="next study",
+    pros=("the same metric, as often as before", "no GPU waits for another"),
+    cons=("the metric must be summed over ranks",),
+    refute="Compare the metric of one checkpoint by both ways: they must agree but for rounding.",
+    rollback="Evaluate on one GPU as before.",
+)
+def evaluate_on_all(now: Situation) -> Proposal | None:
+    """At most the time of evaluations but for the part that each GPU keeps, where some work in them and others wait."""
+    working, waiting = now.fact(StepsProfile.evaluating_gpus), now.fact(StepsProfile.waiting_gpus)
+    if not (working > 0 and waiting > 0):
+        return None
+    code = SPLIT if now.torch else "data = data[rank::world_size]   # was: all of them on one; add the sums up"
+    return _outside(now, Change("evaluation", None, "on all GPUs", code), waiting / (working + waiting), EVALUATIONS)
 
 
 @remedy(

@@ -30,6 +30,10 @@ from gpudiag.run import Run
 from gpudiag.schema import LASTING
 
 MOST_STRETCHES = 400
+EVALUATION = LASTING[0]
+WORKING, WAITING = 0.75, 0.9
+"""A GPU works in evaluations if it is without a kernel for no more than this part of them, and waits from that part on.
+"""
 JOIN_LOGS = "Put the logs of one training into one file in their order, or each training into a folder of its own."
 STATE_TIMES = (
     "Lines with the step and a timestamp or a speed are read, such as those of Hugging Face, Lightning, Megatron, "
@@ -135,6 +139,14 @@ class StepsProfile(Profile, topic="steps"):
         label="for evaluations, at most",
     )
     evaluations_low_s: Fact[float] = fact("time of evaluations in pauses, at least", label="for evaluations, at least")
+    evaluating_gpus: Fact[float] = fact(
+        "GPUs that run kernels for a quarter of the evaluations in pauses or more; NaN unknown",
+        label="GPUs that evaluate",
+    )
+    waiting_gpus: Fact[float] = fact(
+        "GPUs that are without a kernel for 90 % of these evaluations or more; NaN unknown",
+        label="GPUs that wait for evaluations",
+    )
     checkpoints_s: Fact[float] = fact("time of checkpoints in pauses, at most", label="for checkpoints, at most")
     checkpoints_low_s: Fact[float] = fact("time of checkpoints in pauses, at least", label="for checkpoints, at least")
     both_s: Fact[float] = fact("time in both of these, since it may be of either", label="for either")
@@ -234,6 +246,11 @@ def measure_steps(run: Run) -> StepsProfile:
     told_all = pd.concat(every, ignore_index=True)
     stated = longest_waits(told_all[told_all["loader_s"].notna() & told_all["work_s"].notna()])
     n_gpus = waits.n_gpus if in_lock_step(every) else math.nan
+    recorded_s, pauses_s = _recorded_s(run, pauses), float(rows["pauses_s"].sum())
+    evaluated_s = float(sum(part.s for part in parts if part.work == EVALUATION))
+    evaluating, waiting = _at_evaluations(
+        waits, evaluated_s * recorded_s / pauses_s if n_gpus > 0 and pauses_s else 0.0
+    )
     lost = float(rows["resumption_s"].sum(skipna=False))
     at_pace_s = float((rows["productive_pct"] * rows["logged_s"]).sum(skipna=False)) / 100
     return StepsProfile(
@@ -253,8 +270,8 @@ def measure_steps(run: Run) -> StepsProfile:
         logged_s=span,
         step_s=p50,
         p95_step_s=p95,
-        pauses_s=float(rows["pauses_s"].sum()),
-        pauses_pct=100 * float(rows["pauses_s"].sum()) / span,
+        pauses_s=pauses_s,
+        pauses_pct=100 * pauses_s / span,
         unnamed_s=unnamed_s,
         unnamed_between_epochs_s=unnamed_between_s,
         between_epochs_s=float(sum(map(between_epochs_s, told))),
@@ -263,13 +280,15 @@ def measure_steps(run: Run) -> StepsProfile:
         n_evaluations=int(pauses["since"].str.contains("evaluation", regex=False).sum()),
         evaluations_s=evaluations_s,
         evaluations_low_s=evaluations_low_s,
+        evaluating_gpus=evaluating,
+        waiting_gpus=waiting,
         checkpoints_s=checkpoints_s,
         checkpoints_low_s=checkpoints_low_s,
         both_s=float(sum(part.s for part in parts if part.work == BOTH)),
         checkpoint_s=_checkpoint_s(went),
         checkpoint_every_s=_checkpoint_every_s(told),
         logged_gpus=n_gpus,
-        recorded_pauses_s=_recorded_s(run, pauses),
+        recorded_pauses_s=recorded_s,
         idle_paused_gpu_h=waits.paused_gpu_h,
         idle_paused_pct=waits.paused_pct,
         first_s=float(rows["first_s"].sum(skipna=False)),
@@ -366,13 +385,14 @@ def _training(part: pd.DataFrame) -> dict[str, object]:
 
 
 class _Waits(NamedTuple):
-    """GPU-hours without a kernel in pauses, their share of those within the work (NaN without telemetry), and the GPUs
-    on which the log's pauses are seen.
+    """GPU-hours without a kernel in pauses, their share of those within the work (NaN without telemetry), the GPUs on
+    which the log's pauses are seen, and how many seconds each of them is without a kernel in evaluations.
     """
 
     paused_gpu_h: float = math.nan
     paused_pct: float = math.nan
     gpus: tuple[str, ...] = ()
+    evaluations_s: tuple[float, ...] = ()
 
     @property
     def n_gpus(self) -> float:
@@ -389,8 +409,18 @@ def _waits(run: Run) -> _Waits:
     if not causes.has_log or not within > 0:
         return _Waits()
     held = float(rows["gpu_s"].reindex(list(PAUSES)).sum())
-    seen = causes.causes["gpu"][(causes.causes["source"] == "log") & (causes.causes["gpu_s"] > 0)]
-    return _Waits(held / 3600, 100 * held / within, tuple(seen.unique()))
+    logged = causes.causes[(causes.causes["source"] == "log") & (causes.causes["gpu_s"] > 0)]
+    gpus = tuple(logged["gpu"].unique())
+    evaluations_s = logged[logged["cause"] == EVALUATION].groupby("gpu")["gpu_s"].sum().reindex(gpus, fill_value=0.0)
+    return _Waits(held / 3600, 100 * held / within, gpus, tuple(evaluations_s))
+
+
+def _at_evaluations(waits: _Waits, evaluated_s: float) -> tuple[float, float]:
+    """How many GPUs work and how many wait in evaluations of so many seconds that were recorded; NaN without any."""
+    if not evaluated_s > 0:
+        return math.nan, math.nan
+    part = np.array(waits.evaluations_s) / evaluated_s
+    return float((part <= WORKING).sum()), float((part >= WAITING).sum())
 
 
 def _unrecorded_s(run: Run, whole: pd.DataFrame, gpus: Sequence[str]) -> float:

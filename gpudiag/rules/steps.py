@@ -22,6 +22,16 @@ AT_THE_END = (
 EVALUATE_LESS = "Evaluate less often, or on a part of the data."
 SAVE_LESS = "Save less often, or in the background (asynchronous checkpoints)."
 """Where the log names nothing else in the pauses."""
+EVALUATE_ON_ALL = "Evaluate on all GPUs, each with its part of the data, or less often."
+KEEP_WORKERS = (
+    "The log does not say what for. Often loader workers start anew each epoch: persistent_workers=True keeps them. "
+    "Time the first batch of an epoch to see; it may be an evaluation or a save that is not logged."
+)
+FIND_OUT = (
+    "The log does not say what for. Find out in the log of the system, or while a pause lasts (py-spy dump --pid PID): "
+    "storage, another process, an evaluation or a save that is not logged."
+)
+"""Where the log names nothing in most of the pauses."""
 _CHECKPOINTS = (Given("checkpoints_open", "at most "), "{checkpoints_s}")
 
 
@@ -31,8 +41,9 @@ _CHECKPOINTS = (Given("checkpoints_open", "at most "), "{checkpoints_s}")
     title="Much time passes outside of training steps",
     checks="Time outside of training steps",
     says=(
-        "{pauses_s} of {logged_s} ({pauses_pct}) passed outside of steps, in {n_pauses:pause}. The longest took "
-        "{longest_s}",
+        "{pauses_s} of {logged_s} ({pauses_pct}) passed outside of steps, in {n_pauses:pause}",
+        Given("at_epochs", ", mostly where epochs begin"),
+        ". The longest took {longest_s}",
         Given(
             "placed",
             (
@@ -45,7 +56,12 @@ _CHECKPOINTS = (Given("checkpoints_open", "at most "), "{checkpoints_s}")
         Given(
             "evaluations_s",
             (
-                (". Evaluations took ", Given("evaluations_open", "at most "), "{evaluations_s} of it"),
+                (
+                    ". Evaluations took ",
+                    Given("evaluations_open", "at most "),
+                    "{evaluations_s} of it",
+                    Given("some_wait", " ({evaluating_gpus:GPU} worked while {waiting_gpus:GPU} waited)"),
+                ),
                 Given("checkpoints_s", (", checkpoints ", *_CHECKPOINTS)),
             ),
             Given("checkpoints_s", (". Checkpoints took ", *_CHECKPOINTS, " of it")),
@@ -98,8 +114,12 @@ def steps_paused(
                 "after_step": int(longest["after_step"]),
                 "behind": bool(longest["behind"]),
                 "n_unseen": steps.n_unseen,
+                "at_epochs": 2 * steps.unnamed_between_epochs_s > steps.pauses_s,
+                "some_wait": _some_wait(steps),
+                "evaluating_gpus": steps.evaluating_gpus,
+                "waiting_gpus": steps.waiting_gpus,
             },
-            remedy=_less_of(steps),
+            remedy=_remedy(steps),
         )
     if not steps.pauses_pct >= 0:
         raise NotMeasurable("The log does not say how long its steps took.", GIVE_LOG)
@@ -111,15 +131,22 @@ def steps_paused(
     return None
 
 
-def _less_of(steps: StepsProfile) -> str:
-    """What to do about the work that the log names in the pauses; '' where that is both kinds, or none."""
+def _remedy(steps: StepsProfile) -> str:
+    """What to do about what the log names in most of the pauses, or where it names none; '' for both kinds of work."""
     if steps.n_evaluations and steps.pauses["behind"].all():
         return AT_THE_END
+    if 2 * steps.unnamed_s > steps.pauses_s:
+        return KEEP_WORKERS if 2 * steps.unnamed_between_epochs_s > steps.pauses_s else FIND_OUT
     if (steps.evaluations_s > 0) == (steps.checkpoints_s > 0):
         return ""
-    if 2 * max(steps.evaluations_s, steps.checkpoints_s) < steps.pauses_s:  # of most of them it names no cause
-        return ""
-    return EVALUATE_LESS if steps.evaluations_s > 0 else SAVE_LESS
+    if steps.checkpoints_s > 0:
+        return SAVE_LESS
+    return EVALUATE_ON_ALL if _some_wait(steps) else EVALUATE_LESS
+
+
+def _some_wait(steps: StepsProfile) -> bool:
+    """Whether some GPUs evaluate while others wait for them."""
+    return steps.evaluating_gpus > 0 and steps.waiting_gpus > 0
 
 
 @rule(

@@ -183,6 +183,7 @@ def gpu_idle_beside_busy(
         "startup-dominated",
         "stalls-periodic",
         "stalls-aperiodic",
+        "steps-paused",
         "gpu-imbalance",
     ),
 )
@@ -250,7 +251,14 @@ def gpu_low_utilization(
     remedy="Find the period. Regular waits point to validation or checkpoints, irregular ones to the input. Overlap "
     "that work with training: prefetch, loader workers, asynchronous checkpoints.",
     refuted_by="Not a problem if short trials start and end one after the other: see start-up.",
-    explained_by=("stalls-periodic", "stalls-aperiodic", "cpu-bound-input", "io-wait", "startup-dominated"),
+    explained_by=(
+        "stalls-periodic",
+        "stalls-aperiodic",
+        "steps-paused",
+        "cpu-bound-input",
+        "io-wait",
+        "startup-dominated",
+    ),
 )
 def gpu_fluctuating(
     use: UtilizationProfile,

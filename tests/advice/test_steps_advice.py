@@ -13,7 +13,7 @@ import pytest
 from scipy.stats import chi2
 
 from gpudiag.advice._engine.situation import Situation
-from gpudiag.advice.steps import EVALUATE, SAVE, evaluate_less, save_in_background, save_interval
+from gpudiag.advice.steps import EVALUATE, SAVE, evaluate_less, evaluate_on_all, save_in_background, save_interval
 from gpudiag.measures.steps import StepsProfile
 from tests.advice.situations import Told, checks, gain_of, situation
 from tests.rules.small_profiles import profile
@@ -36,6 +36,15 @@ def test_half_of_the_evaluations_is_saved_at_most_on_each_gpu() -> None:
     assert gain_of(evaluate_less.propose(now(evaluations_s=3600.0))) is None, "on how many GPUs is unknown"
     assert evaluate_less.propose(now(evaluations_s=0.0)) is None
     assert evaluate_less.propose(now(evaluations_s=3600.0, n_evaluations=1)) is None, "of one there is no half"
+
+
+def test_an_evaluation_on_all_gpus_leaves_each_its_part() -> None:
+    """Of 3,600 s on one GPU of four each keeps 900; the other 2,700 s are saved on four GPUs."""
+    known = {"evaluations_low_s": 3600.0, "evaluations_s": 3600.0, "logged_s": 14400.0, "logged_gpus": 4.0}
+    given = now(**known, pauses_pct=30.0, evaluating_gpus=1.0, waiting_gpus=3.0)
+    assert gain_of(evaluate_on_all.propose(given)) == (0.0, 3.0, "GPU-h", "evaluation")
+    for evaluating, waiting in ((4.0, 0.0), (0.0, 4.0), (math.nan, math.nan)):
+        assert evaluate_on_all.propose(now(**known, evaluating_gpus=evaluating, waiting_gpus=waiting)) is None
 
 
 def test_what_may_be_nothing_has_no_check() -> None:

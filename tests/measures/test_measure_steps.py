@@ -212,6 +212,32 @@ def test_idle_time_of_the_gpu_lies_in_the_pauses(tmp_path: Path) -> None:
     assert "of the time that the GPU waited within its work" in found.summary
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("at_evaluation", "found"), [((90, 0, 0), (1, 2)), ((70, 90, 60), (3, 0)), ((0, 0, 0), (0, 3))]
+)
+def test_which_gpus_evaluate(tmp_path: Path, at_evaluation: tuple[float, ...], found: tuple[int, int]) -> None:
+    run = train(random.Random(9), 2000, 0.8, eval_every=500, eval_s=120.0)
+    lines = []
+    for line in stamped(run, 50):
+        lines.append(line)
+        lines += [line.split("step")[0] + "running evaluation"] * any(f"step {at} " in line for at in run.pause_s)
+    path = tmp_path / "train.log"
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    pauses = [(run.at_s[at - 1], run.at_s[at - 1] + took) for at, took in run.pause_s.items()]
+    rows = []
+    for second in range(0, int(run.span_s), 5):
+        paused = any(start < second < end for start, end in pauses)
+        rows += [
+            (BEGIN + timedelta(seconds=second), str(gpu), util if paused else 98.0)
+            for gpu, util in enumerate(at_evaluation)
+        ]
+    gpu = pd.DataFrame(rows, columns=["time", "gpu", "util_pct"]).assign(time=lambda t: t["time"].dt.tz_localize("UTC"))
+    said = measure_steps(gd.load_run(telemetry=gpu, artifacts=path, timezone="UTC"))
+    assert said.n_evaluations == len(run.pause_s)
+    assert (said.evaluating_gpus, said.waiting_gpus) == found
+
+
 def test_what_the_log_tells_of_in_a_pause(tmp_path: Path) -> None:
     run = train(random.Random(12), 2000, 0.8, eval_every=500, eval_s=90.0)
     lines = []

@@ -1,26 +1,57 @@
-"""What is to be done less often is what holds the pauses, as far as the log says so."""
+"""What is to be done is about what holds the pauses, as far as the log says so."""
 
 from __future__ import annotations
+
+from typing import Any
 
 import pytest
 
 from gpudiag.measures.steps import StepsProfile
-from gpudiag.rules.steps import EVALUATE_LESS, SAVE_LESS, _less_of
-from tests.rules.small_profiles import profile
+from gpudiag.rules.steps import (
+    EVALUATE_LESS,
+    EVALUATE_ON_ALL,
+    FIND_OUT,
+    KEEP_WORKERS,
+    SAVE_LESS,
+    _remedy,
+    steps_paused,
+)
+from gpudiag.rules.utilization import gpu_fluctuating, gpu_low_utilization
+from tests.rules.small_profiles import profile, verdict
 
 
 @pytest.mark.parametrize(
-    ("evaluations_s", "checkpoints_s", "remedy"),
+    ("stated", "remedy"),
     [
-        (600.0, 0.0, EVALUATE_LESS),
-        (0.0, 600.0, SAVE_LESS),
-        (6.0, 0.0, ""),  # of 19 of 20 pauses the log says nothing
-        (0.0, 6.0, ""),
-        (300.0, 300.0, ""),
+        ({"evaluations_s": 600.0}, EVALUATE_LESS),
+        ({"checkpoints_s": 600.0}, SAVE_LESS),
+        ({"evaluations_s": 300.0, "checkpoints_s": 300.0}, ""),
+        ({"evaluations_s": 600.0, "evaluating_gpus": 8.0, "waiting_gpus": 0.0}, EVALUATE_LESS),
+        ({"evaluations_s": 600.0, "evaluating_gpus": 1.0, "waiting_gpus": 7.0}, EVALUATE_ON_ALL),
+        ({"evaluations_s": 6.0, "unnamed_s": 1140.0}, FIND_OUT),  # of 19 of 20 pauses the log says nothing
+        ({"checkpoints_s": 6.0, "unnamed_s": 1140.0, "unnamed_between_epochs_s": 500.0}, FIND_OUT),
+        ({"unnamed_s": 1146.0, "unnamed_between_epochs_s": 700.0}, KEEP_WORKERS),
     ],
 )
-def test_the_remedy_names_what_holds_half_of_the_pauses(
-    evaluations_s: float, checkpoints_s: float, remedy: str
-) -> None:
-    stated = {"evaluations_s": evaluations_s, "checkpoints_s": checkpoints_s}
-    assert _less_of(profile(StepsProfile, pauses_s=1146.0, n_pauses=20, **stated)) == remedy
+def test_the_remedy_names_what_holds_half_of_the_pauses(stated: dict[str, float], remedy: str) -> None:
+    none = {"evaluations_s": 0.0, "checkpoints_s": 0.0, "unnamed_s": 0.0, "unnamed_between_epochs_s": 0.0}
+    assert _remedy(profile(StepsProfile, pauses_s=1146.0, n_pauses=20, **{**none, **stated})) == remedy
+
+
+@pytest.mark.parametrize(
+    ("stated", "said"),
+    [
+        ({"evaluating_gpus": 1.0, "waiting_gpus": 3.0}, "10 min of it (1 GPU worked while 3 GPUs waited)."),
+        ({"evaluating_gpus": 4.0, "waiting_gpus": 0.0}, "10 min of it."),
+        ({"unnamed_between_epochs_s": 700.0, "evaluations_s": 0.0}, "in 20 pauses, mostly where epochs begin. The"),
+    ],
+)
+def test_the_sentence_says_where_and_for_whom(stated: dict[str, Any], said: str) -> None:
+    longest = profile(StepsProfile).pauses.reindex([0]).assign(paused_s=60.0, after_step=50, behind=False)
+    known = {"pauses_s": 1146.0, "pauses_pct": 30.0, "n_pauses": 20, "pauses": longest, "evaluations_low_s": 600.0}
+    made = verdict(steps_paused, profile(StepsProfile, **{**known, "evaluations_s": 600.0, **stated}))
+    assert said in made.summary
+
+
+def test_pauses_explain_what_they_look_like_from_the_gpu() -> None:
+    assert "steps-paused" in gpu_fluctuating.explained_by and "steps-paused" in gpu_low_utilization.explained_by
