@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from gpudiag.advice._engine.proposal import Change, Gain, Proposal, SuccessCheck
+from gpudiag.advice._engine.proposal import Change, Gain, Prediction, Proposal, SuccessCheck
 from gpudiag.advice._engine.remedy import remedy
 from gpudiag.advice._engine.situation import Situation
 from gpudiag.facts import Numeric
@@ -49,9 +49,9 @@ CONFIDENCE = 0.95
 )
 def evaluate_on_all(now: Situation) -> Proposal | None:
     """At most the time of evaluations but for the part that each GPU keeps, where some work in them and others wait."""
-    working, waiting = now.fact(StepsProfile.evaluating_gpus), now.fact(StepsProfile.waiting_gpus)
-    if not (working > 0 and waiting > 0):
+    if not some_wait(now):
         return None
+    working, waiting = now.fact(StepsProfile.evaluating_gpus), now.fact(StepsProfile.waiting_gpus)
     code = SPLIT if now.torch else "data = data[rank::world_size]   # was: all of them on one; add the sums up"
     return _outside(now, Change("evaluation", None, "on all GPUs", code), waiting / (working + waiting), EVALUATIONS)
 
@@ -68,8 +68,11 @@ def evaluate_on_all(now: Situation) -> Proposal | None:
     rollback="Restore the interval.",
 )
 def evaluate_less(now: Situation) -> Proposal | None:
-    """At most half of the time of evaluations; of a single one there is no half."""
-    if not now.fact(StepsProfile.evaluations_s) > 0 or not now.fact(StepsProfile.n_evaluations) > 1:
+    """At most half of the time of evaluations; of a single one there is no half. Where GPUs wait for one that
+    evaluates, to share that work is better.
+    """
+    few = not now.fact(StepsProfile.evaluations_s) > 0 or not now.fact(StepsProfile.n_evaluations) > 1
+    if few or some_wait(now):
         return None
     code = _of_log(now, EVALUATE) or "if epoch % 2 == 0:   # was: after each epoch\n    evaluate(model)"
     return _outside(now, Change("evaluation", None, "half as often", code), 0.5, EVALUATIONS)
@@ -144,6 +147,11 @@ def save_interval(now: Situation) -> Proposal | None:
     )
 
 
+def some_wait(now: Situation) -> bool:
+    """Whether some GPUs evaluate while others wait for them."""
+    return now.fact(StepsProfile.evaluating_gpus) > 0 and now.fact(StepsProfile.waiting_gpus) > 0
+
+
 def _between_failures(between_s: float, n: int) -> tuple[float, float, float]:
     """Ends of the interval for the mean time between n failures, and the mean between them."""
     from scipy.special import gammaincinv  # only where a training was resumed
@@ -159,14 +167,20 @@ def _outside(now: Situation, change: Change, part: float, held: tuple[Numeric, N
     """
     low_s, high_s = (part * now.fact(seconds) for seconds in held)
     hours = high_s * now.fact(StepsProfile.logged_gpus) / 3600
-    half_pct = 100 * low_s / now.fact(StepsProfile.logged_s) / 2
-    left_pct = 100 * (now.fact(StepsProfile.pauses_pct) - half_pct) / (100 - half_pct)
+    logged_s, pauses_pct = now.fact(StepsProfile.logged_s), now.fact(StepsProfile.pauses_pct)
+    worked_pct, least_pct = (_left_pct(pauses_pct, saved_s / logged_s) for saved_s in (low_s / 2, high_s))
     return Proposal(
         (change,),
         Gain(0.0, hours, "GPU-h", change.what) if hours > 0 else None,
         STATED if high_s - low_s < CLEAR_S else "The log does not state how long it takes: at most the pauses with it.",
-        (SuccessCheck.of(StepsProfile.pauses_pct, "<", max(PAUSES_PCT, left_pct)),) if low_s > 0 else (),
+        (SuccessCheck.of(StepsProfile.pauses_pct, "<", max(PAUSES_PCT, worked_pct)),) if low_s > 0 else (),
+        (Prediction.of(StepsProfile.pauses_pct, pauses_pct, least_pct, pauses_pct),) if least_pct >= 0 else (),
     )
+
+
+def _left_pct(pauses_pct: float, saved: float) -> float:
+    """Share of pauses where so much of the time is saved in them."""
+    return max(100 * (pauses_pct / 100 - saved) / (1 - saved), 0.0)
 
 
 def _of_log(now: Situation, code: dict[str, str]) -> str:

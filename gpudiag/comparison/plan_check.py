@@ -35,6 +35,8 @@ OTHERS = "{others} of the plan moves this number as well, and each prediction is
 STAYED = "{remedy} shows no effect, or was not made: {measures} has not come nearer to what is wanted."
 PREDICTION, CHECK, GAIN = "prediction", "check", "gain"
 _PEAKS = (MemoryProfile.max_used_pct.key, MemoryProfile.headroom_mib.key)
+_WORK_TIMES = ("time_per_item", "logged_wall_time", "logged_work_time", "logged_step_time")
+"""Times of the same work, what tells most of all of it first: by items, or by the log of a training without these."""
 _COURSES = {LedgerProfile.mean_util_pct.key: "util_pct"}
 
 
@@ -290,7 +292,8 @@ def _gain(plan: Plan, found: Sequence[Quantity], doubt: str, made: bool) -> list
         return []
     low, open_ = plan.combined.low, bool(plan.saved_gpu_h) or any(one.gain is None for one in plan.remedies)
     high = None if open_ else plan.combined.high
-    time = next((q for q in found if q.name == "time_per_item"), None)
+    times = {q.name: q for q in found}
+    time = next((times[name] for name in _WORK_TIMES if name in times), None)
     value = 1 / time.ratio if time is not None and time.ratio > 0 else None
     interval = (1 / time.high, 1 / time.low) if time is not None and time.low > 0 else None
     if doubt or (time is not None and time.verdict == "invalid"):

@@ -15,7 +15,7 @@ from scipy.stats import chi2
 from gpudiag.advice._engine.situation import Situation
 from gpudiag.advice.steps import EVALUATE, SAVE, evaluate_less, evaluate_on_all, save_in_background, save_interval
 from gpudiag.measures.steps import StepsProfile
-from tests.advice.situations import Told, checks, gain_of, situation
+from tests.advice.situations import Told, checks, gain_of, predicted, situation
 from tests.rules.small_profiles import profile
 
 
@@ -60,6 +60,10 @@ def test_all_of_the_checkpoints_is_saved_at_most() -> None:
     given = now(checkpoints_low_s=1800.0, checkpoints_s=1800.0, logged_s=15000.0, logged_gpus=2.0, pauses_pct=12.0)
     assert gain_of(save_in_background.propose(given)) == (0.0, 1.0, "GPU-h", "checkpoints")
     assert checks(save_in_background.propose(given)) == [("steps.pauses_pct", "<", 10.0)]
+    assert predicted(save_in_background.propose(given)) == {"steps.pauses_pct": (12.0, pytest.approx(0.0), 12.0)}
+    half = now(checkpoints_s=900.0, logged_s=15000.0, logged_gpus=2.0, pauses_pct=12.0)
+    left = 100 * 900 / 14100  # 1,800 s of pauses, half of them gone, and so much less in all
+    assert predicted(save_in_background.propose(half)) == {"steps.pauses_pct": (12.0, pytest.approx(left), 12.0)}
     assert save_in_background.propose(now("paddle", checkpoints_s=1800.0)) is None, "nothing shows PyTorch"
 
 

@@ -16,7 +16,9 @@ from gpudiag.advice._engine.processes import AT_ONCE
 from gpudiag.advice._engine.proposal import Change, Prediction, SuccessCheck
 from gpudiag.comparison.calibration import calibration
 from gpudiag.comparison.compare import Comparison, compare
-from gpudiag.comparison.plan_check import verdict_on
+from gpudiag.comparison.intervals import Ratio
+from gpudiag.comparison.plan_check import _gain, verdict_on
+from gpudiag.comparison.quantity import INVALID, TIME, make
 from gpudiag.errors import InputError, InputNotFound
 from gpudiag.manifest import DataLoader, Settings
 from gpudiag.report._render.blocks import Number
@@ -98,6 +100,26 @@ def test_each_prediction_comes_true_is_missed_or_cannot_be_told() -> None:
     gain = outcomes["gain", "throughput"]
     assert gain.status == "came true" and gain.measured == pytest.approx(1 / 0.7)
     assert gain.measured == pytest.approx(found.quantity("throughput").ratio)
+
+
+@pytest.mark.parametrize(
+    ("ratios", "measured"),
+    [
+        ({"logged_step_time": 0.5}, 2.0),
+        ({"logged_step_time": 0.5, "logged_wall_time": 0.8}, 1.25),
+        ({"logged_step_time": 2.0, "logged_work_time": 0.5}, 2.0),
+        ({"logged_step_time": 0.5, "time_per_item": 0.625}, 1.6),
+        ({"duration": 0.5}, None),
+    ],
+)
+def test_the_gain_is_that_of_the_work_that_both_did(ratios: dict[str, float], measured: float | None) -> None:
+    """Of items where there are any, else of steps with their pauses, or of what a step holds where that differs."""
+    found = [make(name, "", "s", TIME, (1.0, r), Ratio(r, 0.99 * r, 1.01 * r)) for name, r in ratios.items()]
+    (gain,) = _gain(plan(), found, "", made=True)
+    assert gain.measured == (measured if measured is None else pytest.approx(measured))
+    assert gain.status == ("cannot tell" if measured is None else "came true")
+    (void,) = _gain(plan(), [replace(one, verdict=INVALID) for one in found], "", made=True)
+    assert void.status == "cannot tell"
 
 
 @pytest.mark.slow
