@@ -34,6 +34,26 @@ def hung(*, low_s: float = 1000.0, power_ratio: float = 0.2, total: int | None =
     return run(idle_before(gpu)) if total is None else run(idle_before(gpu), steps=_steps(total))
 
 
+@fault(
+    "log-silent",
+    edges={
+        "min_silent_s": Edge({"silent_s": 595.0}, {"silent_s": 600.0}, past_gives=Severity.WARNING),
+        "min_due_ratio": Edge({"silent_s": 795.0, "gap_s": 400.0}, {"silent_s": 800.0, "gap_s": 400.0}),
+    },
+    bigger=({"silent_s": 1200.0}, {"silent_s": 3600.0}, {"silent_s": 7200.0}),
+)
+def silent(*, silent_s: float = 900.0, gap_s: float = EVERY_S) -> Run:
+    """A log stops at step 90 of 1,000 after 15 min of work and a pause of ``gap_s`` between two lines; then the GPU is
+    idle for ``silent_s``, with its memory held.
+    """
+    at = EVERY_S * np.arange(1, round(WORK_S / EVERY_S) + 1)
+    at[10:] += gap_s - EVERY_S
+    when = ticks(float(at[-1]) + silent_s)
+    idle = when > at[-1]
+    lines = _steps(1000).assign(time=timestamps(at))
+    return run(log(when, util_pct=np.where(idle, 0.0, 95.0), power_w=np.where(idle, IDLE_W, WORK_W)), steps=lines)
+
+
 def _steps(total: int) -> pd.DataFrame:
     """Lines of a log while the GPU works."""
     step = np.arange(1, round(WORK_S / EVERY_S) + 1)

@@ -45,6 +45,7 @@ TOPICS = (
     "events",
     "endings",
     "divergence",
+    "silence",
     "failures",
     "failure_rates",
     "search",

@@ -65,7 +65,7 @@ def idle_before_work(idle: IdlenessProfile, *, max_lead_s: float = 1200.0) -> Ev
     ),
     remedy="End the job and release the GPU when its work has ended. Look for a process that still holds memory.",
     refuted_by="Not a problem if the recorder ran on after the job.",
-    explained_by=("rank-missing",),
+    explained_by=("rank-missing", "log-silent"),
 )
 def idle_after_work(idle: IdlenessProfile, *, max_trail_s: float = 600.0) -> Evidence | None:
     """The end of the work is not the end of the bill.

@@ -179,6 +179,7 @@ def gpu_idle_beside_busy(
         "batch-or-kernels-small",
         "idle-before-work",
         "idle-between-work",
+        "log-silent",
         "idle-after-work",
         "startup-dominated",
         "stalls-periodic",

@@ -207,6 +207,7 @@ BEYOND: list[tuple[str, dict[str, Any], dict[str, float], float]] = [
     ("loader-workers-cores", {"of_cores_pct": 50.0}, {}, 20.0),
     ("loader-workers-cores", {"of_cores_pct": 250.0}, {}, 50.0),
     ("gpu-lost", {"n_lost": 5}, {"max_events": 2.0}, 3.0),
+    ("log-silent", {"silent_s": 800.0}, {}, 200.0),
     ("loss-not-finite", {"n_not_finite": 9.0}, {}, 6.0),
     ("training-failed", {"n_failed": 5}, {"max_trainings": 2.0}, 3.0),
     ("gpu-hardware-errors", {"n_hardware": 5}, {"max_events": 2.0}, 3.0),

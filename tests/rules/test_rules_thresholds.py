@@ -24,6 +24,7 @@ from gpudiag.measures.loader import LoaderProfile
 from gpudiag.measures.recorder import RecorderProfile
 from gpudiag.measures.search import SearchProfile
 from gpudiag.measures.shift import ShiftProfile
+from gpudiag.measures.silence import SilenceProfile
 from gpudiag.measures.stalls import StallsProfile
 from gpudiag.measures.throttle import ThrottleProfile
 from gpudiag.rules import RULES
@@ -51,6 +52,8 @@ LOST = pd.DataFrame(
 DIED = pd.DataFrame({"training": ["a.log"], "kind": ["oom"], "text": ["OutOfMemoryError"], "time": [TIMES],
                      "last_step": [10.0], "total_steps": [NAN], "by": ["log"], "outcome": ["failed"],
                      "rerun": [""]})  # fmt: skip
+SILENT = pd.DataFrame({"state": ["idle"], "silent_s": [600.0], "silent_pct": [0.0], "silent_mib": [20000.0],
+                       "is_freed": [False]}, index=pd.Index(["0"], name="gpu"))  # fmt: skip
 DIVERGED = pd.DataFrame({"training": ["a.log"], "n_not_finite": [3.0], "since": [TIMES], "since_step": [10.0],
                          "total_steps": [100.0], "wasted_pct": [20.0], "wasted_s": [60.0]})  # fmt: skip
 FAR = pd.DataFrame({"trial": [9], "name": ["9"], "state": ["PRUNED"], "duration_s": [2000.0], "median_s": [100.0]})
@@ -123,6 +126,7 @@ FAULTS: dict[str, tuple[type, dict[str, Any], Severity]] = {
         WARNING,
     ),
     "gpu-lost": (EventsProfile, {"n_lost": 1, "events": LOST}, CRITICAL),
+    "log-silent": (SilenceProfile, {"silent_s": 600.0, "due_s": 300.0, "per_gpu": SILENT}, WARNING),
     "loss-not-finite": (DivergenceProfile, {"n_logs": 1, "n_not_finite": 3.0, "trainings": DIVERGED}, CRITICAL),
     "training-failed": (EndingsProfile, {"n_logs": 1, "n_failed": 1, "failed": DIED}, CRITICAL),
     "gpu-hardware-errors": (EventsProfile, {"n_hardware": 1, "events": LOST}, CRITICAL),
@@ -340,6 +344,10 @@ SHORT: list[tuple[str, dict[str, Any], Status | Severity]] = [
     ("power-fault-throttling", {"frozen_cap_s": 60.0}, OK),
     ("power-fault-throttling", {"frozen_cap_s": NAN}, NOT_ASSESSED),
     ("gpu-lost", {"n_lost": 0}, OK),
+    ("log-silent", {"silent_s": 599.0}, OK),
+    ("log-silent", {"due_s": 301.0}, OK),
+    ("log-silent", {"due_s": NAN}, OK),
+    ("log-silent", {"has_trials": True}, NOT_APPLICABLE),
     ("loss-not-finite", {"n_not_finite": 2.0}, OK),
     ("loss-not-finite", {"n_logs": 0, "n_not_finite": 0.0, "has_trials": True}, NOT_APPLICABLE),
     ("training-failed", {"n_failed": 0}, OK),
