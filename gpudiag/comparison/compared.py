@@ -9,6 +9,7 @@ from gpudiag.comparison.check import GateCheck, is_invalid, reasons
 from gpudiag.comparison.consistency import Consistency
 from gpudiag.comparison.differences import Difference
 from gpudiag.comparison.ledger_difference import CellDifference
+from gpudiag.comparison.logged_steps import LOGGED
 from gpudiag.comparison.match import Match
 from gpudiag.comparison.plan_check import Outcome
 from gpudiag.comparison.pruned_apart import agreed, prunes_apart, shows_more
@@ -30,8 +31,6 @@ from gpudiag.comparison.side import Side
 from gpudiag.faults import Fault
 
 SAME_PARALLEL = 0.1
-LOGGED = ("logged_wall_time", "logged_work_time", "logged_step_time")
-"""Times by the logs of trainings without trials, in the order in which a verdict is about them."""
 FAILING = ("failures", "failure_events")
 SPEEDS = {HIGHER: SLOWER, LOWER: FASTER}
 """What a price that leads is called as the verdict of the whole."""
@@ -79,7 +78,7 @@ class Compared:
         as many were at work in both, pauses counted, so that wall time moves with it; where the runs prune apart, any
         pruner makes one of the times per item longer, so that these lead only where they say the same. Else None.
         Without trials it is the time of a step by the logs with its pauses, of a sample or a token where steps hold
-        other numbers of these.
+        other numbers of these, or what the logs state of the whole training.
         """
         by_name = {quantity.name: quantity for quantity in self.quantities}
         paired = self.matched.named and len(self.matched.both_complete) > 0

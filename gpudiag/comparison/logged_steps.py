@@ -9,12 +9,13 @@ from functools import cached_property
 import numpy as np
 import pandas as pd
 
-from gpudiag.comparison.intervals import Mean, log_ratio, series_mean, unpaired_ratio
+from gpudiag.comparison.intervals import Mean, Ratio, log_ratio, series_mean, unpaired_ratio
 from gpudiag.comparison.quantity import INVALID, PRICE, TIME, Quantity, make
 from gpudiag.comparison.side import Side
 from gpudiag.comparison.step_work import StepWork, n_gpus, step_work
 from gpudiag.measures._steps.courses import courses
 from gpudiag.measures._steps.ranks import in_lock_step, one_of_each
+from gpudiag.measures._steps.whole_time import whole_times
 from gpudiag.statement import Statement
 
 MOST_STRETCHES = 400
@@ -26,6 +27,9 @@ OF_TWO_RUNS = "The interval is of these two runs: by how much the same training 
 NO_PAUSES = Statement(f"Pauses are left out. {OF_TWO_RUNS}")
 WITH_PAUSES = Statement(f"Evaluations, checkpoints and other pauses are in it; restarts are not. {OF_TWO_RUNS}")
 LEARNS = "A batch of another size learns otherwise: how many samples a result takes, this does not say."
+WHOLE = "logged_whole_time"
+LOGGED = ("logged_wall_time", "logged_work_time", "logged_step_time", WHOLE)
+"""Times by the logs of trainings without trials, in the order in which a verdict is about them."""
 OTHER_STEPS = Statement("A step is other work in the two runs.")
 AMOUNTS = {"token": (1000.0, "1,000 tokens"), "sample": (1.0, "a sample")}
 
@@ -74,10 +78,12 @@ def logged(baseline: Side, experiment: Side) -> Logged:
 
 
 def logged_times(baseline: Side, experiment: Side) -> list[Quantity]:
-    """Time of a step, of a sample or token where steps hold other numbers of these, and the same with all pauses."""
+    """Time of a step, of a sample or token where steps hold other numbers of these, and the same with all pauses; where
+    the logs do not tell these, the time that both state of a training of one length.
+    """
     found = logged(baseline, experiment)
     if not found.comparable:
-        return []
+        return _whole_time(baseline, experiment)
     out = [_step_time("logged_step_time", found, (1.0, 1.0), found.step)]
     if found.other_work:
         per, what = found.per_step
@@ -123,6 +129,20 @@ def _of_means(
     ratio = log_ratio(a, b, "means of a series, t with effective sample size")
     made = make(name, title, unit, kind, (a.mean, b.mean), ratio, note=WITH_PAUSES)
     return replace(made, n_baseline=a.n, n_experiment=b.n)
+
+
+def _whole_time(baseline: Side, experiment: Side) -> list[Quantity]:
+    told = [whole_times(side.run) if side.run.trials.empty else [] for side in (baseline, experiment)]
+    if any(len(trainings) != 1 for trainings in told):
+        return []
+    (a,), (b,) = told
+    done, unit = float(a["done"].iloc[0]), str(a["unit"].iloc[0])
+    if not done > 0 or (float(b["done"].iloc[0]), str(b["unit"].iloc[0])) != (done, unit):
+        return []
+    seconds = [float(course["took_s"].sum()) for course in (a, b)]
+    title = Statement(f"Time that the training logs state of {{n:{unit}}}, evaluations included", n=round(done))
+    made = make(WHOLE, title, "s", TIME, seconds, Ratio(seconds[1] / seconds[0], method="one observation a side"))
+    return [replace(made, n_baseline=1.0, n_experiment=1.0, tested=False)]
 
 
 def _with_pauses(lines: pd.DataFrame) -> Mean:

@@ -13,6 +13,7 @@ from gpudiag.advice._engine.plan import Plan, PlannedRemedy, holds
 from gpudiag.advice._engine.proposal import Prediction, SuccessCheck
 from gpudiag.comparison.changes_made import left_alone, made_beside, made_otherwise, was_set
 from gpudiag.comparison.differences import pollers_agree
+from gpudiag.comparison.logged_steps import LOGGED
 from gpudiag.comparison.quantity import SAME_WITHIN, Quantity
 from gpudiag.comparison.side import Side
 from gpudiag.comparison.time_series import mean_over_time
@@ -35,8 +36,8 @@ OTHERS = "{others} of the plan moves this number as well, and each prediction is
 STAYED = "{remedy} shows no effect, or was not made: {measures} has not come nearer to what is wanted."
 PREDICTION, CHECK, GAIN = "prediction", "check", "gain"
 _PEAKS = (MemoryProfile.max_used_pct.key, MemoryProfile.headroom_mib.key)
-_WORK_TIMES = ("time_per_item", "logged_wall_time", "logged_work_time", "logged_step_time")
-"""Times of the same work, what tells most of all of it first: by items, or by the log of a training without these."""
+_WORK_TIMES = ("time_per_item", *LOGGED)
+"""Times of the same work, what tells most of all of it first: by items, or by the logs of trainings without these."""
 _COURSES = {LedgerProfile.mean_util_pct.key: "util_pct"}
 
 

@@ -12,6 +12,7 @@ import pytest
 
 import gpudiag as gd
 from gpudiag.comparison.compare import Comparison
+from tests.readers.steps.written_by_trainer import Trainer
 
 BEGIN = datetime(2026, 3, 10, 9, tzinfo=UTC)
 
@@ -188,6 +189,25 @@ def test_epochs_are_no_steps(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("n", [300, 200])
+def test_times_of_whole_trainings_are_described_and_not_tested(tmp_path: Path, n: int) -> None:
+    """Of 3 epochs each, and of 3 against 2, where no time is that of the same work."""
+    trainers = Trainer(), Trainer(n=n, step_s=0.6)
+    for name, trainer in zip("ab", trainers, strict=True):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "train.out").write_text("\n".join(trainer.lines) + "\n")
+    found = compared(tmp_path / "a", tmp_path / "b")
+    assert found.verdict == "no evidence"
+    if n == 200:
+        assert found.leader is None and "each line on a step has a timestamp" in str(found.headline)
+        return
+    held = found.quantity("logged_whole_time")
+    assert found.leader is held and math.isnan(held.low) and "3 epochs" in str(held.title)
+    assert (held.baseline, held.experiment) == pytest.approx([trainer.train_s for trainer in trainers])
+    assert "Repeat both in turns" in found.headline["sentences"][2]
+
+
+@pytest.mark.slow
 def test_few_lines_are_described_and_not_tested(tmp_path: Path) -> None:
     few = compared(written(tmp_path, "a", 2.0, n=60), written(tmp_path, "b", 1.0, seed=2, n=60))
     quantity = few.quantity("logged_step_time")
@@ -242,4 +262,4 @@ def test_two_recordings_of_gpus_alone_are_asked_for_what_times_the_work(tmp_path
         text = "timestamp, index, name, utilization.gpu [%]\n" + "\n".join(lines).replace("03/10", f"03/{day}") + "\n"
         (tmp_path / name / "gpu.csv").write_text(text)
     found = compared(tmp_path / "a", tmp_path / "b")
-    assert found.leader is None and "the log of its training" in found.headline["sentences"][2]
+    assert found.leader is None and "a log of its training" in found.headline["sentences"][2]

@@ -34,7 +34,15 @@ BY_UNIT = {
 JUDGE_A_PRUNER = (
     "Run both searches several times, with other seeds, and compare the time until they reach the same best value."
 )
-GIVE_A_MEASURE = "Give each run what times its work: its study or table of trials, or the log of its training."
+GIVE_A_MEASURE = (
+    "Give each run what times its work: its study or table of trials, or a log of its training in which each line on a "
+    "step has a timestamp."
+)
+TIME_STEPS = (
+    "Repeat both in turns, or compare their steps: give the progress bars (stderr), or set "
+    "include_num_input_tokens_seen=True, so that trainer_state.json has the time of each line."
+)
+"""For Hugging Face's Trainer, which states how long all of it took."""
 AGAIN = "Repeat the experiment to see that what failed before stays mended."
 NEXT = {
     "not-a-subset": "Run the same work alone in both, and compare the whole runs.",
@@ -212,6 +220,8 @@ def _what_next(document: ComparisonDocument) -> str:
         return f"{JUDGE_A_PRUNER if _pruning(document) else GIVE_A_MEASURE}{plan}"
     if verdict in ("no evidence", "equivalent") and _prunes_apart(document):
         return f"{JUDGE_A_PRUNER}{plan}"
+    if document.leader == "logged_whole_time":
+        return f"{TIME_STEPS}{plan}"
     words = {
         "faster": "Keep the change, and repeat both once in the other order to rule out a cache.",
         "slower": "Take the change back, or find what else differs.",
