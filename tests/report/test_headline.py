@@ -301,6 +301,8 @@ WAITED = {"unused_pct": 50.0, "unknown_pct": 60.0, "observed_gpu_s": 36_000.0}  
         ({}, 75.0, WAITED, False),
         ({}, 60.0, {**WAITED, "unknown_pct": 50.0}, True),
         ({}, 60.0, {**WAITED, "unknown_pct": 49.0}, False),
+        ({}, 74.0, {**WAITED, "unused_pct": 26.0, "unknown_pct": 50.0}, True),
+        ({}, 60.0, {**WAITED, "unused_pct": 60.0, "unknown_pct": 42.0}, True),
         ({"rule": "x", "severity": "note"}, 60.0, WAITED, True),
         ({"rule": "x", "severity": "warning"}, 60.0, WAITED, False),
         ({"rule": "io-wait", "severity": "note"}, 60.0, WAITED, False),
@@ -335,7 +337,7 @@ def test_the_gpus_that_lack_most_are_named() -> None:
     means = {f"gpu.{gpu}.mean_pct": mean for gpu, mean in enumerate((95.0, 52.0, 51.0, 53.0))}
     use = {"mean_pct": 63.0, "n_gpus": 4, **means}
     told = headline(document(verdict("ok", rule="gpu-low-utilization"), utilization=use, causes=WAITED)).sentences[1]
-    assert "of the GPU time, mostly on GPUs 1, 2 and 3, and what" in told
+    assert "of the GPU time, mostly on GPUs 1, 2 and 3, and the" in told
 
 
 def test_the_next_step_is_the_recommendation_for_the_finding_named() -> None:

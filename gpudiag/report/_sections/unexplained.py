@@ -25,8 +25,8 @@ PROFILE_KERNELS = (
 
 
 def unexplained(document: Document, least_pct: float) -> tuple[str, str]:
-    """That no kernel ran for so much of the GPU time or more, and the steps that would tell why; '' and '' where it is
-    less, or a finding tells.
+    """That no kernel ran for so much of the GPU time or more, or for half of what is missing, and the steps that would
+    tell why; '' and '' where it is less, or a finding tells.
     """
     facts = document.values(CausesProfile)
     unused_pct, unknown_pct = facts.get(CausesProfile.unused_pct), facts.get(CausesProfile.unknown_pct)
@@ -35,12 +35,12 @@ def unexplained(document: Document, least_pct: float) -> tuple[str, str]:
     left_pct = unused_pct * unknown_pct / 100
     enough_gpu_h = MIN_EXPLAINED * left_pct / 100 * facts[CausesProfile.observed_gpu_s] / 3600
     told = any(v.rule in EXPLAIN and not (v.lost_gpu_h or enough_gpu_h) < enough_gpu_h for v in document.findings)
-    if left_pct < least_pct or told:
+    if told or (left_pct < least_pct and unknown_pct < 100 * MIN_EXPLAINED):
         return "", ""
     has_cores = document.values(FeedProfile).get(FeedProfile.has_cores)
     host = "" if has_cores else f", and record the CPU beside the GPU: {RECORD_COMMAND}"
     said = f"No kernel ran in {share(left_pct)} of the GPU time{_mostly(document, least_pct)}"
-    return f"{said}, and what it waited for was not recorded", f"{STATE_WAITS}{host}. {PROFILE}"
+    return f"{said}, and the record does not show what it waited for", f"{STATE_WAITS}{host}. {PROFILE}"
 
 
 def far_from_peak(document: Document, least_pct: float) -> tuple[str, str]:
@@ -50,8 +50,8 @@ def far_from_peak(document: Document, least_pct: float) -> tuple[str, str]:
     high_pct = document.values(MfuProfile).get(MfuProfile.mfu_high_pct)
     if high_pct is None or high_pct >= least_pct or document.findings:
         return "", ""
-    said = f"The model did {share(high_pct)} of the FLOPs that the GPU can do (MFU) at most, and why was not recorded"
-    return said, PROFILE_KERNELS
+    did = f"The model did {share(high_pct)} of the FLOPs that the GPU can do (MFU) at most"
+    return f"{did}, and the record does not show why", PROFILE_KERNELS
 
 
 def _mostly(document: Document, least_pct: float) -> str:
