@@ -101,6 +101,51 @@ def test_without_a_job_that_ended_the_hole_is_held_and_not_observed(tmp_path: Pa
     assert measure_sampling(one).coverage_pct == pytest.approx(75, abs=0.5)
 
 
+NCCL = "torch.distributed.DistBackendError: NCCL error in: ProcessGroupNCCL.cpp:1970, remote process exited"
+
+
+@pytest.mark.parametrize(
+    ("died", "resumed", "step", "hours"),
+    [
+        (NCCL, "resumed from ckpt/step_3000.pt", 3000, 3),
+        ("ValueError: bad shape", "", 3000, 3),
+        ("torch.OutOfMemoryError: CUDA out of memory.", "Resuming from checkpoint step_3570", 3600, 3),
+        ("Killed", "resumed from ckpt/step_3000.pt", 3000, 3),
+        (NCCL, "", 3600, 4),
+        ("", "resumed from ckpt/step_3000.pt", 3000, 4),
+    ],
+    ids=["resumed", "earlier step", "next step", "killed", "caught", "no error"],
+)
+def test_the_wait_between_a_crash_and_its_resumption_is_no_gpu_time(
+    tmp_path: Path, died: str, resumed: str, step: int, hours: int
+) -> None:
+    """2 GPUs for an hour, nothing sampled for half an hour, and half an hour more."""
+    smi(tmp_path / "gpu.1.csv", "a1", 0, HOUR)
+    smi(tmp_path / "gpu.2.csv", "a1", 1.5 * HOUR, 2 * HOUR)
+    told = [line for line in (died, resumed) if line]
+    written(tmp_path, *log_lines(30, HOUR, 0), *told, *log_lines(1.5 * HOUR + 30, 2 * HOUR, step))
+    one = load_run(tmp_path, timezone="UTC")
+    assert len(attempts(one).pauses) == 4 - hours and gpu_h(one) == pytest.approx(hours, rel=2e-2)
+
+
+def test_a_process_that_died_may_be_resumed_in_the_log_of_another_job(tmp_path: Path) -> None:
+    smi(tmp_path / "gpu.1.csv", "a1", 0, HOUR)
+    smi(tmp_path / "gpu.2.csv", "a1", 3 * HOUR, 4 * HOUR)
+    written(tmp_path, *log_lines(30, HOUR, 0), NCCL)
+    resumed = f"{BEGAN + timedelta(seconds=3 * HOUR + 10)} resumed from ckpt/step_3000.pt"
+    written(tmp_path, resumed, *log_lines(3 * HOUR + 30, 4 * HOUR, 3000), name="slurm-124.out")
+    assert gpu_h(load_run(tmp_path, timezone="UTC")) == pytest.approx(4, rel=2e-2)
+
+
+def test_a_gap_long_after_a_process_was_started_again_is_no_pause(tmp_path: Path) -> None:
+    """Its job went on: the GPUs were sampled while it died and was resumed."""
+    smi(tmp_path / "gpu.1.csv", "a1", 0, 1.5 * HOUR)
+    smi(tmp_path / "gpu.2.csv", "a1", 2 * HOUR, 3 * HOUR)
+    later = log_lines(HOUR + 90, 1.5 * HOUR, 3000) + log_lines(2 * HOUR + 30, 3 * HOUR, 5000)
+    written(tmp_path, *log_lines(30, HOUR, 0), NCCL, "resumed from ckpt/step_3000.pt", *later)
+    assert attempts(load_run(tmp_path, timezone="UTC")).pauses == ()
+
+
 def test_time_before_the_end_of_a_job_is_held_though_its_recorder_had_failed(tmp_path: Path) -> None:
     """Recorded for 40 min of the hour; steps of the log show that the training went on until the job ended."""
     smi(tmp_path / "gpu.1.csv", "a1", 0, 2400)

@@ -1,4 +1,6 @@
-"""When jobs of a scheduler ended: as logs say of the job of a training, and as the scheduler says of its jobs."""
+"""When jobs ended: as logs say of the job of a training, or of its process that died and was resumed later, and as the
+scheduler says of its jobs.
+"""
 
 from __future__ import annotations
 
@@ -8,18 +10,22 @@ import numpy as np
 import pandas as pd
 
 from gpudiag._run.allocated_gpus import are_jobs
+from gpudiag.measures._steps.lines import since_of
+from gpudiag.measures._steps.logs import training_logs
 from gpudiag.measures._time.microseconds import microseconds
 from gpudiag.measures._time.trial_intervals import intervals_of
+from gpudiag.readers._batches.log_lines import ENDINGS
 from gpudiag.run import Run
 
 CANCELED = ("time_limit", "canceled")
+DIED = tuple(kind for kind in ENDINGS if kind not in CANCELED)
 _OF_THE_JOB = re.compile(r"\bJOB \d+ ON \S+ CANCELLED AT|\bCANCELLED AT \S+ DUE TO ")
 """Slurm cancels single steps of a job as well, at somebody's wish; what has a reason befell the whole job."""
 
 
 def job_ends_us(run: Run) -> np.ndarray:
     """The ends that are known, in microseconds since 1970, in any order."""
-    return np.concatenate([_of_logs(run), _of_scheduler(run)])
+    return np.concatenate([_of_logs(run), _of_processes(run), _of_scheduler(run)])
 
 
 def _of_logs(run: Run) -> np.ndarray:
@@ -32,6 +38,32 @@ def _of_logs(run: Run) -> np.ndarray:
         above = steps["time"][(steps["path"] == event.path) & (steps["line"] < event.line)].dropna()
         ends += [microseconds(each).max() for each in (above, pd.Series([event.time]).dropna()) if len(each)]
     return np.array(ends, np.int64)
+
+
+def _of_processes(run: Run) -> np.ndarray:
+    """The last step above each error behind which a training was resumed: its next line says so, stands in the file of
+    another job, or tells of an earlier step. What was caught or started again within its job is no end of one: there
+    the GPUs are sampled on.
+    """
+    events = run.events[run.events["kind"].isin(DIED)].reindex(columns=["path", "line"]).dropna()
+    if events.empty or not len(lines := training_logs(run).lines):
+        return np.zeros(0, np.int64)
+    lines = lines.sort_values(["log", "part", "line"], kind="stable", ignore_index=True)
+    last = np.unique(np.concatenate([_last_above(lines, str(path), own) for path, own in events.groupby("path")]))
+    last = last[last + 1 < len(lines)]
+    before, after = lines.iloc[last], lines.iloc[last + 1]
+    resumed = np.array(["resumption" in text for text in since_of(after)], bool)
+    for name, goes_on in (("part", np.not_equal), ("step", np.less)):
+        resumed |= goes_on(after[name].to_numpy(), before[name].to_numpy())
+    resumed &= (after["log"].to_numpy() == before["log"].to_numpy()) & before["time"].notna().to_numpy()
+    return microseconds(before["time"][resumed])
+
+
+def _last_above(lines: pd.DataFrame, path: str, errors: pd.DataFrame) -> np.ndarray:
+    """Places of the last lines above errors in one file."""
+    places = np.flatnonzero(lines["path"].to_numpy() == path)
+    above = np.searchsorted(lines["line"].to_numpy()[places], errors["line"].to_numpy(np.int64)) - 1
+    return places[above[above >= 0]]
 
 
 def _of_scheduler(run: Run) -> np.ndarray:
