@@ -17,7 +17,7 @@ from gpudiag.measures.sampling import cells, slices
 from gpudiag.run import Run
 from gpudiag.schema import IDLE_PCT
 
-COLUMNS = ["training", "n_not_finite", "since", "since_step", "total_steps", "wasted_pct", "wasted_s"]
+COLUMNS = ["training", "n_not_finite", "since", "since_step", "since_epoch", "total_steps", "wasted_pct", "wasted_s"]
 
 
 class DivergedTraining(Row):
@@ -26,7 +26,8 @@ class DivergedTraining(Row):
     training: Column[str] = column("file of the log, the first where it goes on in others", label="training")
     n_not_finite: Column[float] = column("these lines", label="last lines without a finite loss")
     since: Column[pd.Timestamp] = column("when the first of them was logged; NaT without a timestamp")
-    since_step: Column[float] = column("its step", label="from step")
+    since_step: Column[float] = column("its step; NaN where each epoch counts its own", label="from step")
+    since_epoch: Column[float] = column("its epoch, where each counts its steps", label="from epoch")
     total_steps: Column[float] = column("steps that the log states", label="steps stated")
     wasted_pct: Column[float] = column(
         "share of the training from the first of them on: of its time, without timestamps of its steps, and without "
@@ -95,7 +96,9 @@ def _diverged(lines: pd.DataFrame, run: Run) -> dict[str, object] | None:
     if begin == len(lines):
         return None
     first = lines.iloc[begin]
-    counts_steps = bool((lines["unit"] == "step").all())
+    # Where there are several epochs, steps are counted anew in each.
+    epoch = floats(lines, "epoch")
+    counts_steps = bool((lines["unit"] == "step").all()) and len(np.unique(epoch)) == 1
     wasted_s, part = _wasted(lines, begin, counts_steps=counts_steps)
     if math.isnan(wasted_s):
         wasted_s = part * _whole_s(run, set(lines["path"]))
@@ -105,6 +108,7 @@ def _diverged(lines: pd.DataFrame, run: Run) -> dict[str, object] | None:
         "since": first["time"],
         "since_step": float(first["step"]) if counts_steps else math.nan,
         "total_steps": float(floats(lines[-1:], "total")[0]) if counts_steps else math.nan,
+        "since_epoch": math.nan if counts_steps else float(epoch[begin]),
         "wasted_pct": 100 * part,
         "wasted_s": wasted_s if wasted_s > 0 else math.nan,
     }
@@ -128,7 +132,7 @@ def _whole_s(run: Run, paths: set[str]) -> float:
     """What a file states of how long its one training took; NaN unknown."""
     lines = run.steps[run.steps["path"].isin(paths)]
     elapsed_s = floats(lines, "elapsed_s")
-    one = len(paths) == 1 and lines["series"].nunique() == 1
+    one = len(paths) == 1 and lines["series"].nunique() == 1 and len(np.unique(floats(lines, "epoch"))) == 1
     return float(np.nanmax(elapsed_s)) if one and (elapsed_s > 0).any() else math.nan
 
 

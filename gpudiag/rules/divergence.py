@@ -20,9 +20,10 @@ from gpudiag.rules._engine.templates import Given
         Given("log", " in {log}"),
         " is NaN or infinite ",
         Given(
-            "since_step", ("from step {since_step:as count}", Given("total_steps", " of {total_steps:as count}"), " on")
+            "since_step",
+            ("from step {since_step:as count}", Given("total_steps", " of {total_steps:as count}"), " on, "),
         ),
-        Given("since_step", ", ", ""),
+        Given("since_epoch", "from epoch {since_epoch:as count} on, "),
         "in each of the last {n_not_finite:line}: {wasted_pct} of the training",
         Given("wasted_s", " ({wasted_s})"),
         " gave no result.",
@@ -49,7 +50,8 @@ def loss_not_finite(divergence: DivergenceProfile, *, min_lines: float = 3.0) ->
     first = found.iloc[0]
     return Evidence(
         values={
-            name: float(first[name]) for name in ("n_not_finite", "since_step", "total_steps", "wasted_pct", "wasted_s")
+            name: float(first[name])
+            for name in ("n_not_finite", "since_step", "since_epoch", "total_steps", "wasted_pct", "wasted_s")
         },
         where={"path": str(first["training"])},
         margin=divergence.n_not_finite - min_lines,

@@ -62,6 +62,17 @@ def test_without_timestamps_a_share_is_told_and_no_time(tmp_path: Path) -> None:
     assert found.wasted_gpu_h != found.wasted_gpu_h
 
 
+def test_where_each_epoch_counts_its_steps_the_epoch_is_told(tmp_path: Path) -> None:
+    lines = "".join(
+        f"Epoch {epoch}/10\n200/200 ━━━━━━━━━━━━━━━━━━━━ 200s 1s/step - loss: {'nan' if epoch > 3 else 1.2}\n"
+        for epoch in range(1, 11)
+    )
+    row = measured(tmp_path, train=lines).trainings.iloc[0]
+    assert row["since_epoch"] == 4 and row["since_step"] != row["since_step"]
+    assert row["wasted_pct"] == pytest.approx(60)
+    assert row["wasted_s"] != row["wasted_s"]  # 200 s is the time of one epoch
+
+
 def test_of_two_trainings_nobody_knows_whose_gpus_these_are(tmp_path: Path) -> None:
     found = measured(tmp_path, seed_1=log(20 * "." + 40 * "x"), seed_2=log(60 * "."))
     assert (found.n_logs, len(found.trainings)) == (2, 1) and found.wasted_gpu_h != found.wasted_gpu_h

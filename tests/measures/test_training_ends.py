@@ -51,7 +51,11 @@ def run_of(tmp_path: Path, **files: str) -> Run:
         ("[rank3]: ValueError: shapes (3,4) and (5,) differ", "other", "ValueError: shapes (3,4) and (5,) differ"),
         ("FileNotFoundError: [Errno 2] No such file: '/home/jo/data/x.bin'", "other", None),
         ("my.package.BadThing.ShapeError", "other", None),
-        ("Loss is nan, stopping training", "nan", "Loss is nan, stopping training"),
+        (
+            "Loss is nan, stopping training\n{'loss_box': tensor(nan)}",  # what torchvision's recipe prints behind it
+            "nan",
+            "Loss is nan, stopping training",
+        ),
     ],
 )
 def test_an_error_behind_the_last_step_ends_the_training(

@@ -55,6 +55,7 @@ DIED = pd.DataFrame({"training": ["a.log"], "kind": ["oom"], "text": ["OutOfMemo
 SILENT = pd.DataFrame({"state": ["idle"], "silent_s": [600.0], "silent_pct": [0.0], "silent_mib": [20000.0],
                        "is_freed": [False]}, index=pd.Index(["0"], name="gpu"))  # fmt: skip
 DIVERGED = pd.DataFrame({"training": ["a.log"], "n_not_finite": [3.0], "since": [TIMES], "since_step": [10.0],
+                         "since_epoch": [NAN],
                          "total_steps": [100.0], "wasted_pct": [20.0], "wasted_s": [60.0]})  # fmt: skip
 FAR = pd.DataFrame({"trial": [9], "name": ["9"], "state": ["PRUNED"], "duration_s": [2000.0], "median_s": [100.0]})
 UNREAD = pd.DataFrame({"path": ["o.db"], "error": ["o.db: is locked."]})

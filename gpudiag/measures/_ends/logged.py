@@ -54,7 +54,8 @@ def told(end: LogEnd) -> dict[str, object]:
     """The error that others follow from: the first, but one of _NO_CAUSE only where there is no other, or a scheduler
     ended what was left of the job. Where all was done, the first that does not come of a training that is done.
     """
-    behind, is_open = end.errors, not (end.errors["behind"] == 0).any()
+    behind = end.errors
+    is_open = not ((behind["behind"] == 0) | (behind["kind"] == "diverged")).any()  # it says that it stops
     if end.all_done:
         grave = behind[~behind["kind"].isin(AFTERWARDS)]
         behind, is_open = (grave, is_open) if len(grave) else (behind, True)
