@@ -18,7 +18,7 @@ from gpudiag.forecast.parallelism.process_loss import MOST_LOSS, slowed
 from gpudiag.measures.memory import MemoryProfile
 from gpudiag.measures.parallelism import ParallelismProfile
 from gpudiag.measures.trials import TrialsProfile
-from gpudiag.report.format import factors, plural, share
+from gpudiag.report.format import factors, number, plural, share
 
 if TYPE_CHECKING:
     from gpudiag.forecast.memory.capacity import MemoryCapacity
@@ -155,27 +155,35 @@ def _filled_by_largest(now: Situation, capacity: MemoryCapacity, k: int) -> Pred
 
 
 @remedy(
-    title="Restart the workers that stopped",
+    title="Start the workers that are missing",
     answers=("parallelism-below-configured",),
     tier=1,
     effort="minutes",
     pros=("the parallelism that was planned for",),
     cons=("a worker that crashes again and again hides its fault",),
-    refute="The workers were stopped on purpose, or the study had run out of trials.",
+    refute="The workers were stopped on purpose, the study had run out of trials, or run.toml states more than were "
+    "asked for.",
     rollback="Stop the loop.",
 )
 def restart_workers(now: Situation) -> Proposal | None:
-    """Nothing takes the place of a worker that died until somebody looks; a loop around it does not."""
+    """Nothing takes the place of a worker that died until somebody looks; a loop around it does not.
+
+    Where so many never ran at once, nothing shows that one stopped: it may never have started.
+    """
     configured, effective = now.fact(CONFIGURED), now.fact(EFFECTIVE)
     if not configured > effective:
         return None
     gain = fill_gain(now.bounds, configured / effective)
     command = now.settings.command or "python train.py"
     code = f"for i in $(seq {round(configured)}); do\n  (until {command}; do sleep 10; done) &\ndone; wait"
+    peak = now.fact(ParallelismProfile.peak)
+    again = Change("workers", None, "restarted", code)
+    stopped = "Workers were gone; neither the storage nor a lock held them."
+    never = f"No more than {number(peak)} ever ran at once: the others never started, or a lock held them."
     return Proposal(
-        (Change("workers", None, "restarted", code),),
+        (again if not 0 < peak < configured else Change("workers", int(peak), int(configured), code),),
         gain,
-        now.unless_unknown("Workers were gone; neither the storage nor a lock held them."),
+        now.unless_unknown(never if 0 < peak < configured else stopped),
         (SuccessCheck.of(ParallelismProfile.efficiency_pct, ">=", 75.0), *now.no_new_failures()),
         now.busier_by(gain.high if gain else math.nan),
     )

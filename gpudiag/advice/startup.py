@@ -12,11 +12,12 @@ from gpudiag.measures.costs import CostsProfile, began_once
 from gpudiag.measures.parallelism import ParallelismProfile
 from gpudiag.measures.search import SearchProfile
 from gpudiag.report.format import number, share
+from gpudiag.rules.costs import UNLIKE_PCT
 
 START_UP_SHARE_PCT = 10.0
 GAPS, GROWING = "trial-gaps", "trial-gap-growth"
 LOOP = {
-    True: "study.optimize(lambda trial: objective(trial, data), n_trials=None)",
+    True: "study.optimize(lambda trial: objective(trial, data), n_trials=...)  # as many as now",
     False: "for task in tasks:\n    train(task, data)",
 }
 """What a worker does with its data, by whether the trials are Optuna's."""
@@ -67,12 +68,18 @@ def warm_worker(now: Situation) -> Proposal | None:
         (Change("start of a trial", "imports and data", "neither", code),),
         gain,
         f"Start-ups take {share(workers)} of the workers, but with {number(k)} trials at once they leave the GPU with "
-        f"nothing else for {share(now.bounds.startup_only_pct, exact=True)} of its time. The upper end assumes that "
+        f"nothing else for {_alone(now, costs)} of its time. The upper end assumes that "
         f"the GPU takes all the work{_and_gaps(now, in_gaps)}.",
         (SuccessCheck.of(CostsProfile.startup_share_pct, "<", round(workers / 2, 1)), *checks),
         predictions,
         leaves=(GAPS,) if grow else (),
     )
+
+
+def _alone(now: Situation, costs: CostsProfile | None) -> str:
+    """How much of the GPU's time start-ups alone take, as far as the log tells."""
+    least, most = now.bounds.startup_only_pct, costs.startup_only_high_pct if costs is not None else math.nan
+    return share(least, exact=True) + (f" to {share(most, exact=True)}" if most - least >= UNLIKE_PCT else "")
 
 
 def _without_startups(now: Situation, in_gaps: float) -> Gain:

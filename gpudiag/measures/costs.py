@@ -15,7 +15,7 @@ from gpudiag.measures._time.gpu_samples import samples_by_gpu
 from gpudiag.measures._time.gpu_time import GpuTime, gpu_time
 from gpudiag.measures._time.microseconds import SECOND_US, microseconds, utc
 from gpudiag.measures._time.pauses import holds_pause, pauses
-from gpudiag.measures._time.timeline import CELLS, STARTUP, Intervals, Samples
+from gpudiag.measures._time.timeline import CELLS, STARTUP, WAITING, Intervals, Samples
 from gpudiag.measures._time.trial_intervals import without_own_times
 from gpudiag.measures._time.weighted import weighted_sum
 from gpudiag.measures._time.window import TimedTrials
@@ -150,6 +150,9 @@ class CostsProfile(Profile, topic="costs"):
         "what the ledger shows: share of observed GPU time with a trial that held nothing but start-ups",
         label="GPU with start-ups alone",
     )
+    startup_only_high_pct: Fact[float] = fact(
+        "the same with all idle time that may have been start-up", label="GPU with start-ups alone, at most"
+    )
     startup_only_gpu_h: Fact[float] = fact("the length of that")
     attributed_pct: Fact[float] = fact("share of the trials whose GPU is known")
     n_shared: Fact[int] = fact("trials that shared a GPU")
@@ -196,6 +199,7 @@ def measure_costs(run: Run) -> CostsProfile:
     price = run.info.settings.price_per_gpu_h
     by_cell = sum((timeline.seconds() for timeline in time.timelines.values()), np.zeros(len(CELLS)))
     waited_s, with_trial_s = float(by_cell[STARTUP]), float(by_cell[STARTUP:].sum()) if time.joined else 0.0
+    most_waited_s = waited_s + float(by_cell[WAITING])
     counted = trials.assign(gpu_s=np.nan if expected is None else expected["gpu_s"])
     progress = _progress(run, counted, time.trials)
     one = progress["study"].nunique() == 1 and run.trials.loc[run.trials["state"] == "COMPLETE", "value"].nunique() > 1
@@ -223,6 +227,7 @@ def measure_costs(run: Run) -> CostsProfile:
         startup_share_pct=100 * share,
         startup_law_pct=100 * share**parallel,
         startup_only_pct=100 * waited_s / with_trial_s if with_trial_s else float("nan"),
+        startup_only_high_pct=100 * most_waited_s / with_trial_s if with_trial_s else float("nan"),
         startup_only_gpu_h=waited_s / 3600 if with_trial_s else float("nan"),
         attributed_pct=time.where.attributed_pct if time.where else float("nan"),
         n_shared=int(shared.sum()),

@@ -95,6 +95,7 @@ class GpuLedger(Row):
     max_pct: Column[float] = column("highest")
     idle_s: Column[float] = column("time in the categories of an idle GPU")
     idle_pct: Column[float] = column("its share of the window")
+    no_trial_s: Column[float] = column("observed time without a trial; in short pauses no sample may say what it did")
     outside_s: Column[float] = column("telemetry outside the window")
     outside_busy_s: Column[float] = column("its part at 10 % or more")
 
@@ -218,6 +219,7 @@ def _per_gpu(time: GpuTime, cells: pd.DataFrame, compute: pd.DataFrame) -> pd.Da
             "max_pct": float(util.max()) if len(util) else float("nan"),
             "idle_s": idle_s,
             "idle_pct": _pct(idle_s, window),
+            "no_trial_s": float(line.length_s[seen & (line.held == 0)].sum()) if time.joined else float("nan"),
             "outside_s": outside,
             "outside_busy_s": busy,
         }

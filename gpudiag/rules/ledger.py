@@ -14,6 +14,9 @@ from gpudiag.rules._engine.templates import Given
 
 OWN_TIME = CELLS[STARTUP:]
 """Cells of a GPU on which trials ran."""
+MOST_OF_PAUSES = 0.5
+"""Share of the time without a trial of which samples must say whether the GPU worked."""
+LIST_PROCESSES = "nvidia-smi --query-compute-apps=pid,process_name,used_gpu_memory --format=csv -l 5."
 
 
 @rule(
@@ -27,7 +30,7 @@ OWN_TIME = CELLS[STARTUP:]
         ", {foreign_of_no_trial_pct} of the time without a trial that samples show.",
     ),
     remedy="List the processes on the GPU and move the other job away, or give the trials that this record lacks: "
-    "nvidia-smi --query-compute-apps=pid,process_name,used_gpu_memory --format=csv -l 5.",
+    + LIST_PROCESSES,
     refuted_by="Not a problem if trials are missing from the record, or the clocks differ.",
     needs_all=("gpus",),
 )
@@ -37,7 +40,8 @@ def foreign_load(
     """Load that no trial explains takes memory and speed from the trials, and spoils every figure about them.
 
     More than 5 % of the time without a trial is at 10 % utilization or more (METHODS 3). That is a default without a
-    published source, for a minute at least.
+    published source, for a minute at least. Trials that leave a GPU no pause hide it: beside them nothing is said,
+    unless samples show what the GPU did in most of its time without a trial, and in so long a time.
     """
     if not ledger.has_trials:
         raise NotApplicable("No trial is known for the time observed, so other load looks like theirs.")
@@ -47,6 +51,7 @@ def foreign_load(
     seconds = float(foreign["gpu_s"].sum())
     if not (ledger.foreign_of_no_trial_pct > max_foreign_pct and seconds >= min_foreign_s):
         _need_exact(ledger)
+        _need_pauses(ledger, min_foreign_s)
         return None
     where = foreign.loc[foreign["gpu_s"] >= 0.05 * seconds, "gpu"].astype(str)
     return Evidence(
@@ -143,6 +148,22 @@ def idle_without_trial(
         lost_gpu_h=seconds / 3600,
         margin=share - max_no_trial_pct,
         extra={"several": len(named) > 1},
+    )
+
+
+def _need_pauses(ledger: LedgerProfile, least_s: float) -> None:
+    """Raise NotMeasurable where a GPU that trials ran on was hardly seen without one."""
+    cells = ledger.cells
+    used = cells.loc[cells["cell"].isin(OWN_TIME) & (cells["gpu_s"] > 0), "gpu"].unique()
+    told = cells[cells["cell"].isin(["foreign", "idle_no_trial"])].groupby("gpu")["gpu_s"].sum().reindex(used).fillna(0)
+    hidden = told[(told < least_s) | (told < MOST_OF_PAUSES * ledger.per_gpu["no_trial_s"].reindex(used))]
+    if hidden.empty:
+        return
+    raise NotMeasurable(
+        "Samples show {gpus} for {told_s} without a trial, too little to tell other work from that of the trials.",
+        "List the processes on the GPU while trials run: " + LIST_PROCESSES,
+        gpus=hidden.index.astype(str).tolist(),
+        told_s=float(hidden.sum()),
     )
 
 

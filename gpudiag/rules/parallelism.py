@@ -23,7 +23,8 @@ HEARTBEAT = "Set heartbeat_interval on the storage, or record the processes on t
     says="{effective} trials ran at once on average, {high_pct} of the {configured} configured.",
     remedy="Look for workers that died or wait for a lock, the storage or the sampler. n_jobs of Optuna starts "
     "threads that share the GIL: start processes instead.",
-    refuted_by="Not a problem if the study ran out of trials, or workers were stopped on purpose.",
+    refuted_by="Not a problem if the study ran out of trials, workers were stopped on purpose, or run.toml states more "
+    "than were asked for.",
     needs_all=("workers",),
 )
 def parallelism_below_configured(p: ParallelismProfile, *, min_share_pct: float = 75.0) -> Evidence | None:

@@ -401,6 +401,8 @@ def test_workers_that_stopped_are_started_again(effective: float, high: float | 
     assert "$(seq 4); do\n  (until run.sh;" in made.changes[0].code
     assert checks(made) == [("parallelism.efficiency_pct", ">=", 75.0), ("trials.fail_pct", "<=", 5.0)]
     assert predicted(made) == {"utilization.mean_pct": (40.0, 40.0, pytest.approx(40 * high))}
+    never = restart_workers.propose(situation(at_once(configured=4.0, effective=effective, peak=3), bounds=HALF))
+    assert never is not None and never.changes[0].text == "workers: 3 → 4" and "never started" in never.assumption
     unstated = restart_workers.propose(situation(*given, bounds=GainBounds()))
     assert unstated is not None and "until python train.py;" in unstated.changes[0].code
     assert unstated.gain is None and unstated.assumption == NO_UTILIZATION and predicted(unstated) == {}

@@ -21,6 +21,7 @@ from gpudiag.report._notebook import pages
 from gpudiag.report._notebook.runner import run_notebook
 from gpudiag.report._render.terminal import render
 from gpudiag.report.comparison import SECTIONS, summary, text
+from gpudiag.report.comparison.document import QuantityEntry
 from gpudiag.report.comparison.headline import headline
 from gpudiag.report.comparison.sections import signed
 from gpudiag.run import Run, RunInfo
@@ -93,6 +94,28 @@ def test_what_was_tested_beside_the_quantity_of_the_verdict_is_counted(
     quantities = (replace(held, verdict="no evidence", p=0.5), *alike, replace(held, name="untested", p=None))
     unmoved = tuple(replace(q, verdict="no evidence") for q in quantities)
     assert headline(replace(known, quantities=unmoved, consistency=())).sentences[1] == said
+
+
+def test_throughput_that_differs_is_said_where_another_time_leads(pair: Comparison) -> None:
+    """And what is a difference by itself, where none is among all tests."""
+    held = next(q for q in pair.document.quantities if q.name == pair.document.leader)
+    led = replace(held, verdict="no evidence")
+    hourly = replace(
+        held, name="throughput", title="Items per hour", unit="1/h", baseline=40.0, experiment=80.0, ratio=2.0,
+        low=1.5, high=2.6, verdict="faster", method="",
+    )  # fmt: skip
+    each = replace(hourly, name="time_per_item", title="Time per item")
+    failed = replace(
+        held, name="failures", title="FAIL", unit="%", baseline=0.0, experiment=10.0, p=0.007, p_adjusted=0.08,
+        verdict="no evidence",
+    )  # fmt: skip
+
+    def said(*quantities: QuantityEntry) -> str:
+        return headline(replace(pair.document, quantities=(led, *quantities), consistency=())).sentences[1]
+
+    assert said(each, hourly).startswith("Faster by items per hour: 2.00 (1.50–2.60) times (40 1/h to 80 1/h).")
+    assert "by itself, but not among so many tests: FAIL (0 % to 10 %, p = 0.007)." in said(failed)
+    assert "by itself" not in said(replace(failed, p=0.06)) + said(replace(failed, p_adjusted=0.04))
 
 
 @pytest.mark.slow

@@ -52,6 +52,10 @@ MOST_AT_ONCE = 32
 NO_TOTAL = "Neither the log nor run.toml says how much memory the GPU has; state mem_total_mib under [gpus.0] there."
 MOST_NET = "as most trials per day end well even with crashes at the upper end of their interval"
 NOT_ONE = "not even the largest trial is sure to fit by itself, and what a crash costs is not known (give restart_min)"
+NOT_SO_MANY = (
+    "the largest trials are sure to fit up to {most} at once only, and what a crash costs is not known (give "
+    "restart_min)"
+)
 UNKNOWN_MEMORY = "what fits into memory is not known"
 WITHIN = "as the risk of an overflow in the study, if its trials are like those seen, stays at {risk} % or below"
 NO_ROOM = "Memory in use without any trial is not known."
@@ -81,10 +85,11 @@ class MemoryCapacity(Shown):
     enough).
     ``trials``, ``combinations``: see :class:`Peaks` and :func:`combinations`. ``constraints``: one a k.
     ``crashes``: by class and by level. ``gpu``: the one with least room, whose ``room`` counts. ``restart``: what a
-    crash costs. ``hard_fit_k``: greatest k looked at whose largest trials fit together (NaN unknown).
-    ``recommended_k``: that, though no more than were seen at once, for memory alone makes nothing faster; or the k with
-    the best net throughput where none fits, or where its lower end is above what fits brings at most (METHODS 6);
-    with ``risk_pct`` the greatest k whose ``study_risk_pct`` is within it. ``because`` says which.
+    crash costs. ``hard_fit_k``: greatest k up to the last looked at whose largest trials fit together (0 where not even
+    one is sure to fit, NaN unknown). ``recommended_k``: the greatest k looked at within that, though no more than were
+    seen at once, for memory alone makes nothing faster; or the k with the best net throughput where none fits, or where
+    its lower end is above what fits brings at most (METHODS 6); with ``risk_pct`` the greatest k whose
+    ``study_risk_pct`` is within it. ``because`` says which.
     ``reason``: why nothing could be told apart, or ''. ``baseline_mib`` by GPU, ``error_pct`` the mean error that
     the intervals of the peaks let expect (NaN without a peak).
     """
@@ -239,13 +244,15 @@ def _capacity(
     crashes, seen = find_crashes(run), seen_by_level(run)
     gpu, room = tightest_room(run, peaks.baseline_mib or _least_use(run))
     wanted = _levels(levels, seen, crashes)
-    reason = peaks.reason or _no_room(room)
+    reason, hard_fit = peaks.reason or _no_room(room), NAN
     memory = pd.DataFrame({"k": wanted}).reindex(columns=["k", *MEMORY_COLUMNS])
     if not reason:
         progress("sets of trials at once")
         most = max(*wanted, usual_levels(_most_seen(seen, crashes)) if asked_again else 1)
         sets = once(run, ("overflows", seed, most), lambda: _overflows(run, seed, room, most, progress))
         memory = sets[sets["k"].isin(wanted)].reset_index(drop=True)
+        hard_fit = float(sets.loc[sets["hard_fit"] & (sets["k"] <= max(wanted)), "k"].max(skipna=True))
+        hard_fit = 0.0 if math.isnan(hard_fit) else hard_fit
     restart = restart_cost(crashes.restart_s, crashes.oom_restart_s, restart_min, crashes.takes_all)
     asked = n_trials or run.info.settings.n_trials or int((intervals_of(run)["state"] != ADDED).sum())
     n_gpus = max(1, len(known_gpus(run)))
@@ -268,10 +275,11 @@ def _capacity(
     rates, nets = _ordered(rates, nets)
     table = _with_rates(table, rates, nets)
     combos = once(run, ("combinations", seed), lambda: combinations(run, peaks))
-    fits = table.loc[table["hard_fit"].eq(True), "k"]
-    hard_fit = float(fits.max()) if len(fits) else (NAN if reason else 0.0)
-    fitting = float(min(hard_fit, _most_seen(seen, crashes)))
-    recommended, because = (NAN, UNKNOWN_MEMORY) if reason else _recommend(table, nets, fitting, restart, risk_pct)
+    fitting = [k for k in wanted if k <= min(hard_fit, _most_seen(seen, crashes))]
+    safe = max(fitting, default=None)
+    recommended, because = (NAN, UNKNOWN_MEMORY) if reason else _recommend(table, nets, safe, restart, risk_pct)
+    if because == NOT_ONE and hard_fit >= 1:
+        because = in_words(NOT_SO_MANY, {"most": int(hard_fit)})
     return MemoryCapacity(
         run=run.info.name,
         table=table,
@@ -439,21 +447,21 @@ def _with_rates(table: pd.DataFrame, rates: dict[int, Estimate], nets: dict[int,
 
 
 def _recommend(
-    table: pd.DataFrame, nets: dict[int, Estimate], hard_fit: float, restart: Restart, risk_pct: float | None
+    table: pd.DataFrame, nets: dict[int, Estimate], safe_k: int | None, restart: Restart, risk_pct: float | None
 ) -> tuple[float, str]:
-    """The number of trials at once to run with, and why."""
+    """The number of trials at once to run with, and why; ``safe_k``: the greatest looked at that ran and fits."""
     if risk_pct is not None:
         within = table.loc[table["study_risk_pct"] <= risk_pct, "k"]
         if len(within):
             return float(within.max()), in_words(WITHIN, {"risk": risk_pct})
         return NAN, "no number of trials at once stays within the risk asked for"
     known = {k: net for k, net in nets.items() if not np.isnan(net.value)}
-    if hard_fit >= 1:
-        safe = nets.get(int(hard_fit))
+    if safe_k is not None:
+        safe = nets.get(safe_k)
         surely = {k: net for k, net in known.items() if safe is not None and net.low > safe.high}
         if surely:
             return float(max(surely, key=lambda k: surely[k].low)), MOST_NET
-        return hard_fit, "as the largest trials fit together"
+        return float(safe_k), "as the largest trials fit together"
     if known and restart.how != "unknown":
         return float(max(known, key=lambda k: known[k].low)), MOST_NET
     return NAN, NOT_ONE

@@ -19,6 +19,7 @@ import scipy
 from gpudiag.measures._time.phase_chain import Posterior, fit_of, smooth
 from gpudiag.measures._time.phase_states import Chances, Stretches
 from gpudiag.measures._time.phase_steps import Steps
+from gpudiag.measures._time.timeline import LIKELY
 
 MOST_LANES = 5
 """More trials at once than this are not told apart: the work grows by 3 with each."""
@@ -83,7 +84,7 @@ class Phases:
     some start up while the others are done), and the expected number of those at work; by trial its start-up (s), NaN
     where it is not known within a fifth (90 % interval) or never ended; and the median that is learned from all GPUs
     together. Both are NaN where work stalls often, beginnings of work do not show beside others, or the log
-    leaves the scale of start-ups open.
+    leaves the scale of start-ups, or what most of the idle time was, open.
     """
 
     start_us: np.ndarray
@@ -315,12 +316,22 @@ def _phases(
     factors = np.exp(np.array(nodes) * min(doubt, LARGEST_DOUBT))
     found = _chances_of_steps(steps, windows, scale.times(factors), base)
     of_steps, start = (np.average(parts, axis=0, weights=weights) for parts in found)
+    known &= _mostly_clear(steps, of_steps)
     low_s, took_s, high_s = (_quantile(steps, start, share) for share in (0.95, 0.5, 0.05))
     sure = (high_s - low_s <= np.maximum(KNOWN_WITHIN * took_s, KNOWN_WITHIN_S)) & known
     median_s = float(scale.startup_s[0]) if known else math.nan
     all_start, all_done, some_work, working = of_steps
     startup_s = np.where(sure, took_s, np.nan)
     return Phases(steps.start_us, all_start, all_done, some_work, working, startup_s, median_s)
+
+
+def _mostly_clear(steps: Steps, of_steps: np.ndarray) -> bool:
+    """Whether less of the idle time is undecided than is start-up: where most of it may be either start-up or tail, a
+    scale that takes the one for the other fits as well.
+    """
+    idle = ~steps.active.astype(bool) & steps.seen.astype(bool) & (steps.trial >= 0).any(axis=0)
+    start, likeliest = of_steps[0] >= LIKELY, of_steps[:3].max(axis=0) >= LIKELY
+    return float(steps.length_s[idle & ~likeliest].sum()) <= float(steps.length_s[idle & start].sum())
 
 
 def _chances_of_steps(

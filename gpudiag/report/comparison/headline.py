@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gpudiag.report.comparison.document import ComparisonDocument, ComparisonHeadline, GateCheckEntry, QuantityEntry
-from gpudiag.report.format import plural, precise, ratio, times
+from gpudiag.report.format import plural, precise, ratio, significance, times
 
 QUESTIONS = ("What may be said", "What else differs", "What to do next")
 LEVELS = {
@@ -31,6 +31,9 @@ BY_UNIT = {
     "time_to_best": "to the same best value (one observation)",
 }
 """Times of a search by the unit of its results."""
+THROUGHPUT = "throughput"
+CHANCE = 0.05
+"""Below this p a difference is said to be more than chance."""
 JUDGE_A_PRUNER = (
     "Run both searches several times, with other seeds, and compare the time until they reach the same best value."
 )
@@ -186,21 +189,55 @@ def _what_else(document: ComparisonDocument) -> str:
     odd = [one.text for one in document.consistency if one.status == "inconsistent"]
     if document.verdict == "invalid":
         odd = [text for text in odd if "at face value" not in text]
-    if odd:
-        return " ".join(odd[:2])
     if document.verdict == "invalid":
-        return "No ratio below is a result, whatever it is."
-    told = {document.leader, *BY_UNIT, "throughput"}
-    moved = [q for q in document.quantities if q.verdict in ("higher", "lower") and q.name not in told]
-    if moved:
-        return "; ".join(f"{q.title} is {q.verdict} ({both(q, ' to ')})" for q in moved[:3]) + "."
+        return " ".join(odd[:2]) or "No ratio below is a result, whatever it is."
+    by_speed = [
+        f"{q.verdict.capitalize()} by {_measure_of(q)}: {_ratio(q)} times ({both(q, ' to ')})"
+        for q in _faster(document)
+    ]
+    if odd:
+        return " ".join([*(f"{line}." for line in by_speed), *odd[:2]])
+    moved = [f"{q.title} is {q.verdict} ({both(q, ' to ')})" for q in document.quantities if _is_level(document, q)]
+    alone = _by_itself(document)
+    if said := [*by_speed, *moved][:3]:
+        return f"{'; '.join(said)}.{alone}"
     tested = [q for q in document.quantities if q.p is not None]
     if not tested:
         return "Nothing could be tested: the runs have too little in common."
     others = sum(q.name != document.leader for q in tested)
     if not others:
         return "No other quantity could be tested."
-    return f"No difference shows in {plural(others, 'other quantity that was', 'other quantities that were')} tested."
+    number = plural(others, "other quantity that was", "other quantities that were")
+    return f"No difference shows in {number} tested{', all together' if alone else ''}.{alone}"
+
+
+def _is_level(document: ComparisonDocument, q: QuantityEntry) -> bool:
+    """Whether a quantity that is no time of the work is higher or lower in one run."""
+    return q.verdict in ("higher", "lower") and q.name not in (document.leader, THROUGHPUT, *BY_UNIT)
+
+
+def _faster(document: ComparisonDocument) -> list[QuantityEntry]:
+    """The other measures of speed that differ, each of which may be what counts; a time an item is the throughput
+    upside down.
+    """
+    named = [q for q in document.quantities if q.verdict in ("faster", "slower") and q.name != document.leader]
+    if document.leader == "time_per_item" or any(q.name == THROUGHPUT for q in named):
+        named = [q for q in named if q.name != "time_per_item"]
+    if document.leader == "time_per_item":
+        named = [q for q in named if q.name != THROUGHPUT]
+    return sorted(named, key=lambda q: q.name != THROUGHPUT)
+
+
+def _by_itself(document: ComparisonDocument) -> str:
+    """What would be a difference if it alone had been tested, and is none among so many tests."""
+    told = {document.leader} | ({THROUGHPUT, *BY_UNIT} if _pruning(document) else set())
+    near = [q for q in document.quantities if q.verdict == "no evidence" and q.name not in told and _alone(q)]
+    said = "; ".join(f"{q.title} ({both(q, ' to ')}, {significance(q.p)})" for q in near[:2])
+    return f" A difference by itself, but not among so many tests: {said}." if near else ""
+
+
+def _alone(q: QuantityEntry) -> bool:
+    return q.p is not None and q.p < CHANCE and q.p_adjusted is not None and q.p_adjusted >= CHANCE
 
 
 def _what_next(document: ComparisonDocument) -> str:

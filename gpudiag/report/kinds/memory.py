@@ -247,7 +247,7 @@ def _advice(capacity: MemoryCapacity) -> str:
     if capacity.limits:
         text = f"Recommended: {k} at once{where}, {capacity.because}.{_alternative(capacity, k)}"
     else:
-        most = int(capacity.hard_fit_k)
+        most = int(capacity.table.loc[capacity.table["k"] <= capacity.hard_fit_k, "k"].max())
         more = " or more" if most == capacity.table["k"].max() else ""
         held = room_at_once(most, capacity.overflow(most).high, f"{more}{where}")
         ran = f"At most {k} ran at once, and memory"
@@ -256,9 +256,9 @@ def _advice(capacity: MemoryCapacity) -> str:
         text = f"{ran} is not what limits: {held}"
     if k > capacity.hard_fit_k:
         least = (
-            "not even the largest trial fits alone"
+            "not even the largest trial is sure to fit alone"
             if capacity.hard_fit_k == 0
-            else (f"the largest trials fit together up to {int(capacity.hard_fit_k)}")
+            else f"the largest trials are sure to fit up to {int(capacity.hard_fit_k)} at once only"
         )
         text += (
             f" But {least}: beyond that an overflow will come in a long study, and must cost one trial only (catch "
