@@ -302,6 +302,7 @@ WAITED = {"unused_pct": 50.0, "unknown_pct": 60.0, "observed_gpu_s": 36_000.0}  
         ({}, 60.0, {**WAITED, "unknown_pct": 50.0}, True),
         ({}, 60.0, {**WAITED, "unknown_pct": 49.0}, False),
         ({}, 74.0, {**WAITED, "unused_pct": 26.0, "unknown_pct": 50.0}, True),
+        ({"rule": "x", "severity": "note"}, 74.0, {**WAITED, "unused_pct": 26.0, "unknown_pct": 90.0}, False),
         ({}, 60.0, {**WAITED, "unused_pct": 60.0, "unknown_pct": 42.0}, True),
         ({"rule": "x", "severity": "note"}, 60.0, WAITED, True),
         ({"rule": "x", "severity": "warning"}, 60.0, WAITED, False),

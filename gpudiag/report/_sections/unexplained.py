@@ -25,8 +25,8 @@ PROFILE_KERNELS = (
 
 
 def unexplained(document: Document, least_pct: float) -> tuple[str, str]:
-    """That no kernel ran for so much of the GPU time or more, or for half of what is missing, and the steps that would
-    tell why; '' and '' where it is less, or a finding tells.
+    """That no kernel ran for so much of the GPU time or more, and the steps that would tell why; where nothing was
+    found, half of what is missing is enough. '' and '' where it is less, or a finding tells.
     """
     facts = document.values(CausesProfile)
     unused_pct, unknown_pct = facts.get(CausesProfile.unused_pct), facts.get(CausesProfile.unknown_pct)
@@ -35,7 +35,8 @@ def unexplained(document: Document, least_pct: float) -> tuple[str, str]:
     left_pct = unused_pct * unknown_pct / 100
     enough_gpu_h = MIN_EXPLAINED * left_pct / 100 * facts[CausesProfile.observed_gpu_s] / 3600
     told = any(v.rule in EXPLAIN and not (v.lost_gpu_h or enough_gpu_h) < enough_gpu_h for v in document.findings)
-    if told or (left_pct < least_pct and unknown_pct < 100 * MIN_EXPLAINED):
+    most = unknown_pct >= 100 * MIN_EXPLAINED and not document.findings
+    if told or not (left_pct >= least_pct or most):
         return "", ""
     has_cores = document.values(FeedProfile).get(FeedProfile.has_cores)
     host = "" if has_cores else f", and record the CPU beside the GPU: {RECORD_COMMAND}"
