@@ -45,7 +45,7 @@ class SilenceProfile(Profile, topic="silence"):
 
     per_gpu: Rows = table_of(SilentGpu)
     silent_s: Fact[float] = fact(
-        "time from the last line of any kind to the end of the telemetry; 0 where it is over, where its GPUs work on, "
+        "time from the last line of any kind to the end of the telemetry; 0 where it is over, where all GPUs work on, "
         "or where the clock of the log is not that of the telemetry",
         label="without a line",
     )
@@ -76,8 +76,7 @@ def measure_silence(run: Run) -> SilenceProfile:
     samples = cells(run, "util_pct", *(name for name in ("mem_used_mib", "power_w") if name in run.gpu))
     table, one_clock = _behind(run, samples, int(time_us[0]), until_us, due_s)
     silent_s = max(float(samples["end_us"].max() - until_us) / SECOND_US, 0.0) if len(samples) else 0.0
-    stands = one_clock and len(table) > 0 and bool((table["state"] != AT_WORK).all())
-    return _profile(ends, table, silent_s=silent_s if stands else 0.0, due_s=due_s, line_every_s=every_s)
+    return _profile(ends, table, silent_s=silent_s if one_clock else 0.0, due_s=due_s, line_every_s=every_s)
 
 
 def _stops_short(ends: EndingsProfile) -> bool:
@@ -108,10 +107,11 @@ def _behind(run: Run, samples: pd.DataFrame, first_us: int, until_us: int, due_s
         if not (active & logged).any():
             continue
         behind = part[part["start_us"] >= until_us + due_s * SECOND_US]
-        begun_us.append(int(part["start_us"][active].min()))
-        worked_us.append(int(part["end_us"][active].max()))
         rows[gpu] = _one_gpu(part[logged], behind, float(totals.get(gpu, math.nan)))
         rows[gpu]["silent_s"] = float(part["weight_s"][part["start_us"] >= until_us].sum())
+        if rows[gpu]["state"] != AT_WORK:
+            begun_us.append(int(part["start_us"][active].min()))
+            worked_us.append(int(part["end_us"][active].max()))
     table = pd.DataFrame.from_dict(rows, orient="index", columns=list(SilentGpu.declared())).rename_axis("gpu")
     slack_us = (SLACK_S + due_s) * SECOND_US
     full = (table["state"] == FULL).any()

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from gpudiag.measures.silence import FULL, IDLE, SilenceProfile, measure_silence
+from gpudiag.measures.silence import AT_WORK, FULL, IDLE, SilenceProfile, measure_silence
 from gpudiag.rules._engine.evidence import Evidence, NotApplicable
 from gpudiag.rules._engine.rule import rule
 from gpudiag.rules._engine.templates import Given
+from gpudiag.rules._engine.verdict import Severity
 
 KILLED = (
     "Look for what killed it: the host's memory (journalctl -k | grep -i oom), the scheduler (sacct -j JOB), the "
@@ -30,6 +31,7 @@ KILLED = (
         Given("held", ", with memory held: the training most likely hangs"),
         Given("open", ": the training hangs, or the rest of its log is missing"),
         ".",
+        Given("others", " Another GPU worked on: it may be of the same job."),
     ),
     remedy="See where each process stands while it hangs (py-spy dump --pid PID). Let a timeout end a collective "
     "(init_process_group(timeout=...)), and a watchdog end a job whose log is silent. Resume from the last checkpoint.",
@@ -43,14 +45,15 @@ def log_silent(silence: SilenceProfile, *, min_silent_s: float = 600.0, min_due_
     as long as the log was ever silent before, or as ten of its lines take (a default without a published source). The
     GPUs that worked until then are idle, and their time is lost; or at 98 % utilization or more, with a power that is
     not recorded: then the log may not be whole, and the loss is unknown. A recorded power tells more: see progress at
-    high utilization. Nothing is said of logs that end with an error, that say that they stopped early, or whose clock
-    the work of the GPUs does not confirm.
+    high utilization. Where another GPU works on, both may be one job: a note. Nothing is said of logs that end with an
+    error, that say that they stopped early, or whose clock the work of the GPUs does not confirm.
     """
     if silence.has_trials:
         raise NotApplicable("The trials say themselves how they ended.")
     if not (silence.silent_s >= min_silent_s and silence.silent_s >= min_due_ratio * silence.due_s):
         return None
-    table = silence.per_gpu
+    others = silence.per_gpu["state"] == AT_WORK
+    table = silence.per_gpu[~others]
     idle, full = table[table["state"] == IDLE], table[table["state"] == FULL]
     freed = bool(table["is_freed"].all())
     held = not freed and len(full) == 0
@@ -65,9 +68,11 @@ def log_silent(silence: SilenceProfile, *, min_silent_s: float = 600.0, min_due_
         },
         where={"gpu": ", ".join(map(str, table.index))},
         margin=silence.silent_s - min_silent_s,
-        lost_gpu_h=lost_s / 3600 if lost_s > 0 else None,
+        severity=Severity.NOTE if others.any() else None,
+        lost_gpu_h=lost_s / 3600 if lost_s > 0 and not others.any() else None,
         held_gpu_h=seconds / 3600,
         extra={
+            "others": bool(others.any()),
             "several": len(table) > 1,
             "idle": len(full) == 0,
             "full": len(idle) == 0,

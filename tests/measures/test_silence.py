@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import dataclasses
 from datetime import datetime, timedelta
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
 import gpudiag as gd
@@ -71,6 +73,15 @@ def test_gpus_are_idle_or_full_behind_the_last_line(
 )
 def test_nothing_is_said_where_another_end_or_work_is_possible(tmp_path: Path, told: dict[str, object]) -> None:
     assert measure_silence(run_of(tmp_path, **told)).silent_s == 0  # type: ignore[arg-type]
+
+
+def test_a_gpu_that_works_on_may_be_of_another_job(tmp_path: Path) -> None:
+    run = run_of(tmp_path, util=0)
+    of_other = run.gpu[run.gpu["gpu"] == "0"].assign(gpu="7", util_pct=80.0)
+    run = dataclasses.replace(run, gpu=pd.concat([run.gpu, of_other], ignore_index=True))
+    silent = gd.diagnose(run).verdicts["log-silent"]
+    assert (silent.severity.value, silent.where["gpu"], silent.lost_gpu_h) == ("note", "0, 1", None)
+    assert silent.summary.endswith("Another GPU worked on: it may be of the same job.")
 
 
 def test_it_explains_idle_time_after_the_work_and_costs_what_that_did(tmp_path: Path) -> None:
