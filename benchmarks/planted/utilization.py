@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 
 from gpudiag.rules._engine.verdict import Severity, Status
 from gpudiag.run import Run
-from planted.base import Edge, fault, log, run, scattered, ticks, trials
+from gpudiag.schema import PROCESSES, STEPS, conform
+from planted.base import Edge, fault, log, run, scattered, ticks, timestamps, trials
 
 BASE_MIB = 350.0
 
@@ -90,16 +92,37 @@ def fluctuating(
     edges={
         "max_foreign_pct": Edge({"pause_s": 2000.0, "load_s": 100.0}, {"pause_s": 2000.0, "load_s": 105.0}),
         "min_foreign_s": Edge({"load_s": 55.0}, {"load_s": 60.0}),
+        "min_slower_ratio": Edge({"slower": 1.09}, {"slower": 1.11}),
+        "max_slower_p_pct": Edge({"slower": 1.3, "as_slow": 1}, {"slower": 1.3}),
     },
-    bigger=({"load_s": 150.0}, {"load_s": 500.0}),
+    bigger=({"load_s": 150.0}, {"load_s": 500.0}, {"slower": 2.0}),
 )
-def foreign(*, pause_s: float = 600.0, load_s: float = 90.0) -> Run:
-    """Another job uses the GPU for ``load_s`` in a pause between two trials."""
+def foreign(*, pause_s: float = 600.0, load_s: float = 90.0, slower: float = 0.0, as_slow: int = 0) -> Run:
+    """Another job uses the GPU for ``load_s`` in a pause between two trials. Or, where steps get ``slower`` by it, in
+    the second half of a training, of which ``as_slow`` of the 5 lines before are slower still.
+    """
+    if slower:
+        return _beside(slower, as_slow)
     at = ticks(1200.0 + pause_s)
     paused = (at > 600.0) & (at < 600.0 + pause_s)
     util = np.where(paused, np.where(at < 600.0 + load_s, 60.0, 0.0), 95.0)
     rows = [("COMPLETE", 0.0, 600.0), ("COMPLETE", 600.0 + pause_s, 1200.0 + pause_s)]
     return run(log(at, util_pct=util), trials=trials(rows, gpu="0"))
+
+
+def _beside(slower: float, as_slow: int, lines: int = 40) -> Run:
+    """Lines each ten steps of a second or more, the processes each five seconds."""
+    late = np.arange(lines) >= lines // 2
+    each_s = np.where(late, slower, 1.0)
+    each_s[lines // 2 - 5 : lines // 2 - 5 + as_slow] = 1.01 * slower
+    done = 10.0 * np.append(1.0, each_s).cumsum()
+    step = 10 * (np.arange(lines + 1) + 1)
+    frame = pd.DataFrame({"time": timestamps(done), "step": step, "line": step})
+    steps = conform(frame.assign(unit="step", series="steps", meant="", path="train.log"), STEPS)
+    at = ticks(float(done[-1]))
+    rows = [(at, 7, "/opt/a/python"), (at[at > done[lines // 2]], 8, "/home/b/python")]
+    there = [pd.DataFrame({"time": timestamps(when), "gpu": "0", "pid": pid, "name": name}) for when, pid, name in rows]
+    return run(log(at), steps=steps, processes=conform(pd.concat(there, ignore_index=True), PROCESSES))
 
 
 @fault(

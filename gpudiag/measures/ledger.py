@@ -8,6 +8,7 @@ import pandas as pd
 from gpudiag._run.allocated_gpus import are_jobs
 from gpudiag.errors import NotMeasurable
 from gpudiag.facts import Column, Fact, Row, Rows, column, fact, table_of
+from gpudiag.measures._steps.beside import process_beside
 from gpudiag.measures._time.bins import bin_width_s
 from gpudiag.measures._time.gpu_time import GpuTime, gpu_time
 from gpudiag.measures._time.ledger_frames import binned, cell_seconds, compute_seconds, spans
@@ -129,6 +130,19 @@ class LedgerProfile(Profile, topic="ledger"):
     foreign_of_no_trial_pct: Fact[float] = fact(
         "share of foreign load in the time without a trial that samples show", label="part of that time"
     )
+    beside_ratio: Fact[float] = fact(
+        "time of a step of a training beside a process of another command over that without, the least of where one "
+        "came or went; 1 where none was there, NaN unknown",
+        label="time of a step beside it",
+    )
+    beside_p: Fact[float] = fact(
+        "chance that lines on steps in any order differ as much", label="chance of slower steps by luck (p)"
+    )
+    beside_name: Fact[str] = fact("that command; '' where none is known")
+    beside_gpus: Fact[str] = fact("GPUs of the training on which it was, joined by commas")
+    beside_s: Fact[float] = fact("time of the training in which it was there", label="time beside it")
+    beside_mib: Fact[float] = fact("its greatest memory", label="its memory")
+    beside_lost_gpu_h: Fact[float] = fact("GPU time of the training by which its steps took longer meanwhile")
     exact: Fact[bool] = fact(
         "False where trials and telemetry may lie seconds or more apart, and a GPU was not idle throughout, or never: "
         "idle time near a start or end is then in waiting, and work there is no foreign load"
@@ -166,6 +180,7 @@ def measure_ledger(run: Run) -> LedgerProfile:
     totals["share_pct"], totals["share_high_pct"] = 100 * totals["gpu_s"] / total, 100 * most / total
     observed = total - float(seconds["unobserved"])
     no_trial = float(seconds["foreign"] + seconds["idle_no_trial"])
+    beside = process_beside(run)
     return LedgerProfile(
         cells=cells,
         totals=totals,
@@ -186,6 +201,13 @@ def measure_ledger(run: Run) -> LedgerProfile:
         outside_busy_gpu_s=float(per_gpu["outside_busy_s"].sum()),
         outside_of_work_pct=_outside_of_work_pct(per_gpu, cells),
         foreign_of_no_trial_pct=_pct(float(seconds["foreign"]), no_trial) if time.joined else float("nan"),
+        beside_ratio=beside.ratio,
+        beside_p=beside.p,
+        beside_name=beside.name,
+        beside_gpus=", ".join(beside.gpus),
+        beside_s=beside.seconds,
+        beside_mib=beside.mib,
+        beside_lost_gpu_h=beside.lost_gpu_h,
         exact=not any(map(time.in_doubt, time.timelines)),
         doubt_s=run.info.clock.doubt_s if time.joined else 0.0,
         n_unknown_gpu=0 if time.where is None else time.where.n_trials - time.where.n_attributed,

@@ -17,6 +17,15 @@ OWN_TIME = CELLS[STARTUP:]
 MOST_OF_PAUSES = 0.5
 """Share of the time without a trial of which samples must say whether the GPU worked."""
 LIST_PROCESSES = "nvidia-smi --query-compute-apps=pid,process_name,used_gpu_memory --format=csv -l 5."
+TRIALS_OR_PROCESSES = (
+    "No trial is known for the time observed, so other load looks like theirs; and no processes were recorded beside "
+    "the steps of a training whose commands tell them apart."
+)
+BESIDE = ("beside_ratio", "beside_s", "beside_mib")
+WHOSE = (
+    "Ask whose process it is, and move it or the training to another GPU. If it is part of the job, as an evaluator, "
+    "give it a GPU of its own or run it afterwards."
+)
 
 
 @rule(
@@ -24,10 +33,18 @@ LIST_PROCESSES = "nvidia-smi --query-compute-apps=pid,process_name,used_gpu_memo
     severity="warning",
     title="Something else used the GPU",
     checks="Other programs on the GPU",
-    says=(
-        "{gpus} worked for {foreign_s} while no trial ran ",
-        Given("several", "there", "on it"),
-        ", {foreign_of_no_trial_pct} of the time without a trial that samples show.",
+    says=Given(
+        "beside_name",
+        (
+            "While {beside_name} ",
+            Given("beside_mib", "held {beside_mib} of {gpus}", "was on {gpus}"),
+            ", for {beside_s} of the training, a step took {beside_ratio} times as long.",
+        ),
+        (
+            "{gpus} worked for {foreign_s} while no trial ran ",
+            Given("several", "there", "on it"),
+            ", {foreign_of_no_trial_pct} of the time without a trial that samples show.",
+        ),
     ),
     remedy="List the processes on the GPU and move the other job away, or give the trials that this record lacks: "
     + LIST_PROCESSES,
@@ -35,16 +52,27 @@ LIST_PROCESSES = "nvidia-smi --query-compute-apps=pid,process_name,used_gpu_memo
     needs_all=("gpus",),
 )
 def foreign_load(
-    ledger: LedgerProfile, *, max_foreign_pct: float = 5.0, min_foreign_s: float = 60.0
+    ledger: LedgerProfile,
+    *,
+    max_foreign_pct: float = 5.0,
+    min_foreign_s: float = 60.0,
+    min_slower_ratio: float = 1.1,
+    max_slower_p_pct: float = 1.0,
 ) -> Evidence | None:
     """Load that no trial explains takes memory and speed from the trials, and spoils every figure about them.
 
     More than 5 % of the time without a trial is at 10 % utilization or more (METHODS 3). That is a default without a
     published source, for a minute at least. Trials that leave a GPU no pause hide it: beside them nothing is said,
-    unless samples show what the GPU did in most of its time without a trial, and in so long a time.
+    unless samples show what the GPU did in most of its time without a trial, and in so long a time. In a
+    training without trials, load of others looks like its own: there the steps must take 1.1 times as long while a
+    process of another command is on its GPU, wherever that came or went, and so many slower ones by luck in less than
+    1 % of cases (defaults without a published source).
     """
     if not ledger.has_trials:
-        raise NotApplicable("No trial is known for the time observed, so other load looks like theirs.")
+        slower = ledger.beside_ratio >= min_slower_ratio and 100 * ledger.beside_p < max_slower_p_pct
+        if not ledger.beside_ratio > 0:
+            raise NotApplicable(TRIALS_OR_PROCESSES)
+        return _beside(ledger, min_slower_ratio) if slower else None
     if ledger.n_unknown_gpu:
         raise NotApplicable("Trials of unknown GPU may explain the load.")
     foreign = ledger.cells[(ledger.cells["cell"] == "foreign") & (ledger.cells["gpu_s"] > 0)]
@@ -58,8 +86,20 @@ def foreign_load(
         values={"foreign_s": seconds, "foreign_of_no_trial_pct": ledger.foreign_of_no_trial_pct},
         where={"gpu": ", ".join(where)},
         lost_gpu_h=seconds / 3600,
-        extra={"several": len(where) > 1},
+        extra={"several": len(where) > 1, "beside_name": "", **dict.fromkeys(BESIDE, math.nan)},
         margin=ledger.foreign_of_no_trial_pct - max_foreign_pct,
+    )
+
+
+def _beside(ledger: LedgerProfile, min_slower_ratio: float) -> Evidence:
+    """A process beside a training whose steps took longer meanwhile."""
+    return Evidence(
+        values={name: getattr(ledger, name) for name in (*BESIDE, "beside_p")},
+        where={"gpu": ledger.beside_gpus},
+        lost_gpu_h=ledger.beside_lost_gpu_h,
+        extra={"beside_name": ledger.beside_name},
+        margin=ledger.beside_ratio - min_slower_ratio,
+        remedy=WHOSE,
     )
 
 

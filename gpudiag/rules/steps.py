@@ -158,6 +158,7 @@ def _some_wait(steps: StepsProfile) -> bool:
     remedy="Look for what changed, or grows: the length of samples, a list that is appended to at each step, swapped "
     "memory, a clock that falls with heat. Time a step from the end with the settings of the beginning.",
     refuted_by="Not a problem if later steps were meant to do more: longer sequences, larger batches.",
+    explained_by=("foreign-load",),
 )
 def steps_slower(
     steps: StepsProfile, *, max_late_ratio: float = 1.2, min_steady_pct: float = 75.0, max_p_pct: float = 3.0

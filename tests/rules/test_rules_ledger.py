@@ -92,6 +92,26 @@ def test_trials_that_leave_a_gpu_no_pause_hide_foreign_load(idle_s: float, no_tr
     assert status is Status.OK or "Samples show GPU 0 for 59 s" in verdict.reason or idle_s == 60
 
 
+@pytest.mark.parametrize(
+    ("ratio", "p", "status"),
+    [
+        (1.1, 0.009, Status.FOUND),
+        (1.09, 0.0, Status.OK),
+        (1.5, 0.011, Status.OK),
+        (1.0, NAN, Status.OK),
+        (NAN, NAN, Status.NOT_APPLICABLE),
+    ],
+)
+def test_a_process_beside_a_training(ratio: float, p: float, status: Status) -> None:
+    known = {"beside_name": "/home/b/python", "beside_gpus": "0, 1", "beside_s": 3600.0, "beside_mib": 2048.0}
+    found = profile(LedgerProfile, beside_ratio=ratio, beside_p=p, beside_lost_gpu_h=0.5, **known)
+    verdict = judged(foreign_load, found)
+    assert verdict.status is status
+    if status is Status.FOUND:
+        assert verdict.lost_gpu_h == 0.5 and verdict.where == {"gpu": "0, 1"}
+        assert verdict.summary.startswith("While /home/b/python held 2.0 GiB of GPUs 0 and 1, for 1 h of the training")
+
+
 def test_foreign_load_that_was_planted_is_found_and_its_length_told() -> None:
     made = simulate(seed=1, workers=1, n_trials=15, gap_s=(60.0, 60.0), foreign=(Foreign(0, 0.0, 5000.0),))
     verdict = on(foreign_load, made.run)
