@@ -45,7 +45,7 @@ def pin_gpu(now: Situation) -> Proposal | None:
     use = now.profile(UtilizationProfile)
     if use is None or len(use.per_gpu) < 2:
         return None
-    n, idle = len(use.per_gpu), idle_gpus(now)
+    n, idle, alike = len(use.per_gpu), idle_gpus(now), not _of_several_models(now)
     active = n - len(idle)
     if not active:
         return None
@@ -66,7 +66,7 @@ def pin_gpu(now: Situation) -> Proposal | None:
                 _training_on_all(now, n, active) if now.one_training else _worker_on_each(now, n),
             ),
         ),
-        None if _of_several_models(now) else _spread_gain(now, means, n / active),
+        (_forecast_gain(now, n) or _spread_gain(now, means, n / active)) if alike else None,
         _spread_limit(now, means),
         tuple(verify),
         verify_first=few,
@@ -118,6 +118,17 @@ def _of_several_models(now: Situation) -> bool:
     """True where work takes unlike times on the GPUs, so that nothing bounds what spreading it brings."""
     share_of = now.profile(BalanceProfile)
     return share_of is not None and share_of.per_gpu["model"].nunique() > 1
+
+
+def _forecast_gain(now: Situation, n: int) -> Gain | None:
+    """What the forecast says of the same workers spread over all GPUs; None where it says nothing of all of them, or
+    has no more than bounds.
+    """
+    made = None if now.one_training or not now.parallel else now.forecast(now.parallel)
+    if made is None or made.spread is None or len(made.spread.placed) < n or made.spread.gain.bounds_only:
+        return None
+    gain = made.spread.gain
+    return Gain(gain.low, gain.high, "x", "devices") if gain.low <= gain.high and made.now == now.parallel else None
 
 
 def _spread_gain(now: Situation, means: pd.Series, of_equals: float) -> Gain:

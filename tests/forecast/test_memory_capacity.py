@@ -338,6 +338,14 @@ def test_where_no_trial_ended_well_no_run_of_them_is_counted(case: MemoryCapacit
 
 
 @pytest.mark.slow
+def test_what_fits_does_not_depend_on_what_is_asked(case: MemoryCapacity, samples: Path) -> None:
+    """Two fit, and nobody asked for two: that is not said to be fewer than one."""
+    asked = gd.memory_capacity(samples / "memory-exhaustion", [3, 4])
+    assert asked.hard_fit_k == case.hard_fit_k == 2 and list(asked.table["k"]) == [3, 4]
+    assert asked.recommended_k in (3, 4) and "sure to fit up to 2 at once only" in _advice(asked)
+
+
+@pytest.mark.slow
 def test_throughput_and_memory_say_the_same_of_what_fits() -> None:
     """Of 9 trials the three largest fit; by the record of none too large more than 5 % may still overflow."""
     made = gd.what_if(sample("real-h100/two-workers"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -14,6 +15,7 @@ from smallruns import trials as trials_of
 
 import gpudiag as gd
 from gpudiag.forecast.memory.net import seen_net
+from gpudiag.forecast.parallelism.idle_gpus import idle_gpus
 from gpudiag.forecast.parallelism.observed import observe
 from gpudiag.forecast.parallelism.placement import evenly, gpu_of_workers, with_workers
 
@@ -84,6 +86,44 @@ def test_throughput_is_that_of_the_placement(uneven: gd.Run) -> None:
     text = " ".join(repr(made).split())
     assert "spread unevenly: 3 on GPU 0 and 1 on GPU 1. Spread evenly, they would be 1.3" in text
     assert json.loads(made.to_json())["spread"]["placed"] == {"0": 2, "1": 2}
+
+
+@pytest.mark.slow
+def test_further_workers_join_a_gpu_that_was_idle() -> None:
+    """One uses half a GPU and ends 90 trials an hour, and so does another one on the idle GPU."""
+    one = gd.what_if(placed_run(1, 0), [1, 2])
+    assert one.at(2).placed == {"0": 1, "1": 1} and one.gaps == () and one.spread is None
+    assert one.at(2).gain.value == pytest.approx(2, rel=0.04)
+    assert one.at(1).util.value == pytest.approx(25, abs=1), "of both GPUs"
+    # Three fill one GPU and end 180 trials an hour; a fourth alone ends 90, and so does one of the three. No log of
+    # a GPU that is always full can tell that.
+    made = gd.what_if(placed_run(3, 0), [3, 4])
+    assert made.at(4).placed == {"0": 3, "1": 1}
+    assert made.spread is not None and made.spread.placed == {"0": 2, "1": 1}
+    for gain in (made.at(4).gain, made.spread.gain):
+        assert gain.bounds_only and gain.low <= 270 / 180 <= gain.high and "GPU was full" in gain.reason
+    assert "3 on GPU 0 and none on GPU 1. Spread evenly" in " ".join(repr(made).split())
+
+
+@pytest.mark.parametrize(
+    ("changed", "why"),
+    [
+        ({}, ""),
+        ({"util_pct": 60.0}, "GPU 1: it worked without a trial"),
+        ({"util_pct": np.nan}, "GPU 1: its load is not known"),
+        ({"mem_used_mib": 9000.0}, "GPU 1: its memory was in use without a trial"),
+        ({"name": "H"}, "GPU 1: its model is another one, or not known"),
+    ],
+)
+def test_only_a_gpu_that_is_free_and_alike_is_counted(changed: dict[str, Any], why: str) -> None:
+    made = placed_run(2, 0, hours=0.1)
+    other = made.gpu["gpu"] == "1"
+    telemetry = made.gpu.assign(
+        **{name: made.gpu[name].where(~other, value) for name, value in changed.items() if name != "name"}
+    )
+    boards = made.gpus.assign(name=["G", changed.get("name", "G")])
+    idle, reason = idle_gpus(run_of(gpu=telemetry, gpus=boards, trials=made.trials), ["0"])
+    assert (idle == ["1"]) is (not why) and why in reason and bool(reason) is bool(why)
 
 
 @pytest.mark.slow

@@ -209,7 +209,7 @@ def test_memory_and_parallelism_say_the_same_of_a_study_that_drifts() -> None:
     made = gd.what_if(run, [2, 4, 6])
     assert made.drift.found and made.backtest is not None and made.backtest.passed
     assert not backtest(observe(run), 0.0).passed
-    rates = rates_without_crashes(run, [2, 4, 6], 1, lambda: None)
+    rates = rates_without_crashes(run, [2, 4, 6], lambda: None)
     assert (run.trials["state"] != "FAIL").all()
     for k, rate in rates.items():
         found = made.at(k).throughput

@@ -258,7 +258,7 @@ def _capacity(
     n_gpus = max(1, len(known_gpus(run)))
     table = _with_risks(memory, crashes, seen, asked)
     progress("throughput by number of trials")
-    rates = rates_without_crashes(run, wanted, n_gpus, lambda: progress(""))
+    rates = rates_without_crashes(run, wanted, lambda: progress(""))
     part = crash_part(crashes.crashed_s, crashes.well_s)
     nets = {
         int(row["k"]): net_estimate(

@@ -128,10 +128,9 @@ def restart_cost(seconds: Array, oom_seconds: Array, given_min: float | None, wh
     return Restart(Estimate.bounds(*UNKNOWN_RESTART, "h", reason), "unknown", whole)
 
 
-def rates_without_crashes(
-    run: Run, levels: Sequence[int], n_gpus: int, tick: Callable[[], None]
-) -> dict[int, Estimate]:
-    """Trials per hour with k at once on each GPU if none crashed: the forecast of METHODS 10 over trials that did not.
+def rates_without_crashes(run: Run, levels: Sequence[int], tick: Callable[[], None]) -> dict[int, Estimate]:
+    """Trials per hour with k at once on each GPU that is used or free, if none crashed: the forecast of METHODS 10 over
+    trials that did not.
 
     Bounds only where the back-test failed; unknown where nothing says how busy a GPU was.
     """
@@ -145,9 +144,9 @@ def rates_without_crashes(
     out = {}
     for k in levels:
         tick()
-        workers = k * n_gpus
-        reason = held.reason(workers) or few
+        workers = k * len(log.gpus)
         placed = evenly(workers, len(log.gpus))
+        reason = held.reason(placed) or few
         if reason:
             least, most = bounded_rate(held.expected, here, placed, log.least_busy_share(held.now, held.model.blocks))
             out[k] = Estimate.bounds(least, most, UNIT, reason)

@@ -11,6 +11,7 @@ import pandas as pd
 from gpudiag.errors import NotMeasurable
 from gpudiag.forecast.estimate import NAN
 from gpudiag.forecast.parallelism.handover import Handover, handovers
+from gpudiag.forecast.parallelism.idle_gpus import idle_gpus
 from gpudiag.forecast.parallelism.levels import Levels, measure_levels
 from gpudiag.forecast.parallelism.placement import Placement, evenly, usual_placements
 from gpudiag.forecast.parallelism.startup_fit import fit_startup
@@ -39,7 +40,8 @@ class ObservedLog:
     """A log as forecasts need it. One row a finished trial in order of start, n in all.
 
     ``key`` (study, trial), ``start_s`` and ``end_s`` (since ``first_us``, the first start), ``state``, ``gpu``
-    (position among ``gpus``), ``startup_s`` (seen, else the typical one, at most the trial's life), ``level_s`` (n,
+    (position among ``gpus``, of which the last ``n_idle`` are free and had no trial), ``startup_s`` (seen, else the
+    typical one, at most the trial's life), ``level_s`` (n,
     levels): seconds of its work with 0, 1 ... trials in training on its GPU (column 0 is 0). ``levels`` says how busy
     a GPU was with how many in training, of all GPUs together, in ``N_BLOCKS`` blocks of time. ``handover``: the gaps,
     and how many workers when; ``placements``: by their number, the workers of each GPU that most of its time had.
@@ -55,6 +57,7 @@ class ObservedLog:
     state: np.ndarray
     gpu: np.ndarray
     gpus: tuple[str, ...]
+    n_idle: int
     startup_s: np.ndarray
     startup_how: str
     n_startups: int
@@ -82,19 +85,27 @@ class ObservedLog:
         return float(self.startup_s[trials].sum() / self.length_s[trials].sum())
 
     def placed(self, workers: int) -> Placement:
-        """The workers of each GPU while there were so many; evenly where the log shows no usual placement."""
-        return self.placements.get(workers) or evenly(workers, len(self.gpus))
+        """The workers of each GPU while there were so many; evenly over those of the trials where the log shows no
+        usual placement.
+        """
+        own = self.placements.get(workers) or evenly(workers, len(self.gpus) - self.n_idle)
+        return (*own, *(0,) * self.n_idle)
 
     def busy_share(self, workers: int, blocks: np.ndarray) -> float:
-        """u_b: utilization while trials ran in these blocks and there were so many workers, 0..1; NaN unobserved."""
+        """u_b: utilization of the GPUs of the trials while these ran in these blocks and there were so many workers,
+        0..1; NaN unobserved.
+        """
         inside = workers < self.seen_s.shape[1] and self.seen_s[blocks, workers].sum() > 0
         return float(self.busy_s[blocks, workers].sum() / self.seen_s[blocks, workers].sum()) if inside else NAN
 
     def used_share(self, workers: int, blocks: np.ndarray) -> float:
-        """Utilization by trials in these blocks with so many workers, gaps included, 0..1; NaN unobserved."""
+        """Utilization of all GPUs by trials in these blocks with so many workers, gaps included, 0..1; NaN
+        unobserved.
+        """
         if workers >= self.held_s.shape[1] or not self.held_s[blocks, workers].sum() > 0:
             return float("nan")
-        return float(self.busy_s[blocks, workers].sum() / self.held_s[blocks, workers].sum())
+        of_used = float(self.busy_s[blocks, workers].sum() / self.held_s[blocks, workers].sum())
+        return of_used * (1 - self.n_idle / len(self.gpus))
 
     def least_busy_share(self, workers: int, blocks: np.ndarray) -> float:
         """The lower end of a 90 % interval of u_b, by resampling blocks: a future has other trials; NaN unobserved."""
@@ -188,6 +199,7 @@ def _observe(run: Run, time: GpuTime, finished: np.ndarray) -> ObservedLog:
         spread = np.full(1, typical) if how == "fitted" else own[~np.isnan(own)]
         levels += measure_levels(samples, lives, own[places], np.sort(spread), edges, top + 1)
         total += _while_running(samples, lives, handover, edges)
+    idle, _ = idle_gpus(run, used)
     order = np.flatnonzero(finished)[np.argsort(trials.start_us[finished], kind="stable")]
     return ObservedLog(
         key=pd.MultiIndex.from_frame(trials.rows[["study", "trial"]].iloc[order]),
@@ -196,7 +208,8 @@ def _observe(run: Run, time: GpuTime, finished: np.ndarray) -> ObservedLog:
         end_s=(trials.end_us[order] - first) / SECOND_US,
         state=trials.rows["outcome"].to_numpy(str)[order],
         gpu=gpu[order],
-        gpus=tuple(used),
+        gpus=(*used, *idle),
+        n_idle=len(idle),
         startup_s=startup_us[order] / SECOND_US,
         startup_how=how,
         n_startups=int((~np.isnan(own)).sum()),

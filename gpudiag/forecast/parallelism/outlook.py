@@ -90,7 +90,7 @@ class _PresentState:
         busy = log.least_busy_share(self.now, self.model.blocks)
         least, most = bounded_rate(self.rate, here, placed, busy)
         factor = self.held.widening(k)
-        reason = self.held.reason(k)
+        reason = self.held.reason(placed)
         changed = placed != here
         if reason:
             throughput = Estimate.bounds(least, most, "trials/h", reason)
@@ -132,7 +132,8 @@ class _PresentState:
         )  # fmt: skip
 
     def _util_bounds(self, k: int) -> tuple[float, float]:
-        used = 100.0 * self.model.log.busy_share(self.now, self.model.blocks)
+        log = self.model.log
+        used = 100.0 * log.busy_share(self.now, self.model.blocks) * (1 - log.n_idle / len(log.gpus))
         return (used * k / self.now, used) if k < self.now else (used, 100.0)
 
     @property

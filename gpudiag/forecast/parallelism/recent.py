@@ -32,7 +32,7 @@ RECENT = 2 / 3
 CUT_SHORT = ("FAIL", STOPPED)
 ALL_FULL = (
     "The GPU was full with every number of trials that was seen for two minutes, so that nothing tells how much of it "
-    "one trial uses: fewer trials at once may cost nothing, or their share."
+    "one trial uses: fewer trials at once on a GPU may cost nothing, or their share."
 )
 
 
@@ -99,11 +99,12 @@ class Recent:
         rate, seen = stretched(self.rate, self.onward), self.test.measured
         return replace(rate, low=min(rate.low, seen), high=max(rate.high, seen)) if self.test.tested else rate
 
-    def reason(self, workers: int) -> str:
-        """Why there can be bounds only for so many workers; '' for a forecast."""
+    def reason(self, placed: Placement) -> str:
+        """Why there can be bounds only for workers so placed; '' for a forecast."""
         if self.test.reason:
             return self.test.reason
-        return ALL_FULL if workers < self.now and not len(telling_levels(self.model.levels)) else ""
+        fewer = sum(placed) < self.now or min(filter(None, placed)) < min(filter(None, self.here))
+        return ALL_FULL if fewer and not len(telling_levels(self.model.levels)) else ""
 
     def widening(self, workers: int) -> float:
         """Times the half-width of the double bootstrap for so many workers: more beyond what was observed."""

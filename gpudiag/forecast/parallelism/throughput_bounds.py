@@ -44,8 +44,9 @@ def bounded_gain(now: Placement, then: Placement, busy_share: float = NAN) -> tu
 
     GPUs are taken to be alike. Each further worker of one brings between nothing and as much as the one before it: the
     extremes are curves of throughput that rise in proportion up to a number of workers and then stay. Each process may
-    cost the others on its GPU. More workers bring at most 1/u, all idle time filled (u unknown is no bound; give
-    the lower end of its interval). On one GPU that is: fewer bring at least their share, more at most theirs.
+    cost the others on its GPU. More workers bring at most 1/u, all idle time filled, times the GPUs that they use over
+    those of now (u unknown is no bound; give the lower end of its interval). On one GPU that is: fewer bring at least
+    their share, more at most theirs.
     """
     ratios = [
         _throughput(then, useful, loss) / _throughput(now, useful, loss)
@@ -54,7 +55,8 @@ def bounded_gain(now: Placement, then: Placement, busy_share: float = NAN) -> tu
     ]
     least, most = min(ratios), max(ratios)
     if sum(then) > sum(now) and busy_share > 0:
-        most = min(most, max(1.0, 1.0 / busy_share))
+        gpus = sum(map(bool, then)) / sum(map(bool, now))
+        most = min(most, max(1.0, gpus / busy_share))
     return least, most
 
 

@@ -19,6 +19,7 @@ from gpudiag.forecast.parallelism.backtest import Backtest
 from gpudiag.forecast.parallelism.batch_size import BatchTest, batch_test
 from gpudiag.forecast.parallelism.colocation import LawName
 from gpudiag.forecast.parallelism.drift import Drift
+from gpudiag.forecast.parallelism.idle_gpus import idle_gpus
 from gpudiag.forecast.parallelism.observed import ObservedLog, observe
 from gpudiag.forecast.parallelism.outlook import Overflow, Parallelism, forecast_parallelism
 from gpudiag.forecast.parallelism.placement import Placement, evenly, with_workers
@@ -201,7 +202,7 @@ def _made(run: Run, numbers: list[int] | None, pruner: Any, restart_min: float |
     wanted = _wanted(numbers, log.handover.usual if log else usual_workers(run))
     gpus = max(1, len(log.gpus) if log else len(run.gpus))
     fullest = {k: max(_placed(log, k, gpus)) for k in wanted}
-    levels = sorted({min(k, MOST_AT_ONCE) for k in (*fullest.values(), *_spread_out(log))})
+    levels = sorted({min(k, MOST_AT_ONCE) for k in (*fullest.values(), *_spread_out(log)) if k})
     capacity = _attempt("memory", gaps, lambda: _capacity(run, levels, restart_min, progress))
     if capacity is not None and (beyond := [k for k in wanted if fullest[k] > MOST_AT_ONCE]):
         numbers_beyond = ", ".join(map(str, beyond))
@@ -209,6 +210,8 @@ def _made(run: Run, numbers: list[int] | None, pruner: Any, restart_min: float |
     overflow = _overflow(capacity, gaps.get("memory", ""))
     pause_min = RESTART_MIN if restart_min is None else restart_min
     left = remaining(run, pause_min)
+    if log is not None and (why := idle_gpus(run, log.gpus[: len(log.gpus) - log.n_idle])[1]):
+        gaps["gpus"] = why
     if log is None:
         made = _bounded(run, fullest, left, overflow, gaps["parallelism"])
     else:

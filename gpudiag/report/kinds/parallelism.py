@@ -156,10 +156,14 @@ def _placement(forecast: Forecast) -> str:
         return ""
     here = forecast.at(forecast.now).placed
     most, least = max(here, key=lambda gpu: here[gpu]), min(here, key=lambda gpu: here[gpu])
+    without = [gpu for gpu, number in here.items() if not number]
+    fewest = (
+        f"{here[least]} on GPU {least}" if not without else f"none on GPU{'s'[: len(without) - 1]} {', '.join(without)}"
+    )
     return (
-        f"They are spread unevenly: {here[most]} on GPU {most} and {here[least]} on GPU {least}. Spread evenly, they "
-        f"would be {between(forecast.spread.gain)} times as fast. Below, each further one joins the GPU with the "
-        "fewest; of fewer, the fullest GPU loses one."
+        f"They are spread unevenly: {here[most]} on GPU {most} and {fewest}. Spread evenly, they would be "
+        f"{between(forecast.spread.gain)} times as fast. Below, each further one joins the GPU with the fewest; of "
+        "fewer, the fullest GPU loses one."
     )
 
 
