@@ -61,6 +61,8 @@ where the finding to tell first is another.
 ROOM = "memory-headroom"
 OF_THE_END = "training-failed"
 NOTHING = "Nothing needs to be changed."
+WORTH_NAMING = 1.1
+"""A speed-up that is smaller at least is not named beside what is to be done next."""
 ENOUGH = 1 / 3
 """Nor with less than this part of the checks that apply."""
 
@@ -356,7 +358,7 @@ def _next(document: Document, level: Level) -> str:
     if steps := not_explained(document)[1]:
         return _sentence(steps)
     if first := first_finding(document, [v for v in told if v.remedy]):
-        return _sentence(to_do(document, first)) + _price(document, first.rule)
+        return _sentence(to_do(document, first)) + _price(document, first.rule) + _larger(document, first.rule)
     if undecided := stops_short(document) or jobs_apart(document):
         return _sentence(undecided.remedy)
     if level == "ok" or told != document.findings:
@@ -374,6 +376,25 @@ def _price(document: Document, rule: str) -> str:
         return ""
     said = brings(one)
     return f" Trials that end well: {said}." if one.gain.source == "failures" else f" It makes the run {said}."
+
+
+def _larger(document: Document, rule: str) -> str:
+    """The recommendation that brings more at least than that of this finding at most: it comes later only for its
+    risk, and nobody should miss it.
+    """
+    named = recommended(document, rule)
+    most = named.gain.high if named is not None and named.gain is not None and named.gain.unit == "x" else 1.0
+    more = [
+        one
+        for one in document.recommendations
+        if one.gain is not None and one.gain.unit == "x" and one.gain.low > max(most, WORTH_NAMING)
+    ]
+    if not more:
+        return ""
+    one = max(more, key=lambda each: each.gain.low if each.gain is not None else 0.0)
+    change = f" ({one.text})" if one.text else ""
+    how = "Test" if one.tier > 1 or one.verify_first else "Then"
+    return f" {how}: {one.title}{change}, {brings(one)}."
 
 
 def _sentence(text: str) -> str:
