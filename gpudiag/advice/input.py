@@ -163,7 +163,7 @@ def prefetch_more(now: Situation) -> Proposal | None:
 
 @remedy(
     title="Copy batches from pinned memory",
-    answers=(*WAITS, "steps-copies"),
+    answers=("gpu-low-utilization", "gpu-fluctuating", "stalls-aperiodic", "steps-copies"),
     tier=1,
     effort="minutes",
     apply="next study",
@@ -177,13 +177,15 @@ def pin_memory(now: Situation) -> Proposal | None:
     """Copies from pinned memory are faster and can run beside kernels; it matters where batches are large.
 
     A copy waits neither for the loader nor for an evaluation: idle time that is surely of these bounds the gain, and so
-    does the wait of steps for the loader. Not proposed where other causes likely leave less than 5 % of the time, nor,
-    for idle time alone, where nobody stated that memory is not pinned.
+    does the wait of steps for the loader. Not proposed where other causes likely leave less than 5 % of the time or are
+    found (the CPU, the disk or the loader), nor, for idle time alone, where nobody stated that memory is not pinned.
     """
     present, seen = now.dataloader.pin_memory, now.has("steps-copies")
     if present or (now.dataloader.num_workers is None and not (now.torch and seen)):
         return None
-    if not seen and (likely_copies(now) < MIN_COPY or (present is None and not now.has(*WAITS))):
+    if not seen and (
+        likely_copies(now) < MIN_COPY or now.has(*INPUT_WAITS) or (present is None and not now.has(*WAITS))
+    ):
         return None
     copy = Change("copy to the GPU", None, "non_blocking", "batch = batch.to(device, non_blocking=True)")
     waits = now.fact(LoaderProfile.of_step_pct)

@@ -219,6 +219,6 @@ def test_case_5_room_for_a_batch_is_no_speed() -> None:
     assert "none where each sample costs the same CPU time" in batch["assumption"]
     assert "record-host" in advised(name)
     assert document(name)["recommendations"][0]["id"] == "record-host", "a CPU that is too slow is not excluded"
-    assert "CPU" in batch["verify_first"] and "batch-size" not in document(name)["advice"]["plan"]
+    assert "slow input" in batch["verify_first"] and "batch-size" not in document(name)["advice"]["plan"]
     assert "Record the CPU" in document(name)["headline"]["sentences"][2]
     assert any("not what is faster" in text for text in document(name)["advice"]["corrections"])

@@ -65,7 +65,7 @@ def test_case_1_configuration_against_what_was_seen() -> None:
     found = verdict(CASE_1, "pruned-before-possible")
     assert found["status"] == "found" and "cannot prune before report 4" in found["summary"]
     assert "configured (not CPU load)" in verdict(CASE_1, "loader-workers-cores")["summary"]
-    assert verdict(CASE_1, "startup-dominated")["status"] == "ok"
+    assert verdict(CASE_1, "startup-dominated")["status"] == "not_assessed", "11 of 200 start-ups were seen"
     assert fact(CASE_1, "costs.startup_only_pct") == pytest.approx(1.2, abs=0.2)  # the truth is 1.2
     patience = advised(CASE_1)["pruner-patience"]
     assert patience["apply"] == "next study" and patience["rollback"] and patience["verify"]

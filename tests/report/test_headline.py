@@ -336,7 +336,7 @@ def test_kernels_that_compute_little_are_no_health(high_pct: float, found: int, 
 def test_the_gpus_that_lack_most_are_named() -> None:
     """GPU 0 gathers what the others computed."""
     means = {f"gpu.{gpu}.mean_pct": mean for gpu, mean in enumerate((95.0, 52.0, 51.0, 53.0))}
-    use = {"mean_pct": 63.0, "n_gpus": 4, **means}
+    use = {"mean_pct": 63.0, "n_gpus": 4, **means, **{f"gpu.{gpu}.n_samples": 9 for gpu in range(4)}}
     told = headline(document(verdict("ok", rule="gpu-low-utilization"), utilization=use, causes=WAITED)).sentences[1]
     assert "of the GPU time, mostly on GPUs 1, 2 and 3, and the" in told
 
