@@ -98,10 +98,8 @@ def fluctuating(
     bigger=({"load_s": 150.0}, {"load_s": 500.0}, {"slower": 2.0}),
 )
 def foreign(*, pause_s: float = 600.0, load_s: float = 90.0, slower: float = 0.0, as_slow: int = 0) -> Run:
-    """Another job uses the GPU for ``load_s`` in a pause between two trials. Or, where steps get ``slower`` by it, in
-    the second half of a training, of which ``as_slow`` of the 5 lines before are slower still.
-    """
-    if slower:
+    """Another job uses the GPU for ``load_s`` in a pause between two trials."""
+    if slower:  # or, so much slower by it, in the second half of a training, with so many lines before as slow
         return _beside(slower, as_slow)
     at = ticks(1200.0 + pause_s)
     paused = (at > 600.0) & (at < 600.0 + pause_s)
