@@ -14,7 +14,7 @@ from smallruns import gpu, run, trials
 from gpudiag.measures._time.phase_chain import _backward, _forward, fit_of, smooth
 from gpudiag.measures._time.phase_states import DONE, ODD, START, WORK, Chances, Moves, Stretches
 from gpudiag.measures._time.phase_steps import cut_steps
-from gpudiag.measures._time.phases import find_phases
+from gpudiag.measures._time.phases import _mostly_clear, find_phases
 from gpudiag.measures._time.timeline import Intervals, Samples
 from gpudiag.measures._time.work import work_by_gpu
 from gpudiag.measures.costs import measure_costs
@@ -248,6 +248,22 @@ def test_a_rise_within_work_has_work_in_the_two_samples_before() -> None:
     steps = cut_steps(Samples(time, time - US, time + US, value), Intervals(np.array([0]), np.array([15 * US])))
     at = np.searchsorted(steps.start_us, time, "right") - 1
     assert steps.beside[at].tolist() == [False, False, False, True, True, False, False, True]
+
+
+@pytest.mark.parametrize(
+    ("start_s", "open_s", "clear"),
+    [(300, 200, True), (200, 300, False), (10, 40, True), (0, 60, False)],
+)
+def test_a_scale_is_not_known_where_most_idle_time_is_undecided(start_s: int, open_s: int, clear: bool) -> None:
+    """Of 1000 s with a trial; 50 of them do not matter."""
+    idle = start_s + open_s
+    at = np.arange(1000)
+    log = Samples(US * at, US * at, US * (at + 1), np.where(at < idle, 0.0, 90.0))
+    steps = cut_steps(log, Intervals(np.array([0]), np.array([1000 * US])))
+    begins = steps.start_us / US
+    all_start = np.where(begins < start_s, 0.95, np.where(begins < idle, 0.5, 0.0))
+    chances = np.stack([all_start, np.where(begins < idle, 1 - all_start, 0.0), np.where(begins < idle, 0.0, 1.0)])
+    assert _mostly_clear(steps, chances) is clear
 
 
 def test_few_trials_or_many_at_once_teach_nothing() -> None:

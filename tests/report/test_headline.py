@@ -11,7 +11,7 @@ from sampleruns import diagnosed
 from toyrun import with_only
 
 from gpudiag._run.tables import StudyRecord
-from gpudiag.advice._engine.proposal import Change, Proposal
+from gpudiag.advice._engine.proposal import Change, Gain, Proposal
 from gpudiag.advice._engine.recommendation import Recommendation
 from gpudiag.advice._engine.remedy import Remedy
 from gpudiag.measures.base import GIVE_TRIALS
@@ -352,6 +352,27 @@ def test_the_next_step_is_the_recommendation_for_the_finding_named() -> None:
     doubted = replace(best, verify_first="Count the cores.")
     assert headline(replace(fault, recommendations=(doubted,))).sentences[2].endswith("2 → 3; test first).")
     assert headline(replace(fault, recommendations=(own,))).sentences[2] == "Look."
+
+
+@pytest.mark.parametrize(
+    ("safe_high", "low", "verify_first", "said"),
+    [
+        (1.19, 1.57, "", " Then: Second, 1.57–2× faster."),
+        (1.19, 1.57, "Try ten trials.", " Test: Second, 1.57–2× faster."),
+        (1.6, 1.57, "", ""),
+        (1.0, 1.1, "", ""),
+    ],
+)
+def test_what_surely_brings_more_is_named_beside_the_next_step(
+    safe_high: float, low: float, verify_first: str, said: str
+) -> None:
+    """Safety orders the recommendations, and hides none that is worth more."""
+    fault = document(verdict("found", rule="r", remedy="Look"), utilization=USED)
+    proposal = Proposal((Change("n", None, "2", ""),), None, "")
+    toy = Remedy("w", "toy", "First", (), 1, "minutes", "now", (), (), "", "", lambda now: proposal)
+    safe = replace(Recommendation.of(toy, proposal, ("r",), ""), text="", gain=Gain(1.0, safe_high))
+    larger = replace(safe, title="Second", rules=("x",), gain=Gain(low, 2.0), verify_first=verify_first)
+    assert headline(replace(fault, recommendations=(safe, larger))).sentences[2] == f"First.{said}"
 
 
 def test_training_without_a_search_is_not_asked_for_a_study() -> None:
