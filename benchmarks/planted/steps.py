@@ -96,7 +96,7 @@ def failed(*, n: int = 1) -> Run:
 @fault(
     "loss-not-finite",
     edges={"min_lines": Edge({"n": 2}, {"n": 3})},
-    bigger=({"n": 20}, {"n": 50}, {"n": LINES}),
+    bigger=({"n": 20}, {"n": 50}, {"n": LINES - 1}),
 )
 def diverged(*, n: int = 40) -> Run:
     """The last ``n`` of 100 lines on steps state a loss of NaN, and some before them for one step at a time."""

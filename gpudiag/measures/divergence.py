@@ -9,6 +9,7 @@ import pandas as pd
 
 from gpudiag.errors import NotMeasurable
 from gpudiag.facts import Column, Fact, Row, Rows, column, fact, table_of
+from gpudiag.measures._ends.logged import log_ends, rerun_of
 from gpudiag.measures._steps.lines import floats
 from gpudiag.measures._steps.logs import training_logs
 from gpudiag.measures._time.microseconds import SECOND_US, microseconds
@@ -17,11 +18,15 @@ from gpudiag.measures.sampling import cells, slices
 from gpudiag.run import Run
 from gpudiag.schema import IDLE_PCT
 
-COLUMNS = ["training", "n_not_finite", "since", "since_step", "since_epoch", "total_steps", "wasted_pct", "wasted_s"]
+COLUMNS = [
+    "training", "n_not_finite", "since", "since_step", "since_epoch", "total_steps", "wasted_pct", "wasted_s", "rerun",
+]  # fmt: skip
 
 
 class DivergedTraining(Row):
-    """A log whose last losses are NaN or infinite, the one with most of them first. NaN is unknown."""
+    """A log whose last losses are NaN or infinite after finite ones, the one with most of them first, and behind all
+    others those that ran through later. NaN is unknown.
+    """
 
     training: Column[str] = column("file of the log, the first where it goes on in others", label="training")
     n_not_finite: Column[float] = column("these lines", label="last lines without a finite loss")
@@ -35,6 +40,7 @@ class DivergedTraining(Row):
         label="share of the training",
     )
     wasted_s: Column[float] = column("time from the first to the last of them", label="time without a finite loss")
+    rerun: Column[str] = column("file of a later log that did all of its steps, '' without one")
 
 
 class DivergenceProfile(Profile, topic="divergence"):
@@ -42,6 +48,7 @@ class DivergenceProfile(Profile, topic="divergence"):
 
     trainings: Rows = table_of(DivergedTraining)
     n_logs: Fact[int] = fact("logs that state losses")
+    n_never: Fact[int] = fact("logs without a finite one, of which nobody knows whether it is what is trained on")
     n_not_finite: Fact[float] = fact(
         "last lines of the first training; 0 without one", label="last lines without a finite loss"
     )
@@ -64,12 +71,17 @@ def measure_divergence(run: Run) -> DivergenceProfile:
         )
     logs = [] if has_trials else [part for _, part in lines.groupby("log", sort=True)]
     rows = [row for part in logs if (row := _diverged(part, run)) is not None]
-    table = pd.DataFrame(rows, columns=COLUMNS).astype(dict.fromkeys(COLUMNS[3:], float) | {"n_not_finite": float})
+    table = pd.DataFrame(rows, columns=COLUMNS).astype(dict.fromkeys(COLUMNS[3:-1], float) | {"n_not_finite": float})
     table["since"] = pd.to_datetime(table["since"], utc=True)
-    table = table.sort_values(["n_not_finite", "training"], ascending=[False, True], kind="stable", ignore_index=True)
+    table["rerun"] = _reruns(run, list(table["training"]))
+    order = table.assign(again=table["rerun"] != "").sort_values(
+        ["again", "n_not_finite", "training"], ascending=[True, False, True], kind="stable"
+    )
+    table = table.loc[order.index].reset_index(drop=True)
     return DivergenceProfile(
         trainings=table,
         n_logs=len(logs),
+        n_never=sum(not (part["not_finite"] == 0).any() for part in logs),
         n_not_finite=float(table["n_not_finite"].iloc[0]) if len(table) else 0.0,
         wasted_gpu_h=_gpu_h(run, table.iloc[0]) if len(logs) == len(table) == 1 else math.nan,
         has_trials=has_trials,
@@ -89,18 +101,18 @@ def _with_loss(run: Run) -> pd.DataFrame:
 
 
 def _diverged(lines: pd.DataFrame, run: Run) -> dict[str, object] | None:
-    """Of one log; None where its last line states a finite loss."""
+    """Of one log; None where its last line states a finite loss, or none does: bars may show NaN for no loss at all."""
     lines = lines.sort_values(["part", "line"], kind="stable")
     finite = np.flatnonzero(floats(lines, "not_finite") == 0)
-    begin = int(finite[-1]) + 1 if len(finite) else 0
+    begin = int(finite[-1]) + 1 if len(finite) else len(lines)
     if begin == len(lines):
         return None
     first = lines.iloc[begin]
     # Where there are several epochs, steps are counted anew in each.
-    epoch = floats(lines, "epoch")
-    counts_steps = bool((lines["unit"] == "step").all()) and len(np.unique(epoch)) == 1
+    epoch, in_order = floats(lines, "epoch"), bool((np.diff(floats(lines, "step")) >= 0).all())
+    counts_steps = bool((lines["unit"] == "step").all()) and len(np.unique(epoch)) == 1 and in_order
     wasted_s, part = _wasted(lines, begin, counts_steps=counts_steps)
-    if math.isnan(wasted_s):
+    if math.isnan(wasted_s) and in_order:
         wasted_s = part * _whole_s(run, set(lines["path"]))
     return {
         "training": str(first["log"]),
@@ -114,6 +126,15 @@ def _diverged(lines: pd.DataFrame, run: Run) -> dict[str, object] | None:
     }
 
 
+def _reruns(run: Run, diverged: list[str]) -> list[str]:
+    """By training the later log that did all of its steps, with a finite loss in the end."""
+    if not diverged:
+        return []
+    ends = log_ends(run)
+    known = {end.training: rerun_of(end, [one for one in ends if one.training not in diverged]) for end in ends}
+    return [known.get(training, "") for training in diverged]
+
+
 def _wasted(lines: pd.DataFrame, begin: int, *, counts_steps: bool) -> tuple[float, float]:
     """Seconds from that line to the last, and the part of the log that lies behind it."""
     if lines["time"].notna().all():
@@ -123,7 +144,7 @@ def _wasted(lines: pd.DataFrame, begin: int, *, counts_steps: bool) -> tuple[flo
         wasted_s = max(float(time_us[-1] - time_us[begin]) / SECOND_US, 0.0)
         return wasted_s, wasted_s / whole_s if whole_s > 0 else math.nan
     step = floats(lines, "step")
-    if counts_steps and (np.diff(step) >= 0).all() and step[-1] > 0:
+    if counts_steps and step[-1] > 0:
         return math.nan, float(step[-1] - step[begin]) / step[-1]
     return math.nan, (len(lines) - 1 - begin) / len(lines)
 

@@ -81,3 +81,26 @@ def test_of_two_trainings_nobody_knows_whose_gpus_these_are(tmp_path: Path) -> N
 def test_a_log_without_losses_does_not_tell(tmp_path: Path) -> None:
     with pytest.raises(NotMeasurable):
         measured(tmp_path, train=log(10 * ".", dated=False).replace("loss 0.5", ""))
+
+
+def test_a_loss_that_was_never_finite_may_be_none(tmp_path: Path) -> None:
+    found = measured(tmp_path, train=log(60 * "x"))
+    assert (found.n_logs, found.n_never, found.n_not_finite, len(found.trainings)) == (1, 1, 0, 0)
+
+
+def test_bars_of_epochs_that_start_anew_tell_neither_step_nor_time(tmp_path: Path) -> None:
+    bars = "".join(
+        f"Training: {step}%|##| {step}/100 [{step // 60:02}:{step % 60:02}<00:10,  1.00it/s, loss={loss}]\n"
+        for loss in (2.5, 1.5, "nan", "nan")
+        for step in range(10, 101, 10)
+    )
+    row = measured(tmp_path, train=bars).trainings.iloc[0]
+    assert row["since_step"] != row["since_step"] and row["wasted_s"] != row["wasted_s"]
+    assert row["wasted_pct"] == pytest.approx(50, abs=5)
+
+
+def test_a_later_log_that_ran_through_is_named(tmp_path: Path) -> None:
+    found = measured(tmp_path, try_1=log(10 * "." + 5 * "x"), try_2=log(60 * ".", minute=5))
+    assert found.trainings["rerun"].map(lambda path: Path(path).name).tolist() == ["try_2.log"]
+    both = measured(tmp_path, try_1=log(10 * "." + 5 * "x"), try_2=log(40 * "." + 20 * "x", minute=5))
+    assert both.trainings["rerun"].tolist() == ["", ""], "the later one was lost as well"

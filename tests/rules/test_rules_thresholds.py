@@ -55,7 +55,7 @@ DIED = pd.DataFrame({"training": ["a.log"], "kind": ["oom"], "text": ["OutOfMemo
 SILENT = pd.DataFrame({"state": ["idle"], "silent_s": [600.0], "silent_pct": [0.0], "silent_mib": [20000.0],
                        "is_freed": [False]}, index=pd.Index(["0"], name="gpu"))  # fmt: skip
 DIVERGED = pd.DataFrame({"training": ["a.log"], "n_not_finite": [3.0], "since": [TIMES], "since_step": [10.0],
-                         "since_epoch": [NAN],
+                         "since_epoch": [NAN], "rerun": [""],
                          "total_steps": [100.0], "wasted_pct": [20.0], "wasted_s": [60.0]})  # fmt: skip
 FAR = pd.DataFrame({"trial": [9], "name": ["9"], "state": ["PRUNED"], "duration_s": [2000.0], "median_s": [100.0]})
 UNREAD = pd.DataFrame({"path": ["o.db"], "error": ["o.db: is locked."]})
@@ -350,6 +350,8 @@ SHORT: list[tuple[str, dict[str, Any], Status | Severity]] = [
     ("log-silent", {"due_s": NAN}, OK),
     ("log-silent", {"has_trials": True}, NOT_APPLICABLE),
     ("loss-not-finite", {"n_not_finite": 2.0}, OK),
+    ("loss-not-finite", {"n_not_finite": 0.0, "n_never": 1}, NOT_ASSESSED),
+    ("loss-not-finite", {"trainings": DIVERGED.assign(rerun="b.log")}, NOTE),
     ("loss-not-finite", {"n_logs": 0, "n_not_finite": 0.0, "has_trials": True}, NOT_APPLICABLE),
     ("training-failed", {"n_failed": 0}, OK),
     ("training-failed", {"n_failed": 0, "n_short": 1}, NOT_ASSESSED),

@@ -11,7 +11,13 @@ _STATED = re.compile(
     r"(?i)(?<![a-z_])(?P<name>(?:[a-z]{1,20}[ _./-]){0,3}loss(?:[_./-][a-z_\d]{1,20})?)['\"]?\s{0,3}"
     r"[:=|]?\s{0,6}(?:tensor\()?(?P<value>[-+]?(?:nan|inf(?:inity)?|\d[\d.]{0,20}(?:e[-+]?\d{1,3})?))(?![a-z\d])"
 )
-_OF_OTHERS = re.compile(r"(?i)eval|val(?:id)?(?![a-z])|valid|test|scale")
+_OF_OTHERS = re.compile(
+    r"(?i)eval|val(?:id)?(?![a-z])|valid|test|dev(?![a-z])|hold|infer|predict|scale|"
+    r"best|min(?:imum)?(?![a-z])|max(?:imum)?(?![a-z])|lowest|prev|last|old|target|threshold|patience"
+)
+"""Losses of other data than is trained on, and records of them, which begin as infinite."""
+_ON_OTHERS = re.compile(r"(?i)(?<![a-z_\d])(?:eval|valid|val|test|dev|infer|predict)[a-z]*(?![a-z_\d])")
+"""A line that names other data ahead of its loss is of these."""
 _OF_ALL = re.compile(r"(?i)(?:^|[ _./-])(?:train(?:ing)?[ _./-]|total[ _./-]|lm[ _./-])?loss(?:[_./-]train(?:ing)?)?$")
 """Beside others it is the sum that is trained on: a part of it may be NaN by itself, such as the mean over nothing."""
 _WORDS = {"nan": math.nan, "inf": math.inf, "infinity": math.inf}
@@ -24,7 +30,13 @@ def not_finite(line: str) -> int | None:
         return None
     if "nan" not in lower and "inf" not in lower:
         return 0
-    return _of_losses((one["name"], one["value"]) for one in _STATED.finditer(line))
+    others = _ON_OTHERS.search(line)
+    begin = others.start() if others else len(line)
+    return _of_losses(
+        (one["name"], one["value"])
+        for one in _STATED.finditer(line)
+        if one.start() < begin or "train" in one["name"].lower()
+    )
 
 
 def not_finite_of(said: Mapping[str, Any]) -> int | None:
@@ -43,11 +55,12 @@ def not_finite_of_trainer(said: Mapping[str, float]) -> int | None:
 
 
 def _of_losses(stated: Iterable[tuple[str, Any]]) -> int | None:
-    """By that of all, else by all together."""
+    """By that of all, else by several together: one by itself may be a part of it."""
     losses = [(name, _number(value)) for name, value in stated if not _OF_OTHERS.search(name)]
     known = [(name, value) for name, value in losses if value is not None]
-    of_all = [value for name, value in known if _OF_ALL.search(name)] or [value for _, value in known]
-    return int(not any(map(math.isfinite, of_all))) if of_all else None
+    of_all = [value for name, value in known if _OF_ALL.search(name)]
+    told = of_all or [value for _, value in known if len(known) > 1]
+    return int(not any(map(math.isfinite, told))) if told else None
 
 
 def _number(value: Any) -> float | None:
