@@ -230,6 +230,12 @@ def test_an_abandoned_trial_of_another_study_lasts_no_longer_than_its_trials() -
     assert part.gpu["util_pct"].isna().sum() == 150  # to 150 s: as long as the other one
 
 
+def test_a_trial_of_a_study_in_which_none_ended_may_last_until_the_last_sample() -> None:
+    run = _two_studies([(300.0, 400.0)], [(100.0, 200.0)])
+    part = replace(run, trials=run.trials.assign(end=run.trials["end"].where(run.trials.index < 1))).study("a")
+    assert part.gpu["util_pct"].isna().sum() in (549, 550)  # from 100 s to the last sample, at 649 s
+
+
 def test_a_study_on_gpus_of_its_own_is_looked_at_on_these() -> None:
     run = _two_studies(TURNS_OF_A, [(0.0, 600.0)], gpu=["0", "0", "0", "1"])
     run = replace(run, gpu=pd.concat([run.gpu, run.gpu.assign(gpu="1", util_pct=50.0)], ignore_index=True))

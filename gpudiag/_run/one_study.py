@@ -36,7 +36,7 @@ def study(run: R, name: str) -> R:
 def of_studies(run: R, names: Collection[str]) -> R:
     """The run with the trials of these studies only, and of the GPUs what no trial of another one had a part in."""
     own = run.trials["study"].isin(names)
-    timed = replace(run, trials=_with_ends(run.trials, own))
+    timed = replace(run, trials=_with_ends(run, own))
     declared = declared_gpus(timed)
     others = timed.trials.index[~own & timed.trials["start"].notna()]
     gone = _only_of_others(timed, own, others, declared)
@@ -59,25 +59,31 @@ def of_studies(run: R, names: Collection[str]) -> R:
 def shares_workers(run: RunTables, name: str) -> bool:
     """Whether workers of one study may have run trials of others in between."""
     own = run.trials["study"] == name
-    return "workers" in workers_in_part(replace(run, trials=_with_ends(run.trials, own)), own)
+    return "workers" in workers_in_part(replace(run, trials=_with_ends(run, own)), own)
 
 
-def _with_ends(trials: pd.DataFrame, own: pd.Series) -> pd.DataFrame:
+def _with_ends(run: RunTables, own: pd.Series) -> pd.DataFrame:
     """The trials without times of others that did not run in their study; those of others without an end lasted as
-    long as the longest of theirs, or until the last that is known of it.
+    long as the longest of theirs, and until the last that is known of it at the least. Where none of theirs ended, they
+    may last until the last sample.
     """
+    trials = run.trials
     start, end = trials["start"], trials["end"]
     ran = trials["added"].isna() | own if "added" in trials else own | True
     start, end = start.where(ran & ((trials["state"] != "WAITING") | own)), end.where(ran)
     by = trials["study"]
-    last = start.groupby(by).transform("max").combine(end.groupby(by).transform("max"), _later)
-    longest = start + (end - start).groupby(by).transform("max")
-    likely = end.fillna(last.combine(longest, _later)).astype(end.dtype)
-    return trials.assign(start=start, end=end.where(own, likely))
+    last = start.groupby(by).transform("max"), end.groupby(by).transform("max")
+    longest = (start + (end - start).groupby(by).transform("max")).fillna(run.gpu["time"].max())
+    likely = _latest(*last, longest.astype(end.dtype)).where(start.notna())
+    return trials.assign(start=start, end=end.where(own, end.fillna(likely)))
 
 
-def _later(a: pd.Timestamp, b: pd.Timestamp) -> pd.Timestamp:
-    return a if not b > a else b
+def _latest(*times: pd.Series) -> pd.Series:
+    """Row by row; what is unknown is left out."""
+    known = times[0]
+    for other in times[1:]:
+        known = known.where(~(other > known) & known.notna(), other)
+    return known
 
 
 def _only_of_others(

@@ -97,7 +97,7 @@ def _with_loss(run: Run) -> pd.DataFrame:
     of_logs = training_logs(run).lines
     known = of_logs.drop_duplicates("path").set_index("path") if len(of_logs) else pd.DataFrame(columns=["log", "part"])
     log, part = (lines["path"].map(known[name].to_dict()) for name in ("log", "part"))
-    return lines.assign(log=log.fillna(lines["path"]), part=part.astype(float).fillna(0.0))
+    return lines.assign(log=log.astype(object).where(log.notna(), lines["path"]), part=part.astype(float).fillna(0.0))
 
 
 def _diverged(lines: pd.DataFrame, run: Run) -> dict[str, object] | None:

@@ -15,6 +15,7 @@ from gpudiag.measures._ends.recorded import Recorded, recorded
 from gpudiag.measures.base import Profile
 from gpudiag.measures.inputs import unknown_logs
 from gpudiag.measures.steps import GIVE_LOG
+from gpudiag.memo import memoized
 from gpudiag.run import Run
 
 COLUMNS = ["training", "kind", "by", "text", "time", "last_step", "total_steps", "outcome", "rerun"]
@@ -65,6 +66,7 @@ class EndingsProfile(Profile, topic="endings"):
     has_trials: Fact[bool] = fact("there are trials, so that only recorded commands are looked at")
 
 
+@memoized
 def measure_endings(run: Run) -> EndingsProfile:
     """Ends of trainings. Needs the log of one, or a recorded command. Logs of trials are none of these, whose own
     table tells of them.

@@ -36,7 +36,13 @@ KILLED = (
     remedy="See where each process stands while it hangs (py-spy dump --pid PID). Let a timeout end a collective "
     "(init_process_group(timeout=...)), and a watchdog end a job whose log is silent. Resume from the last checkpoint.",
     refuted_by="Not a problem if the log was copied, or cut, before the training went on.",
-    explained_by=("rank-missing", "collective-stuck", "collective-mismatch", "busy-without-progress"),
+    explained_by=(
+        "rank-missing",
+        "collective-stuck",
+        "collective-mismatch",
+        "busy-without-progress",
+        "loss-not-finite",
+    ),
 )
 def log_silent(silence: SilenceProfile, *, min_silent_s: float = 600.0, min_due_ratio: float = 2.0) -> Evidence | None:
     """A training that hangs, or was killed without a word, leaves a log that stops, and GPUs that are held for nothing.

@@ -26,6 +26,7 @@ from gpudiag.forecast.memory.document import (
 from gpudiag.forecast.memory.net import (
     Restart,
     crash_part,
+    n_gpus_to_use,
     net_estimate,
     rates_without_crashes,
     restart_cost,
@@ -36,7 +37,6 @@ from gpudiag.forecast.memory.peaks import Peaks, trial_peaks
 from gpudiag.forecast.memory.seen import seen_by_level, tightest_room
 from gpudiag.forecast.progress import Progress
 from gpudiag.load import RunLike, as_run
-from gpudiag.measures._time.gpu_samples import known_gpus
 from gpudiag.measures._time.trial_intervals import intervals_of, need_own_times
 from gpudiag.measures.base import GIVE_TRIALS, need_all, need_columns
 from gpudiag.memo import MemoRun, memoized, once
@@ -255,7 +255,7 @@ def _capacity(
         hard_fit = 0.0 if math.isnan(hard_fit) else hard_fit
     restart = restart_cost(crashes.restart_s, crashes.oom_restart_s, restart_min, crashes.takes_all)
     asked = n_trials or run.info.settings.n_trials or int((intervals_of(run)["state"] != ADDED).sum())
-    n_gpus = max(1, len(known_gpus(run)))
+    n_gpus = n_gpus_to_use(run)
     table = _with_risks(memory, crashes, seen, asked)
     progress("throughput by number of trials")
     rates = rates_without_crashes(run, wanted, lambda: progress(""))

@@ -16,6 +16,7 @@ from gpudiag.forecast.parallelism.placement import evenly
 from gpudiag.forecast.parallelism.recent import UNIT, recent
 from gpudiag.forecast.parallelism.spread import by_law, stretched
 from gpudiag.forecast.parallelism.throughput_bounds import bounded_rate
+from gpudiag.measures._time.gpu_samples import known_gpus
 from gpudiag.measures._trials.failure_periods import failure_periods
 from gpudiag.run import Run
 
@@ -99,6 +100,14 @@ def seen_net(run: Run, k: int, n_gpus: int) -> Estimate | None:
     n = int(mine["n_ended"].sum() - mine["n_fail"].sum())
     reach = 1.96 * np.sqrt(max(n, 1))
     return Estimate(n / hours, max(n - reach, 0.0) / hours, (n + reach) / hours, UNIT)
+
+
+def n_gpus_to_use(run: Run) -> int:
+    """GPUs that have trials or are free for more of them; all of the record where it does not show which."""
+    try:
+        return len(observe(run).gpus)
+    except NotMeasurable:
+        return max(1, len(known_gpus(run)))
 
 
 def _unevenly_placed(run: Run, workers: int) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from gpudiag.measures.causes import CausesProfile
 from gpudiag.measures.feed import FeedProfile
+from gpudiag.measures.ledger import LedgerProfile
 from gpudiag.measures.mfu import MfuProfile
 from gpudiag.measures.utilization import GpuUtilization, UtilizationProfile
 from gpudiag.report.document import Document
@@ -28,7 +29,9 @@ def unexplained(document: Document, least_pct: float) -> tuple[str, str]:
     """That no kernel ran for so much of the GPU time or more, and the steps that would tell why; where nothing was
     found, half of what is missing is enough. '' and '' where it is less, or a finding tells.
     """
-    facts = document.values(CausesProfile)
+    facts, ledger = document.values(CausesProfile), document.values(LedgerProfile)
+    if (ledger.get(LedgerProfile.coverage_pct) or 100) < 100 * MIN_EXPLAINED:  # most is not observed: that comes first
+        return "", ""
     unused_pct, unknown_pct = facts.get(CausesProfile.unused_pct), facts.get(CausesProfile.unknown_pct)
     if unused_pct is None or unknown_pct is None or any(v.severity is not Severity.NOTE for v in document.findings):
         return "", ""
