@@ -87,7 +87,8 @@ class FailureRatesProfile(Profile, topic="failure_rates"):
     n_well_compared: Fact[int] = fact("trials that ended well with that parameter")
     n_well_with: Fact[int] = fact("trials that ended well with that value", label="ended well with it")
     p_condition: Fact[float] = fact(
-        "one-sided Fisher, times the values tried", label="chance of such a share by luck (p)"
+        "one-sided, exact within ten neighbors in the order of starts, times the values tried",
+        label="chance of such a share by luck (p)",
     )
 
 

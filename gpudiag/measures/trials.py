@@ -116,6 +116,7 @@ class TrialsProfile(Profile, topic="trials"):
     fail_high_pct: Fact[float] = fact("upper end of its Wilson 95 % interval", label="failed, at most")
     fail_streak: Fact[int] = fact("longest run of FAIL", label="longest streak of failures")
     success_streak: Fact[int] = fact("longest run without FAIL")
+    fail_study: Fact[str] = fact("the study with most failures, '' where there is only one")
     fail_condition: Fact[Statement] = fact(
         "the value of a parameter that failed trials have most oftener than trials that ended well between the first "
         "and the last of them; of the study with most failures, without those that followed another in a poisoned "
@@ -127,7 +128,8 @@ class TrialsProfile(Profile, topic="trials"):
     n_well_compared: Fact[int] = fact("trials that ended well with that parameter")
     n_well_with: Fact[int] = fact("trials that ended well with that value", label="ended well with it")
     p_condition: Fact[float] = fact(
-        "one-sided Fisher, times the values tried", label="chance of such a share by luck (p)"
+        "one-sided, exact within ten neighbors in the order of starts, times the values tried",
+        label="chance of such a share by luck (p)",
     )
     p_fail_streak: Fact[float] = fact(
         "probability of a FAIL run at least that long by chance (Markov recursion); NaN without FAIL",
@@ -241,9 +243,11 @@ def _in_common(run: Run) -> dict[str, Any]:
     failed = (ends["state"] == "FAIL") & ~ends["follows"]
     usual = ends.loc[failed, "study"].mode()
     mine = ends["study"].eq(usual.iloc[0]) if len(usual) else failed
+    several = len(usual) > 0 and ends["study"].nunique() > 1
     ends = ends[mine].assign(end=ends["end"].fillna(ends["start"]))
     found = in_common(run.trials.reset_index(drop=True)[mine], ends, failed[mine], single=True)
     return {
+        "fail_study": str(usual.iloc[0]) if several else "",
         "fail_condition": found.condition,
         "n_fail_compared": found.n_bad,
         "n_fail_with": found.bad_with,

@@ -105,9 +105,9 @@ def failures_by_number_at_once(
 def failures_share_parameter(rates: FailureRatesProfile, *, max_p_pct: float = 1.0) -> Evidence | None:
     """What trials out of memory have in common says which of them to reject.
 
-    One-sided Fisher test below 1 % (a default without a published source), times all values tried, of the trials out of
-    GPU memory against those that ended well between the first and the last of them: each value of a parameter of at
-    most 10, each border of a number, at its deciles where it has more.
+    One-sided exact test below 1 % (a default without a published source), times all values tried, of the trials out of
+    GPU memory against those that ended well, within each ten trials of a study in the order of starts: each value of a
+    parameter of at most 10, each border of a number, at its deciles where it has more.
     """
     if not rates.n_oom:
         raise NotApplicable("No trial ran out of GPU memory.")

@@ -163,8 +163,12 @@ def test_what_trials_out_of_memory_have_in_common() -> None:
     a, b = sum(batch[i] == 512 for i in between if i % 4 == 0), sum(batch[i] == 512 for i in well)
     assert (str(found.condition), found.n_oom_with, found.n_oom_compared) == ("batch ≥ 512", a, 20)
     assert (found.n_well_with, found.n_well_compared) == (b, len(well))
-    exact = stats.fisher_exact([[a, 20 - a], [b, len(well) - b]], "greater").pvalue
-    assert found.p_condition == pytest.approx(2 * exact), "at least 512, and at most 64"
+    places = [range(first, first + 10) for first in range(0, 80, 10)]
+    total = np.ones(1)
+    for ten in places:
+        n_bad, n_with = sum(i % 4 == 0 for i in ten), sum(batch[i] == 512 for i in ten)
+        total = np.convolve(total, stats.hypergeom.pmf(np.arange(n_with + 1), 10, n_with, n_bad))
+    assert found.p_condition == pytest.approx(2 * total[a:].sum()), "at least 512, and at most 64"
 
 
 @pytest.mark.parametrize("text", [None, "ValueError: x"])
@@ -177,9 +181,19 @@ def test_failures_of_any_kind_may_share_a_value(text: str | None) -> None:
     assert (str(found.fail_condition), found.n_fail_with, found.n_fail_compared) == ("batch = 128", 20, 20)
     assert (found.n_well_with, found.n_well_compared) == (0, 38), "one before the first failure, one after the last"
     n_tried = 3 + 2 + 2 * 8  # three values, both borders at the middle one, both sides of eight borders of lr
-    assert found.p_condition == pytest.approx(n_tried / math.comb(58, 20))
+    assert found.p_condition == pytest.approx(n_tried / (math.comb(10, 3) ** 4 * math.comb(10, 4) ** 2))
     few = measure_trials(run(trials=table.assign(state=["FAIL"] * 4 + ["COMPLETE"] * 56), studies=study("MINIMIZE")))
     assert math.isnan(few.p_condition) and not few.fail_condition
+
+
+@pytest.mark.parametrize(("failed", "named"), [(range(100, 120), False), (range(0, 160, 8), True)])
+def test_an_outage_while_a_sampler_prefers_a_value_has_no_value_in_common(failed: range, named: bool) -> None:
+    """From the 80th trial on nearly all have 32; an outage fails 20 in a row, a cause those that have the value."""
+    batch = [32 if (i in failed if named else i > 80 and i % 9) else 64 for i in range(160)]
+    rows = [("FAIL" if i in failed or i in (10, 150) else "COMPLETE", 100 * i, 100 * i + 99) for i in range(160)]
+    table = trials(rows, **{"params.batch": batch})
+    found = measure_trials(run(trials=table, studies=study("MINIMIZE")))
+    assert (found.p_condition < 0.01) is named
 
 
 def test_trials_that_get_shorter_because_fewer_run_are_no_drift() -> None:

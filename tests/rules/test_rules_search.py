@@ -77,14 +77,19 @@ def test_failure_rate_prints_its_interval_and_a_streak() -> None:
     killed = verdict(failure_rate_high, failing(15, 196, n_died=8))
     assert " 8 of these ended with their process, which reported no error." in killed.summary
     assert "what ended these processes" in killed.remedy
-    assert "what ended" not in verdict(failure_rate_high, failing(15, 196, n_died=7)).remedy
+    killed_less = verdict(failure_rate_high, failing(15, 196, n_died=7))
+    assert "what ended" not in killed_less.remedy
     of_batch = {"n_fail_with": 15, "n_fail_compared": 15, "n_well_with": 0, "n_well_compared": 180}
     condition = Statement("{name} = {value}", name="batch_size", value=256.0)
     shared = verdict(failure_rate_high, failing(15, 196, fail_condition=condition, p_condition=0.009, **of_batch))
     assert (
         "15 of 15 failed trials had batch_size = 256; of those that ended well meanwhile, 0 of 180." in shared.summary
     )
-    assert "that value alone" in shared.remedy
+    assert shared.remedy == killed_less.remedy
+    named = verdict(
+        failure_rate_high, failing(15, 196, fail_study="b", fail_condition=condition, p_condition=0.009, **of_batch)
+    )
+    assert " In study b, 15 of 15 failed trials had batch_size = 256;" in named.summary
     by_chance = verdict(failure_rate_high, failing(15, 196, fail_condition=condition, p_condition=0.011, **of_batch))
     assert "batch_size" not in by_chance.summary and "p_condition" not in by_chance.evidence
     chance = verdict(failure_rate_high, failing(15, 196, fail_streak=2, p_fail_streak=0.5))

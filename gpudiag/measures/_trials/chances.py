@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 
 import numpy as np
 import pandas as pd
@@ -20,6 +21,26 @@ def p_more_often(a: int, n: int, b: int, m: int) -> float:
     hits = np.arange(a, min(n, a + b) + 1)
     chosen, rest, both = (_log_binomial(*pair) for pair in ((n, hits), (m, a + b - hits), (n + m, a + b)))
     return min(1.0, float(np.exp(chosen + rest - both).sum()))
+
+
+def p_more_often_within(groups: Mapping[tuple[int, int, int], int], total: int) -> float:
+    """Chance of ``total`` or more hits among the chosen ones of all groups, if within each group any are as likely.
+
+    ``groups``: how often there is a group of so many members, chosen ones among them, and hits. The exact test of
+    N. Mantel and W. Haenszel: what differs from group to group, or how hits follow on each other in one, does not
+    matter.
+    """
+    chances = np.ones(1)
+    for (n, chosen, hits), times in groups.items():
+        k = np.arange(min(chosen, hits) + 1)
+        ways = [math.comb(chosen, i) * math.comb(n - chosen, hits - i) / math.comb(n, hits) for i in k]
+        power = np.array(ways)
+        while times:
+            if times & 1:
+                chances = np.convolve(chances, power)
+            times >>= 1
+            power = np.convolve(power, power) if times else power
+    return min(1.0, float(chances[total:].sum()))
 
 
 def _log_binomial(n: int, k: int | np.ndarray) -> np.ndarray:

@@ -1,15 +1,16 @@
-"""Which value of a parameter failed trials have oftener than chance lets them, against those that ended well."""
+"""Which value of a parameter failed trials have oftener than those that began near them and ended well."""
 
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
 
-from gpudiag.measures._trials.chances import p_more_often
+from gpudiag.measures._trials.chances import p_more_often_within
 from gpudiag.statement import NOTHING, Statement
 
 MOST_VALUES = 10
@@ -18,10 +19,17 @@ LEAST = 5
 """Trials that must have failed, or a value, before values are compared."""
 
 
+NEAR = 10
+"""Trials that began one after the other and are compared with each other alone. A sampler drifts from one value to
+another, and an outage fails every trial for a while: neither is a cause, and neither tells trials of ten apart."""
+LEAST_PLACES = 3
+"""Such places in which failed trials must have the value oftener than the others: one coincidence is none."""
+
+
 @dataclass(frozen=True)
 class InCommon:
     """``bad_with`` of ``n_bad`` failed trials with the parameter have the value, ``well_with`` of ``n_well`` others.
-    ``p``: one-sided Fisher, times the values tried; NaN where there was nothing to compare.
+    ``p``: one-sided, exact within neighbors, times the values tried; NaN where there was nothing to compare.
     """
 
     condition: Statement = NOTHING
@@ -33,14 +41,16 @@ class InCommon:
 
 
 def in_common(trials: pd.DataFrame, ends: pd.DataFrame, bad: pd.Series, *, single: bool = False) -> InCommon:
-    """The value that tells these bad trials best from those that ended well between the first and the last of them.
+    """The value that tells these bad trials best from those that began near them and ended well; it is counted among
+    all that ended well between the first and the last of them.
 
-    ``trials`` and ``ends`` (state, end) have the same rows. ``single``: numbers of few values are looked at one by
-    one as well, and not only by borders.
+    ``trials`` and ``ends`` (study, state, start, end) have the same rows. ``single``: numbers of few values are looked
+    at one by one as well, and not only by borders.
     """
     if bad.sum() < LEAST:
         return InCommon()
     well = ends["state"].isin(("COMPLETE", "PRUNED"))
+    near = _neighbors(ends, bad, well)
     at = ends.loc[bad, "end"]
     if at.notna().any():
         well &= ends["end"].between(at.min(), at.max())
@@ -49,15 +59,32 @@ def in_common(trials: pd.DataFrame, ends: pd.DataFrame, bad: pd.Series, *, singl
         values = trials[name]
         known = values.notna()
         n, m = int((bad & known).sum()), int((well & known).sum())
+        mine = near[known[near.index]]
         for said, has in _conditions(name.removeprefix("params."), values, single=single) if min(n, m) >= LEAST else ():
             a, b = int((has & bad).sum()), int((has & well).sum())
-            found.append(InCommon(said, n, a, m, b, p_more_often(a, n, b, m)))
+            found.append(InCommon(said, n, a, m, b, _p_within(mine, has) if a * m > b * n else 1.0))
     if not found:
         return InCommon()
     best = min(found, key=lambda one: one.p)
-    return InCommon(
-        best.condition, best.n_bad, best.bad_with, best.n_well, best.well_with, min(1.0, best.p * len(found))
-    )
+    return replace(best, p=min(1.0, best.p * len(found)))
+
+
+def _neighbors(ends: pd.DataFrame, bad: pd.Series, well: pd.Series) -> pd.DataFrame:
+    """Bad trials and those that ended well, with the place of each: its study and ten in the order of starts."""
+    judged = ends[bad | well].sort_values("start", kind="stable")
+    tens = judged.groupby("study").cumcount() // NEAR
+    return pd.DataFrame({"bad": bad[judged.index], "place": judged.groupby(["study", tens]).ngroup()})
+
+
+def _p_within(near: pd.DataFrame, has: pd.Series) -> float:
+    has = has[near.index]
+    counts = pd.DataFrame({"n": 1, "bad": near["bad"], "has": has, "both": has & near["bad"]}).astype(int)
+    places = counts.groupby(near["place"]).sum()
+    oftener = places["both"] * places["n"] > places["bad"] * places["has"]
+    if oftener.sum() < LEAST_PLACES:
+        return 1.0
+    groups = Counter(places[["n", "bad", "has"]].itertuples(index=False, name=None))
+    return p_more_often_within(groups, int(places["both"].sum()))
 
 
 def _conditions(name: str, values: pd.Series, *, single: bool) -> Iterator[tuple[Statement, pd.Series]]:
