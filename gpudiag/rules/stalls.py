@@ -83,13 +83,11 @@ def stalls_periodic(
         return None
     worst = (found["lost_pct"] * found["work_s"]).idxmax()
     lost_pct, reading = float(found.at[worst, "lost_pct"]), found.at[worst, "reading"]
-    held_gpu_h = float((found["most_lost_pct"] / 100 * found["work_s"]).sum() / 3600)
     return worst_gpu(
         worst,
         found,
         ("period_s", "depth_pct", "width_s", "n_dips", "acf", "lost_pct"),
         lost_gpu_h=float((found["lost_pct"] / 100 * found["work_s"]).sum() / 3600),
-        held_gpu_h=held_gpu_h if held_gpu_h > 0 else None,
         margin=lost_pct - min_lost_pct,
         severity=None if lost_pct >= severe_lost_pct else Severity.NOTE,
         extra={

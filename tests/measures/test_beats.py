@@ -81,9 +81,8 @@ def test_waits_in_steps_that_beat_with_the_samples_are_told_as_such(
 def test_without_a_log_a_beat_and_a_pause_of_its_shape_are_both_said() -> None:
     said = found(run(gpu=sampled(training(5.1, 1.5, 900), 5.0)))["stalls-periodic"]
     assert "drops by" in said.summary and "Or it waits in each step, and 29 % is lost" in said.summary
-    lost_gpu_h, held_gpu_h = said.lost_gpu_h, said.held_gpu_h
-    assert held_gpu_h == pytest.approx(900 * 1.5 / 3600, rel=0.02)
-    assert lost_gpu_h is not None and held_gpu_h is not None and lost_gpu_h < held_gpu_h
+    assert said.lost_gpu_h is not None and said.lost_gpu_h < 0.9 * 900 * 1.5 / 3600
+    assert not said.held_gpu_h or said.held_gpu_h <= said.lost_gpu_h, "what is only possible hides no other finding"
 
 
 @pytest.mark.slow
