@@ -160,6 +160,7 @@ HOST = TableSpec(
     (
         ColumnSpec("time", "time", "instant of the sample, UTC", required=True),
         ColumnSpec("cpu_cores", "float", "cores that the training may use", "", 1),
+        ColumnSpec("host_cores", "float", "cores of the host that the shares are of", "", 1),
         _pct("cpu_pct", "mean over all cores"),
         _pct("cpu_max_core_pct", "the busiest core"),
         ColumnSpec("process_cpu_max_pct", "float", "the busiest process, 100 = one core", "%", 0),

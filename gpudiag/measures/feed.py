@@ -85,7 +85,8 @@ class GpuFeed(Row):
         "below 10 % utilization with I/O wait above 50 %", label="GPU under 10 % beside I/O wait"
     )
     io_soft_starved_pct: Column[float] = column(
-        "below 50 % utilization with I/O wait that holds more than 90 % of one core; NaN where the cores are unknown",
+        "below 50 % utilization with I/O wait that holds more than 90 % of one core; NaN where those of "
+        "the host are unknown",
         label="GPU under 50 % beside a core in I/O wait",
     )
     io_cores: Column[float] = column("cores in I/O wait on average, NaN unknown", label="cores in I/O wait")
@@ -114,10 +115,10 @@ def measure_feed(run: Run) -> FeedProfile:
         raise NotMeasurable("There is only one sample of each GPU.", RECORD_LONGER)
     boards, idle = gpu_boards(run).to_dict("index"), idle_powers(run)
     works = {gpu: works[gpu] for gpu in gpu_order(works)}
-    host, cores = HostTimes.of(run.host), float(run.info.settings.cpu_cores or math.nan)
+    host = HostTimes.of(run.host)
     columns = beside_work(run, works, ("mem_used_mib", "power_w", "throttle_reasons", *ACTIVITY))
     rows = {
-        gpu: _device(work, own, boards[gpu], idle.get(gpu)) | _host(work, host, cores)
+        gpu: _device(work, own, boards[gpu], idle.get(gpu)) | _host(work, host)
         for (gpu, work), own in zip(works.items(), columns, strict=True)
     }
     has = {name: bool(name in run.host and run.host[name].notna().any()) for name in HOST}
@@ -201,7 +202,7 @@ HOST_FIGURES = (
 )  # fmt: skip
 
 
-def _host(work: WorkSamples, host: HostTimes, cores: float) -> dict[str, float]:
+def _host(work: WorkSamples, host: HostTimes) -> dict[str, float]:
     """Shares of the observed work that host samples lie near to."""
     near, column = beside(work, host)
     near &= meant_to_work(work)
@@ -209,7 +210,7 @@ def _host(work: WorkSamples, host: HostTimes, cores: float) -> dict[str, float]:
         return dict.fromkeys(HOST_FIGURES, math.nan)
     util, weight_s = work.util_pct, work.weight_s
     core, cpu, wait = column["core_pct"], column["cpu_pct"], column["io_wait_pct"]
-    waiting_cores = wait / 100 * cores
+    waiting_cores = column["waiting_cores"]
     hot, waits = core > HOT_PCT, wait > IO_WAIT_PCT
     values = (
         float(weight_s[near].sum()),
@@ -233,7 +234,10 @@ def _share_pct(is_so: np.ndarray, among: np.ndarray, known: np.ndarray, weight_s
 
 @dataclass(frozen=True)
 class HostTimes:
-    """The host's columns in order of time; ``core_pct`` is the busiest core or process, NaN unknown."""
+    """The host's columns in order of time; ``core_pct`` is the busiest core or process, NaN unknown.
+
+    ``waiting_cores``: I/O wait is a share of all cores of the host, of which a job may use fewer.
+    """
 
     time_us: np.ndarray
     columns: dict[str, np.ndarray]
@@ -248,7 +252,9 @@ class HostTimes:
 
         time_us = microseconds(known["time"]) if len(known) else np.zeros(0, np.int64)
         core = np.fmax(column("cpu_max_core_pct"), _since_the_last(column("process_cpu_max_pct"), time_us))
-        columns = {"cpu_pct": column("cpu_pct"), "io_wait_pct": column("io_wait_pct"), "core_pct": core}
+        wait = column("io_wait_pct")
+        waiting = wait / 100 * column("host_cores")
+        columns = {"cpu_pct": column("cpu_pct"), "io_wait_pct": wait, "waiting_cores": waiting, "core_pct": core}
         return cls(time_us, columns)
 
 

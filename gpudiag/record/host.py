@@ -66,7 +66,11 @@ class Host:
             return {}
         rest = [delta.get("idle", 0.0) + delta.get("iowait", 0.0) for delta in deltas]
         busy = [100 * (1 - idle / total) for idle, total in zip(rest, totals, strict=True)]
-        values: Values = {"cpu_pct": 100 * (1 - sum(rest) / sum(totals)), "cpu_max_core_pct": max(busy)}
+        values: Values = {
+            "host_cores": len(deltas),
+            "cpu_pct": 100 * (1 - sum(rest) / sum(totals)),
+            "cpu_max_core_pct": max(busy),
+        }
         if "iowait" in deltas[0]:
             values["io_wait_pct"] = 100 * sum(delta["iowait"] for delta in deltas) / sum(totals)
         return values

@@ -45,6 +45,7 @@ def shares(profile: BottleneckProfile) -> dict[str, float]:
 
 
 BUSY = [95.0] * N
+OF_16_CORES = {"cpu_max_core_pct": 40.0, "host_cores": 16.0}
 FEW_IDLE = [0.0] * 8 + [95.0] * 2  # some idle samples, for the idle power
 
 
@@ -55,11 +56,11 @@ FEW_IDLE = [0.0] * 8 + [95.0] * 2  # some idle samples, for the idle power
         (run([95.0] + [40.0] * (N - 2) + [95.0], host={"cpu_max_core_pct": 96.0}), "cpu_bound"),
         (run([95.0] + [5.0] * (N - 2) + [95.0], host={"io_wait_pct": 60.0}), "io_wait"),
         (
-            run([30.0] * N, mem_used_mib=3000.0, host={"cpu_max_core_pct": 40.0, "io_wait_pct": 7.0}, cores=16),
+            run([30.0] * N, mem_used_mib=3000.0, host={"io_wait_pct": 7.0, **OF_16_CORES}),
             "io_wait",
         ),
         (
-            run([30.0] * N, mem_used_mib=3000.0, host={"cpu_max_core_pct": 40.0, "io_wait_pct": 5.0}, cores=16),
+            run([30.0] * N, mem_used_mib=3000.0, host={"io_wait_pct": 5.0, **OF_16_CORES}),
             "small_work",
         ),
         (run([60.0] * N, ratio=0.2, host={"cpu_max_core_pct": 96.0}), "launch_bound"),

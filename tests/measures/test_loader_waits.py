@@ -124,8 +124,8 @@ def test_io_wait_counts_by_the_cores_that_it_holds(cores: int | None, share_pct:
     """I/O wait of 10 % for three quarters of the time, else of 2 %: on 10 cores or more it holds 90 % of one."""
     seconds = np.arange(0, 1000, 5.0)
     wait = np.where(np.arange(len(seconds)) % 4, 10.0, 2.0)
-    host = conform(pd.DataFrame({"time": at(seconds), "io_wait_pct": wait}), HOST)
-    made = run(gpu=gpu(seconds, util_pct=40.0), host=host, settings={"cpu_cores": cores})
+    host = conform(pd.DataFrame({"time": at(seconds), "host_cores": cores or np.nan, "io_wait_pct": wait}), HOST)
+    made = run(gpu=gpu(seconds, util_pct=40.0), host=host, settings={"cpu_cores": 64})  # that the job may use
     (row,) = measure_feed(made).per_gpu.to_dict("records")
     assert row["io_soft_starved_pct"] == pytest.approx(share_pct, abs=1, nan_ok=True)
     assert row["io_cores"] == pytest.approx(0.08 * (cores or np.nan), rel=0.02, nan_ok=True)

@@ -62,7 +62,7 @@ def test_rates_are_those_between_two_looks() -> None:
     values = host.read()
     assert values["cpu_pct"] == pytest.approx(62.5), "2.5 of 4 s; a guest's time is the user's"
     assert values["cpu_max_core_pct"] == pytest.approx(100)
-    assert values["io_wait_pct"] == pytest.approx(25)
+    assert values["io_wait_pct"] == pytest.approx(25) and values["host_cores"] == 2
     assert values["read_mib_s"] == pytest.approx(50)
     assert values["process_cpu_max_pct"] == pytest.approx(150), "3 s in 2 s: one and a half cores; 9 is new"
 

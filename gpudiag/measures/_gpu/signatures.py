@@ -63,10 +63,9 @@ def signatures(run: Run) -> dict[str, Signatures]:
     works = work_by_gpu(run)
     boards = gpu_boards(run).join(reference_clocks(run)[["reference_mhz"]]).to_dict("index")
     host, idle = HostTimes.of(run.host), idle_powers(run)
-    cores = float(run.info.settings.cpu_cores or np.nan)
     out = {}
     for (gpu, work), own in zip(works.items(), beside_work(run, works, COLUMNS), strict=True):
-        signs = _Signs.of(work, own, host, cores, boards[gpu], idle.get(gpu))
+        signs = _Signs.of(work, own, host, boards[gpu], idle.get(gpu))
         has_power = bool((~np.isnan(signs.most_power_ratio)).any())
         out[gpu] = Signatures(work, _first_match(signs), signs.has_host, has_power)
     return out
@@ -96,7 +95,6 @@ class _Signs:
         work: WorkSamples,
         own: dict[str, np.ndarray],
         host: HostTimes,
-        cores: float,
         board: Mapping[Any, Any],
         idle: IdlePower | None,
     ) -> _Signs:
@@ -118,7 +116,7 @@ class _Signs:
             at=meant_to_work(work),
             core_pct=of_host(beside_it["core_pct"]),
             io_wait_pct=of_host(beside_it["io_wait_pct"]),
-            waiting_core_pct=of_host(beside_it["io_wait_pct"]) * cores,
+            waiting_core_pct=of_host(100 * beside_it["waiting_cores"]),
             least_power_ratio=least,
             most_power_ratio=most,
             sm_active_pct=column("sm_active_pct"),

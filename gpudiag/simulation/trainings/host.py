@@ -28,6 +28,7 @@ def host_samples(spec: TrainingSpec, history: TrainingHistory, ticks: np.ndarray
     return pd.DataFrame(
         {
             "true_s": ticks,
+            "host_cores": float(spec.cores),
             "cpu_pct": np.minimum(100 * busy.sum(axis=0) / spec.cores, 100).round(1),
             "cpu_max_core_pct": np.minimum(process, 100).round(1),
             "process_cpu_max_pct": process.round(1),
