@@ -319,7 +319,9 @@ def test_no_fault_found_is_not_said_of_time_that_nothing_explains(
     told = headline(document(*verdicts, utilization=use, causes=causes))
     share = causes["unused_pct"] * causes["unknown_pct"] / 100
     assert (f"No kernel ran in {share:.0f} % of the GPU time" in told.sentences[1]) is said
-    assert ("Let the log state how long" in told.sentences[2]) is said
+    assert ("Record the CPU beside the GPU" in told.sentences[2]) is said and "rec.timed" not in told.sentences[2]
+    logged = headline(document(*verdicts, utilization=use, causes=causes, steps={"logged_s": 900.0}))
+    assert ("Let the log state how long" in logged.sentences[2]) is said, "only where steps are logged"
     assert (told.level == "unknown") is (said and not found) and ("No fault" in told.sentences[1]) is not (
         said or found
     )

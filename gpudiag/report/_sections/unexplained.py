@@ -6,6 +6,7 @@ from gpudiag.measures.causes import CausesProfile
 from gpudiag.measures.feed import FeedProfile
 from gpudiag.measures.ledger import LedgerProfile
 from gpudiag.measures.mfu import MfuProfile
+from gpudiag.measures.steps import StepsProfile
 from gpudiag.measures.utilization import GpuUtilization, UtilizationProfile
 from gpudiag.report.document import Document
 from gpudiag.report.format import gpus, share
@@ -19,6 +20,7 @@ EXPLAIN = (
 """Notes that tell of time within the work, which the causes do not hold already."""
 STATE_WAITS = "Let the log state how long each step waits for its batch: loop over rec.timed(loader) of gd.Recorder"
 PROFILE = "A profile of ten steps (torch.profiler) shows the rest"
+PROFILE_TEN = "Profile ten steps (torch.profiler), which shows what the GPU waits for"
 PROFILE_KERNELS = (
     "Profile ten steps (torch.profiler) and give the trace as well: it shows short kernels, their number formats and "
     "collectives that wait for other ranks"
@@ -42,9 +44,15 @@ def unexplained(document: Document, least_pct: float) -> tuple[str, str]:
     if told or not (left_pct >= least_pct or most):
         return "", ""
     has_cores = document.values(FeedProfile).get(FeedProfile.has_cores)
-    host = "" if has_cores else f", and record the CPU beside the GPU: {RECORD_COMMAND}"
+    record = f"Record the CPU beside the GPU: {RECORD_COMMAND}"
+    if document.values(StepsProfile).get(StepsProfile.logged_s):
+        todo = f"{STATE_WAITS}{'' if has_cores else f', and r{record[1:]}'}. {PROFILE}"
+    else:  # what runs may be no training, or have no loader
+        todo = PROFILE_TEN if has_cores else f"{record}. {PROFILE}"
+    if document.run.n_trials:
+        todo += ". How many trials fit at once: gpudiag whatif"
     said = f"No kernel ran in {share(left_pct)} of the GPU time{_mostly(document, least_pct)}"
-    return f"{said}, and the record does not show what it waited for", f"{STATE_WAITS}{host}. {PROFILE}"
+    return f"{said}, and the record does not show what it waited for", todo
 
 
 def far_from_peak(document: Document, least_pct: float) -> tuple[str, str]:
