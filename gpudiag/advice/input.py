@@ -23,6 +23,7 @@ from gpudiag.advice._engine.situation import INPUT_WAITS, Situation
 from gpudiag.measures.loader import LoaderProfile
 from gpudiag.measures.utilization import UtilizationProfile
 from gpudiag.report.format import quantity, share
+from gpudiag.rules._engine.verdict import Severity
 
 WAITS = (
     "gpu-low-utilization", "gpu-fluctuating", "cpu-bound-input", "loader-slow", "stalls-aperiodic", "steps-data",
@@ -213,7 +214,8 @@ def cache_input(now: Situation) -> Proposal | None:
     """A RAM disk or an array of decoded samples takes disk and decoding out of every epoch after the first. Not
     proposed where steps do not wait.
     """
-    if (now.dataloader.num_workers is None or _feeds(now)) and not now.has("io-wait"):
+    waits = now.has("io-wait") and now.found["io-wait"].severity is not Severity.NOTE
+    if (now.dataloader.num_workers is None or _feeds(now)) and not waits:
         return None
     ram = now.settings.ram_gib
     copy = "du -sh DATA; df -h /dev/shm   # does it fit?\nmkdir -p /dev/shm/data && cp -r DATA/. /dev/shm/data/"
@@ -229,7 +231,7 @@ def cache_input(now: Situation) -> Proposal | None:
         if ram
         else "The host's memory is not known.",
     )
-    return replace(proposal, verify_first="") if now.has("io-wait") and ram else proposal
+    return replace(proposal, verify_first="") if waits and ram else proposal
 
 
 def _unbounded(now: Situation, cores: int | None) -> str:

@@ -98,6 +98,12 @@ def cpu_bound_input(
     return None
 
 
+WHOSE_WAIT = (
+    "Find out which process waits for I/O (iotop -o, or pidstat -d 5). Only if it is of this run, put the data on a "
+    "faster disk."
+)
+
+
 @rule(
     measure=measure_feed,
     severity="warning",
@@ -118,7 +124,7 @@ def cpu_bound_input(
                 (
                     " was below 50 % for {io_soft_starved_pct} of its work",
                     OF_THE_RECORD,
-                    " while I/O wait held a CPU core or more, {io_cores:=cores} on average.",
+                    " while some process on this host waited for I/O (CPU cores in I/O wait: {io_cores} on average).",
                 ),
             ),
         ),
@@ -136,7 +142,8 @@ def io_wait(
     without a published source): steps shorter than a sample leave none below 10 %. I/O wait is a share of all cores:
     on 16 of them, 8 workers that wait all the time make 50 %. So GPU below 50 % while it holds 90 % of one core or
     more, as of a busy core, in half of the work is enough too, for a note, but for steps that are stated to wait less
-    than half of the time without a kernel.
+    than half of the time without a kernel. Any process of the host may be what waits there, so a place for the data is
+    advised only where steps are stated to wait.
     """
     table = feed.per_gpu
     known = table[(table["host_s"] >= min_host_s) & table["io_starved_pct"].notna()]
@@ -158,6 +165,7 @@ def io_wait(
         else (column, "host_s", "mean_pct"),
         lost_gpu_h=_gpu_h(strict, "io_starved_pct", "host_s") if len(strict) else None,
         severity=Severity.NOTE if column == "io_soft_starved_pct" else None,
+        remedy="" if column != "io_soft_starved_pct" or feed.stated_wait_pct >= min_step_pct else WHOSE_WAIT,
         held_gpu_h=_gpu_h(found, column, "work_s"),
         margin=float(found.at[worst, column] - min_starved_pct),
         extra={
