@@ -88,7 +88,7 @@ def startup_dominated(
         )
     if math.isnan(of_workers):
         raise NotMeasurable(
-            "Start-ups were seen in {n_startups} of {n_trials:trial}, too few to tell a typical one; alone they held "
+            "Start-ups were seen in {n_startups} of {n_trials:trial}, too few to tell a typical one. Alone they held "
             "the GPU for {gpu_pct} to {most_pct} of the time with trials.",
             STATE_WHEN,
             n_startups=costs.n_startups,

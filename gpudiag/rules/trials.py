@@ -96,9 +96,9 @@ def failure_rate_high(
     as little as they prove. 2 % and, for critical, 25 % are defaults without a published source. A streak is called
     more than chance where the Markov recursion gives it less than 1 %. Below 5 finished trials a failure is only a
     note (a default without a published source). A value of a parameter is named that failed trials have oftener than
-    those that began near them and ended well: a one-sided exact test within each ten trials in the order of starts,
-    below 1 % times all values tried. Where the number of
-    workers changed, a rate over all of the run is that of no part of it, so the sentence gives each.
+    those that began near them and ended well. It is a one-sided exact test within each ten trials in the order of
+    starts, below 1 % times all values tried. Where the number of workers changed, a rate over all of the run is that of
+    no part of it, so the sentence gives each.
     """
     if not trials.n_finished:
         raise NotMeasurable("No trial has finished yet.", "Measure again when some trials have ended.")

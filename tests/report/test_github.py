@@ -47,8 +47,9 @@ def test_each_finding_is_an_annotation_of_its_severity(toy: Diagnosis) -> None:
     assert found[0] == (
         "notice",
         "gpudiag: toy",
-        f"{toy.document.headline.verdict}\nDo next: Mend it with glue.",
+        f"{toy.document.headline.verdict}\nDo next: {toy.document.headline.sentences[2]}",
     )
+    assert "Do next: Mend it with glue." in found[0][2]
     assert (
         "error",
         "gpudiag toy-broken: The toy is broken",
