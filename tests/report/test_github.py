@@ -44,12 +44,8 @@ def with_findings(document: Document, **numbers: int) -> Document:
 
 def test_each_finding_is_an_annotation_of_its_severity(toy: Diagnosis) -> None:
     found = commands(github_annotations(toy.document))
-    assert found[0] == (
-        "notice",
-        "gpudiag: toy",
-        f"{toy.document.headline.verdict}\nDo next: {toy.document.headline.sentences[2]}",
-    )
-    assert "Do next: Mend it with glue." in found[0][2]
+    assert found[0][:2] == ("notice", "gpudiag: toy")
+    assert found[0][2].startswith(f"{toy.document.headline.verdict}\nDo next: Mend it with glue.")
     assert (
         "error",
         "gpudiag toy-broken: The toy is broken",
