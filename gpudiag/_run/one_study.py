@@ -67,6 +67,8 @@ def _with_ends(run: RunTables, own: pd.Series) -> pd.DataFrame:
     long as the longest of theirs, and until the last that is known of it at the least. Where none of theirs ended, they
     may last until the last sample.
     """
+    import pandas as pd
+
     trials = run.trials
     start, end = trials["start"], trials["end"]
     ran = trials["added"].isna() | own if "added" in trials else own | True
@@ -74,16 +76,8 @@ def _with_ends(run: RunTables, own: pd.Series) -> pd.DataFrame:
     by = trials["study"]
     last = start.groupby(by).transform("max"), end.groupby(by).transform("max")
     longest = (start + (end - start).groupby(by).transform("max")).fillna(run.gpu["time"].max())
-    likely = _latest(*last, longest.astype(end.dtype)).where(start.notna())
+    likely = pd.concat([*last, longest], axis=1).max(axis=1).astype(end.dtype).where(start.notna())
     return trials.assign(start=start, end=end.where(own, end.fillna(likely)))
-
-
-def _latest(*times: pd.Series) -> pd.Series:
-    """Row by row; what is unknown is left out."""
-    known = times[0]
-    for other in times[1:]:
-        known = known.where(~(other > known) & known.notna(), other)
-    return known
 
 
 def _only_of_others(
@@ -114,23 +108,15 @@ def _in_part(run: RunTables, own: pd.Series, *, apart: bool) -> tuple[Whole, ...
 
 def _spans(others: pd.DataFrame, declared: Mapping[int, tuple[str, ...]]) -> Spans:
     """When trials ran, by GPU (microseconds since 1970); ANY_GPU where nothing names it."""
+    from gpudiag.spans import union  # and with it numpy
+
     by_gpu: dict[str, list[tuple[int, int]]] = {}
     start, end = (others[name].to_numpy("datetime64[us]").astype("int64").tolist() for name in ("start", "end"))
     for row, low, high in zip(others.index.tolist(), start, end, strict=True):
         for gpu in declared.get(row) or (ANY_GPU,):
             if high > low:
                 by_gpu.setdefault(gpu, []).append((low, high))
-    return {gpu: _joined(found) for gpu, found in by_gpu.items()}
-
-
-def _joined(spans: list[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
-    out: list[tuple[int, int]] = []
-    for low, high in sorted(spans):
-        if out and low <= out[-1][1]:
-            out[-1] = (out[-1][0], max(out[-1][1], high))
-        else:
-            out.append((low, high))
-    return tuple(out)
+    return {gpu: tuple(union(found)) for gpu, found in by_gpu.items()}
 
 
 def _without_load(gpu: pd.DataFrame, spans: Spans) -> pd.DataFrame:

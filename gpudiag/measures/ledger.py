@@ -13,13 +13,13 @@ from gpudiag.measures._time.bins import bin_width_s
 from gpudiag.measures._time.gpu_time import GpuTime, gpu_time
 from gpudiag.measures._time.ledger_frames import binned, cell_seconds, compute_seconds, spans
 from gpudiag.measures._time.microseconds import SECOND_US, utc
-from gpudiag.measures._time.span import Window
 from gpudiag.measures._time.timeline import Samples
 from gpudiag.measures._time.weighted import weighted_quantiles
 from gpudiag.measures.base import Profile, need_gpu
 from gpudiag.measures.sampling import RECORD_LONGER
 from gpudiag.run import Run
 from gpudiag.schema import IDLE_PCT, text_dtype
+from gpudiag.spans import Window
 
 UNCLEAR = ("startup_only", "tail_only", "stalled")
 """Between which cells ``waiting`` is undecided: errors of sampling aside, each lies between its own time and that plus

@@ -26,13 +26,14 @@ from gpudiag.measures._time.attempts import Activity, Attempts, find_attempts, s
 from gpudiag.measures._time.job_ends import job_ends_us
 from gpudiag.measures._time.job_spans import job_spans
 from gpudiag.measures._time.microseconds import SECOND_US, median_of_steps, microseconds, utc
-from gpudiag.measures._time.span import Window, limits_us, overlap, union, without
+from gpudiag.measures._time.span import limits_us
 from gpudiag.measures._time.trial_intervals import intervals_of
 from gpudiag.measures._time.weighted import weighted_quantiles
 from gpudiag.measures.base import Profile, need_gpu
 from gpudiag.memo import memoized
 from gpudiag.run import Run
 from gpudiag.schema import GPU, IDLE_PCT, ColumnSpec, gpu_index, in_range, text_dtype
+from gpudiag.spans import Window, overlap, union, without
 
 CAP_PERIODS = 3
 AROUND = 10

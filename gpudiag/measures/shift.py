@@ -16,7 +16,6 @@ from gpudiag.measures._time.idle import period_by_gpu, without_pauses
 from gpudiag.measures._time.microseconds import SECOND_US, microseconds, utc
 from gpudiag.measures._time.periodicity import Period
 from gpudiag.measures._time.segments import change_points
-from gpudiag.measures._time.span import Window
 from gpudiag.measures._time.trial_intervals import intervals_of
 from gpudiag.measures._time.weighted import weighted_mean
 from gpudiag.measures._time.work import WorkSamples, work_by_gpu, work_coverage_pct
@@ -28,6 +27,7 @@ from gpudiag.measures.base import Profile, need_gpu
 from gpudiag.measures.sampling import RECORD_LONGER, gpu_order
 from gpudiag.run import Run
 from gpudiag.schema import LASTING
+from gpudiag.spans import Window
 
 MAX_BLOCKS = 240
 MIN_BLOCK_S = 60.0

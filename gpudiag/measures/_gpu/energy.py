@@ -11,9 +11,9 @@ import pandas as pd
 from gpudiag.measures._gpu.boards import gpu_boards, most_plausible_w
 from gpudiag.measures._time.curve import rise
 from gpudiag.measures._time.microseconds import SECOND_US, distinct, microseconds
-from gpudiag.measures._time.span import Window
 from gpudiag.measures.sampling import by_gpu, cell_borders, cells, seen_us
 from gpudiag.run import Run
+from gpudiag.spans import Window
 
 JOULES_PER_KWH = 3.6e6
 

@@ -13,6 +13,7 @@ from gpudiag.measures._steps.ranks import in_lock_step, one_of_each
 from gpudiag.measures._time.microseconds import SECOND_US, microseconds
 from gpudiag.measures.sampling import logged_window
 from gpudiag.run import Run
+from gpudiag.spans import union
 
 OWN_PART = 0.9
 """A command that is seen in this part of the samples or more is the training's own, or one that is always there; as
@@ -69,7 +70,8 @@ def process_beside(run: Run) -> Beside:
     if others.empty:
         throughout = everybody.groupby(["gpu", "pid"])["at_us"].nunique() / everybody.groupby("gpu")["at_us"].nunique()
         return Beside(1.0) if part >= OWN_PART and throughout.min() >= OWN_PART else Beside()
-    spans = _joined(others.groupby(["gpu", "pid"])["at_us"].agg(["min", "max"]).to_numpy(np.int64))
+    there = others.groupby(["gpu", "pid"])["at_us"].agg(["min", "max"])
+    spans = union(there.astype(np.int64).itertuples(index=False, name=None))
     ratio, p = _slower(starts, ends, steps["each_s"].to_numpy(float), spans)
     seconds = sum(last - first for first, last in spans) / SECOND_US
     most_mib = float(others["mem_used_mib"].max()) if "mem_used_mib" in others else math.nan
@@ -84,17 +86,6 @@ def _seen(processes: pd.DataFrame, begin_us: int, end_us: int) -> tuple[pd.DataF
     rows = rows[rows["at_us"].between(begin_us, end_us)]
     span_us = float(rows["at_us"].max() - rows["at_us"].min()) if len(rows) else 0.0
     return rows.assign(gpu=rows["gpu"].astype(str)), span_us / (end_us - begin_us)
-
-
-def _joined(spans: np.ndarray) -> list[tuple[int, int]]:
-    """Stretches that overlap as one."""
-    out: list[tuple[int, int]] = []
-    for first, last in sorted(map(tuple, spans.tolist())):
-        if out and first <= out[-1][1]:
-            out[-1] = out[-1][0], max(last, out[-1][1])
-        else:
-            out.append((first, last))
-    return out
 
 
 def _slower(

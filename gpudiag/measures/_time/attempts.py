@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from gpudiag.measures._time.microseconds import LONG_AGO, NEVER
-from gpudiag.measures._time.span import Window, overlap
+from gpudiag.spans import Window, overlap
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from gpudiag.measures._time.microseconds import SECOND_US
-from gpudiag.measures._time.span import Window
+from gpudiag.spans import Window
 
 MAX_BINS = 120
 BIN_STEPS_S = (1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200, 86400)

@@ -13,7 +13,7 @@ from gpudiag.measures._time.gpu_samples import samples_by_gpu
 from gpudiag.measures._time.microseconds import SECOND_US
 from gpudiag.measures._time.phase_steps import Steps, cut_steps
 from gpudiag.measures._time.phases import Phases, find_phases
-from gpudiag.measures._time.span import Window, clipped, limits_us, overlap, union
+from gpudiag.measures._time.span import limits_us
 from gpudiag.measures._time.timeline import Intervals, MaybeTrials, Samples, Timeline, draw_timeline
 from gpudiag.measures._time.window import (
     TimedTrials,
@@ -28,6 +28,7 @@ from gpudiag.measures.sampling import held_windows
 from gpudiag.memo import memoized
 from gpudiag.run import Run
 from gpudiag.schema import IDLE_PCT
+from gpudiag.spans import Window, clipped, overlap, union
 
 MOSTLY_KNOWN_PCT = 50.0
 """Below this share of trials whose GPU is known, the others are too many to learn phases beside them."""

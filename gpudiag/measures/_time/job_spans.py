@@ -6,10 +6,11 @@ import numpy as np
 
 from gpudiag._run.allocated_gpus import allocated_gpus, are_jobs
 from gpudiag.measures._time.microseconds import NEVER, microseconds
-from gpudiag.measures._time.span import Window, clipped, limits_us, union
+from gpudiag.measures._time.span import limits_us
 from gpudiag.measures._time.trial_intervals import intervals_of
 from gpudiag.memo import memoized
 from gpudiag.run import Run
+from gpudiag.spans import Window, clipped, union
 
 
 @memoized

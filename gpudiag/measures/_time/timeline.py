@@ -12,9 +12,8 @@ import numpy as np
 
 from gpudiag.measures._time.activity import work_level_of_lives_pct, work_level_pct
 from gpudiag.measures._time.microseconds import LONG_AGO, NEVER, SECOND_US, distinct, median_of_steps
-from gpudiag.measures._time.span import Window
 from gpudiag.schema import BUSY_PCT, IDLE_PCT
-from gpudiag.spans import held_within
+from gpudiag.spans import Window, held_within
 
 CELLS = (
     "unobserved", "idle_no_trial", "foreign", "startup_only", "tail_only", "waiting", "stalled", "busy_low", "busy"

@@ -11,7 +11,6 @@ import numpy as np
 from gpudiag.measures._time.gpu_time import GpuTime
 from gpudiag.measures._time.idle import LONGEST_WAIT_S
 from gpudiag.measures._time.microseconds import SECOND_US
-from gpudiag.measures._time.span import Window
 from gpudiag.measures._time.timeline import (
     BUSY,
     BUSY_LOW,
@@ -26,6 +25,7 @@ from gpudiag.measures._time.timeline import (
 )
 from gpudiag.measures._waits.bounds import Share
 from gpudiag.schema import IDLE_PCT
+from gpudiag.spans import Window
 
 
 @dataclass(frozen=True, eq=False)

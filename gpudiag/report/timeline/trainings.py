@@ -8,11 +8,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gpudiag.measures._time.span import Window
 from gpudiag.measures._waits.logged import LoggedInterval, LoggedTraining, edges, logged_trainings
 from gpudiag.plots._draw.causes import LABELS
 from gpudiag.plots._draw.palette import CELL_COLORS
 from gpudiag.run import Run
+from gpudiag.spans import Window
 
 PARTS = {
     "steps": ("steps", CELL_COLORS["busy"]),
