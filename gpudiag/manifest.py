@@ -58,11 +58,10 @@ TextList = Annotated[tuple[str, ...], BeforeValidator(_listed)]
 
 
 def _lower(value: Any) -> Any:
-    return (
-        [one.strip().lower() if isinstance(one, str) else one for one in given]
-        if isinstance(given := _listed(value), list)
-        else given
-    )
+    given = _listed(value)
+    if not isinstance(given, list):
+        return given
+    return [one.strip().lower() if isinstance(one, str) else one for one in given]
 
 
 Directions = Annotated[tuple[Literal["minimize", "maximize"], ...], BeforeValidator(_lower)]

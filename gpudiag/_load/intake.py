@@ -52,23 +52,22 @@ def take(given: object, options: ReadOptions, *, shown_as: str | None = None) ->
     if isinstance(given, Unopened):
         raise given.error
     if isinstance(given, str) and is_url(given):
-        return _described(set_apart(trial_readers.read_url(given, options), options), given, "trials", "")
+        return _taken(trial_readers.read_url(given, options), options, given, "trials", "")
     if not isinstance(given, str | Path | Source):
         frame = as_pandas(given)
-        if not isinstance(frame, pd.DataFrame):
-            options = replace(options, study=options.study or getattr(given, "study_name", None))
-            data = set_apart(trial_readers.read_object(given, options), options)
+        if isinstance(frame, pd.DataFrame):
+            data: Telemetry | Trials = read_frame(frame, options)
         else:
-            data = set_apart(read_frame(frame, options), options)
-        return _described(data, f"<{type(given).__name__}>", "trials", "")
+            options = replace(options, study=options.study or getattr(given, "study_name", None))
+            data = trial_readers.read_object(given, options)
+        return _taken(data, options, f"<{type(given).__name__}>", "trials", "")
     source = given if isinstance(given, Source) else Source.open(given)
     found = identify(source)
     if found is None:
         raise refuse(source, EXPECTED)
     kind, reader = found
     never_replace(source.path)
-    data = set_apart(read_by(reader, source, options), options)
-    return _described(data, shown_as or str(source.path), kind, source.sha256())
+    return _taken(read_by(reader, source, options), options, shown_as or str(source.path), kind, source.sha256())
 
 
 def is_other_frame(given: object) -> bool:
@@ -94,6 +93,10 @@ def as_pandas(given: object) -> object:
 def _is_lazy(given: object) -> bool:
     """A query of polars that has not run: asked for its columns, it warns."""
     return hasattr(given, "collect") and hasattr(given, "collect_schema")
+
+
+def _taken(data: Telemetry | Trials, options: ReadOptions, path: str, kind: InputKind, sha256: str) -> Intake:
+    return _described(set_apart(data, options), path, kind, sha256)
 
 
 def _described(data: Telemetry | Trials, path: str, kind: InputKind, sha256: str) -> Intake:

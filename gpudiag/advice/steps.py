@@ -8,7 +8,7 @@ from gpudiag.advice._engine.proposal import Change, Gain, Prediction, Proposal, 
 from gpudiag.advice._engine.remedy import remedy
 from gpudiag.advice._engine.situation import Situation
 from gpudiag.facts import Numeric
-from gpudiag.measures.steps import StepsProfile
+from gpudiag.measures.steps import StepsProfile, some_wait
 from gpudiag.report.format import duration
 from gpudiag.rules.steps import CLEAR_S
 
@@ -49,9 +49,10 @@ CONFIDENCE = 0.95
 )
 def evaluate_on_all(now: Situation) -> Proposal | None:
     """At most the time of evaluations but for the part that each GPU keeps, where some work in them and others wait."""
-    if not some_wait(now):
+    steps = now.profile(StepsProfile)
+    if steps is None or not some_wait(steps):
         return None
-    working, waiting = now.fact(StepsProfile.evaluating_gpus), now.fact(StepsProfile.waiting_gpus)
+    working, waiting = steps.evaluating_gpus, steps.waiting_gpus
     code = SPLIT if now.torch else "data = data[rank::world_size]   # was: all of them on one; add the sums up"
     return _outside(now, Change("evaluation", None, "on all GPUs", code), waiting / (working + waiting), EVALUATIONS)
 
@@ -71,8 +72,8 @@ def evaluate_less(now: Situation) -> Proposal | None:
     """At most half of the time of evaluations; of a single one there is no half. Where GPUs wait for one that
     evaluates, to share that work is better.
     """
-    few = not now.fact(StepsProfile.evaluations_s) > 0 or not now.fact(StepsProfile.n_evaluations) > 1
-    if few or some_wait(now):
+    steps = now.profile(StepsProfile)
+    if steps is None or some_wait(steps) or not steps.evaluations_s > 0 or not steps.n_evaluations > 1:
         return None
     code = _of_log(now, EVALUATE) or "if epoch % 2 == 0:   # was: after each epoch\n    evaluate(model)"
     return _outside(now, Change("evaluation", None, "half as often", code), 0.5, EVALUATIONS)
@@ -145,11 +146,6 @@ def save_interval(now: Situation) -> Proposal | None:
         f"{likely}.",
         (SuccessCheck.of(less, "<", now.fact(less)),),
     )
-
-
-def some_wait(now: Situation) -> bool:
-    """Whether some GPUs evaluate while others wait for them."""
-    return now.fact(StepsProfile.evaluating_gpus) > 0 and now.fact(StepsProfile.waiting_gpus) > 0
 
 
 def _between_failures(between_s: float, n: int) -> tuple[float, float, float]:

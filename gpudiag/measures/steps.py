@@ -215,6 +215,11 @@ class StepsProfile(Profile, topic="steps"):
     loader_steps: Fact[float] = fact("steps with a stated wait for data")
 
 
+def some_wait(steps: StepsProfile) -> bool:
+    """Whether some GPUs evaluate while others wait for them."""
+    return steps.evaluating_gpus > 0 and steps.waiting_gpus > 0
+
+
 def measure_steps(run: Run) -> StepsProfile:
     """Time of steps and time outside of them. Needs log lines with a step and a time."""
     every, few = courses(run), left_out(run)

@@ -73,9 +73,8 @@ def cpu_bound_input(
     soft = known[known["soft_starved_pct"] >= min_soft_pct]
     full = known[known["full_starved_pct"] >= min_soft_pct]
     if (len(soft) or len(strict) or len(full)) and not _is_fed(feed):
-        found, column = (soft, "soft_starved_pct") if len(soft) else (full, "full_starved_pct")
-        if len(strict):
-            found, column = strict, "starved_pct"
+        kinds = (strict, "starved_pct"), (soft, "soft_starved_pct"), (full, "full_starved_pct")
+        found, column = next(kind for kind in kinds if len(kind[0]))
         worst = found[column].idxmax()
         share = float(found.at[worst, column])
         return worst_gpu(
@@ -86,10 +85,10 @@ def cpu_bound_input(
             margin=share - (min_starved_pct if len(strict) else min_soft_pct),
             severity=None if len(strict) else Severity.NOTE,
             held_gpu_h=_gpu_h(found, column, "work_s"),
-            remedy=NO_CORE_FREE if column == "full_starved_pct" else "",
+            remedy=NO_CORE_FREE if found is full else "",
             extra={
                 "strict": len(strict),
-                "full": column == "full_starved_pct",
+                "full": found is full,
                 "share_pct": share,
                 "partly": _is_partly(found.loc[worst]),
             },
@@ -153,19 +152,16 @@ def io_wait(
     if strict.empty and soft.empty and some.empty:
         _need_host(table, "io_starved_pct", "I/O wait", min_host_s)
         return None
-    found, column = (soft, "io_wait_pct") if len(soft) else (some, "io_soft_starved_pct")
-    if len(strict):
-        found, column = strict, "io_starved_pct"
-    worst = found[column].idxmax()
+    kinds = (strict, "io_starved_pct"), (soft, "io_wait_pct"), (some, "io_soft_starved_pct")
+    found, column = next(kind for kind in kinds if len(kind[0]))
+    worst, anybodys = found[column].idxmax(), found is some
     return worst_gpu(
         worst,
         found,
-        (column, "io_cores", "host_s", "mean_pct")
-        if column == "io_soft_starved_pct"
-        else (column, "host_s", "mean_pct"),
+        (column, *(("io_cores",) if anybodys else ()), "host_s", "mean_pct"),
         lost_gpu_h=_gpu_h(strict, "io_starved_pct", "host_s") if len(strict) else None,
-        severity=Severity.NOTE if column == "io_soft_starved_pct" else None,
-        remedy="" if column != "io_soft_starved_pct" or feed.stated_wait_pct >= min_step_pct else WHOSE_WAIT,
+        severity=Severity.NOTE if anybodys else None,
+        remedy=WHOSE_WAIT if anybodys and not feed.stated_wait_pct >= min_step_pct else "",
         held_gpu_h=_gpu_h(found, column, "work_s"),
         margin=float(found.at[worst, column] - min_starved_pct),
         extra={

@@ -62,7 +62,7 @@ def log_silent(silence: SilenceProfile, *, min_silent_s: float = 600.0, min_due_
     table = silence.per_gpu[~others]
     idle, full = table[table["state"] == IDLE], table[table["state"] == FULL]
     freed = bool(table["is_freed"].all())
-    held = not freed and len(full) == 0
+    held = not freed and full.empty and bool((table["silent_mib"] >= 0).all())
     lost_s, seconds = float(idle["silent_s"].sum()), float(table["silent_s"].sum())
     return Evidence(
         values={
@@ -84,8 +84,8 @@ def log_silent(silence: SilenceProfile, *, min_silent_s: float = 600.0, min_due_
             "full": len(idle) == 0,
             "mixed": len(full) > 0 and len(idle) > 0,
             "freed": freed,
-            "held": held and bool((table["silent_mib"] >= 0).all()),
-            "open": not freed and not (held and bool((table["silent_mib"] >= 0).all())),
+            "held": held,
+            "open": not freed and not held,
         },
         remedy=KILLED if freed else "",
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gpudiag.errors import NotMeasurable
-from gpudiag.measures.steps import GIVE_LOG, JOIN_LOGS, StepsProfile, measure_steps
+from gpudiag.measures.steps import GIVE_LOG, JOIN_LOGS, StepsProfile, measure_steps, some_wait
 from gpudiag.rules._engine.evidence import Evidence
 from gpudiag.rules._engine.rule import rule
 from gpudiag.rules._engine.templates import Given
@@ -115,7 +115,7 @@ def steps_paused(
                 "behind": bool(longest["behind"]),
                 "n_unseen": steps.n_unseen,
                 "at_epochs": 2 * steps.unnamed_between_epochs_s > steps.pauses_s,
-                "some_wait": _some_wait(steps),
+                "some_wait": some_wait(steps),
                 "evaluating_gpus": steps.evaluating_gpus,
                 "waiting_gpus": steps.waiting_gpus,
             },
@@ -141,12 +141,7 @@ def _remedy(steps: StepsProfile) -> str:
         return ""
     if steps.checkpoints_s > 0:
         return SAVE_LESS
-    return EVALUATE_ON_ALL if _some_wait(steps) else EVALUATE_LESS
-
-
-def _some_wait(steps: StepsProfile) -> bool:
-    """Whether some GPUs evaluate while others wait for them."""
-    return steps.evaluating_gpus > 0 and steps.waiting_gpus > 0
+    return EVALUATE_ON_ALL if some_wait(steps) else EVALUATE_LESS
 
 
 @rule(

@@ -15,7 +15,7 @@ from smallruns import trials as trials_of
 
 import gpudiag as gd
 from gpudiag.forecast.memory.net import seen_net
-from gpudiag.forecast.parallelism.idle_gpus import idle_gpus
+from gpudiag.forecast.parallelism.free_gpus import free_gpus
 from gpudiag.forecast.parallelism.observed import observe
 from gpudiag.forecast.parallelism.placement import evenly, gpu_of_workers, with_workers
 
@@ -122,7 +122,7 @@ def test_only_a_gpu_that_is_free_and_alike_is_counted(changed: dict[str, Any], w
         **{name: made.gpu[name].where(~other, value) for name, value in changed.items() if name != "name"}
     )
     boards = made.gpus.assign(name=["G", changed.get("name", "G")])
-    idle, reason = idle_gpus(run_of(gpu=telemetry, gpus=boards, trials=made.trials), ["0"])
+    idle, reason = free_gpus(run_of(gpu=telemetry, gpus=boards, trials=made.trials), ["0"])
     assert (idle == ["1"]) is (not why) and why in reason and bool(reason) is bool(why)
 
 

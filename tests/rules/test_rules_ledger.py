@@ -226,7 +226,7 @@ def test_start_ups_explain_the_idle_time_that_they_hold() -> None:
     [
         (10, 10.0, Status.OK, ""),
         (10, 12.0, Status.NOT_ASSESSED, "alone held the GPU for 5 % to 12 % of the time"),
-        (NAN, 30, Status.NOT_ASSESSED, "too few to tell a typical one; alone they held the GPU for 5 % to 30 %"),
+        (NAN, 30, Status.NOT_ASSESSED, "too few to tell a typical one. Alone they held the GPU for 5 % to 30 %"),
         (30, 40, Status.FOUND, "start-ups alone held it for 5 % to 40 % of the time with trials."),
     ],
 )

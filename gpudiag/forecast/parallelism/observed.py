@@ -10,8 +10,8 @@ import pandas as pd
 
 from gpudiag.errors import NotMeasurable
 from gpudiag.forecast.estimate import NAN
+from gpudiag.forecast.parallelism.free_gpus import free_gpus
 from gpudiag.forecast.parallelism.handover import Handover, handovers
-from gpudiag.forecast.parallelism.idle_gpus import idle_gpus
 from gpudiag.forecast.parallelism.levels import Levels, measure_levels
 from gpudiag.forecast.parallelism.placement import Placement, evenly, usual_placements
 from gpudiag.forecast.parallelism.startup_fit import fit_startup
@@ -40,11 +40,11 @@ class ObservedLog:
     """A log as forecasts need it. One row a finished trial in order of start, n in all.
 
     ``key`` (study, trial), ``start_s`` and ``end_s`` (since ``first_us``, the first start), ``state``, ``gpu``
-    (position among ``gpus``, of which the last ``n_idle`` are free and had no trial), ``startup_s`` (seen, else the
-    typical one, at most the trial's life), ``level_s`` (n,
-    levels): seconds of its work with 0, 1 ... trials in training on its GPU (column 0 is 0). ``levels`` says how busy
-    a GPU was with how many in training, of all GPUs together, in ``N_BLOCKS`` blocks of time. ``handover``: the gaps,
-    and how many workers when; ``placements``: by their number, the workers of each GPU that most of its time had.
+    (position among ``gpus``, of which the last ``n_idle`` are free and had no trial; ``not_free``: why others are not
+    among them), ``startup_s`` (seen, else the typical one, at most the trial's life), ``level_s`` (n, levels): seconds
+    of its work with 0, 1 ... trials in training on its GPU (column 0 is 0). ``levels`` says how busy a GPU was with how
+    many in training, of all GPUs together, in ``N_BLOCKS`` blocks of time. ``handover``: the gaps, and how many workers
+    when; ``placements``: by their number, the workers of each GPU that most of its time had.
     ``startup_how``: 'seen', or 'fitted' where no start-up could be seen by itself. ``span_s`` is first start to last
     end. ``busy_s``: busy GPU seconds while trials ran, over ``seen_s``, in each block by the number of
     workers then, shape (N_BLOCKS, workers + 1); ``held_s``: the same time with the gaps between trials.
@@ -58,6 +58,7 @@ class ObservedLog:
     gpu: np.ndarray
     gpus: tuple[str, ...]
     n_idle: int
+    not_free: str
     startup_s: np.ndarray
     startup_how: str
     n_startups: int
@@ -199,7 +200,7 @@ def _observe(run: Run, time: GpuTime, finished: np.ndarray) -> ObservedLog:
         spread = np.full(1, typical) if how == "fitted" else own[~np.isnan(own)]
         levels += measure_levels(samples, lives, own[places], np.sort(spread), edges, top + 1)
         total += _while_running(samples, lives, handover, edges)
-    idle, _ = idle_gpus(run, used)
+    idle, not_free = free_gpus(run, used)
     order = np.flatnonzero(finished)[np.argsort(trials.start_us[finished], kind="stable")]
     return ObservedLog(
         key=pd.MultiIndex.from_frame(trials.rows[["study", "trial"]].iloc[order]),
@@ -210,6 +211,7 @@ def _observe(run: Run, time: GpuTime, finished: np.ndarray) -> ObservedLog:
         gpu=gpu[order],
         gpus=(*used, *idle),
         n_idle=len(idle),
+        not_free=not_free,
         startup_s=startup_us[order] / SECOND_US,
         startup_how=how,
         n_startups=int((~np.isnan(own)).sum()),

@@ -19,7 +19,6 @@ from gpudiag.forecast.parallelism.backtest import Backtest
 from gpudiag.forecast.parallelism.batch_size import BatchTest, batch_test
 from gpudiag.forecast.parallelism.colocation import LawName
 from gpudiag.forecast.parallelism.drift import Drift
-from gpudiag.forecast.parallelism.idle_gpus import idle_gpus
 from gpudiag.forecast.parallelism.observed import ObservedLog, observe
 from gpudiag.forecast.parallelism.outlook import Overflow, Parallelism, forecast_parallelism
 from gpudiag.forecast.parallelism.placement import Placement, evenly, with_workers
@@ -210,8 +209,8 @@ def _made(run: Run, numbers: list[int] | None, pruner: Any, restart_min: float |
     overflow = _overflow(capacity, gaps.get("memory", ""))
     pause_min = RESTART_MIN if restart_min is None else restart_min
     left = remaining(run, pause_min)
-    if log is not None and (why := idle_gpus(run, log.gpus[: len(log.gpus) - log.n_idle])[1]):
-        gaps["gpus"] = why
+    if log is not None and log.not_free:
+        gaps["gpus"] = log.not_free
     if log is None:
         made = _bounded(run, fullest, left, overflow, gaps["parallelism"])
     else:

@@ -21,12 +21,12 @@ HELD_MIB = 1000.0
 """More memory in use than this on a GPU without a trial is somebody's."""
 
 
-def idle_gpus(run: Run, used: Collection[str]) -> tuple[list[str], str]:
+def free_gpus(run: Run, used: Collection[str]) -> tuple[list[str], str]:
     """The GPUs like those of the trials that nobody used while trials ran; and why any other is not counted, or ''."""
     time = gpu_time(run)
     memory, boards, of = samples_by_gpu(run, "mem_used_mib"), gpu_boards(run), tenants(run)
     names = {str(boards["name"].get(gpu, "")) for gpu in used}
-    idle, others = [], {}
+    free, others = [], {}
     for gpu, samples in time.samples.items():
         if gpu in used or gpu in run.info.left_out_gpus:
             continue
@@ -37,8 +37,8 @@ def idle_gpus(run: Run, used: Collection[str]) -> tuple[list[str], str]:
         elif why := _not_free(time.windows, samples, memory.get(gpu, Samples.none())):
             others[gpu] = why
         else:
-            idle.append(gpu)
-    return idle, _said(others)
+            free.append(gpu)
+    return free, _said(others)
 
 
 def _not_free(windows: list[tuple[int, int]], load: Samples, memory: Samples) -> str:
