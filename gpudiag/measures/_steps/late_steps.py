@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
-import scipy.special
+import scipy
 
 PARTS = 5
 MANY = 10
