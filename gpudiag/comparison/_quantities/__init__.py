@@ -1,0 +1,1 @@
+"""Quantities that two runs have in common, by what they are of."""
