@@ -53,22 +53,22 @@ class GpuSampling(Row):
     n_samples: Column[int] = column("samples")
     start: Column[pd.Timestamp] = column("first sample")
     end: Column[pd.Timestamp] = column("last sample")
-    span_s: Column[float] = column("from the first to the last")
+    span_s: Column[float] = column("from the first to the last, of what attempts that had the GPU held")
     median_period_s: Column[float] = column("median step between samples")
     cap_s: Column[float] = column("longest time that one sample stands for")
-    observed_s: Column[float] = column("observed time")
-    unobserved_s: Column[float] = column("time in gaps")
+    observed_s: Column[float] = column("observed part of it")
+    unobserved_s: Column[float] = column("the rest of it, without samples")
     coverage_pct: Column[float] = column("observed time over the expected span")
     n_gaps: Column[int] = column("gaps", label="gaps")
     longest_gap_s: Column[float] = column("longest gap, 0 without gaps", label="longest gap")
 
 
 class SamplingGap(Row):
-    """A gap, from the last timestamp before to the first timestamp after it."""
+    """A gap within one attempt: from the last timestamp before to the first after it, or to an edge of the attempt."""
 
     gpu: Column[str] = column("GPU")
-    start: Column[pd.Timestamp] = column("last timestamp before", label="from")
-    end: Column[pd.Timestamp] = column("first timestamp after")
+    start: Column[pd.Timestamp] = column("last timestamp before, or start of the attempt", label="from")
+    end: Column[pd.Timestamp] = column("first timestamp after, or end of the attempt")
     gap_s: Column[float] = column("length")
     trials_ended: Column[int] = column("trials that ended FAIL within it")
     share_pct: Column[float] = column(
@@ -107,7 +107,9 @@ def measure_sampling(run: Run) -> SamplingProfile:
     ]
     rows, gaps = {}, []
     for gpu, own in slices(samples):
-        rows[gpu], found = _one_gpu(*(column[own] for column in columns))
+        time, start, end, weight_s = (column[own] for column in columns)
+        held = held_windows(run, gpu, [(int(start[0]), int(end[-1]))])
+        rows[gpu], found = _one_gpu(time, start, end, weight_s, held)
         rows[gpu]["coverage_pct"] = coverage[gpu]
         gaps.append(found)
     per_gpu = pd.DataFrame.from_dict(rows, orient="index").rename_axis("gpu")
@@ -117,7 +119,6 @@ def measure_sampling(run: Run) -> SamplingProfile:
         per_gpu[name] = utc(per_gpu[name].to_numpy()).array
     all_gaps = _all_gaps(list(rows), gaps)
     all_gaps.insert(4, "trials_ended", _failed_within(all_gaps, run))
-    observed = per_gpu["observed_s"].sum()
     return SamplingProfile(
         per_gpu=per_gpu,
         gaps=all_gaps,
@@ -126,7 +127,7 @@ def measure_sampling(run: Run) -> SamplingProfile:
         n_gaps=len(all_gaps),
         longest_gap_s=float(per_gpu["longest_gap_s"].max()),
         expected_s=max(length_us(held_windows(run, gpu, [window])) for gpu in rows) / SECOND_US,
-        outside_pct=_outside_pct(samples, window, observed) if trials_window(run) else float("nan"),
+        outside_pct=_outside_pct(samples, window) if trials_window(run) else float("nan"),
     )
 
 
@@ -521,32 +522,48 @@ Gaps = tuple[np.ndarray, np.ndarray, np.ndarray]
 
 
 def _one_gpu(
-    time: np.ndarray, start_us: np.ndarray, end_us: np.ndarray, weight_s: np.ndarray
+    time: np.ndarray, start_us: np.ndarray, end_us: np.ndarray, weight_s: np.ndarray, held: Sequence[Window]
 ) -> tuple[dict[str, object], Gaps]:
-    """Figures of one GPU without its coverage, start and end in microseconds; and its gaps."""
+    """Figures of one GPU without its coverage, start and end in microseconds; and its gaps.
+
+    ``held``: what of its record lies in attempts that had it. As in the ledger, the time between them is no gap.
+    """
     step = np.diff(time)
     period = int(median_of_steps(step)) if len(step) else 0
-    span_s = (end_us[-1] - start_us[0]) / SECOND_US
-    observed_s = float(weight_s.sum())
+    whole = list(held) == [(int(start_us[0]), int(end_us[-1]))]
+    span_us = length_us(held)
+    observed_s = (
+        float(weight_s.sum()) if whole else sum(seen_us(start_us, end_us, window) for window in held) / SECOND_US
+    )
     caps = _caps_us(step, period)
-    over_us = step - caps
-    at = np.flatnonzero(over_us > 0)
-    gap_s = step[at] / SECOND_US
-    share_pct = 100 * over_us[at] / SECOND_US / span_s if span_s else gap_s
+    at = np.flatnonzero(step > caps)
+    gaps = np.stack([time[at], time[at + 1], end_us[at], start_us[at + 1]], axis=1)
+    if not whole:
+        gaps = _within(gaps, np.broadcast_to(caps, step.shape)[at], held)
+    gap_s = (gaps[:, 1] - gaps[:, 0]) / SECOND_US
     figures: dict[str, object] = {
         "n_samples": len(time),
         "start": time[0],
         "end": time[-1],
-        "span_s": span_s,
+        "span_s": span_us / SECOND_US,
         "median_period_s": period / SECOND_US if len(step) else float("nan"),
         "cap_s": float(np.max(caps)) / SECOND_US if len(step) else float("nan"),
         "observed_s": observed_s,
-        "unobserved_s": span_s - observed_s,
+        "unobserved_s": span_us / SECOND_US - observed_s,
         "coverage_pct": float("nan"),
-        "n_gaps": len(at),
-        "longest_gap_s": float(gap_s.max()) if len(at) else 0.0,
+        "n_gaps": len(gaps),
+        "longest_gap_s": float(gap_s.max()) if len(gaps) else 0.0,
     }
-    return figures, (time[at], time[at + 1], share_pct)
+    return figures, (gaps[:, 0], gaps[:, 1], 100 * (gaps[:, 3] - gaps[:, 2]) / span_us if span_us else gap_s)
+
+
+def _within(gaps: np.ndarray, caps_us: np.ndarray, held: Sequence[Window]) -> np.ndarray:
+    """What of the gaps (start, end, start and end of what no cell covers) lies within held time and is a gap there."""
+    parts = overlap([(low, high) for low, high, *_ in gaps.tolist()], held)
+    start, end = np.array(parts, np.int64).reshape(-1, 2).T
+    of = np.searchsorted(gaps[:, 0], start, "right") - 1
+    within = np.stack([start, end, np.maximum(start, gaps[of, 2]), np.minimum(end, gaps[of, 3])], axis=1)
+    return within[end - start > caps_us[of]]
 
 
 def _all_gaps(gpus: list[str], gaps: list[Gaps]) -> pd.DataFrame:
@@ -567,7 +584,8 @@ def _failed_within(gaps: pd.DataFrame, run: Run) -> np.ndarray:
     return np.searchsorted(ends, microseconds(gaps["end"]), "left") - low
 
 
-def _outside_pct(samples: pd.DataFrame, window: tuple[int, int], observed_s: float) -> float:
+def _outside_pct(samples: pd.DataFrame, window: tuple[int, int]) -> float:
     start, end = samples["start_us"].to_numpy(), samples["end_us"].to_numpy()
+    observed_s = float(samples["weight_s"].sum())
     inside = sum(seen_us(start[own], end[own], window) for _, own in slices(samples))
     return float(100 * (1 - inside / SECOND_US / observed_s)) if observed_s else float("nan")

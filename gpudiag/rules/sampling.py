@@ -71,7 +71,8 @@ def sampling_coverage(
     refuted_by="Not a problem if the recorder was restarted on purpose.",
 )
 def sampling_gaps(seen: SamplingProfile, *, max_gap_pct: float = 5.0) -> Evidence | None:
-    """A step of more than three median periods is a gap; nothing is assumed about the time within it.
+    """A step of more than three median periods is a gap; nothing is assumed about the time within it. Time between two
+    attempts of a run, which held no GPU, is none: coverage and the ledger leave it out as well.
 
     The median is that of the whole record or, if longer, of the 21 steps around it. Reported where the gaps of a GPU
     leave more than this share of its span unobserved (a default without a published source), and as a warning where

@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 from smallruns import T0, gpu, run, steps_of, trials
 
+from gpudiag.diagnosis import diagnose
 from gpudiag.fleets.gpu_slots import n_slots
 from gpudiag.load import load_run
 from gpudiag.measures._time.attempts import Attempts
@@ -17,6 +18,7 @@ from gpudiag.measures.costs import measure_costs
 from gpudiag.measures.ledger import measure_ledger
 from gpudiag.measures.sampling import attempts, measure_sampling
 from gpudiag.measures.utilization import measure_utilization
+from gpudiag.rules._engine.verdict import Status
 from gpudiag.run import Run
 from gpudiag.schema import EVENTS, conform
 
@@ -126,6 +128,39 @@ def test_the_wait_between_a_crash_and_its_resumption_is_no_gpu_time(
     written(tmp_path, *log_lines(30, HOUR, 0), *told, *log_lines(1.5 * HOUR + 30, 2 * HOUR, step))
     one = load_run(tmp_path, timezone="UTC")
     assert len(attempts(one).pauses) == 4 - hours and gpu_h(one) == pytest.approx(hours, rel=2e-2)
+
+
+@pytest.mark.parametrize(("lost_s", "n_gaps"), [(0.0, 0), (20.0, 0), (600.0, 1)])
+def test_gaps_coverage_and_ledger_are_of_the_attempts_alone(lost_s: float, n_gaps: int) -> None:
+    """Two jobs of an hour on one GPU, two hours apart; the recorder of the first failed that long before its end."""
+    times = [*np.arange(0, HOUR - lost_s, 10.0), *np.arange(3 * HOUR, 4 * HOUR, 10.0)]
+    jobs = trials([("FAIL", 0.0, HOUR), ("COMPLETE", 3 * HOUR, 4 * HOUR)], **{"user_attrs.job": ["1", "2"]})
+    one = run(gpu=gpu(times, util_pct=90.0), trials=jobs)
+    seen, ledger = measure_sampling(one), measure_ledger(one)
+    own, missing_s = seen.per_gpu.loc["0"], max(lost_s - 5 - 15 + 10, 0.0)  # a last cell reaches 15 s on, not 5
+    assert (own["n_gaps"], len(seen.gaps), seen.n_gaps) == (n_gaps, n_gaps, n_gaps)
+    assert seen.longest_gap_s == pytest.approx(lost_s + 10 if n_gaps else 0)
+    assert own["span_s"] == pytest.approx(ledger.total_gpu_s, abs=20) == pytest.approx(2 * HOUR, abs=20)
+    assert own["unobserved_s"] == pytest.approx(missing_s, abs=10)
+    share_pct = float(seen.gaps["share_pct"].sum())
+    unseen_pct = float(ledger.totals.set_index("cell")["share_pct"].get("unobserved", 0.0))
+    assert share_pct == pytest.approx(unseen_pct if n_gaps else 0.0, abs=0.2)
+    assert 100 - seen.coverage_pct == pytest.approx(unseen_pct, abs=0.2)
+    found = diagnose(one).verdicts["sampling-gaps"]
+    assert found.status is (Status.FOUND if n_gaps else Status.OK)
+
+
+def test_a_record_that_went_on_between_two_jobs_is_judged_within_them() -> None:
+    """A gap of half an hour while no job had the GPU is nobody's; one within a job is."""
+    own_jobs = {"user_attrs.job": ["1", "2"], "host": "n1"}
+    jobs = trials([("COMPLETE", 0.0, HOUR), ("COMPLETE", 3 * HOUR, 4 * HOUR)], **own_jobs)
+    for hole_s, n_gaps in ((1.5 * HOUR, 0), (3.25 * HOUR, 1)):
+        times = np.arange(0, 4 * HOUR, 10.0)
+        kept = times[(times < hole_s) | (times >= hole_s + 1800)]
+        seen = measure_sampling(run(gpu=gpu(kept, util_pct=90.0), trials=jobs))
+        own = seen.per_gpu.loc["0"]
+        assert (seen.n_gaps, own["span_s"]) == (n_gaps, pytest.approx(2 * HOUR, abs=20))
+        assert own["unobserved_s"] == pytest.approx(n_gaps * 1780, abs=20)
 
 
 def test_a_process_that_died_may_be_resumed_in_the_log_of_another_job(tmp_path: Path) -> None:
