@@ -17,6 +17,7 @@ from gpudiag.measures._time.attempts import Attempts
 from gpudiag.measures.costs import measure_costs
 from gpudiag.measures.ledger import measure_ledger
 from gpudiag.measures.sampling import attempts, measure_sampling
+from gpudiag.measures.steps import measure_steps
 from gpudiag.measures.utilization import measure_utilization
 from gpudiag.rules._engine.verdict import Status
 from gpudiag.run import Run
@@ -161,6 +162,29 @@ def test_a_record_that_went_on_between_two_jobs_is_judged_within_them() -> None:
         own = seen.per_gpu.loc["0"]
         assert (seen.n_gaps, own["span_s"]) == (n_gaps, pytest.approx(2 * HOUR, abs=20))
         assert own["unobserved_s"] == pytest.approx(n_gaps * 1780, abs=20)
+
+
+@pytest.mark.parametrize("between", ["epoch", "rank"])
+def test_an_error_that_was_caught_before_an_epoch_or_another_rank_is_no_end_of_a_job(
+    tmp_path: Path, between: str
+) -> None:
+    """Half an hour without samples, after which the steps go on: the next line has a lower number all the same."""
+    smi(tmp_path / "gpu.1.csv", "a1", 0, HOUR)
+    smi(tmp_path / "gpu.2.csv", "a1", 1.5 * HOUR, 2 * HOUR)
+    last = 60 if between == "epoch" else 59  # lines before the error
+    if between == "epoch":
+        places = [f"epoch {1 + at // 60}/2, step {at % 60 + 1}/60" for at in range(120)]
+    else:
+        places = [f"[rank{at % 2}]: step {10 + at - 2 * (at % 2)}/200" for at in range(120)]
+    seconds = [30 + 60 * at + HOUR / 2 * (at >= last) for at in range(120)]
+    lines = [
+        f"{BEGAN + timedelta(seconds=at):%Y-%m-%d %H:%M:%S} INFO {place} loss 2.5"
+        for at, place in zip(seconds, places, strict=True)
+    ]
+    written(tmp_path, *lines[:last], "ValueError: bad shape", *lines[last:])
+    one = load_run(tmp_path, timezone="UTC")
+    assert len(one.events) and measure_steps(one).n_resumed == 0
+    assert attempts(one).pauses == ()
 
 
 def test_a_process_that_died_may_be_resumed_in_the_log_of_another_job(tmp_path: Path) -> None:

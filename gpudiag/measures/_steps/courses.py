@@ -8,6 +8,7 @@ import pandas as pd
 from gpudiag.measures._steps.intervals import step_intervals
 from gpudiag.measures._steps.lines import MIN_LINES
 from gpudiag.measures._steps.pace import ENOUGH, pace_s, usual_s
+from gpudiag.measures._steps.resumptions import resumes
 from gpudiag.measures._steps.whole_time import whole_times
 from gpudiag.measures._time.weighted import weighted_quantiles
 from gpudiag.memo import memoized
@@ -27,8 +28,9 @@ ALIKE = 1.5
 TURNS = (2, 3)
 """Bars of a training and of its evaluation, and of a test."""
 DOWN_S = 30.0
-"""A pause as long as this behind a failure is a restart (a default without a published source): less takes a failure
-that was caught."""
+"""A pause as long as this behind a failure is time that it cost, as a resumption's is, though no line says that the
+process ended (a default without a published source): less takes a failure that was caught. No end of a job is read
+off it."""
 
 
 @memoized
@@ -128,7 +130,7 @@ def _course(part: pd.DataFrame) -> pd.DataFrame:
     pause = np.where(paused, took - own, 0.0)
     failed = part["since"].str.contains("failure", regex=False).to_numpy() & (took - own >= DOWN_S) & (n > 0)
     failed &= part["recounted"].diff().fillna(0).eq(0).to_numpy()
-    resumed = paused & (part["since"].str.contains("resumption", regex=False).to_numpy() | failed)
+    resumed = paused & (resumes(part) | failed)
     pace = np.nan_to_num(near_s)
     gone = np.where(resumed, pause, np.maximum(between - n * pace, 0.0))  # beside what lines state of other work in it
     worked = np.minimum(part[[f"{work}_s" for work in LASTING]].sum(axis=1).to_numpy() - apart, gone)

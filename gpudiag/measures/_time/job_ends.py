@@ -10,12 +10,14 @@ import numpy as np
 import pandas as pd
 
 from gpudiag._run.allocated_gpus import are_jobs
-from gpudiag.measures._steps.lines import since_of
+from gpudiag.measures._steps.intervals import step_intervals
 from gpudiag.measures._steps.logs import training_logs
+from gpudiag.measures._steps.resumptions import resumes
 from gpudiag.measures._time.microseconds import microseconds
 from gpudiag.measures._time.trial_intervals import intervals_of
 from gpudiag.readers._batches.log_lines import ENDINGS
 from gpudiag.run import Run
+from gpudiag.spans import union
 
 CANCELED = ("time_limit", "canceled")
 DIED = tuple(kind for kind in ENDINGS if kind not in CANCELED)
@@ -41,22 +43,29 @@ def _of_logs(run: Run) -> np.ndarray:
 
 
 def _of_processes(run: Run) -> np.ndarray:
-    """The last step above each error behind which a training was resumed: its next line says so, stands in the file of
-    another job, or tells of an earlier step. What was caught or started again within its job is no end of one: there
-    the GPUs are sampled on.
+    """The last step above each error behind which a training was resumed, in the same interval of its steps. What was
+    caught or started again within its job is no end of one: there the GPUs are sampled on.
     """
     events = run.events[run.events["kind"].isin(DIED)].reindex(columns=["path", "line"]).dropna()
     if events.empty or not len(lines := training_logs(run).lines):
         return np.zeros(0, np.int64)
+    intervals = step_intervals(run)
+    resumed = intervals[resumes(intervals)].dropna(subset=["start", "end"])
     lines = lines.sort_values(["log", "part", "line"], kind="stable", ignore_index=True)
     last = np.unique(np.concatenate([_last_above(lines, str(path), own) for path, own in events.groupby("path")]))
-    last = last[last + 1 < len(lines)]
-    before, after = lines.iloc[last], lines.iloc[last + 1]
-    resumed = np.array(["resumption" in text for text in since_of(after)], bool)
-    for name, goes_on in (("part", np.not_equal), ("step", np.less)):
-        resumed |= goes_on(after[name].to_numpy(), before[name].to_numpy())
-    resumed &= (after["log"].to_numpy() == before["log"].to_numpy()) & before["time"].notna().to_numpy()
-    return microseconds(before["time"][resumed])
+    ends = [
+        _within(microseconds(own["time"]), resumed[resumed["path"] == log])
+        for log, own in lines.iloc[last].dropna(subset=["time"]).groupby("log")
+    ]
+    return np.concatenate([np.zeros(0, np.int64), *ends])
+
+
+def _within(times_us: np.ndarray, intervals: pd.DataFrame) -> np.ndarray:
+    """Those of the times at or behind the start of one of the intervals and before its end."""
+    spans = union(zip(*(microseconds(intervals[edge]).tolist() for edge in ("start", "end")), strict=True))
+    start, end = np.array(spans, np.int64).reshape(-1, 2).T
+    found: np.ndarray = times_us[np.searchsorted(start, times_us, "right") > np.searchsorted(end, times_us, "right")]
+    return found
 
 
 def _last_above(lines: pd.DataFrame, path: str, errors: pd.DataFrame) -> np.ndarray:
