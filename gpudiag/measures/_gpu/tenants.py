@@ -157,8 +157,10 @@ def _given(run: Run, known: list[str]) -> _Given | None:
     anew = not any(name == _OF_THE_NODE for name, _ in found) and stated == {str(n) for n in range(len(stated))}
     uuids = dict(zip(run.gpus["uuid"], run.gpus["gpu"], strict=True)) if "uuid" in run.gpus else {}
     given = {str(uuids.get(name, name)) for name in stated}
-    at_work = set(run.gpu["gpu"][run.gpu["util_pct"] >= IDLE_PCT]) if "util_pct" in run.gpu else set()
-    if not given or not given < set(known) or (anew and not at_work):
+    if not given or not given < set(known):
+        return None
+    at_work = set(run.gpu["gpu"][run.gpu["util_pct"] >= IDLE_PCT].unique()) if "util_pct" in run.gpu else set()
+    if anew and not at_work:
         return None
     return _Given(tuple(gpu for gpu in known if gpu in given), sure=not anew or at_work <= given)
 
