@@ -236,6 +236,30 @@ def test_a_trial_of_a_study_in_which_none_ended_may_last_until_the_last_sample()
     assert part.gpu["util_pct"].isna().sum() in (549, 550)  # from 100 s to the last sample, at 649 s
 
 
+@pytest.mark.parametrize("sign", ["", "last_seen", "report"])
+def test_time_in_which_an_abandoned_trial_of_another_study_may_have_run_is_unknown_and_not_taken_away(
+    sign: str,
+) -> None:
+    """The study goes on, in another process: the trial that began at 150 s may have been dead since then, or since its
+    last sign of life at 180 s.
+    """
+    run = _two_studies(TURNS_OF_A, [(100.0, 150.0), (150.0, 0.0), (500.0, 600.0)])
+    trials = run.trials.assign(end=run.trials["end"].where(run.trials.index != 4))
+    alive_s = 180.0 if sign else 150.0
+    moment = trials["start"].iloc[4] + pd.Timedelta(seconds=30)
+    if sign == "last_seen":
+        trials = trials.assign(last_seen=[*[pd.NaT] * 4, moment, pd.NaT])
+    if sign == "report":
+        reports = pd.DataFrame({"study": ["b"], "trial": [1], "step": [0], "value": [0.5], "time": [moment]})
+        run = replace(run, reports=reports)
+    part = replace(run, trials=trials).study("a")
+    assert part.gpu["util_pct"].isna().sum() == 500  # from 100 s to 600 s: what it shows may be of either
+    assert part.info.others_at_least_us != part.info.others_us and "may have run is unknown" in part.info.notes[-1]
+    seconds = measure_ledger(part).totals.set_index("cell")["gpu_s"]
+    assert seconds.sum() == pytest.approx(500 - (alive_s - 100), abs=3)
+    assert seconds["unobserved"] == pytest.approx(500 - alive_s, abs=3) and seconds["busy"] == pytest.approx(90, abs=3)
+
+
 def test_a_study_on_gpus_of_its_own_is_looked_at_on_these() -> None:
     run = _two_studies(TURNS_OF_A, [(0.0, 600.0)], gpu=["0", "0", "0", "1"])
     run = replace(run, gpu=pd.concat([run.gpu, run.gpu.assign(gpu="1", util_pct=50.0)], ignore_index=True))

@@ -1,4 +1,8 @@
-"""One study of several as a run: what trials of the others did to the GPUs meanwhile is no work of its own."""
+"""One study of several as a run: what trials of the others did to the GPUs meanwhile is no work of its own.
+
+A trial of another study without an end is known to have run until its last sign of life, and may have run for longer:
+of that time nobody knows whose it was, so that it stays the run's, without what is seen of the GPU's load.
+"""
 
 from __future__ import annotations
 
@@ -23,6 +27,7 @@ ANY_GPU = ""
 MEANWHILE = (
     " Other studies had trials meanwhile: GPU time with these is not counted, and that with trials of both is unknown."
 )
+MAY_HAVE_RUN = " Trials of theirs have no end: what the GPUs did while these may have run is unknown."
 
 
 def study(run: R, name: str) -> R:
@@ -40,7 +45,10 @@ def of_studies(run: R, names: Collection[str]) -> R:
     declared = declared_gpus(timed)
     others = timed.trials.index[~own & timed.trials["start"].notna()]
     gone = _only_of_others(timed, own, others, declared)
-    spans: Spans = {} if gone is not None or not run.info.clock.joined else _spans(timed.trials.loc[others], declared)
+    theirs = timed.trials.loc[others]
+    apart = gone is not None or not run.info.clock.joined
+    spans: Spans = {} if apart else _spans(theirs, theirs["end"], declared)
+    sure: Spans = {} if apart else _spans(theirs, run.trials["end"].loc[others].fillna(_last_signs(timed)), declared)
     if gone:
         known = {str(gpu) for gpu in (*run.gpus["gpu"].dropna(), *run.gpu["gpu"].dropna().unique())}
         run = _on_gpus(run, known - gone)
@@ -52,8 +60,8 @@ def of_studies(run: R, names: Collection[str]) -> R:
         "gpu": _without_load(run.gpu, spans),
     }
     met = bool({"gpus", "sharing"}.intersection(in_part))
-    note = f"Selected: study {', '.join(names)}.{MEANWHILE if met else ''}"
-    return changed(run, chosen, note, in_part, others_us=spans)
+    note = f"Selected: study {', '.join(names)}.{MEANWHILE if met else ''}{MAY_HAVE_RUN if sure != spans else ''}"
+    return changed(run, chosen, note, in_part, others_us=spans, others_at_least_us=sure)
 
 
 def shares_workers(run: RunTables, name: str) -> bool:
@@ -63,8 +71,8 @@ def shares_workers(run: RunTables, name: str) -> bool:
 
 
 def _with_ends(run: RunTables, own: pd.Series) -> pd.DataFrame:
-    """The trials without times of others that did not run in their study; those of others without an end lasted as
-    long as the longest of theirs, and until the last that is known of it at the least. Where none of theirs ended, they
+    """The trials without times of others that did not run in their study; those of others without an end may have
+    lasted as long as the longest of theirs, and until the last that is known of it. Where none of theirs ended, they
     may last until the last sample.
     """
     import pandas as pd
@@ -76,8 +84,21 @@ def _with_ends(run: RunTables, own: pd.Series) -> pd.DataFrame:
     by = trials["study"]
     last = start.groupby(by).transform("max"), end.groupby(by).transform("max")
     longest = (start + (end - start).groupby(by).transform("max")).fillna(run.gpu["time"].max())
-    likely = pd.concat([*last, longest], axis=1).max(axis=1).astype(end.dtype).where(start.notna())
+    likely = pd.concat([*last, longest, _last_signs(run)], axis=1).max(axis=1).astype(end.dtype).where(start.notna())
     return trials.assign(start=start, end=end.where(own, end.fillna(likely)))
+
+
+def _last_signs(run: RunTables) -> pd.Series:
+    """When each trial last showed that it ran: by its start, its last heartbeat, or its last report that has a time."""
+    import pandas as pd
+
+    trials, key = run.trials, ["study", "trial"]
+    signs = [trials["start"], *([trials["last_seen"]] if "last_seen" in trials else [])]
+    if "time" in run.reports:
+        last = run.reports.groupby(key)["time"].max()
+        of_trial = pd.MultiIndex.from_frame(trials[key])
+        signs.append(pd.Series(last.reindex(of_trial).array, trials.index))
+    return pd.concat(signs, axis=1).max(axis=1)
 
 
 def _only_of_others(
@@ -106,12 +127,12 @@ def _in_part(run: RunTables, own: pd.Series, *, apart: bool) -> tuple[Whole, ...
     return (*([] if apart else found), *workers_in_part(run, own))
 
 
-def _spans(others: pd.DataFrame, declared: Mapping[int, tuple[str, ...]]) -> Spans:
-    """When trials ran, by GPU (microseconds since 1970); ANY_GPU where nothing names it."""
+def _spans(others: pd.DataFrame, ends: pd.Series, declared: Mapping[int, tuple[str, ...]]) -> Spans:
+    """When trials ran until these ends, by GPU (microseconds since 1970); ANY_GPU where nothing names it."""
     from gpudiag.spans import union  # and with it numpy
 
     by_gpu: dict[str, list[tuple[int, int]]] = {}
-    start, end = (others[name].to_numpy("datetime64[us]").astype("int64").tolist() for name in ("start", "end"))
+    start, end = (times.to_numpy("datetime64[us]").astype("int64").tolist() for times in (others["start"], ends))
     for row, low, high in zip(others.index.tolist(), start, end, strict=True):
         for gpu in declared.get(row) or (ANY_GPU,):
             if high > low:
@@ -120,7 +141,7 @@ def _spans(others: pd.DataFrame, declared: Mapping[int, tuple[str, ...]]) -> Spa
 
 
 def _without_load(gpu: pd.DataFrame, spans: Spans) -> pd.DataFrame:
-    """The samples without what they say of the work of a GPU while trials of others ran there."""
+    """The samples without what they say of the work of a GPU while trials of others may have run there."""
     import numpy as np
 
     if not spans or gpu.empty:

@@ -151,7 +151,8 @@ class RunInfo:
     ``gpus_chosen``: somebody named the GPUs that count, so that they are of one job.
     ``incomplete``: what trials that were selected away leave in part; ``n_unselected``: how many there were before
     anything was selected, 0 where none was left out.
-    ``others_us``: when trials of studies that were not chosen ran, by GPU, "" where nothing names it (microseconds).
+    ``others_us``: when trials of studies that were not chosen may have run, by GPU, "" where nothing names it
+    (microseconds); ``others_at_least_us``: when they are known to have run.
     ``not_recognized``: files of the folder of which no reader knows the content.
     ``user``, ``project`` and ``host`` are run.toml's. ``timezone_assumed``: nobody stated the zone, so that it is that
     of the machine that read the run. ``taking_turns``: GPUs of several logs whose samples lie between each other.
@@ -180,6 +181,7 @@ class RunInfo:
     incomplete: tuple[Whole, ...] = ()
     n_unselected: int = 0
     others_us: Mapping[str, tuple[tuple[int, int], ...]] = field(default_factory=dict)
+    others_at_least_us: Mapping[str, tuple[tuple[int, int], ...]] = field(default_factory=dict)
     not_recognized: tuple[str, ...] = ()
     taking_turns: tuple[str, ...] = ()
     user: str = ""

@@ -156,7 +156,9 @@ def need_gpu(run: Run, *columns: str) -> None:
             n=len(run.processes.drop_duplicates(["gpu", "pid", "time"])),
         )
     if run.info.others_us and any(name in run.gpu and not _any_known(run.gpu, name) for name in columns):
-        raise NotMeasurable("Trials of other studies ran all the time that the GPUs were recorded.", ALL_STUDIES)
+        raise NotMeasurable(
+            "Trials of other studies ran, or may have run, all the time that the GPUs were recorded.", ALL_STUDIES
+        )
     if "util_pct" in columns and len(run.gpu) and not _any_known(run.gpu, "util_pct"):
         raise NotMeasurable(
             "No GPU reports utilization (N/A throughout, as on MIG and some WSL systems, or not recorded).",

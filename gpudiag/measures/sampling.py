@@ -448,8 +448,8 @@ def held_windows(run: Run, gpu: str, windows: Sequence[Window]) -> list[Window]:
 
 @memoized
 def of_other_studies(run: Run, gpu: str) -> list[Window]:
-    """When trials of studies that were not chosen had the GPU, or may have had it."""
-    known = run.info.others_us
+    """When trials of studies that were not chosen ran on the GPU, or on one that nothing names."""
+    known = run.info.others_at_least_us
     return union([*known.get(ANY_GPU, ()), *known.get(gpu, ())])
 
 
