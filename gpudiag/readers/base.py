@@ -187,10 +187,6 @@ def refuse(source: Source, expected: str) -> UnknownInput:
             f"{path}: is a Parquet file, but none that a reader knows (its columns: {columns}); expected {expected}. A "
             "table of GPU metrics of your own is read as CSV."
         )
-    if b"brain.Event:" in source.head[:64]:
-        return UnknownInput(
-            f"{path}: is an event file of TensorBoard, which is not read; log the step and its time as text as well."
-        )
     if source.is_binary:
         return UnknownInput(f"{path}: is a binary file of no known kind; expected {expected}.")
     first = next((line.strip() for line in source.lines if line.strip()), "")

@@ -175,6 +175,12 @@ def of_one_process(first: str, second: str) -> bool:
     return _name(_STREAM, first) == _name(_STREAM, second)
 
 
+def of_one_folder(first: str, second: str) -> bool:
+    """Whether two files lie in one folder, one in a folder of the other's, or in two folders side by side."""
+    one, other = PurePath(first).parent, PurePath(second).parent
+    return one == other or one.parent == other.parent or one in other.parents or other in one.parents
+
+
 def is_rotated(first: str, second: str) -> bool:
     """Whether two files have one name but for what rotated logs have behind, as ``train.log.1`` and ``train.log``."""
     return _name(_ROTATED, first) == _name(_ROTATED, second)

@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
+from gpudiag.measures._steps.event_files import as_one, dated_by, is_of_events
 from gpudiag.measures._steps.going_on import GOES_ON, Fit, fit_of, is_rest, stood_still
 from gpudiag.measures._steps.histories import without_earlier_histories
 from gpudiag.measures._steps.lines import since_of
@@ -47,10 +48,27 @@ def training_logs(run: Run) -> TrainingLogs:
     files = [LogFile(str(path), lines) for path, lines in ordered.groupby("path", sort=False)]
     if len(files) < 2:
         return TrainingLogs(ordered.assign(log=ordered["path"], part=0), n_twice=n_earlier)
+    files, n_ahead, n_same = _with_events_joined(files, run.trials)
     files, n_twice = without_second_tellings(files)
     chains, n_unclear = _chains(files, run.trials)
     lines = pd.concat([_joined(chain.files) for chain in sorted(chains, key=lambda one: one.files[0].path)])
-    return TrainingLogs(lines.astype({"log": text_dtype()}), len(files) - len(chains), n_earlier + n_twice, n_unclear)
+    n_joined = n_ahead + len(files) - len(chains)
+    return TrainingLogs(lines.astype({"log": text_dtype()}), n_joined, n_earlier + n_same + n_twice, n_unclear)
+
+
+def _with_events_joined(files: Sequence[LogFile], trials: pd.DataFrame) -> tuple[list[LogFile], int, int]:
+    """The files with the event files of each training as one, and logs without timestamps dated by these; how many
+    files were joined, and how many told of nothing else. Another log may tell of all that a training and its
+    resumptions wrote.
+    """
+    events = [file for file in files if is_of_events(file)]
+    if not events:
+        return list(files), 0, 0
+    own, n_twice = without_second_tellings(events)
+    chains, _ = _chains(own, trials)
+    whole = [as_one([*chain.files], _joined(chain.files)) for chain in chains]
+    others = [dated_by(whole, file) for file in files if not is_of_events(file)]
+    return [*others, *whole], len(own) - len(chains), n_twice
 
 
 @dataclass(eq=False)

@@ -10,7 +10,16 @@ import pandas as pd
 
 from gpudiag.measures._steps.clocks import is_coarse
 from gpudiag.measures._steps.lines import floats, since_of
-from gpudiag.measures._steps.log_files import LogFile, Writer, WrittenSteps, as_told, may_be_one, of_one_process
+from gpudiag.measures._steps.log_files import (
+    LogFile,
+    Writer,
+    WrittenSteps,
+    as_told,
+    may_be_one,
+    of_one_folder,
+    of_one_process,
+)
+from gpudiag.readers._steps.scalar_steps import EVENTS
 from gpudiag.readers._steps.trainer_line import HISTORY
 from gpudiag.schema import text_dtype
 
@@ -24,6 +33,8 @@ FULL = 20
 """Lines that show a course: with timestamps they tell more than any number of lines without."""
 APART_S = 2.0
 """Two programs that stamp the same line may differ by so much, and a clock of whole seconds by half of it."""
+AT_ONCE_S = 0.5
+"""Event files of one training are written at once: by each rank, or one for each of several scalars."""
 
 
 def without_second_tellings(files: Sequence[LogFile]) -> tuple[list[LogFile], int]:
@@ -104,6 +115,8 @@ def _overlapping(begins: np.ndarray, ends: np.ndarray, number: int) -> list[int]
 
 def _may_be_one(fuller: LogFile, by: WrittenSteps, file: LogFile, steps: WrittenSteps) -> bool:
     named = all(a is None or b is None or a == b for a, b in zip(by.writer, steps.writer, strict=True))
+    if by.kind == steps.kind == EVENTS and not of_one_folder(fuller.path, file.path):
+        return False
     return named and by.lines["unit"].iloc[0] == steps.lines["unit"].iloc[0] and (
         may_be_one(fuller.path, file.path)
         and (by.is_dated == steps.is_dated or _is_history(by, steps) or of_one_process(fuller.path, file.path))
@@ -117,16 +130,25 @@ def _same(one: WrittenSteps, other: WrittenSteps) -> bool:
     if not (one.is_dated or other.is_dated or _is_history(one, other)):
         return False  # two trainings of equal steps have bars that are alike
     dated = one.is_dated and other.is_dated
+    if dated and one.kind == other.kind == EVENTS:
+        return len(other.lines) >= OF_ONE_FORM and _tells_of(one, other, AT_ONCE_S)
     if dated and _form(one) == _form(other):
         return len(other.lines) >= OF_ONE_FORM and _holds(one, other)
+    return _tells_of(one, other, APART_S)
+
+
+def _tells_of(one: WrittenSteps, other: WrittenSteps, most_s: float) -> bool:
+    """Whether the one tells of nearly all steps of the other, nearly all of them within so much of one distance; that
+    is no longer itself where both have timestamps.
+    """
     apart_s, (met_from, met_to) = _apart_s(one, other)
     step = floats(other.lines, "step")
     if len(apart_s) < ENOUGH or (met_to - met_from < ALIKE * (step.max() - step.min()) - other.stride):
         return False
     middle = float(np.median(apart_s))
-    if dated and abs(middle) > APART_S:
+    if one.is_dated and other.is_dated and abs(middle) > most_s:
         return False
-    return float((np.abs(apart_s - middle) <= APART_S).mean()) >= ALIKE
+    return float((np.abs(apart_s - middle) <= most_s).mean()) >= ALIKE
 
 
 def _is_history(one: WrittenSteps, other: WrittenSteps) -> bool:

@@ -45,8 +45,9 @@ _SAMPLES = (
     "images_per_sec",
     "throughput/samples_per_sec",
 )
-_RATE = ("lr", "learning_rate", "train/lr", "train/learning_rate")
-_EVALUATION = ("eval", "val", "test")
+_RATE = re.compile(r"(?<![a-z])(?:lr|learning_rate)\d?(?![a-z])")
+_EVALUATION = re.compile(r"(?:(?<![A-Za-z])|(?=[A-Z]))(?:[Ee]val|EVAL|[Vv]alid|VAL|[Vv]al(?![a-z])|[Tt]est|TEST)")
+"""As in val_loss, loss/val and valLoss; not as in value_loss and latest_loss."""
 _DAY = datetime(2000, 1, 1)
 
 
@@ -116,13 +117,13 @@ def _trains(said: Mapping[str, Any]) -> bool:
 
 def is_of_training(name: str) -> bool:
     """Whether training steps log a metric of this name: a loss that is not of an evaluation, or a learning rate."""
-    name = name.lower()
-    return name in _RATE or ("loss" in name and not is_of_evaluation(name))
+    lower = name.lower()
+    return ("loss" in lower or _RATE.search(lower) is not None) and not is_of_evaluation(name)
 
 
 def is_of_evaluation(name: str) -> bool:
     """Whether the name says that an evaluation logged it."""
-    return any(word in name.lower() for word in _EVALUATION)
+    return _EVALUATION.search(name) is not None
 
 
 def _is_ours(said: Mapping[str, Any]) -> bool:

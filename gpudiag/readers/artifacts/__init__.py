@@ -26,6 +26,7 @@ from gpudiag.readers.artifacts import (
     step_jsonl,
     task_csv,
     task_jsonl,
+    tensorboard_events,
     torch_memory,
     torch_profiler,
     trainer_results,
@@ -60,6 +61,7 @@ _FORMATS: tuple[Reader[Trials], ...] = (
     step_jsonl.READER,
     trainer_state.READER,
     trainer_results.READER,
+    tensorboard_events.READER,
 )
 
 

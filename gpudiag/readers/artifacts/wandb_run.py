@@ -16,19 +16,8 @@ from gpudiag.readers._batches.batch_tables import batch
 from gpudiag.readers._io.paths import as_text, has_file, has_folder
 from gpudiag.readers._io.problems import ProblemLog
 from gpudiag.readers._io.source import Source
-from gpudiag.readers._io.wandb_log import (
-    EXIT,
-    KEY,
-    MAGIC,
-    RUN,
-    VALUE_JSON,
-    Message,
-    epoch_us,
-    inner,
-    number,
-    records,
-    text,
-)
+from gpudiag.readers._io.wandb_log import EXIT, KEY, MAGIC, RUN, VALUE_JSON, records
+from gpudiag.readers._io.wire_format import Message, epoch_us, inner, number, text
 from gpudiag.readers.base import Reader, ReadOptions, Trials
 
 NAME = "wandb-run"

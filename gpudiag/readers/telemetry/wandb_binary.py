@@ -8,7 +8,8 @@ from collections.abc import Iterator
 from gpudiag.readers._fields.wandb_metrics import WandbTick, is_number, joined, plain_name, tables
 from gpudiag.readers._io.problems import ProblemLog
 from gpudiag.readers._io.source import Source
-from gpudiag.readers._io.wandb_log import KEY, MAGIC, STATS, VALUE_JSON, Message, epoch_us, inner, records, text
+from gpudiag.readers._io.wandb_log import KEY, MAGIC, STATS, VALUE_JSON, records
+from gpudiag.readers._io.wire_format import Message, epoch_us, inner, text
 from gpudiag.readers._shape.finish import finish, nothing_usable
 from gpudiag.readers.base import Reader, ReadOptions, Telemetry
 

@@ -11,7 +11,8 @@ from wandb_bytes import BLOCK, run_file, stats
 
 from gpudiag.errors import InputError
 from gpudiag.readers._io.problems import ProblemLog
-from gpudiag.readers._io.wandb_log import number, records, text
+from gpudiag.readers._io.wandb_log import records
+from gpudiag.readers._io.wire_format import number, text
 from gpudiag.readers.base import Telemetry
 from gpudiag.readers.telemetry import read_telemetry
 
