@@ -145,6 +145,7 @@ loss,timestamp,done,training_iteration,trial_id,date,time_this_iter_s,time_total
 
 IN_WORDS = {
     "optuna-trials-parquet": "Parquet, with the columns of the CSV.",
+    "tensorboard": "Binary: records of a TFRecord file, the first of which holds `brain.Event:2`.",
     "nsight-systems": "SQLite, with the tables `StringIds` and `CUPTI_ACTIVITY_KIND_KERNEL`, from "
     "`nsys export --type sqlite report.nsys-rep`.",
 }

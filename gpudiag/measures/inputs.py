@@ -18,8 +18,7 @@ LOG_NAMES = re.compile(
     r"|(?:^|[/_.-])(?:log|output|console|stdout|stderr)(?:\.txt)?$"
 )
 METRIC_NAMES = re.compile(
-    r"(?i)(?:^|/)events\.out\.tfevents\."
-    r"|(?:^|[/_.-])(?:log|loss(?:es)?|metrics?|history|progress|results?|scalars)\.(?:csv|tsv|json|parquet)$"
+    r"(?i)(?:^|[/_.-])(?:log|loss(?:es)?|metrics?|history|progress|results?|scalars)\.(?:csv|tsv|json|parquet)$"
 )
 MOST_NAMED = 3
 
@@ -37,7 +36,7 @@ class InputsProfile(Profile, topic="inputs"):
     unread: Rows = table_of(UnreadInput)
     n_inputs: Fact[int] = fact("inputs that a reader recognized", label="inputs")
     n_unread: Fact[int] = fact("inputs that could not be read, or only in part", label="not read whole")
-    n_unknown: Fact[int] = fact("logs, tables of metrics and event files in the folder that no reader knows")
+    n_unknown: Fact[int] = fact("logs and tables of metrics in the folder that no reader knows")
     unknown: Fact[str] = fact("the first three of them, logs before others, '' for none")
 
 

@@ -14,8 +14,8 @@ KnownKind = Literal["telemetry", "trials", "artifacts"]
 
 EXPECTED = (
     "a log of GPU metrics (of nvidia-smi, nvitop, gpustat, DCGM, Prometheus, AMD, W&B, MLflow or home-made), an Optuna "
-    "study, a table of trials (CSV, JSON, YAML, Parquet), what a batch leaves (task list, training log, Ray Tune, "
-    "Hydra, Lightning, W&B, Slurm or Nextflow output), a trace of a profiler, or a dump "
+    "study, a table of trials (CSV, JSON, YAML, Parquet), what a batch leaves (task list, training log, TensorBoard, "
+    "Ray Tune, Hydra, Lightning, W&B, Slurm or Nextflow output), a trace of a profiler, or a dump "
     "of PyTorch's flight recorder as JSON"
 )
 

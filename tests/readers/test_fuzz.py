@@ -18,6 +18,7 @@ import pytest
 from mutations import cell, cut, lines, noise, token
 from reading import refusal
 from writtendumps import Call, Dump
+from writtenevents import Course
 
 from gpudiag.readers import artifacts, telemetry, trials
 
@@ -125,6 +126,7 @@ def _contents(folder: Path) -> dict[str, Content]:
     out["torch-flight-recorder:small"] = json.dumps(
         Dump(1, [Call(1, 1.0), Call(2, 2.0, None)]).as_json() | {"rank": 1}
     ).encode()
+    out["tensorboard:small"] = Course(n=40).events(folder / "events")[0].read_bytes()
     return out | {f"{name}:small": content for name, content in ARTIFACTS.items()}
 
 

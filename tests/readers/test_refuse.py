@@ -22,7 +22,6 @@ CASES = {
     "Hello, this is prose. It goes on: and on.\n": "its first line is 'Hello",
     "1,2,3\n": "its first line is '1,2,3'",
     "\x00\x01\x02\x03" * 50: "binary file",
-    "\x18" + "\0" * 20 + "\x1a\rbrain.Event:2" + "\0" * 50: "is an event file of TensorBoard",
 }
 
 
@@ -30,11 +29,7 @@ CASES = {
 def test_the_sentence_says_what_came(text: str, tmp_path: Path) -> None:
     (tmp_path / "x").write_text(text, encoding="utf-8")
     message = str(refuse(Source.open(tmp_path / "x"), "something else"))
-    assert (
-        CASES[text] in message
-        and ("expected something else" in message or "Event" in text)
-        and str(tmp_path) in message
-    )
+    assert CASES[text] in message and "expected something else" in message and str(tmp_path) in message
 
 
 LOG = "timestamp, index, utilization.gpu [%]\n" + "".join(

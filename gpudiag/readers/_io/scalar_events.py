@@ -23,6 +23,7 @@ _NUMBERS = {1: ("<f", 5), 2: ("<d", 6)}
 """By type of a tensor that may be a scalar: how its bytes are read, and the field that its values may stand in.
 TensorFlow and PyTorch write no scalar of another type."""
 _SCALARS = ("scalars", "")
+_MOST = 2**53
 
 
 class Scalar(NamedTuple):
@@ -41,6 +42,8 @@ def scalars(records: Iterable[bytes], log: ProblemLog) -> Iterator[Scalar]:
         try:
             event = message(data)
             time_s, step = double(event, _WALL_TIME), number(event, _STEP)
+            if abs(step) >= _MOST:
+                raise ValueError("a step that no training comes to")
             for summary in inner(event, _SUMMARY):
                 for value in inner(summary, _VALUE):
                     found = _value(value, plugins)
@@ -54,12 +57,13 @@ def _value(found: Message, plugins: dict[str, str]) -> float | None:
     """The number of a scalar, None for anything else. Which plugin a tag is of stands with its first value."""
     if (simple := single(found, _SIMPLE_VALUE)) is not None:
         return simple
-    if _TENSOR not in found:
+    tensors = inner(found, _TENSOR)
+    if not tensors:
         return None
     tag = text(found, _TAG)
     for metadata in inner(found, _METADATA):
         plugins[tag] = "".join(text(plugin, _PLUGIN_NAME) for plugin in inner(metadata, _PLUGIN))
-    return _of_tensor(inner(found, _TENSOR)[-1]) if plugins.get(tag, "") in _SCALARS else None
+    return _of_tensor(tensors[-1]) if plugins.get(tag, "") in _SCALARS else None
 
 
 def _of_tensor(tensor: Message) -> float | None:

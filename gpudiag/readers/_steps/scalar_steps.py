@@ -55,12 +55,11 @@ def take(scalars: Sequence[Scalar], log: StepLog) -> None:
     before: ScalarGroup | None = None
     for number, group in enumerate(groups, 1):
         stamp = datetime.fromtimestamp(group.time_s, UTC).isoformat() if is_epoch(group.time_s) else ""
-        said = None if group.evaluates else _step(group, first)
-        if said is not None:
+        if group.evaluates:
+            log.tell(_told(group, before), stamp)
+        elif said := _step(group, first):
             log.add(number, said, stamp)
             before = group
-        else:
-            log.tell(_told(group, before), stamp)
 
 
 def _told(group: ScalarGroup, before: ScalarGroup | None) -> str:

@@ -36,10 +36,10 @@ _RANK_NAME = re.compile(r"(?i)(?:^|[^a-z])rank[_\-]?(\d{1,5})(?!\d)")
 
 class StepLog:
     """Takes the lines of one file in their order; ``frame`` is what they say. ``dated``: their timestamps are moments;
-    of others only the time between them counts.
+    of others only the time between them counts. ``named``: what may name the rank, where that is not the file's name.
     """
 
-    def __init__(self, path: Path, *, dated: bool = True) -> None:
+    def __init__(self, path: Path, *, dated: bool = True, named: str = "") -> None:
         self._path, self._dated = path, dated
         self._rows: list[StepLine] = []
         self._stamps: list[str] = []
@@ -59,8 +59,8 @@ class StepLog:
         self._epoch: int | None = None
         self._in_table = False
         self._first_stamp = ""
-        named = _RANK_NAME.search(path.stem)
-        self._rank = int(named[1]) if named else None
+        of_rank = _RANK_NAME.search(named or path.stem)
+        self._rank = int(of_rank[1]) if of_rank else None
 
     def take(self, number: int, line: str, stamp: str) -> bool:
         """Look at one line; True if it tells of a step."""

@@ -31,7 +31,7 @@ def read(source: Source, options: ReadOptions) -> Trials:
     """The steps of the training as table ``steps``, with the evaluations between them; without any where no loss and no
     learning rate of a training was written.
     """
-    problems, log = ProblemLog(), StepLog(source.path)
+    problems, log = ProblemLog(), StepLog(source.path, named=as_text(source.path.parent.name))
     with source.stream() as stream:
         found = [_named(scalar, source.path) for scalar in scalars(records(stream, problems), problems)]
     take(found, log)

@@ -14,7 +14,7 @@ import gpudiag as gd
 from gpudiag.errors import InputError
 from gpudiag.measures.steps import measure_steps
 from gpudiag.readers._io.source import Source
-from gpudiag.readers._steps.step_object import stamp_of_object, step_of_object
+from gpudiag.readers._steps.step_object import is_of_evaluation, is_of_training, stamp_of_object, step_of_object
 from gpudiag.readers.artifacts import step_jsonl
 from gpudiag.readers.base import ReadOptions
 from gpudiag.timezones import parse_zone
@@ -179,3 +179,17 @@ def test_a_count_of_calls_is_said_to_be_one(tmp_path: Path) -> None:
     stated = [said | {"_step": 10 * said["_step"]} for said in of_wandb(**alone)]
     run = gd.load_run(written(tmp_path, stated))
     assert measure_steps(run).step_s == pytest.approx(0.6) and len(run.info.inputs[0].notes) == 1
+
+
+@pytest.mark.parametrize(
+    "name", ["val_loss", "loss/val", "valLoss", "eval/loss", "validation/acc", "Test/F1", "test_acc"]
+)
+def test_names_of_an_evaluation(name: str) -> None:
+    assert is_of_evaluation(name) and not is_of_training(name)
+
+
+@pytest.mark.parametrize(
+    "name", ["loss", "losses/value_loss", "latest_loss", "optim/lr", "lr-Adam/pg1", "batch_learning_rate"]
+)
+def test_names_of_a_training(name: str) -> None:
+    assert is_of_training(name) and not is_of_evaluation(name)

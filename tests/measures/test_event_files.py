@@ -1,0 +1,107 @@
+"""Event files of TensorBoard beside each other and beside other logs: one training counts once, with its moments."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+import gpudiag as gd
+from gpudiag.measures._steps.logs import training_logs
+from gpudiag.measures.steps import StepsProfile, measure_steps
+from tests.writtenevents import BEGIN_S, Course, scalar, written
+
+COURSE = Course()
+EVALUATED_S, HUNG_S, DOWN_S, AGAIN = 4 * 60.0, 300.0, 200.0, 240
+"""Evaluations at 500, 1,000, 1,500 and 2,000 steps, the hang, the time down, and steps that were done again."""
+
+
+def measured(folder: Path) -> StepsProfile:
+    return measure_steps(gd.load_run(folder))
+
+
+def is_true(said: StepsProfile, *, down_s: float = DOWN_S) -> None:
+    assert (said.n_trainings, said.n_resumed, said.n_repeated) == (1, 1, pytest.approx(AGAIN, abs=10))
+    assert said.step_s == pytest.approx(1, rel=0.01)
+    assert said.evaluations_s == pytest.approx(EVALUATED_S, abs=2)
+    assert said.unnamed_s == pytest.approx(HUNG_S, abs=3)
+    assert said.down_s == pytest.approx(down_s, abs=10)
+
+
+@pytest.mark.parametrize("trainer", [False, True])
+def test_a_training_and_its_resumption_by_event_files_alone(tmp_path: Path, trainer: bool) -> None:
+    COURSE.events(tmp_path / "runs", trainer=trainer)
+    said = measured(tmp_path)
+    is_true(said)
+    assert said.n_joined == 1 and said.n_twice == 0
+
+
+def test_beside_a_bar_and_a_history_nothing_counts_twice(tmp_path: Path) -> None:
+    """The bar tells more of the steps and the event files when they were: before, nothing told how long it was down."""
+    COURSE.bars(tmp_path / "train.out")
+    history = [{"epoch": step / 1000, "loss": 0.5, "step": step} for step in range(100, 2001, 100)]
+    state = {"global_step": 2000, "is_world_process_zero": True, "log_history": history, "max_steps": 2000}
+    (tmp_path / "trainer_state.json").write_text(json.dumps(state))
+    alone = measured(tmp_path)
+    assert alone.down_s == 0 and alone.n_down_unknown == 1
+    Course(every=50).events(tmp_path / "runs", trainer=True)
+    said = measured(tmp_path)
+    is_true(said)
+    assert said.n_steps == pytest.approx(alone.n_steps, abs=10) and said.n_down_unknown == 0
+    lines = training_logs(gd.load_run(tmp_path)).lines
+    assert {Path(path).name for path in lines["path"].unique()} == {"train.out"} and lines["time"].notna().all()
+
+
+def test_a_bar_is_not_dated_by_another_training(tmp_path: Path) -> None:
+    """As many steps at another pace."""
+    COURSE.bars(tmp_path / "train.out")
+    written(tmp_path / "other", [scalar("loss", 0.5, step, BEGIN_S + 1.3 * step) for step in range(10, 2001, 10)])
+    lines = training_logs(gd.load_run(tmp_path)).lines
+    assert lines.groupby("path")["time"].count().loc[str(tmp_path / "train.out")] == 0
+
+
+def test_ranks_that_write_into_one_folder_are_one_training(tmp_path: Path) -> None:
+    for rank in range(4):
+        events = [scalar("loss", 0.5, step, BEGIN_S + step + rank / 100) for step in range(10, 901, 10)]
+        written(tmp_path / "runs", events, more=f".{rank}")
+    said = measured(tmp_path)
+    assert (said.n_trainings, said.n_twice, said.n_steps) == (1, 3, 890)
+
+
+def test_scalars_with_folders_of_their_own_are_of_one_training(tmp_path: Path) -> None:
+    """``add_scalars("loss", {"G": ..., "D": ..., "val": ...})``."""
+    for place, (name, tag) in enumerate((("", "lr"), ("loss_G", "loss"), ("loss_D", "loss"), ("loss_val", "loss"))):
+        every = 100 if name == "loss_val" else 10
+        events = [scalar(tag, 0.5, step, BEGIN_S + step + place / 1000) for step in range(every, 901, every)]
+        written(tmp_path / "exp" / name, events)
+    said = measured(tmp_path)
+    assert (said.n_trainings, said.n_twice, said.n_steps) == (1, 2, 890)
+
+
+def test_trainings_side_by_side_stay_several(tmp_path: Path) -> None:
+    for number in range(3):
+        events = [scalar("loss", 0.5, step, BEGIN_S + (1 + number / 50) * step) for step in range(10, 901, 10)]
+        written(tmp_path / f"run{number}", events)
+    said = measured(tmp_path)
+    assert (said.n_trainings, said.n_twice, said.n_joined) == (3, 0, 0)
+
+
+def test_a_text_log_over_both_attempts_is_told_twice(tmp_path: Path) -> None:
+    """Its lines are fewer than those of the event files, which are two."""
+
+    def stamp(at_s: float) -> str:
+        return datetime.fromtimestamp(BEGIN_S + at_s, UTC).isoformat(timespec="milliseconds")
+
+    lines = []
+    for what, step, at_s in COURSE.moments():
+        if what == "resumption":
+            lines.append(f"{stamp(at_s)} resumed from checkpoint at step {step}")
+        elif what == "step" and step % 20 == 0:
+            lines.append(f"{stamp(at_s)} step {step}/2000 loss 0.5")
+    (tmp_path / "train.log").write_text("\n".join(lines) + "\n")
+    COURSE.events(tmp_path / "runs")
+    said = measured(tmp_path)
+    is_true(said)
+    assert said.n_twice == 1
