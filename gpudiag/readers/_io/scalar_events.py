@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterable, Iterator
+from sys import intern
 from typing import NamedTuple
 
 from gpudiag.readers._io.problems import ProblemLog
@@ -48,7 +49,7 @@ def scalars(records: Iterable[bytes], log: ProblemLog) -> Iterator[Scalar]:
                 for value in inner(summary, _VALUE):
                     found = _value(value, plugins)
                     if found is not None:
-                        yield Scalar(time_s, step, text(value, _TAG), found)
+                        yield Scalar(time_s, step, intern(text(value, _TAG)), found)
         except ValueError:
             log.add("record that is no message", lost=True)
 

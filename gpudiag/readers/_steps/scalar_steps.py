@@ -68,10 +68,9 @@ def _told(group: ScalarGroup, before: ScalarGroup | None) -> str:
     """
     ((tag, value),) = group.values.items()
     if _RUNTIME.search(tag):
-        return f"{tag.replace('/', '_')}: {round(value, 4)}"
+        return f"eval_runtime: {round(value, 4)}"
     since_s = group.time_s - before.time_s if before and before.step == group.step else 0.0
-    took = f" took {since_s:.3f} s" if since_s >= TOGETHER_S and not group.is_timed else ""
-    return f"{tag}: {round(value, 4)}{took}"
+    return f"evaluation took {since_s:.3f} s" if since_s >= TOGETHER_S and not group.is_timed else "evaluation done"
 
 
 def _in_order(groups: list[ScalarGroup]) -> list[ScalarGroup]:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from gpudiag.readers._io.paths import as_text
 from gpudiag.readers._io.problems import ProblemLog
-from gpudiag.readers._io.scalar_events import Scalar, scalars
+from gpudiag.readers._io.scalar_events import scalars
 from gpudiag.readers._io.source import Source
 from gpudiag.readers._io.tfrecord import records
 from gpudiag.readers._steps.scalar_steps import take
@@ -33,7 +33,9 @@ def read(source: Source, options: ReadOptions) -> Trials:
     """
     problems, log = ProblemLog(), StepLog(source.path, named=as_text(source.path.parent.name))
     with source.stream() as stream:
-        found = [_named(scalar, source.path) for scalar in scalars(records(stream, problems), problems)]
+        found = list(scalars(records(stream, problems), problems))
+    of_folder = {tag: f"eval/{tag}" for tag in {one.tag for one in found} if _is_of_evaluation(tag, source.path)}
+    found = [one._replace(tag=of_folder[one.tag]) if one.tag in of_folder else one for one in found]
     take(found, log)
     name = as_text(source.path.name)
     if not len(log):
@@ -43,16 +45,11 @@ def read(source: Source, options: ReadOptions) -> Trials:
     return Trials(steps=frame, problems=problems.all, notes=(f"{name}: {log.note()}.",), reader=NAME, clock=clock)
 
 
-def _named(scalar: Scalar, path: Path) -> Scalar:
-    """With the folder before the tag where that says that it is of an evaluation."""
-    folder = as_text(path.parent.name)
-    return scalar._replace(tag=f"eval/{scalar.tag}") if _is_of_evaluation(folder, scalar.tag, path) else scalar
-
-
-def _is_of_evaluation(folder: str, tag: str, path: Path) -> bool:
+def _is_of_evaluation(tag: str, path: Path) -> bool:
     """Whether the folder says so. ``add_scalars`` of PyTorch writes each of several scalars into a folder of its own,
     named by both.
     """
+    folder = as_text(path.parent.name)
     own = folder.lower()
     if own in _EVALUATIONS or (own in _BESIDE_TRAINING and _has_training(path)):
         return True
