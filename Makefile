@@ -51,7 +51,9 @@ $(READY): pyproject.toml $(CONSTRAINTS)
 report: $(READY)
 	@$(BIN)/gpudiag report data/samples/$(CASE) -o reports/$(CASE) --strict
 
-test test-slow test-all test-mcp: export OPENBLAS_NUM_THREADS = 1  # two workers on two cores: threads of theirs would wait for cores
+# Two workers on two cores: threads of theirs would wait for cores.
+test test-slow test-all test-mcp: export OPENBLAS_NUM_THREADS = 1
+test test-slow test-all test-mcp: export POLARS_MAX_THREADS = 1
 
 SELECT ?= -m "not slow"
 WORKERS ?= 2
