@@ -72,3 +72,8 @@ def without(windows: Iterable[Window], holes: Iterable[Window]) -> list[Window]:
         if start < end:
             out.append((start, end))
     return out
+
+
+def length_us(windows: Iterable[Window]) -> int:
+    """Microseconds of all windows."""
+    return sum(high - low for low, high in windows)

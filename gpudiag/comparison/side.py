@@ -13,9 +13,9 @@ from gpudiag.analysis import Analysis
 from gpudiag.errors import InputError
 from gpudiag.load import RunLike, as_run
 from gpudiag.measures import MEASURES
+from gpudiag.measures._time.expected import trials_window
 from gpudiag.measures._time.trial_intervals import intervals_of
 from gpudiag.measures.base import facts
-from gpudiag.measures.sampling import trials_window
 from gpudiag.memo import Memo
 from gpudiag.plain_data import Scalar
 from gpudiag.run import Run

@@ -7,10 +7,11 @@ import pandas as pd
 
 from gpudiag.comparison.intervals import Mean, series_mean
 from gpudiag.comparison.side import Side
+from gpudiag.measures._gpu.gpu_rows import of_its_gpu
+from gpudiag.measures._time.cells import cells
 from gpudiag.measures._time.microseconds import SECOND_US, microseconds
 from gpudiag.measures._time.weighted import weighted_mean
 from gpudiag.measures.power import power_cells
-from gpudiag.measures.sampling import cells, of_its_gpu
 
 
 def time_series(side: Side, column: str) -> pd.DataFrame:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from gpudiag.measures.sampling import attempts
+from gpudiag.measures._time.own_time import attempts
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -14,11 +14,12 @@ from gpudiag.fleets.gpu_slots import n_slots
 from gpudiag.fleets.prices import KINDS, costliest, failed_trials, priced
 from gpudiag.fleets.recordings import recordings_of
 from gpudiag.fleets.study_copies import trials_of
+from gpudiag.measures._time.cells import cells
 from gpudiag.measures._time.gpu_samples import known_gpus
+from gpudiag.measures._time.own_time import held_windows
 from gpudiag.measures.costs import CostsProfile
 from gpudiag.measures.ledger import LedgerProfile
 from gpudiag.measures.power import PowerProfile
-from gpudiag.measures.sampling import cells, held_windows, length_us
 from gpudiag.measures.trials import TrialsProfile, TrialState
 from gpudiag.measures.utilization import UtilizationProfile
 from gpudiag.plain_data import plain_object
@@ -27,6 +28,7 @@ from gpudiag.report.document import Document
 from gpudiag.report.fleet.document import CELLS, OF_OUTCOME, Cause, FailedTrials, Recording, RunRow
 from gpudiag.report.format import quantity, safe
 from gpudiag.report.format import share as percent
+from gpudiag.spans import length_us
 from gpudiag.units import FIRST_YEAR, SECOND_US
 
 COMMIT = "user_attrs.git_commit"

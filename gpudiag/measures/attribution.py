@@ -14,6 +14,7 @@ from gpudiag._run.worker_names import worker_names
 from gpudiag.facts import Column, Fact, Rows, column, fact, table_of
 from gpudiag.measures._gpu.chains import chains_of
 from gpudiag.measures._gpu.footprint import active_gpus
+from gpudiag.measures._gpu.gpu_rows import gpu_order
 from gpudiag.measures._gpu.holding import chance_recorded, held_gpus, more_busy_than_trials
 from gpudiag.measures._gpu.marks import Mark, marks_of
 from gpudiag.measures._gpu.placement import SURE, Lives, place
@@ -24,7 +25,6 @@ from gpudiag.measures._time.microseconds import SECOND_US, microseconds
 from gpudiag.measures._time.timeline import Samples
 from gpudiag.measures._time.trial_intervals import intervals_of
 from gpudiag.measures.base import GIVE_TRIALS, Profile, TrialRow, need_columns
-from gpudiag.measures.sampling import gpu_order
 from gpudiag.memo import memoized
 from gpudiag.run import Run
 from gpudiag.schema import ADDED, text_dtype

@@ -9,9 +9,10 @@ import pandas as pd
 
 from gpudiag.facts import Column, Fact, Row, Rows, column, fact, table_of
 from gpudiag.measures._gpu.boards import gpu_boards
+from gpudiag.measures._gpu.gpu_rows import slices
 from gpudiag.measures._gpu.peers import of_peers
+from gpudiag.measures._time.cells import cells
 from gpudiag.measures.base import Profile
-from gpudiag.measures.sampling import cells, slices
 from gpudiag.measures.utilization import measure_utilization
 from gpudiag.run import Run
 from gpudiag.schema import BUSY_PCT

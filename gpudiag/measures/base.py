@@ -188,6 +188,7 @@ NVIDIA_SMI = (
 )
 """What records all that a check of a GPU's telemetry asks for, with no program but the driver's own."""
 
+RECORD_LONGER = "Let the recorder run as long as the job; start it before the first trial and stop it after the last."
 RECORD_GPU = f"Record the GPU with: {NVIDIA_SMI.format(period_s=1)}"
 RECORD_SPLIT = (
     "Under MIG record a log of DCGM and diagnose it alone: dcgmi dmon -e 203,155,252,1001 -d 1000 > dcgmi.log"

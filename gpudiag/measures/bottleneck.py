@@ -8,8 +8,7 @@ from gpudiag.errors import NotMeasurable
 from gpudiag.facts import Column, Fact, Row, Rows, column, fact, table_of
 from gpudiag.measures._gpu.signatures import CLASSES, signatures
 from gpudiag.measures._time.work import work_by_gpu, work_coverage_pct
-from gpudiag.measures.base import RECORD_GPU, Profile, need_gpu
-from gpudiag.measures.sampling import RECORD_LONGER
+from gpudiag.measures.base import RECORD_GPU, RECORD_LONGER, Profile, need_gpu
 from gpudiag.run import Run
 
 MIN_LABEL_PCT = 50.0

@@ -11,8 +11,7 @@ from gpudiag.facts import Column, Fact, Row, Rows, column, fact, table_of
 from gpudiag.measures._time.gpu_time import gpu_time
 from gpudiag.measures._waits.by_trace import profiled_step
 from gpudiag.measures._waits.divided import divided, logged_gpus
-from gpudiag.measures.base import Profile, need_gpu
-from gpudiag.measures.sampling import RECORD_LONGER
+from gpudiag.measures.base import RECORD_LONGER, Profile, need_gpu
 from gpudiag.memo import memoized
 from gpudiag.run import Run
 

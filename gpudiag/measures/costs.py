@@ -14,6 +14,7 @@ from gpudiag.measures._gpu.shares import ALONE_SHARE, COLUMNS, peak_while, share
 from gpudiag.measures._time.gpu_samples import samples_by_gpu
 from gpudiag.measures._time.gpu_time import GpuTime, gpu_time
 from gpudiag.measures._time.microseconds import SECOND_US, microseconds, utc
+from gpudiag.measures._time.own_time import of_other_studies
 from gpudiag.measures._time.pauses import holds_pause, pauses
 from gpudiag.measures._time.timeline import CELLS, STARTUP, WAITING, Intervals, Samples
 from gpudiag.measures._time.trial_intervals import without_own_times
@@ -23,7 +24,6 @@ from gpudiag.measures._trials.constraints import infeasible
 from gpudiag.measures._trials.placed import placed_trials
 from gpudiag.measures._trials.startup import Startups, startups
 from gpudiag.measures.base import GIVE_TRIALS, Profile, TrialRow, clocks_may_differ, need_columns
-from gpudiag.measures.sampling import of_other_studies
 from gpudiag.memo import memoized
 from gpudiag.run import Run
 from gpudiag.schema import OUTCOMES

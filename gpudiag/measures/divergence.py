@@ -10,11 +10,12 @@ import pandas as pd
 from gpudiag.errors import NotMeasurable
 from gpudiag.facts import Column, Fact, Row, Rows, column, fact, table_of
 from gpudiag.measures._ends.logged import log_ends, rerun_of
+from gpudiag.measures._gpu.gpu_rows import slices
 from gpudiag.measures._steps.lines import floats
 from gpudiag.measures._steps.logs import training_logs
+from gpudiag.measures._time.cells import cells
 from gpudiag.measures._time.microseconds import SECOND_US, microseconds
 from gpudiag.measures.base import Profile
-from gpudiag.measures.sampling import cells, slices
 from gpudiag.run import Run
 from gpudiag.schema import IDLE_PCT
 

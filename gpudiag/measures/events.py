@@ -10,8 +10,9 @@ from gpudiag.facts import Column, Fact, Row, Rows, column, fact, table_of
 from gpudiag.measures._gpu.event_gpus import gpus_of
 from gpudiag.measures._gpu.losses import count_losses
 from gpudiag.measures._gpu.xids import HARDWARE, LOST_XID, PROGRAM, UNCLEAR, xids
+from gpudiag.measures._time.cells import cells
+from gpudiag.measures._time.coverage import coverage_pct, least_pct
 from gpudiag.measures.base import RECORD_GPU, Profile
-from gpudiag.measures.sampling import cells, coverage_pct, least_pct
 from gpudiag.run import Run
 
 _WORSE = r"\b(?:uncorrectable|uncorrected|double[- ]bit)\b"

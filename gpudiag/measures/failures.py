@@ -10,6 +10,8 @@ import pandas as pd
 from gpudiag.facts import Column, Fact, Row, Rows, column, fact, table_of
 from gpudiag.measures._ends.recorded import ENDS, recorded_paths
 from gpudiag.measures._gpu.boards import gpu_boards
+from gpudiag.measures._gpu.gpu_rows import by_gpu
+from gpudiag.measures._time.cells import cells
 from gpudiag.measures._time.concurrency import count_at
 from gpudiag.measures._time.microseconds import NEVER, SECOND_US, microseconds
 from gpudiag.measures._time.trial_intervals import HANDOVER_US, intervals_of, trial_names, without_own_times
@@ -19,7 +21,6 @@ from gpudiag.measures._trials.failure_text import CLASSES, classify, failure_cla
 from gpudiag.measures._trials.two_groups import two_groups
 from gpudiag.measures.attribution import measure_attribution
 from gpudiag.measures.base import GIVE_TRIALS, Profile, TrialRow, need_columns
-from gpudiag.measures.sampling import by_gpu, cells
 from gpudiag.memo import memoized
 from gpudiag.run import Run
 from gpudiag.schema import FINISHED

@@ -14,13 +14,13 @@ from gpudiag.errors import NotMeasurable
 from gpudiag.facts import Column, Fact, Row, Rows, column, fact, table_of
 from gpudiag.measures._gpu.boards import INSTANT_LIMIT, gpu_boards
 from gpudiag.measures._gpu.clocks import POWER_CAP
+from gpudiag.measures._gpu.gpu_rows import gpu_order
 from gpudiag.measures._gpu.idle_power import IdlePower, idle_powers
 from gpudiag.measures._time.microseconds import SECOND_US, microseconds
 from gpudiag.measures._time.weighted import weighted_mean, weighted_quantiles
 from gpudiag.measures._time.work import WorkSamples, beside_work, work_by_gpu, work_coverage_pct
-from gpudiag.measures.base import Profile, need_gpu
+from gpudiag.measures.base import RECORD_LONGER, Profile, need_gpu
 from gpudiag.measures.loader import measure_loader
-from gpudiag.measures.sampling import RECORD_LONGER, gpu_order
 from gpudiag.run import Run
 from gpudiag.schema import IDLE_PCT
 

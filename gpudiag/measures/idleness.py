@@ -12,23 +12,18 @@ from gpudiag.errors import NotMeasurable
 from gpudiag.facts import Column, Fact, Row, Rows, column, fact, table_of
 from gpudiag.measures._gpu.boards import gpu_boards
 from gpudiag.measures._gpu.course import ActiveTime, GpuCourse
+from gpudiag.measures._gpu.gpu_rows import slices
 from gpudiag.measures._gpu.held import held_from_mib, mean_known, was_freed, was_kept
+from gpudiag.measures._time.cells import cells, longest_period_s
+from gpudiag.measures._time.coverage import coverage_pct, least_pct
+from gpudiag.measures._time.expected import trials_window
 from gpudiag.measures._time.idle import LONGEST_WAIT_S, activity, pauses
 from gpudiag.measures._time.job_spans import job_spans, within_jobs
 from gpudiag.measures._time.microseconds import LONG_AGO, SECOND_US, microseconds
 from gpudiag.measures._time.work import stretches
 from gpudiag.measures._waits.divided import logged_gpus
 from gpudiag.measures._waits.logged import worked_until_us
-from gpudiag.measures.base import Profile, need_gpu
-from gpudiag.measures.sampling import (
-    RECORD_LONGER,
-    cells,
-    coverage_pct,
-    least_pct,
-    longest_period_s,
-    slices,
-    trials_window,
-)
+from gpudiag.measures.base import RECORD_LONGER, Profile, need_gpu
 from gpudiag.run import Run
 
 ZERO_PCT = 1.0

@@ -13,15 +13,18 @@ from gpudiag.errors import NotMeasurable
 from gpudiag.facts import Column, Fact, Row, Rows, column, fact, table_of
 from gpudiag.measures._gpu.boards import gpu_boards
 from gpudiag.measures._gpu.fills import fills
+from gpudiag.measures._gpu.gpu_rows import by_gpu
 from gpudiag.measures._gpu.restarts import was_restarted
+from gpudiag.measures._time.cells import cells
+from gpudiag.measures._time.coverage import coverage_pct, least_pct
+from gpudiag.measures._time.expected import trials_window
 from gpudiag.measures._time.idle import activity
 from gpudiag.measures._time.microseconds import SECOND_US, microseconds
 from gpudiag.measures._time.trial_intervals import intervals_of
 from gpudiag.measures._trials.abandoned import find_open_trials
 from gpudiag.measures._trials.memory_falls import falls_at_ends
 from gpudiag.measures._waits.logged import LoggedInterval, logged_trainings
-from gpudiag.measures.base import Profile, clocks_may_differ, need_gpu
-from gpudiag.measures.sampling import RECORD_LONGER, by_gpu, cells, coverage_pct, least_pct, trials_window
+from gpudiag.measures.base import RECORD_LONGER, Profile, clocks_may_differ, need_gpu
 from gpudiag.run import Run
 
 GROWTH = ["slope_pct_h", "p_rise", "rise_pct", "rise_mib", "span_s"]

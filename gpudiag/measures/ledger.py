@@ -15,8 +15,7 @@ from gpudiag.measures._time.ledger_frames import binned, cell_seconds, compute_s
 from gpudiag.measures._time.microseconds import SECOND_US, utc
 from gpudiag.measures._time.timeline import Samples
 from gpudiag.measures._time.weighted import weighted_quantiles
-from gpudiag.measures.base import Profile, need_gpu
-from gpudiag.measures.sampling import RECORD_LONGER
+from gpudiag.measures.base import RECORD_LONGER, Profile, need_gpu
 from gpudiag.run import Run
 from gpudiag.schema import IDLE_PCT, text_dtype
 from gpudiag.spans import Window

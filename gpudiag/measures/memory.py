@@ -10,22 +10,14 @@ import pandas as pd
 from gpudiag.errors import NotMeasurable
 from gpudiag.facts import Column, Fact, Row, Rows, column, fact, table_of
 from gpudiag.measures._gpu.boards import gpu_boards
+from gpudiag.measures._gpu.gpu_rows import by_gpu, slices
+from gpudiag.measures._time.cells import cells, cells_of, rows_by_gpu, sampled_gpus
+from gpudiag.measures._time.coverage import coverage_pct, least_pct
 from gpudiag.measures._time.series import series
 from gpudiag.measures._time.weighted import weighted_mean, weighted_quantiles
 from gpudiag.measures._trials.failure_text import failure_classes
-from gpudiag.measures.base import Profile, need_gpu
+from gpudiag.measures.base import RECORD_LONGER, Profile, need_gpu
 from gpudiag.measures.failures import FULL_PCT, classes_of_events
-from gpudiag.measures.sampling import (
-    RECORD_LONGER,
-    by_gpu,
-    cells,
-    cells_of,
-    coverage_pct,
-    least_pct,
-    rows_by_gpu,
-    sampled_gpus,
-    slices,
-)
 from gpudiag.run import Run
 
 MOVED_PCT = 1.0

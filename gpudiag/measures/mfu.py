@@ -13,11 +13,11 @@ from gpudiag.hardware import find_board
 from gpudiag.measures._gpu.boards import gpu_boards
 from gpudiag.measures._steps.stated_model import SAME, stated_model
 from gpudiag.measures._steps.token_rate import token_rate
+from gpudiag.measures._time.cells import rows_by_gpu, sampled_gpus
 from gpudiag.measures._time.weighted import weighted_mean
 from gpudiag.measures._time.work import beside_work, work_by_gpu
 from gpudiag.measures.base import Profile
 from gpudiag.measures.feed import meant_to_work
-from gpudiag.measures.sampling import rows_by_gpu, sampled_gpus
 from gpudiag.run import Run
 from gpudiag.schema import UNUSED_PCT
 from gpudiag.statement import NOTHING, Statement

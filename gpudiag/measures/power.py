@@ -14,22 +14,13 @@ from gpudiag.facts import Column, Fact, Row, Rows, column, fact, table_of
 from gpudiag.measures._gpu.boards import gpu_boards, most_plausible_w
 from gpudiag.measures._gpu.clocks import POWER_CAP
 from gpudiag.measures._gpu.energy import JOULES_PER_KWH, counted_curves
+from gpudiag.measures._gpu.gpu_rows import of_its_gpu, slices
+from gpudiag.measures._time.cells import cells, cells_of, cells_where, sampled_gpus
+from gpudiag.measures._time.coverage import coverage_pct, covered_pct, least_pct
+from gpudiag.measures._time.expected import expected_window
 from gpudiag.measures._time.microseconds import SECOND_US, microseconds
 from gpudiag.measures._time.weighted import weighted_mean
-from gpudiag.measures.base import Profile, need_gpu
-from gpudiag.measures.sampling import (
-    RECORD_LONGER,
-    cells,
-    cells_of,
-    cells_where,
-    coverage_pct,
-    covered_pct,
-    expected_window,
-    least_pct,
-    of_its_gpu,
-    sampled_gpus,
-    slices,
-)
+from gpudiag.measures.base import RECORD_LONGER, Profile, need_gpu
 from gpudiag.run import Run
 from gpudiag.schema import text_dtype
 

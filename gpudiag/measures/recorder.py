@@ -10,9 +10,10 @@ import numpy as np
 import pandas as pd
 
 from gpudiag.facts import Column, Fact, Row, Rows, column, fact, table_of
+from gpudiag.measures._gpu.gpu_rows import by_gpu, slices
+from gpudiag.measures._time.cells import cells, rows_by_gpu
 from gpudiag.measures._time.microseconds import SECOND_US
 from gpudiag.measures.base import Profile, need_gpu
-from gpudiag.measures.sampling import by_gpu, cells, rows_by_gpu, slices
 from gpudiag.run import Run
 from gpudiag.schema import BUSY_PCT, IDLE_PCT
 

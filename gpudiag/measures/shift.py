@@ -11,6 +11,7 @@ import pandas as pd
 
 from gpudiag.errors import NotMeasurable
 from gpudiag.facts import Column, Fact, Row, Rows, column, fact, table_of
+from gpudiag.measures._gpu.gpu_rows import gpu_order
 from gpudiag.measures._steps.paused_for import BOTH
 from gpudiag.measures._time.idle import period_by_gpu, without_pauses
 from gpudiag.measures._time.microseconds import SECOND_US, microseconds, utc
@@ -23,8 +24,7 @@ from gpudiag.measures._trials.abandoned import find_open_trials
 from gpudiag.measures._waits.divided import logged_gpus
 from gpudiag.measures._waits.logged import LoggedTraining
 from gpudiag.measures.attribution import measure_attribution
-from gpudiag.measures.base import Profile, need_gpu
-from gpudiag.measures.sampling import RECORD_LONGER, gpu_order
+from gpudiag.measures.base import RECORD_LONGER, Profile, need_gpu
 from gpudiag.run import Run
 from gpudiag.schema import LASTING
 from gpudiag.spans import Window

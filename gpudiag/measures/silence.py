@@ -9,13 +9,14 @@ import pandas as pd
 
 from gpudiag.facts import Column, Fact, Row, Rows, column, fact, table_of
 from gpudiag.measures._gpu.boards import gpu_boards
+from gpudiag.measures._gpu.gpu_rows import slices
 from gpudiag.measures._gpu.held import held_from_mib, mean_known
 from gpudiag.measures._steps.logs import training_logs
+from gpudiag.measures._time.cells import cells
 from gpudiag.measures._time.microseconds import SECOND_US, microseconds
 from gpudiag.measures._time.weighted import weighted_mean
 from gpudiag.measures.base import Profile, need_gpu
 from gpudiag.measures.endings import EndingsProfile, measure_endings
-from gpudiag.measures.sampling import cells, slices
 from gpudiag.run import Run
 from gpudiag.schema import IDLE_PCT
 

@@ -10,6 +10,8 @@ import pandas as pd
 
 from gpudiag.errors import NotMeasurable
 from gpudiag.facts import Column, Fact, Row, Rows, column, fact, table_of
+from gpudiag.measures._gpu.gpu_rows import gpu_order
+from gpudiag.measures._time.cells import longest_period_s
 from gpudiag.measures._time.idle import LONGEST_WAIT_S, period_by_gpu, period_of, without_pauses
 from gpudiag.measures._time.microseconds import SECOND_US
 from gpudiag.measures._time.periodicity import Period
@@ -17,8 +19,7 @@ from gpudiag.measures._time.weighted import weighted_mean, weighted_quantiles
 from gpudiag.measures._time.work import WorkSamples, stretches, work_by_gpu, work_coverage_pct, work_without_trials
 from gpudiag.measures._waits.beats import Drops, reading_of, step_through, too_sharp
 from gpudiag.measures._waits.divided import logged_gpus
-from gpudiag.measures.base import Profile, need_gpu, need_unset_clock
-from gpudiag.measures.sampling import RECORD_LONGER, gpu_order, longest_period_s
+from gpudiag.measures.base import RECORD_LONGER, Profile, need_gpu, need_unset_clock
 from gpudiag.run import Run
 from gpudiag.schema import IDLE_PCT
 

@@ -10,14 +10,15 @@ import pandas as pd
 
 from gpudiag.errors import NotMeasurable
 from gpudiag.facts import Column, Fact, Row, Rows, column, fact, table_of
+from gpudiag.measures._gpu.gpu_rows import slices
 from gpudiag.measures._gpu.idle_power import IdlePower, idle_powers
+from gpudiag.measures._time.coverage import coverage_pct, least_pct
 from gpudiag.measures._time.microseconds import SECOND_US, microseconds
 from gpudiag.measures._time.weighted import weighted_mean
 from gpudiag.measures._time.work import stretches
-from gpudiag.measures.base import RECORD_GPU, Profile, need_gpu
+from gpudiag.measures.base import RECORD_GPU, RECORD_LONGER, Profile, need_gpu
 from gpudiag.measures.feed import SATURATED_PCT
 from gpudiag.measures.power import power_cells
-from gpudiag.measures.sampling import RECORD_LONGER, coverage_pct, least_pct, slices
 from gpudiag.run import Run
 from gpudiag.schema import BUSY_PCT
 

@@ -11,6 +11,7 @@ import pandas as pd
 
 from gpudiag.errors import NotMeasurable
 from gpudiag.facts import Column, Fact, Row, Rows, column, fact, table_of
+from gpudiag.measures._gpu.gpu_rows import by_gpu
 from gpudiag.measures._steps.courses import courses, has_pace, left_out
 from gpudiag.measures._steps.late_steps import late_steps
 from gpudiag.measures._steps.lines import MIN_LINES
@@ -18,6 +19,8 @@ from gpudiag.measures._steps.logs import training_logs
 from gpudiag.measures._steps.paused_for import BOTH, OTHER, Part, between_epochs_s, held_s, pause_parts
 from gpudiag.measures._steps.ranks import in_lock_step, longest_waits, one_of_each
 from gpudiag.measures._steps.whole_time import says_whole_times
+from gpudiag.measures._time.cells import cells, seen_us
+from gpudiag.measures._time.expected import logged_window
 from gpudiag.measures._time.gpu_time import gpu_time
 from gpudiag.measures._time.microseconds import SECOND_US, microseconds
 from gpudiag.measures._time.weighted import weighted_quantiles
@@ -25,7 +28,6 @@ from gpudiag.measures._waits.logged import PAUSES
 from gpudiag.measures.base import Profile
 from gpudiag.measures.causes import measure_causes
 from gpudiag.measures.inputs import unknown_logs
-from gpudiag.measures.sampling import by_gpu, cells, logged_window, seen_us
 from gpudiag.run import Run
 from gpudiag.schema import LASTING
 

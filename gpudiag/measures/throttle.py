@@ -14,10 +14,12 @@ from gpudiag.errors import NotMeasurable
 from gpudiag.facts import Column, Fact, Row, Rows, column, fact, table_of
 from gpudiag.measures._gpu.boards import gpu_boards, most_plausible_w
 from gpudiag.measures._gpu.clocks import HARDWARE_BITS, POWER_BRAKE, POWER_CAP, THERMAL_BITS, reference_clocks
+from gpudiag.measures._gpu.gpu_rows import by_gpu
+from gpudiag.measures._time.cells import cells
+from gpudiag.measures._time.coverage import coverage_pct, least_pct
 from gpudiag.measures._time.weighted import weighted_mean
 from gpudiag.measures._time.work import stretches
-from gpudiag.measures.base import RECORD_GPU, Profile, need_gpu
-from gpudiag.measures.sampling import RECORD_LONGER, by_gpu, cells, coverage_pct, least_pct
+from gpudiag.measures.base import RECORD_GPU, RECORD_LONGER, Profile, need_gpu
 from gpudiag.run import Run
 from gpudiag.schema import BUSY_PCT
 

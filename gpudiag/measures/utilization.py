@@ -11,8 +11,12 @@ import pandas as pd
 from gpudiag.errors import NotMeasurable
 from gpudiag.facts import Column, Fact, Row, Rows, column, fact, table_of
 from gpudiag.measures._gpu.boards import gpu_boards
+from gpudiag.measures._gpu.gpu_rows import slices
+from gpudiag.measures._time.cells import cells, longest_period_s, sampled_gpus
 from gpudiag.measures._time.concurrency import busy_stretches
+from gpudiag.measures._time.coverage import coverage_pct, least_pct
 from gpudiag.measures._time.curve import rise
+from gpudiag.measures._time.expected import expected_window, trials_window
 from gpudiag.measures._time.gpu_time import gpu_time
 from gpudiag.measures._time.idle import activity, longer_than_waits
 from gpudiag.measures._time.job_spans import job_spans
@@ -22,18 +26,7 @@ from gpudiag.measures._time.timeline import STALLED, TAIL, WAITING
 from gpudiag.measures._time.trial_intervals import intervals_of
 from gpudiag.measures._time.weighted import weighted_mean, weighted_quantiles
 from gpudiag.measures._trials.abandoned import find_open_trials
-from gpudiag.measures.base import RECORD_GPU, Profile, need_gpu
-from gpudiag.measures.sampling import (
-    RECORD_LONGER,
-    cells,
-    coverage_pct,
-    expected_window,
-    least_pct,
-    longest_period_s,
-    sampled_gpus,
-    slices,
-    trials_window,
-)
+from gpudiag.measures.base import RECORD_GPU, RECORD_LONGER, Profile, need_gpu
 from gpudiag.memo import memoized
 from gpudiag.run import Run
 from gpudiag.schema import BUSY_PCT, IDLE_PCT

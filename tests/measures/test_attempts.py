@@ -14,9 +14,10 @@ from gpudiag.diagnosis import diagnose
 from gpudiag.fleets.gpu_slots import n_slots
 from gpudiag.load import load_run
 from gpudiag.measures._time.attempts import Attempts
+from gpudiag.measures._time.own_time import attempts
 from gpudiag.measures.costs import measure_costs
 from gpudiag.measures.ledger import measure_ledger
-from gpudiag.measures.sampling import attempts, measure_sampling
+from gpudiag.measures.sampling import measure_sampling
 from gpudiag.measures.steps import measure_steps
 from gpudiag.measures.utilization import measure_utilization
 from gpudiag.rules._engine.verdict import Status

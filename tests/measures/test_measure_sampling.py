@@ -10,20 +10,14 @@ from smallruns import at, gpu, run, steps_of, trials
 
 from gpudiag.diagnosis import diagnose
 from gpudiag.errors import NotMeasurable
-from gpudiag.measures import sampling
+from gpudiag.measures._gpu import gpu_rows
+from gpudiag.measures._gpu.gpu_rows import by_gpu, gpu_order
+from gpudiag.measures._time import cells
+from gpudiag.measures._time.cells import cell_borders, cells_of, longest_period_s, rows_by_gpu, sample_weights
 from gpudiag.measures._time.microseconds import median_of_steps
 from gpudiag.measures._time.weighted import weighted_mean, weighted_quantiles
 from gpudiag.measures.ledger import measure_ledger
-from gpudiag.measures.sampling import (
-    by_gpu,
-    cell_borders,
-    cells_of,
-    gpu_order,
-    longest_period_s,
-    measure_sampling,
-    rows_by_gpu,
-    sample_weights,
-)
+from gpudiag.measures.sampling import measure_sampling
 from gpudiag.measures.steps import measure_steps
 from gpudiag.rules._engine.verdict import Status
 
@@ -174,8 +168,8 @@ def test_rows_of_a_gpu_are_a_slice_where_they_stand_together() -> None:
 def test_samples_of_a_whole_record_are_cut_into_cells_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """However many measures ask for them, and for whichever column."""
     made = []
-    cut = sampling._base
-    monkeypatch.setattr(sampling, "_base", lambda frame: made.append(len(frame)) or cut(frame))
+    cut = cells._base
+    monkeypatch.setattr(cells, "_base", lambda frame: made.append(len(frame)) or cut(frame))
     columns = {"mem_used_mib": 900.0, "mem_total_mib": 8000.0, "power_w": 90.0, "temp_c": 50.0, "sm_clock_mhz": 900.0}
     table = pd.concat([gpu(range(300), name, util_pct=60.0, **columns) for name in "01"], ignore_index=True)
     diagnose(run(gpu=table))
@@ -296,4 +290,4 @@ def test_pauses_of_a_log_beyond_the_record_are_told_as_such() -> None:
 @given(st.lists(st.integers(1, 40), max_size=4))
 def test_runs_of_equal_labels_begin_where_the_label_changes(lengths: list[int]) -> None:
     labels = pd.Series([str(place) for place, length in enumerate(lengths) for _ in range(length)], dtype="string")
-    assert sampling._edges(labels) == ([0, *np.cumsum(lengths).tolist()] if lengths else [])
+    assert gpu_rows._edges(labels) == ([0, *np.cumsum(lengths).tolist()] if lengths else [])

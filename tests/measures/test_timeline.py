@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from gpudiag.measures._time.cells import cell_borders
 from gpudiag.measures._time.timeline import CELLS, Intervals, Samples, _rank, draw_timeline, first_activity
-from gpudiag.measures.sampling import cell_borders
 
 US = 1_000_000
 NOTHING = np.zeros(0, np.int64)

@@ -7,7 +7,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from gpudiag.measures.sampling import cell_borders
+from gpudiag.measures._time.cells import cell_borders
 from gpudiag.report.timeline.buckets import SEEN_FULLY, Raster, bucketed, round_width
 
 

@@ -8,7 +8,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from gpudiag.measures.sampling import cell_borders
+from gpudiag.measures._time.cells import cell_borders
 from gpudiag.readers._datasets.host_samples import UtilSamples
 from gpudiag.schema import BUSY_PCT, IDLE_PCT
 from gpudiag.spans import SILENCE_S

@@ -21,8 +21,7 @@ from gpudiag.measures._time.microseconds import SECOND_US
 from gpudiag.measures._time.timeline import Intervals, Samples
 from gpudiag.measures._time.trial_intervals import need_own_times
 from gpudiag.measures._trials.startup import startups
-from gpudiag.measures.base import GIVE_TRIALS, need_columns, need_exact_clock, need_gpu
-from gpudiag.measures.sampling import RECORD_LONGER
+from gpudiag.measures.base import GIVE_TRIALS, RECORD_LONGER, need_columns, need_exact_clock, need_gpu
 from gpudiag.memo import memoized
 from gpudiag.run import Run
 from gpudiag.schema import FINISHED

@@ -9,7 +9,7 @@ import pandas as pd
 
 from gpudiag.hardware import Board, find_board
 from gpudiag.manifest import GpuOverride
-from gpudiag.measures.sampling import rows_by_gpu, sampled_gpus
+from gpudiag.measures._time.cells import rows_by_gpu, sampled_gpus
 from gpudiag.memo import memoized
 from gpudiag.run import Run
 from gpudiag.units import MIB_PER_GIB

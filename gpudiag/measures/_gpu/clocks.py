@@ -9,8 +9,9 @@ import numpy as np
 import pandas as pd
 
 from gpudiag.measures._gpu.boards import gpu_boards
+from gpudiag.measures._gpu.gpu_rows import slices
 from gpudiag.measures._gpu.peers import of_peers
-from gpudiag.measures.sampling import cells, slices
+from gpudiag.measures._time.cells import cells
 from gpudiag.memo import memoized
 from gpudiag.run import Run
 from gpudiag.schema import BUSY_PCT

@@ -9,9 +9,10 @@ import numpy as np
 import pandas as pd
 
 from gpudiag.measures._gpu.boards import gpu_boards, most_plausible_w
+from gpudiag.measures._gpu.gpu_rows import by_gpu
+from gpudiag.measures._time.cells import cell_borders, cells, seen_us
 from gpudiag.measures._time.curve import rise
 from gpudiag.measures._time.microseconds import SECOND_US, distinct, microseconds
-from gpudiag.measures.sampling import by_gpu, cell_borders, cells, seen_us
 from gpudiag.run import Run
 from gpudiag.spans import Window
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from gpudiag.measures._gpu.gpu_rows import by_gpu
 from gpudiag.measures._gpu.marks import SETTLE_US, STEP_MIB
+from gpudiag.measures._time.cells import cells
 from gpudiag.measures._time.microseconds import SECOND_US
 from gpudiag.measures._time.timeline import Intervals, Samples
-from gpudiag.measures.sampling import by_gpu, cells
 from gpudiag.run import Run
 from gpudiag.schema import IDLE_PCT
 

@@ -9,10 +9,10 @@ import numpy as np
 import pandas as pd
 
 from gpudiag.measures._gpu.boards import gpu_boards, most_plausible_w
+from gpudiag.measures._gpu.gpu_rows import slices
 from gpudiag.measures._time.microseconds import SECOND_US, microseconds
 from gpudiag.measures._time.work import stretches
 from gpudiag.measures.power import power_cells
-from gpudiag.measures.sampling import slices
 from gpudiag.memo import memoized
 from gpudiag.run import Run
 from gpudiag.schema import IDLE_PCT

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
+from gpudiag.measures._time.cells import sample_weights
 from gpudiag.measures._time.window import TimedTrials
-from gpudiag.measures.sampling import sample_weights
 from gpudiag.run import Run
 
 

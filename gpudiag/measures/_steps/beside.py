@@ -10,8 +10,8 @@ import pandas as pd
 
 from gpudiag.measures._steps.courses import courses
 from gpudiag.measures._steps.ranks import in_lock_step, one_of_each
+from gpudiag.measures._time.expected import logged_window
 from gpudiag.measures._time.microseconds import SECOND_US, microseconds
-from gpudiag.measures.sampling import logged_window
 from gpudiag.run import Run
 from gpudiag.spans import union
 

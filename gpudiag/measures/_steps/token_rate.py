@@ -10,8 +10,8 @@ import pandas as pd
 from gpudiag.measures._steps.courses import courses
 from gpudiag.measures._steps.logs import training_logs
 from gpudiag.measures._steps.ranks import by_log, in_lock_step, world_size
+from gpudiag.measures._time.own_time import attempts
 from gpudiag.measures._time.weighted import weighted_quantiles
-from gpudiag.measures.sampling import attempts
 from gpudiag.run import Run
 from gpudiag.statement import NOTHING, Statement
 

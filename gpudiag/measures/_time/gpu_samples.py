@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from gpudiag.measures._gpu.gpu_rows import by_gpu, gpu_order
+from gpudiag.measures._time.cells import cells, sampled_gpus
 from gpudiag.measures._time.microseconds import microseconds
 from gpudiag.measures._time.timeline import Samples
-from gpudiag.measures.sampling import by_gpu, cells, gpu_order, sampled_gpus
 from gpudiag.run import Run
 
 

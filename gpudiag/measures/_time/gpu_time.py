@@ -11,6 +11,7 @@ from gpudiag.measures._time.bins import bin_cuts
 from gpudiag.measures._time.concurrency import count_at
 from gpudiag.measures._time.gpu_samples import samples_by_gpu
 from gpudiag.measures._time.microseconds import SECOND_US
+from gpudiag.measures._time.own_time import held_windows
 from gpudiag.measures._time.phase_steps import Steps, cut_steps
 from gpudiag.measures._time.phases import Phases, find_phases
 from gpudiag.measures._time.span import limits_us
@@ -24,7 +25,6 @@ from gpudiag.measures._time.window import (
     trial_windows,
 )
 from gpudiag.measures.attribution import AttributionProfile, measure_attribution
-from gpudiag.measures.sampling import held_windows
 from gpudiag.memo import memoized
 from gpudiag.run import Run
 from gpudiag.schema import IDLE_PCT

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
+from gpudiag.measures._gpu.gpu_rows import by_gpu
 from gpudiag.measures._time.decimate import kept_rows, time_bins
 from gpudiag.measures._time.microseconds import utc
-from gpudiag.measures.sampling import by_gpu
 
 MAX_POINTS = 2000
 

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
+from gpudiag.measures._gpu.gpu_rows import gpu_order
 from gpudiag.measures._time.microseconds import microseconds
 from gpudiag.measures._time.timeline import Samples
 from gpudiag.measures._time.trial_intervals import intervals_of, is_open
 from gpudiag.measures._trials.abandoned import find_open_trials
 from gpudiag.measures._trials.outcomes import outcomes_of
 from gpudiag.measures.attribution import AttributionProfile
-from gpudiag.measures.sampling import gpu_order
 from gpudiag.memo import memoized
 from gpudiag.run import Run
 from gpudiag.spans import Window, union

@@ -8,6 +8,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pandas as pd
 
+from gpudiag.measures._time.cells import rows_by_gpu
+from gpudiag.measures._time.coverage import covered_pct, least_pct
+from gpudiag.measures._time.expected import trials_window, with_logs
 from gpudiag.measures._time.gpu_time import GpuTime, gpu_time
 from gpudiag.measures._time.microseconds import SECOND_US, microseconds
 from gpudiag.measures._time.phases import Phases
@@ -24,7 +27,6 @@ from gpudiag.measures._time.timeline import (
     Timeline,
     narrow,
 )
-from gpudiag.measures.sampling import covered_pct, least_pct, rows_by_gpu, trials_window, with_logs
 from gpudiag.memo import memoized
 from gpudiag.run import Run
 from gpudiag.schema import IDLE_PCT

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from gpudiag.measures._gpu.gpu_rows import gpu_order
 from gpudiag.measures._time.ledger_frames import coarser
 from gpudiag.measures._time.microseconds import microseconds
 from gpudiag.measures._time.timeline import CELLS
 from gpudiag.measures.ledger import LedgerProfile
-from gpudiag.measures.sampling import gpu_order
 
 LEAST_STEPS = 200
 

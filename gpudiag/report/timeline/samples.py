@@ -9,10 +9,11 @@ import pandas as pd
 
 from gpudiag.analysis import Analysis
 from gpudiag.measures._gpu.boards import gpu_boards
+from gpudiag.measures._gpu.gpu_rows import by_gpu
+from gpudiag.measures._time.cells import cells, cells_of, longest_period_s
 from gpudiag.measures._time.microseconds import microseconds
 from gpudiag.measures.memory import possible_readings
 from gpudiag.measures.power import PowerProfile, measure_power, power_cells
-from gpudiag.measures.sampling import by_gpu, cells, cells_of, longest_period_s
 from gpudiag.memo import memoized
 from gpudiag.report.timeline.buckets import Buckets, Raster, bucketed
 from gpudiag.run import Run
