@@ -80,6 +80,10 @@ class GpuFeed(Row):
     full_starved_pct: Column[float] = column(
         "below 70 % utilization while the mean of all cores is above 90 %", label="GPU under 70 % beside full cores"
     )
+    most_full_starved_pct: Column[float] = column(
+        "the same while as many cores of the host are busy as are 90 % of those that the training may use: it may be "
+        "these; NaN where the cores are unknown"
+    )
     hot_pct: Column[float] = column("share with such a core at all", label="time with it")
     io_starved_pct: Column[float] = column(
         "below 10 % utilization with I/O wait above 50 %", label="GPU under 10 % beside I/O wait"
@@ -91,7 +95,12 @@ class GpuFeed(Row):
     )
     io_cores: Column[float] = column("cores in I/O wait on average, NaN unknown", label="cores in I/O wait")
     io_wait_pct: Column[float] = column("share with I/O wait above 50 % at all", label="time with I/O wait")
-    p95_cpu_pct: Column[float] = column("95th percentile of CPU use", label="CPU, 95th percentile")
+    p95_cpu_pct: Column[float] = column(
+        "95th percentile of the busiest core or process; where only the mean of all cores is known, of what they do "
+        "together, which one may do: an upper limit, NaN without their number",
+        label="busiest core or process, 95th percentile",
+    )
+    least_p95_cpu_pct: Column[float] = column("the same with the mean of all cores, where only that is known")
 
 
 class FeedProfile(Profile, topic="feed"):
@@ -197,8 +206,8 @@ def power_ratios(
 
 
 HOST_FIGURES = (
-    "host_s", "starved_pct", "soft_starved_pct", "full_starved_pct", "hot_pct", "io_starved_pct",
-    "io_soft_starved_pct", "io_cores", "io_wait_pct", "p95_cpu_pct",
+    "host_s", "starved_pct", "soft_starved_pct", "full_starved_pct", "most_full_starved_pct", "hot_pct",
+    "io_starved_pct", "io_soft_starved_pct", "io_cores", "io_wait_pct", "p95_cpu_pct", "least_p95_cpu_pct",
 )  # fmt: skip
 
 
@@ -210,18 +219,20 @@ def _host(work: WorkSamples, host: HostTimes) -> dict[str, float]:
         return dict.fromkeys(HOST_FIGURES, math.nan)
     util, weight_s = work.util_pct, work.weight_s
     core, cpu, wait = column["core_pct"], column["cpu_pct"], column["io_wait_pct"]
-    waiting_cores = column["waiting_cores"]
+    waiting_cores, own = column["waiting_cores"], column["most_own_pct"]
     hot, waits = core > HOT_PCT, wait > IO_WAIT_PCT
     values = (
         float(weight_s[near].sum()),
         _share_pct(hot & (util < IDLE_PCT), near, core, weight_s),
         _share_pct(hot & (util < SOFT_PCT), near, core, weight_s),
         _share_pct((cpu > HOT_PCT) & (util < ENOUGH_PCT), near, cpu, weight_s),
+        _share_pct((own > HOT_PCT) & (util < ENOUGH_PCT), near, own, weight_s),
         _share_pct(hot, near, core, weight_s),
         _share_pct(waits & (util < IDLE_PCT), near, wait, weight_s),
         _share_pct((100 * waiting_cores > HOT_PCT) & (util < SOFT_PCT), near, waiting_cores, weight_s),
         _known_mean(waiting_cores, near, weight_s),
         _share_pct(waits, near, wait, weight_s),
+        _known_p95(column["most_core_pct"][near], weight_s[near]),
         _known_p95(np.where(np.isnan(core), cpu, core)[near], weight_s[near]),
     )
     return dict(zip(HOST_FIGURES, values, strict=True))
@@ -236,7 +247,8 @@ def _share_pct(is_so: np.ndarray, among: np.ndarray, known: np.ndarray, weight_s
 class HostTimes:
     """The host's columns in order of time; ``core_pct`` is the busiest core or process, NaN unknown.
 
-    ``waiting_cores``: I/O wait is a share of all cores of the host, of which a job may use fewer.
+    ``waiting_cores``: I/O wait is a share of all cores of the host, of which a job may use fewer. So is CPU use: what
+    is 2 % of 64 cores may be all of one (``most_core_pct``), or most of those of a job (``most_own_pct``).
     """
 
     time_us: np.ndarray
@@ -252,9 +264,10 @@ class HostTimes:
 
         time_us = microseconds(known["time"]) if len(known) else np.zeros(0, np.int64)
         core = np.fmax(column("cpu_max_core_pct"), _since_the_last(column("process_cpu_max_pct"), time_us))
-        wait = column("io_wait_pct")
-        waiting = wait / 100 * column("host_cores")
-        columns = {"cpu_pct": column("cpu_pct"), "io_wait_pct": wait, "waiting_cores": waiting, "core_pct": core}
+        cpu, wait, cores = column("cpu_pct"), column("io_wait_pct"), column("host_cores")
+        columns = {"cpu_pct": cpu, "io_wait_pct": wait, "waiting_cores": wait / 100 * cores, "core_pct": core}
+        columns["most_core_pct"] = np.where(np.isnan(core), cpu * cores, core)
+        columns["most_own_pct"] = np.maximum(cpu * cores / column("cpu_cores"), cpu)
         return cls(time_us, columns)
 
 

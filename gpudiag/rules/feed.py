@@ -26,6 +26,11 @@ NO_CORE_FREE = (
     "No core is left for more loader workers: move decoding and augmentation to the GPU, or do them once beforehand. "
     "Ask for more cores where the machine has them."
 )
+SEE_OWN_CORES = "See in the job whether all cores that it may use (nproc) are busy: mpstat -P ALL 5."
+OWN_CORES_FIRST = (
+    f"{SEE_OWN_CORES} If they are, more loader workers bring nothing: ask for more cores, move augmentation to the "
+    "GPU, or do it once beforehand. If not, give the loader more workers (num_workers)."
+)
 TEST_ONE_BATCH = (
     "Time 100 steps on one batch that stays in memory. If they are as slow as now, steps are too small: try twice the "
     "batch size, several trials at once, or a smaller GPU. If they are faster, the input is slow: look at storage, "
@@ -63,7 +68,8 @@ def cpu_bound_input(
 
     GPU below 10 % (a warning) or below 50 % (a note) while a core or a process is above 90 %, in half of the work or
     more: SageMaker CPUBottleneck(50, 10, 90). The mean over cores hides one hot thread; where it is above 90 % itself,
-    no core is left to feed a GPU below 70 % (SageMaker BatchSize) faster: a note too.
+    no core is left to feed a GPU below 70 % (SageMaker BatchSize) faster: a note too. A job that may use only some of
+    the cores has none left long before: where so many are busy, nobody knows whether it is its own.
     Where a log or a recording states waits for the loader, they must hold half of the time without a kernel on some
     GPU: else the busy core does something else, such as launching kernels.
     """
@@ -72,6 +78,7 @@ def cpu_bound_input(
     strict = known[known["starved_pct"] >= min_starved_pct]
     soft = known[known["soft_starved_pct"] >= min_soft_pct]
     full = known[known["full_starved_pct"] >= min_soft_pct]
+    may_be_full = known[known["most_full_starved_pct"] >= min_soft_pct]
     if (len(soft) or len(strict) or len(full)) and not _is_fed(feed):
         kinds = (strict, "starved_pct"), (soft, "soft_starved_pct"), (full, "full_starved_pct")
         found, column = next(kind for kind in kinds if len(kind[0]))
@@ -85,7 +92,7 @@ def cpu_bound_input(
             margin=share - (min_starved_pct if len(strict) else min_soft_pct),
             severity=None if len(strict) else Severity.NOTE,
             held_gpu_h=_gpu_h(found, column, "work_s"),
-            remedy=NO_CORE_FREE if found is full else "",
+            remedy=NO_CORE_FREE if found is full else OWN_CORES_FIRST if worst in may_be_full.index else "",
             extra={
                 "strict": len(strict),
                 "full": found is full,
@@ -94,6 +101,13 @@ def cpu_bound_input(
             },
         )
     _need_host(table, "starved_pct", "CPU per core or per process", min_host_s)
+    if len(may_be_full) and not _is_fed(feed):
+        raise NotMeasurable(
+            "The training may use only some cores of the host, and so many were busy while {gpus} stayed below 70 %: "
+            "these may have been full.",
+            SEE_OWN_CORES,
+            gpus=may_be_full.index,
+        )
     return None
 
 
@@ -203,9 +217,10 @@ def batch_or_kernels_small(
     something that keeps no core busy.
 
     95th percentiles of utilization, memory and CPU below 70 %: SageMaker BatchSize(70, 70, 70); steady (variation
-    below 0.5) and light (power fraction below 0.35, or unknown). Without CPU readings small work and a slow feed look
-    alike. A loader that waits for storage or a network looks so even with them: both are said, unless a log states how
-    long steps wait. Waits that hold half of the time without a kernel are the cause, and no small work is found.
+    below 0.5) and light (power fraction below 0.35, or unknown). Without CPU readings small work and a slow feed
+    look alike. So they do with the mean of all cores alone: 1.6 % of 64 may be one core that is full. A loader that
+    waits for storage or a network looks so even with them: both are said, unless a log states how long steps wait.
+    Waits that hold half of the time without a kernel are the cause, and no small work is found.
     """
     table = feed.per_gpu[(feed.per_gpu["work_s"] >= MIN_WORK_S) & ~_waits_are_stated(feed)]
     light = table[
@@ -217,16 +232,18 @@ def batch_or_kernels_small(
     if light.empty:
         _need_memory(table)
         return None
-    cpu_pct = light["p95_cpu_pct"].mask(light["host_s"] < MIN_WORK_S)
-    small = light[cpu_pct < max_p_cpu_pct]
+    most, least = (light[name].mask(light["host_s"] < MIN_WORK_S) for name in ("p95_cpu_pct", "least_p95_cpu_pct"))
+    small = light[most < max_p_cpu_pct]
     if small.empty:
-        if cpu_pct.isna().any():
+        if not (least >= max_p_cpu_pct).all():
             raise NotMeasurable(
                 "For 95 % of its work {gpus} stayed below {most_pct}, steadily. Small steps and a slow CPU both look "
-                "like that; CPU readings are missing.",
+                "like that; CPU by core or process is missing"
+                + (": {cpu_pct} of all cores together may be one that is full." if least.notna().any() else "."),
                 RECORD_HOST,
                 gpus=light.index,
                 most_pct=light["p95_pct"].max(),
+                cpu_pct=least.max(),
             )
         return None
     worst, open_ = small["p95_pct"].idxmin(), math.isnan(feed.stated_wait_pct)

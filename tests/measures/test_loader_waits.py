@@ -12,9 +12,11 @@ import pytest
 from smallruns import at, gpu, run
 
 import gpudiag as gd
+from gpudiag.measures.bottleneck import measure_bottleneck
 from gpudiag.measures.feed import measure_feed
 from gpudiag.measures.loader import LoaderProfile, measure_loader
 from gpudiag.measures.steps import measure_steps
+from gpudiag.rules._engine.verdict import Status
 from gpudiag.run import Run
 from gpudiag.schema import EVENTS, HOST, conform
 
@@ -129,6 +131,47 @@ def test_io_wait_counts_by_the_cores_that_it_holds(cores: int | None, share_pct:
     (row,) = measure_feed(made).per_gpu.to_dict("records")
     assert row["io_soft_starved_pct"] == pytest.approx(share_pct, abs=1, nan_ok=True)
     assert row["io_cores"] == pytest.approx(0.08 * (cores or np.nan), rel=0.02, nan_ok=True)
+
+
+@pytest.mark.parametrize(
+    ("columns", "least_pct", "most_pct"),
+    [
+        ({}, 1.5, np.nan),
+        ({"host_cores": 64.0}, 1.5, 96.0),  # all that 64 cores do, one may do
+        ({"host_cores": 8.0}, 1.5, 12.0),
+        ({"host_cores": 64.0, "cpu_max_core_pct": 20.0}, 20.0, 20.0),
+        ({"process_cpu_max_pct": 30.0}, 30.0, 30.0),
+    ],
+)
+def test_the_mean_of_many_cores_bounds_the_busiest(
+    columns: dict[str, float], least_pct: float, most_pct: float
+) -> None:
+    """1.5 % of all cores."""
+    seconds = np.arange(0, 1000, 5.0)
+    host = conform(pd.DataFrame({"time": at(seconds), "cpu_pct": 1.5, **columns}), HOST)
+    made = run(gpu=gpu(seconds, util_pct=40.0, mem_used_mib=900.0, mem_total_mib=8000.0), host=host)
+    (row,) = measure_feed(made).per_gpu.to_dict("records")
+    assert row["p95_cpu_pct"] == pytest.approx(most_pct, nan_ok=True)
+    assert row["least_p95_cpu_pct"] == least_pct
+    small, diagnosis = most_pct < 70, gd.diagnose(made)
+    assert measure_bottleneck(made).label == ("small_work" if small else "")
+    status = diagnosis.verdicts["batch-or-kernels-small"].status
+    assert status is (Status.FOUND if small else Status.NOT_ASSESSED)
+
+
+@pytest.mark.parametrize(
+    ("cores", "own", "most_pct"), [(64.0, 4.0, 100.0), (64.0, 5.0, 0.0), (64.0, 64.0, 0.0), (np.nan, 4.0, np.nan)]
+)
+def test_the_few_cores_of_a_job_may_be_full_where_the_host_is_not(cores: float, own: float, most_pct: float) -> None:
+    """6 % of 64 cores are 3.8: more than 90 % of four, less of five."""
+    seconds = np.arange(0, 1000, 5.0)
+    columns = {"cpu_pct": 6.0, "cpu_max_core_pct": 99.0, "host_cores": cores, "cpu_cores": own}
+    host = conform(pd.DataFrame({"time": at(seconds), **columns}), HOST)
+    made = run(gpu=gpu(seconds, util_pct=60.0), host=host)
+    (row,) = measure_feed(made).per_gpu.to_dict("records")
+    assert row["most_full_starved_pct"] == pytest.approx(most_pct, nan_ok=True) and row["full_starved_pct"] == 0
+    status = gd.diagnose(made).verdicts["cpu-bound-input"].status
+    assert status is (Status.NOT_ASSESSED if most_pct == 100 else Status.OK)
 
 
 def test_full_cores_count_beside_a_gpu_below_its_limit() -> None:

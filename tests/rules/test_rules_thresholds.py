@@ -64,6 +64,7 @@ HUNG = {"collective": "all_reduce number 7", "group": "0", "wait_s": 60.1, "wait
         "waiting_since": "2026-02-03T08:00:00+00:00"}  # fmt: skip
 STATED = pd.DataFrame({"what": ["COMPLETE"], "stated": [10.0], "found": [8.0]})
 
+NOT_STARVED = {"starved_pct": 49.9, "soft_starved_pct": 49.9, "full_starved_pct": 49.9}
 FAULTS: dict[str, tuple[type, dict[str, Any], Severity]] = {
     "gpu-imbalance": (BalanceProfile, {"mean_pct": 10.0, "n_gpus": 2, "jain": 0.7, "n_tasks": NAN}, WARNING),
     "gpu-straggler": (BalanceProfile, {"n_gpus": 2, "clock_ratio": 0.8, "busy_s": 300.0}, WARNING),
@@ -98,7 +99,8 @@ FAULTS: dict[str, tuple[type, dict[str, Any], Severity]] = {
     "io-wait": (FeedProfile, {"work_s": 900.0, "host_s": 60.0, "io_starved_pct": 50.0}, WARNING),
     "batch-or-kernels-small": (
         FeedProfile,
-        {"work_s": 60.0, "p95_pct": 69.0, "p95_used_pct": 69.0, "power_ratio": 0.3, "cv": 0.4, "p95_cpu_pct": 69.0},
+        {"work_s": 60.0, "p95_pct": 69.0, "p95_used_pct": 69.0, "power_ratio": 0.3, "cv": 0.4, "p95_cpu_pct": 69.0}
+        | {"least_p95_cpu_pct": 2.0},
         WARNING,
     ),
     "launch-bound": (
@@ -253,8 +255,15 @@ SHORT: list[tuple[str, dict[str, Any], Status | Severity]] = [
     ("gpu-level-shift", {"fall_pct": NAN, "n_segments": 0.0}, NOT_ASSESSED),
     ("cpu-bound-input", {"starved_pct": 49.9}, NOTE),
     ("cpu-bound-input", {"starved_pct": 49.9, "soft_starved_pct": 49.9}, OK),
-    ("cpu-bound-input", {"starved_pct": 49.9, "soft_starved_pct": 49.9, "full_starved_pct": 49.9}, OK),
-    ("cpu-bound-input", {"starved_pct": 49.9, "soft_starved_pct": 49.9, "full_starved_pct": 50.0}, NOTE),
+    ("cpu-bound-input", NOT_STARVED, OK),
+    ("cpu-bound-input", {**NOT_STARVED, "full_starved_pct": 50.0}, NOTE),
+    ("cpu-bound-input", {**NOT_STARVED, "most_full_starved_pct": 49.9}, OK),
+    ("cpu-bound-input", {**NOT_STARVED, "most_full_starved_pct": 50.0}, NOT_ASSESSED),
+    (
+        "cpu-bound-input",
+        {**NOT_STARVED, "most_full_starved_pct": 50.0, "mean_pct": 40.0, "stated_wait_pct": 29.9},
+        OK,
+    ),
     ("cpu-bound-input", {"host_s": 59.0}, NOT_ASSESSED),
     ("cpu-bound-input", {"mean_pct": 40.0, "stated_wait_pct": 29.9}, OK),
     ("cpu-bound-input", {"mean_pct": 40.0, "stated_wait_pct": 30.0}, WARNING),
@@ -277,8 +286,11 @@ SHORT: list[tuple[str, dict[str, Any], Status | Severity]] = [
     ("batch-or-kernels-small", {"power_ratio": 0.35}, OK),
     ("batch-or-kernels-small", {"power_ratio": NAN}, WARNING),
     ("batch-or-kernels-small", {"cv": 0.5}, OK),
-    ("batch-or-kernels-small", {"p95_cpu_pct": 70.0}, OK),
+    ("batch-or-kernels-small", {"p95_cpu_pct": 70.0, "least_p95_cpu_pct": 70.0}, OK),
+    ("batch-or-kernels-small", {"p95_cpu_pct": NAN, "least_p95_cpu_pct": 70.0}, OK),
+    ("batch-or-kernels-small", {"p95_cpu_pct": 70.0}, NOT_ASSESSED),
     ("batch-or-kernels-small", {"p95_cpu_pct": NAN}, NOT_ASSESSED),
+    ("batch-or-kernels-small", {"p95_cpu_pct": NAN, "least_p95_cpu_pct": NAN}, NOT_ASSESSED),
     ("batch-or-kernels-small", {"work_s": 59.0}, OK),
     ("batch-or-kernels-small", {"host_s": 59.0}, NOT_ASSESSED),
     ("batch-or-kernels-small", {"host_s": 60.0}, WARNING),
@@ -480,6 +492,18 @@ def test_small_steps_and_a_slow_storage_are_both_said_unless_waits_are_stated(
     changed = {"mean_pct": 40.0, "stated_wait_pct": stated_wait_pct}
     found = verdict(RULE["batch-or-kernels-small"], made("batch-or-kernels-small", changed))
     assert ("or wait for storage" in found.summary, "one batch that stays" in found.remedy) == (both, both)
+
+
+def test_the_mean_of_many_cores_is_not_told_as_an_idle_cpu() -> None:
+    changed = {"p95_cpu_pct": NAN, "least_p95_cpu_pct": 1.6}
+    one = verdict(RULE["batch-or-kernels-small"], made("batch-or-kernels-small", changed))
+    assert "1.6 % of all cores together may be one that is full" in one.reason
+
+
+@pytest.mark.parametrize(("most_pct", "first"), [(50.0, True), (49.9, False)])
+def test_more_workers_are_not_advised_before_the_own_cores_are_looked_at(most_pct: float, first: bool) -> None:
+    one = verdict(RULE["cpu-bound-input"], made("cpu-bound-input", {"most_full_starved_pct": most_pct}))
+    assert one.status is Status.FOUND and one.remedy.startswith("See in the job") is first
 
 
 def test_case_5_names_the_command_that_would_tell() -> None:

@@ -87,7 +87,7 @@ class _Signs:
     mem_util_pct: np.ndarray
     throttled: np.ndarray
     used_pct: np.ndarray
-    cpu_pct: np.ndarray
+    most_core_pct: np.ndarray
 
     @classmethod
     def of(
@@ -124,7 +124,7 @@ class _Signs:
             mem_util_pct=column("mem_util_pct"),
             throttled=((mask & HARDWARE_BITS) > 0) | (((mask & (POWER_CAP | THERMAL_BITS)) > 0) & low),
             used_pct=100 * column("mem_used_mib") / float(board["total_mib"]),
-            cpu_pct=of_host(np.fmax(beside_it["core_pct"], beside_it["cpu_pct"])),
+            most_core_pct=of_host(beside_it["most_core_pct"]),
         )
 
     @property
@@ -173,7 +173,8 @@ def _first_match(signs: _Signs) -> np.ndarray:
 def _steadily_small(signs: _Signs) -> bool:
     """Of a GPU that is below its limit for 95 % of the time: so are memory and CPU, and the load is steady and light.
 
-    With unknown CPU this is False: then nobody can tell small work from a slow feed.
+    With unknown CPU this is False: then nobody can tell small work from a slow feed. So it is with the mean of many
+    cores alone, where one of them may be full.
     """
     at = signs.at
     util, weight = signs.work.util_pct[at], signs.work.weight_s[at]
@@ -182,5 +183,5 @@ def _steadily_small(signs: _Signs) -> bool:
     most = signs.most_power_ratio
     known = at & ~np.isnan(most)
     heavy = known.any() and weighted_mean(most[known], signs.work.weight_s[known]) >= LIGHT_RATIO
-    low = all(signs.p95(values) < SMALL_PCT for values in (signs.used_pct, signs.cpu_pct))
+    low = all(signs.p95(values) < SMALL_PCT for values in (signs.used_pct, signs.most_core_pct))
     return bool(low and mean > 0 and spread / mean < SMALL_CV and not heavy)
