@@ -30,6 +30,8 @@ IO_WAIT_PCT = 50.0
 ENOUGH_PCT = 70.0
 """SageMaker's BatchSize: a GPU below it has room for more."""
 SATURATED_PCT = 90.0
+MOST_CORES = 8192
+"""The most that Linux can be built for (NR_CPUS in arch/x86/Kconfig): an upper limit for a host that does not say."""
 NEAREST_S = 15.0
 LOOKS_S = 60.0
 """The recorder looks through processes for 0.2 % of its time: each minute or more often where that takes 0.1 s."""
@@ -92,6 +94,9 @@ class GpuFeed(Row):
         "below 50 % utilization with I/O wait that holds more than 90 % of one core; NaN where those of "
         "the host are unknown",
         label="GPU under 50 % beside a core in I/O wait",
+    )
+    most_io_soft_starved_pct: Column[float] = column(
+        "the same with the most cores that Linux can have where those of the host are unknown: an upper limit"
     )
     io_cores: Column[float] = column("cores in I/O wait on average, NaN unknown", label="cores in I/O wait")
     io_wait_pct: Column[float] = column("share with I/O wait above 50 % at all", label="time with I/O wait")
@@ -207,7 +212,8 @@ def power_ratios(
 
 HOST_FIGURES = (
     "host_s", "starved_pct", "soft_starved_pct", "full_starved_pct", "most_full_starved_pct", "hot_pct",
-    "io_starved_pct", "io_soft_starved_pct", "io_cores", "io_wait_pct", "p95_cpu_pct", "least_p95_cpu_pct",
+    "io_starved_pct", "io_soft_starved_pct", "most_io_soft_starved_pct", "io_cores", "io_wait_pct", "p95_cpu_pct",
+    "least_p95_cpu_pct",
 )  # fmt: skip
 
 
@@ -230,6 +236,7 @@ def _host(work: WorkSamples, host: HostTimes) -> dict[str, float]:
         _share_pct(hot, near, core, weight_s),
         _share_pct(waits & (util < IDLE_PCT), near, wait, weight_s),
         _share_pct((100 * waiting_cores > HOT_PCT) & (util < SOFT_PCT), near, waiting_cores, weight_s),
+        _share_pct((100 * column["most_waiting_cores"] > HOT_PCT) & (util < SOFT_PCT), near, wait, weight_s),
         _known_mean(waiting_cores, near, weight_s),
         _share_pct(waits, near, wait, weight_s),
         _known_p95(column["most_core_pct"][near], weight_s[near]),
@@ -266,6 +273,7 @@ class HostTimes:
         core = np.fmax(column("cpu_max_core_pct"), _since_the_last(column("process_cpu_max_pct"), time_us))
         cpu, wait, cores = column("cpu_pct"), column("io_wait_pct"), column("host_cores")
         columns = {"cpu_pct": cpu, "io_wait_pct": wait, "waiting_cores": wait / 100 * cores, "core_pct": core}
+        columns["most_waiting_cores"] = wait / 100 * np.where(np.isnan(cores), MOST_CORES, cores)
         columns["most_core_pct"] = np.where(np.isnan(core), cpu * cores, core)
         columns["most_own_pct"] = np.maximum(cpu * cores / column("cpu_cores"), cpu)
         return cls(time_us, columns)

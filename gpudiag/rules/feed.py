@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import pandas as pd
 
@@ -111,6 +112,7 @@ def cpu_bound_input(
     return None
 
 
+SOME_PROCESS = "Some process on the host waits for I/O beside a GPU with little work"
 WHOSE_WAIT = (
     "Find out which process waits for I/O (iotop -o, or pidstat -d 5). Only if it is of this run, put the data on a "
     "faster disk."
@@ -155,8 +157,9 @@ def io_wait(
     without a published source): steps shorter than a sample leave none below 10 %. I/O wait is a share of all cores:
     on 16 of them, 8 workers that wait all the time make 50 %. So GPU below 50 % while it holds 90 % of one core or
     more, as of a busy core, in half of the work is enough too, for a note, but for steps that are stated to wait less
-    than half of the time without a kernel. Any process of the host may be what waits there, so a place for the data is
-    advised only where steps are stated to wait.
+    than half of the time without a kernel. Any process of the host may be what waits there, so the note says no more,
+    and a place for the data is advised only where steps are stated to wait. Where the cores of the host are unknown,
+    so is whether I/O wait holds one.
     """
     table = feed.per_gpu
     known = table[(table["host_s"] >= min_host_s) & table["io_starved_pct"].notna()]
@@ -165,11 +168,12 @@ def io_wait(
     some = known[(known["io_soft_starved_pct"] >= min_starved_pct) & (not _is_fed(feed))]
     if strict.empty and soft.empty and some.empty:
         _need_host(table, "io_starved_pct", "I/O wait", min_host_s)
+        _need_host_cores(known if not _is_fed(feed) else known.iloc[:0], min_starved_pct)
         return None
     kinds = (strict, "io_starved_pct"), (soft, "io_wait_pct"), (some, "io_soft_starved_pct")
     found, column = next(kind for kind in kinds if len(kind[0]))
     worst, anybodys = found[column].idxmax(), found is some
-    return worst_gpu(
+    evidence = worst_gpu(
         worst,
         found,
         (column, *(("io_cores",) if anybodys else ()), "host_s", "mean_pct"),
@@ -185,6 +189,7 @@ def io_wait(
             "partly": _is_partly(found.loc[worst]),
         },
     )
+    return replace(evidence, title=SOME_PROCESS if anybodys else "")
 
 
 @rule(
@@ -238,8 +243,12 @@ def batch_or_kernels_small(
         if not (least >= max_p_cpu_pct).all():
             raise NotMeasurable(
                 "For 95 % of its work {gpus} stayed below {most_pct}, steadily. Small steps and a slow CPU both look "
-                "like that; CPU by core or process is missing"
-                + (": {cpu_pct} of all cores together may be one that is full." if least.notna().any() else "."),
+                "like that; "
+                + (
+                    "{cpu_pct} of all CPU cores together may be one core that is full."
+                    if least.notna().any()
+                    else "CPU readings are missing."
+                ),
                 RECORD_HOST,
                 gpus=light.index,
                 most_pct=light["p95_pct"].max(),
@@ -452,6 +461,18 @@ def _need_host(table: pd.DataFrame, column: str, what: str, min_host_s: float) -
             min_host_s=min_host_s,
         )
     raise NotMeasurable("{what} was not recorded while the GPU worked.", RECORD_HOST, what=what)
+
+
+def _need_host_cores(known: pd.DataFrame, min_starved_pct: float) -> None:
+    """Raises NotMeasurable where it depends on the cores of the host, which are unknown, whether I/O wait holds one."""
+    open_ = known.index[~(known["io_soft_starved_pct"] >= 0) & (known["most_io_soft_starved_pct"] >= min_starved_pct)]
+    if len(open_):
+        raise NotMeasurable(
+            "I/O wait is a share of all cores of the host, and how many there are was not recorded. {gpus} stayed "
+            "below 50 % beside some that may be all of a core.",
+            RECORD_HOST,
+            gpus=open_,
+        )
 
 
 def _with(feed: FeedProfile, column: str, min_busy_s: float) -> pd.DataFrame:

@@ -121,8 +121,10 @@ def test_io_wait_counts_beside_a_gpu_that_is_never_idle() -> None:
     assert row["io_wait_pct"] == pytest.approx(75, abs=1) and row["io_starved_pct"] == 0
 
 
-@pytest.mark.parametrize(("cores", "share_pct"), [(None, np.nan), (8, 0.0), (10, 75.0), (16, 75.0)])
-def test_io_wait_counts_by_the_cores_that_it_holds(cores: int | None, share_pct: float) -> None:
+@pytest.mark.parametrize(
+    ("cores", "share_pct", "most_pct"), [(None, np.nan, 100.0), (8, 0.0, 0.0), (10, 75.0, 75.0), (16, 75.0, 75.0)]
+)
+def test_io_wait_counts_by_the_cores_that_it_holds(cores: int | None, share_pct: float, most_pct: float) -> None:
     """I/O wait of 10 % for three quarters of the time, else of 2 %: on 10 cores or more it holds 90 % of one."""
     seconds = np.arange(0, 1000, 5.0)
     wait = np.where(np.arange(len(seconds)) % 4, 10.0, 2.0)
@@ -130,6 +132,9 @@ def test_io_wait_counts_by_the_cores_that_it_holds(cores: int | None, share_pct:
     made = run(gpu=gpu(seconds, util_pct=40.0), host=host, settings={"cpu_cores": 64})  # that the job may use
     (row,) = measure_feed(made).per_gpu.to_dict("records")
     assert row["io_soft_starved_pct"] == pytest.approx(share_pct, abs=1, nan_ok=True)
+    assert row["most_io_soft_starved_pct"] == pytest.approx(most_pct, abs=1)
+    status = gd.diagnose(made).verdicts["io-wait"].status
+    assert status is {None: Status.NOT_ASSESSED, 8: Status.OK}.get(cores, Status.FOUND)
     assert row["io_cores"] == pytest.approx(0.08 * (cores or np.nan), rel=0.02, nan_ok=True)
 
 
@@ -172,6 +177,15 @@ def test_the_few_cores_of_a_job_may_be_full_where_the_host_is_not(cores: float, 
     assert row["most_full_starved_pct"] == pytest.approx(most_pct, nan_ok=True) and row["full_starved_pct"] == 0
     status = gd.diagnose(made).verdicts["cpu-bound-input"].status
     assert status is (Status.NOT_ASSESSED if most_pct == 100 else Status.OK)
+
+
+@pytest.mark.parametrize(("wait_pct", "util_pct"), [(0.0, 40.0), (0.01, 40.0), (10.0, 60.0)])
+def test_no_io_wait_and_a_gpu_that_works_need_no_number_of_cores(wait_pct: float, util_pct: float) -> None:
+    """0.01 % of the most cores that there can be is 0.8 of one."""
+    seconds = np.arange(0, 1000, 5.0)
+    host = conform(pd.DataFrame({"time": at(seconds), "io_wait_pct": wait_pct}), HOST)
+    made = run(gpu=gpu(seconds, util_pct=util_pct), host=host)
+    assert gd.diagnose(made).verdicts["io-wait"].status is Status.OK
 
 
 def test_full_cores_count_beside_a_gpu_below_its_limit() -> None:

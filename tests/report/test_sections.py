@@ -360,7 +360,7 @@ def test_the_headline_says_what_limited_the_run_only_where_there_is_an_answer() 
         return limit(with_only(measures={"bottleneck": held, "loader": waits}))
 
     assert said("") == "" and said("", 49.0) == "" and limit(with_only(measures={})) == ""
-    assert said("io_wait", 49.0).startswith("60 % of the trial time was waiting for storage")
+    assert said("io_wait", 49.0).startswith("60 % of the trial time was beside I/O wait on the host")
     assert said("io_wait", 76.0) == (
         "The data loader: by the training log a step spends 76 % of its time waiting for it."
     ), "what is known from the log wins"

@@ -280,6 +280,14 @@ SHORT: list[tuple[str, dict[str, Any], Status | Severity]] = [
     ("io-wait", {"io_starved_pct": 49.9, "io_soft_starved_pct": 49.9}, OK),
     ("io-wait", {"io_starved_pct": 0.0, "io_soft_starved_pct": 50.0, "mean_pct": 40.0, "stated_wait_pct": 30.0}, NOTE),
     ("io-wait", {"io_starved_pct": 0.0, "io_soft_starved_pct": 50.0, "mean_pct": 40.0, "stated_wait_pct": 29.9}, OK),
+    ("io-wait", {"io_starved_pct": 49.9, "most_io_soft_starved_pct": 50.0}, NOT_ASSESSED),
+    ("io-wait", {"io_starved_pct": 49.9, "most_io_soft_starved_pct": 49.9}, OK),
+    ("io-wait", {"io_starved_pct": 49.9, "io_soft_starved_pct": 49.9, "most_io_soft_starved_pct": 50.0}, OK),
+    (
+        "io-wait",
+        {"io_starved_pct": 0.0, "most_io_soft_starved_pct": 50.0, "mean_pct": 40.0, "stated_wait_pct": 29.9},
+        OK,
+    ),
     ("batch-or-kernels-small", {"p95_pct": 70.0}, OK),
     ("batch-or-kernels-small", {"p95_used_pct": 70.0}, OK),
     ("batch-or-kernels-small", {"p95_used_pct": NAN}, NOT_ASSESSED),
@@ -494,10 +502,16 @@ def test_small_steps_and_a_slow_storage_are_both_said_unless_waits_are_stated(
     assert ("or wait for storage" in found.summary, "one batch that stays" in found.remedy) == (both, both)
 
 
+def test_io_wait_of_some_process_is_not_told_as_the_wait_of_the_gpu() -> None:
+    note = verdict(RULE["io-wait"], made("io-wait", {"io_starved_pct": 49.9, "io_soft_starved_pct": 50.0}))
+    assert (note.severity, note.name) == (NOTE, "Some process on the host waits for I/O beside a GPU with little work")
+    assert verdict(RULE["io-wait"], made("io-wait", {})).name == "The GPU waits for storage"
+
+
 def test_the_mean_of_many_cores_is_not_told_as_an_idle_cpu() -> None:
     changed = {"p95_cpu_pct": NAN, "least_p95_cpu_pct": 1.6}
     one = verdict(RULE["batch-or-kernels-small"], made("batch-or-kernels-small", changed))
-    assert "1.6 % of all cores together may be one that is full" in one.reason
+    assert "1.6 % of all CPU cores together may be one core that is full" in one.reason
 
 
 @pytest.mark.parametrize(("most_pct", "first"), [(50.0, True), (49.9, False)])
