@@ -123,6 +123,11 @@ loss,timestamp,done,training_iteration,trial_id,date,time_this_iter_s,time_total
         "0/train.log": "[2026-03-01 10:00:00,250][__main__][INFO] - step 1\n",
         "1/.hydra/overrides.yaml": "- lr=0.1\n",
     },
+    "metrics-csv": """\
+epoch,time,train/box_loss,train/cls_loss,metrics/mAP50(B),val/box_loss,lr/pg0
+1,345.12,1.523,2.104,0.312,1.611,0.0033
+2,689.87,1.401,1.706,0.388,1.502,0.0066
+""",
     "step-jsonl": """\
 {"step": 10, "loss": 2.31, "lr": 0.0001, "time": 1772359260.0, "step_time": 0.52}
 {"step": 20, "loss": 2.12, "lr": 0.0001, "time": 1772359265.2, "step_time": 0.51}

@@ -56,6 +56,8 @@ ARTIFACTS: dict[str, Content] = {
     + b'{"_timestamp": 1772359202.5, "global_step": 2, "train/loss": 2.4, "tokens_per_sec": 1e4, "epoch": 1}\n'
     + b'{"iter": 3, "lr": 0.1, "loss": 2.3, "time": 0.5, "data_time": 0.1, "step": 3, "memory": 900}\n'
     + b'{"iteration": 4, "total_loss": 2.2, "time": 0.5, "data_time": 0.1}\n{"val/acc": 0.5, "step": 4}\n',
+    "metrics-csv": b"epoch,time,train/box_loss,metrics/mAP50(B),val/box_loss,lr/pg0\n"
+    + b"".join(b"%d,%d.5,0.5,0.3,nan,1e-3\n" % (epoch, 300 * epoch) for epoch in range(1, 9)),
     "trainer-state": b'{\n "global_step": 100,\n "is_world_process_zero": true,\n "log_history": [\n'
     + b'{"epoch": 0.5, "learning_rate": 2.5e-05, "loss": 2.31, "step": 50, "train_runtime": 26.0},\n'
     + b'{"epoch": 1.0, "learning_rate": 0.0, "loss": 2.01, "step": 100},\n'

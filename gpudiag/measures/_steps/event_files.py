@@ -11,6 +11,7 @@ import pandas as pd
 
 from gpudiag.measures._steps.lines import floats
 from gpudiag.measures._steps.log_files import LogFile, WrittenSteps, may_be_one
+from gpudiag.readers._steps.metric_rows import CSV
 from gpudiag.readers._steps.scalar_steps import EVENTS
 
 ENOUGH = 5
@@ -35,6 +36,19 @@ def as_one(files: Sequence[LogFile], joined: pd.DataFrame) -> LogFile:
     line = joined["line"].to_numpy(np.int64) + first.loc[joined["part"]].to_numpy(np.int64)
     lines = joined.assign(line=line, path=files[0].path).drop(columns=["log", "part"])
     return LogFile(files[0].path, lines.astype({"path": joined["path"].dtype}))
+
+
+def tells_of(events: LogFile, file: LogFile) -> bool:
+    """Whether a table of epochs without timestamps is of the training of event files: it lies in their folder and has
+    their epochs, as what Ultralytics writes. Its times are those behind an evaluation, and theirs those before it.
+    """
+    (one, *others), (table, *more) = events.written.values(), file.written.values()
+    if others or more or file.is_dated or table.kind != CSV or not may_be_one(events.path, file.path):
+        return False
+    of_epochs = all(steps.lines["unit"].iloc[0] == "epoch" for steps in (one, table))
+    return of_epochs and PurePath(events.path).parent == PurePath(file.path).parent and (
+        float(table.lines["step"].isin(one.lines["step"]).mean()) >= ALIKE
+    )  # fmt: skip
 
 
 def dated_by(events: Sequence[LogFile], file: LogFile) -> LogFile:

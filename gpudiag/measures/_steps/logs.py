@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
-from gpudiag.measures._steps.event_files import as_one, dated_by, is_of_events
+from gpudiag.measures._steps.event_files import as_one, dated_by, is_of_events, tells_of
 from gpudiag.measures._steps.going_on import GOES_ON, Fit, fit_of, is_rest, stood_still
 from gpudiag.measures._steps.histories import without_earlier_histories
 from gpudiag.measures._steps.lines import since_of
@@ -67,8 +67,9 @@ def _with_events_joined(files: Sequence[LogFile], trials: pd.DataFrame) -> tuple
     own, n_twice = without_second_tellings(events)
     chains, _ = _chains(own, trials)
     whole = [as_one([*chain.files], _joined(chain.files)) for chain in chains]
-    others = [dated_by(whole, file) for file in files if not is_of_events(file)]
-    return [*others, *whole], len(own) - len(chains), n_twice
+    others = [file for file in files if not is_of_events(file)]
+    left = [dated_by(whole, file) for file in others if not any(tells_of(one, file) for one in whole)]
+    return [*left, *whole], len(own) - len(chains), n_twice + len(others) - len(left)
 
 
 @dataclass(eq=False)

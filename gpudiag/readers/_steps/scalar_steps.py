@@ -69,8 +69,13 @@ def _told(group: ScalarGroup, before: ScalarGroup | None) -> str:
     ((tag, value),) = group.values.items()
     if _RUNTIME.search(tag):
         return f"eval_runtime: {round(value, 4)}"
-    since_s = group.time_s - before.time_s if before and before.step == group.step else 0.0
-    return f"evaluation took {since_s:.3f} s" if since_s >= TOGETHER_S and not group.is_timed else "evaluation done"
+    known = before is not None and before.step == group.step and not group.is_timed
+    return evaluation_line(group.time_s - before.time_s if known and before else 0.0)
+
+
+def evaluation_line(seconds: float) -> str:
+    """The line that tells of an evaluation of so many seconds; of fewer than one, or NaN, of one of unknown length."""
+    return f"evaluation took {seconds:.3f} s" if seconds >= TOGETHER_S else "evaluation done"
 
 
 def _in_order(groups: list[ScalarGroup]) -> list[ScalarGroup]:

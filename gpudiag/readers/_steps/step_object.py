@@ -12,7 +12,7 @@ from gpudiag.readers._shape.ticks import is_epoch
 from gpudiag.readers._steps.stated_loss import not_finite_of
 from gpudiag.readers._steps.step_line import StepLine
 
-_STEP = (
+STEPS = (
     "step",
     "global_step",
     "trainer/global_step",
@@ -60,7 +60,7 @@ def step_of_object(said: Mapping[str, Any]) -> StepLine | None:
     of the last 20 steps, and counts them from 0 as ``iteration``. LLaMA-Factory's ``trainer_log.jsonl`` states the time
     since the start as text, in whole seconds.
     """
-    step = _first(said, _STEP)
+    step = _first(said, STEPS)
     if not math.isfinite(step) or step < 0 or step != int(step) or not _trains(said):
         return None
     with_wait = _first(said, _WAIT)
@@ -108,7 +108,7 @@ def runtime_of_object(said: Mapping[str, Any]) -> str:
 
 def counts_calls(said: Mapping[str, Any]) -> bool:
     """Whether all that it counts steps by is W&B's own count."""
-    return "_step" in said and not any(name in said for name in _STEP if name != "_step")
+    return "_step" in said and not any(name in said for name in STEPS if name != "_step")
 
 
 def _trains(said: Mapping[str, Any]) -> bool:

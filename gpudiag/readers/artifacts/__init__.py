@@ -18,6 +18,7 @@ from gpudiag.readers.artifacts import (
     hydra_multirun,
     jobstats_table,
     lightning_csv,
+    metrics_csv,
     nextflow_trace,
     nsight_systems,
     ray_tune,
@@ -65,18 +66,33 @@ _FORMATS: tuple[Reader[Trials], ...] = (
 )
 
 
+def _is_of_another(source: Source) -> bool:
+    formats: tuple[Sequence[Reader[Any]], ...] = (telemetry.READERS, trials.READERS, _FORMATS)
+    return any(reader.recognises(source) for readers in formats for reader in readers)
+
+
+def _only_metrics(source: Source) -> bool:
+    """True for a table of metrics that no reader of any registry knows as its own."""
+    return metrics_csv.READER.recognises(source) and not _is_of_another(source)
+
+
 def _no_format_of_any_kind(source: Source) -> bool:
     """True for a training log that no reader of any registry knows as its own: logs of tools quote errors too."""
-    formats: tuple[Sequence[Reader[Any]], ...] = (telemetry.READERS, trials.READERS, _FORMATS)
     if telemetry.is_of_a_tool(source):  # known already, where its lines would be looked through for a training
         return False
-    return training_log.READER.recognises(source) and not any(
-        reader.recognises(source) for readers in formats for reader in readers
+    return (
+        training_log.READER.recognises(source)
+        and not metrics_csv.READER.recognises(source)
+        and not _is_of_another(source)
     )
 
 
-READERS = (*_FORMATS, replace(training_log.READER, recognises=_no_format_of_any_kind))
-"""Formats first; a training log is what no other reader knows."""
+READERS = (
+    *_FORMATS,
+    replace(metrics_csv.READER, recognises=_only_metrics),
+    replace(training_log.READER, recognises=_no_format_of_any_kind),
+)
+"""Formats first; a table of metrics and a training log are what no other reader knows."""
 
 
 def read_steps(source: str | Path, *, timezone: str | tzinfo | None = None) -> pd.DataFrame:

@@ -1,0 +1,89 @@
+"""Rows of metrics by name, one a step or an epoch, as the steps and the evaluations of a training."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import pairwise
+from typing import Any, TypeAlias, TypeGuard
+
+from gpudiag.readers._shape.ticks import is_epoch
+from gpudiag.readers._steps.other_work import moment_of
+from gpudiag.readers._steps.scalar_steps import evaluation_line
+from gpudiag.readers._steps.step_line import StepLine
+from gpudiag.readers._steps.step_log import StepLog
+from gpudiag.readers._steps.step_object import (
+    STEPS,
+    is_of_evaluation,
+    runtime_of_object,
+    stamp_of_object,
+    step_of_object,
+)
+
+Row: TypeAlias = Mapping[str, Any]
+EPOCH, TIME = "epoch", "time"
+CSV = "CSV"
+"""Kind of lines that a CSV holds."""
+_GROWS = 0.9
+"""Part of the rows whose ``time`` is no less than before: it is the time since the training began."""
+_MOST = 2**53
+
+
+def is_dated(rows: Iterable[Row]) -> bool:
+    """Whether any row has a timestamp, of its own or W&B's."""
+    return any(stamp_of_object(row) for row in rows)
+
+
+def take(rows: Sequence[Row], log: StepLog, series: str, *, dated: bool, first_row: int = 1) -> None:
+    """Give what rows tell of to a log, in their order, as lines of a kind; epochs where no row names a step.
+
+    ``time`` is the time of a step, or since the training began where it grows from row to row. An evaluation in a row
+    of its own took all that passed since the row of the same step; one that stands in each row is told of in none: what
+    is usual holds it.
+    """
+    by_step = any(name in row for row in rows for name in STEPS)
+    least = min((row[EPOCH] for row in rows if _is_number(row.get(EPOCH))), default=1)
+    evaluated = [any(map(is_of_evaluation, row)) for row in rows]
+    always = all(evaluated)
+    before: tuple[float, float] = math.nan, math.nan
+    for number, (row, evaluates) in enumerate(zip(_with_elapsed(rows), evaluated, strict=True), first_row):
+        stamp = stamp_of_object(row) if dated else runtime_of_object(row)
+        here = _count(row), moment_of(stamp)
+        if evaluates and not always:
+            log.tell(evaluation_line(here[1] - before[1] if here[0] == before[0] else 0.0), stamp)
+        if said := _step(row, series) if by_step else _epoch(row, series, least):
+            log.add(number, said, stamp)
+            before = here
+
+
+def _step(row: Row, series: str) -> StepLine | None:
+    said = step_of_object(row)
+    return said and replace(said, series=series)
+
+
+def _epoch(row: Row, series: str, least: float) -> StepLine | None:
+    """What a row on an epoch says; ``least``: the least epoch of all, which may be 0."""
+    epoch = row.get(EPOCH)
+    if not _is_number(epoch) or not 0 <= epoch < _MOST or epoch != int(epoch):
+        return None
+    said = step_of_object({**{name: value for name, value in row.items() if name != EPOCH}, "step": epoch})
+    meant = "step" if said and said.step_s >= 0 else ""
+    return said and replace(said, series=f"{series}|epochs", step=int(epoch) + (least == 0), unit="epoch", meant=meant)
+
+
+def _with_elapsed(rows: Sequence[Row]) -> Iterator[Row]:
+    """The rows with ``time`` as the time since the training began, where it is."""
+    times = [float(row[TIME]) for row in rows if _is_number(row.get(TIME))]
+    grows = sum(before <= after for before, after in pairwise(times)) >= _GROWS * (len(times) - 1)
+    if len(times) < 2 or is_epoch(times[0]) or not grows:
+        return iter(rows)
+    return ({("elapsed" if name == TIME else name): value for name, value in row.items()} for row in rows)
+
+
+def _count(row: Row) -> float:
+    return next((float(row[name]) for name in STEPS if _is_number(row.get(name))), math.nan)
+
+
+def _is_number(value: Any) -> TypeGuard[float]:
+    return isinstance(value, int | float) and not isinstance(value, bool)

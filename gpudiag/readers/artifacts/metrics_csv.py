@@ -1,0 +1,127 @@
+"""A CSV of a training's metrics, a row a step or an epoch: Ultralytics' ``results.csv``, W&B's exported history, a
+scalar that TensorBoard exports, or Keras' CSVLogger.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+
+from gpudiag.errors import InputError
+from gpudiag.readers._io.csv_records import cells_of, header_and_rows
+from gpudiag.readers._io.lines import delimiter_of
+from gpudiag.readers._io.paths import as_text
+from gpudiag.readers._io.problems import ProblemLog
+from gpudiag.readers._io.scalar_events import Scalar
+from gpudiag.readers._io.source import Source
+from gpudiag.readers._steps import metric_rows, scalar_steps
+from gpudiag.readers._steps.metric_rows import CSV, EPOCH, TIME
+from gpudiag.readers._steps.step_log import StepLog
+from gpudiag.readers._steps.step_object import STEPS, is_of_evaluation, is_of_training
+from gpudiag.readers.base import Reader, ReadOptions, Trials
+
+NAME = "metrics-csv"
+Cells = dict[str, float | str]
+_OF_TENSORBOARD = {"wall time", "step", "value"}
+_TAG = re.compile(r"(?i)^run[-_](?P<run>.*?)-tag-(?P<tag>.+)$")
+_COUNTS = frozenset((*STEPS, EPOCH))
+_TIMES = frozenset(("timestamp", "elapsed", "elapsed_s", "elapsed_time", "datetime", "date", "created_at"))
+_SHOWN = 20
+_MOST_COLUMNS = 4096
+_MOST = 2**53
+
+
+def is_header(source: Source) -> bool:
+    """A header with a step or an epoch and a loss or a learning rate of a training, above a row that counts; or what
+    TensorBoard exports.
+    """
+    if source.is_dir or source.is_binary or len(source.lines) < 2:
+        return False
+    delimiter = delimiter_of(source.lines[0])
+    names = _names(cells_of(source.lines[0], delimiter))
+    if not 2 <= len(names) <= _MOST_COLUMNS or len(set(names)) < len(names):
+        return False
+    count = next((names.index(name) for name in names if name in _COUNTS), -1)
+    if count < 0 or not (set(names) == _OF_TENSORBOARD or any(map(is_of_training, names))):
+        return False
+    rows = [cells_of(line, delimiter) for line in source.lines[1:_SHOWN]]
+    return any(len(row) == len(names) and math.isfinite(_number(row[count])) for row in rows)
+
+
+def read(source: Source, options: ReadOptions) -> Trials:
+    """The steps or the epochs of its rows as table ``steps``; without any time, they tell what the loss was.
+
+    Raises InputError if no row counts.
+    """
+    problems, name = ProblemLog(), as_text(source.path.name)
+    names, rows = _table(source, problems)
+    if set(names) == _OF_TENSORBOARD:
+        return _exported(source, rows, options, problems)
+    dated = metric_rows.is_dated(rows)
+    log = StepLog(source.path, dated=dated)
+    metric_rows.take(rows, log, CSV, dated=dated, first_row=2)
+    if not len(log):
+        raise InputError(f"{source.path}: holds no row with a step or an epoch and a loss or a learning rate.")
+    frame, clock = log.frame(options.timezone)
+    notes = [f"{name}: {log.note()}."]
+    if not any(frame[column].notna().any() for column in ("time", "elapsed_s", "step_s") if column in frame):
+        notes = [f"{name}: its rows have no times; how long steps took is not known from it."]
+    if clock in ("local", "mixed"):
+        notes.append(f"{name}: timestamps without a zone read as local time of {options.timezone}.")
+    return Trials(steps=frame, problems=problems.all, notes=tuple(notes), reader=NAME, clock=clock)
+
+
+def _table(source: Source, problems: ProblemLog) -> tuple[list[str], list[Cells]]:
+    """The names of the columns, and the cells of each row that are not empty, by them."""
+    header, records = header_and_rows(source.read_text(), delimiter_of(source.lines[0]), problems, source.path)
+    names, rows = _names(header), []
+    for line, cells in records:
+        if len(cells) != len(names):
+            problems.add("row of another width", line=line, example=",".join(cells), lost=True)
+            continue
+        given = {name: cell.strip() for name, cell in zip(names, cells, strict=True) if name and cell.strip()}
+        rows.append({name: _number(cell) if _is_number(cell) else cell for name, cell in given.items()})
+    return names, rows
+
+
+def _names(cells: Sequence[str]) -> list[str]:
+    """Names without the blanks that older versions of Ultralytics pad them with; those of counts and times as others
+    write them.
+    """
+    names = [cell.strip() for cell in cells]
+    known = _COUNTS | _TIMES | _OF_TENSORBOARD | {TIME}
+    return [name.lower() if name.lower() in known else name for name in names]
+
+
+def _exported(source: Source, rows: Sequence[Cells], options: ReadOptions, problems: ProblemLog) -> Trials:
+    """One scalar that TensorBoard exported: only the file's name says which."""
+    name, log = as_text(source.path.name), StepLog(source.path)
+    found = _TAG.match(as_text(source.path.stem))
+    tag = found["tag"] if found else as_text(source.path.stem)
+    tag = f"eval/{tag}" if found and is_of_evaluation(found["run"]) else tag
+    known = [
+        Scalar(float(row["wall time"]), int(float(row["step"])), tag, float(row["value"]))
+        for row in rows
+        if all(isinstance(row.get(column), float) for column in _OF_TENSORBOARD) and abs(float(row["step"])) < _MOST
+    ]
+    scalar_steps.take(known, log)
+    if not len(log):
+        note = f"{name}: {len(rows)} values of '{tag}', which is no loss and no learning rate of a training."
+        return Trials(problems=problems.all, notes=(note,), reader=NAME)
+    frame, clock = log.frame(options.timezone)
+    return Trials(steps=frame, problems=problems.all, notes=(f"{name}: {log.note()}.",), reader=NAME, clock=clock)
+
+
+def _is_number(cell: str) -> bool:
+    return math.isfinite(_number(cell)) or cell.lower().lstrip("+-") in ("nan", "inf", "infinity")
+
+
+def _number(cell: str) -> float:
+    try:
+        return float(cell)
+    except ValueError:
+        return math.nan
+
+
+READER: Reader[Trials] = Reader(NAME, is_header, read)
