@@ -25,7 +25,7 @@ def test_the_verdict_comes_first_then_why_then_what_next(document: dict[str, Any
         "■ The 2 GPUs were partly used (40 % on average), and the toy is broken.",
         "  7 cracks were seen. It cost 0.5 GPU-h.",
     ]
-    assert any(line.endswith("  40 %  mean utilization of 2 GPUs") for line in lines)
+    assert any(line.endswith("  40 %  mean utilization of 2 GPUs, from 0 % to 80 %") for line in lines)
     assert any(line.startswith("Do next: Mend it with glue.") for line in lines)
 
 

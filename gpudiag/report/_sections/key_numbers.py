@@ -21,6 +21,8 @@ LOST = {
 }  # fmt: skip
 WORTH_SAYING = 0.05
 """Smaller parts of the GPU time are no key number."""
+APART_PCT = 10.0
+"""Where the mean utilization of GPUs differs by less, the mean of all speaks for each."""
 STATE_WORDS = {
     "PRUNED": "pruned", "FAIL": "failed", "STOPPED": "stopped", "RUNNING": "marked RUNNING",
     "ABANDONED": "abandoned", "WAITING": "waiting",
@@ -101,7 +103,18 @@ def _use(document: Document) -> KeyNumber | None:
     n, recorded = n_gpus(document), recorded_gpus(document)
     if 0 < n < recorded:
         return (f"mean utilization of {n} of {recorded} GPUs", share(mean))
-    return ("mean GPU utilization" if n <= 1 else f"mean utilization of {n} GPUs", share(mean))
+    return ("mean GPU utilization" if n <= 1 else f"mean utilization of {n} GPUs{_from_to(document)}", share(mean))
+
+
+def _from_to(document: Document) -> str:
+    """', from 52 % to 95 %' where single GPUs lie that far apart: a balance within its limits does not tell."""
+    held = document.values(LedgerProfile).by_row(GpuLedger)
+    rows, name = (
+        (held, GpuLedger.mean_util_pct.name) if held else (_rows_of_gpus(document), GpuUtilization.mean_pct.name)
+    )
+    means = [mean for cells in rows.values() if isinstance(mean := cells[name], float)]
+    low, high = min(means, default=0.0), max(means, default=0.0)
+    return f", from {share(low)} to {share(high)}" if high - low >= APART_PCT else ""
 
 
 def _time(document: Document) -> KeyNumber | None:
