@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+import numpy as np
 import pandas as pd
 
 from gpudiag.errors import NotGiven
@@ -99,11 +100,13 @@ class Hang:
         return self.waiting["time"].min()
 
     @property
-    def order(self) -> tuple[int, float, str]:
-        """What caused the others first: a rank that waits elsewhere is no cause, and a doubt is no proof."""
+    def order(self) -> tuple[bool, int, float, str]:
+        """What caused the others first: a rank that waits elsewhere is no cause, and a doubt is no proof. Of several
+        the longest; last of all one of which nobody knows since when, and so whether it hangs at all.
+        """
         rank = 2 if self.kind == "open" else int(self.elsewhere)
-        since = self.since
-        return rank, since.timestamp() if since == since else math.inf, self.group.name
+        known = self.since == self.since
+        return not known, rank, self.since.timestamp() if known else math.inf, self.group.name
 
 
 @dataclass(frozen=True)
@@ -143,7 +146,7 @@ def measure_collectives(run: Run) -> CollectivesProfile:
     waiting = tuple(int(rank) for rank in hang.waiting["rank"]) if hang else ()
     if hang and gave_up and gave_up.seq == hang.seq and set(gave_up.ranks) & set(waiting):
         low_s = max(low_s, gave_up.wait_s)  # the log says what the dumps leave open
-        high_s = max(high_s, low_s)
+        high_s = float(np.fmax(high_s, low_s))
     return CollectivesProfile(
         by_rank=_by_rank(hang),
         n_dumps=int(rows["rank"].nunique()),
@@ -252,7 +255,9 @@ def _hangs(found: list[Group], sending: set[int]) -> Iterator[Hang]:
 
 
 def _waited(rows: pd.DataFrame, hang: Hang) -> tuple[float, float, float]:
-    """Seconds that the first rank waited at least and at most, and the timeout; NaN where unknown."""
+    """Seconds that the first rank waited at least and at most, and the timeout; NaN where unknown: without a time of
+    the call the timeout alone does not say how long ago it was.
+    """
     waiting, since = hang.waiting, hang.since
     timeout_s = float(pd.to_numeric(waiting["timeout_s"]).max())
     low_s = _least_s(rows, waiting)
@@ -261,7 +266,9 @@ def _waited(rows: pd.DataFrame, hang: Hang) -> tuple[float, float, float]:
     written_s = (waiting["written"].max() - since).total_seconds()
     # A file may have been copied long after, but nobody waits beyond the timeout.
     high_s = min(written_s, timeout_s) if timeout_s == timeout_s else written_s
-    return min(low_s, high_s) if high_s == high_s else low_s, high_s if high_s == high_s else low_s, timeout_s
+    if high_s == high_s:
+        return min(low_s, high_s), high_s, timeout_s
+    return low_s, low_s if low_s > 0 else math.nan, timeout_s
 
 
 def _least_s(rows: pd.DataFrame, calls: pd.DataFrame) -> float:
@@ -275,9 +282,11 @@ def _least_s(rows: pd.DataFrame, calls: pd.DataFrame) -> float:
 
 
 def _most_s(calls: pd.DataFrame) -> float:
-    """The longest that one of these was waited in, by when its file was written and by its timeout."""
+    """The longest that one of these was waited in, by when its file was written and by its timeout; NaN where that of
+    one is unknown.
+    """
     seconds = (calls["written"] - calls["time"]).dt.total_seconds()
-    return float(seconds.clip(upper=pd.to_numeric(calls["timeout_s"]).astype(float)).max())
+    return float(seconds.clip(upper=pd.to_numeric(calls["timeout_s"]).astype(float)).max(skipna=False))
 
 
 def _mismatch(group: Group) -> Mismatch | None:

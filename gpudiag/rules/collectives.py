@@ -51,7 +51,7 @@ def _hang(found: CollectivesProfile, kind: str, min_wait_s: float) -> Evidence |
         raise NotMeasurable(
             "Ranks wait in {collective}, but since when is not known.", DUMP, collective=found.collective
         )
-    if not found.hang and found.send_wait_s > min_wait_s:
+    if not found.hang and found.sends_ranks and not found.send_wait_s <= min_wait_s:
         raise NotMeasurable(
             "In a send or a receive wait, by rank, {waiting}, which is not followed.",
             "See where both ends of it are: py-spy dump on their processes.",

@@ -377,6 +377,73 @@ def test_where_the_time_of_a_file_alone_tells_it_is_a_warning(tmp_path: Path) ->
     assert (found.status.value, found.severity.value) == ("found", "warning")
 
 
+def written_without_times(folder: Path, *dumps: Dump) -> None:
+    """Of calls that have not ended nothing says when they were made."""
+    for dump in dumps:
+        path = dump.write(folder)
+        held = json.loads(path.read_text())
+        for entry in held["entries"]:
+            if entry["state"] != "completed":
+                del entry["time_created_ns"], entry["time_discovered_started_ns"]
+        path.write_text(json.dumps(held))
+        os.utime(path, (START.timestamp() + AFTER_S,) * 2)
+
+
+def test_a_wait_since_nobody_knows_when_is_not_none(tmp_path: Path) -> None:
+    written_without_times(tmp_path, hung(0), hung(1), Dump(2, calls(10)), hung(3))
+    loaded = gd.load_run(tmp_path)
+    found = measure_collectives(loaded)
+    assert (found.hang, found.missing_ranks, found.timeout_s) == ("missing", "2", 600.0) and math.isnan(found.wait_s)
+    one = diagnose(loaded).verdicts["rank-missing"]
+    assert one.status is Status.NOT_ASSESSED and "since when is not known" in one.reason
+
+
+def test_a_send_since_nobody_knows_when_is_not_cleared(tmp_path: Path) -> None:
+    waits = Dump(3, [*calls(10), Call(1, 10.5, None, name="recv 3<-2", p2p=True)])
+    written_without_times(tmp_path, waits, *(Dump(rank, calls(10)) for rank in range(3)))
+    assert diagnose(gd.load_run(tmp_path)).verdicts["rank-missing"].status is Status.NOT_ASSESSED
+
+
+def test_the_longest_hang_comes_first_and_one_of_unknown_length_last(tmp_path: Path) -> None:
+    """Rank 0 waits for 1 in group a, rank 2 for 3 in group b, and rank 4 for 5 in group c."""
+    groups = {"a": (0, 1), "b": (2, 3), "c": (4, 5)}
+    began_s = {"a": 300.0, "b": 20.0, "c": math.nan}
+
+    def measured_with(began_s: dict[str, float], folder: Path) -> CollectivesProfile:
+        for name, (waits, missing) in groups.items():
+            unknown = math.isnan(began_s[name])
+            last = Call(2, 12.0 if unknown else began_s[name], None, group=name)
+            dumps = (
+                Dump(waits, [Call(1, 10.0, group=name), last], groups),
+                Dump(missing, [Call(1, 10.0, group=name)], groups),
+            )
+            if unknown:
+                written_without_times(folder, *dumps)
+            else:
+                for dump in dumps:
+                    dump.write(folder, written_s=AFTER_S)
+        return measure_collectives(gd.load_run(folder))
+
+    for name in ("b", "a"):
+        found = measured_with(began_s, tmp_path / name)
+        assert (found.group.split()[0], found.missing_ranks) == (name, str(groups[name][1]))
+        assert found.wait_s == 600
+        began_s[name] = math.nan  # and then the next
+
+
+def test_a_cause_of_unknown_length_does_not_hide_a_wait_that_is_known(tmp_path: Path) -> None:
+    """Rank 2 waits for 3 in group 1, nobody knows since when; so 0 and 1 wait for both in group 0."""
+    groups = {"0": (0, 1, 2, 3), "1": (2, 3)}
+    for rank in (0, 1):
+        Dump(rank, [*calls(10), Call(11, 11.0, None)], groups).write(tmp_path, written_s=AFTER_S)
+    first = [*calls(10), Call(1, 10.2, group="1")]
+    written_without_times(tmp_path, Dump(2, [*first, Call(2, 30.0, None, group="1")], groups), Dump(3, first, groups))
+    loaded = gd.load_run(tmp_path)
+    found = measure_collectives(loaded)
+    assert (found.group.split()[0], found.missing_ranks, found.elsewhere) == ("0", "2, 3", True)
+    assert diagnose(loaded).verdicts["rank-missing"].status is Status.FOUND
+
+
 def test_clocks_that_differ_make_no_wait(tmp_path: Path) -> None:
     """A rank whose clock is 300 s ahead, in dumps from the middle of a healthy training."""
     ahead = Dump(3, [Call(seq, seq + 300.0) for seq in range(1, 11)])
