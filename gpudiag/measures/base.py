@@ -162,7 +162,7 @@ def need_gpu(run: Run, *columns: str) -> None:
     if "util_pct" in columns and len(run.gpu) and not _any_known(run.gpu, "util_pct"):
         raise NotMeasurable(
             "No GPU reports utilization (N/A throughout, as on MIG and some WSL systems, or not recorded).",
-            RECORD_SPLIT if is_split(run) else RECORD_GPU,
+            RECORD_SPLIT if is_split(run) else RECORD_UTILIZATION,
         )
     need_columns(run.gpu, columns, "GPU telemetry", RECORD_GPU)
 
@@ -190,10 +190,10 @@ NVIDIA_SMI = (
 
 RECORD_LONGER = "Let the recorder run as long as the job; start it before the first trial and stop it after the last."
 RECORD_GPU = f"Record the GPU with: {NVIDIA_SMI.format(period_s=1)}"
-RECORD_SPLIT = (
-    "Under MIG record a log of DCGM and diagnose it alone: dcgmi dmon -e 203,155,252,1001 -d 1000 > dcgmi.log"
-)
+DCGM_LOG = "record a log of DCGM and diagnose it alone: dcgmi dmon -e 203,155,252,1001 -d 1000 > dcgmi.log"
 """The driver reports no utilization of instances; DCGM has their activity."""
+RECORD_SPLIT = f"Under MIG {DCGM_LOG}"
+RECORD_UTILIZATION = f"{RECORD_GPU}. If it states N/A as utilization, as under MIG, {DCGM_LOG}"
 OPEN_CLOCK = (
     "Trials and telemetry may lie apart by seconds to minutes or more, which would change this: see the check of the "
     "clocks."

@@ -141,6 +141,9 @@ class LedgerProfile(Profile, topic="ledger"):
     beside_gpus: Fact[str] = fact("GPUs of the training on which it was, joined by commas")
     beside_s: Fact[float] = fact("time of the training in which it was there", label="time beside it")
     beside_mib: Fact[float] = fact("its greatest memory", label="its memory")
+    beside_throughout: Fact[str] = fact(
+        "commands that were on one GPU of the training all the time, joined by commas; '' where each had one"
+    )
     beside_lost_gpu_h: Fact[float] = fact("GPU time of the training by which its steps took longer meanwhile")
     exact: Fact[bool] = fact(
         "False where trials and telemetry may lie seconds or more apart, and a GPU was not idle throughout, or never: "
@@ -206,6 +209,7 @@ def measure_ledger(run: Run) -> LedgerProfile:
         beside_gpus=", ".join(beside.gpus),
         beside_s=beside.seconds,
         beside_mib=beside.mib,
+        beside_throughout=", ".join(beside.throughout),
         beside_lost_gpu_h=beside.lost_gpu_h,
         exact=not any(map(time.in_doubt, time.timelines)),
         doubt_s=run.info.clock.doubt_s if time.joined else 0.0,

@@ -66,10 +66,17 @@ def foreign_load(
     unless samples show what the GPU did in most of its time without a trial, and in so long a time. In a
     training without trials, load of others looks like its own: there the steps must take 1.1 times as long while a
     process of another command is on its GPU, wherever that came or went, and so many slower ones by luck in less than
-    1 % of cases (defaults without a published source).
+    1 % of cases (defaults without a published source). Of commands that are all there throughout nobody knows.
     """
     if not ledger.has_trials:
         slower = ledger.beside_ratio >= min_slower_ratio and 100 * ledger.beside_p < max_slower_p_pct
+        if ledger.beside_throughout and not slower:
+            raise NotMeasurable(
+                "Several commands were on one GPU all the time: {names}. What a step takes without the others is not "
+                "known.",
+                "If one of them is no part of the training, move it or the training to another GPU.",
+                names=ledger.beside_throughout,
+            )
         if not ledger.beside_ratio > 0:
             raise NotApplicable(TRIALS_OR_PROCESSES)
         return _beside(ledger, min_slower_ratio) if slower else None

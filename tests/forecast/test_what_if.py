@@ -27,6 +27,7 @@ from gpudiag.forecast.parallelism.observed import observe
 from gpudiag.forecast.parallelism.what_if import Forecast
 from gpudiag.report._sections.forecast import SECTIONS, ForecastShow
 from gpudiag.report.kinds.parallelism import startup
+from gpudiag.schema import STEPS, conform
 from gpudiag.simulation.spec import Gpu, Spec, override
 from gpudiag.simulation.world import World
 
@@ -271,6 +272,13 @@ def test_too_few_trials_are_not_measurable() -> None:
         gd.what_if(gd.simulate(seed=1, n_trials=3).run, [2])
     with pytest.raises(NotMeasurable, match="no trials table"):
         gd.what_if(gd.Run(), [2])
+
+
+def test_of_one_training_the_gains_of_its_changes_are_elsewhere() -> None:
+    lines = pd.DataFrame({"path": "train.log", "line": [1, 2], "series": "steps", "step": [1, 2], "unit": "step"})
+    with pytest.raises(NotMeasurable, match="one training, without trials") as refused:
+        gd.what_if(gd.Run(steps=conform(lines.assign(meant=""), STEPS)), [2])
+    assert "gpudiag diagnose RUN --all" in str(refused.value)
 
 
 @pytest.mark.slow

@@ -66,3 +66,9 @@ def test_of_its_own_command_or_without_a_name_nobody_knows_whose_it_is(name: str
 def test_that_none_was_there_is_said_of_what_was_sampled_alone() -> None:
     assert beside(None, []).ratio == 1
     assert math.isnan(beside(None, [], sampled=0.5).ratio)
+
+
+def test_of_several_commands_that_are_there_throughout_nobody_knows_which_are_its_own() -> None:
+    found = beside("/home/b/gmx", [(0, LINES)], 1.6)
+    assert math.isnan(found.ratio) and set(found.throughout) == {OWN, "/home/b/gmx"}
+    assert beside(None, []).throughout == ()

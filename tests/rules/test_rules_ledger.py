@@ -113,6 +113,13 @@ def test_a_process_beside_a_training(ratio: float, p: float, status: Status) -> 
         assert verdict.summary.startswith("While /home/b/python held 2.0 GiB of GPUs 0 and 1, for 1 h of the training")
 
 
+@pytest.mark.parametrize(("ratio", "p"), [(NAN, NAN), (1.0, NAN), (1.5, 0.5)])
+def test_commands_that_are_all_there_throughout_are_named(ratio: float, p: float) -> None:
+    found = profile(LedgerProfile, beside_ratio=ratio, beside_p=p, beside_throughout="gmx mdrun, python")
+    verdict = judged(foreign_load, found)
+    assert verdict.status is Status.NOT_ASSESSED and "all the time: gmx mdrun, python." in verdict.reason
+
+
 def test_foreign_load_that_was_planted_is_found_and_its_length_told() -> None:
     made = simulate(seed=1, workers=1, n_trials=15, gap_s=(60.0, 60.0), foreign=(Foreign(0, 0.0, 5000.0),))
     verdict = on(foreign_load, made.run)

@@ -48,6 +48,8 @@ TOO_MANY = (
     "Memory is looked at for up to {most} trials at once on a GPU; not known is whether these fit: {beyond} over "
     "{n_gpus:GPU}."
 )
+OF_TRAINING = "This is one training, without trials of which more or fewer could run at once."
+SEE_GAINS = "What its changes would gain is told by: gpudiag diagnose RUN --all."
 RESTART_MIN = 10.0
 
 
@@ -181,6 +183,8 @@ def what_if(
 
         resolve_pruner(pruner)
     held = MemoRun.of(as_run(run))
+    if held.trials.empty and len(held.steps):
+        raise NotMeasurable(OF_TRAINING, SEE_GAINS)
     need_columns(held.trials, ("state",), "trials table", GIVE_TRIALS)
     need_all(held, "workers")
     if n := n_epochs(held.trials):

@@ -29,7 +29,7 @@ UNNAMED = r"^(?:-|\[.*)?$"
 class Beside(NamedTuple):
     """``ratio``: time of a step beside the process over that without it, the least of where it came and went; 1 where
     there was none, NaN where nobody knows. ``seconds`` of the training that it was there, on ``gpus``; the training was
-    on ``n_gpus``.
+    on ``n_gpus``. ``throughout``: commands that were on one GPU all the time, of which nobody knows which are its own.
     """
 
     ratio: float = math.nan
@@ -39,6 +39,7 @@ class Beside(NamedTuple):
     mib: float = math.nan
     p: float = math.nan
     n_gpus: int = 0
+    throughout: tuple[str, ...] = ()
 
     @property
     def lost_gpu_h(self) -> float:
@@ -66,17 +67,19 @@ def process_beside(run: Run) -> Beside:
     own = shares[shares >= OWN_PART].reset_index()
     if own.empty:
         return Beside()
+    throughout = tuple(own.loc[own.duplicated("gpu", keep=False), "name"].unique())
     others = seen[~seen["name"].isin(own["name"]) & seen["gpu"].isin(own["gpu"])]
     if others.empty:
-        throughout = everybody.groupby(["gpu", "pid"])["at_us"].nunique() / everybody.groupby("gpu")["at_us"].nunique()
-        return Beside(1.0) if part >= OWN_PART and throughout.min() >= OWN_PART else Beside()
+        each = everybody.groupby(["gpu", "pid"])["at_us"].nunique() / everybody.groupby("gpu")["at_us"].nunique()
+        alone = part >= OWN_PART and each.min() >= OWN_PART and not throughout
+        return Beside(1.0 if alone else math.nan, throughout=throughout)
     there = others.groupby(["gpu", "pid"])["at_us"].agg(["min", "max"])
     spans = union(there.astype(np.int64).itertuples(index=False, name=None))
     ratio, p = _slower(starts, ends, steps["each_s"].to_numpy(float), spans)
     seconds = sum(last - first for first, last in spans) / SECOND_US
     most_mib = float(others["mem_used_mib"].max()) if "mem_used_mib" in others else math.nan
     name, gpus, n_gpus = str(others["name"].mode().iloc[0]), tuple(others["gpu"].unique()), own["gpu"].nunique()
-    return Beside(ratio, name, gpus, seconds, most_mib, p, n_gpus)
+    return Beside(ratio, name, gpus, seconds, most_mib, p, n_gpus, throughout)
 
 
 def _seen(processes: pd.DataFrame, begin_us: int, end_us: int) -> tuple[pd.DataFrame, float]:
