@@ -148,7 +148,7 @@ def _stalls(run: Run, gpu: str, work: WorkSamples, worked: float) -> dict[str, o
         "unclear_s": float(work.weight_s[work.may_stall].sum()),
         "n_stalls": float(len(lengths)),
         "longest_stall_s": float(lengths.max()) if len(lengths) else 0.0,
-        "through_s": step_through(run, logged_gpus(run).get(gpu), drops),
+        "through_s": step_through(run, logged_gpus(run).get(gpu), drops, _step_s(work)),
     }
 
 

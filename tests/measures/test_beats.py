@@ -160,6 +160,17 @@ def test_waits_in_uneven_steps_are_no_irregular_waits_of_a_minute(jitter_s: floa
     assert found(run(gpu=telemetry))["stalls-aperiodic"].status.value == "found"
 
 
+@pytest.mark.parametrize(("every_s", "status"), [(30.0, "not_assessed"), (0.9, "found")])
+def test_a_log_beside_two_gpus_may_be_of_either_where_samples_join_waits(every_s: float, status: str) -> None:
+    """Each step of 2 s waits 1.3 s. GPU 1 is of the same training, or, sampled twice a step, surely waits by itself."""
+    work = training(2.0, 1.3, 2400, jitter_s=0.1)
+    seen = sampled(work, every_s)
+    other = seen if status == "not_assessed" else sampled(training(60.0, 24.0, 80, jitter_s=9.0), every_s)
+    telemetry = pd.concat([seen, other.assign(gpu="1")])
+    assert found(run(gpu=telemetry, steps=logged(work, 10)))["stalls-aperiodic"].status.value == status
+    assert found(run(gpu=telemetry))["stalls-aperiodic"].status.value == "found"
+
+
 @pytest.mark.slow
 def test_irregular_waits_that_the_log_shows_remain() -> None:
     rng = np.random.default_rng(8)

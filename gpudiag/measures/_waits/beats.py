@@ -92,14 +92,18 @@ def reading_of(run: Run, of_gpu: LoggedGpu | None, drops: Drops, period_s: float
     return Reading("open", step_s if beats else math.nan)
 
 
-def step_through(run: Run, of_gpu: LoggedGpu | None, drops: Drops) -> float:
+def step_through(run: Run, of_gpu: LoggedGpu | None, drops: Drops, sampling_s: float) -> float:
     """Time of a step where the log's steps surely go on through drops that seem longer than one; else NaN.
 
-    Steps that vary do not beat regularly, but their waits join to longer ones in samples far apart likewise.
+    Steps that vary do not beat regularly, but their waits join to longer ones in samples far apart likewise. A log
+    beside several GPUs may be of another one: then only where two samples do not surely lie in each step, and what
+    looks like a long wait may be many, as it is if the log is this GPU's.
     """
-    if of_gpu is None or not of_gpu.surely or not len(drops.start_us):
+    if of_gpu is None or not (of_gpu.surely or of_gpu.logs) or not len(drops.start_us):
         return math.nan
     logs, step_s, _ = _told(run, of_gpu, drops)
+    if not of_gpu.surely and not step_s < 2 * sampling_s:
+        return math.nan
     longest_s = float((drops.end_us - drops.start_us).max()) / SECOND_US
     return step_s if longest_s > step_s and _longer_steps(logs, drops) is False else math.nan
 
