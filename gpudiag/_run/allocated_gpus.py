@@ -74,6 +74,13 @@ def are_jobs(trials: pd.DataFrame) -> pd.Series:
     return trials[JOB].notna() if JOB in trials else pd.Series(False, trials.index)
 
 
+def of_a_search(trials: pd.DataFrame) -> pd.DataFrame:
+    """The trials without those that are jobs of a scheduler. Each of these has a log of its own, and jobs in a row may
+    be one training: what a log tells holds beside them as without them.
+    """
+    return trials[~are_jobs(trials)]
+
+
 def _nodes_of_jobs(run: RunTables) -> dict[int, tuple[str, ...]]:
     """The nodes of each trial that is a job of a scheduler, by row."""
     out: dict[int, tuple[str, ...]] = {}

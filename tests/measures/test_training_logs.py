@@ -11,6 +11,7 @@ import pandas as pd
 import pytest
 
 import gpudiag as gd
+from gpudiag._run.allocated_gpus import JOB
 from gpudiag.measures._steps.logs import training_logs
 from gpudiag.measures._waits.watchdog import given_up
 from gpudiag.measures.steps import StepsProfile, measure_steps
@@ -236,7 +237,7 @@ def test_other_trainings_stay_others(tmp_path: Path, case: str) -> None:
 def test_logs_of_a_search_are_joined_only_within_a_trial() -> None:
     """Lines name no trial: the second file is of the trial that ran while both were written, or of another."""
 
-    def joined(ends_s: Sequence[float]) -> int:
+    def joined(ends_s: Sequence[float], **columns: object) -> int:
         begin = pd.Timestamp(BEGIN, tz="UTC")
         at_s = np.append(60 + np.arange(1, 71) * 20.0, 1620 + np.arange(1, 101) * 20.0)
         frame = pd.DataFrame({
@@ -248,10 +249,12 @@ def test_logs_of_a_search_are_joined_only_within_a_trial() -> None:
         lines = conform(frame.assign(unit="step", series="steps", meant=""), STEPS)
         start = begin + pd.to_timedelta([0.0, ends_s[0]], unit="s")
         trials = pd.DataFrame({"start": start, "end": begin + pd.to_timedelta(ends_s, unit="s"), "trial": [0, 1]})
-        return training_logs(Run(info=RunInfo(name="search"), steps=lines, trials=trials)).n_joined
+        run = Run(info=RunInfo(name="search"), steps=lines, trials=trials.assign(**columns))
+        return training_logs(run).n_joined
 
     assert joined([4000.0, 5000.0]) == 1
     assert joined([1500.0, 4000.0]) == 0
+    assert joined([1500.0, 4000.0], **{JOB: ["4711", "4712"]}) == 1  # jobs in a row are no search
 
 
 @pytest.mark.slow

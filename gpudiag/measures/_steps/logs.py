@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
+from gpudiag._run.allocated_gpus import of_a_search
 from gpudiag.measures._steps.event_files import as_one, dated_by, is_of_events, tells_of
 from gpudiag.measures._steps.going_on import GOES_ON, Fit, fit_of, is_rest, stood_still
 from gpudiag.measures._steps.histories import without_earlier_histories
@@ -41,16 +42,17 @@ def training_logs(run: Run) -> TrainingLogs:
     A file goes on with another's training where it begins behind the other's end, with lines of the same kind, rank,
     trial and number of steps, and its steps go on, or go back as far as one says that resumes. Without timestamps it
     must say so. Two that fit the same place are told apart by their names, or not at all. Lines that only state the
-    time of a whole training are no part of any.
+    time of a whole training are no part of any. Jobs of a scheduler are no trials of a search.
     """
+    trials = of_a_search(run.trials)
     lines, n_earlier = without_earlier_histories(without_whole_times(run.steps))
     ordered = lines.drop_duplicates().sort_values(["path", "line"], kind="stable")
     files = [LogFile(str(path), lines) for path, lines in ordered.groupby("path", sort=False)]
     if len(files) < 2:
         return TrainingLogs(ordered.assign(log=ordered["path"], part=0), n_twice=n_earlier)
-    files, n_ahead, n_same = _with_events_joined(files, run.trials)
+    files, n_ahead, n_same = _with_events_joined(files, trials)
     files, n_twice = without_second_tellings(files)
-    chains, n_unclear = _chains(files, run.trials)
+    chains, n_unclear = _chains(files, trials)
     lines = pd.concat([_joined(chain.files) for chain in sorted(chains, key=lambda one: one.files[0].path)])
     n_joined = n_ahead + len(files) - len(chains)
     return TrainingLogs(lines.astype({"log": text_dtype()}), n_joined, n_earlier + n_same + n_twice, n_unclear)
