@@ -90,14 +90,19 @@ def measure_divergence(run: Run) -> DivergenceProfile:
 
 
 def _with_loss(run: Run) -> pd.DataFrame:
-    """Lines that state a loss, with the log that their file is part of and its place in it."""
+    """Lines that state a loss, with the log that their file is part of and its place in it; those of a file that tells
+    of a log's steps again only where no other states the loss.
+    """
     lines = run.steps
     if "not_finite" not in lines:
         return lines.iloc[:0]
     lines = lines[lines["not_finite"].notna()].drop_duplicates()
-    of_logs = training_logs(run).lines
+    logs = training_logs(run)
+    of_logs, told_by, stating = logs.lines, dict(logs.told_by), set(lines["path"])
+    lines = lines[[told_by.get(str(path)) not in stating for path in lines["path"]]]
     known = of_logs.drop_duplicates("path").set_index("path") if len(of_logs) else pd.DataFrame(columns=["log", "part"])
-    log, part = (lines["path"].map(known[name].to_dict()) for name in ("log", "part"))
+    paths = lines["path"].map(lambda path: told_by.get(str(path), str(path)))
+    log, part = (paths.map(known[name].to_dict()) for name in ("log", "part"))
     return lines.assign(log=log.astype(object).where(log.notna(), lines["path"]), part=part.astype(float).fillna(0.0))
 
 

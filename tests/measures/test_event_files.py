@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -10,6 +11,7 @@ import pytest
 
 import gpudiag as gd
 from gpudiag.measures._steps.logs import training_logs
+from gpudiag.measures.divergence import measure_divergence
 from gpudiag.measures.steps import StepsProfile, measure_steps
 from tests.writtenevents import BEGIN_S, Course, scalar, written
 
@@ -105,3 +107,21 @@ def test_a_text_log_over_both_attempts_is_told_twice(tmp_path: Path) -> None:
     said = measured(tmp_path)
     is_true(said)
     assert said.n_twice == 1
+    assert set(training_logs(gd.load_run(tmp_path)).lines["total"]) == {2000}, "which only the text log tells"
+
+
+@pytest.mark.parametrize("states", [True, False])
+def test_a_loss_that_two_logs_state_was_lost_once(tmp_path: Path, states: bool) -> None:
+    """Of the text log, where that states one."""
+    lost = [0.5 if step < 600 else math.nan for step in range(10, 1001, 10)]
+    written(tmp_path, [scalar("train/loss", loss, 10 * k, BEGIN_S + 10 * k) for k, loss in enumerate(lost, 1)])
+    text = [
+        f"{datetime.fromtimestamp(BEGIN_S + 10 * k, UTC).isoformat()} step {10 * k}/1000 1.0 s/it"
+        + (f" loss {loss}" if states else "")
+        for k, loss in enumerate(lost, 1)
+    ]
+    (tmp_path / "train.log").write_text("\n".join(text) + "\n")
+    said = measure_divergence(gd.load_run(tmp_path))
+    assert (said.n_logs, said.n_not_finite, len(said.trainings)) == (1, 41, 1)
+    assert Path(str(said.trainings["training"].iloc[0])).name.startswith("train.log" if states else "")
+    assert said.trainings["total_steps"].notna().iloc[0] == states

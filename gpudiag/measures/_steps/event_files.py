@@ -34,8 +34,7 @@ def as_one(files: Sequence[LogFile], joined: pd.DataFrame) -> LogFile:
         return files[0]
     first = joined.groupby("part", sort=True)["line"].max().cumsum().shift(fill_value=0)
     line = joined["line"].to_numpy(np.int64) + first.loc[joined["part"]].to_numpy(np.int64)
-    lines = joined.assign(line=line, path=files[0].path).drop(columns=["log", "part"])
-    return LogFile(files[0].path, lines.astype({"path": joined["path"].dtype}))
+    return LogFile(files[0].path, joined.assign(line=line).drop(columns=["log", "part"]))
 
 
 def tells_of(events: LogFile, file: LogFile) -> bool:

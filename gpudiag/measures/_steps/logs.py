@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import NamedTuple
 
 import numpy as np
@@ -21,18 +22,21 @@ from gpudiag.memo import memoized
 from gpudiag.run import Run
 from gpudiag.schema import text_dtype
 
+_NOTHING: Mapping[str, str] = MappingProxyType({})
+
 
 class TrainingLogs(NamedTuple):
     """``lines``: the table ``steps`` in the order of its logs and within each of its lines, with ``log`` (the first
     file of it) and ``part`` (the file's place in it, from 0). ``n_joined``: files that go on with another's training;
     ``n_twice``: files left out, for others tell of the same steps; ``n_unclear``: files of which it is not clear
-    whether they go on with another's training.
+    whether they go on with another's training. ``told_by``: by file left out one that is not and tells of its steps.
     """
 
     lines: pd.DataFrame
     n_joined: int = 0
     n_twice: int = 0
     n_unclear: int = 0
+    told_by: Mapping[str, str] = _NOTHING
 
 
 @memoized
@@ -50,28 +54,40 @@ def training_logs(run: Run) -> TrainingLogs:
     files = [LogFile(str(path), lines) for path, lines in ordered.groupby("path", sort=False)]
     if len(files) < 2:
         return TrainingLogs(ordered.assign(log=ordered["path"], part=0), n_twice=n_earlier)
-    files, n_ahead, n_same = _with_events_joined(files, trials)
-    files, n_twice = without_second_tellings(files)
+    files, n_ahead, told_ahead = _with_events_joined(files, trials)
+    files, told = without_second_tellings(files)
     chains, n_unclear = _chains(files, trials)
     lines = pd.concat([_joined(chain.files) for chain in sorted(chains, key=lambda one: one.files[0].path)])
-    n_joined = n_ahead + len(files) - len(chains)
-    return TrainingLogs(lines.astype({"log": text_dtype()}), n_joined, n_earlier + n_same + n_twice, n_unclear)
+    lines = lines.astype({"log": text_dtype()})
+    n_joined, told_by = n_ahead + len(files) - len(chains), _followed({**told_ahead, **told})
+    return TrainingLogs(lines, n_joined, n_earlier + len(told_by), n_unclear, told_by)
 
 
-def _with_events_joined(files: Sequence[LogFile], trials: pd.DataFrame) -> tuple[list[LogFile], int, int]:
+def _followed(told_by: dict[str, str]) -> dict[str, str]:
+    """By file that is left out one that is not."""
+    out = {}
+    for path, other in told_by.items():
+        while other in told_by:
+            other = told_by[other]
+        out[path] = other
+    return out
+
+
+def _with_events_joined(files: Sequence[LogFile], trials: pd.DataFrame) -> tuple[list[LogFile], int, dict[str, str]]:
     """The files with the event files of each training as one, and logs without timestamps dated by these; how many
-    files were joined, and how many told of nothing else. Another log may tell of all that a training and its
-    resumptions wrote.
+    files were joined, and which told of nothing else. Another log may tell of all that a training and its resumptions
+    wrote.
     """
     events = [file for file in files if is_of_events(file)]
     if not events:
-        return list(files), 0, 0
-    own, n_twice = without_second_tellings(events)
+        return list(files), 0, {}
+    own, told_by = without_second_tellings(events)
     chains, _ = _chains(own, trials)
     whole = [as_one([*chain.files], _joined(chain.files)) for chain in chains]
     others = [file for file in files if not is_of_events(file)]
-    left = [dated_by(whole, file) for file in others if not any(tells_of(one, file) for one in whole)]
-    return [*left, *whole], len(own) - len(chains), n_twice + len(others) - len(left)
+    told_by |= {file.path: one.path for file in others for one in whole if tells_of(one, file)}
+    left = [dated_by(whole, file) for file in others if file.path not in told_by]
+    return [*left, *whole], len(own) - len(chains), told_by
 
 
 @dataclass(eq=False)

@@ -37,8 +37,8 @@ AT_ONCE_S = 0.5
 """Event files of one training are written at once: by each rank, or one for each of several scalars."""
 
 
-def without_second_tellings(files: Sequence[LogFile]) -> tuple[list[LogFile], int]:
-    """The files without what another tells of as fully, and how many files tell of nothing else.
+def without_second_tellings(files: Sequence[LogFile]) -> tuple[list[LogFile], dict[str, str]]:
+    """The files without what another tells of as fully, and of those that tell of nothing else which other does.
 
     What only the one left out tells of other work goes to the interval of the other in which it was.
     """
@@ -68,9 +68,9 @@ def _kept(
     files: Sequence[LogFile],
     every: Sequence[tuple[LogFile, int, WrittenSteps]],
     out: dict[tuple[int, Writer], int],
-) -> tuple[list[LogFile], int]:
+) -> tuple[list[LogFile], dict[str, str]]:
     if not out:
-        return list(files), 0
+        return list(files), {}
     lines = [file.lines for file in files]
     for (at, writer), other in out.items():
         _, into, by = every[other]
@@ -78,7 +78,13 @@ def _kept(
     for at, writer in out:
         lines[at] = lines[at][~_of(lines[at], writer)]
     left = [replace(file, lines=own) for file, own in zip(files, lines, strict=True) if len(own)]
-    return left, len(files) - len(left)
+    told_by = {
+        str(path): every[other][0].path
+        for (at, _), other in out.items()
+        if not len(lines[at])
+        for path in files[at].lines["path"].unique()
+    }
+    return left, told_by
 
 
 def _least_full(one: tuple[LogFile, int, WrittenSteps]) -> tuple[bool, int, bool, int, int]:
@@ -223,6 +229,9 @@ def _with_words(lines: pd.DataFrame, by: WrittenSteps, steps: WrittenSteps, behi
         here = index[later[0]]
         since[here] = as_told({*since[here].split(", "), *behind} - {""}) or ""
     lines = lines.assign(since=pd.Series({key: text or None for key, text in since.items()}, dtype=text_dtype()))
+    total = steps.lines["total"] if "total" in steps.lines else pd.Series(dtype="Int64")
+    if np.isnan(floats(by.lines, "total")).all() and total.nunique() == 1:  # an event file tells of none
+        lines = lines.assign(total=lines["total"].where(~lines.index.isin(by.lines.index), total.dropna().iloc[0]))
     return lines if len(later) else _with_end(lines, behind)
 
 
