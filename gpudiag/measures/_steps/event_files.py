@@ -13,6 +13,7 @@ from gpudiag.measures._steps.lines import floats
 from gpudiag.measures._steps.log_files import LogFile, WrittenSteps, may_be_one
 from gpudiag.readers._steps.metric_rows import CSV
 from gpudiag.readers._steps.scalar_steps import EVENTS
+from gpudiag.readers._steps.wandb_history import LOGGED
 
 ENOUGH = 5
 """Fewer steps that both tell of are no proof."""
@@ -25,7 +26,8 @@ APART_S = 2.0
 
 
 def is_of_events(file: LogFile) -> bool:
-    return all(steps.kind == EVENTS for steps in file.written.values())
+    """Whether it is one of TensorBoard's, or of W&B's, which holds what a training logged in the same way."""
+    return all(steps.kind in (EVENTS, LOGGED) for steps in file.written.values())
 
 
 def as_one(files: Sequence[LogFile], joined: pd.DataFrame) -> LogFile:

@@ -8,13 +8,16 @@ from dataclasses import replace
 from itertools import pairwise
 from typing import Any, TypeAlias, TypeGuard
 
+import pandas as pd
+
 from gpudiag.readers._shape.ticks import is_epoch
 from gpudiag.readers._steps.other_work import moment_of
-from gpudiag.readers._steps.scalar_steps import evaluation_line
+from gpudiag.readers._steps.scalar_steps import RUNTIME, evaluation_line, runtime_line
 from gpudiag.readers._steps.step_line import StepLine
 from gpudiag.readers._steps.step_log import StepLog
 from gpudiag.readers._steps.step_object import (
     STEPS,
+    counts_calls,
     is_of_evaluation,
     runtime_of_object,
     stamp_of_object,
@@ -25,6 +28,10 @@ Row: TypeAlias = Mapping[str, Any]
 EPOCH, TIME = "epoch", "time"
 CSV = "CSV"
 """Kind of lines that a CSV holds."""
+OF_CALLS = (
+    "its only count is W&B's _step, which goes up by one with each call of log. If calls are several steps apart, a "
+    "step took that much less."
+)
 _GROWS = 0.9
 """Part of the rows whose ``time`` is no less than before: it is the time since the training began."""
 _MOST = 2**53
@@ -51,10 +58,21 @@ def take(rows: Sequence[Row], log: StepLog, series: str, *, dated: bool, first_r
         stamp = stamp_of_object(row) if dated else runtime_of_object(row)
         here = _count(row), moment_of(stamp)
         if evaluates and not always:
-            log.tell(evaluation_line(here[1] - before[1] if here[0] == before[0] else 0.0), stamp)
+            log.tell(_told(row, here[1] - before[1] if here[0] == before[0] else 0.0), stamp)
         if said := _step(row, series) if by_step else _epoch(row, series, least):
             log.add(number, said, stamp)
             before = here
+
+
+def counts_only_calls(rows: Iterable[Row], frame: pd.DataFrame) -> bool:
+    """Whether all that rows are counted by is W&B's own count, which is one more with each call of ``log``."""
+    return all(map(counts_calls, rows)) and len(frame) == frame["step"].max() - frame["step"].min() + 1
+
+
+def _told(row: Row, since_s: float) -> str:
+    """The line that tells of an evaluation, by what its row states or by the time since the row of the same step."""
+    stated = [value for name, value in row.items() if RUNTIME.search(name) and is_of_evaluation(name)]
+    return runtime_line(stated[0]) if stated and _is_number(stated[0]) else evaluation_line(since_s)
 
 
 def _step(row: Row, series: str) -> StepLine | None:

@@ -28,7 +28,7 @@ _OF_WHOLE = re.compile(r"^train/train_")
 _KERAS = "epoch_"
 _EPOCHS_FROM_1, _EPOCHS_FROM_0 = "lr/pg0", "x/lr0"
 """Ultralytics and YOLOv5 write these, and one value an epoch of all others."""
-_RUNTIME = re.compile(r"(?:^|[_/])runtime$")
+RUNTIME = re.compile(r"(?:^|[_/])runtime$")
 TOGETHER_S = 1.0
 """What is written of an evaluation so soon behind a step was found before that: both are written at once."""
 
@@ -67,10 +67,15 @@ def _told(group: ScalarGroup, before: ScalarGroup | None) -> str:
     how long it took.
     """
     ((tag, value),) = group.values.items()
-    if _RUNTIME.search(tag):
-        return f"eval_runtime: {round(value, 4)}"
+    if RUNTIME.search(tag):
+        return runtime_line(value)
     known = before is not None and before.step == group.step and not group.is_timed
     return evaluation_line(group.time_s - before.time_s if known and before else 0.0)
+
+
+def runtime_line(seconds: float) -> str:
+    """The line that tells what Hugging Face's Trainer states of an evaluation."""
+    return f"eval_runtime: {round(seconds, 4)}"
 
 
 def evaluation_line(seconds: float) -> str:
@@ -128,7 +133,7 @@ def groups_of(scalars: Sequence[Scalar]) -> Iterator[ScalarGroup]:
     trained = {tag for tag in by_tag if is_of_training(tag) and not (whole and _OF_WHOLE.match(tag))}
     clock = _clock(scalars, {tag: by_tag[tag] for tag in trained})
     evaluated = {tag for tag in by_tag if is_of_evaluation(tag)}
-    timed = any(map(_RUNTIME.search, evaluated))
+    timed = any(map(RUNTIME.search, evaluated))
     found: ScalarGroup | None = None
     told: set[str] = set()
     beside: list[Scalar] = []

@@ -67,6 +67,8 @@ def read(source: Source, options: ReadOptions) -> Trials:
     notes = [f"{name}: {log.note()}."]
     if not any(frame[column].notna().any() for column in ("time", "elapsed_s", "step_s") if column in frame):
         notes = [f"{name}: its rows have no times; how long steps took is not known from it."]
+    if metric_rows.counts_only_calls(rows, frame):
+        notes.append(f"{name}: {metric_rows.OF_CALLS}")
     if clock in ("local", "mixed"):
         notes.append(f"{name}: timestamps without a zone read as local time of {options.timezone}.")
     return Trials(steps=frame, problems=problems.all, notes=tuple(notes), reader=NAME, clock=clock)

@@ -12,16 +12,13 @@ from gpudiag.readers._io.lines import numbered_lines
 from gpudiag.readers._io.paths import as_text
 from gpudiag.readers._io.problems import ProblemLog
 from gpudiag.readers._io.source import Source
+from gpudiag.readers._steps.metric_rows import OF_CALLS
 from gpudiag.readers._steps.step_log import StepLog
 from gpudiag.readers._steps.step_object import counts_calls, runtime_of_object, stamp_of_object, step_of_object
 from gpudiag.readers.base import Reader, ReadOptions, Trials
 
 NAME = "step-jsonl"
 _ENOUGH = 2
-OF_CALLS = (
-    "its only count is W&B's _step, which goes up by one with each call of log. If calls are several steps apart, a "
-    "step took that much less."
-)
 
 
 def recognises(source: Source) -> bool:

@@ -1,15 +1,19 @@
 """A W&B run folder (``wandb/run-<time>-<id>``), or a folder of them: each run is a trial.
 
-The run file tells when the run began, its configuration and how it ended; ``files/wandb-metadata.json`` and
-``wandb-summary.json`` tell the host and the last values. Its system metrics are read by the telemetry reader.
+The run file tells when the run began, its configuration, what it logged and how it ended;
+``files/wandb-metadata.json`` and ``wandb-summary.json`` tell the host and the last values. Its system metrics are read by
+the telemetry reader.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
+
+import pandas as pd
 
 from gpudiag.errors import InputError
 from gpudiag.readers._batches.batch_tables import batch
@@ -18,7 +22,11 @@ from gpudiag.readers._io.problems import ProblemLog
 from gpudiag.readers._io.source import Source
 from gpudiag.readers._io.wandb_log import EXIT, KEY, MAGIC, RUN, VALUE_JSON, records
 from gpudiag.readers._io.wire_format import Message, epoch_us, inner, number, text
+from gpudiag.readers._steps import metric_rows
+from gpudiag.readers._steps.step_log import StepLog
+from gpudiag.readers._steps.wandb_history import LOGGED, history_rows
 from gpudiag.readers.base import Reader, ReadOptions, Trials
+from gpudiag.schema import STEPS, conform
 
 NAME = "wandb-run"
 
@@ -59,17 +67,40 @@ def read(source: Source, options: ReadOptions) -> Trials:
     folders = [source.path] if _is_run(source.path) else list(_runs(source.path))
     if not folders:
         raise InputError(f"{source.path}: holds no W&B run (a folder with files/wandb-metadata.json).")
-    found = [_run(folder, problems) for folder in folders]
+    found, histories = [], []
+    for folder in folders:
+        history: list[dict[str, float]] = []
+        found.append(_run(folder, problems, history))
+        histories.append(history)
     projects = {project for project, _ in found if project}
     study = projects.pop() if len(projects) == 1 else as_text(source.path.name)
     sweeps = {row.get(SWEEP) for _, row in found}
     if len(sweeps) == 1 and None not in sweeps:
         study = f"{study}/{sweeps.pop()}"
-    return batch([row for _, row in found], source, options, NAME, problems, study=study)
+    out = batch([row for _, row in found], source, options, NAME, problems, study=study)
+    return _with_steps(out, folders, histories, options)
 
 
-def _run(folder: Path, problems: ProblemLog) -> tuple[str, dict[str, Any]]:
-    """The project and the trial of one run."""
+def _with_steps(
+    out: Trials, folders: Sequence[Path], histories: Sequence[Sequence[Mapping[str, float]]], options: ReadOptions
+) -> Trials:
+    """With what each run logged as table ``steps``; of several runs each is a trial."""
+    frames, notes = [], list(out.notes)
+    for trial, (folder, rows) in enumerate(zip(folders, histories, strict=True)):
+        log = StepLog(_run_file(folder) or folder)
+        metric_rows.take(rows, log, LOGGED, dated=True)
+        if len(log):
+            frame = log.frame(options.timezone)[0]
+            frames.append(frame if len(folders) == 1 else conform(frame.assign(trial=trial), STEPS))
+            name = as_text(folder.name)
+            notes.append(f"{name}: {log.note()}.")
+            if metric_rows.counts_only_calls(rows, frame):
+                notes.append(f"{name}: {metric_rows.OF_CALLS}")
+    return replace(out, steps=pd.concat(frames, ignore_index=True), notes=tuple(notes)) if frames else out
+
+
+def _run(folder: Path, problems: ProblemLog, history: list[dict[str, float]]) -> tuple[str, dict[str, Any]]:
+    """The project and the trial of one run; what it logged goes to ``history``."""
     metadata, summary = (_json(folder / name, problems) for name in (_METADATA, _SUMMARY))
     row: dict[str, Any] = {"name": as_text(folder.name), "state": "RUNNING", "host": metadata.get("host")}
     started = metadata.get("startedAt")
@@ -84,7 +115,7 @@ def _run(folder: Path, problems: ProblemLog) -> tuple[str, dict[str, Any]]:
         row["user_attrs.git_commit"] = git["commit"]
     row |= {f"user_attrs.{key}": value for key, value in summary.items() if _is_value(key, value)}
     path = _run_file(folder)
-    project = _from_file(path, row, problems) if path is not None and path.is_file() else ""
+    project = _from_file(path, row, problems, history) if path is not None and path.is_file() else ""
     if row["state"] == "RUNNING" and path is None:
         problems.add("W&B run without its run file: how it ended is unknown", example=folder.name)
     return project, row
@@ -103,7 +134,7 @@ def _json(path: Path, problems: ProblemLog) -> dict[str, Any]:
     return found if isinstance(found, dict) else {}
 
 
-def _from_file(path: Path, row: dict[str, Any], problems: ProblemLog) -> str:
+def _from_file(path: Path, row: dict[str, Any], problems: ProblemLog, history: list[dict[str, float]]) -> str:
     """Fill in what the run file tells; returns the project."""
     data = path.read_bytes()
     if not data.startswith(MAGIC):
@@ -117,6 +148,7 @@ def _from_file(path: Path, row: dict[str, Any], problems: ProblemLog) -> str:
                 _describe(run, row)
             for ended in inner(record, EXIT):
                 _end(ended, row)
+            history.extend(history_rows(record))
         except ValueError:
             problems.add("record that is no message", lost=True)
     return project

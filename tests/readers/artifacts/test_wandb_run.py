@@ -12,12 +12,16 @@ import pytest
 
 from gpudiag._load.folder import walk
 from gpudiag.load import load_run
+from gpudiag.measures._steps.logs import training_logs
+from gpudiag.measures.steps import measure_steps
 from gpudiag.readers._io.source import Source
 from gpudiag.readers.artifacts import wandb_run
 from gpudiag.readers.base import ReadOptions, Trials
 from gpudiag.timezones import parse_zone
+from tests.writtenevents import Course
 
 AT_S = 1_700_000_000
+COURSE = Course()
 
 
 @pytest.fixture(scope="module")
@@ -115,3 +119,47 @@ def test_a_run_folder_itself(tmp_path: Path, wandb_bytes: ModuleType) -> None:
         (run.name, True), ("run-abc.wandb", True), ("wandb-metadata.json", False), ("wandb-summary.json", False),
     ]  # fmt: skip
     assert len(load_run(run, timezone="UTC").gpu) == 8
+
+
+def logged(wandb_bytes: ModuleType, *, counts: bool = True, begun_s: float = AT_S) -> bytes:
+    """The training of :class:`Course` as Hugging Face's Trainer logs it with W&B: not when it began anew."""
+    records = [wandb_bytes.run_record("abc", "lively-sun-7", begun_s, {"lr": 0.1}, "node8")]
+    for what, step, at_s in COURSE.moments():
+        row = {"_step": len(records) - 1, "_timestamp": begun_s + at_s, "_runtime": at_s}
+        row |= {"train/global_step": step} if counts else {}
+        if what == "evaluation":
+            records.append(
+                wandb_bytes.history(row | {"eval/loss": 0.5, "eval/runtime": 60.0, "picture": {"a": "b" * 99}})
+            )
+        elif what == "step" and step % 10 == 0:
+            records.append(wandb_bytes.history(row | {"train/loss": 0.5, "note": "a text"}))
+    return bytes(wandb_bytes.run_file([*records, wandb_bytes.exit_record(0, 3000)]))
+
+
+def test_what_a_run_logged_is_a_log_of_its_steps(tmp_path: Path, wandb_bytes: ModuleType) -> None:
+    """Beside it lies what the bar printed, which is no second training."""
+    run = make(tmp_path, "abc", logged(wandb_bytes))
+    said = measure_steps(load_run(run, timezone="UTC"))
+    assert (said.n_trainings, said.n_resumed, said.n_repeated) == (1, 1, 240)
+    assert (said.step_s, said.evaluations_s) == (pytest.approx(1), pytest.approx(240))
+    assert (said.unnamed_s, said.down_s) == (pytest.approx(300, abs=1), pytest.approx(200, abs=1))
+    COURSE.bars(run / "files" / "output.log")
+    both = load_run(run, timezone="UTC")
+    told = measure_steps(both)
+    assert (told.n_trainings, told.n_twice, told.down_s) == (1, 1, pytest.approx(200, abs=3))
+    assert training_logs(both).lines["time"].notna().all()
+
+
+def test_the_lines_of_several_runs_name_their_trial(tmp_path: Path, wandb_bytes: ModuleType) -> None:
+    for name, begun_s in (("abc", AT_S), ("xyz", AT_S + 9e4)):
+        make(tmp_path, name, logged(wandb_bytes, begun_s=begun_s))
+    out = read(tmp_path)
+    assert out.steps.groupby("trial")["path"].nunique().tolist() == [1, 1] and len(out.trials) == 2
+
+
+def test_where_only_calls_of_log_are_counted_the_page_says_so(tmp_path: Path, wandb_bytes: ModuleType) -> None:
+    rows = [{"_step": k, "_timestamp": AT_S + k, "loss": 0.5} for k in range(20)]
+    begun = wandb_bytes.run_record("abc", "a", AT_S, {}, "node8")
+    run = make(tmp_path, "abc", wandb_bytes.run_file([begun, *map(wandb_bytes.history, rows)]))
+    out = read(run)
+    assert len(out.steps) == 20 and any("its only count is W&B's _step" in note for note in out.notes)

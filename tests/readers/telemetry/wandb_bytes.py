@@ -41,6 +41,13 @@ def stats(epoch_s: float, values: Mapping[str, object]) -> bytes:
     return field(1, 7) + field(7, field(2, timestamp(epoch_s)) + items)
 
 
+def history(values: Mapping[str, object]) -> bytes:
+    """A call of log: since 0.17 each name is one of nested keys, before it was the key."""
+    items = [field(2, name) + field(16, json.dumps(value)) for name, value in values.items() if name != "_step"]
+    items += [item(name, value) for name, value in values.items() if name == "_step"]
+    return field(2, b"".join(field(1, one) for one in items))
+
+
 def exit_record(code: int, runtime_s: int) -> bytes:
     return field(18, (field(1, code) if code else b"") + field(2, runtime_s))
 
