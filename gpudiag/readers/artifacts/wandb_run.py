@@ -1,8 +1,8 @@
 """A W&B run folder (``wandb/run-<time>-<id>``), or a folder of them: each run is a trial.
 
-The run file tells when the run began, its configuration, what it logged and how it ended;
-``files/wandb-metadata.json`` and ``wandb-summary.json`` tell the host and the last values. Its system metrics are read by
-the telemetry reader.
+The run file tells when the run began, its configuration, what it logged and how it ended.
+``files/wandb-metadata.json`` and ``wandb-summary.json`` tell the host and the last values. Its system metrics are read
+by the telemetry reader.
 """
 
 from __future__ import annotations
@@ -87,8 +87,9 @@ def _with_steps(
     """With what each run logged as table ``steps``; of several runs each is a trial."""
     frames, notes = [], list(out.notes)
     for trial, (folder, rows) in enumerate(zip(folders, histories, strict=True)):
-        log = StepLog(_run_file(folder) or folder)
-        metric_rows.take(rows, log, LOGGED, dated=True)
+        dated = metric_rows.is_dated(rows)
+        log = StepLog(_run_file(folder) or folder, dated=dated)
+        metric_rows.take(rows, log, LOGGED, dated=dated)
         if len(log):
             frame = log.frame(options.timezone)[0]
             frames.append(frame if len(folders) == 1 else conform(frame.assign(trial=trial), STEPS))

@@ -8,13 +8,14 @@ from collections.abc import Iterator
 from gpudiag.readers._fields.wandb_metrics import WandbTick, is_number, joined, plain_name, tables
 from gpudiag.readers._io.problems import ProblemLog
 from gpudiag.readers._io.source import Source
-from gpudiag.readers._io.wandb_log import KEY, MAGIC, STATS, VALUE_JSON, records
+from gpudiag.readers._io.wandb_log import HISTORY, KEY, MAGIC, STATS, VALUE_JSON, records
 from gpudiag.readers._io.wire_format import Message, epoch_us, inner, text
 from gpudiag.readers._shape.finish import finish, nothing_usable
 from gpudiag.readers.base import Reader, ReadOptions, Telemetry
 
 NAME = "W&B run file"
 
+NO_STATS = "The W&B run file holds no system metrics, only what the training logged."
 _TIMESTAMP, _ITEM = 2, 3
 
 
@@ -25,11 +26,14 @@ def recognises(source: Source) -> bool:
 def read(source: Source, options: ReadOptions) -> Telemetry:
     """Read what lies before the end of the file, wherever a killed run left it.
 
-    Raises InputError if it holds no system metrics, as the file of a run shorter than one interval.
+    Raises InputError if it holds neither system metrics nor what the training logged, as the file of a run shorter
+    than one interval.
     """
-    log = ProblemLog()
-    found = tables(joined(_ticks(source.read_bytes(), log)))
+    log, data = ProblemLog(), source.read_bytes()
+    found = tables(joined(_ticks(data, log)))
     if found.gpu is None and found.host is None:
+        if any(HISTORY in record for record in records(data, ProblemLog())):
+            return Telemetry(problems=log.all, notes=(NO_STATS,), reader=NAME)
         log.add("run file without system metrics")
         raise nothing_usable(source, NAME, log)
     gpu, host = (None if table is None else table.drop(columns="line") for table in (found.gpu, found.host))

@@ -121,16 +121,13 @@ def test_a_run_folder_itself(tmp_path: Path, wandb_bytes: ModuleType) -> None:
     assert len(load_run(run, timezone="UTC").gpu) == 8
 
 
-def logged(wandb_bytes: ModuleType, *, counts: bool = True, begun_s: float = AT_S) -> bytes:
-    """The training of :class:`Course` as Hugging Face's Trainer logs it with W&B: not when it began anew."""
+def logged(wandb_bytes: ModuleType, begun_s: float = AT_S) -> bytes:
+    """The training of :class:`Course` as Hugging Face's Trainer logs it with W&B."""
     records = [wandb_bytes.run_record("abc", "lively-sun-7", begun_s, {"lr": 0.1}, "node8")]
     for what, step, at_s in COURSE.moments():
-        row = {"_step": len(records) - 1, "_timestamp": begun_s + at_s, "_runtime": at_s}
-        row |= {"train/global_step": step} if counts else {}
+        row = {"_step": len(records) - 1, "_timestamp": begun_s + at_s, "_runtime": at_s, "train/global_step": step}
         if what == "evaluation":
-            records.append(
-                wandb_bytes.history(row | {"eval/loss": 0.5, "eval/runtime": 60.0, "picture": {"a": "b" * 99}})
-            )
+            records.append(wandb_bytes.history(row | {"eval/loss": 0.5, "eval/runtime": 60.0, "plot": {"a": "b" * 99}}))
         elif what == "step" and step % 10 == 0:
             records.append(wandb_bytes.history(row | {"train/loss": 0.5, "note": "a text"}))
     return bytes(wandb_bytes.run_file([*records, wandb_bytes.exit_record(0, 3000)]))
@@ -152,7 +149,7 @@ def test_what_a_run_logged_is_a_log_of_its_steps(tmp_path: Path, wandb_bytes: Mo
 
 def test_the_lines_of_several_runs_name_their_trial(tmp_path: Path, wandb_bytes: ModuleType) -> None:
     for name, begun_s in (("abc", AT_S), ("xyz", AT_S + 9e4)):
-        make(tmp_path, name, logged(wandb_bytes, begun_s=begun_s))
+        make(tmp_path, name, logged(wandb_bytes, begun_s))
     out = read(tmp_path)
     assert out.steps.groupby("trial")["path"].nunique().tolist() == [1, 1] and len(out.trials) == 2
 
@@ -163,3 +160,9 @@ def test_where_only_calls_of_log_are_counted_the_page_says_so(tmp_path: Path, wa
     run = make(tmp_path, "abc", wandb_bytes.run_file([begun, *map(wandb_bytes.history, rows)]))
     out = read(run)
     assert len(out.steps) == 20 and any("its only count is W&B's _step" in note for note in out.notes)
+
+
+def test_without_system_metrics_what_it_logged_is_read(tmp_path: Path, wandb_bytes: ModuleType) -> None:
+    run = load_run(make(tmp_path, "abc", logged(wandb_bytes)), timezone="UTC")
+    assert [record.error for record in run.info.inputs] == [None, None] and len(run.steps) == 224
+    assert any("holds no system metrics" in note for record in run.info.inputs for note in record.notes)
