@@ -21,7 +21,7 @@ from gpudiag.measures._steps.log_files import (
 )
 from gpudiag.readers._steps.scalar_steps import EVENTS
 from gpudiag.readers._steps.trainer_line import HISTORY
-from gpudiag.schema import text_dtype
+from gpudiag.schema import LASTING, text_dtype
 
 ENOUGH = 5
 """Fewer steps that both tell of are no proof."""
@@ -212,18 +212,25 @@ def _of(lines: pd.DataFrame, writer: Writer) -> np.ndarray:
 
 
 def _with_words(lines: pd.DataFrame, by: WrittenSteps, steps: WrittenSteps, behind: set[str]) -> pd.DataFrame:
-    """The lines of a file with what another tells of the same steps: each word at the longest interval that ends
-    between the two lines of the other that it stands between.
+    """The lines of a file with what another tells of the same steps: each word that the file does not have there at the
+    longest interval that ends between the two lines of the other that it stands between. Other work of which those
+    state the time is in the interval that is as much longer than usual.
     """
     since = dict(zip(lines.index, since_of(lines), strict=True))
     index, told = by.lines.index.to_numpy(), since_of(steps.lines)
     place, low, high = _spans(by, steps)
     longest = np.append(-np.inf, np.nan_to_num(np.diff(place)))
+    usual_s, dated, lines = float(np.median(longest)), by.is_dated and steps.is_dated, lines.copy()
     for at in np.flatnonzero([bool(text) for text in told]).tolist():
         within = np.flatnonzero((place > low[at]) & (place <= high[at]))
-        if len(within):
-            here = index[within[np.argmax(longest[within])] if at else within[-1]]
-            since[here] = as_told({*since[here].split(", "), *told[at].split(", ")} - {""}) or ""
+        known = {word for one in index[within] for word in since[one].split(", ")}
+        for word in sorted(set(told[at].split(", ")) - known if len(within) else ()):
+            spot = within[np.argmax(longest[within])] if at else within[-1]
+            stated_s = floats(steps.lines, f"{word}_s")[at] if dated and word in LASTING else np.nan
+            if at and stated_s > 0:
+                spot = within[np.argmin(np.abs(longest[within] - usual_s - stated_s))]
+                lines.loc[index[spot], f"{word}_s"] = stated_s
+            since[index[spot]] = as_told({*since[index[spot]].split(", "), word} - {""}) or ""
     later = np.flatnonzero(place > high[-1])
     if behind and len(later):
         here = index[later[0]]
