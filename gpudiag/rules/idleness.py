@@ -28,7 +28,7 @@ PART_OF_A_JOB = (
 )
 OWN_MEMORY = (
     "Find out what the job waited for then, in its log or while it lasts (py-spy dump --pid PID): validation on the "
-    "CPU, storage, another process. End nothing before you know."
+    "CPU, storage, another process, or in a notebook its author. End nothing before you know."
 )
 
 

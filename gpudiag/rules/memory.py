@@ -16,7 +16,7 @@ from gpudiag.schema import IDLE_PCT
     severity="warning",
     title="GPU memory is nearly full",
     checks="Peak GPU memory",
-    explained_by=("failures-out-of-memory",),
+    explained_by=("failures-out-of-memory", "memory-leak"),
     says="{gpu} used up to {max_used_pct:exact} of its {total_mib}: {headroom_mib} were left at the peak.",
     remedy="Limit what takes memory (batch size, model size), or run fewer trials at once where several run. One "
     "larger batch can end the run.",
