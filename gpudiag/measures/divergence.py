@@ -7,6 +7,7 @@ import math
 import numpy as np
 import pandas as pd
 
+from gpudiag._run.allocated_gpus import of_a_search
 from gpudiag.errors import NotMeasurable
 from gpudiag.facts import Column, Fact, Row, Rows, column, fact, table_of
 from gpudiag.measures._ends.logged import log_ends, rerun_of
@@ -58,12 +59,12 @@ class DivergenceProfile(Profile, topic="divergence"):
         "trainings",
         label="GPU time without a finite loss",
     )
-    has_trials: Fact[bool] = fact("there are trials, so that no log is looked at")
+    has_trials: Fact[bool] = fact("there are trials of a search, so that no log is looked at")
 
 
 def measure_divergence(run: Run) -> DivergenceProfile:
     """Trainings that lost their loss for good. Needs log lines on steps that state one."""
-    has_trials = len(run.trials) > 0
+    has_trials = len(of_a_search(run.trials)) > 0
     lines = _with_loss(run)
     if lines.empty and not has_trials:
         raise NotMeasurable(

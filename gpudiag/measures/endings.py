@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 import pandas as pd
 
+from gpudiag._run.allocated_gpus import of_a_search
 from gpudiag.errors import NotMeasurable
 from gpudiag.facts import Column, Fact, Row, Rows, column, fact, table_of
 from gpudiag.measures._ends.how import NOTHING, How
@@ -63,15 +64,15 @@ class EndingsProfile(Profile, topic="endings"):
     last_step: Fact[float] = fact("last step of the first that failed or stops short, NaN without one")
     total_steps: Fact[float] = fact("steps that it states, else NaN", label="steps stated")
     has_unknown_logs: Fact[bool] = fact("no log of steps was read, and of another log no reader knows the lines")
-    has_trials: Fact[bool] = fact("there are trials, so that only recorded commands are looked at")
+    has_trials: Fact[bool] = fact("there are trials of a search, so that only recorded commands are looked at")
 
 
 @memoized
 def measure_endings(run: Run) -> EndingsProfile:
     """Ends of trainings. Needs the log of one, or a recorded command. Logs of trials are none of these, whose own
-    table tells of them.
+    table tells of them; those of jobs of a scheduler are.
     """
-    has_trials = len(run.trials) > 0
+    has_trials = len(of_a_search(run.trials)) > 0
     logs = [] if has_trials else log_ends(run)
     last, earlier = _known(run, of_trials=has_trials)
     if not (logs or last or earlier or has_trials):

@@ -57,7 +57,7 @@ class SilenceProfile(Profile, topic="silence"):
     line_every_s: Fact[float] = fact("median time from one line to the next", label="between lines")
     last_step: Fact[float] = fact("last step logged; NaN without such a log", label="last step logged")
     total_steps: Fact[float] = fact("steps that the log states", label="steps stated")
-    has_trials: Fact[bool] = fact("there are trials, whose states tell how they ended")
+    has_trials: Fact[bool] = fact("there are trials of a search, whose states tell how they ended")
 
 
 def measure_silence(run: Run) -> SilenceProfile:

@@ -8,6 +8,7 @@ import pytest
 
 import gpudiag as gd
 from gpudiag.load import load_run
+from gpudiag.measures.divergence import measure_divergence
 from gpudiag.measures.endings import EndingsProfile, measure_endings
 from gpudiag.run import Run
 
@@ -361,3 +362,14 @@ def test_an_error_without_steps_beside_a_log_of_unknown_lines_is_open(tmp_path: 
     run = run_of(tmp_path, slurm_1=ended, slurm_2="step 600/1200 loss 2.5\nstep 1200/1200 loss 2.0\ndone\n")
     (verdict,) = (one for one in gd.diagnose(run).verdicts if one.rule == "training-failed")
     assert measure_endings(run).has_unknown_logs and verdict.status.value == "not_assessed"
+
+
+def test_the_log_of_a_job_tells_of_its_end_beside_the_schedulers_record(tmp_path: Path) -> None:
+    sacct = "JobID|JobName|State|ExitCode|Start|End\n7|train|TIMEOUT|0:0|2026-03-01T10:00:00|2026-03-01T10:06:41\n"
+    (tmp_path / "sacct.txt").write_text(sacct, encoding="utf-8")
+    end = "slurmstepd: error: *** JOB 7 ON n1 CANCELLED AT 2026-03-01T10:06:41 DUE TO TIME LIMIT ***\n"
+    run = run_of(tmp_path, train=lines(10, 400).replace("loss 0.5", "loss nan").replace("loss nan", "loss 0.5", 3) + end)
+    found = measure_endings(run)
+    assert (len(run.trials), found.n_logs, found.n_failed) == (1, 1, 1)
+    assert found.failed["kind"].tolist() == ["time_limit"]
+    assert not found.has_trials and measure_divergence(run).trainings["since_step"].tolist() == [40]

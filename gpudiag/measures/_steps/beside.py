@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
+from gpudiag._run.allocated_gpus import of_a_search
 from gpudiag.measures._steps.courses import courses
 from gpudiag.measures._steps.ranks import in_lock_step, one_of_each
 from gpudiag.measures._time.expected import logged_window
@@ -53,7 +54,7 @@ def process_beside(run: Run) -> Beside:
     Ranks, loaders and evaluators of one training are of its command, as another's may be: of such, and of processes
     without a name, nobody knows whose they are. Where several others took turns, they count together.
     """
-    told = courses(run) if len(run.processes) and run.trials.empty and "name" in run.processes else []
+    told = courses(run) if len(run.processes) and of_a_search(run.trials).empty and "name" in run.processes else []
     if not told or not in_lock_step(told) or logged_window(run) is None:
         return Beside()
     steps = pd.concat(one_of_each(told), ignore_index=True)

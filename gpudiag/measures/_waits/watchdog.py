@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 import pandas as pd
 
+from gpudiag._run.allocated_gpus import of_a_search
 from gpudiag.measures._steps.logs import training_logs
 from gpudiag.readers._batches.log_lines import ENDINGS
 from gpudiag.run import Run
@@ -44,7 +45,7 @@ def given_up(run: Run) -> GivenUp | None:
     """The collective at which a training ended by its log; None where it went on, and of a search, whose trials end
     one by one.
     """
-    if len(run.trials) or run.events.empty:
+    if len(of_a_search(run.trials)) or run.events.empty:
         return None
     events = run.events[run.events["kind"].eq("nccl")]
     found = events["detail"].astype("object").fillna("").astype(str).str.extract(_LINE)
