@@ -86,6 +86,22 @@ fold-2,failed,2026-03-01T10:12:31Z,31
 JobID|JobName|State|ExitCode|Start|End|Elapsed|AllocTRES|MaxRSS|NodeList
 4711|train|COMPLETED|0:0|2026-01-15T19:00:00|2026-01-15T20:00:00|01:00:00|billing=8,cpu=8,gres/gpu=1,mem=64G,node=1||node07
 """,
+    "slurm-json": """\
+{"jobs": [
+  {"job_id": 4711, "name": "train", "nodes": "node07", "restart_cnt": 0,
+   "state": {"current": ["COMPLETED"], "reason": "None"},
+   "time": {"elapsed": 3600, "end": 1772359200, "start": 1772355600, "submission": 1772355540},
+   "tres": {"allocated": [{"type": "gres", "name": "gpu", "id": 1001, "count": 1}]}}
+], "meta": {"plugin": {"data_parser": "data_parser/v0.0.41"}}}
+""",
+    "slurm-scontrol": """\
+JobId=4711 JobName=train
+   JobState=RUNNING Reason=None Dependency=(null)
+   StartTime=2026-01-15T19:00:00 EndTime=2026-01-15T20:00:00 Deadline=N/A
+   NodeList=node07
+   AllocTRES=cpu=8,mem=64G,node=1,billing=8,gres/gpu=1
+     Nodes=node07 CPU_IDs=0-7 Mem=65536 GRES=gpu:a100:1(IDX:2)
+""",
     "nextflow-trace": "\n".join(
         "\t".join(row.split("|"))
         for row in (

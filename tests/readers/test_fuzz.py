@@ -17,6 +17,7 @@ from types import ModuleType
 import pytest
 from mutations import cell, cut, lines, noise, token
 from reading import refusal
+from slurmforms import JOBS, controller_json, sacct_json, scontrol
 from writtendumps import Call, Dump
 from writtenevents import Course
 
@@ -129,6 +130,8 @@ def _contents(folder: Path) -> dict[str, Content]:
         Dump(1, [Call(1, 1.0), Call(2, 2.0, None)]).as_json() | {"rank": 1}
     ).encode()
     out["tensorboard:small"] = Course(n=40).events(folder / "events")[0].read_bytes()
+    out |= {"slurm-json:sacct": sacct_json(JOBS).encode(), "slurm-json:squeue": controller_json(JOBS).encode()}
+    out["slurm-scontrol:small"] = scontrol(JOBS).encode()
     return out | {f"{name}:small": content for name, content in ARTIFACTS.items()}
 
 

@@ -8,7 +8,6 @@ from itertools import product
 
 MOST_NODES = 100_000
 _PIECE = re.compile(r"[^\[\]]+|\[([^\[\]]*)\]")
-_COMMA = re.compile(r",(?![^\[]*\])")
 _RANGE = re.compile(r"(\d+)(?:-(\d+))?")
 
 
@@ -18,10 +17,23 @@ def expanded(text: str) -> tuple[str, ...]:
     Raises ValueError for brackets that hold no ranges of numbers, and for more than MOST_NODES names.
     """
     names: dict[str, None] = {}
-    for one in _COMMA.split(text.strip()):
+    for one in _apart(text.strip()):
         if one and not one.startswith(("None", "(", "Unknown", "N/A")):
             names |= dict.fromkeys(_of(one))
     return tuple(names)
+
+
+def _apart(text: str) -> Iterator[str]:
+    """What stands between the commas that are in no brackets."""
+    held: list[str] = []
+    for part in text.split(","):
+        held.append(part)
+        inside = part.rfind("[") > part.rfind("]") or (len(held) > 1 and "]" not in part)
+        if not inside:
+            yield ",".join(held)
+            held = []
+    if held:
+        yield ",".join(held)
 
 
 def _of(one: str) -> Iterator[str]:

@@ -23,7 +23,10 @@ from gpudiag.readers.artifacts import (
     nsight_systems,
     ray_tune,
     ray_tune_table,
+    slurm_json,
     slurm_sacct,
+    slurm_scontrol,
+    slurm_seff,
     step_jsonl,
     task_csv,
     task_jsonl,
@@ -45,6 +48,8 @@ _FORMATS: tuple[Reader[Trials], ...] = (
     task_jsonl.READER,
     task_csv.READER,
     slurm_sacct.READER,
+    slurm_json.READER,
+    slurm_scontrol.READER,
     nextflow_trace.READER,
     lightning_csv.READER,
     ray_tune.READER,
@@ -62,6 +67,7 @@ _FORMATS: tuple[Reader[Trials], ...] = (
     step_jsonl.READER,
     trainer_state.READER,
     trainer_results.READER,
+    slurm_seff.READER,
     tensorboard_events.READER,
 )
 
