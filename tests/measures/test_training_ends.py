@@ -368,7 +368,8 @@ def test_the_log_of_a_job_tells_of_its_end_beside_the_schedulers_record(tmp_path
     sacct = "JobID|JobName|State|ExitCode|Start|End\n7|train|TIMEOUT|0:0|2026-03-01T10:00:00|2026-03-01T10:06:41\n"
     (tmp_path / "sacct.txt").write_text(sacct, encoding="utf-8")
     end = "slurmstepd: error: *** JOB 7 ON n1 CANCELLED AT 2026-03-01T10:06:41 DUE TO TIME LIMIT ***\n"
-    run = run_of(tmp_path, train=lines(10, 400).replace("loss 0.5", "loss nan").replace("loss nan", "loss 0.5", 3) + end)
+    told = lines(10, 400).replace("loss 0.5", "loss nan").replace("loss nan", "loss 0.5", 3)
+    run = run_of(tmp_path, train=told + end)
     found = measure_endings(run)
     assert (len(run.trials), found.n_logs, found.n_failed) == (1, 1, 1)
     assert found.failed["kind"].tolist() == ["time_limit"]
