@@ -11,6 +11,7 @@ import pandas as pd
 from gpudiag.errors import NotMeasurable
 from gpudiag.facts import Column, Fact, Row, Rows, column, fact, table_of
 from gpudiag.measures._gpu.gpu_rows import gpu_order
+from gpudiag.measures._steps.epoch_times import epoch_time
 from gpudiag.measures._time.cells import longest_period_s
 from gpudiag.measures._time.idle import LONGEST_WAIT_S, period_by_gpu, period_of, without_pauses
 from gpudiag.measures._time.microseconds import SECOND_US
@@ -28,7 +29,9 @@ LONGER = 2.0
 """Dips more than twice as long as most of the time in them, and two samples more, are none of the period's."""
 
 DIPS = ("acf", "period_s", "n_dips", "regular_pct", "depth_pct", "width_s", "lost_pct", "most_lost_pct", "beat_s")
-NO_DIPS: dict[str, object] = {**dict.fromkeys(DIPS, math.nan), "reading": ""}
+NO_DIPS: dict[str, object] = {
+    **dict.fromkeys(DIPS, math.nan), "reading": "", "epoch_s": math.nan, "is_uncounted": False,
+}  # fmt: skip
 
 
 class GpuStalls(Row):
@@ -67,6 +70,8 @@ class GpuStalls(Row):
         "open between both; '' without a period"
     )
     beat_s: Column[float] = column("time of a step that is the period or beats with the samples, NaN unknown")
+    epoch_s: Column[float] = column("time of an epoch that the log counts, where a dip comes once in each; else NaN")
+    is_uncounted: Column[bool] = column("these dips lie in time that no clock of the log counts, as between its bars")
     open_pct: Column[float] = column(
         "idle time of which a clock in doubt leaves open whether it is a wait, as a share of it and the work"
     )
@@ -187,7 +192,22 @@ def _dips(run: Run, gpu: str, work: WorkSamples, worked: float, found: Period | 
         no_kernel_pct if reading.kind in ("beat", "open") else lost_pct,
         reading.step_s,
     )
-    return {**dict(zip(DIPS, values, strict=True)), "reading": reading.kind}
+    of_epochs = reading.kind in ("waits", "open")
+    once = _once_an_epoch(run, found.period_s, width_us / SECOND_US) if of_epochs else (math.nan, False)
+    return {
+        **dict(zip(DIPS, values, strict=True)),
+        "reading": reading.kind,
+        "epoch_s": once[0],
+        "is_uncounted": once[1],
+    }
+
+
+def _once_an_epoch(run: Run, period_s: float, width_s: float) -> tuple[float, bool]:
+    """Time of an epoch that the log counts, where dips come once in each, and whether they lie in time beside that."""
+    epoch = epoch_time(run)
+    if epoch.once_uncounted(period_s, width_s):
+        return epoch.counted_s, True
+    return (epoch.counted_s if epoch.once(period_s) else math.nan), False
 
 
 def _lost_pct(work: WorkSamples, held: np.ndarray, level_pct: float, worked_s: float) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from gpudiag.errors import NotMeasurable
@@ -24,6 +25,10 @@ IN_EACH_STEP = (
     "Waits in each step are mostly for data. Let the log state how long each step waits for its batch "
     "(rec.timed(loader) of gd.Recorder does), and try more loader workers."
 )
+EACH_EPOCH = (
+    "Time the first batch of an epoch, and what runs between the last and the first: loader workers that start anew "
+    "(persistent_workers=True keeps them), or an evaluation or a save that the log does not count."
+)
 BEAT = "its steps of {beat_s} would look the same when sampled every {sampling_period_s}."
 ANY_BEAT = (
     "steps of nearly {sampling_period_s}, or of a fraction of it, would look the same when sampled every "
@@ -45,6 +50,9 @@ ANY_BEAT = (
             " drops by {depth_pct:=points} every {period_s}, for {width_s} each time: {lost_pct} of its work is lost.",
         ),
         Given("each_step", " That is once a step."),
+        Given(
+            "epoch_s", (" That is once an epoch", Given("is_uncounted", ", in time that the log's bars leave out"), ".")
+        ),
         Given("open", (" Or it waits in each step, and {most_lost_pct} is lost: ", Given("beat_s", BEAT, ANY_BEAT))),
     ),
     remedy="Find out what the job does once a period: validation, checkpoints, logging, or loader workers that "
@@ -71,6 +79,8 @@ def stalls_periodic(
     source). Waits in steps of nearly the sampling period look like drops of minutes, and cost all the time without a
     kernel; the log's steps tell them apart from such drops, and both are said where nothing does. Without trials, drops
     of more than 10 minutes may lie between two jobs (idle-between-work), or be of another load, and do not count.
+    Drops whose period is that of an epoch by the log, within 5 %, come once in each. Bars count no time between them:
+    where the period is an epoch by the bars and a drop more, the drops lie there, and in no pause that the log tells.
     Periods below 4 sampling periods can't be seen; with samples more than 30 s apart, finding none says nothing (a
     default without a published source).
     """
@@ -83,7 +93,8 @@ def stalls_periodic(
         return None
     worst = (found["lost_pct"] * found["work_s"]).idxmax()
     lost_pct, reading = float(found.at[worst, "lost_pct"]), found.at[worst, "reading"]
-    return worst_gpu(
+    uncounted = bool(found.at[worst, "is_uncounted"])
+    evidence = worst_gpu(
         worst,
         found,
         ("period_s", "depth_pct", "width_s", "n_dips", "acf", "lost_pct"),
@@ -96,8 +107,9 @@ def stalls_periodic(
             "open": reading == "open",
             "sampling_period_s": stalls.sampling_period_s,
         },
-        remedy=IN_EACH_STEP if reading == "beat" else "",
+        remedy=IN_EACH_STEP if reading == "beat" else EACH_EPOCH if uncounted else "",
     )
+    return replace(evidence, not_caused_by=("steps-paused",) if uncounted else ())
 
 
 @rule(

@@ -58,10 +58,11 @@ def test_time_outside_of_steps_is_a_finding_or_not_assessed_where_more_is_unknow
     assert "How much time passed outside of steps is unknown" in text
 
 
-def test_bars_of_evaluations_tell_of_the_time_between(tmp_path: Path) -> None:
+def test_bars_of_evaluations_tell_of_no_more_of_the_time_between(tmp_path: Path) -> None:
+    """Loader workers may start behind them, and what the hooks of an epoch do is in no bar."""
     said = measured(tmp_path, epochs(bar(200, 1.0, "Train: "), bar(1000, 0.05, "Validation: ", every=50)))
-    assert said.n_unseen == 0 and said.pauses_s == pytest.approx(6 * 50, abs=6)
-    assert said.productive_pct == pytest.approx(100 * 200 / 250, abs=1)
+    assert said.n_unseen == 5 and said.pauses_s == pytest.approx(6 * 50, abs=6)
+    assert said.logged_s == pytest.approx(6 * 250, abs=6) and math.isnan(said.productive_pct)
 
 
 def test_a_checkpoint_beside_an_evaluation_with_a_bar_is_unknown(tmp_path: Path) -> None:

@@ -194,7 +194,7 @@ def _of_training(lines: pd.DataFrame, places: Places, reached: float) -> pd.Data
     took[~(took >= 0)] = np.nan
     between = opens & ~first & np.isnan(by_time).all()
     stopped = (meant_of(lines) == STOPPED) & np.isnan(by_time) & np.array(since, bool)
-    unseen = _unseen(lines, since) if nothing_known else (between & ~_bars_tell(since, before_s)) | stopped
+    unseen = _unseen(lines, since) if nothing_known else between | stopped
     origin = first & (n == 0)
     took[origin] = 0.0
     before = np.append(0.0, done[:-1])
@@ -281,11 +281,6 @@ def _holds(steps_s: np.ndarray, n: np.ndarray, apart_s: np.ndarray) -> np.ndarra
     alone = each_s[apart_s == 0]
     usual_s = float(pd.Series(alone if np.isfinite(alone).any() else each_s).median())
     return steps_s - n * usual_s >= apart_s / 2
-
-
-def _bars_tell(since: list[str], before_s: np.ndarray) -> np.ndarray:
-    """Where an evaluation with a bar of its own is all that the log tells of."""
-    return (before_s > 0) & ~np.array(["checkpoint" in text for text in since], bool)
 
 
 def _with_end(intervals: pd.DataFrame, lines: pd.DataFrame, reached: float, *, unclocked: bool) -> pd.DataFrame:

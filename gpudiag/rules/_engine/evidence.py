@@ -30,7 +30,7 @@ class Evidence:
     may have held, which bound what it can explain where the loss is unknown, or known in part. ``absence``: something
     did not happen, which needs as long a record as saying that nothing is wrong does. ``remedy``: what to do instead of
     what the rule advises, in a case where that would do harm. ``title``: in place of the rule's, where that would say
-    too much of the case.
+    too much of the case. ``not_caused_by``: rules that it names as causes and that are none here.
     """
 
     summary: str = ""
@@ -44,6 +44,7 @@ class Evidence:
     absence: bool = False
     remedy: str = ""
     title: str = ""
+    not_caused_by: tuple[str, ...] = ()
 
     def sentence_values(self) -> dict[str, Value]:
         """What a sentence may name: values, places, ``gpus`` (each GPU of ``where``) and extras."""

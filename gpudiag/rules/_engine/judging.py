@@ -61,7 +61,7 @@ def _cause(r: Rule, verdict: Verdict, found: Mapping[str, Verdict]) -> str | Non
     """
     own = _gpus(verdict)
     for name in r.explained_by:
-        if name not in found or not _large_enough(found[name], verdict):
+        if name not in found or name in verdict.not_caused_by or not _large_enough(found[name], verdict):
             continue
         if not own or not _gpus(found[name]) or own & _gpus(found[name]):
             return name
@@ -121,6 +121,7 @@ def _concluded(r: Rule, analysis: Analysis, thresholds: Mapping[str, float], bla
             lost_gpu_h=evidence.lost_gpu_h,
             margin=evidence.margin,
             held_gpu_h=evidence.held_gpu_h,
+            not_caused_by=evidence.not_caused_by,
         )
     if short:
         return replace(blank, status=Status.NOT_ASSESSED, reason=short, remedy=LONGER)
