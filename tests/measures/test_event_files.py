@@ -125,3 +125,22 @@ def test_a_loss_that_two_logs_state_was_lost_once(tmp_path: Path, states: bool) 
     assert (said.n_logs, said.n_not_finite, len(said.trainings)) == (1, 41, 1)
     assert Path(str(said.trainings["training"].iloc[0])).name.startswith("train.log" if states else "")
     assert said.trainings["total_steps"].notna().iloc[0] == states
+
+
+def test_where_each_interval_holds_an_evaluation_its_stated_time_is_none_of_the_steps(tmp_path: Path) -> None:
+    """Hugging Face's Trainer evaluates as often as it logs by default."""
+    Course(every=500, n=6000).events(tmp_path, trainer=True)
+    said = measured(tmp_path)
+    assert said.step_s == pytest.approx(1, rel=0.01)
+    assert (said.n_pauses, said.n_evaluations) == (11, 11), "that at step 1,000 is part of the time of the resumption"
+    assert said.evaluations_s == pytest.approx(11 * 60, abs=2) and said.unnamed_s == pytest.approx(HUNG_S, abs=3)
+
+
+def test_a_bar_without_a_word_on_evaluations_has_them_from_event_files(tmp_path: Path) -> None:
+    """Not in the hang, which is the longest pause between two lines of the event file."""
+    COURSE.bars(tmp_path / "train.err")
+    bars = [line for line in (tmp_path / "train.err").read_text().splitlines() if "eval" not in line]
+    (tmp_path / "train.err").write_text("\n".join(bars) + "\n")
+    Course(every=250).events(tmp_path / "runs", trainer=True)
+    said = measured(tmp_path)
+    assert said.unnamed_s >= HUNG_S and said.evaluations_s in (pytest.approx(120), pytest.approx(180))

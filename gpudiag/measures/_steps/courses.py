@@ -113,16 +113,19 @@ def _course(part: pd.DataFrame) -> pd.DataFrame:
     timed = inner & (n > 0)
     told = (part["since"] != "").to_numpy()
     alone = timed & ~told  # with nothing but steps
+    lasted = part[[f"{work}_s" for work in LASTING]].sum(axis=1).to_numpy() - apart
+    net = _of_known_work(timed, alone, took, lasted)
+    bare = np.where(net, took - lasted, took)
     shown = alone if alone.sum() >= ENOUGH else timed
-    whole_s = usual_s(took[shown], n[shown], coarse=coarse)
-    near_s = pace_s(took, n, _at_pace(shown, took, n, whole_s), coarse=coarse)
+    whole_s = usual_s(bare[shown], n[shown], coarse=coarse)
+    near_s = pace_s(bare, n, _at_pace(shown, bare, n, whole_s), coarse=coarse)
     stated = np.where(told & _holds_more(part, as_stated, took, n * near_s), np.nan, as_stated)
     silent = np.isnan(stated)
     left_out_s = _left_out_s(shown & ~silent & ~part["opens"].to_numpy(), took - stated, n)
     late_s = np.where(told, 0.0, _late_s(part["loader_s"].to_numpy(float), n, shown))
     at_pace_s = np.where(late_s > 0, np.minimum(n * near_s + late_s, took), n * near_s)
     own = np.where(silent, at_pace_s, np.minimum(stated + n * left_out_s, took))
-    times = np.where(silent & ~told, PAUSE_TIMES, STATED_TIMES)
+    times = np.where(silent & ~told, PAUSE_TIMES, np.where(net, 1.0, STATED_TIMES))
     sure = ~silent & (not coarse)
     enough = np.where(told, np.where(sure, FINE_TOLD_S, TOLD_S), np.where(sure, FINE_PAUSE_S, PAUSE_S))
     paused = inner & (took - own >= enough) & (took >= times * own)
@@ -133,7 +136,7 @@ def _course(part: pd.DataFrame) -> pd.DataFrame:
     resumed = paused & (resumes(part) | failed)
     pace = np.nan_to_num(near_s)
     gone = np.where(resumed, pause, np.maximum(between - n * pace, 0.0))  # beside what lines state of other work in it
-    worked = np.minimum(part[[f"{work}_s" for work in LASTING]].sum(axis=1).to_numpy() - apart, gone)
+    worked = np.minimum(lasted, gone)
     untimed = np.where(first & (attempt > 0) & np.isnan(took) & ~(between > 0), n, 0.0)  # of which no time is known
     return part.assign(
         took_s=took + apart,
@@ -147,6 +150,14 @@ def _course(part: pd.DataFrame) -> pd.DataFrame:
         usual_s=whole_s,
         pace_s=near_s,
     )
+
+
+def _of_known_work(timed: np.ndarray, alone: np.ndarray, took: np.ndarray, lasted: np.ndarray) -> np.ndarray:
+    """Where all intervals hold other work, those of which lines state how long it took: the rest is of their steps.
+    None where a stated time is longer than its interval, and so passed beside it.
+    """
+    known = timed & (lasted > 0)
+    return known if alone.sum() < ENOUGH and (lasted[known] < took[known]).all() else np.zeros(len(timed), bool)
 
 
 def _at_pace(shown: np.ndarray, took: np.ndarray, n: np.ndarray, whole_s: float) -> np.ndarray:
