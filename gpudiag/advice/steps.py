@@ -8,7 +8,7 @@ from gpudiag.advice._engine.proposal import Change, Gain, Prediction, Proposal, 
 from gpudiag.advice._engine.remedy import remedy
 from gpudiag.advice._engine.situation import Situation
 from gpudiag.facts import Numeric
-from gpudiag.measures.steps import StepsProfile, some_wait
+from gpudiag.measures.steps import StepsProfile, some_wait, unnamed_is_most
 from gpudiag.report.format import duration
 from gpudiag.rules.steps import CLEAR_S
 
@@ -50,7 +50,7 @@ CONFIDENCE = 0.95
 def evaluate_on_all(now: Situation) -> Proposal | None:
     """At most the time of evaluations but for the part that each GPU keeps, where some work in them and others wait."""
     steps = now.profile(StepsProfile)
-    if steps is None or not some_wait(steps):
+    if steps is None or not some_wait(steps) or unnamed_is_most(steps):
         return None
     working, waiting = steps.evaluating_gpus, steps.waiting_gpus
     code = SPLIT if now.torch else "data = data[rank::world_size]   # was: all of them on one; add the sums up"
@@ -70,10 +70,17 @@ def evaluate_on_all(now: Situation) -> Proposal | None:
 )
 def evaluate_less(now: Situation) -> Proposal | None:
     """At most half of the time of evaluations; of a single one there is no half. Where GPUs wait for one that
-    evaluates, to share that work is better.
+    evaluates, to share that work is better. Where the log does not name the largest part of the pauses, that part comes
+    first: what the check says of it.
     """
     steps = now.profile(StepsProfile)
-    if steps is None or some_wait(steps) or not steps.evaluations_s > 0 or not steps.n_evaluations > 1:
+    if (
+        steps is None
+        or some_wait(steps)
+        or unnamed_is_most(steps)
+        or not steps.evaluations_s > 0
+        or not steps.n_evaluations > 1
+    ):
         return None
     code = _of_log(now, EVALUATE) or "if epoch % 2 == 0:   # was: after each epoch\n    evaluate(model)"
     return _outside(now, Change("evaluation", None, "half as often", code), 0.5, EVALUATIONS)
@@ -91,8 +98,11 @@ def evaluate_less(now: Situation) -> Proposal | None:
     rollback="Save as before.",
 )
 def save_in_background(now: Situation) -> Proposal | None:
-    """At most the time of checkpoints; the copy to host memory remains."""
-    if not now.fact(StepsProfile.checkpoints_s) > 0:
+    """At most the time of checkpoints; the copy to host memory remains. Not proposed where pauses without a name hold
+    most.
+    """
+    steps = now.profile(StepsProfile)
+    if steps is None or not steps.checkpoints_s > 0 or unnamed_is_most(steps):
         return None
     code = _of_log(now, SAVE)
     if not code and now.torch:

@@ -13,6 +13,7 @@ from gpudiag.errors import NotMeasurable
 from gpudiag.facts import Column, Fact, Row, Rows, column, fact, table_of
 from gpudiag.measures._gpu.gpu_rows import by_gpu
 from gpudiag.measures._steps.courses import courses, has_pace, left_out
+from gpudiag.measures._steps.every_steps import every_n_steps
 from gpudiag.measures._steps.late_steps import late_steps
 from gpudiag.measures._steps.lines import MIN_LINES
 from gpudiag.measures._steps.logs import training_logs
@@ -126,6 +127,9 @@ class StepsProfile(Profile, topic="steps"):
     unnamed_between_epochs_s: Fact[float] = fact(
         "of it what lies where an epoch begins behind another", label="of it between epochs"
     )
+    n_unnamed_every: Fact[float] = fact(
+        "steps from one such pause to the next, where they come at multiples of it; else NaN"
+    )
     between_epochs_s: Fact[float] = fact(
         "time where an epoch begins behind another that is more than the fastest of the steps there need, and is no "
         "stated evaluation or checkpoint: the most that epochs can wait for their first batch; NaN where few lines "
@@ -217,6 +221,11 @@ class StepsProfile(Profile, topic="steps"):
     loader_steps: Fact[float] = fact("steps with a stated wait for data")
 
 
+def unnamed_is_most(steps: StepsProfile) -> bool:
+    """Whether the log does not name the largest part of the time outside of steps."""
+    return steps.unnamed_s > max(steps.evaluations_s, steps.checkpoints_s)
+
+
 def some_wait(steps: StepsProfile) -> bool:
     """Whether some GPUs evaluate while others wait for them."""
     return steps.evaluating_gpus > 0 and steps.waiting_gpus > 0
@@ -242,6 +251,7 @@ def measure_steps(run: Run) -> StepsProfile:
     parts = [part for of_pause in went for part in of_pause]
     (evaluations_low_s, evaluations_s), (checkpoints_low_s, checkpoints_s) = (held_s(parts, work) for work in LASTING)
     unnamed = np.array([sum(part.s for part in of_pause if part.work == OTHER) for of_pause in went], float)
+    unnamed_every = every_n_steps(whole, paused[unnamed > 0]) if unit == "step" else math.nan
     unnamed_s, unnamed_between_s = float(unnamed.sum()), float(unnamed[paused["new_epoch"].to_numpy(bool)].sum())
     at_pace = whole[whole["usual"]]
     (p50,) = weighted_quantiles(rows["step_s"], rows["n_steps"], (0.5,))
@@ -281,6 +291,7 @@ def measure_steps(run: Run) -> StepsProfile:
         pauses_pct=100 * pauses_s / span,
         unnamed_s=unnamed_s,
         unnamed_between_epochs_s=unnamed_between_s,
+        n_unnamed_every=unnamed_every,
         between_epochs_s=float(sum(map(between_epochs_s, told))),
         n_unseen=float(whole["unseen"].sum()),
         n_pauses=len(pauses),

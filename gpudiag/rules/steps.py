@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gpudiag.errors import NotMeasurable
-from gpudiag.measures.steps import GIVE_LOG, JOIN_LOGS, StepsProfile, measure_steps, some_wait
+from gpudiag.measures.steps import GIVE_LOG, JOIN_LOGS, StepsProfile, measure_steps, some_wait, unnamed_is_most
 from gpudiag.rules._engine.evidence import Evidence
 from gpudiag.rules._engine.rule import rule
 from gpudiag.rules._engine.templates import Given
@@ -32,6 +32,11 @@ FIND_OUT = (
     "storage, another process, an evaluation or a save that is not logged."
 )
 """Where the log names nothing in most of the pauses."""
+AT_MULTIPLES = (
+    "See which setting has that number of steps, such as save_steps: checkpoints can be saved less often, or in the "
+    "background. It may be an evaluation that is not logged."
+)
+"""Where such pauses come every so many steps."""
 _CHECKPOINTS = (Given("checkpoints_open", "at most "), "{checkpoints_s}")
 
 
@@ -67,6 +72,10 @@ _CHECKPOINTS = (Given("checkpoints_open", "at most "), "{checkpoints_s}")
             Given("checkpoints_s", (". Checkpoints took ", *_CHECKPOINTS, " of it")),
         ),
         Given("both_s", ", and {both_s} may be of either"),
+        Given(
+            "unnamed_most",
+            (". The log does not name {unnamed_s} of it", Given("n_every", ", which came every {n_every:step}")),
+        ),
         Given("recorded_part", ". The GPU's record covers {recorded_pauses_s} of the pauses"),
         Given("unrecorded", ". The GPU's record covers none of the pauses"),
         Given("idle_paused_pct", ". The pauses hold {idle_paused_pct} of the time that the GPU waited within its work"),
@@ -87,7 +96,7 @@ def steps_paused(
     neither timestamps nor one bar tell of the time between epochs, nothing is said of less.
     """
     if steps.pauses_pct > max_pauses_pct:
-        longest = steps.pauses.iloc[0]
+        longest, n_every = steps.pauses.iloc[0], steps.n_unnamed_every
         return Evidence(
             values={
                 "pauses_pct": steps.pauses_pct,
@@ -114,6 +123,9 @@ def steps_paused(
                 "after_step": int(longest["after_step"]),
                 "behind": bool(longest["behind"]),
                 "n_unseen": steps.n_unseen,
+                "unnamed_most": unnamed_is_most(steps) and (steps.unnamed_s < steps.pauses_s or n_every > 0),
+                "unnamed_s": steps.unnamed_s,
+                "n_every": n_every,
                 "at_epochs": 2 * steps.unnamed_between_epochs_s > steps.pauses_s,
                 "some_wait": some_wait(steps),
                 "evaluating_gpus": steps.evaluating_gpus,
@@ -132,11 +144,13 @@ def steps_paused(
 
 
 def _remedy(steps: StepsProfile) -> str:
-    """What to do about what the log names in most of the pauses, or where it names none; '' for both kinds of work."""
+    """What to do about the largest part of the pauses, which may have no name; '' for both kinds of work."""
     if steps.n_evaluations and steps.pauses["behind"].all():
         return AT_THE_END
-    if 2 * steps.unnamed_s > steps.pauses_s:
-        return KEEP_WORKERS if 2 * steps.unnamed_between_epochs_s > steps.pauses_s else FIND_OUT
+    if unnamed_is_most(steps):
+        if 2 * steps.unnamed_between_epochs_s > steps.unnamed_s:
+            return KEEP_WORKERS
+        return AT_MULTIPLES if steps.n_unnamed_every > 0 else FIND_OUT
     if (steps.evaluations_s > 0) == (steps.checkpoints_s > 0):
         return ""
     if steps.checkpoints_s > 0:

@@ -60,3 +60,9 @@ def test_what_only_observes_goes_after_what_may_bring_something() -> None:
     assert order(watch, made("sure", 1, None)) == ["sure", "watch"]
     other = made("other", 1, Gain(1.0, 2.0))
     assert [one.id for one in rank((other, watch), BOUNDS, "worst")] == ["watch", "other"], "it answers the worst"
+
+
+def test_hours_are_compared_where_nobody_knows_of_how_many() -> None:
+    """All of the checkpoints is more than half of the evaluations."""
+    half, all_ = made("half", 1, Gain(0.0, 0.22, "GPU-h", "a")), made("all", 1, Gain(0.0, 0.33, "GPU-h", "b"))
+    assert [one.id for one in rank((half, all_), GainBounds(busy_pct=50.0))] == ["all", "half"]

@@ -47,6 +47,17 @@ def test_an_evaluation_on_all_gpus_leaves_each_its_part() -> None:
         assert evaluate_on_all.propose(now(**known, evaluating_gpus=evaluating, waiting_gpus=waiting)) is None
 
 
+def test_nothing_is_done_about_the_smaller_part_where_the_largest_has_no_name() -> None:
+    """An hour and a half of evaluations beside eight hours of pauses of which the log says nothing."""
+    known = {"evaluations_s": 5400.0, "checkpoints_s": 600.0, "evaluating_gpus": math.nan, "waiting_gpus": math.nan}
+    for unnamed_s, proposed in ((28_800.0, False), (5000.0, True)):
+        given = now(**known, unnamed_s=unnamed_s)
+        assert (evaluate_less.propose(given) is not None) == proposed
+        waits = now(**{**known, "evaluating_gpus": 1.0, "waiting_gpus": 3.0}, unnamed_s=unnamed_s)
+        assert (evaluate_on_all.propose(waits) is not None) == proposed
+        assert (save_in_background.propose(now("megatron", **known, unnamed_s=unnamed_s)) is not None) == proposed
+
+
 def test_what_may_be_nothing_has_no_check() -> None:
     """Of 4,320 s of pauses in 14,400 s nobody knows how many are evaluations: half as many may save next to nothing,
     and any noise would pass a check for less.

@@ -8,6 +8,7 @@ import pytest
 
 from gpudiag.measures.steps import StepsProfile
 from gpudiag.rules.steps import (
+    AT_MULTIPLES,
     EVALUATE_LESS,
     EVALUATE_ON_ALL,
     FIND_OUT,
@@ -31,9 +32,12 @@ from tests.rules.small_profiles import profile, verdict
         ({"evaluations_s": 6.0, "unnamed_s": 1140.0}, FIND_OUT),  # of 19 of 20 pauses the log says nothing
         ({"checkpoints_s": 6.0, "unnamed_s": 1140.0, "unnamed_between_epochs_s": 500.0}, FIND_OUT),
         ({"unnamed_s": 1146.0, "unnamed_between_epochs_s": 700.0}, KEEP_WORKERS),
+        ({"evaluations_s": 480.0, "checkpoints_s": 166.0, "unnamed_s": 500.0}, FIND_OUT),  # the largest of three
+        ({"evaluations_s": 520.0, "checkpoints_s": 126.0, "unnamed_s": 500.0}, ""),
+        ({"evaluations_s": 90.0, "unnamed_s": 478.0, "n_unnamed_every": 20.0}, AT_MULTIPLES),
     ],
 )
-def test_the_remedy_names_what_holds_half_of_the_pauses(stated: dict[str, float], remedy: str) -> None:
+def test_the_remedy_names_what_holds_most_of_the_pauses(stated: dict[str, float], remedy: str) -> None:
     none = {"evaluations_s": 0.0, "checkpoints_s": 0.0, "unnamed_s": 0.0, "unnamed_between_epochs_s": 0.0}
     assert _remedy(profile(StepsProfile, pauses_s=1146.0, n_pauses=20, **{**none, **stated})) == remedy
 
@@ -44,6 +48,8 @@ def test_the_remedy_names_what_holds_half_of_the_pauses(stated: dict[str, float]
         ({"evaluating_gpus": 1.0, "waiting_gpus": 3.0}, "10 min of it (1 GPU worked while 3 GPUs waited)."),
         ({"evaluating_gpus": 4.0, "waiting_gpus": 0.0}, "10 min of it."),
         ({"unnamed_between_epochs_s": 700.0, "evaluations_s": 0.0}, "in 20 pauses, mostly where epochs begin. The"),
+        ({"unnamed_s": 700.0}, "10 min of it. The log does not name 11 min 40 s of it."),
+        ({"unnamed_s": 700.0, "n_unnamed_every": 20.0}, "11 min 40 s of it, which came every 20 steps."),
     ],
 )
 def test_the_sentence_says_where_and_for_whom(stated: dict[str, Any], said: str) -> None:

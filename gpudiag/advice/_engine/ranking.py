@@ -14,11 +14,11 @@ def rank(
 ) -> tuple[Recommendation, ...]:
     """Best first (METHODS 9): what must be verified first goes last; before the others goes what answers the ``worst``
     finding, so that what to do next is what the plan begins with; then what may bring something, before what only
-    observes; then by the lower bound of the gain times reversibility, then by its upper bound, then the safer one, then
-    in the given order.
+    observes; then by the lower bound of the gain times reversibility, then by its upper bound (in GPU-hours
+    where nobody knows of how many), then the safer one, then in the given order.
     """
 
-    def key(one: Recommendation) -> tuple[bool, bool, bool, float, float, int]:
+    def key(one: Recommendation) -> tuple[bool, bool, bool, float, float, float, int]:
         low, high = speedup(one.gain, bounds.trial_gpu_h)
         return (
             bool(one.verify_first),
@@ -26,7 +26,12 @@ def rank(
             one.gain == NOTHING,
             -round(low * REVERSIBILITY[one.tier], 9),
             -round(high, 9),
+            -_most_gpu_h(one),
             one.tier,
         )
 
     return tuple(sorted(recommendations, key=key))
+
+
+def _most_gpu_h(one: Recommendation) -> float:
+    return one.gain.high if one.gain is not None and one.gain.unit == "GPU-h" else 0.0
