@@ -187,6 +187,22 @@ def test_an_error_that_was_caught_before_an_epoch_or_another_rank_is_no_end_of_a
     assert attempts(one).pauses == ()
 
 
+@pytest.mark.parametrize(("last", "pauses"), [(600, [(600, 1200)]), (590, [])])
+def test_between_two_trainings_that_did_all_their_steps_nobody_held_the_gpu(
+    last: int, pauses: list[tuple[int, int]]
+) -> None:
+    """One that stops short may have gone on while its recorder failed."""
+    samples = gpu([*np.arange(0, 600, 5.0), *np.arange(1200, 1800, 5.0)], util_pct=90.0)
+    logs = [
+        steps_of([(float(at), at) for at in range(10, last + 1, 10)], total=600, path="run0.log"),
+        steps_of([(1200.0 + at, at) for at in range(10, 601, 10)], total=600, path="run1.log"),
+    ]
+    one = run(gpu=samples, steps=pd.concat(logs, ignore_index=True))
+    found = [((low - T0.value // 1000) / 1e6, (high - T0.value // 1000) / 1e6) for low, high in attempts(one).pauses]
+    assert found == [pytest.approx(pause, abs=11) for pause in pauses]
+    assert measure_sampling(one).coverage_pct == pytest.approx(100 if pauses else 100 * 1200 / 1800, abs=1)
+
+
 def test_a_process_that_died_may_be_resumed_in_the_log_of_another_job(tmp_path: Path) -> None:
     smi(tmp_path / "gpu.1.csv", "a1", 0, HOUR)
     smi(tmp_path / "gpu.2.csv", "a1", 3 * HOUR, 4 * HOUR)

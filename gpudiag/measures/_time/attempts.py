@@ -1,9 +1,9 @@
 """Attempts of one run, as a requeued job has them, or jobs in a row: between two, no job held the GPUs.
 
 An attempt is over where recordings of other GPUs begin only behind the end of all before (a job on other nodes), and
-where a job ended, as its log or the scheduler says, or a process died that was resumed later, and no GPU was sampled
-until then. In any other gap in telemetry the GPUs count as held and as not observed: a recorder may have failed while
-the job ran.
+where a job ended, as its log or the scheduler says, or a process died that was resumed later, or all steps were done
+before another training began, and no GPU was sampled until then. In any other gap in telemetry the GPUs count as held
+and as not observed: a recorder may have failed while the job ran.
 """
 
 from __future__ import annotations

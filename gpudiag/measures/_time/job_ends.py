@@ -1,5 +1,5 @@
-"""When jobs ended: as logs say of the job of a training, or of its process that died and was resumed later, and as the
-scheduler says of its jobs.
+"""When jobs ended: as logs say of the job of a training, of its process that died and was resumed later, or of the last
+of all its steps, behind which another training began, and as the scheduler says of its jobs.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from gpudiag._run.allocated_gpus import are_jobs
+from gpudiag.measures._ends.logged import log_ends
 from gpudiag.measures._steps.intervals import step_intervals
 from gpudiag.measures._steps.logs import training_logs
 from gpudiag.measures._steps.resumptions import resumes
@@ -27,7 +28,7 @@ _OF_THE_JOB = re.compile(r"\bJOB \d+ ON \S+ CANCELLED AT|\bCANCELLED AT \S+ DUE 
 
 def job_ends_us(run: Run) -> np.ndarray:
     """The ends that are known, in microseconds since 1970, in any order."""
-    return np.concatenate([_of_logs(run), _of_processes(run), _of_scheduler(run)])
+    return np.concatenate([_of_logs(run), _of_processes(run), _of_complete(run), _of_scheduler(run)])
 
 
 def _of_logs(run: Run) -> np.ndarray:
@@ -58,6 +59,16 @@ def _of_processes(run: Run) -> np.ndarray:
         for log, own in lines.iloc[last].dropna(subset=["time"]).groupby("log")
     ]
     return np.concatenate([np.zeros(0, np.int64), *ends])
+
+
+def _of_complete(run: Run) -> np.ndarray:
+    """The last step of each training that did all of its steps before that of another log began: as much apart as two
+    attempts of one.
+    """
+    ends = log_ends(run) if run.steps["path"].nunique() > 1 else []
+    begun = max((end.begun for end in ends if end.begun is not pd.NaT), default=pd.NaT)
+    done = [end.time for end in ends if end.all_done and end.time < begun]
+    return microseconds(pd.Series(done)) if done else np.zeros(0, np.int64)
 
 
 def _within(times_us: np.ndarray, intervals: pd.DataFrame) -> np.ndarray:
