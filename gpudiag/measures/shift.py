@@ -35,6 +35,9 @@ MIN_BLOCK_SAMPLES = 5
 MIN_SEGMENT = 3
 MIN_BLOCKS = 2 * MIN_SEGMENT + 1
 """Of work, for two levels to be told apart."""
+ALIKE_PCT = 5.0
+"""Levels at the end of the work that lie no further from its last are the same level: a signal with little noise has a
+change point at each little step (a default without a published source)."""
 MOSTLY = 0.5
 """Of the time between two lines: a pause that long makes it other work than steps."""
 
@@ -43,8 +46,9 @@ ONE_FEWER = 0.5
 
 
 class UtilizationSegment(Row):
-    """A stretch of one level, from samples in which the usual number of trials was at work, outside of the evaluations
-    and checkpoints that a log tells of: more trials or other work are another level and no shift.
+    """A stretch of one level, the last with those before it that are like it, from samples in which the usual number of
+    trials was at work, outside of the evaluations and checkpoints that a log tells of: more trials or other work are
+    another level and no shift.
     """
 
     gpu: Column[str] = column("GPU")
@@ -134,7 +138,20 @@ def _segments(work: WorkSamples, period: Period | None, steps: np.ndarray) -> tu
         own = np.flatnonzero((number >= filled[low]) & (number <= filled[high - 1]))
         value = weighted_mean(util[own], weight[own])
         rows.append((time_us[own[0]], time_us[own[-1]], value, float(weight[own].sum())))
-    return rows, block_s
+    return _last_as_one(rows), block_s
+
+
+def _last_as_one(levels: list[Level]) -> list[Level]:
+    """The levels, those at the end as one that are like the last."""
+    first = len(levels) - 1
+    while first > 0 and abs(levels[first - 1][2] - levels[-1][2]) <= ALIKE_PCT:
+        first -= 1
+    alike = levels[max(first, 0) :]
+    if len(alike) < 2:
+        return levels
+    work_s = sum(level[3] for level in alike)
+    mean_pct = sum(level[2] * level[3] for level in alike) / work_s
+    return [*levels[:first], (alike[0][0], alike[-1][1], mean_pct, work_s)]
 
 
 def _died_then(run: Run, gpu: str, found: Sequence[Level], block_s: float) -> str:
@@ -156,7 +173,8 @@ def _died_then(run: Run, gpu: str, found: Sequence[Level], block_s: float) -> st
         if not begun - near_us <= at <= min(begun + longest_us + near_us, last - 1):
             continue
         before = _at_once(ended, (begun - longest_us, begun))
-        if _at_once(ended, (at, min(at + longest_us, last))) <= before - ONE_FEWER:
+        since = max(at, begun + longest_us) if begun + longest_us < last else at  # in its own place none runs
+        if _at_once(ended, (since, min(since + longest_us, last))) <= before - ONE_FEWER:
             return str(one["name"])
     return ""
 

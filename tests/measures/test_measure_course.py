@@ -28,6 +28,7 @@ from gpudiag.measures.leak import _slope, measure_leak
 from gpudiag.measures.loader import measure_loader
 from gpudiag.measures.recorder import measure_recorder
 from gpudiag.measures.search import _trend, measure_search
+from gpudiag.measures.shift import measure_shift
 from gpudiag.measures.stalls import measure_stalls
 from gpudiag.run import Run, RunInfo
 from gpudiag.schema import EVENTS, HOST, REPORTS, conform
@@ -84,6 +85,22 @@ def test_change_points_are_the_best_partition(seed: int) -> None:
     if len(found) <= 2:
         assert found == brute_force(values, 3)
     assert change_points(np.full(30, 4.0), 3) == [] and change_points(values[:5], 3) == []
+
+
+def test_the_last_level_holds_the_small_steps_within_it() -> None:
+    """Forty minutes at 90 %, then twenty at 50 and twenty at 50.4 %: nearly without noise each is a level of PELT."""
+    level = np.repeat([90.0, 50.0, 50.4], [240, 120, 120])
+    util = level + np.tile(np.repeat([0.0, 0.02], 6), 40)
+    row = measure_shift(run(gpu=gpu(np.arange(480) * 10.0, util_pct=util))).per_gpu.loc["0"]
+    assert row["n_segments"] == 2 and row["fall_s"] == pytest.approx(2400, abs=60)
+    assert row["fall_pct"] == pytest.approx(90 - 50.2, abs=0.5)
+
+
+def test_two_sides_of_a_hole_are_no_period() -> None:
+    """Trainings at 100 % and 50 %, idle at their ends, 24 min apart: little of one has a partner so much later."""
+    value = np.concatenate([np.full(1490, 100.0), np.zeros(20), np.zeros(63), np.full(1490, 50.0)])
+    time = np.append(np.arange(1510), 2921 + np.arange(1553))
+    assert find_period(time * 1_000_000, value, 1e6) is None
 
 
 def test_leak_is_the_slope_of_a_straight_line() -> None:

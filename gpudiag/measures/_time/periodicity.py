@@ -22,7 +22,10 @@ MIN_LAG = 4
 FINE = 0.005
 """Share of the period up to which it is looked for between sampling periods, at multiples of it."""
 MAX_SHARE = 1 / 3
-MIN_PAIRS = 20
+MIN_PAIRS, MIN_PAIRED = 20, 0.1
+"""Samples that have another so much later: as many, and of all a tenth (defaults without a published source). Fewer are
+the two sides of one hole, and repeat nothing.
+"""
 
 
 @dataclass(frozen=True)
@@ -67,7 +70,9 @@ def _detrended(place: np.ndarray, value: np.ndarray) -> np.ndarray:
 
 
 def _autocorrelation(place: np.ndarray, value: np.ndarray, n: int, longest: int) -> np.ndarray:
-    """By lag in steps below ``longest``; NaN where fewer than 20 pairs are known."""
+    """By lag in steps below ``longest``; NaN where fewer than 20 pairs are known, or than a
+    tenth of the samples.
+    """
     size = fast_length(n + longest)  # what laps around comes at longer lags
     signal, mask = np.zeros(n), np.zeros(n)
     signal[place], mask[place] = value, 1.0
@@ -76,7 +81,8 @@ def _autocorrelation(place: np.ndarray, value: np.ndarray, n: int, longest: int)
     variance = sums[0] / pairs[0]
     if not variance > 1e-9:
         return np.full(longest, np.nan)
-    return np.where(np.rint(pairs) >= MIN_PAIRS, sums / np.maximum(pairs, 1) / variance, np.nan)
+    least = max(MIN_PAIRS, MIN_PAIRED * len(place))
+    return np.where(np.rint(pairs) >= least, sums / np.maximum(pairs, 1) / variance, np.nan)
 
 
 def _lagged(values: np.ndarray, size: int) -> np.ndarray:
