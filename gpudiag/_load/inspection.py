@@ -8,7 +8,8 @@ from datetime import tzinfo
 from pathlib import Path
 
 from gpudiag._load.folder import file_of, of_run, walk
-from gpudiag._load.intake import Unopened, try_take
+from gpudiag._load.folder_of_runs import runs_apart
+from gpudiag._load.intake import Intake, Unopened, try_take
 from gpudiag._load.sources import is_whole
 from gpudiag._run.tables import InputKind, InputRecord, StudyRecord
 from gpudiag.errors import InputError
@@ -18,10 +19,13 @@ from gpudiag.plain_data import TIME, JsonObject, plain_object
 from gpudiag.readers._io.problems import Problem
 from gpudiag.readers._io.source import Source
 from gpudiag.readers._io.url import is_address, shown
-from gpudiag.readers.base import ReadOptions
+from gpudiag.readers._shape.merge_telemetry import taken_for
+from gpudiag.readers.base import ReadOptions, Telemetry
 from gpudiag.timezones import parse_zone
 
 LEFT_OUT = "Its run.toml leaves it out of the run."
+MOST_ROWS = 3_000_000
+"""Logs of more are not held in memory together; a diagnosis says which GPUs it takes for one even so."""
 
 
 def inspect(
@@ -37,7 +41,7 @@ def inspect(
 
     A folder's run.toml, given by itself or with the folder, says how its files are to be read, where the arguments do
     not; inputs that it names elsewhere, such as a storage URL, come after those of the folder. What it leaves out of
-    the run has a note.
+    the run has a note, and so has the last of a folder's logs where they may be of several machines.
 
     An input that cannot be read gives a record of kind ``unknown`` with ``error`` set. ``progress`` is told each
     path before it is read.
@@ -59,11 +63,45 @@ def inspect(
             zone = given.timezone if timezone else parse_zone(manifest.timezone)
             period = given.period_s or manifest.period_s
             options = ReadOptions(zone, given.columns or manifest.columns, period, given.study)
+            records: list[InputRecord] = []
+            logs = _Logs(folder)
             for one in _inputs_of(folder, file, manifest):
                 place = one.path if isinstance(one, Source | Unopened) else one
                 progress(shown(place))
-                record = try_take(one, options).record
-                yield replace(record, notes=(*record.notes, LEFT_OUT)) if place in left else record
+                intake = try_take(one, options)
+                record = intake.record
+                if place in left:
+                    record = replace(record, notes=(*record.notes, LEFT_OUT))
+                else:
+                    logs.add(intake, len(records))
+                records.append(record)
+            if notes := logs.notes():
+                last = records[logs.last]
+                records[logs.last] = replace(last, notes=(*last.notes, *notes))
+            yield from records
+
+
+class _Logs:
+    """The logs of GPUs of one folder, as long as they are few enough to be held together."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder, self._logs, self._rows, self.last = folder, list[Intake](), 0, -1
+
+    def add(self, intake: Intake, place: int) -> None:
+        if isinstance(intake.data, Telemetry):
+            self.last, self._rows = place, self._rows + intake.data.rows
+            path = intake.record.path.removeprefix(f"{self._folder}/")
+            self._logs.append(replace(intake, record=replace(intake.record, path=path)))
+        if self._rows > MOST_ROWS:
+            self._logs.clear()
+
+    def notes(self) -> list[str]:
+        """What is noted of GPUs that they name alike; nothing where each is of a run of its own."""
+        several = self._rows > MOST_ROWS or any(self._folder.glob(f"*/{MANIFEST}"))
+        if several or runs_apart(self._logs, self._folder):
+            return []
+        logs = [(one.data, one.record.path) for one in self._logs if isinstance(one.data, Telemetry)]
+        return taken_for([data for data, _ in logs], [path for _, path in logs])
 
 
 def _of_tracker(address: str, given: ReadOptions) -> list[InputRecord]:

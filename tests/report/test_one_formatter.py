@@ -22,7 +22,7 @@ ELSEWHERE = {
     "readers/_fields/metric_names.py": "the index of a GPU, which came as a float",
     "readers/_shape/long_form.py": "the number of an Xid error, which came as a float",
     "readers/telemetry/prometheus_text.py": "the number of an Xid error, which came as a float",
-    "readers/_shape/merge_telemetry.py": "what an input says, in the units of the input",
+    "readers/_shape/machines.py": "what an input says, in the units of the input",
     "readers/_studies/optuna_clock.py": "what an input says, in the units of the input",
     "readers/trials/optuna_sqlite.py": "the time-out of a connection, in seconds as set",
     "simulation/files.py": "rows as nvidia-smi writes them",

@@ -148,7 +148,7 @@ def _owner(identity: GpuIdentity, gpus: list[dict[str, set[str]]], apart: Contai
     keys = _keys(identity)
     for rank, (kind, value) in enumerate(keys):
         for at, gpu in enumerate(gpus):
-            if kind == "index" and at in apart:
+            if kind != "uuid" and at in apart:
                 continue
             if value in gpu[kind] and not any(gpu[above] and other not in gpu[above] for above, other in keys[:rank]):
                 return at
