@@ -13,7 +13,7 @@ import pandas as pd
 from gpudiag.advice._engine.plan import Plan, load_plan
 from gpudiag.comparison.build import SCHEMA_SEVERAL, build
 from gpudiag.comparison.check import GateCheck, is_invalid, reasons
-from gpudiag.comparison.compared import Compared
+from gpudiag.comparison.compared import MUCH_MORE, Compared
 from gpudiag.comparison.consistency import consistency
 from gpudiag.comparison.differences import differences
 from gpudiag.comparison.gate import run_gate
@@ -22,7 +22,7 @@ from gpudiag.comparison.ledger_difference import ledger_difference
 from gpudiag.comparison.match import Match, match, unmatched
 from gpudiag.comparison.plan_check import check_plan, made_for
 from gpudiag.comparison.quantities import quantities
-from gpudiag.comparison.quantity import FAILS_MORE, SLOWER, Quantity, judged
+from gpudiag.comparison.quantity import COSTS_MORE, FAILS_MORE, SLOWER, Quantity, judged
 from gpudiag.comparison.side import Side, as_side
 from gpudiag.comparison.time_series import time_series
 from gpudiag.errors import ConfigError, NotMeasurable, expected
@@ -73,11 +73,12 @@ class Comparison(Compared):
         return {quantity.name: quantity for quantity in self.quantities}[name]
 
     def fails(self, level: str) -> bool:
-        """True if the experiment is a regression: slower, or it fails more often; never for 'never'.
+        """True if the experiment is a regression: slower, or it fails more often, or the same steps took over 10 % more
+        wall time or GPU time in all; never for 'never'.
 
         'invalid' counts a comparison that fails its gate as well.
         """
-        worse = self.verdict in (SLOWER, FAILS_MORE)
+        worse = self.verdict in (SLOWER, FAILS_MORE) or (self.verdict == COSTS_MORE and self.costs_more(MUCH_MORE))
         return (level in ("regression", "invalid") and worse) or (level == "invalid" and self.invalid)
 
     @property

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 from gpudiag.advice._engine.plan import Plan
+from gpudiag.comparison._quantities.whole_training import GPU, WALL
 from gpudiag.comparison.check import GateCheck, is_invalid, reasons
 from gpudiag.comparison.consistency import Consistency
 from gpudiag.comparison.differences import Difference
 from gpudiag.comparison.ledger_difference import CellDifference
-from gpudiag.comparison.logged_steps import LOGGED
+from gpudiag.comparison.logged_steps import LOGGED, WHOLE
 from gpudiag.comparison.match import Match
 from gpudiag.comparison.plan_check import Outcome
 from gpudiag.comparison.pruned_apart import agreed, prunes_apart, shows_more
 from gpudiag.comparison.quantity import (
+    COSTS_LESS,
+    COSTS_MORE,
     EQUIVALENT,
     FAILS_LESS,
     FAILS_MORE,
@@ -22,16 +26,21 @@ from gpudiag.comparison.quantity import (
     INVALID,
     LOWER,
     NO_EVIDENCE,
+    SAME_WITHIN,
     SLOWER,
     Quantity,
 )
 from gpudiag.comparison.same_steps import AT_SAME_STEPS
 from gpudiag.comparison.same_training import died
 from gpudiag.comparison.side import Side
+from gpudiag.comparison.step_work import n_gpus
 from gpudiag.faults import Fault
 
 SAME_PARALLEL = 0.1
 FAILING = ("failures", "failure_events")
+MUCH_MORE = 0.1
+"""Part by which the same steps must have cost more in all to fail a build: one observation a side has no interval, and
+a start takes now more, now less (a default without a published source)."""
 SPEEDS = {HIGHER: SLOWER, LOWER: FASTER}
 """What a price that leads is called as the verdict of the whole."""
 
@@ -129,12 +138,36 @@ class Compared:
         moved = share.experiment > share.baseline if word == HIGHER else share.experiment < share.baseline
         return moved and any(quantity.verdict == word for quantity in by_name.values())
 
+    def costs_more(self, by: float = SAME_WITHIN) -> bool:
+        """True if as many of the same steps took more wall time or GPU time in all, by that part, and neither less."""
+        return _is_more(self._totals, by)
+
+    def costs_less(self, by: float = SAME_WITHIN) -> bool:
+        """The same the other way round."""
+        return _is_more([1 / ratio for ratio in self._totals], by)
+
+    @property
+    def _totals(self) -> list[float]:
+        """Ratios of what the whole trainings took. GPU time counts where both had as many GPUs: more of them are there
+        to save wall time.
+        """
+        counted = (WALL, GPU, WHOLE) if n_gpus(self.baseline) == n_gpus(self.experiment) else (WALL, WHOLE)
+        return [q.ratio for q in self.quantities if q.name in counted and q.verdict != INVALID and q.ratio > 0]
+
     @property
     def verdict(self) -> str:
-        """faster, slower, equivalent, no evidence, fails more, fails less, or invalid."""
+        """faster, slower, equivalent, no evidence, fails more, fails less, costs more, costs less, or invalid."""
         if self.invalid:
             return INVALID
         speed = SPEEDS.get(self.leader.verdict, self.leader.verdict) if self.leader is not None else NO_EVIDENCE
         if self.fails_more and speed != SLOWER:
             return FAILS_MORE
-        return FAILS_LESS if self.fails_less and speed in (NO_EVIDENCE, EQUIVALENT) else speed
+        if self.costs_more() and speed != SLOWER:
+            return COSTS_MORE
+        if speed not in (NO_EVIDENCE, EQUIVALENT):
+            return speed
+        return FAILS_LESS if self.fails_less else COSTS_LESS if self.costs_less() else speed
+
+
+def _is_more(ratios: list[float], by: float) -> bool:
+    return max(ratios, default=math.nan) > 1 + by and min(ratios) >= 1 / (1 + by)

@@ -13,6 +13,7 @@ from gpudiag.comparison._quantities.levels import means, peaks
 from gpudiag.comparison._quantities.outcomes import outcomes
 from gpudiag.comparison._quantities.search import time_to_best
 from gpudiag.comparison._quantities.wall_time import parallelism, wall_time, wall_time_per_item
+from gpudiag.comparison._quantities.whole_training import GPU, whole_training
 from gpudiag.comparison.logged_steps import logged_times
 from gpudiag.comparison.match import Match
 from gpudiag.comparison.pruned_apart import as_prices
@@ -22,7 +23,7 @@ from gpudiag.comparison.side import Side
 from gpudiag.faults import Fault, attempt
 from gpudiag.statement import joined
 
-OF_GPUS = ("gpu_time", "energy", "cost")
+OF_GPUS = ("gpu_time", "energy", "cost", GPU)
 """How the names of quantities begin that count GPU time."""
 
 
@@ -34,6 +35,7 @@ def quantities(baseline: Side, experiment: Side, matched: Match) -> list[Quantit
         durations_at_same_steps,
         wall_time_per_item,
         logged_steps,
+        whole_training,
         wall_time,
         outcomes,
         means,

@@ -18,6 +18,10 @@ FAILS_MORE, FAILS_LESS = "fails more", "fails less"
 """What a comparison is called, never a quantity, where the share of failed items changed and time per result did not,
 or not for the worse where more fail.
 """
+COSTS_MORE, COSTS_LESS = "costs more", "costs less"
+"""The same where as many of the same steps took more or less wall time or GPU time in all, and the tested time of a
+step does not say so: a fact of these two runs, not a statement about their settings.
+"""
 SAME_WITHIN = 0.05
 """Equivalent: the whole interval of the ratio lies within +-5 % (METHODS 7)."""
 TIME, SPEED, PRICE, LEVEL, RATE, TOTAL, PEAK = "time", "speed", "price", "level", "rate", "total", "peak"

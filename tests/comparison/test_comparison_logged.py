@@ -197,7 +197,7 @@ def test_times_of_whole_trainings_are_described_and_not_tested(tmp_path: Path, n
         (tmp_path / name).mkdir()
         (tmp_path / name / "train.out").write_text("\n".join(trainer.lines) + "\n")
     found = compared(tmp_path / "a", tmp_path / "b")
-    assert found.verdict == "no evidence"
+    assert found.verdict == ("costs less" if n == 300 else "no evidence")
     if n == 200:
         assert found.leader is None and "each line on a step has a timestamp" in str(found.headline)
         return
@@ -205,6 +205,9 @@ def test_times_of_whole_trainings_are_described_and_not_tested(tmp_path: Path, n
     assert found.leader is held and math.isnan(held.low) and "3 epochs" in str(held.title)
     assert (held.baseline, held.experiment) == pytest.approx([trainer.train_s for trainer in trainers])
     assert "Repeat both in turns" in found.headline["sentences"][2]
+    assert "times the time that the logs state of a for as many epochs." in found.headline["verdict"]
+    turned = compared(tmp_path / "b", tmp_path / "a")
+    assert turned.verdict == "costs more" and turned.fails("regression")
 
 
 @pytest.mark.slow

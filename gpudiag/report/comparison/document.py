@@ -12,7 +12,17 @@ from typing import Literal
 from gpudiag.faults import Fault
 from gpudiag.plain_data import TIME
 
-ComparisonVerdict = Literal["faster", "slower", "no evidence", "equivalent", "fails more", "fails less", "invalid"]
+ComparisonVerdict = Literal[
+    "faster",
+    "slower",
+    "no evidence",
+    "equivalent",
+    "fails more",
+    "fails less",
+    "costs more",
+    "costs less",
+    "invalid",
+]
 CheckId = Literal[
     "same-unit",
     "same-workload",

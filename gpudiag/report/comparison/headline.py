@@ -11,6 +11,8 @@ LEVELS = {
     "slower": "warning",
     "fails more": "warning",
     "fails less": "ok",
+    "costs more": "warning",
+    "costs less": "note",
     "equivalent": "ok",
     "no evidence": "unknown",
     "invalid": "critical",
@@ -31,6 +33,28 @@ BY_UNIT = {
     "time_to_best": "to the same best value (one observation)",
 }
 """Times of a search by the unit of its results."""
+TOTALS = {
+    "training_wall_time": "wall time",
+    "training_gpu_time": "GPU time",
+    "logged_whole_time": "time that the logs state",
+}
+"""What the whole of a training took: one observation a side."""
+COSTS = ("costs more", "costs less")
+PARTS = {
+    "training_startup_time": ("start-up", "what makes the start longer, such as data, downloads or compilation"),
+    "training_restart_time": ("restarts", "what ended the training, and mend it if it can come again"),
+    "training_pause_time": ("pauses between steps", "what takes longer: evaluations, checkpoints or waits"),
+    "training_untimed_time": ("time outside of its steps", "what takes longer: evaluations, checkpoints or waits"),
+}
+"""Parts of that time, in a few words, and what to look for where one has grown."""
+MOSTLY = 0.5
+"""Part of the difference from which on a part of the time is named as what it is of."""
+UNKNOWN_WHOLE = "what the whole trainings took is not known"
+GIVE_THE_WHOLE = (
+    "Compare the whole trainings too before you decide: record the GPUs, with their memory, from before the start to "
+    "behind the end."
+)
+ONCE = "One pair does not show whether it comes again: repeat both."
 THROUGHPUT = "throughput"
 CHANCE = 0.05
 """Below this p a difference is said to be more than chance."""
@@ -81,6 +105,8 @@ def _verdict_line(document: ComparisonDocument) -> str:
         item = "it" if _by_logs(document) else "an item"
         speed = f"; {item} takes {_ratio(held)} times the time ({_measure_of(held)})" if held is not None else ""
         return f"{verdict.upper()}: {_failing(document)}{speed}."
+    if verdict in COSTS:
+        return _costs(document)
     if held is None and (pruning := _pruning(document)):
         return f"NO EVIDENCE that {b} is faster or slower than {a}: {pruning}, so no time per item tells."
     if held is None:
@@ -92,7 +118,64 @@ def _verdict_line(document: ComparisonDocument) -> str:
         "no evidence": f"NO EVIDENCE that {b} is faster or slower than {a}: {_ratio(held)} times the time",
     }
     ends = [c.fault for c in document.gate if _by_logs(document) and c.check == "equal-success" and c.status == "fail"]
+    ends += [UNKNOWN_WHOLE] if verdict == "equivalent" and _leaves_whole(document) else []
     return f"{'; '.join((f'{words[verdict]} ({_measure_of(held)})', *ends))}."
+
+
+def _costs(document: ComparisonDocument) -> str:
+    """What the whole training took for as many steps, of what that is, and beside it what was tested of the steps."""
+    a, b = document.baseline.name, document.experiment.name
+    taken = [f"{ratio(q.ratio)} times the {TOTALS[q.name]}" for q in _totals(document)]
+    part = _part(document)
+    of_it = f" (mostly {PARTS[part.name][0]})" if part is not None else ""
+    held = leader(document)
+    counted = "epochs" if held is not None and "epoch" in held.title else "steps"
+    whole = f"{document.verdict.upper()}: {b} needs {' and '.join(taken)} of {a} for as many {counted}{of_it}"
+    if held is None or held.name in TOTALS:
+        return f"{whole}."
+    said = {
+        "equivalent": "the time of each is equivalent",
+        "no evidence": "whether each takes longer is not known",
+    }
+    return f"{whole}; {said.get(held.verdict, f'each is {held.verdict}')}: {_ratio(held)}."
+
+
+def _totals(document: ComparisonDocument) -> list[QuantityEntry]:
+    return [q for q in document.quantities if q.name in TOTALS and q.ratio is not None]
+
+
+def _beside_steps(document: ComparisonDocument) -> str:
+    """The same behind other sentences, where the verdict is about the steps."""
+    held = leader(document)
+    told = document.verdict in COSTS or held is None or held.name in TOTALS
+    return "" if told or not _totals(document) else f" {_in_all(document)}"
+
+
+def _leaves_whole(document: ComparisonDocument) -> bool:
+    """Whether the verdict is about steps, and nothing is known of the rest of the trainings."""
+    return _by_logs(document) and not _totals(document)
+
+
+def _part(document: ComparisonDocument) -> QuantityEntry | None:
+    """The part of the wall time that most of its difference is of."""
+    by_name = {q.name: q for q in document.quantities}
+    grown = {name: _grown(by_name[name]) for name in ("training_wall_time", *PARTS) if name in by_name}
+    if not (all_of_it := grown.pop("training_wall_time", 0.0)) or not grown:
+        return None
+    most = max(grown, key=lambda name: grown[name] / all_of_it)
+    return by_name[most] if grown[most] / all_of_it >= MOSTLY else None
+
+
+def _grown(q: QuantityEntry) -> float:
+    return 0.0 if q.baseline is None or q.experiment is None else q.experiment - q.baseline
+
+
+def _in_all(document: ComparisonDocument) -> str:
+    """What the whole trainings took, as a sentence."""
+    part = _part(document)
+    said = [f"{TOTALS[q.name]} {both(q, ' against ')}" for q in _totals(document)]
+    said += [f"{PARTS[part.name][0]} {both(part, ' against ')}"] if part is not None else []
+    return f"In all: {', '.join(said)}; one observation a side." if said else ""
 
 
 def _failing(document: ComparisonDocument) -> str:
@@ -140,7 +223,8 @@ def _what_may_be_said(document: ComparisonDocument) -> str:
     numbers = both(held, " against ")
     why = f" {held.note}" if held.note and held.verdict == "no evidence" and not _by_logs(document) else ""
     each = f" {_by_each_time(document)}" if _prunes_apart(document) else ""
-    return f"{held.title}: {numbers}, {held.method}.{why}{_power(held)}{each}{_doubt(document)}"
+    whole = f"{_in_all(document)} " if document.verdict in COSTS else ""
+    return f"{whole}{held.title}: {numbers}, {held.method}.{why}{_power(held)}{each}{_doubt(document)}"
 
 
 def _pruning(document: ComparisonDocument) -> str:
@@ -198,17 +282,17 @@ def _what_else(document: ComparisonDocument) -> str:
     if odd:
         return " ".join([*(f"{line}." for line in by_speed), *odd[:2]])
     moved = [f"{q.title} is {q.verdict} ({both(q, ' to ')})" for q in document.quantities if _is_level(document, q)]
-    alone = _by_itself(document)
+    alone, whole = _by_itself(document), _beside_steps(document)
     if said := [*by_speed, *moved][:3]:
-        return f"{'; '.join(said)}.{alone}"
+        return f"{'; '.join(said)}.{alone}{whole}"
     tested = [q for q in document.quantities if q.p is not None]
     if not tested:
-        return "Nothing could be tested: the runs have too little in common."
+        return f"Nothing could be tested: the runs have too little in common.{whole}"
     others = sum(q.name != document.leader for q in tested)
     if not others:
-        return "No other quantity could be tested."
+        return f"No other quantity could be tested.{whole}"
     number = plural(others, "other quantity that was", "other quantities that were")
-    return f"No difference shows in {number} tested{', all together' if alone else ''}.{alone}"
+    return f"No difference shows in {number} tested{', all together' if alone else ''}.{alone}{whole}"
 
 
 def _is_level(document: ComparisonDocument, q: QuantityEntry) -> bool:
@@ -248,6 +332,8 @@ def _what_next(document: ComparisonDocument) -> str:
         return f"Take the change back, or mend what fails: a failed item is no result.{plan}"
     if verdict == "fails less":
         return f"Keep the change: a failed item is no result.{plan}"
+    if verdict in COSTS and document.leader not in TOTALS:
+        return f"{_after_costs(document)} {ONCE}{plan}"
     if failed:
         return f"{NEXT.get(failed[0].fault) or NEXT[failed[0].check]}{plan}"
     unit = next((check for check in document.gate if check.check == "same-unit"), None)
@@ -259,6 +345,8 @@ def _what_next(document: ComparisonDocument) -> str:
         return f"{JUDGE_A_PRUNER}{plan}"
     if document.leader == "logged_whole_time":
         return f"{TIME_STEPS}{plan}"
+    if verdict == "equivalent" and _leaves_whole(document):
+        return f"{GIVE_THE_WHOLE}{plan}"
     words = {
         "faster": "Keep the change, and repeat both once in the other order to rule out a cache.",
         "slower": "Take the change back, or find what else differs.",
@@ -266,6 +354,13 @@ def _what_next(document: ComparisonDocument) -> str:
         "no evidence": "Run more items if a difference of this size would matter.",
     }
     return f"{words[verdict]}{plan}"
+
+
+def _after_costs(document: ComparisonDocument) -> str:
+    part = _part(document)
+    if document.verdict == "costs less":
+        return f"Keep the change if it is what saved {PARTS[part.name][0] if part is not None else 'the time'}."
+    return f"Find {PARTS[part.name][1] if part is not None else 'what takes longer outside of the steps'}."
 
 
 def _by_logs(document: ComparisonDocument) -> bool:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from gpudiag.report._render.blocks import MARKS
 from gpudiag.report._render.markdown import inline
 from gpudiag.report.comparison.document import ComparisonDocument, QuantityEntry
-from gpudiag.report.comparison.headline import MEDIAN, is_median, leader, ordered_reasons, plan_counts
+from gpudiag.report.comparison.headline import MEDIAN, TOTALS, is_median, leader, ordered_reasons, plan_counts
 from gpudiag.report.comparison.sections import said
 from gpudiag.report.format import UNKNOWN, precise, ratio
 
@@ -18,6 +18,8 @@ SAID = {
     "equivalent": "EQUIVALENT",
     "fails more": "FAILS MORE",
     "fails less": "FAILS LESS",
+    "costs more": "COSTS MORE",
+    "costs less": "COSTS LESS",
     "no evidence": "NO EVIDENCE",
     "invalid": "INVALID",
 }
@@ -55,9 +57,10 @@ def summary(document: ComparisonDocument) -> str:
 
 
 def _comment_rows(document: ComparisonDocument) -> list[QuantityEntry]:
-    """The leading quantity first, then the tested ones, as many as a comment can hold."""
-    tested = [q for q in document.quantities if q.kind not in ("total", "peak") and q.name != "throughput"]
-    return sorted(tested, key=lambda q: q.name != document.leader)[:COMMENT_ROWS]
+    """The leading quantity first, what whole trainings took, then the tested ones, as many as a comment can hold."""
+    held = [q for q in document.quantities if q.name in TOTALS or q.kind not in ("total", "peak")]
+    shown = [q for q in held if q.name != "throughput"]
+    return sorted(shown, key=lambda q: (q.name != document.leader, q.name not in TOTALS))[:COMMENT_ROWS]
 
 
 def short_ratio(q: QuantityEntry) -> str:
