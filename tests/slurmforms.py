@@ -175,7 +175,9 @@ def controller_json(jobs: Sequence[Job]) -> str:
             "tres_alloc_str": tres_text(job) if job.start is not None else "",
         }
 
-    return json.dumps({"jobs": [one(job) for job in jobs], "last_update": number(1), "meta": {"slurm": {}}})
+    return json.dumps(
+        {"jobs": [one(job) for job in jobs], "last_update": number(moment(60).timestamp()), "meta": {"slurm": {}}}
+    )
 
 
 def scontrol(jobs: Sequence[Job], *, details: bool = True, oneliner: bool = False) -> str:

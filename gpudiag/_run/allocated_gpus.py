@@ -1,4 +1,6 @@
-"""The GPUs that a scheduler gave to jobs, by their nodes and how many it gave: all of these nodes, or some of them."""
+"""The GPUs that a scheduler gave to jobs: by their numbers where it states them, else by their nodes and how many it
+gave, all of these nodes or some of them.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +11,7 @@ from dataclasses import dataclass, field
 
 import pandas as pd
 
+from gpudiag._run.numbered_gpus import numbered_gpus
 from gpudiag._run.tables import RunTables
 from gpudiag.readers._jobs.host_names import host_of_nodes
 from gpudiag.readers._jobs.node_list import expanded
@@ -23,10 +26,10 @@ HERE = "?"
 
 @dataclass(frozen=True)
 class Allocated:
-    """By row of ``run.trials``: ``whole``, the GPUs of jobs that had all of their nodes, and ``among``, of every job
-    whose nodes are known the GPUs that it may have had, none where its nodes were not recorded. ``gpus``: of the run,
-    where the node of each is known. ``n_nodes``: nodes of the jobs where nothing says which of them the telemetry is
-    of, else 0.
+    """By row of ``run.trials``: ``whole``, the GPUs of jobs that had all of their nodes, or of which the scheduler says
+    which they had; ``among``, of every job whose nodes are known the GPUs that it may have had, none where its nodes
+    were not recorded. ``gpus``: of the run, where the node of each is known. ``n_nodes``: nodes of the jobs where
+    nothing says which of them the telemetry is of, else 0.
     """
 
     whole: Mapping[int, tuple[str, ...]] = field(default_factory=dict)
@@ -58,13 +61,19 @@ def allocated_gpus(run: RunTables) -> Allocated:
     if not host_of:
         return Allocated()
     alone = _alone_on_their_nodes(run, nodes)
-    whole, among = {}, {}
+    whole: dict[int, tuple[str, ...]] = {}
+    among: dict[int, tuple[str, ...]] = {}
     given = run.trials[JOB_GPUS] if JOB_GPUS in run.trials else pd.Series(math.nan, run.trials.index)
     numbers = pd.to_numeric(given, errors="coerce").to_numpy(float)
+    numbered = numbered_gpus(run, nodes, host_of, host_of_gpu)
     for row, own in nodes.items():
         hosts = {host_of[node] for node in own if node in host_of}
-        among[row] = tuple(gpu for gpu in gpus if host_of_gpu[gpu] in hosts)
-        if row in alone and all(node in host_of for node in own) and numbers[row] >= len(among[row]) > 0:
+        among[row] = numbered.get(row) or tuple(gpu for gpu in gpus if host_of_gpu[gpu] in hosts)
+        if row in numbered:
+            kept = tuple(gpu for gpu in among[row] if gpu not in run.info.left_out_gpus)
+            if kept and all(node in host_of for node in own):
+                whole[row] = kept
+        elif row in alone and all(node in host_of for node in own) and numbers[row] >= len(among[row]) > 0:
             whole[row] = tuple(gpu for gpu in among[row] if gpu not in run.info.left_out_gpus)
     return Allocated(whole, among, tuple(gpus))
 
@@ -102,7 +111,7 @@ def _alone_on_their_nodes(run: RunTables, nodes: Mapping[int, tuple[str, ...]]) 
     ran, a node has more GPUs than were recorded, or each had some of them.
     """
     times = run.trials[["start", "end"]].reset_index(drop=True).loc[list(nodes)]
-    times["end"] = times["end"].fillna(pd.Timestamp.max.tz_localize("UTC"))
+    times["end"] = times["end"].fillna(pd.Timestamp.max.tz_localize("UTC").as_unit("us"))
     on = pd.DataFrame([(node, row) for row, own in nodes.items() for node in own], columns=["node", "row"])
     on = on.merge(times[times["start"].notna()], left_on="row", right_index=True).sort_values(["start", "row"])
     slack = pd.Timedelta(seconds=HANDOVER_S)

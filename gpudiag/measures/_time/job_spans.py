@@ -16,15 +16,17 @@ from gpudiag.spans import Window, clipped, union
 @memoized
 def job_spans(run: Run) -> dict[str, list[Window]]:
     """By GPU, in order and apart, none of a GPU on nodes of which no job is listed. Nothing at all where the trials are
-    no jobs, or the nodes of one are not known.
+    no jobs, or the nodes of one that began are not known.
     """
     allocated = allocated_gpus(run)
     among = allocated.among
-    if not run.info.clock.joined or len(among) < len(run.trials) or not are_jobs(run.trials).all():
+    if not run.info.clock.joined or not among or not are_jobs(run.trials).all():
         return {}
     intervals = intervals_of(run)
     began = intervals["start"].notna() & (intervals["state"] != "WAITING")
     rows = np.flatnonzero(began).tolist()
+    if not among.keys() >= set(rows):
+        return {}
     start = microseconds(intervals.loc[began, "start"])
     end = np.full(len(rows), NEVER)
     ended = intervals.loc[began, "end"]

@@ -28,15 +28,17 @@ _LARGEST = 2**53
 _NO_JOB = "entry that is no job"
 
 
-def rows_of(jobs: list[Any], log: ProblemLog) -> Iterator[Row]:
+def rows_of(document: Any, log: ProblemLog) -> Iterator[Row]:
     """Each job by its number in the list, from 1, and the steps that sacct lists behind it."""
-    for number, job in enumerate(jobs, start=1):
+    jobs = _at(document, "jobs")
+    now = _number(_at(document, "last_update"))
+    for number, job in enumerate(jobs if isinstance(jobs, list) else [], start=1):
         name = _job_id(job) if isinstance(job, dict) else ""
         state = _state(_at(job, "state", "current") or _at(job, "job_state"))
         if not name or not state:
             log.add(_NO_JOB, line=number, example=job, lost=True)
             continue
-        cells = _of_sacct(job, state) if isinstance(job.get("time"), dict) else _of_controller(job, state)
+        cells = _of_sacct(job, state) if isinstance(job.get("time"), dict) else _of_controller(job, state, now)
         yield number, {"JobID": name, "JobName": _text(job.get("name")), **cells}
         steps = job.get("steps")
         for at, step in enumerate(steps if isinstance(steps, list) else []):
@@ -74,15 +76,21 @@ def _of_sacct(job: Mapping[str, Any], state: str) -> dict[str, str]:
     }
 
 
-def _of_controller(job: Mapping[str, Any], state: str) -> dict[str, str]:
-    """What squeue and scontrol say: of a job that waits or runs, the end is the one that its time limit allows."""
+def _of_controller(job: Mapping[str, Any], state: str, now: int | None) -> dict[str, str]:
+    """What squeue and scontrol say: of a job that waits or runs, the end is the one that its time limit allows.
+
+    ``now``: when the controller last changed its list; what runs has run until then.
+    """
     began = state not in WAITING and bool(job.get("nodes"))
+    start = _number(job.get("start_time"))
+    ran_s = now - start if state == "RUNNING" and began and start and now else 0
     gres = [_text(one) for one in job["gres_detail"]] if isinstance(job.get("gres_detail"), list) else []
     return {
         **_common(job, job.get("time_limit"), job.get("submit_time")),
         "State": state,
         "Start": _time(job.get("start_time")) if began else "",
         "End": _time(job.get("end_time")) if ended(state) else "",
+        "Elapsed": _clock(ran_s) if ran_s > 0 else "",
         "AllocTRES": _sorted(job.get("tres_alloc_str")) if began else "",
         "ReqTRES": _sorted(job.get("tres_req_str")),
         "GpuCount": _count(n_gpus(",".join(gres))) if began else "",

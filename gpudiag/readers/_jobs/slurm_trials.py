@@ -141,7 +141,8 @@ def _trial(job: SlurmJob, *, counted: bool) -> dict[str, Any]:
     state = _STATES.get(word, "FAIL")
     row: dict[str, Any] = {"name": cells.get("JobName") or job.id, "state": state}
     row |= {key: cells[name] for key, name in (("start", "Start"), ("end", "End")) if _known(cells.get(name))}
-    row["duration_s"] = _seconds(cells.get("Elapsed", ""))
+    if "start" in row or "Start" not in cells:  # what never began took no time, and not a time of 0 s
+        row["duration_s"] = _seconds(cells.get("Elapsed", ""))
     if state == "FAIL":
         row["detail"] = ", ".join(x for x in (cells["State"], _exit(cells.get("ExitCode", ""))) if x)
     if _known(cells.get("NodeList")):

@@ -44,8 +44,7 @@ def read(source: Source, options: ReadOptions) -> Trials:
     except (ValueError, RecursionError) as error:
         raise InputError(f"{source.path}: is no whole JSON document; print it again with: sacct --json.") from error
     problems = ProblemLog()
-    jobs = found.get("jobs") if isinstance(found, dict) else None
-    rows = rows_of(jobs if isinstance(jobs, list) else [], problems)
+    rows = rows_of(found, problems)
     return trials_of(rows, source, options, NAME, problems, expected="jobs as sacct --json prints them")
 
 
