@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import pandas as pd
 
+from gpudiag.readers._jobs.repeated_jobs import each_job_once
 from gpudiag.readers.base import Trials
 from gpudiag.schema import COLLECTIVES, EVENTS, PROFILED, REPORTS, STEPS, STUDIES, TRIALS, TableSpec, conform, empty
 
@@ -20,7 +21,7 @@ def merge(parts: Sequence[Trials]) -> Trials:
     if len(parts) == 1:
         return parts[0]
     kept: list[Trials] = []
-    notes: list[str] = []
+    parts, notes = each_job_once(parts)
     for part in sorted(parts, key=_richness, reverse=True):
         twin = next((other for other in kept if _same_trials(part, other)), None)
         if twin is not None:
