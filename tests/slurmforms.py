@@ -108,6 +108,7 @@ def sacct_json(jobs: Sequence[Job], *, plain: bool = False) -> str:
         killed = {"signal_id": signal, "name": "X"} if plain else {"id": number(signal or None), "name": ""}
         return {
             "account": "ml",
+            "association": {"account": "ml", "cluster": "hpc", "partition": None, "user": "ada"},
             "comment": {"administrator": "", "job": "", "system": ""},
             "allocation_nodes": 1,
             "array": {
@@ -155,6 +156,8 @@ def controller_json(jobs: Sequence[Job]) -> str:
         start = moment(500 if job.start is None and job.end is None else (job.start or job.end or 0.0)).timestamp()
         end = moment(job.end).timestamp() if job.end is not None else start + 60 * LIMIT_MIN
         return {
+            "account": "ml",
+            "user_name": "ada",
             "array_job_id": number(job.number if job.task else 0),
             "array_task_id": number(int(job.task)) if job.task.isdecimal() else {"set": False, "number": 0},
             "array_task_string": "" if job.task.isdecimal() else job.task,

@@ -34,7 +34,9 @@ Output = Annotated[
 ]
 SchedulerJobs = Annotated[
     Path | None,
-    typer.Option("--scheduler-jobs", metavar="FILE", help="jobs as sacct --parsable2 prints them, for a data set"),
+    typer.Option(
+        "--scheduler-jobs", metavar="FILE", help="jobs as sacct --parsable2 or --json prints them, for a data set"
+    ),
 ]
 Workers = Annotated[int, typer.Option("--jobs", metavar="N", help="runs at once; 0: one a processor")]
 Where = Annotated[str, typer.Option("--executor", metavar="WHERE", help="dask:local or dask:ADDRESS of a scheduler")]

@@ -57,7 +57,7 @@ def fleet(
     Args:
         paths: folders that are or hold runs, files, storage URLs.
         output: folder, made where it does not exist.
-        scheduler_jobs: jobs of Slurm, as ``sacct --parsable2`` prints them.
+        scheduler_jobs: jobs of Slurm, as ``sacct --parsable2``, ``sacct --json`` or ``scontrol show job`` prints them.
         executor: of :mod:`concurrent.futures`, such as dask's ``client.get_executor()``; default: this machine's
             processors.
         jobs: runs at once on this machine, without ``executor``; 0: one a processor.

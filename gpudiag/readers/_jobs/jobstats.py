@@ -16,6 +16,7 @@ import zlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
+from gpudiag.readers._io.problems import ProblemLog
 from gpudiag.schema import MOST_MIB
 
 MARK = "JS1:"
@@ -107,3 +108,15 @@ def _pct(number: float) -> float:
 
 def _mib(number: float) -> float:
     return number / _MIB if 0 <= number <= MOST_MIB * _MIB else math.nan
+
+
+def recorded(comment: str, line: int, log: ProblemLog) -> JobstatsRecord:
+    """What jobstats left of the job of a line; what is wrong in it costs that and not the job."""
+    try:
+        record = jobstats_record(comment)
+    except ValueError as error:
+        log.add(NO_RECORD, line=line, example=str(error))
+        return JobstatsRecord()
+    if record.odd:
+        log.add(NO_VALUE, len(record.odd), line=line, example=record.odd[0])
+    return record

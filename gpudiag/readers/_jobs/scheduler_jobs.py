@@ -1,9 +1,9 @@
-"""Jobs of a scheduler: who had how many GPUs of which nodes from when to when, as ``sacct --parsable2`` prints it."""
+"""Jobs of a scheduler: who had how many GPUs of which nodes from when to when, as Slurm prints it."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import tzinfo
 from pathlib import Path
@@ -12,9 +12,15 @@ from gpudiag.errors import InputError
 from gpudiag.readers._io.lines import numbered_lines
 from gpudiag.readers._io.problems import Problem, ProblemLog
 from gpudiag.readers._io.source import Source
+from gpudiag.readers._jobs.gpu_counts import allocated_gpus, counts_gpus
 from gpudiag.readers._jobs.job_times import JobTimes, job_times
-from gpudiag.readers._jobs.jobstats import NO_RECORD, NO_VALUE, JobstatsRecord, jobstats_record
+from gpudiag.readers._jobs.jobstats import recorded
 from gpudiag.readers._jobs.node_list import expanded
+from gpudiag.readers._jobs.scontrol_text import is_scontrol_text
+from gpudiag.readers._jobs.scontrol_text import rows_of as rows_of_text
+from gpudiag.readers._jobs.slurm_json import document, is_slurm_json
+from gpudiag.readers._jobs.slurm_json import rows_of as rows_of_json
+from gpudiag.readers._jobs.slurm_trials import Row
 from gpudiag.timezones import Zone, parse_zone
 
 ADVICE = (
@@ -22,8 +28,6 @@ ADVICE = (
     "--format=JobID,JobName,User,Account,State,Start,End,Elapsed,NodeList,AllocTRES,ReqTRES,AdminComment"
 )
 NEEDED = ("State", "Start", "End", "NodeList")
-_GPUS = re.compile(r"(?:^|,)gres/gpu(:[\w.-]+)?=(\d+)")
-_PARTS_OF_GPUS = re.compile(r"(?:^|,)gres/(?:shard|mps)\b")
 FREE_TEXT = ("JobName", "AdminComment", "Comment", "SystemComment", "Extra", "WorkDir", "SubmitLine")
 """Columns that users write: only these can hold the sign between columns, which sacct does not escape."""
 _TIME = re.compile(r"(\d[\d:.TZ+-]*|Unknown|None)?")
@@ -64,23 +68,19 @@ class SchedulerJobs:
 
 
 def read_jobs(path: str | Path, timezone: Zone = None) -> SchedulerJobs:
-    """The jobs of ``sacct --parsable2`` with GPUs, or of which nothing says how many they had.
+    """The jobs of ``sacct --parsable2``, JSON of Slurm or ``scontrol show job`` with GPUs, or of which nothing says how
+    many they had.
 
     Steps (``123.batch``) are no jobs; a job that was requeued is one for each time it ran; of a job listed twice with
     one start the later line holds.
 
-    Times of sacct are local and carry no offset: those of ``timezone``, else of this machine.
+    Times of sacct's table and of scontrol are local and carry no offset: those of ``timezone``, else of this machine.
 
     Raises InputError for another table.
     """
     source = Source.open(path)
-    names = _header(source)
-    missing = [name for name in NEEDED if name not in names] if names else ["JobID"]
-    if missing or not {"JobID", "JobIDRaw"} & set(names):
-        lacks = f" (it lacks {', '.join(missing)})" if names else ""
-        raise InputError(f"{source.path}: is no list of jobs{lacks}; print one with: {ADVICE}.")
     log, zone = ProblemLog(), parse_zone(timezone)
-    rows = list(_rows(source, names, log))
+    rows = list(_listed(source, log))
     counted = counts_gpus(row for _, row in rows)
     times = job_times([(row["Start"], row["End"], row.get("Elapsed", "")) for _, row in rows], zone)
     unstarted = without = 0
@@ -111,6 +111,21 @@ def _notes(source: Source, zone: tzinfo, times: JobTimes) -> tuple[str, ...]:
             f"{times.doubtful:,} times lie in the hour that a change of clocks repeats; the first pass was taken."
         )
     return tuple(said)
+
+
+def _listed(source: Source, log: ProblemLog) -> Iterator[Row]:
+    """Jobs without their steps, by the line or the number of each."""
+    if is_slurm_json(source) or is_scontrol_text(source):
+        lines = numbered_lines(source, log)
+        rows = rows_of_json(document(source), log) if is_slurm_json(source) else rows_of_text(lines, log)
+        yield from (row for row in rows if "." not in row[1]["JobID"])
+        return
+    names = _header(source)
+    missing = [name for name in NEEDED if name not in names] if names else ["JobID"]
+    if missing or not {"JobID", "JobIDRaw"} & set(names):
+        lacks = f" (it lacks {', '.join(missing)})" if names else ""
+        raise InputError(f"{source.path}: is no list of jobs{lacks}; print one with: {ADVICE}.")
+    yield from _rows(source, names, log)
 
 
 def _header(source: Source) -> list[str]:
@@ -175,37 +190,3 @@ def _job(
         gpu_model=model,
         use=record.use_pct or None,
     )
-
-
-def recorded(comment: str, line: int, log: ProblemLog) -> JobstatsRecord:
-    """What jobstats left of the job of a line; what is wrong in it costs that and not the job."""
-    try:
-        record = jobstats_record(comment)
-    except ValueError as error:
-        log.add(NO_RECORD, line=line, example=str(error))
-        return JobstatsRecord()
-    if record.odd:
-        log.add(NO_VALUE, len(record.odd), line=line, example=record.odd[0])
-    return record
-
-
-def counts_gpus(rows: Iterable[Mapping[str, str]]) -> bool:
-    """Whether the scheduler counts GPUs: some job has, or asked for, some. Of one that does not no job names any."""
-    return any(_GPUS.search(row.get(name, "")) for row in rows for name in ("AllocTRES", "ReqTRES"))
-
-
-def allocated_gpus(row: Mapping[str, str], *, counted: bool) -> tuple[int | None, str]:
-    """How many, and of which type. What was allocated counts, else what was asked for. None where nothing says so: the
-    scheduler has not ``counted`` GPUs (a node may be given whole without it), or gave parts of them.
-    """
-    for name in ("AllocTRES", "ReqTRES"):
-        cell = row.get(name, "")
-        found = _GPUS.findall(cell)
-        typed = [(kind[1:], int(n)) for kind, n in found if kind]
-        plain = [int(n) for kind, n in found if not kind]
-        if found:  # a typed entry repeats the untyped one
-            models = [kind for kind, n in typed if n]
-            return max([*plain, sum(n for _, n in typed)]), ", ".join(sorted(set(models)))
-        if cell:
-            return (0 if counted and not _PARTS_OF_GPUS.search(cell) else None), ""
-    return None, ""

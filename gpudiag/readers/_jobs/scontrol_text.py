@@ -10,16 +10,18 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 
 from gpudiag.readers._io.problems import ProblemLog
+from gpudiag.readers._io.source import Source
 from gpudiag.readers._jobs.gpu_numbers import gpu_numbers, n_gpus, written
 from gpudiag.readers._jobs.node_list import MOST_NODES, expanded
 from gpudiag.readers._jobs.slurm_trials import WAITING, Row, ended
 
-FIRST = re.compile(r"JobId=\d{1,12}(?=\s|\Z)")
+_FIRST = re.compile(r"JobId=\d{1,12}(?=\s|\Z)")
 _NAME = re.compile(r"\sJobName=(.*?)(?=\sUserId=|$)")
 _USERS = re.compile(r"(?:^|\s)(?:Command|SubmitLine|WorkDir|Comment|SystemComment|Extra|StdErr|StdIn|StdOut)=")
 _COMMENT = re.compile(r"\s*AdminComment=(\S*)\s*")
 _FIELD = re.compile(r"(?:^|(?<=\s))([A-Za-z]\w*)=(\S*)")
 _ON_NODES = re.compile(r"(?:^|\s)Nodes=(\S+) CPU_IDs=\S* (?:Mem=\S* )?GRES(?:_IDX)?=(\S*)")
+_LINES = 100
 _LONGEST = 64 * 1024
 """Characters of a line that are looked at."""
 _PLAIN = {
@@ -28,6 +30,13 @@ _PLAIN = {
     "AdminComment": "AdminComment", "NodeList": "NodeList",
 }  # fmt: skip
 """Names of sacct's columns, and how scontrol calls what they hold."""
+
+
+def is_scontrol_text(source: Source) -> bool:
+    """A line that begins with the number of a job, and its state."""
+    if source.is_binary or "JobState=" not in source.text:
+        return False
+    return _FIRST.match(next((line for line in source.lines[:_LINES] if line.strip()), "")) is not None
 
 
 def rows_of(lines: Iterable[tuple[int, str]], log: ProblemLog) -> Iterator[Row]:
@@ -43,7 +52,7 @@ def rows_of(lines: Iterable[tuple[int, str]], log: ProblemLog) -> Iterator[Row]:
 def _blocks(lines: Iterable[tuple[int, str]]) -> Iterator[tuple[int, list[str]]]:
     first, block = 0, list[str]()
     for number, text in lines:
-        if FIRST.match(text):
+        if _FIRST.match(text):
             if block:
                 yield first, block
             first, block = number, []
@@ -85,6 +94,7 @@ def _cells(fields: Mapping[str, str], gres: Mapping[str, str]) -> dict[str, str]
     return cells | {
         "JobID": _job_id(fields),
         "JobName": fields.get("JobName", ""),
+        "User": fields.get("UserId", "").partition("(")[0],
         "Start": fields.get("StartTime", "") if began else "",
         "End": fields.get("EndTime", "") if ended(cells["State"]) else "",
         "AllocTRES": _sorted(fields.get("AllocTRES", tres)) if began else "",

@@ -6,11 +6,15 @@ number plainly or as {"set": true, "infinite": false, "number": 4}, and a state 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from gpudiag.errors import InputError
+from gpudiag.readers._io.json_values import read_json
 from gpudiag.readers._io.problems import ProblemLog
+from gpudiag.readers._io.source import Source
 from gpudiag.readers._jobs.gpu_numbers import gpu_numbers, n_gpus, written
 from gpudiag.readers._jobs.node_list import expanded
 from gpudiag.readers._jobs.slurm_trials import WAITING, Row, ended
@@ -25,13 +29,38 @@ _BASE = (
     *("DEADLINE", "OUT_OF_MEMORY", "PENDING", "COMPLETING"),
 )
 _LARGEST = 2**53
+_JOBS = re.compile(r'"jobs"\s*:\s*\[')
+_OF_SLURM = re.compile(r'"(?:data_parser|Slurm|slurm)"\s*:')
+_BEGINNING = 8192
+"""Characters: only what Slurm says of itself stands before the jobs."""
 _NO_JOB = "entry that is no job"
 
 
-def rows_of(document: Any, log: ProblemLog) -> Iterator[Row]:
+def is_slurm_json(source: Source) -> bool:
+    """A JSON object with a list of jobs that have a number and nodes, or an empty one of Slurm."""
+    text = source.text
+    if source.is_binary or not text.lstrip().startswith("{"):
+        return False
+    found = _JOBS.search(text[:_BEGINNING])
+    if found is None:
+        return False
+    if text[found.end() :].lstrip().startswith("]"):
+        return _OF_SLURM.search(text) is not None
+    return '"job_id"' in text and '"nodes"' in text
+
+
+def document(source: Source) -> Any:
+    """All of it. Raises InputError where it is not whole."""
+    try:
+        return read_json(source.read_text())
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"{source.path}: is no whole JSON document; print it again with: sacct --json.") from error
+
+
+def rows_of(whole: Any, log: ProblemLog) -> Iterator[Row]:
     """Each job by its number in the list, from 1, and the steps that sacct lists behind it."""
-    jobs = _at(document, "jobs")
-    now = _number(_at(document, "last_update"))
+    jobs = _at(whole, "jobs")
+    now = _number(_at(whole, "last_update"))
     for number, job in enumerate(jobs if isinstance(jobs, list) else [], start=1):
         name = _job_id(job) if isinstance(job, dict) else ""
         state = _state(_at(job, "state", "current") or _at(job, "job_state"))
@@ -107,6 +136,7 @@ def _common(job: Mapping[str, Any], limit: Any, submitted: Any) -> dict[str, str
     return {
         "Partition": _text(job.get("partition")),
         "Account": _text(job.get("account")),
+        "User": _text(_at(job, "association", "user") or job.get("user") or job.get("user_name")),
         "NodeList": _text(job.get("nodes")),
         "ExitCode": _exit(job.get("exit_code")),
         "Restarts": _count(job.get("restart_cnt")),

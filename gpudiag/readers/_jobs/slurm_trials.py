@@ -17,8 +17,8 @@ from gpudiag.readers._batches.batch_tables import batch
 from gpudiag.readers._io.paths import as_text
 from gpudiag.readers._io.problems import ProblemLog
 from gpudiag.readers._io.source import Source
-from gpudiag.readers._jobs.jobstats import JobstatsRecord
-from gpudiag.readers._jobs.scheduler_jobs import allocated_gpus, counts_gpus, recorded
+from gpudiag.readers._jobs.gpu_counts import allocated_gpus, counts_gpus
+from gpudiag.readers._jobs.jobstats import JobstatsRecord, recorded
 from gpudiag.readers.base import ReadOptions, Trials
 from gpudiag.report.format import plural
 
@@ -83,7 +83,7 @@ def trials_of(
     if not jobs:
         raise InputError(f"{source.path}: holds no job; expected {expected}.")
     counted = counts_gpus(job.cells for job in jobs)
-    with_gpus = [job for job in jobs if _n_gpus(job.cells, counted=counted) != 0]
+    with_gpus = [job for job in jobs if allocated_gpus(job.cells, counted=counted)[0] != 0]
     trials = [
         _trial(job, counted=counted) | _used(recorded(job.cells.get("AdminComment", ""), job.line, problems))
         for job in with_gpus
@@ -149,17 +149,11 @@ def _trial(job: SlurmJob, *, counted: bool) -> dict[str, Any]:
         row["host"] = cells["NodeList"]
     row["user_attrs.job"] = job.id
     row |= {f"user_attrs.{name}": cells[name] for name in _KEPT if _known(cells.get(name))}
-    if (n_gpus := _n_gpus(cells, counted=counted)) is not None:
+    if (n_gpus := allocated_gpus(cells, counted=counted)[0]) is not None:
         row["user_attrs.gpus"] = n_gpus
     if cells.get("GpuNumbers"):
         row["user_attrs.gpu_numbers"] = cells["GpuNumbers"]
     return row
-
-
-def _n_gpus(cells: Mapping[str, str], *, counted: bool) -> int | None:
-    """As the scheduler counts them, else as its details say."""
-    n, stated = allocated_gpus(cells, counted=counted)[0], cells.get("GpuCount", "")
-    return int(stated) if n is None and stated else n
 
 
 def _used(record: JobstatsRecord) -> dict[str, float]:

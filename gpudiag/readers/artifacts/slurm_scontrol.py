@@ -8,20 +8,11 @@ from __future__ import annotations
 from gpudiag.readers._io.lines import numbered_lines
 from gpudiag.readers._io.problems import ProblemLog
 from gpudiag.readers._io.source import Source
-from gpudiag.readers._jobs.scontrol_text import FIRST, rows_of
+from gpudiag.readers._jobs.scontrol_text import is_scontrol_text, rows_of
 from gpudiag.readers._jobs.slurm_trials import trials_of
 from gpudiag.readers.base import Reader, ReadOptions, Trials
 
 NAME = "slurm-scontrol"
-_LINES = 100
-
-
-def recognises(source: Source) -> bool:
-    """A line that begins with the number of a job, and its state."""
-    if source.is_binary or "JobId=" not in source.text:
-        return False
-    first = next((line for line in source.lines[:_LINES] if line.strip()), "")
-    return FIRST.match(first) is not None and "JobState=" in source.text
 
 
 def read(source: Source, options: ReadOptions) -> Trials:
@@ -31,4 +22,4 @@ def read(source: Source, options: ReadOptions) -> Trials:
     return trials_of(rows, source, options, NAME, problems, expected="jobs as scontrol show job prints them")
 
 
-READER: Reader[Trials] = Reader(NAME, recognises, read)
+READER: Reader[Trials] = Reader(NAME, is_scontrol_text, read)

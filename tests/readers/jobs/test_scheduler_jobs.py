@@ -13,8 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gpudiag.errors import InputError
+from gpudiag.readers._jobs.jobstats import NO_RECORD
 from gpudiag.readers._jobs.node_list import expanded
-from gpudiag.readers._jobs.scheduler_jobs import NO_NODES, NO_RECORD, NO_TIME, WIDTH, SchedulerJobs, read_jobs
+from gpudiag.readers._jobs.scheduler_jobs import NO_NODES, NO_TIME, WIDTH, SchedulerJobs, read_jobs
 
 HEAD = "JobID|JobName|User|Account|State|Start|End|Elapsed|NodeList|AllocTRES|ReqTRES|AdminComment"
 SUMMER = "2026-07-01T10:00:00|2026-07-01T11:00:00|01:00:00"

@@ -14,6 +14,7 @@ from slurmforms import BEGAN, JOBS, Job, controller_json, sacct, sacct_json, sco
 from gpudiag.errors import InputError
 from gpudiag.readers._io.source import Source
 from gpudiag.readers._jobs.node_list import expanded
+from gpudiag.readers._jobs.scheduler_jobs import SchedulerJobs, read_jobs
 from gpudiag.readers.base import ReadOptions, Trials
 from gpudiag.readers.identify import identify
 from gpudiag.timezones import parse_zone
@@ -186,6 +187,24 @@ def test_nodes_with_unlike_gpus_are_apart_and_one_of_unknown_makes_all_unknown(t
     assert numbers == ["node1:0,1;node3:0,1;node2:2,3"]
     unknown = read(tmp_path, text.replace("gpu:2(IDX:2-3)", "gpu:2(CNT:2)")).trials
     assert "user_attrs.gpu_numbers" not in unknown
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_jobs_of_a_cluster_are_those_of_saccts_table(form: str, tmp_path: Path) -> None:
+    def listed(text: str) -> SchedulerJobs:
+        (tmp_path / "jobs.txt").write_text(text, encoding="utf-8")
+        return read_jobs(tmp_path / "jobs.txt", "UTC")
+
+    wanted, found = listed(sacct(JOBS)), listed(FORMS[form][1](JOBS))
+    assert [replace(job, user="", account="") for job in found.jobs] == list(wanted.jobs)
+    assert {(job.user, job.account) for job in found.jobs} == {("ada", "ml")}
+    assert (found.n_unstarted, found.n_without_gpu, found.problems) == (2, 1, ())
+    assert bool(found.notes) == ("json" not in form)
+
+
+def test_a_table_with_columns_of_ours_is_read_as_any_other(tmp_path: Path) -> None:
+    text = "JobID|State|Start|End|NodeList|GpuCount|GpuNumbers\n7|COMPLETED|2026-03-02T01:00:00|Unknown|n1|x|y\n"
+    assert "user_attrs.gpus" not in read(tmp_path, text).trials
 
 
 def test_long_lists_take_no_long_time() -> None:
