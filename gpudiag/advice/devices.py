@@ -40,37 +40,37 @@ def pin_gpu(now: Situation) -> Proposal | None:
     (gpu_device_id of LightGBM, device of XGBoost) overrides it and counts within what is visible. The same workers wait
     for a GPU only while it is busy, a share u of the time, so the gain is at most 1/(1 - u) of the busiest GPU, and at
     most its utilization over the mean of all: of the number of GPUs over those at work, where these are alike. It needs
-    as many trials at once as GPUs, and one GPU with work that others can share.
+    as many trials at once as GPUs, and one GPU with work that others can share. One training has no workers.
     """
-    use = now.profile(UtilizationProfile)
-    if use is None or len(use.per_gpu) < 2:
-        return None
-    n, idle, alike = len(use.per_gpu), idle_gpus(now), not _of_several_models(now)
-    active = n - len(idle)
-    if not active:
+    n = _n_gpus(now)
+    if n < 2 or now.one_training:
         return None
     few = "" if (now.parallel or n) >= n else f"Only {now.parallel} trial runs at once: start {n} workers."
-    ledger = now.profile(LedgerProfile)
-    of_gpu = GpuUtilization.mean_pct if ledger is None else GpuLedger.mean_util_pct
-    verify = [SuccessCheck.of(of_gpu.at(gpu), ">", IDLE_PCT) for gpu in idle]
-    means = (use if ledger is None else ledger).per_gpu[of_gpu.name]
-    if not idle and means.max() > means.min():  # the least busy one comes halfway to the mean of all, or further
-        halfway = round((means.min() + means.mean()) / 2, 1)
-        verify = [SuccessCheck.of(of_gpu.at(str(means.idxmin())), ">", halfway)]
-    return Proposal(
-        (
-            Change(
-                "GPUs of the training" if now.one_training else "GPU of a worker",
-                f"GPU {', '.join(g for g in use.per_gpu.index if g not in idle)}",
-                f"all {n} GPUs" if now.one_training else "GPU i mod n",
-                _training_on_all(now, n, active) if now.one_training else _worker_on_each(now, n),
-            ),
-        ),
-        (_forecast_gain(now, n) or _spread_gain(now, means, n / active)) if alike else None,
-        _spread_limit(now, means),
-        tuple(verify),
-        verify_first=few,
-    )
+    change = Change("GPU of a worker", _at_work(now), "GPU i mod n", _worker_on_each(now, n))
+    return _on_all(now, change, _forecast_gain(now, n), few)
+
+
+@remedy(
+    title="Start the training on all GPUs, or ask for fewer",
+    answers=UNUSED,
+    tier=1,
+    effort="an hour",
+    apply="next study",
+    pros=("uses what is paid for, or pays for what is used",),
+    cons=("more GPUs make a larger batch, unless each takes a part of it", "the input side must feed all"),
+    refute="Print torch.cuda.device_count() and the world size: if all GPUs are in use, the record is of others.",
+    rollback="Start it on as many GPUs as before.",
+)
+def train_on_all(now: Situation) -> Proposal | None:
+    """One training on some of the GPUs that it holds. On all of them a step takes at best the part of its time that
+    falls to each: the gain is at most the number of GPUs over those at work, and at most 1/(1 - u) of the busiest GPU.
+    """
+    n = _n_gpus(now)
+    if n < 2 or not now.one_training:
+        return None
+    code = f"{_training_on_all(now, n, n - len(idle_gpus(now)))}\n{_fewer(now, n)}"
+    change = Change("GPUs of the training", _at_work(now), f"all {n} GPUs, or {n - len(idle_gpus(now))}", code)
+    return _on_all(now, change, None, "")
 
 
 @remedy(
@@ -98,6 +98,33 @@ def check_devices(now: Situation) -> Proposal | None:
     return Proposal(changes, NOTHING, "It shows the cause and speeds nothing up.")
 
 
+def _n_gpus(now: Situation) -> int:
+    """GPUs that were recorded; 0 where none of them has work."""
+    use = now.profile(UtilizationProfile)
+    n = 0 if use is None else len(use.per_gpu)
+    return n if n > len(idle_gpus(now)) else 0
+
+
+def _at_work(now: Situation) -> str:
+    use, idle = now.profile(UtilizationProfile), idle_gpus(now)
+    return f"GPU {', '.join(gpu for gpu in ([] if use is None else use.per_gpu.index) if gpu not in idle)}"
+
+
+def _on_all(now: Situation, change: Change, forecast: Gain | None, few: str) -> Proposal | None:
+    """A change after which every GPU works."""
+    use, ledger, idle = now.profile(UtilizationProfile), now.profile(LedgerProfile), idle_gpus(now)
+    if use is None:
+        return None
+    of_gpu = GpuUtilization.mean_pct if ledger is None else GpuLedger.mean_util_pct
+    verify = [SuccessCheck.of(of_gpu.at(gpu), ">", IDLE_PCT) for gpu in idle]
+    means, n = (use if ledger is None else ledger).per_gpu[of_gpu.name], len(use.per_gpu)
+    if not idle and means.max() > means.min():  # the least busy one comes halfway to the mean of all, or further
+        halfway = round((means.min() + means.mean()) / 2, 1)
+        verify = [SuccessCheck.of(of_gpu.at(str(means.idxmin())), ">", halfway)]
+    gain = None if _of_several_models(now) else forecast or _spread_gain(now, means, n / (n - len(idle)))
+    return Proposal((change,), gain, _spread_limit(now, means), tuple(verify), verify_first=few)
+
+
 def _worker_on_each(now: Situation, n: int) -> str:
     return (
         f"for i in range({now.parallel or n}):\n"
@@ -112,6 +139,12 @@ def _training_on_all(now: Situation, n: int, active: int) -> str:
     if now.torch:
         return f"torchrun --standalone --nproc-per-node={n} train.py  # was: {active}; with DistributedDataParallel"
     return f"# start the training on all {n} GPUs, each with its own part of every batch (data parallelism)"
+
+
+def _fewer(now: Situation, n: int) -> str:
+    """How fewer GPUs are asked for."""
+    active = n - len(idle_gpus(now))
+    return f"# or hold {active} of {n}: sbatch --gpus={active}, or a machine with fewer"
 
 
 def _of_several_models(now: Situation) -> bool:

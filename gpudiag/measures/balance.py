@@ -11,6 +11,7 @@ from gpudiag.facts import Column, Fact, Row, Rows, column, fact, table_of
 from gpudiag.measures._gpu.boards import gpu_boards
 from gpudiag.measures._gpu.gpu_rows import slices
 from gpudiag.measures._gpu.peers import of_peers
+from gpudiag.measures._steps.at_once import trainings_at_once
 from gpudiag.measures._time.cells import cells
 from gpudiag.measures.base import Profile
 from gpudiag.measures.utilization import measure_utilization
@@ -45,6 +46,7 @@ class BalanceProfile(Profile, topic="balance"):
     )
     gini: Fact[float] = fact("Gini coefficient of mean_pct", label="Gini coefficient (0 is even)")
     n_tasks: Fact[float] = fact("trials that began, NaN without trials")
+    n_at_once: Fact[int] = fact("trainings at once, by logs that are not said to be those of its ranks; 0 without logs")
     chance_pct: Fact[float] = fact("probability that so many tasks, placed at random, all land on one GPU")
     coverage_pct: Fact[float] = fact("observed part of the run, the least of all GPUs")
 
@@ -74,6 +76,7 @@ def measure_balance(run: Run) -> BalanceProfile:
         jain_least=_jain(np.array([mean[0], np.median(mean[1:])])) if len(mean) > 1 else math.nan,
         gini=_gini(mean),
         n_tasks=began,
+        n_at_once=trainings_at_once(run),
         chance_pct=100 * float(len(mean)) ** (1 - began) if began >= 1 and len(mean) else math.nan,
         coverage_pct=use.coverage_pct,
     )

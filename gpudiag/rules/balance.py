@@ -2,12 +2,25 @@
 
 from __future__ import annotations
 
+import math
+
 from gpudiag.errors import NotMeasurable
 from gpudiag.measures.balance import BalanceProfile, measure_balance
 from gpudiag.rules._engine.evidence import Evidence, NotApplicable, worst_gpu
 from gpudiag.rules._engine.rule import rule
 from gpudiag.rules._engine.templates import WORST_GPU, Given
 from gpudiag.rules._engine.verdict import Severity
+
+OF_ONE_TRAINING = (
+    "See what ran on each: nvidia-smi --query-compute-apps=gpu_uuid,pid,name --format=csv. In one training, look for a "
+    "rank with less work or a slower input than the others. Of several, each has its own cause: diagnose them apart "
+    "(--gpus)."
+)
+"""Without trials."""
+APART = (
+    "Diagnose each training by its own log and its own GPUs (--gpus). If they are ranks of one, let their lines or the "
+    "names of their files say so (rank0)."
+)
 
 
 @rule(
@@ -35,7 +48,8 @@ def gpu_imbalance(
     all GPUs, or of the least used one against the median of the others, as one idle GPU of many hardly moves the
     first (90, 90, 90, 10 % give 0.80 and 0.61). With fewer than two tasks a GPU an uneven share is expected by
     chance, and between GPUs of different models by their speed: then it is a note. Work that a GPU did not do yet
-    needs a minute of record, as an unused GPU does.
+    needs a minute of record, as an unused GPU does. Trainings of their own share no work: where as many logs tell of
+    steps at once, and not that they are of ranks, it is not assessed.
     """
     if share.n_gpus < 2:
         raise NotApplicable("There is only one GPU.")
@@ -47,6 +61,12 @@ def gpu_imbalance(
                 "Utilization of {gpus} is not reported.", "Record utilization of every GPU.", gpus=unknown
             )
         return None
+    if share.n_at_once > 1 and not share.n_tasks > 0:
+        raise NotMeasurable(
+            "{n} logs tell of steps at once. They may be of trainings of their own, which share no work.",
+            APART,
+            n=share.n_at_once,
+        )
     mean = share.per_gpu["mean_pct"].dropna()
     least, most = mean.idxmin(), mean.idxmax()
     few = share.n_tasks < min_tasks_per_gpu_ratio * share.n_gpus
@@ -69,6 +89,7 @@ def gpu_imbalance(
         severity=Severity.NOTE if few or differ else None,
         held_gpu_h=behind_h if behind_h >= 0 else None,
         absence=True,
+        remedy=OF_ONE_TRAINING if math.isnan(share.n_tasks) else "",
         extra={
             "models": ", ".join(models) if differ else "",
             "least": f"GPU {least}",

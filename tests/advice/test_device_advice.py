@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from gpudiag.advice._engine.gains import GainBounds
-from gpudiag.advice.devices import check_devices, idle_gpus, pin_gpu
+from gpudiag.advice.devices import check_devices, idle_gpus, pin_gpu, train_on_all
 from gpudiag.advice.hardware import power_limit
 from gpudiag.measures.balance import BalanceProfile
 from gpudiag.measures.throttle import ThrottleProfile
@@ -128,8 +128,9 @@ def test_one_training_is_started_on_all_gpus(log: dict[str, list[object]], code:
     told.run.steps = pd.DataFrame({"series": ["steps", "steps"], "rank": [pd.NA, pd.NA], **log})
     bounds = GainBounds(busy_pct=86.0)
     now = situation(use(21.5, gpus(8)), rules=(unused("2, 3, 4, 5, 6, 7"),), bounds=bounds, analysis=told)
-    made = pin_gpu.propose(now)
-    assert made is not None and gain_of(made) == (1.0, 4.0, "x", "devices")
+    made = train_on_all.propose(now)
+    assert made is not None and gain_of(made) == (1.0, 4.0, "x", "devices") and pin_gpu.propose(now) is None
+    assert made.changes[0].code.endswith("# or hold 2 of 8: sbatch --gpus=2, or a machine with fewer")
     assert made.changes[0].code.startswith(code) and "LightGBM" not in made.changes[0].code
     assert (made.changes[0].what, made.changes[0].present) == ("GPUs of the training", "GPU 0, 1")
 

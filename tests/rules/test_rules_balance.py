@@ -56,6 +56,12 @@ def test_gpus_of_two_models_are_named() -> None:
     assert same.severity is Severity.WARNING and "models" not in same.summary
 
 
+def test_what_is_to_be_done_names_trials_only_where_there_are_some() -> None:
+    rows, uneven = {"0": {"mean_pct": 94.0}, "1": {"mean_pct": 28.0}}, {"n_gpus": 2, "jain": 0.77, "jain_least": 0.77}
+    for n_tasks, word in ((40.0, "each trial"), (float("nan"), "In one training")):
+        assert word in verdict(gpu_imbalance, profile(BalanceProfile, rows, **uneven, n_tasks=n_tasks)).remedy
+
+
 def test_names_and_times_are_those_of_the_record() -> None:
     table = measure_balance(steady(90.0, 20.0, names=("NVIDIA L4", "Tesla T4"))).per_gpu
     assert table["model"].tolist() == ["NVIDIA L4", "Tesla T4"] and table["observed_s"].tolist() == [3600.0, 3600.0]

@@ -203,6 +203,8 @@ SHORT: list[tuple[str, dict[str, Any], Status | Severity]] = [
     ("gpu-imbalance", {"n_tasks": 3.0}, NOTE),
     ("gpu-imbalance", {"n_tasks": 4.0}, WARNING),
     ("gpu-imbalance", {"n_gpus": 1}, NOT_APPLICABLE),
+    ("gpu-imbalance", {"n_at_once": 2}, NOT_ASSESSED),
+    ("gpu-imbalance", {"n_at_once": 2, "n_tasks": 40.0}, WARNING),
     ("gpu-straggler", {"clock_ratio": 0.85}, OK),
     ("gpu-straggler", {"busy_s": 299.0}, OK),
     ("gpu-straggler", {"clock_ratio": NAN}, NOT_ASSESSED),
