@@ -18,7 +18,7 @@ from gpudiag.measures._time.microseconds import SECOND_US
 from gpudiag.measures._time.periodicity import Period
 from gpudiag.measures._time.weighted import weighted_mean, weighted_quantiles
 from gpudiag.measures._time.work import WorkSamples, stretches, work_by_gpu, work_coverage_pct, work_without_trials
-from gpudiag.measures._waits.beats import Drops, reading_of, step_through, too_sharp
+from gpudiag.measures._waits.beats import Drops, Reading, reading_of, step_through, too_sharp
 from gpudiag.measures._waits.divided import logged_gpus
 from gpudiag.measures.base import RECORD_LONGER, Profile, need_gpu, need_unset_clock
 from gpudiag.run import Run
@@ -50,6 +50,7 @@ class GpuStalls(Row):
         "most of stalled_s lies in stalls of a single sample, whose number and length are open",
         label="mostly single samples",
     )
+    no_kernel_pct: Column[float] = column("share of the work without a kernel")
     through_s: Column[float] = column(
         "time of a step, where the log's steps go on through stalls that seem longer than one; else NaN"
     )
@@ -64,7 +65,9 @@ class GpuStalls(Row):
     lost_pct: Column[float] = column(
         "share of the work that these dips cost; of a beat the share without a kernel", label="utilization lost"
     )
-    most_lost_pct: Column[float] = column("the most that it is: without a kernel, where they may be a beat")
+    most_lost_pct: Column[float] = column(
+        "the most that it is: without a kernel, where they are a wait a step or may be a beat"
+    )
     reading: Column[str] = column(
         "what the dips are: waits as long as they look, one a step, a beat of the samples with waits in each step, or "
         "open between both; '' without a period"
@@ -121,6 +124,7 @@ def _one_gpu(run: Run, gpu: str, work: WorkSamples, period: Period | None) -> di
     return {
         "work_s": worked,
         "p95_pct": p95,
+        "no_kernel_pct": 100 - weighted_mean(work.util_pct[at], weight[at]),
         **_stalls(run, gpu, work, worked),
         **_dips(run, gpu, replace(work, at_work=at), worked, period),
     }
@@ -175,6 +179,10 @@ def _dips(run: Run, gpu: str, work: WorkSamples, worked: float, found: Period | 
     span_us = int(work.start_us[0]), int(work.end_us[-1])
     drops = Drops(start[own], end[own], np.column_stack([start[~own], end[~own]]), span_us, sharp)
     reading = reading_of(run, logged_gpus(run).get(gpu), drops, found.period_s, _step_s(work))
+    of_epochs = reading.kind in ("waits", "open")
+    once = _once_an_epoch(run, found.period_s, width_us / SECOND_US) if of_epochs else (math.nan, False)
+    if once[0] > 0:
+        reading = Reading("waits")  # no chance puts a beat there
     if width_us > LONGEST_WAIT_S * SECOND_US and not work.from_trials and reading.kind in ("waits", "open"):
         return NO_DIPS  # another load, as a longer idle stretch is a pause
     inside = _inside(first[own], last[own], len(below))
@@ -189,11 +197,9 @@ def _dips(run: Run, gpu: str, work: WorkSamples, worked: float, found: Period | 
         high - weighted_mean(work.util_pct[inside], work.weight_s[inside]),
         width_us / SECOND_US,
         no_kernel_pct if reading.kind == "beat" else lost_pct,
-        no_kernel_pct if reading.kind in ("beat", "open") else lost_pct,
+        lost_pct if reading.kind == "waits" else no_kernel_pct,
         reading.step_s,
     )
-    of_epochs = reading.kind in ("waits", "open")
-    once = _once_an_epoch(run, found.period_s, width_us / SECOND_US) if of_epochs else (math.nan, False)
     return {
         **dict(zip(DIPS, values, strict=True)),
         "reading": reading.kind,

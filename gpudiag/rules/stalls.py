@@ -21,6 +21,7 @@ MIN_REGULAR_PCT = 50.0
 MIN_DIPS = 5.0
 MIN_LOST_PCT = 5.0
 MAX_SAMPLING_S = 30.0
+IN_STEPS = ("beat", "step")
 IN_EACH_STEP = (
     "Waits in each step are mostly for data. Let the log state how long each step waits for its batch "
     "(rec.timed(loader) of gd.Recorder does), and try more loader workers."
@@ -28,6 +29,9 @@ IN_EACH_STEP = (
 EACH_EPOCH = (
     "Time the first batch of an epoch, and what runs between the last and the first: loader workers that start anew "
     "(persistent_workers=True keeps them), or an evaluation or a save that the log does not count."
+)
+LOOKS_LIKE = (
+    " Sampled every {sampling_period_s}, that looks like drops every {period_s}, through which the log's steps go on."
 )
 BEAT = "its steps of {beat_s} would look the same when sampled every {sampling_period_s}."
 ANY_BEAT = (
@@ -44,12 +48,10 @@ ANY_BEAT = (
     says=(
         *WORST_GPU,
         Given(
-            "beats",
-            " waits in each step of {beat_s}: no kernel ran in {lost_pct} of its work. Sampled every "
-            "{sampling_period_s}, that looks like drops every {period_s}, through which the log's steps go on.",
+            "in_steps",
+            (" waits in each step of {beat_s}: no kernel ran in {lost_pct} of its work.", Given("beats", LOOKS_LIKE)),
             " drops by {depth_pct:=points} every {period_s}, for {width_s} each time: {lost_pct} of its work is lost.",
         ),
-        Given("each_step", " That is once a step."),
         Given(
             "epoch_s", (" That is once an epoch", Given("is_uncounted", ", in time that the log's bars leave out"), ".")
         ),
@@ -91,6 +93,8 @@ def stalls_periodic(
         need_fast_samples(stalls.sampling_period_s, max_sampling_s)
         _need_exact(table, "lost_pct", min_lost_pct)
         return None
+    # Samples blur a wait in each step: each lacks some of it, and none shows the full level.
+    found = found.assign(lost_pct=found["lost_pct"].mask(found["reading"] == "step", found["most_lost_pct"]))
     worst = (found["lost_pct"] * found["work_s"]).idxmax()
     lost_pct, reading = float(found.at[worst, "lost_pct"]), found.at[worst, "reading"]
     uncounted = bool(found.at[worst, "is_uncounted"])
@@ -102,12 +106,12 @@ def stalls_periodic(
         margin=lost_pct - min_lost_pct,
         severity=None if lost_pct >= severe_lost_pct else Severity.NOTE,
         extra={
+            "in_steps": reading in IN_STEPS,
             "beats": reading == "beat",
-            "each_step": reading == "step",
             "open": reading == "open",
             "sampling_period_s": stalls.sampling_period_s,
         },
-        remedy=IN_EACH_STEP if reading == "beat" else EACH_EPOCH if uncounted else "",
+        remedy=IN_EACH_STEP if reading in IN_STEPS else EACH_EPOCH if uncounted else "",
     )
     return replace(evidence, not_caused_by=("steps-paused",) if uncounted else ())
 
@@ -122,7 +126,7 @@ def stalls_periodic(
         Given(
             "is_single",
             " was idle for {stalled_pct} of its work, mostly in single samples: {sampling_period_s} apart, they do not "
-            "show how many waits that were, how long or how regular.",
+            "show how many waits that were, how long or how regular. No kernel ran in {no_kernel_pct} of its work.",
             " was idle for {stalled_pct} of its work, in {n_stalls:wait} of up to {longest_stall_s}.",
         ),
     ),
@@ -144,12 +148,12 @@ def stalls_aperiodic(
     Utilization below 10 %, past the start-up and before the tail of the trials, for a tenth of the work in five
     waits or more, on a GPU that is half busy at least (95th percentile) when it works, where no period explains them
     as the rule on regular waits asks. Waits in single samples may be regular ones, shorter or more than they look:
-    how many is then not told. Idle time that may as well be start-ups beside ends of other trials is no stall;
-    where the tenth may lie in it, the check is not assessed; nor where clocks may differ, and leave as much idle time
-    open. Where a log's steps go on through them at their pace, waits within steps were joined by samples too far
-    apart, and their length is open. Without trials, pauses of more than 10 minutes are left out. Idle is SageMaker's
-    10 %, busy PyTorch's 50 %; the share, and the 30 s between samples above which finding none says nothing, are
-    defaults without a published source.
+    how many is then not told, and the cost is all the time without a kernel. Idle time that may as well be start-ups
+    beside ends of other trials is no stall; where the tenth may lie in it, the check is not assessed; nor where clocks
+    may differ, and leave as much idle time open. Where a log's steps go on at their pace through what seems longer than
+    one, waits within steps were joined by samples too far apart, and their length is open. Without trials, pauses of
+    more than 10 minutes are left out. Idle is SageMaker's 10 %, busy PyTorch's 50 %; the share, and the 30 s between
+    samples above which finding none says nothing, are defaults without a published source.
     """
     table = stalls.per_gpu
     seen = table[
@@ -158,7 +162,7 @@ def stalls_aperiodic(
         & (table["n_stalls"] >= min_periods)
         & ~_regular(table)
     ]
-    found = seen[seen["through_s"].isna()]
+    found = seen[seen["through_s"].isna() | seen["is_single"].eq(True)]
     if found.empty and len(seen):
         raise NotMeasurable(
             "The log's steps of {through_s} go on through what looks like waits of up to {longest_stall_s}: samples "
@@ -175,11 +179,13 @@ def stalls_aperiodic(
         _need_clear(table, min_stalled_pct, min_peak_pct)
         return None
     worst = found["stalled_s"].idxmax()
+    # A wait shorter than what a sample shows lies in samples above 10 % as well.
+    lost_s = found["stalled_s"].mask(found["is_single"].eq(True), found["no_kernel_pct"] / 100 * found["work_s"])
     return worst_gpu(
         worst,
         found,
         ("stalled_pct", "stalled_s", "n_stalls", "longest_stall_s", "p95_pct"),
-        lost_gpu_h=float(found["stalled_s"].sum() / 3600),
+        lost_gpu_h=float(lost_s.sum() / 3600),
         margin=float(found.at[worst, "stalled_pct"] - min_stalled_pct),
         extra={"sampling_period_s": stalls.sampling_period_s},
     )

@@ -18,6 +18,7 @@ from gpudiag.values import Value
 MIN_PERIODS = 10.0
 MIN_WORK_PCT = 10.0
 LOW_PART_PCT = 5.0
+MOSTLY_SEEN = 2 / 3
 """The part of the time that lies below the 5th percentile."""
 OF_IT = Given("charged", (", ", Given("charged_spread", "{charged_least_s} to "), "{charged_most_s} of it with trials"))
 WHILE_TRIALS = Given("in_trials", " while trials ran")
@@ -248,6 +249,7 @@ def gpu_low_utilization(
         ", yet it ran at {p95_pct}",
         Given("above", " or more"),
         " for at least 5 % of it.",
+        Given("short_waits", " No kernel ran in {no_kernel_pct} of it."),
     ),
     remedy="Find the period. Regular waits point to validation or checkpoints, irregular ones to the input. Overlap "
     "that work with training: prefetch, loader workers, asynchronous checkpoints.",
@@ -277,8 +279,10 @@ def gpu_fluctuating(
     its last activity: SageMaker LowGPUUtilization(70, 10). Without trials it must fall idle three times, and pauses of
     more than 10 minutes are left out: they may lie between two jobs (idle-between-work). Start-ups and time between
     trials have checks of their own: nothing is found where they leave less idle time than the 5 % of that percentile.
-    It is a note until a fifth of that time is idle. That, the three times, the 5 minutes below which percentiles say
-    little, and the 30 s between samples above which finding none says nothing, are defaults without a published source.
+    Waits shorter than what a sample shows lie in samples above 10 % too: where those below hold less than two thirds of
+    what is missing from the level of work, the cost is all the time without a kernel. It is a note until a fifth of
+    that time is idle. That, the two thirds, the three times, the 5 minutes below which percentiles say little, and the
+    30 s between samples above which finding none says nothing, are defaults without a published source.
     """
     table = _figures(use, "active_", "active_s")
     long_enough = _at_work(use)["seconds"] >= min_run_s
@@ -296,14 +300,22 @@ def gpu_fluctuating(
     worst = uneven["idle_gpu_h"].idxmax()
     row = uneven.loc[worst]
     idle_pct = 100 * row["idle_gpu_h"] * 3600 / row["seconds"]
+    no_kernel_h = (1 - uneven["mean_pct"] / 100) * uneven["seconds"] / 3600
+    missing_h = (1 - uneven["mean_pct"] / uneven["p95_pct"]) * uneven["seconds"] / 3600
+    short = uneven["idle_gpu_h"] < MOSTLY_SEEN * missing_h
     return worst_gpu(
         worst,
         uneven.assign(active_idle_pct=idle_pct),
         ("p95_pct", "p5_pct", "active_idle_pct"),
-        lost_gpu_h=float(uneven["idle_gpu_h"].sum()),
+        lost_gpu_h=float(uneven["idle_gpu_h"].mask(short, no_kernel_h).sum()),
         margin=float(low_pct - row["p5_pct"]),
         severity=None if idle_pct >= severe_idle_pct else Severity.NOTE,
-        extra={"above": row["p95_pct"] < 99.5, "in_trials": _in_trials(use)},
+        extra={
+            "above": row["p95_pct"] < 99.5,
+            "in_trials": _in_trials(use),
+            "short_waits": bool(short[worst]),
+            "no_kernel_pct": float(100 - row["mean_pct"]),
+        },
     )
 
 

@@ -6,12 +6,15 @@ them. What is expected follows from the lengths that were simulated.
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pandas as pd
 import pytest
 from smallruns import gpu, run, steps_of, trials
 
 from gpudiag.analysis import Analysis
+from gpudiag.load import load_run
 from gpudiag.measures._waits.beats import too_sharp
 from gpudiag.measures.stalls import measure_stalls
 from gpudiag.rules import RULES
@@ -111,9 +114,21 @@ def test_a_wait_in_each_step_is_regular_and_its_time_is_told(step_s: float, wait
     verdicts = found(run(gpu=sampled(work, 1.0), steps=logged(work, 10)))
     row = measure_stalls(run(gpu=sampled(work, 1.0), steps=logged(work, 10))).per_gpu.loc["0"]
     assert row["period_s"] == pytest.approx(step_s, rel=0.01) and row["reading"] == "step"
-    assert row["lost_pct"] == pytest.approx(100 * wait_s / step_s, abs=1)
-    assert verdicts["stalls-periodic"].summary.endswith("That is once a step.")
+    assert row["most_lost_pct"] == pytest.approx(100 * wait_s / step_s, abs=1)
+    assert verdicts["stalls-periodic"].summary.startswith(f"GPU 0 waits in each step of {step_s:.0f} s: no kernel ran")
+    assert verdicts["stalls-periodic"].remedy.startswith("Waits in each step are mostly for data.")
     assert verdicts["stalls-aperiodic"].status.value == "ok"
+
+
+def test_the_step_that_a_bar_tells_is_the_period_too(tmp_path: Path) -> None:
+    """A bar without timestamps, by a clock of whole seconds; each step of 3.7 s waits 2.5 s."""
+    work = training(3.7, 2.5, 300, jitter_s=0.1)
+    clock = [f"{int(end) // 60:02d}:{int(end) % 60:02d}" for end in work[1]]
+    lines = [f"{n / 3:3.0f}%|###| {n}/300 [{clock[n - 1]}<10:00,  3.70s/it]" for n in range(1, 301)]
+    (tmp_path / "train.log").write_text("\n".join(lines), encoding="utf-8")
+    given = run(gpu=sampled(work, 1.0), steps=load_run(tmp_path, timezone="UTC").steps)
+    said = found(given)["stalls-periodic"].summary
+    assert said.startswith("GPU 0 waits in each step of 3.7 s") and "would look the same" not in said
 
 
 def test_a_period_is_told_more_finely_than_it_is_sampled() -> None:

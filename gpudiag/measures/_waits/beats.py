@@ -31,6 +31,7 @@ ALIKE = 0.2
 SAME_STEP = 0.05
 ENOUGH = 6
 """Intervals of a log beyond the number of unknowns that show whether steps take longer during drops."""
+STRETCHES = 10
 SURE = 2.0
 """Standard errors."""
 CLOCK_S = 2.0
@@ -112,7 +113,7 @@ def _told(run: Run, of_gpu: LoggedGpu | None, drops: Drops) -> tuple[list[list[L
     """Intervals of the GPU's trainings within the record, the mean time of a step by them, and its standard error."""
     told = _logs(run, of_gpu)
     logs = [_plain(one, drops.span_us) for one in told]
-    return logs, *_step(logs, told[0].unit if told else "", drops)
+    return logs, *(_step(logs, told[0].unit, drops) if told else _undated_step(run))
 
 
 def _logs(run: Run, of_gpu: LoggedGpu | None) -> Sequence[LoggedTraining]:
@@ -147,7 +148,26 @@ def _step(logs: Sequence[Sequence[LoggedInterval]], unit: str, drops: Drops) -> 
     intervals = logs[int(np.argmax(held))] if held else ()
     if unit != "step" or len(intervals) < ENOUGH:
         return math.nan, math.nan
-    took, n = _took_s(intervals)
+    return _mean_step(*_took_s(intervals))
+
+
+def _undated_step(run: Run) -> tuple[float, float]:
+    """The same of a log without timestamps, by the clocks of its bars or as stated. Bars show whole seconds: what is
+    rounded away of one interval goes to the next, so that stretches of many tell more than each.
+    """
+    told = courses(run)
+    if not told or not in_lock_step(told) or logged_trainings(run):
+        return math.nan, math.nan
+    course = max(one_of_each(told), key=len)
+    steps = course[course["usual"] & (course["took_s"] > 0)]
+    if str(course["unit"].iloc[0]) != "step" or len(steps) < ENOUGH:
+        return math.nan, math.nan
+    stretch = np.arange(len(steps)) * STRETCHES // len(steps)
+    sums = steps.groupby([course["opens"].cumsum()[steps.index], stretch])[["took_s", "n"]].sum()
+    return _mean_step(sums["took_s"].to_numpy(float), sums["n"].to_numpy(float))
+
+
+def _mean_step(took: np.ndarray, n: np.ndarray) -> tuple[float, float]:
     off = np.abs(took - n * np.median(took / n))
     near = off <= max(CLOCK_S, 3 * float(np.median(off)))
     step_s = float(took[near].sum() / n[near].sum())

@@ -1,0 +1,66 @@
+"""Waits that samples blur cost all the time without a kernel, and that share of the work is said."""
+
+from __future__ import annotations
+
+import pytest
+from small_profiles import profile, verdict
+
+from gpudiag.measures.stalls import StallsProfile
+from gpudiag.measures.utilization import UtilizationProfile
+from gpudiag.rules.stalls import stalls_aperiodic, stalls_periodic
+from gpudiag.rules.utilization import gpu_fluctuating
+
+SINGLE = {
+    "work_s": 7200.0, "p95_pct": 90.0, "stalled_pct": 15.0, "stalled_s": 1080.0, "n_stalls": 900.0,
+    "longest_stall_s": 2.0, "no_kernel_pct": 68.0,
+}  # fmt: skip
+DIPS = {
+    "work_s": 3600.0, "acf": 0.8, "regular_pct": 90.0, "n_dips": 400.0, "period_s": 3.7, "depth_pct": 59.0,
+    "width_s": 2.0, "lost_pct": 54.0, "most_lost_pct": 68.0, "beat_s": 3.7,
+}  # fmt: skip
+TURNS = {"active_s": 7200.0, "active_p5_pct": 0.0, "active_p95_pct": 71.0, "active_idle_phases": 20.0,
+         "trial_s": float("nan"), "idle_in_trials_gpu_h": 1.0, "mean_pct": 40.0, "max_pct": 100.0}  # fmt: skip
+
+
+@pytest.mark.parametrize(("single", "cost_s"), [(True, 4896.0), (False, 1080.0)])
+def test_single_samples_below_a_tenth_are_the_least_of_short_waits(single: bool, cost_s: float) -> None:
+    one = verdict(stalls_aperiodic, profile(StallsProfile, {"0": {**SINGLE, "is_single": single}}))
+    assert one.lost_gpu_h == pytest.approx(cost_s / 3600)
+    assert ("No kernel ran in 68 % of its work." in one.summary) == single
+
+
+def test_single_samples_have_no_length_that_steps_could_go_on_through() -> None:
+    """What a log of 2 s steps leaves open is how long waits are, which is not told of single samples."""
+    for single, status in ((True, "found"), (False, "not_assessed")):
+        given = {"0": {**SINGLE, "is_single": single, "through_s": 2.0}}
+        assert verdict(stalls_aperiodic, profile(StallsProfile, given)).status.value == status
+
+
+@pytest.mark.parametrize(
+    ("reading", "lost_pct", "said"),
+    [
+        ("step", 68.0, "GPU 0 waits in each step of 3.7 s: no kernel ran in 68 % of its work."),
+        ("waits", 54.0, "GPU 0 drops by 59 points every 3.7 s, for 2 s each time: 54 % of its work is lost."),
+    ],
+)
+def test_waits_in_each_step_lack_more_than_their_dips(reading: str, lost_pct: float, said: str) -> None:
+    one = verdict(stalls_periodic, profile(StallsProfile, {"0": {**DIPS, "reading": reading}}))
+    assert one.summary == said and one.lost_gpu_h == pytest.approx(lost_pct / 100)
+    assert one.evidence["lost_pct"] == lost_pct
+    assert one.remedy.startswith("Waits in each step") == (reading == "step")
+
+
+@pytest.mark.parametrize(
+    ("mean_pct", "idle_h", "cost_h"),
+    [
+        (31.0, 0.64, 1.38),  # 69 % of two hours without a kernel, of which 32 % show
+        (45.0, 0.64, 0.64),  # of 37 % that are missing from 71 % nearly all is idle
+    ],
+)
+def test_idle_samples_that_hold_a_part_of_what_is_missing_cost_more(
+    mean_pct: float, idle_h: float, cost_h: float
+) -> None:
+    given = {"0": {**TURNS, "active_mean_pct": mean_pct, "active_idle_gpu_h": idle_h}}
+    one = verdict(gpu_fluctuating, profile(UtilizationProfile, given))
+    assert one.lost_gpu_h == pytest.approx(cost_h)
+    assert ("No kernel ran in 69 % of it." in one.summary) == (cost_h > idle_h)
