@@ -82,6 +82,22 @@ def test_scalars_with_folders_of_their_own_are_of_one_training(tmp_path: Path) -
     assert (said.n_trainings, said.n_twice, said.n_steps) == (1, 2, 890)
 
 
+def test_evaluations_in_files_of_their_own_are_named(tmp_path: Path) -> None:
+    """As Keras writes them, and ``add_scalars``: 60 s each 200 steps."""
+    moments = {step: BEGIN_S + step + 60 * ((step - 1) // 200) for step in range(10, 1001, 10)}
+    evaluated = {step: at_s + 60 for step, at_s in moments.items() if step % 200 == 0}
+    for folder, of_train, of_val in (("keras", "train", "validation"), ("torch", "loss_train", "loss_val")):
+        written(tmp_path / folder / of_train, [scalar("loss", 0.5, step, at_s) for step, at_s in moments.items()])
+        written(tmp_path / folder / of_val, [scalar("loss", 0.5, step, at_s) for step, at_s in evaluated.items()])
+        said = measured(tmp_path / folder)
+        assert (said.n_trainings, said.n_pauses, said.unnamed_s) == (1, 4, pytest.approx(0, abs=0.1))
+        assert said.evaluations_s == pytest.approx(240)
+    others = [scalar("val/loss", 0.5, step, at_s) for step, at_s in evaluated.items()]
+    written(tmp_path / "other", [scalar("loss", 0.5, step, at_s) for step, at_s in moments.items()])
+    written(tmp_path / "other" / "test_run", others)
+    assert measured(tmp_path / "other").evaluations_s == 0, "those of another training"
+
+
 def test_trainings_side_by_side_stay_several(tmp_path: Path) -> None:
     for number in range(3):
         events = [scalar("loss", 0.5, step, BEGIN_S + (1 + number / 50) * step) for step in range(10, 901, 10)]
