@@ -48,6 +48,7 @@ INDEX = {
     "by_rank": "rank",
     "largest": "wait",
     "counters": "gpu",
+    "vanished": "gpu",
 }
 """Tables with one row a name, and what their index is called: their cells are facts too."""
 KINDS = {

@@ -9,6 +9,7 @@ from gpudiag.errors import NotMeasurable
 from gpudiag.facts import Column, Fact, Row, Rows, column, fact, table_of
 from gpudiag.measures._gpu.event_gpus import gpus_of
 from gpudiag.measures._gpu.losses import count_losses
+from gpudiag.measures._gpu.vanished import vanished
 from gpudiag.measures._gpu.xids import HARDWARE, LOST_XID, PROGRAM, UNCLEAR, xids
 from gpudiag.measures._time.cells import cells
 from gpudiag.measures._time.coverage import coverage_pct, least_pct
@@ -43,13 +44,25 @@ class EccCounter(Row):
     first_ecc: Column[pd.Timestamp] = column("sample that shows the first error within the record; NaT where none")
 
 
+class VanishedGpu(Row):
+    """A GPU whose rows end for good, while those of others on its host go on."""
+
+    last: Column[pd.Timestamp] = column("its last row", label="last listed")
+    unlisted_s: Column[float] = column("time for which others were listed behind it", label="others listed for")
+    error: Column[str] = column("error that a log tells of at that moment, '' without one", label="error")
+
+
 class EventsProfile(Profile, topic="events"):
     """What logs and counters say about the hardware."""
 
     events: Rows = table_of(HardwareEvent)
     counters: Rows = table_of(EccCounter)
+    vanished: Rows = table_of(VanishedGpu)
     n_lost: Fact[int] = fact("losses of a GPU, at least: one that came back counts again", label="losses")
     n_lost_gpus: Fact[int] = fact("GPUs that were lost, at least", label="GPUs lost")
+    n_vanished: Fact[int] = fact(
+        "GPUs that are no longer listed behind an error, while others on their host are", label="GPUs no longer listed"
+    )
     n_hardware: Fact[int] = fact(
         "ECC errors, fatal SXids and Xids of the hardware or its firmware", label="hardware errors"
     )
@@ -78,11 +91,14 @@ def measure_events(run: Run) -> EventsProfile:
     frame["gpu"] = gpus_of(frame, run)
     n_gpus, n_lost = count_losses(frame[frame["kind"] == "gpu_lost"], run)
     n = frame["origin"].value_counts()
+    gone = vanished(run)
     return EventsProfile(
         events=frame,
         counters=_counters(run.gpu),
+        vanished=gone,
         n_lost=n_lost,
         n_lost_gpus=n_gpus,
+        n_vanished=int((gone["error"] != "").sum()),
         n_hardware=int(n.get(HARDWARE, 0)),
         n_application=int(n.get(PROGRAM, 0)),
         n_ambiguous=int(n.get(UNCLEAR, 0)),

@@ -31,6 +31,7 @@ EARLIER: Sentence = (
     " had counted {n_ecc_before:uncorrectable ECC error} when the record began: since the driver was loaded, "
     "at an unknown time.",
 )
+MAYBE_LOST = "A GPU was most likely lost"
 UNCLEAR_ONES: Sentence = (
     "The logs hold {n_ambiguous:error} that may come from the hardware, the driver or a program",
     XIDS,
@@ -47,9 +48,11 @@ UNCLEAR_ONES: Sentence = (
     says=(
         Given("named", "{gpus}", "A GPU"),
         Given("several", " were", " was"),
-        " lost",
-        Given("again", " {n_lost:time}"),
-        Given("once", " at {first} UTC", FIRST),
+        Given(
+            "error",
+            " no longer listed from {first} UTC on, while others were. A log tells of an error then: {error}",
+            (" lost", Given("again", " {n_lost:time}"), Given("once", " at {first} UTC", FIRST)),
+        ),
         ".",
     ),
     remedy="Save the kernel log (journalctl -k) and power the machine off and on. Check power cable, riser and "
@@ -63,9 +66,13 @@ def gpu_lost(events: EventsProfile, *, max_events: float = 0.0) -> Evidence | No
     the kernel log (METHODS 6). Many a line may tell of one
     loss: those of one PCI address or GPU are one, until it gives readings again. The GPU is known by its address, or as
     the one whose readings end at that moment.
+
+    Some tools only leave it out from then on. Rows of one GPU that end while those of others on its host go on, within
+    10 s of an error in a log, are most likely a loss (a default without a published source). Without an error the
+    recording of that GPU may have ended: then it is not known, from a minute on.
     """
     if not events.n_lost > max_events:
-        return None
+        return _vanished(events, max_events)
     found = events.events[events.events["kind"] == "gpu_lost"]
     gpus = sorted(_gpus(found))
     return Evidence(
@@ -79,8 +86,38 @@ def gpu_lost(events: EventsProfile, *, max_events: float = 0.0) -> Evidence | No
             "several": events.n_lost_gpus > 1,
             "again": events.n_lost > events.n_lost_gpus,
             "once": found["time"].nunique() == 1,
+            "error": "",
         },
     )
+
+
+def _vanished(events: EventsProfile, max_events: float) -> Evidence | None:
+    """The finding about GPUs that were no longer listed. Raises NotMeasurable where no log tells of an error then."""
+    gone = events.vanished
+    found = gone[gone["error"] != ""]
+    if len(found) > max_events:
+        return Evidence(
+            values={"n_vanished": len(found), "detail": str(found["error"].iloc[0])[:200]},
+            where=_where(found.index),
+            margin=len(found) - max_events,
+            title=MAYBE_LOST,
+            extra={
+                "named": True,
+                "several": len(found) > 1,
+                "first": found["last"].min(),
+                "error": str(found["error"].iloc[0]),
+            },
+        )
+    if len(gone) > max_events:
+        raise NotMeasurable(
+            "{gpus} " + ("was" if len(gone) == 1 else "were") + " no longer listed from {since} UTC on, while others "
+            "were. Nothing says whether a GPU was lost or a recorder ended.",
+            "Put the kernel log into the run folder: journalctl -k | grep -i xid > kernel.log. Xid 79: the GPU has "
+            "fallen off the bus.",
+            gpus=list(gone.index),
+            since=gone["last"].min(),
+        )
+    return None
 
 
 @rule(

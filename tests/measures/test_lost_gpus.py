@@ -10,11 +10,13 @@ import pandas as pd
 import pytest
 
 import gpudiag as gd
+from gpudiag.diagnosis import diagnose
 from gpudiag.measures._gpu.xids import HARDWARE_XIDS, PROGRAM_XIDS
 from gpudiag.measures.events import EventsProfile, measure_events
 from gpudiag.rules import RULES
+from gpudiag.rules._engine.verdict import Status
 from gpudiag.run import Run
-from gpudiag.schema import EVENTS, GPU, GPUS, conform
+from gpudiag.schema import EVENTS, GPU, GPUS, STEPS, conform
 
 AT = pd.Timestamp("2026-03-01 10:00", tz="UTC")
 PERIOD_S, LAST_S = 10, 3000
@@ -171,3 +173,51 @@ def test_errors_of_either_kind_are_named_by_their_numbers() -> None:
     assert said(lines[2]) == (
         f"The logs hold 1 error that may come from the hardware, the driver or a program (Xid 66), {at}2 UTC."
     )
+
+
+RAISED = "RuntimeError: CUDA error: unspecified launch failure"
+
+
+def judged(run: Run) -> tuple[Status, str]:
+    verdict = diagnose(run).verdicts["gpu-lost"]
+    return verdict.status, verdict.summary or verdict.reason
+
+
+@pytest.mark.parametrize(("second", "status"), [(1800, Status.FOUND), (1900, Status.NOT_ASSESSED)])
+def test_a_gpu_that_is_no_longer_listed_was_most_likely_lost_if_there_was_an_error(
+    second: float, status: Status
+) -> None:
+    run = run_of([(second, "raised", RAISED)], {"3": [(1790.0, 9999.0)]})
+    found = measure_events(run)
+    assert found.vanished.index.tolist() == ["3"] and found.n_vanished == int(status is Status.FOUND)
+    assert found.vanished["last"].tolist() == [AT + pd.Timedelta(seconds=1790)]
+    assert found.vanished["unlisted_s"].tolist() == [LAST_S - 1790]
+    said, text = judged(run)
+    assert said is status and text.startswith("GPU 3 was no longer listed from 2026-03-01 10:29:50 UTC on")
+    assert (RAISED in text) == (status is Status.FOUND)
+
+
+@pytest.mark.parametrize(
+    "silent",
+    [
+        {"3": [(1790.0, 2500.0)]},  # it comes back
+        {"3": [(LAST_S - 40.0, 9999.0)]},  # the last rows of a recorder that was ended
+        {"0": [(1790.0, 2500.0)], **{str(gpu): [(1790.0, 9999.0)] for gpu in range(1, 8)}},  # another recording
+    ],
+)
+def test_a_gpu_whose_rows_end_with_its_recording_is_not_called_lost(
+    silent: dict[str, list[tuple[float, float]]],
+) -> None:
+    assert measure_events(run_of([(10, "raised", RAISED)], silent)).vanished.empty
+
+
+def test_an_error_without_a_timestamp_is_placed_by_the_line_above_it() -> None:
+    """As Python prints it: the step above is of 40 s before, and a line comes each minute."""
+    run = run_of([(0, "raised", RAISED)], {"3": [(1840.0, 9999.0)]})
+    events = run.events.assign(time=pd.NaT, path="train.log", line=99)
+    events["time"] = pd.to_datetime(events["time"], utc=True)
+    times = AT + pd.to_timedelta([60.0 * n for n in range(1, 31)], unit="s")
+    lines = {"time": times, "step": range(1, 31), "unit": "step", "series": "steps", "meant": "", "line": range(1, 31)}
+    steps = conform(pd.DataFrame(lines).assign(path="train.log"), STEPS)
+    assert measure_events(replace(run, events=events, steps=steps)).n_vanished == 1
+    assert measure_events(replace(run, events=events)).n_vanished == 0
