@@ -14,10 +14,12 @@ from gpudiag.measures._gpu.boards import gpu_boards
 from gpudiag.measures._gpu.course import ActiveTime, GpuCourse
 from gpudiag.measures._gpu.gpu_rows import slices
 from gpudiag.measures._gpu.held import held_from_mib, mean_known, was_freed, was_kept
+from gpudiag.measures._time.activity import LONGEST_WAIT_S, activity
 from gpudiag.measures._time.cells import cells, longest_period_s
 from gpudiag.measures._time.coverage import coverage_pct, least_pct
 from gpudiag.measures._time.expected import trials_window
-from gpudiag.measures._time.idle import LONGEST_WAIT_S, activity, pauses
+from gpudiag.measures._time.free_ends import free_ends
+from gpudiag.measures._time.idle import pauses
 from gpudiag.measures._time.job_spans import job_spans, within_jobs
 from gpudiag.measures._time.microseconds import LONG_AGO, SECOND_US, microseconds
 from gpudiag.measures._time.work import stretches
@@ -90,6 +92,8 @@ class IdlenessProfile(Profile, topic="idleness"):
 
     per_gpu: Rows = table_of(GpuIdleness)
     has_trials: Fact[bool] = fact("trials on the telemetry's clock tell when the job ran")
+    lead_free: Fact[bool] = fact("the training in the log had nothing on its GPUs before its work")
+    trail_free: Fact[bool] = fact("the training in the log did all its steps, and left nothing on its GPUs")
     coverage_pct: Fact[float] = fact("observed part of the run, the least of all GPUs")
     sampling_period_s: Fact[float] = fact("median step between samples, of the GPU sampled least often")
 
@@ -127,6 +131,8 @@ def measure_idleness(run: Run) -> IdlenessProfile:
     return IdlenessProfile(
         per_gpu=per_gpu,
         has_trials=has_trials,
+        lead_free=free_ends(run).lead is not None,
+        trail_free=free_ends(run).trail is not None,
         coverage_pct=least_pct(coverage.values()),
         sampling_period_s=longest_period_s(time_us[own] for _, own in slices(samples)),
     )

@@ -15,10 +15,10 @@ from gpudiag.measures._gpu.boards import gpu_boards
 from gpudiag.measures._gpu.fills import fills
 from gpudiag.measures._gpu.gpu_rows import by_gpu
 from gpudiag.measures._gpu.restarts import was_restarted
+from gpudiag.measures._time.activity import activity
 from gpudiag.measures._time.cells import cells
 from gpudiag.measures._time.coverage import coverage_pct, least_pct
 from gpudiag.measures._time.expected import trials_window
-from gpudiag.measures._time.idle import activity
 from gpudiag.measures._time.microseconds import SECOND_US, microseconds
 from gpudiag.measures._time.trial_intervals import intervals_of
 from gpudiag.measures._trials.abandoned import find_open_trials

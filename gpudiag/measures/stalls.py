@@ -12,8 +12,9 @@ from gpudiag.errors import NotMeasurable
 from gpudiag.facts import Column, Fact, Row, Rows, column, fact, table_of
 from gpudiag.measures._gpu.gpu_rows import gpu_order
 from gpudiag.measures._steps.epoch_times import epoch_time
+from gpudiag.measures._time.activity import LONGEST_WAIT_S
 from gpudiag.measures._time.cells import longest_period_s
-from gpudiag.measures._time.idle import LONGEST_WAIT_S, period_by_gpu, period_of, without_pauses
+from gpudiag.measures._time.idle import period_by_gpu, period_of, without_pauses
 from gpudiag.measures._time.microseconds import SECOND_US
 from gpudiag.measures._time.periodicity import Period
 from gpudiag.measures._time.weighted import weighted_mean, weighted_quantiles

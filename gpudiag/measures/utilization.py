@@ -12,13 +12,16 @@ from gpudiag.errors import NotMeasurable
 from gpudiag.facts import Column, Fact, Row, Rows, column, fact, table_of
 from gpudiag.measures._gpu.boards import gpu_boards
 from gpudiag.measures._gpu.gpu_rows import slices
+from gpudiag.measures._gpu.held import BASELINE_MIB, BASELINE_PCT
+from gpudiag.measures._time.activity import activity
 from gpudiag.measures._time.cells import cells, longest_period_s, sampled_gpus
 from gpudiag.measures._time.concurrency import busy_stretches
 from gpudiag.measures._time.coverage import coverage_pct, least_pct
 from gpudiag.measures._time.curve import rise
 from gpudiag.measures._time.expected import expected_window, trials_window
+from gpudiag.measures._time.free_ends import free_ends
 from gpudiag.measures._time.gpu_time import gpu_time
-from gpudiag.measures._time.idle import activity, longer_than_waits
+from gpudiag.measures._time.idle import longer_than_waits
 from gpudiag.measures._time.job_spans import job_spans
 from gpudiag.measures._time.microseconds import microseconds
 from gpudiag.measures._time.series import series
@@ -30,9 +33,6 @@ from gpudiag.measures.base import RECORD_GPU, RECORD_LONGER, Profile, need_gpu
 from gpudiag.memo import memoized
 from gpudiag.run import Run
 from gpudiag.schema import BUSY_PCT, IDLE_PCT
-
-BASELINE_PCT = 5.0
-BASELINE_MIB = 300.0
 
 
 class GpuUtilization(Row):
@@ -112,7 +112,8 @@ def measure_utilization(run: Run) -> UtilizationProfile:
     if "util_pct" not in run.gpu or not run.gpu["util_pct"].notna().any():
         _need_activity(run)
     need_gpu(run, "util_pct")
-    samples = cells(run, "util_pct")
+    whole = cells(run, "util_pct")
+    samples = _while_there(run, whole)
     if not samples["weight_s"].sum() > 0:
         raise NotMeasurable("There is only one sample of each GPU.", RECORD_LONGER)
     window = expected_window(run, samples)
@@ -142,7 +143,7 @@ def measure_utilization(run: Run) -> UtilizationProfile:
     per_gpu[["least_mean_pct", "least_max_pct"]] = least.reindex(everyone)[["least_mean_pct", "least_max_pct"]]
     return UtilizationProfile(
         per_gpu=per_gpu,
-        series=series(samples, "util_pct", "mean_pct"),
+        series=series(whole, "util_pct", "mean_pct"),
         mean_pct=weighted_mean(util, observed),
         idle_pct=100 * weighted_mean(util < IDLE_PCT, observed),
         coverage_pct=least_pct([*coverage.values(), *least["coverage_pct"]]),
@@ -151,6 +152,13 @@ def measure_utilization(run: Run) -> UtilizationProfile:
         observed_gpu_h=float(observed.sum() / 3600),
         sampling_period_s=longest_period_s(time_us[own] for _, own in slices(samples)),
     )
+
+
+def _while_there(run: Run, samples: pd.DataFrame) -> pd.DataFrame:
+    """The samples without those at the ends of a record that is longer than the training in its log."""
+    for low, high in free_ends(run).windows:
+        samples = samples[(samples["end_us"] <= low) | (samples["start_us"] >= high)]
+    return samples
 
 
 def _least(run: Run, gpus: Collection[str], window: tuple[int, int] | None = None) -> pd.DataFrame:

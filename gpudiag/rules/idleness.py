@@ -22,6 +22,10 @@ IDLE: tuple[Sentence, ...] = (
 )
 HOLDING = Given("holding", (", with {held_mib} held", Given("some_hold", " on {holding}")))
 MOSTLY = 0.5
+RECORDED_BESIDE = (
+    "Change nothing if only the recorder ran then. If the job had the GPU, take it later, or let the job end with its "
+    "training. gpudiag record -o gpu.csv -- COMMAND records as long as COMMAND runs."
+)
 PART_OF_A_JOB = (
     "Find out why work stopped there while other GPUs went on: it may be part of the same job (see the log of its rank "
     "or worker, and py-spy dump --pid PID). End nothing before you know. If its part is done, release the GPU."
@@ -37,7 +41,13 @@ OWN_MEMORY = (
     severity="note",
     title="The GPU was idle long before its work began",
     checks="Idle time before the work",
-    says=(*IDLE, " before the first work", HOLDING, "."),
+    says=(
+        *IDLE,
+        " before the first work",
+        HOLDING,
+        ".",
+        Given("free", " Nothing held its memory then: most likely the recorder was started before the job."),
+    ),
     remedy="Download, unpack, preprocess and compile on the CPU before the GPU is taken.",
     refuted_by="Not a problem if the recorder was started long before the job.",
 )
@@ -46,7 +56,8 @@ def idle_before_work(idle: IdlenessProfile, *, max_lead_s: float = 1200.0) -> Ev
 
     More than 20 minutes from the first sample to the first activity: MaxInitializationTime of SageMaker's profiler
     rules. With memory held meanwhile (1 GiB and a tenth of the total) a process had the GPU already: a warning. Where
-    trials tell when the job ran, what lies outside is not the job's and has no cost.
+    trials tell when the job ran, what lies outside is not the job's and has no cost. Nor has it where no GPU had memory
+    held, and a log tells of all steps of the training: whether a job had the GPU then is not known.
     """
     return _end(idle, "lead", max_lead_s)
 
@@ -62,6 +73,11 @@ def idle_before_work(idle: IdlenessProfile, *, max_lead_s: float = 1200.0) -> Ev
         HOLDING,
         ".",
         Given("beside_s", " Another GPU worked on for {beside_s} of that time."),
+        Given(
+            "free",
+            " Nothing held its memory then, and the log tells of all steps: most likely the job had ended and the "
+            "recorder ran on.",
+        ),
     ),
     remedy="End the job and release the GPU when its work has ended. Look for a process that still holds memory.",
     refuted_by="Not a problem if the recorder ran on after the job.",
@@ -74,14 +90,17 @@ def idle_after_work(idle: IdlenessProfile, *, max_trail_s: float = 600.0) -> Evi
     zombie (METHODS 8). A hole in the record of a tenth of that may hide work: only what follows it counts. With memory
     held meanwhile (1 GiB and a tenth of the total) it is a warning. Its cost is counted as that of the time before.
     Time up to which a log tells of an evaluation or a checkpoint behind its last step is time outside of steps.
-    Where another GPU worked on for more than that, both may be one job, which nobody is advised to end.
+    Where another GPU worked on for more than that, both may be one job, which nobody is advised to end. Where no GPU
+    had memory held, and the log tells of all steps, the job had most likely ended: a note without a cost.
     """
     found = _end(idle, "trail", max_trail_s)
     if found is None:
         return None
     beside: pd.DataFrame = idle.per_gpu.query("trail_s > @max_trail_s and trail_beside_s > @max_trail_s")
     most_s = float(beside["trail_beside_s"].max())
-    return replace(found, extra={**found.extra, "beside_s": most_s}, remedy=PART_OF_A_JOB if len(beside) else "")
+    return replace(
+        found, extra={**found.extra, "beside_s": most_s}, remedy=PART_OF_A_JOB if len(beside) else found.remedy
+    )
 
 
 @rule(
@@ -222,18 +241,21 @@ def _end(idle: IdlenessProfile, end: str, limit_s: float) -> Evidence | None:
     worst = long[f"{end}_s"].idxmax()
     held = long[long[f"{end}_mib"] >= long["held_mib"]]
     most_s = float(long.at[worst, f"{end}_s"])
-    held_gpu_h = float(long[f"{end}_s"].sum() / 3600)
+    free = idle.lead_free if end == "lead" else idle.trail_free
+    held_gpu_h = 0.0 if free else float(long[f"{end}_s"].sum() / 3600)
     return Evidence(
         values={f"{end}_s": most_s, f"{end}_memory_mib": float(long.at[worst, f"{end}_mib"])},
         where={"gpu": ", ".join(long.index)},
-        lost_gpu_h=None if idle.has_trials else held_gpu_h,
+        lost_gpu_h=None if idle.has_trials or free else held_gpu_h,
         held_gpu_h=held_gpu_h,
         margin=most_s - limit_s,
         severity=Severity.WARNING if len(held) else None,
         extra={
             **lengths(long[f"{end}_s"]),
             **_holding(long, held, f"{end}_mib"),
+            "free": free,
         },
+        remedy=RECORDED_BESIDE if free else "",
     )
 
 

@@ -6,8 +6,9 @@ import math
 
 import numpy as np
 
-from gpudiag.measures.utilization import BASELINE_MIB, BASELINE_PCT
-
+BASELINE_PCT = 5.0
+BASELINE_MIB = 300.0
+"""Memory in use moves by so much at most where nothing takes any: the larger part, of the total."""
 HELD_PCT = 10.0
 HELD_MIB = 1024.0
 """Memory beyond what a desktop and a CUDA context take: the larger of a tenth of the total and 1 GiB."""

@@ -10,6 +10,17 @@ REALLY = 2 * IDLE_PCT
 """A GPU that reaches this in a hundredth of the time in which it is in use works at IDLE_PCT or more."""
 MOST_LIVES = 300
 """Trials that are looked at, evenly over the run."""
+LONGEST_WAIT_S = 600.0
+"""Without trials a longer idle stretch may lie between two jobs: it is a pause, and no wait within one of them."""
+
+
+def activity(util_pct: np.ndarray) -> np.ndarray:
+    """True for samples at work, at 10 % or more. A GPU that is at 6 % all the time does not begin to work with the one
+    sample that reads 10 %: there half of what it does instead is work.
+    """
+    if not (util_pct >= IDLE_PCT).any():
+        return np.zeros(len(util_pct), bool)
+    return np.asarray(util_pct >= work_level_pct(util_pct))
 
 
 def work_level_pct(util_pct: np.ndarray) -> float:

@@ -4,27 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 
-from gpudiag.measures._time.activity import work_level_pct
+from gpudiag.measures._time.activity import LONGEST_WAIT_S, activity
 from gpudiag.measures._time.microseconds import SECOND_US
 from gpudiag.measures._time.periodicity import Period, find_period
 from gpudiag.measures._time.work import WorkSamples, stretches, work_by_gpu
 from gpudiag.memo import memoized
 from gpudiag.run import Run
-from gpudiag.schema import IDLE_PCT
 
-LONGEST_WAIT_S = 600.0
-"""Without trials a longer idle stretch may lie between two jobs: it is a pause, and no wait within one of them."""
 MIN_SAMPLES = 10
 """Of a pause: two samples of 0 % stand for no ten minutes (as many as jobstats asks of an unused GPU)."""
-
-
-def activity(util_pct: np.ndarray) -> np.ndarray:
-    """True for samples at work, at 10 % or more. A GPU that is at 6 % all the time does not begin to work with the one
-    sample that reads 10 %: there half of what it does instead is work.
-    """
-    if not (util_pct >= IDLE_PCT).any():
-        return np.zeros(len(util_pct), bool)
-    return np.asarray(util_pct >= work_level_pct(util_pct))
 
 
 def pauses(at_work: np.ndarray, start_us: np.ndarray, end_us: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

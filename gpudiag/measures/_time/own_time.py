@@ -1,4 +1,4 @@
-"""What of a GPU's time was the run's own: in its attempts, and of no other study."""
+"""What of a GPU's time was the run's own: in its attempts, while it was there, and of no other study."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from gpudiag.measures._gpu.gpu_rows import slices
 from gpudiag.measures._time.attempts import Activity, Attempts, find_attempts, stretches_seen
 from gpudiag.measures._time.cells import cells
 from gpudiag.measures._time.expected import logged_window
+from gpudiag.measures._time.free_ends import free_ends
 from gpudiag.measures._time.job_ends import job_ends_us
 from gpudiag.measures._time.job_spans import job_spans
 from gpudiag.measures._time.microseconds import microseconds
@@ -22,12 +23,13 @@ from gpudiag.spans import Window, overlap, union, without
 
 def held_windows(run: Run, gpu: str, windows: Sequence[Window]) -> list[Window]:
     """What of the windows lies in attempts of the run that had the GPU, and where a scheduler tells of its jobs, in one
-    that may have had it; without what was of a study that was not chosen.
+    that may have had it; without what was of a study that was not chosen, and the ends of a record that is longer than
+    the training in its log.
     """
     held = attempts(run).held(gpu, windows)
     jobs = job_spans(run).get(gpu)
     held = held if jobs is None else overlap(held, jobs)
-    return without(held, of_other_studies(run, gpu))
+    return without(held, union([*of_other_studies(run, gpu), *free_ends(run).windows]))
 
 
 @memoized

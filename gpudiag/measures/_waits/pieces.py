@@ -8,8 +8,8 @@ from functools import cached_property
 
 import numpy as np
 
+from gpudiag.measures._time.activity import LONGEST_WAIT_S
 from gpudiag.measures._time.gpu_time import GpuTime
-from gpudiag.measures._time.idle import LONGEST_WAIT_S
 from gpudiag.measures._time.microseconds import SECOND_US
 from gpudiag.measures._time.timeline import (
     BUSY,

@@ -1,0 +1,71 @@
+"""Long ends of a record in which a training had nothing on its GPUs: a recorder that began early, or ran on."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from gpudiag.measures._ends.logged import log_ends
+from gpudiag.measures._gpu.boards import gpu_boards
+from gpudiag.measures._gpu.gpu_rows import slices
+from gpudiag.measures._gpu.held import held_from_mib
+from gpudiag.measures._time.activity import LONGEST_WAIT_S, activity
+from gpudiag.measures._time.cells import cells
+from gpudiag.measures._time.expected import logged_window
+from gpudiag.measures._time.microseconds import SECOND_US
+from gpudiag.memo import memoized
+from gpudiag.run import Run
+from gpudiag.spans import Window
+
+MOSTLY = 0.9
+"""Of the work: where so much of it held memory, that tells when the training was there (a default without a published
+source)."""
+
+
+class FreeEnds(NamedTuple):
+    """The time before the first work of any GPU, and behind the last; None where a process may have had one then, and
+    of ten minutes or less, which a job takes to start and to end.
+    """
+
+    lead: Window | None = None
+    trail: Window | None = None
+
+    @property
+    def windows(self) -> list[Window]:
+        return [window for window in self if window is not None]
+
+
+@memoized
+def free_ends(run: Run) -> FreeEnds:
+    """Known where logs on the telemetry's clock tell of all steps of their trainings, and the memory of every GPU was
+    read. Trials, and jobs of a scheduler, tell themselves when GPUs were held.
+    """
+    if len(run.trials) or "util_pct" not in run.gpu or "mem_used_mib" not in run.gpu:
+        return FreeEnds()
+    logged = logged_window(run)
+    ends = log_ends(run) if logged else []
+    if logged is None or not ends or not all(end.all_done for end in ends):
+        return FreeEnds()
+    samples = cells(run, "util_pct", "mem_used_mib")
+    at_work = np.concatenate([activity(samples["util_pct"].to_numpy()[own]) for _, own in slices(samples)])
+    start, end = samples["start_us"].to_numpy(), samples["end_us"].to_numpy()
+    holding = _with_memory(run, samples)
+    if not at_work.any() or not holding[at_work].mean() >= MOSTLY:
+        return FreeEnds()  # memory does not tell when this training was there
+    held = np.flatnonzero(at_work | holding)
+    lead = int(start.min()), min(int(start[held].min()), logged[0])
+    trail = max(int(end[held].max()), logged[1]), int(end.max())
+    return FreeEnds(*(window if _is_long(window) else None for window in (lead, trail)))
+
+
+def _with_memory(run: Run, samples: pd.DataFrame) -> np.ndarray:
+    """True for samples that may be of a GPU of which a process holds memory, those without a reading among them."""
+    totals, used = gpu_boards(run)["total_mib"], samples["mem_used_mib"].to_numpy(float)
+    parts = [used[own] < held_from_mib(float(totals.get(gpu, np.nan))) for gpu, own in slices(samples)]
+    return ~np.concatenate(parts)
+
+
+def _is_long(window: Window) -> bool:
+    return window[1] - window[0] > LONGEST_WAIT_S * SECOND_US
