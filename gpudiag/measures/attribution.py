@@ -87,11 +87,12 @@ Found = dict[int, tuple[tuple[str, ...], str]]
 def measure_attribution(run: Run) -> AttributionProfile:
     """The GPU of each trial. Needs trials.
 
-    In this order: what the record of the trial names, a line of a log, its process on a GPU, all GPUs of its nodes
-    where a scheduler gave it so many, the only GPU there is, unless trials at once left marks on it of which others
-    have none; then, marked ``weak``, the only GPU with any activity, and the GPU that shows the marks of the trial
-    (:mod:`~gpudiag.measures._gpu.placement`), or the GPUs (:mod:`~gpudiag.measures._gpu.holding`), each among those of
-    its nodes where these are known. Where all name one GPU and the marks are on others, or GPUs are exchanged,
+    In this order: what the record of the trial names, a line of a log, its process on a GPU, those that a scheduler
+    says it had, or all GPUs of its nodes where it gave it so many, the only GPU there is, unless trials at once left
+    marks on it of which others have none; then, marked ``weak``, the only GPU with any activity, and the GPU that shows
+    the marks of the trial (:mod:`~gpudiag.measures._gpu.placement`), or the GPUs
+    (:mod:`~gpudiag.measures._gpu.holding`), each among those of its nodes, or that it had by the scheduler, where these
+    are known. Where all name one GPU and the marks are on others, or GPUs are exchanged,
     what they name is not believed: a process that sees one GPU alone counts it as 0, and CUDA counts GPUs by speed.
     """
     need_columns(run.trials, ("state",), "trials table", GIVE_TRIALS)
