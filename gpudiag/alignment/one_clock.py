@@ -8,6 +8,7 @@ from gpudiag.alignment.apply import apply_clock
 from gpudiag.alignment.establish import establish_clock
 from gpudiag.alignment.judge import TOLERANCE_S
 from gpudiag.alignment.logs import apply_logs_clock, establish_logs_clock
+from gpudiag.alignment.nodes import nodes_on_one_clock
 from gpudiag.alignment.undated import Dated
 from gpudiag.run import ClockRecord, Run
 from gpudiag.statement import joined
@@ -16,7 +17,11 @@ UNDATED = ClockRecord(confidence="undetermined", method="no date", joined=False)
 
 
 def on_one_clock(run: Run, dated: Dated) -> Run:
-    """The run with its trials, or without trials its logs, on the clock of its telemetry; ``dated``: how that was."""
+    """The run with its nodes on one clock, and its trials, or without trials its logs, on that of its telemetry.
+
+    ``dated``: how telemetry without a date got one.
+    """
+    run = nodes_on_one_clock(run)
     if len(run.trials):
         return apply_clock(run, _of_trials(establish_clock(run), dated))
     logs = replace(UNDATED, evidence=dated.withheld) if dated.withheld else establish_logs_clock(run)
