@@ -120,7 +120,7 @@ def test_searches_single_machines_and_logs_of_several_files_are_left() -> None:
 def test_gpu_time_is_that_of_the_recordings(tmp_path: Path) -> None:
     """Two nodes of two GPUs, 1100 s each, and one clock three minutes ahead: 1.2 GPU-h, all of it observed."""
     for name, seed, late_s in (("node1", 1, 0.0), ("node2", 2, 180.0)):
-        rows = node("x", seed, late_s, pauses=PAUSES)
+        rows = node("x", seed, late_s, pauses=PAUSES, every_s=5.0)
         lines = [
             f"{t:%Y/%m/%d %H:%M:%S.%f}, {gpu[-1]}, GPU-{name}{gpu[-1]}-aaaaaaaa, {util:.0f} %"
             for t, gpu, util in zip(rows["time"], rows["gpu"], rows["util_pct"], strict=True)

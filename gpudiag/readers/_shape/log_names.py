@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from pathlib import PurePath
 
 _MACHINE = re.compile(
-    r"[a-z0-9]*(?:node|host|machine|server)[-_.]?(?:\d+|[a-z](?![a-z]))"
-    r"|(?<![a-z0-9])(?:[a-z]\d+)*(?<![a-z])(?:nid|cn|dgx|hgx|vm|n)[-_]?\d+"
-    r"|(?<![a-z0-9])ip(?:-\d+){4}"
+    r"(?:[a-z0-9]*(?:node|host|machine|server)[-_.]?(?:\d+|[a-rt-z])"
+    r"|(?<![a-z0-9])(?:(?:nid|cn|dgx|hgx|vm)[-_]?|(?:[a-z]\d+)+n|n0)\d+"
+    r"|(?<![a-z0-9])ip(?:-\d+){4})(?![a-z0-9])"
 )
 """Names of machines in file names: node1, gpu-node-03, host_b, r3i1n04, nid001234, dgx2, ip-10-0-0-7."""
 _GPU_NODE = re.compile(r"(?<![a-z0-9])gpu(\d{2,})(?![a-z0-9])")
