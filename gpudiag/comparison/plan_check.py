@@ -287,9 +287,10 @@ def _check(remedy: str, check: SuccessCheck, experiment: Side, doubt: str, besid
 
 def _gain(plan: Plan, found: Sequence[Quantity], doubt: str, made: bool) -> list[Outcome]:
     """The gain of the plan as a whole against throughput: 'x' is the same work in 1/x of the time per item. It has no
-    upper end where changes also save GPU time, or bring nobody knows what: these are no part of the factor.
+    upper end where changes also save GPU time, or bring nobody knows what: these are no part of the factor. Nothing
+    where no remedy is to change it: then there is nothing to be missed.
     """
-    if plan.combined is None or plan.combined.unit != "x":
+    if plan.combined is None or plan.combined.unit != "x" or not any(map(_changes_pace, plan.remedies)):
         return []
     low, open_ = plan.combined.low, bool(plan.saved_gpu_h) or any(one.gain is None for one in plan.remedies)
     high = None if open_ else plan.combined.high
@@ -321,6 +322,12 @@ def _gain(plan: Plan, found: Sequence[Quantity], doubt: str, made: bool) -> list
             reason,
         )
     ]
+
+
+def _changes_pace(remedy: PlannedRemedy) -> bool:
+    """False of what only observes: a plan of nothing else, or of nothing at all, predicts no pace."""
+    gain = remedy.gain
+    return remedy.tier > 0 or gain is None or (gain.low, gain.high, gain.unit) != (1.0, 1.0, "x")
 
 
 def _measured(measure: Key, side: Side) -> tuple[float | None, tuple[float, float] | None]:

@@ -215,7 +215,7 @@ def _advice(advice: Advice) -> AdviceEntry:
         busy_pct=clean(advice.bounds.busy_pct),
         ceiling=clean(held.ceiling) if held else None,
         plan=tuple(one.id for one in chosen),
-        combined=CombinedEntry(held.low, held.high, "x", held.clipped) if held and held.is_bounded else None,
+        combined=CombinedEntry(held.low, held.high, "x", held.clipped) if chosen and held and held.is_bounded else None,
         saved_gpu_h=clean(held.saved_gpu_h) if held else None,
         corrections=advice.corrections,
     )

@@ -62,7 +62,8 @@ def test_no_gain_at_constant_work_beats_the_idle_time(name: str) -> None:
         if gain and gain["unit"] == "x" and one["id"] not in ("pin-gpu", "mixed-precision", "fewer-workers"):
             assert 1 <= gain["high"] <= 1.01 * ceiling, one["id"]
     if "pin-gpu" not in advised(name):
-        assert document(name)["advice"]["combined"]["high"] <= 1.01 * ceiling
+        combined = document(name)["advice"]["combined"]
+        assert combined is None if not document(name)["advice"]["plan"] else combined["high"] <= 1.01 * ceiling
 
 
 @pytest.mark.parametrize("name", RUNS)

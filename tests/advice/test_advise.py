@@ -17,6 +17,7 @@ from gpudiag.advice._engine.remedy import Remedy
 from gpudiag.errors import ConfigError
 from gpudiag.facts import Key
 from gpudiag.measures.base import Profile
+from gpudiag.report.kinds.recommendations import gain_of
 from gpudiag.rules._engine.verdict import Severity, Verdict
 from tests.advice.situations import HALF, Told, found, ledger
 
@@ -192,6 +193,28 @@ def test_a_plan_takes_nothing_doubtful_unless_it_is_named() -> None:
         given.choose(["x", "z"])
     with pytest.raises(ConfigError, match="'z' is recommended for this run; nothing is recommended for this run"):
         recommended().choose(["z"])
+
+
+@pytest.mark.parametrize(
+    ("first", "source", "taken"),
+    [
+        (Gain(1.0, 1.0, "x", "none"), "loader", ["watch", "b"]),
+        (Gain(1.0, 1.0, "x", "none"), "idle", ["watch"]),
+        (Gain(1.0, 1.2), "loader", ["watch"]),
+    ],
+)
+def test_a_plan_tests_what_a_measured_wait_bounds_where_the_others_only_observe(
+    first: Gain, source: str, taken: list[str]
+) -> None:
+    """'a' is of unknown gain, and 'b' and 'c' bring at most 2.5x by the wait of the steps."""
+    doubtful = {name: proposal(gain, verify_first="?") for name, gain in (
+        ("a", None), ("b", Gain(1.0, 2.5, source=source)), ("c", Gain(1.0, 2.5, source=source)))}  # fmt: skip
+    given = {"watch": proposal(first), **doubtful}
+    several = Recommendations(Recommendation.of(made(name), one, (), "") for name, one in given.items())
+    advice = Advice(several, (), HALF)
+    assert [one.id for one in advice.choose()] == taken
+    said = gain_of(several[2])
+    assert said == ("up to 2.5× faster: test this first" if source == "loader" else "gain unknown: test this first")
 
 
 def test_together_they_are_bounded_by_the_idle_time() -> None:

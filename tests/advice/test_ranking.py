@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from gpudiag.advice._engine.gains import NOTHING, GainBounds
 from gpudiag.advice._engine.proposal import Change, Gain, Proposal
 from gpudiag.advice._engine.ranking import rank
@@ -38,6 +40,15 @@ def test_then_the_upper_bound_then_the_safer_one() -> None:
     much, little = made("much", 1, Gain(1.0, 1.5)), made("little", 0, Gain(1.0, 1.2))
     assert order(little, much) == ["much", "little"]
     assert order(made("loader", 1, Gain(1.0, 1.2)), little) == ["little", "loader"]
+
+
+def test_of_what_must_be_tested_first_the_quicker_test_goes_before_the_higher_bound() -> None:
+    copies, workers = made("copies", 1, Gain(1.0, 2.5), "fits?"), made("workers", 1, Gain(1.0, 2.0), "cores?")
+    assert order(replace(copies, effort="an hour"), workers) == ["workers", "copies"]
+    assert order(workers, copies) == ["copies", "workers"]
+    assert order(made("sure", 1, Gain(1.0, 2.0)), replace(made("longer", 1, Gain(1.0, 2.5)), effort="an hour")) == [
+        "longer", "sure",
+    ]  # fmt: skip
 
 
 def test_hours_and_factors_are_compared_as_factors() -> None:

@@ -151,6 +151,11 @@ def test_the_heading_of_a_plan_says_no_speed_up_only_where_no_time_is_saved() ->
     assert "together up to 2× faster" in str(planned(saves, option("a", 1, Gain(1.0, 2.0)))).splitlines()[0]
 
 
+def test_a_plan_without_a_remedy_predicts_nothing() -> None:
+    plan = planned()
+    assert plan.remedies == () and plan.combined is None and planned(option("a", 1, Gain(1.0, 2.0))).combined
+
+
 def test_a_plan_without_known_gains_says_none() -> None:
     plan = planned(option("a", 1), bounds=GainBounds())
     assert plan.combined is plan.ceiling is plan.saved_gpu_h is plan.remedies[0].gain is None

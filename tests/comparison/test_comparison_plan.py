@@ -122,6 +122,18 @@ def test_the_gain_is_that_of_the_work_that_both_did(ratios: dict[str, float], me
     assert void.status == "cannot tell"
 
 
+@pytest.mark.parametrize("observes", [False, True])
+def test_a_plan_that_changes_nothing_predicts_no_pace_and_cannot_be_missed(observes: bool) -> None:
+    """Neither one without a remedy nor one that records more; one of at most 2x can be missed."""
+    found = [make("logged_step_time", "", "s", TIME, (1.0, 0.4), Ratio(0.4, 0.39, 0.41))]
+    records = replace(plan().remedies[0], tier=0, gain=PlannedGain(1.0, 1.0, "x"))
+    nothing = plan(remedies=(records,) if observes else (), combined=PlannedGain(1.0, 1.0, "x"))
+    assert _gain(nothing, found, "", made=False) == []
+    some = replace(plan().remedies[0], gain=PlannedGain(1.0, 2.0, "x"))
+    (bounded,) = _gain(plan(combined=PlannedGain(1.0, 2.0, "x"), remedies=(some,)), found, "", made=False)
+    assert (bounded.low, bounded.high, bounded.status) == (1.0, 2.0, "missed")
+
+
 @pytest.mark.slow
 def test_a_median_has_the_interval_of_its_durations() -> None:
     seconds = 0.7 * A

@@ -9,7 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from gpudiag.advice import REMEDIES
-from gpudiag.advice._engine.gains import BETWEEN_TRIALS, IDLE, Combined, GainBounds, combine, is_nothing
+from gpudiag.advice._engine.gains import BETWEEN_TRIALS, IDLE, NOTHING, Combined, GainBounds, combine, is_nothing
 from gpudiag.advice._engine.misreadings import corrections
 from gpudiag.advice._engine.proposal import Proposal
 from gpudiag.advice._engine.ranking import rank
@@ -56,10 +56,13 @@ class Advice(Shown):
 
     def choose(self, ids: Iterable[str] | None = None) -> tuple[Recommendation, ...]:
         """Those named, in the order of the ranking; by default all that need not be verified first and do not
-        exclude each other. Raises ConfigError for an unknown id.
+        exclude each other, and where these only observe, the first of the others whose gain a measured wait bounds:
+        the plan is its test. Raises ConfigError for an unknown id.
         """
         if ids is None:
             ready = [one for one in self.recommendations if not (one.verify_first or one.is_the_rules_own)]
+            if all(one.gain == NOTHING for one in ready):
+                ready += [one for one in self.recommendations if one.verify_first and one.is_bounded][:1]
             return tuple(one for one in ready if not _excluded(one, ready))
         wanted = list(ids)
         known = {one.id for one in self.recommendations}

@@ -118,7 +118,7 @@ def make_plan(run: Run, advice: Advice, ids: Iterable[str] | None = None) -> Pla
             "inputs": [{"path": record.path, "sha256": record.sha256} for record in run.info.inputs],
             "remedies": [{name: entry[name] for name in names} for entry in entries],
             "combined": {"low": combined.low, "high": combined.high, "unit": "x"}
-            if combined and combined.is_bounded
+            if chosen and combined and combined.is_bounded
             else None,
             "ceiling": combined.ceiling if combined else None,
             "saved_gpu_h": combined.saved_gpu_h if combined else None,

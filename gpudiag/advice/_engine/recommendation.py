@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from gpudiag.advice._engine.proposal import TIERS, Apply, Change, Gain, Prediction, Proposal, Safety, SuccessCheck
 from gpudiag.advice._engine.remedy import Remedy
 from gpudiag.advice._engine.resources import MEMORY, TRIAL_TIME, UTILIZATION
+from gpudiag.measures.causes import CAUSES
 from gpudiag.rules._engine.verdict import Verdict
 from gpudiag.shown import Shown
 
@@ -117,6 +118,12 @@ class Recommendation(Shown):
     def is_the_rules_own(self) -> bool:
         """True where no remedy applies, so that it repeats what the rule advises."""
         return self.id == f"remedy-{self.rule}"
+
+    @property
+    def is_bounded(self) -> bool:
+        """True where the time that a known cause took bounds the gain, and not idle time of whatever cause."""
+        gain = self.gain
+        return gain is not None and gain.unit == "x" and gain.source in CAUSES and math.isfinite(gain.high)
 
     def predicted(self, keys: Collection[str]) -> Prediction | None:
         """What is predicted for one of these facts; None where nothing is."""

@@ -47,6 +47,7 @@ NO_LEDGER = (
     "There are no two ledgers of GPU time: each needs GPU utilization, and a GPU that the other run did not use at the "
     "same time."
 )
+NO_PREDICTION = "The plan predicts nothing that could be checked."
 GATE_LEVELS = {"pass": "ok", "fail": "critical", "unknown": "unknown", "error": "error"}
 
 
@@ -216,7 +217,7 @@ def plan(document: ComparisonDocument) -> list[Block]:
         return [Note("No plan was given: write one with diagnosis.save_plan() and give it with --plan.", "unknown")]
     blocks: list[Block] = [Note(document.plan_of.note, "unknown")] if document.plan_of.note else []
     if not document.plan:
-        return [*blocks, Note("The plan predicts nothing that could be checked.", "unknown")]
+        return [*blocks, Note(NO_PREDICTION, "unknown")]
     rows = tuple(outcome_row(one) for one in document.plan)
     columns = ("Result", "Remedy", "What", "Before", "Predicted", "Measured", "Why")
     caption = "A point, and a number without an interval, have a tolerance of 5 %."

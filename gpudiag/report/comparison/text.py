@@ -5,7 +5,16 @@ from __future__ import annotations
 from gpudiag.report._render.blocks import Block, Chip, Heading, Masthead, Note, Number, TableBlock, TableCell
 from gpudiag.report.comparison.document import ComparisonDocument
 from gpudiag.report.comparison.headline import OUTCOME_LEVELS, both
-from gpudiag.report.comparison.sections import consistency, differences, gate, ledger, outcome_row, said, verdict
+from gpudiag.report.comparison.sections import (
+    NO_PREDICTION,
+    consistency,
+    differences,
+    gate,
+    ledger,
+    outcome_row,
+    said,
+    verdict,
+)
 from gpudiag.report.comparison.summary import short_ratio
 
 
@@ -38,7 +47,9 @@ def _plan(document: ComparisonDocument) -> list[Block]:
         asked = "to check" if one.kind == "check" else "predicted"
         words = f"{one.remedy}, {one.measure}: {asked} {_of(row[4])}, measured {_of(row[5])}. {one.reason}"
         rows.append((Chip(OUTCOME_LEVELS[one.status], one.status), words))
-    return [*notes, TableBlock(("", ""), tuple(rows))] if rows else [*notes]
+    if document.plan_of is not None and not rows:
+        notes.append(Note(NO_PREDICTION))
+    return [*notes, TableBlock(("", ""), tuple(rows))] if rows else notes
 
 
 def _of(cell: TableCell) -> str:

@@ -91,13 +91,16 @@ def card(one: Recommendation) -> RecommendationBlock:
 
 
 def gain_of(one: Recommendation) -> str:
-    """What it brings. What may bring nothing and must be tested first has no number to rely on; of general advice no
-    number was looked for.
+    """What it brings. What may bring nothing and must be tested first has no number to rely on, or a bound where the
+    time of a known cause is one; of general advice no number was looked for.
     """
     if one.is_the_rules_own:
         return GENERAL
     may_be_nothing = one.gain is not None and one.gain.unit == "x" and one.gain.low <= 1 < one.gain.high
-    return TEST_FIRST if one.verify_first and may_be_nothing else gain(one.gain)
+    said = gain(one.gain)
+    if not (one.verify_first and may_be_nothing) or said == TEST_FIRST:
+        return said
+    return f"{said}: test this first" if one.is_bounded else TEST_FIRST
 
 
 def gain(interval: Gain | None) -> str:
