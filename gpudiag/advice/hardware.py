@@ -7,6 +7,9 @@ from gpudiag.advice._engine.remedy import remedy
 from gpudiag.advice._engine.situation import Situation
 from gpudiag.measures.throttle import ThrottleProfile
 
+POWER_LIMIT = "power limit of GPU"
+"""How the change of one begins, with the boards behind it."""
+
 
 @remedy(
     title="Restore the power limit",
@@ -45,4 +48,4 @@ def _restored(gpus: list[str], limit_w: int, own_w: int) -> Change:
     places = [gpu.rpartition("/")[2] for gpu in gpus]
     code = ["nvidia-smi -q -d POWER   # note the limits first"]
     code += [f"sudo nvidia-smi -i {index} -pl {own_w}" for index in places]
-    return Change(f"power limit of GPU{'s' if gpus[1:] else ''} {', '.join(gpus)}, W", limit_w, own_w, "\n".join(code))
+    return Change(f"{POWER_LIMIT}{'s' if gpus[1:] else ''} {', '.join(gpus)}, W", limit_w, own_w, "\n".join(code))

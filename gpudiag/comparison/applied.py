@@ -31,6 +31,7 @@ NO_PARAMETERS = "{side} logs no parameters of its items, so whether they are the
 BOARDS = "The GPUs differ ({a}; {b}): a ratio would compare boards, not settings."
 COUNTS = "{a} and {b} GPUs: means are over all GPUs of a run."
 LIMITS = "The power limits differ ({a_w}; {b_w})."
+SET_LIMITS = "{differ} That is a setting of the same GPUs, and its effect is in every ratio."
 CLOCKS = "The clock while busy differs ({a_mhz}; {b_mhz}), by the load or by the board."
 HOSTS = "The hosts differ in {name} ({a}; {b})."
 NO_EFFECT = "{side} asked for {asked} at once and {ran} ran: the setting had no effect."
@@ -103,13 +104,21 @@ def _hardware(baseline: Side, experiment: Side) -> list[GateFinding]:
     if a.get("gpus") != b.get("gpus"):
         out.append((PASS, Statement(COUNTS, a=a.get("gpus", 0), b=b.get("gpus", 0))))
     if _apart(a, b, "power_limit_w", SAME_LIMIT):
-        out.append((FAIL, Statement(LIMITS, a_w=a["power_limit_w"], b_w=b["power_limit_w"])))
+        limits = Statement(LIMITS, a_w=a["power_limit_w"], b_w=b["power_limit_w"])
+        a_setting = all(model) and model[0] == model[1] and not _other_boards(baseline, experiment)
+        out.append((UNKNOWN, Statement(SET_LIMITS, differ=limits)) if a_setting else (FAIL, limits))
     if _apart(a, b, "busy_clock_mhz", SAME_CLOCK):
         out.append((UNKNOWN, Statement(CLOCKS, a_mhz=a["busy_clock_mhz"], b_mhz=b["busy_clock_mhz"])))
     driver = a.get("driver"), b.get("driver")
     if all(driver) and driver[0] != driver[1]:
         out.append((UNKNOWN, Statement("The drivers differ ({a}; {b}).", a=driver[0], b=driver[1])))
     return out
+
+
+def _other_boards(*sides: Side) -> bool:
+    """Whether no board of one run is in the other, by their uuids; False where these are not known of both."""
+    a, b = (set(side.run.gpus.reindex(columns=["uuid"])["uuid"].dropna()) for side in sides)
+    return bool(a) and bool(b) and not a & b
 
 
 def _hosts(baseline: Side, experiment: Side) -> list[GateFinding]:

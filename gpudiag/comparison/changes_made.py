@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from gpudiag.advice._engine.plan import Plan, PlannedRemedy
 from gpudiag.advice._engine.processes import AT_ONCE
 from gpudiag.advice._engine.proposal import Change
-from gpudiag.comparison.differences import changed, equal_values, logged_params, requested_params
+from gpudiag.advice.hardware import POWER_LIMIT
+from gpudiag.comparison.differences import SAME_LIMIT, boards, changed, equal_values, logged_params, requested_params
 from gpudiag.comparison.side import Side
 from gpudiag.measures.parallelism import ParallelismProfile
 from gpudiag.plain_data import Scalar
@@ -119,7 +120,23 @@ def made_beside(plan: Plan, baseline: Side, experiment: Side) -> str:
         was = before[name]
         if name not in named and was is not None and value is not None and was != value:
             return f"No remedy of the plan changes {name}, and it went from {was} to {value}."
+    if other := _other_limit(plan, baseline, experiment):
+        return other
     return "" if "parallel" in named or _means_to_move_at_once(plan) else _other_number_at_once(baseline, experiment)
+
+
+def _other_limit(plan: Plan, baseline: Side, experiment: Side) -> str:
+    """A sentence where the power limit changed and no remedy of the plan names one, else ''."""
+    was, now = (_power_limit_w(side) for side in (baseline, experiment))
+    meant = any(change.what.startswith(POWER_LIMIT) for remedy in plan.remedies for change in remedy.changes)
+    if meant or was is None or now is None or abs(now - was) <= SAME_LIMIT * max(now, was):
+        return ""
+    return f"No remedy of the plan changes the power limit, and it went from {was} W to {now} W."
+
+
+def _power_limit_w(side: Side) -> int | None:
+    limit = boards(side).get("power_limit_w")
+    return round(limit) if isinstance(limit, float) else None
 
 
 def _means_to_move_at_once(plan: Plan) -> bool:
@@ -156,12 +173,15 @@ def _set(side: Side) -> Mapping[str, Scalar]:
     settings = info.settings.model_dump()
     if side.value(ParallelismProfile.peak.key) not in (None, settings["parallel"]):
         settings["parallel"] = None
+    settings["power_limit_w"] = _power_limit_w(side)
     return settings | info.dataloader.model_dump() | requested_params(side) | logged_params(side)
 
 
 def _names(change: Change) -> tuple[str, ...]:
     """The names under which a run may hold what is changed."""
     words = change.what.lower().split()
+    if change.what.startswith(POWER_LIMIT):
+        return ("power_limit_w",)
     return ("parallel",) if change.what == AT_ONCE else ("_".join(words), words[-1] if words else "")
 
 

@@ -85,5 +85,10 @@ def reasons(gate: Iterable[GateCheck]) -> tuple[GateCheck, ...]:
     return tuple(sorted((c for c in gate if c.status == FAIL), key=lambda c: TELLING.index(c.check)))
 
 
+def decisive_fails(gate: Iterable[GateCheck]) -> list[str]:
+    """The failed checks without which nothing may be called faster or slower."""
+    return [check.check for check in gate if check.status == FAIL and check.check in DECISIVE]
+
+
 def is_invalid(gate: Iterable[GateCheck]) -> bool:
-    return any(check.status == FAIL and check.check in DECISIVE for check in gate)
+    return bool(decisive_fails(gate))

@@ -12,7 +12,7 @@ import pandas as pd
 
 from gpudiag.advice._engine.plan import Plan, load_plan
 from gpudiag.comparison.build import SCHEMA_SEVERAL, build
-from gpudiag.comparison.check import GateCheck, is_invalid, reasons
+from gpudiag.comparison.check import GateCheck, decisive_fails, is_invalid, reasons
 from gpudiag.comparison.compared import MUCH_MORE, Compared
 from gpudiag.comparison.consistency import consistency
 from gpudiag.comparison.differences import differences
@@ -308,7 +308,7 @@ def _pair(
     )
     if plan is None:
         return pair
-    outcomes = part("plan", lambda: check_plan(plan, baseline, side, list(numbers), pair.invalid))
+    outcomes = part("plan", lambda: check_plan(plan, baseline, side, list(numbers), decisive_fails(gate)))
     return replace(pair, plan_made=plan, plan_note=made_for(plan, baseline), plan=outcomes)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -38,6 +38,7 @@ PREDICTION, CHECK, GAIN = "prediction", "check", "gain"
 _PEAKS = (MemoryProfile.max_used_pct.key, MemoryProfile.headroom_mib.key)
 _WORK_TIMES = ("time_per_item", *LOGGED)
 """Times of the same work, what tells most of all of it first: by items, or by the logs of trainings without these."""
+_OF_GPUS = (LedgerProfile.topic, UtilizationProfile.topic, MemoryProfile.topic)
 _COURSES = {LedgerProfile.mean_util_pct.key: "util_pct"}
 
 
@@ -65,9 +66,11 @@ class Outcome:
 
 
 def check_plan(
-    plan: Plan, baseline: Side, experiment: Side, found: Sequence[Quantity], invalid: bool
+    plan: Plan, baseline: Side, experiment: Side, found: Sequence[Quantity], failed: Collection[str] = ()
 ) -> tuple[Outcome, ...]:
-    """Every prediction and check of every remedy in the plan's order, then the gain of all together."""
+    """Every prediction and check of every remedy in the plan's order, then the gain of all together. ``failed``: the
+    checks of the gate without which nothing may be called faster or slower.
+    """
     out, doubts, seen = [], [], []
     beside = made_beside(plan, baseline, experiment)
     alone = {one.id: left_alone(one, baseline, experiment) for one in plan.remedies}
@@ -75,18 +78,25 @@ def check_plan(
     acting = [one for one in plan.remedies if not (alone[one.id] or stayed[one.id])]
     for remedy in plan.remedies:
         unmade = alone[remedy.id] or made_otherwise(remedy, baseline, experiment)
-        void = unmade or (INVALID if invalid else "")
-        doubt = unmade or beside or void
         made = _is_seen(remedy, baseline, experiment)
         for one in remedy.predictions:
             others = _moved_by([other for other in acting if other.id != remedy.id], one.measure)
-            why = doubt or (others and (stayed[remedy.id] or others))
+            why = unmade or beside or _void(failed, one.measure) or (others and (stayed[remedy.id] or others))
             out.append(_prediction(remedy.id, one, baseline, experiment, why, made))
-        out += [_check(remedy.id, check, experiment, void, beside) for check in remedy.verify]
-        doubts.append(doubt or stayed[remedy.id])
+        for check in remedy.verify:
+            out.append(_check(remedy.id, check, experiment, unmade or _void(failed, check.measure), beside))
+        doubts.append(unmade or beside or stayed[remedy.id])
         seen += [made] if remedy.predictions else []
-    doubt = next(filter(None, doubts), INVALID if invalid else "")
+    doubt = next(filter(None, doubts), INVALID if failed else "")
     return (*out, *_gain(plan, found, doubt, bool(seen) and all(seen)))
+
+
+def _void(failed: Collection[str], measure: Key) -> str:
+    """A sentence where the comparison is invalid for this number, else ''. How busy and how full GPUs are needs no unit
+    of work.
+    """
+    needless = {"same-unit"} if measure.partition(".")[0] in _OF_GPUS else set()
+    return INVALID if set(failed) - needless else ""
 
 
 def made_for(plan: Plan, baseline: Side) -> str:

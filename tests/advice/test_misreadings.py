@@ -36,6 +36,12 @@ def test_the_ceiling_is_all_idle_time(busy: float, most: str) -> None:
     assert (f"brings at most {most}, however many" in text) if most else not text
 
 
+@pytest.mark.parametrize("rule", ["power-throttling", "clocks-low", "memory-headroom"])
+def test_higher_clocks_are_no_idle_time_that_is_filled(rule: str) -> None:
+    text = said(rules=(rule,), bounds=GainBounds(busy_pct=94.0))
+    assert "brings at most 1.07×" in text and ("what they bring comes on top" in text) is (rule != "memory-headroom")
+
+
 @pytest.mark.parametrize(
     ("rules", "of_all", "most"),
     [

@@ -9,7 +9,10 @@ import pandas as pd
 import pytest
 from batchruns import batch, moved, unjoined, with_telemetry, without_params
 
+from gpudiag.analysis import Analysis
+from gpudiag.comparison.applied import parameters_applied
 from gpudiag.comparison.compare import Comparison, compare
+from gpudiag.comparison.side import Side
 from gpudiag.errors import ConfigError, InputError
 from gpudiag.manifest import DataLoader
 from gpudiag.run import Run, RunInfo
@@ -147,14 +150,40 @@ def test_missing_parameters_are_unknown() -> None:
 
 
 @pytest.mark.slow
-def test_another_board_or_power_limit_fails() -> None:
+def test_another_board_fails_and_another_power_limit_is_told() -> None:
     a = with_telemetry(batch("a", A, params=SAME), [40, 60])
     other = with_telemetry(batch("b", B, params=SAME), [40, 60], gpu_model="NVIDIA GeForce RTX 3090")
     found = pair(a, other)
     assert found.invalid and "The GPUs differ" in check(found, "parameters-applied")[1]
     assert ("hardware", "gpu_model") in {(d.group, d.name) for d in found.differences}
     capped = with_telemetry(batch("b", B, params=SAME), [40, 60], limit_w=300.0)
-    assert "450 W; 300 W" in check(pair(a, capped), "parameters-applied")[1]
+    set_lower = pair(a, capped)
+    assert check(set_lower, "parameters-applied")[0] == "unknown" and not set_lower.invalid
+    assert "450 W; 300 W" in check(set_lower, "parameters-applied")[1]
+    assert "The power limit went from 450 W to 300 W" in set_lower.headline["sentences"][1]
+
+
+@pytest.mark.parametrize(
+    ("uuids", "model", "status"),
+    [
+        (("u", "u"), "NVIDIA A100-SXM4-80GB", "unknown"),
+        ((None, None), "NVIDIA A100-SXM4-80GB", "unknown"),
+        (("u", None), "NVIDIA A100-SXM4-80GB", "unknown"),
+        (("u", "v"), "NVIDIA A100-SXM4-80GB", "fail"),  # another board
+        ((None, None), None, "fail"),  # maybe another model
+    ],
+)
+def test_a_power_limit_is_a_setting_of_the_same_gpus(
+    uuids: tuple[str | None, str | None], model: str | None, status: str
+) -> None:
+    sides = []
+    for name, uuid, limit_w in (("a", uuids[0], 250.0), ("b", uuids[1], 400.0)):
+        run = with_telemetry(batch(name, A[:6], params=SAME), [40, 60], limit_w=limit_w, gpu_model=model or "")
+        gpus = run.gpus.assign(uuid=uuid, name=model).drop(columns=[] if model else ["name"])
+        sides.append(Side(Analysis(replace(run, gpus=gpus.drop(columns=[] if uuid else ["uuid"]))), name))
+    found = parameters_applied(*sides)
+    assert found.status == status and "250 W; 400 W" in str(found.evidence)
+    assert ("a setting of the same GPUs" in str(found.evidence)) is (status == "unknown")
 
 
 @pytest.mark.slow

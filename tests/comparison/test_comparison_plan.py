@@ -14,11 +14,14 @@ from batchruns import batch, with_telemetry
 from gpudiag.advice._engine.plan import Plan, PlanInput, PlannedGain, PlannedRemedy, plan_json
 from gpudiag.advice._engine.processes import AT_ONCE
 from gpudiag.advice._engine.proposal import Change, Prediction, SuccessCheck
+from gpudiag.analysis import Analysis
 from gpudiag.comparison.calibration import calibration
+from gpudiag.comparison.changes_made import left_alone, made_beside, made_otherwise, was_set
 from gpudiag.comparison.compare import Comparison, compare
 from gpudiag.comparison.intervals import Ratio
-from gpudiag.comparison.plan_check import _gain, verdict_on
+from gpudiag.comparison.plan_check import _gain, check_plan, verdict_on
 from gpudiag.comparison.quantity import INVALID, TIME, make
+from gpudiag.comparison.side import Side
 from gpudiag.errors import InputError, InputNotFound
 from gpudiag.manifest import DataLoader, Settings
 from gpudiag.report._render.blocks import Number
@@ -432,6 +435,43 @@ def test_another_host_beside_the_plan_is_no_test_of_it() -> None:
     assert found.plan[-1].status == "cannot tell" and "cpu_cores" in found.plan[-1].reason
     hardware = {check.check: check for check in found.gate}["parameters-applied"]
     assert hardware.status == "unknown" and "CPU cores (32; 8)" in str(hardware.evidence)
+
+
+def sides(*limits_w: float) -> list[Side]:
+    runs = [
+        with_telemetry(batch(name, A[:6], params={"p": 1}), 60.0, limit_w=w)
+        for name, w in zip(("a", "b"), limits_w, strict=True)
+    ]
+    return [Side(Analysis(run), run.info.name) for run in runs]
+
+
+RESTORED = Change("power limit of GPU 0, W", 250, 400, "")
+
+
+@pytest.mark.parametrize(("reached_w", "other"), [(400.0, ""), (250.0, "is still 250"), (300.0, "400 was proposed")])
+def test_a_power_limit_that_the_plan_restores_is_looked_up(reached_w: float, other: str) -> None:
+    made = replace(plan().remedies[0], changes=(RESTORED,))
+    a, b = sides(250.0, reached_w)
+    assert was_set(made, a, b) is (not other)
+    said = left_alone(made, a, b) or made_otherwise(made, a, b)
+    assert other in said and bool(said) is bool(other)
+    assert made_beside(plan(remedies=(made,)), a, b) == ""
+
+
+def test_a_power_limit_beside_the_plan_is_no_test_of_it() -> None:
+    assert "power limit, and it went from 250 W to 400 W" in made_beside(plan(), *sides(250.0, 400.0))
+    assert made_beside(plan(), *sides(400.0, 395.0)) == ""
+
+
+@pytest.mark.parametrize(
+    ("failed", "status"), [([], "missed"), (["same-unit"], "missed"), (["same-unit", "same-workload"], "cannot tell")]
+)
+def test_how_busy_gpus_are_needs_no_unit_of_work(failed: list[str], status: str) -> None:
+    """Utilization of 60 % is not the 90 % that the remedy wants; how many trials fail is a number of the work."""
+    made = replace(plan().remedies[0], changes=(Change("devices", None, "all", ""),), predictions=())
+    outcomes = {one.measure: one for one in check_plan(plan(remedies=(made,)), *sides(400.0, 400.0), [], failed)}
+    assert outcomes[USE].status == status
+    assert outcomes["trials.fail_pct"].status == ("cannot tell" if failed else "came true")
 
 
 MEMORY = "memory.max_used_pct"

@@ -19,6 +19,11 @@ CLEAN_RUN = 50
 MOSTLY = 0.5
 """Less than this part of the telemetry within trials makes its mean somebody else's."""
 
+SLOWED = (
+    "power-throttling", "thermal-throttling", "hardware-slowdown", "power-fault-throttling", "clocks-low",
+)  # fmt: skip
+CLOCKS = " Higher clocks fill no idle time: what they bring comes on top."
+
 
 def corrections(now: Situation) -> tuple[str, ...]:
     """Sentences, each with its numbers; only those that apply to this run."""
@@ -29,16 +34,17 @@ def corrections(now: Situation) -> tuple[str, ...]:
 def _ceiling(now: Situation) -> str:
     if not now.bounds.fill > 0:
         return ""
+    beside = CLOCKS if now.has(*SLOWED) else ""
     of_all, use = now.bounds.busy_all_pct, now.profile(UtilizationProfile)
     if now.has("gpu-unused", "gpu-idle-beside-busy") and of_all > 0 and use is not None:
         return (
             f"Mean utilization of all {len(use.per_gpu)} GPUs was {share(of_all, exact=True)}, so that filling every "
-            f"idle second brings at most {at_most(now.bounds.fill_all)}, however many changes are combined."
+            f"idle second brings at most {at_most(now.bounds.fill_all)}, however many changes are combined.{beside}"
         )
     return (
         f"Mean utilization {now.at_work} was {share(now.bounds.busy_pct, exact=True)}, so that filling every idle "
         f"second brings at most {at_most(now.bounds.fill)}, however many changes are combined: factors "
-        "multiply up to that, and percentages do not add."
+        f"multiply up to that, and percentages do not add.{beside}"
     )
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import cast
+
 from gpudiag.report.comparison.document import ComparisonDocument, ComparisonHeadline, GateCheckEntry, QuantityEntry
 from gpudiag.report.format import plural, precise, ratio, significance, times
 
@@ -282,7 +284,7 @@ def _what_else(document: ComparisonDocument) -> str:
     if odd:
         return " ".join([*(f"{line}." for line in by_speed), *odd[:2]])
     moved = [f"{q.title} is {q.verdict} ({both(q, ' to ')})" for q in document.quantities if _is_level(document, q)]
-    alone, whole = _by_itself(document), _beside_steps(document)
+    alone, whole = _by_itself(document), f"{_beside_steps(document)}{_limits(document)}"
     if said := [*by_speed, *moved][:3]:
         return f"{'; '.join(said)}.{alone}{whole}"
     tested = [q for q in document.quantities if q.p is not None]
@@ -293,6 +295,15 @@ def _what_else(document: ComparisonDocument) -> str:
         return f"No other quantity could be tested.{whole}"
     number = plural(others, "other quantity that was", "other quantities that were")
     return f"No difference shows in {number} tested{', all together' if alone else ''}.{alone}{whole}"
+
+
+def _limits(document: ComparisonDocument) -> str:
+    """That the power limits differ, whose effect nothing above tells from that of another change."""
+    limits = next((one for one in document.differences if one.name == "power_limit_w"), None)
+    if limits is None or not all(isinstance(one, float) for one in (limits.baseline, limits.experiment)):
+        return ""
+    a, b = (precise(cast(float, one), "W") for one in (limits.baseline, limits.experiment))
+    return f" The power limit went from {a} to {b}, and its effect is in every ratio."
 
 
 def _is_level(document: ComparisonDocument, q: QuantityEntry) -> bool:
