@@ -16,6 +16,7 @@ from gpudiag.comparison.match import unmatched
 from gpudiag.comparison.quantity import EQUIVALENT, FASTER, SLOWER, TIME, TOTAL, Quantity, make
 from gpudiag.comparison.side import Side
 from gpudiag.manifest import Training
+from gpudiag.report import comparison as reports
 from gpudiag.report.comparison.headline import headline
 from gpudiag.run import Run
 
@@ -92,6 +93,13 @@ def test_a_log_without_a_clock_leaves_its_evaluations_to_the_telemetry() -> None
     assert "2 and 1 evaluations" in str(outside.note)
 
 
+def test_steps_of_other_numbers_of_gpus_are_the_same_work_only_where_that_is_stated() -> None:
+    stated = {"training": Training(tokens_per_step=8192)}
+    assert found(plain(), plain("b", gpus=4)) == {}
+    gpu = found(plain(**stated), plain("b", gpus=4, **stated))["training_gpu_time"]
+    assert gpu.ratio == pytest.approx(4, rel=0.01)
+
+
 @pytest.mark.parametrize(
     "other",
     [
@@ -164,3 +172,4 @@ def test_two_logs_and_their_gpus_give_it_from_end_to_end() -> None:
     assert made.verdict == "costs more" and made.fails("regression")
     assert "(mostly start-up)" in made.headline["verdict"] and "training_wall_time" in made.to_json()
     assert "Wall time of the whole training" in made.summary()
+    assert "| b | COSTS MORE | 1." in reports.several([made.document])

@@ -9,6 +9,7 @@ from gpudiag.comparison.logged_steps import Logged, logged
 from gpudiag.comparison.match import Match
 from gpudiag.comparison.quantity import TOTAL, Quantity, make
 from gpudiag.comparison.side import Side
+from gpudiag.comparison.step_work import n_gpus
 from gpudiag.comparison.training_span import training_spans
 from gpudiag.statement import NOTHING, Statement, joined
 
@@ -28,7 +29,7 @@ def whole_training(baseline: Side, experiment: Side, matched: Match) -> list[Qua
     far as both are known.
     """
     found = logged(baseline, experiment)
-    if not found.comparable or found.other_work or not _as_many(found):
+    if not found.comparable or not _same_steps(found) or not _as_many(found):
         return []
     spans = training_spans(baseline, experiment)
     wall_s = [one.wall_s for one in spans] or [_logged_s(side) for side in found.sides]
@@ -63,6 +64,12 @@ def _parts(found: Logged, wall_s: list[float]) -> list[Quantity]:
 def _total(name: str, title: str, unit: str, values: list[float], note: Statement = NOTHING) -> Quantity:
     whole = joined(note, ONE_EACH) if name in WHOLE else note
     return make(name, title, unit, TOTAL, values, note=whole, tested=False)
+
+
+def _same_steps(found: Logged) -> bool:
+    """Whether a step is the same work in both: as far as is stated, else on as many GPUs."""
+    a, b = (n_gpus(side) for side in found.sides)
+    return not found.other_work and (found.work is not None or a == b)
 
 
 def _as_many(found: Logged) -> bool:

@@ -127,7 +127,7 @@ def _verdict_line(document: ComparisonDocument) -> str:
 def _costs(document: ComparisonDocument) -> str:
     """What the whole training took for as many steps, of what that is, and beside it what was tested of the steps."""
     a, b = document.baseline.name, document.experiment.name
-    taken = [f"{ratio(q.ratio)} times the {TOTALS[q.name]}" for q in _totals(document)]
+    taken = [f"{ratio(q.ratio)} times the {TOTALS[q.name]}" for q in totals(document)]
     part = _part(document)
     of_it = f" (mostly {PARTS[part.name][0]})" if part is not None else ""
     held = leader(document)
@@ -142,7 +142,7 @@ def _costs(document: ComparisonDocument) -> str:
     return f"{whole}; {said.get(held.verdict, f'each is {held.verdict}')}: {_ratio(held)}."
 
 
-def _totals(document: ComparisonDocument) -> list[QuantityEntry]:
+def totals(document: ComparisonDocument) -> list[QuantityEntry]:
     return [q for q in document.quantities if q.name in TOTALS and q.ratio is not None]
 
 
@@ -150,12 +150,12 @@ def _beside_steps(document: ComparisonDocument) -> str:
     """The same behind other sentences, where the verdict is about the steps."""
     held = leader(document)
     told = document.verdict in COSTS or held is None or held.name in TOTALS
-    return "" if told or not _totals(document) else f" {_in_all(document)}"
+    return "" if told or not totals(document) else f" {_in_all(document)}"
 
 
 def _leaves_whole(document: ComparisonDocument) -> bool:
     """Whether the verdict is about steps, and nothing is known of the rest of the trainings."""
-    return _by_logs(document) and not _totals(document)
+    return _by_logs(document) and not totals(document)
 
 
 def _part(document: ComparisonDocument) -> QuantityEntry | None:
@@ -175,7 +175,7 @@ def _grown(q: QuantityEntry) -> float:
 def _in_all(document: ComparisonDocument) -> str:
     """What the whole trainings took, as a sentence."""
     part = _part(document)
-    said = [f"{TOTALS[q.name]} {both(q, ' against ')}" for q in _totals(document)]
+    said = [f"{TOTALS[q.name]} {both(q, ' against ')}" for q in totals(document)]
     said += [f"{PARTS[part.name][0]} {both(part, ' against ')}"] if part is not None else []
     return f"In all: {', '.join(said)}; one observation a side." if said else ""
 

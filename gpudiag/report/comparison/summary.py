@@ -8,7 +8,16 @@ from collections.abc import Sequence
 from gpudiag.report._render.blocks import MARKS
 from gpudiag.report._render.markdown import inline
 from gpudiag.report.comparison.document import ComparisonDocument, QuantityEntry
-from gpudiag.report.comparison.headline import MEDIAN, TOTALS, is_median, leader, ordered_reasons, plan_counts
+from gpudiag.report.comparison.headline import (
+    COSTS,
+    MEDIAN,
+    TOTALS,
+    is_median,
+    leader,
+    ordered_reasons,
+    plan_counts,
+    totals,
+)
 from gpudiag.report.comparison.sections import said
 from gpudiag.report.format import UNKNOWN, precise, ratio
 
@@ -84,7 +93,7 @@ def several(documents: Sequence[ComparisonDocument]) -> str:
         "|---|---|--:|",
     ]
     for one in documents:
-        held = leader(one)
+        held = next(iter(totals(one)), None) if one.verdict in COSTS else leader(one)
         ratio = short_ratio(held) if held and one.verdict != "invalid" else UNKNOWN
         lines.append(f"| {inline(one.experiment.name)} | {SAID[one.verdict]} | {ratio} |")
     return "\n".join(lines) + "\n\n" + "\n\n".join(summary(one).rstrip() for one in documents) + "\n"

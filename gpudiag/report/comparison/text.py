@@ -40,7 +40,7 @@ def _quantities(document: ComparisonDocument) -> list[Block]:
 
 
 def _plan(document: ComparisonDocument) -> list[Block]:
-    notes = [Note(document.plan_of.note)] if document.plan_of and document.plan_of.note else []
+    notes: list[Block] = [Note(document.plan_of.note)] if document.plan_of and document.plan_of.note else []
     rows = []
     for one in document.plan:
         row = outcome_row(one)
