@@ -11,9 +11,9 @@ from gpudiag.comparison.side import Side
 from gpudiag.measures._gpu.boards import gpu_boards
 from gpudiag.measures._gpu.gpu_rows import slices
 from gpudiag.measures._gpu.held import held_from_mib
+from gpudiag.measures._time.activity import activity
 from gpudiag.measures._time.cells import cells
 from gpudiag.measures._time.expected import logged_window
-from gpudiag.measures._time.idle import activity
 from gpudiag.measures._time.microseconds import SECOND_US
 from gpudiag.measures._time.own_time import held_windows
 from gpudiag.spans import Window
