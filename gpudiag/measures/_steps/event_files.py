@@ -11,9 +11,7 @@ import pandas as pd
 
 from gpudiag.measures._steps.lines import floats
 from gpudiag.measures._steps.log_files import LogFile, WrittenSteps, may_be_one
-from gpudiag.readers._steps.metric_rows import CSV
-from gpudiag.readers._steps.scalar_steps import EVENTS
-from gpudiag.readers._steps.wandb_history import LOGGED
+from gpudiag.readers._steps.metric_kinds import CSV, EVENTS, LOGGED
 
 ENOUGH = 5
 """Fewer steps that both tell of are no proof."""

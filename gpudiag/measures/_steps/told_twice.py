@@ -19,7 +19,7 @@ from gpudiag.measures._steps.log_files import (
     of_one_folder,
     of_one_process,
 )
-from gpudiag.readers._steps.scalar_steps import EVENTS
+from gpudiag.readers._steps.metric_kinds import EVENTS
 from gpudiag.readers._steps.trainer_line import HISTORY
 from gpudiag.schema import LASTING, text_dtype
 

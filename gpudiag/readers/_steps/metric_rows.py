@@ -26,8 +26,6 @@ from gpudiag.readers._steps.step_object import (
 
 Row: TypeAlias = Mapping[str, Any]
 EPOCH, TIME = "epoch", "time"
-CSV = "CSV"
-"""Kind of lines that a CSV holds."""
 OF_CALLS = (
     "its only count is W&B's _step, which goes up by one with each call of log. If calls are several steps apart, a "
     "step took that much less."

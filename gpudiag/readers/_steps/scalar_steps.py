@@ -12,12 +12,11 @@ import numpy as np
 
 from gpudiag.readers._io.scalar_events import Scalar
 from gpudiag.readers._shape.ticks import is_epoch
+from gpudiag.readers._steps.metric_kinds import EPOCHS, EVENTS
 from gpudiag.readers._steps.step_line import StepLine
 from gpudiag.readers._steps.step_log import StepLog
 from gpudiag.readers._steps.step_object import is_of_evaluation, is_of_training, step_of_object
 
-EVENTS, EPOCHS = "TensorBoard", "TensorBoard|epochs"
-"""Kinds of lines, of which the first part tells that they are those of event files."""
 USUAL = 2.0
 """A training whose first step is beyond this many of its usual strides began at a checkpoint."""
 _OF_RANKS = ("rank", "global_rank")

@@ -7,8 +7,6 @@ from collections.abc import Iterator
 from gpudiag.readers._io.wandb_log import HISTORY, KEY, VALUE_JSON
 from gpudiag.readers._io.wire_format import Message, inner, text
 
-LOGGED = "W&B"
-"""Kind of lines."""
 _ITEM, _NESTED_KEY = 1, 2
 """Fields of HistoryRecord and of HistoryItem."""
 _LONGEST = 32

@@ -16,7 +16,8 @@ from gpudiag.readers._io.problems import ProblemLog
 from gpudiag.readers._io.scalar_events import Scalar
 from gpudiag.readers._io.source import Source
 from gpudiag.readers._steps import metric_rows, scalar_steps
-from gpudiag.readers._steps.metric_rows import CSV, EPOCH, TIME
+from gpudiag.readers._steps.metric_kinds import CSV
+from gpudiag.readers._steps.metric_rows import EPOCH, TIME
 from gpudiag.readers._steps.step_log import StepLog
 from gpudiag.readers._steps.step_object import STEPS, is_of_evaluation, is_of_training
 from gpudiag.readers.base import Reader, ReadOptions, Trials

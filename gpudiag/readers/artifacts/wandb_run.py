@@ -23,8 +23,9 @@ from gpudiag.readers._io.source import Source
 from gpudiag.readers._io.wandb_log import EXIT, KEY, MAGIC, RUN, VALUE_JSON, records
 from gpudiag.readers._io.wire_format import Message, epoch_us, inner, number, text
 from gpudiag.readers._steps import metric_rows
+from gpudiag.readers._steps.metric_kinds import LOGGED
 from gpudiag.readers._steps.step_log import StepLog
-from gpudiag.readers._steps.wandb_history import LOGGED, history_rows
+from gpudiag.readers._steps.wandb_history import history_rows
 from gpudiag.readers.base import Reader, ReadOptions, Trials
 from gpudiag.schema import STEPS, conform
 
