@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from gpudiag._run.allocated_gpus import allocated_gpus
+from gpudiag._run.allocated_gpus import JOB_GPUS, allocated_gpus, are_jobs
 from gpudiag.facts import Column, Fact, Row, Rows, column, fact, table_of
 from gpudiag.measures._time.trial_intervals import intervals_of, without_own_times
 from gpudiag.measures._trials.abandoned import OpenTrial, find_open_trials
@@ -103,6 +103,16 @@ class TrialsProfile(Profile, topic="trials"):
     n_nodes: Fact[int] = fact(
         "nodes of a scheduler's jobs where nothing says which of them the telemetry is of; 0 elsewhere"
     )
+    are_jobs: Fact[bool] = fact("all of them are jobs of a scheduler, and none is a trial of a study")
+    jobs_logged: Fact[bool] = fact("they are, and there are logs of trainings, which tell what became of the work")
+    n_timed_out: Fact[int] = fact("FAIL that reached a time limit", label="at the time limit")
+    job_gpu_h: Fact[float] = fact(
+        "time of jobs times the GPUs that the scheduler gave them; NaN where either is unknown of one",
+        label="GPU time of jobs",
+    )
+    failed_job_gpu_h: Fact[float] = fact("that of FAIL", label="GPU time of failed jobs")
+    timed_out_gpu_h: Fact[float] = fact("that of FAIL at a time limit", label="GPU time of jobs at the limit")
+    timed_out_h: Fact[float] = fact("sum of durations of these, on whatever GPUs", label="time of jobs at the limit")
     n_infeasible: Fact[int] = fact(
         "COMPLETE trials with a constraint above 0, which are never the best", label="trials that broke a constraint"
     )
@@ -186,6 +196,7 @@ def measure_trials(run: Run) -> TrialsProfile:
         n_stopped=int(counts[STOPPED]),
         n_running=int(counts["RUNNING"] + counts[ABANDONED]),
         n_nodes=allocated_gpus(run).n_nodes,
+        **_as_jobs(run),
         n_infeasible=int(results["infeasible"].sum()),
         n_infinite=int(np.isinf(results["value"]).sum()) if "value" in results else 0,
         n_reversed=int((intervals["end"] < intervals["start"]).sum()),
@@ -204,6 +215,25 @@ def measure_trials(run: Run) -> TrialsProfile:
         n_together=int(without_own_times(run).sum()),
         after_best_worker_h=after_best_s / 3600,
     )
+
+
+def _as_jobs(run: Run) -> dict[str, Any]:
+    """What is told of trials that are jobs of a scheduler; a job that runs on has no known time yet."""
+    jobs, ends = bool(are_jobs(run.trials).all()), trial_ends(run)
+    failed = (ends["state"] == "FAIL").to_numpy()
+    limited = failed & (ends["kind"] == "time_limit").to_numpy()
+    hours = ends["duration_s"].to_numpy(float) / 3600
+    given = run.trials[JOB_GPUS] if jobs and JOB_GPUS in run.trials else pd.Series(math.nan, run.trials.index)
+    gpu_h = np.where(ends["state"] == "WAITING", 0.0, hours * pd.to_numeric(given, errors="coerce").to_numpy(float))
+    return {
+        "are_jobs": jobs,
+        "jobs_logged": jobs and len(run.steps) > 0,
+        "n_timed_out": int(limited.sum()),
+        "job_gpu_h": float(gpu_h.sum()),
+        "failed_job_gpu_h": float(gpu_h[failed].sum()),
+        "timed_out_gpu_h": float(gpu_h[limited].sum()),
+        "timed_out_h": float(np.nansum(hours[limited])),
+    }
 
 
 def _by_state(intervals: pd.DataFrame) -> pd.DataFrame:

@@ -12,8 +12,9 @@ from gpudiag.measures._trials.horizon import IDLE_S, STALE_FACTOR, Sign
 from gpudiag.measures.trials import TrialsProfile, measure_trials
 from gpudiag.rules._engine.evidence import MOST_PLACES, Evidence
 from gpudiag.rules._engine.rule import rule
-from gpudiag.rules._engine.templates import Given
+from gpudiag.rules._engine.templates import Given, Sentence
 from gpudiag.rules._engine.verdict import Severity
+from gpudiag.rules.endings import OF_KIND
 from gpudiag.statement import Statement
 
 SIGNS = {
@@ -35,6 +36,33 @@ WHAT_ENDED = (
     "Find out what ended these processes, which leave no error message: the out-of-memory killer of the host "
     "(journalctl -k | grep -i oom), a scheduler, sys.exit(), a reboot."
 )
+AT_THE_LIMIT = "Jobs reached their time limit"
+MOSTLY = 0.5
+JOB_ENDS = (
+    "See how each of them ended, by its State and ExitCode (sacct) and by the last lines of its log. Out of GPU "
+    "memory, a kill by the host and a time limit have different cures."
+)
+JOBS: Sentence = (
+    Given(
+        "all_timed_out",
+        "{n_fail} of {n_finished:finished job} reached the time limit.",
+        (
+            "{n_fail} of {n_finished:finished job} failed",
+            Given("n_timed_out", ", {n_timed_out} of these at the time limit"),
+            ".",
+        ),
+    ),
+    Given(
+        "job_gpu_h",
+        (
+            " That took {failed_job_gpu_h}",
+            Given("has_others", " of {job_gpu_h}"),
+            Given("all_timed_out", "", Given("n_timed_out", ", {timed_out_gpu_h} of it up to the time limit")),
+            ".",
+        ),
+    ),
+    Given("logged", " The logs tell what became of the work."),
+)
 PERIOD = "{n_fail} of {n_ended} failed with {n_workers}"
 
 
@@ -51,27 +79,30 @@ def _by_workers(periods: pd.DataFrame) -> str:
     )
 
 
+TRIALS: Sentence = (
+    "{n_fail} of {n_finished:finished trial} failed, {fail_pct:estimate}.",
+    Given("periods", " The number of workers changed: {periods}."),
+    Given("died", " {n_died} of these ended with their process, which reported no error."),
+    Given(
+        "common",
+        (
+            Given("study", " In study {study}, ", " "),
+            "{n_fail_with} of {n_fail_compared:failed trial} had {condition}; of those that ended well meanwhile, "
+            "{n_well_with} of {n_well_compared}.",
+        ),
+    ),
+    Given("fail_s", " That took {fail_s} of trial time."),
+    Given("streak", " {fail_streak} failed in a row, more than by chance."),
+    Given("few", " These are too few for a rate."),
+)
+
+
 @rule(
     measure=measure_trials,
     severity="warning",
     title="Too many trials fail",
     checks="Failure rate",
-    says=(
-        "{n_fail} of {n_finished:finished trial} failed, {fail_pct:estimate}.",
-        Given("periods", " The number of workers changed: {periods}."),
-        Given("died", " {n_died} of these ended with their process, which reported no error."),
-        Given(
-            "common",
-            (
-                Given("study", " In study {study}, ", " "),
-                "{n_fail_with} of {n_fail_compared:failed trial} had {condition}; of those that ended well meanwhile, "
-                "{n_well_with} of {n_well_compared}.",
-            ),
-        ),
-        Given("fail_s", " That took {fail_s} of trial time."),
-        Given("streak", " {fail_streak} failed in a row, more than by chance."),
-        Given("few", " These are too few for a rate."),
-    ),
+    says=Given("jobs", JOBS, TRIALS),
     remedy="Read the error messages by kind: out of memory, device-side assert (an index or label out of range) and "
     "lost GPUs have different cures. A streak on one worker is often one event.",
     refuted_by="Not a problem if failures reject configurations on purpose: prune those instead.",
@@ -99,6 +130,10 @@ def failure_rate_high(
     those that began near them and ended well. It is a one-sided exact test within each ten trials in the order of
     starts, below 1 % times all values tried. Where the number of workers changed, a rate over all of the run is that of
     no part of it, so the sentence gives each.
+
+    Jobs of a scheduler are no trials: each is a piece of work, which a time limit cut. Where most of the time of those
+    that failed ended so, and no log tells of the work, it is critical, as the log of a training that ends so is. With
+    logs it is a note: whether anything was lost, they tell.
     """
     if not trials.n_finished:
         raise NotMeasurable("No trial has finished yet.", "Measure again when some trials have ended.")
@@ -122,7 +157,12 @@ def failure_rate_high(
     timed = not math.isnan(trials.fail_worker_h)
     streak = trials.fail_streak > 1 and trials.p_fail_streak < chance_pct / 100
     common = trials.p_condition < chance_pct / 100
+    limited = trials.are_jobs and trials.n_timed_out > 0
+    limited &= not trials.timed_out_h < MOSTLY * trials.fail_worker_h
+    held = trials.are_jobs and trials.job_gpu_h > 0
     names = (
+        *(("n_timed_out",) if trials.are_jobs and trials.n_timed_out else ()),
+        *(("failed_job_gpu_h", "job_gpu_h", "timed_out_gpu_h") if held else ()),
         "fail_pct", "fail_low_pct", "fail_high_pct", "n_fail", "n_finished",
         *(("fail_worker_h",) if timed else ()),
         *(("n_died",) if trials.n_died > 0 else ()),
@@ -132,8 +172,13 @@ def failure_rate_high(
     return Evidence(
         values={name: getattr(trials, name) for name in names},
         margin=low - max_pct,
-        remedy=WHAT_ENDED if 2 * trials.n_died > trials.n_fail else "",
-        severity=Severity.NOTE if few else Severity.CRITICAL if low > severe_pct else None,
+        title=AT_THE_LIMIT if limited else "",
+        remedy=_remedy(trials, limited=limited),
+        severity=Severity.NOTE
+        if trials.jobs_logged or (few and not limited)
+        else Severity.CRITICAL
+        if limited or low > severe_pct
+        else None,
         extra={
             "fail_s": 3600 * trials.fail_worker_h if timed else 0.0,
             "fail_streak": trials.fail_streak,
@@ -149,8 +194,25 @@ def failure_rate_high(
             },
             "few": few,
             "periods": _by_workers(trials.by_period),
+            "jobs": trials.are_jobs,
+            "logged": trials.jobs_logged,
+            "has_others": trials.failed_job_gpu_h < trials.job_gpu_h,
+            "n_timed_out": trials.n_timed_out,
+            "all_timed_out": trials.n_timed_out == trials.n_fail,
+            "failed_job_gpu_h": trials.failed_job_gpu_h,
+            "job_gpu_h": trials.job_gpu_h,
+            "timed_out_gpu_h": trials.timed_out_gpu_h,
         },
     )
+
+
+def _remedy(trials: TrialsProfile, *, limited: bool) -> str:
+    """Empty for that of the rule."""
+    if limited:
+        return OF_KIND["time_limit"]
+    if trials.are_jobs:
+        return JOB_ENDS
+    return WHAT_ENDED if 2 * trials.n_died > trials.n_fail else ""
 
 
 @rule(

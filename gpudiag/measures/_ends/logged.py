@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
+from gpudiag._run.allocated_gpus import are_jobs
 from gpudiag.measures._ends.reasons import OF_OTHERS, reason_of
 from gpudiag.measures._ends.recorded import recorded_paths
 from gpudiag.measures._steps.lines import floats
@@ -89,9 +90,11 @@ def rerun_of(log: LogEnd, others: Sequence[LogEnd]) -> str:
 
 
 def log_ends(run: Run) -> list[LogEnd]:
-    """The end of each training; without any step, of each log that tells of an error."""
+    """The end of each training; without any step, of each log that tells of an error. What a scheduler's list of jobs
+    says of one of them is no line of a log.
+    """
     errors = run.events[run.events["kind"].isin(ENDINGS)].reindex(columns=list(NO_ERRORS))
-    errors = errors[~errors["path"].isin(recorded_paths(run))]
+    errors = errors[~errors["path"].isin({*recorded_paths(run), *_lists_of_jobs(run)})]
     errors = errors.assign(behind=errors["behind"].fillna(0)).sort_values("line", kind="stable")
     last_step = errors["path"].map(run.steps.groupby("path")["line"].max()).to_numpy(float, na_value=math.nan)
     errors = errors.assign(with_steps=~np.isnan(last_step))
@@ -103,6 +106,11 @@ def log_ends(run: Run) -> list[LogEnd]:
     elsewhere = behind[~behind["path"].isin(lines["path"])]
     logs = [(str(log), part) for log, part in lines.groupby("log", sort=False)]
     return [_end(log, part, behind, elsewhere, alone=len(logs) == 1) for log, part in logs]
+
+
+def _lists_of_jobs(run: Run) -> set[str]:
+    jobs = run.trials["study"][are_jobs(run.trials)] if len(run.trials) else []
+    return set(run.studies["source"][run.studies["study"].isin(jobs)].dropna()) if "source" in run.studies else set()
 
 
 def _end(training: str, lines: pd.DataFrame, errors: pd.DataFrame, elsewhere: pd.DataFrame, *, alone: bool) -> LogEnd:
