@@ -10,6 +10,7 @@ import gpudiag as gd
 from gpudiag.analysis import Analysis
 from gpudiag.measures._ends.logged import log_ends
 from gpudiag.measures.trials import measure_trials
+from gpudiag.report._sections.key_numbers import key_numbers
 from gpudiag.rules import RULES
 from gpudiag.rules._engine.judging import judge_all
 from gpudiag.rules._engine.rule import check_thresholds
@@ -70,3 +71,11 @@ def test_beside_a_log_it_is_a_note(tmp_path: Path) -> None:
 
 def test_a_list_of_jobs_is_no_log_that_ends_with_an_error(tmp_path: Path) -> None:
     assert log_ends(listed(tmp_path, ("OUT_OF_MEMORY", 1, 4))) == []
+
+
+def test_the_key_numbers_call_jobs_jobs_and_give_their_gpu_hours(tmp_path: Path) -> None:
+    made = gd.diagnose(listed(tmp_path, ("COMPLETED", 2, 4), ("TIMEOUT", 4, 4)))
+    assert key_numbers(made.document) == (
+        ("of GPU time, 67 % of it in failed jobs", "24 GPU-h"), ("jobs completed; 1 failed", "1 of 2"),
+    )  # fmt: skip
+    assert made.document.headline.sentences[0].startswith("1 of 2 jobs completed, in 33 % of the job time")

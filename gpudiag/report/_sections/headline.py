@@ -24,6 +24,7 @@ from gpudiag.report._sections.key_numbers import (
     jobs_alone,
     mean_util_pct,
     n_gpus,
+    noun,
     of_studies,
     recorded_gpus,
     trial_time_s,
@@ -272,8 +273,8 @@ def _completed(document: Document) -> str:
         return ""
     spent = trial_time_s(document)
     part = 100 * spent["COMPLETE"] / sum(spent.values()) if sum(spent.values()) else 100.0
-    time = f", in {share(part)} of the trial time" if 0 < part < 99.5 else ""
-    return f"{complete:,} of {plural(n, 'trial')}{of_studies(document)} completed{time}"
+    time = f", in {share(part)} of the {noun(document)} time" if 0 < part < 99.5 else ""
+    return f"{complete:,} of {plural(n, noun(document))}{of_studies(document)} completed{time}"
 
 
 def within(title: str) -> str:

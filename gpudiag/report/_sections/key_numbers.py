@@ -124,8 +124,9 @@ def _time(document: Document) -> KeyNumber | None:
     if held is None or not held.total_gpu_s:
         return _trial_time(document)
     parts = [(idle_s(held), "idle (below 10 %)")]
-    outcomes = document.costs.outcomes if document.costs else ()
-    parts += [(row.gpu_s, LOST[row.outcome]) for row in outcomes if row.gpu_s and row.outcome in LOST]
+    kept = document.values(TrialsProfile).get(TrialsProfile.jobs_logged)  # their logs tell what was lost of it
+    outcomes = document.costs.outcomes if document.costs and not kept else ()
+    parts += [(row.gpu_s, _lost(document, row.outcome)) for row in outcomes if row.gpu_s and row.outcome in LOST]
     # What was not observed may have been idle too, so that a part of all time means little without it.
     parts = [max(parts), (held.seconds().get("unobserved", 0.0), "not observed")]
     said = [(share(100 * s / held.total_gpu_s), of) for s, of in parts if s >= WORTH_SAYING * held.total_gpu_s]
@@ -172,8 +173,21 @@ def _trial_time(document: Document) -> KeyNumber | None:
     if not total:
         return None
     lost, state = max((held[state], state) for state in LOST)
-    of = f", {share(100 * lost / total)} of it {LOST[state]}" if lost >= WORTH_SAYING * total else ""
-    return (f"of trial time{of}", quantity(total / 3600, "worker-h"))
+    if gpu_h := document.values(TrialsProfile).get(TrialsProfile.job_gpu_h):
+        failed_h = document.values(TrialsProfile)[TrialsProfile.failed_job_gpu_h]
+        of = f", {share(100 * failed_h / gpu_h)} of it in failed jobs" if failed_h >= WORTH_SAYING * gpu_h else ""
+        return (f"of GPU time{of}", quantity(gpu_h, "GPU-h"))
+    of = f", {share(100 * lost / total)} of it {_lost(document, state)}" if lost >= WORTH_SAYING * total else ""
+    return (f"of {noun(document)} time{of}", quantity(total / 3600, "worker-h"))
+
+
+def noun(document: Document) -> str:
+    """What the rows of the table of trials are called: jobs, where a scheduler lists them and there is no study."""
+    return "job" if document.values(TrialsProfile).get(TrialsProfile.are_jobs) else "trial"
+
+
+def _lost(document: Document, outcome: str) -> str:
+    return LOST[outcome].replace("trial", noun(document))
 
 
 def trial_time_s(document: Document) -> dict[str, float]:
@@ -191,7 +205,7 @@ def _trials(document: Document) -> KeyNumber | None:
     rest = [f"{of:,} {words}" for of, words in states if of]
     others = f"; {listed(rest)}" if rest else ""
     complete = trials.get(TrialState.n.at("COMPLETE")) or 0
-    return (f"trials{of_studies(document)} completed{others}", f"{complete:,} of {n:,}")
+    return (f"{noun(document)}s{of_studies(document)} completed{others}", f"{complete:,} of {n:,}")
 
 
 def of_studies(document: Document) -> str:
