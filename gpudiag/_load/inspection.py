@@ -26,6 +26,8 @@ from gpudiag.timezones import parse_zone
 LEFT_OUT = "Its run.toml leaves it out of the run."
 MOST_ROWS = 3_000_000
 """Logs of more are not held in memory together; a diagnosis says which GPUs it takes for one even so."""
+MOST_LOGS = 64
+"""Nor are more compared, each with each: a diagnosis does where they are of one run."""
 
 
 def inspect(
@@ -97,7 +99,8 @@ class _Logs:
 
     def notes(self) -> list[str]:
         """What is noted of GPUs that they name alike; nothing where each is of a run of its own."""
-        several = self._rows > MOST_ROWS or any(self._folder.glob(f"*/{MANIFEST}"))
+        many = self._rows > MOST_ROWS or len(self._logs) > MOST_LOGS
+        several = many or any(self._folder.glob(f"*/{MANIFEST}"))
         if several or runs_apart(self._logs, self._folder):
             return []
         logs = [(one.data, one.record.path) for one in self._logs if isinstance(one.data, Telemetry)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from itertools import combinations
 
@@ -34,6 +35,7 @@ class Machines:
         self._of_two: dict[tuple[int, int], Statement] = {}
         self._why: dict[tuple[int, int, str, str], Statement] = {}
         self._rows: dict[tuple[int, str], pd.DataFrame] = {}
+        self._sizes_mib = [_sizes_mib(part) for part in parts]
 
     def apart(self, one: int, other: int) -> Statement:
         """Why two GPUs of one index, by position, are different ones; NOTHING if nothing says so."""
@@ -103,7 +105,9 @@ class Machines:
         if not same_model(identity.name, another.name):
             return Statement("{one} and {other}", one=identity.name, other=another.name)
         one, other = self._parts[first], self._parts[second]
-        sizes = sorted((_size_mib(one, identity), _size_mib(other, another)))
+        sizes = sorted(
+            self._sizes_mib[log].get(gpu.index, math.nan) for log, gpu in ((first, identity), (second, another))
+        )
         if sizes[1] > _OTHER_SIZE * sizes[0] > 0:
             small, large = (f"{size:.0f}" for size in sizes)
             return Statement("of {small} and {large} MiB", small=small, large=large)
@@ -141,7 +145,7 @@ def _shared_us(one: tuple[int, int], other: tuple[int, int]) -> int:
     return min(one[1], other[1]) - max(one[0], other[0])
 
 
-def _size_mib(part: Telemetry, identity: GpuIdentity) -> float:
-    if "mem_total_mib" not in part.gpus:
-        return float("nan")
-    return float(part.gpus.loc[part.gpus["gpu"] == identity.index, "mem_total_mib"].iloc[0])
+def _sizes_mib(part: Telemetry) -> dict[str, float]:
+    """The memory of each GPU of a log."""
+    known = part.gpus if "mem_total_mib" in part.gpus else part.gpus.assign(mem_total_mib=math.nan)
+    return dict(zip(known["gpu"].astype(str), known["mem_total_mib"].astype(float), strict=True))
