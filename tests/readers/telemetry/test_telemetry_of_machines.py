@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from gpudiag._load import inspection
 from gpudiag._load.inspection import inspect
 from gpudiag.readers._shape.log_names import machines, shortened
 from gpudiag.readers._shape.merge_telemetry import merge
@@ -220,3 +221,15 @@ def test_inspect_says_what_is_taken_for_one_machine(names: tuple[str, str], told
     (tmp_path / "old").mkdir()
     (tmp_path / "old" / "run.toml").write_text("")
     assert not [note for record in inspect([tmp_path]) for note in record.notes if UNSURE in note], "a folder of runs"
+
+
+def test_inspect_compares_few_logs_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each with each: of 200 in a folder that takes most of the time."""
+    compared: list[int] = []
+    monkeypatch.setattr(inspection, "taken_for", lambda parts, paths: compared.append(len(parts)) or [])
+    for n in range(inspection.MOST_LOGS + 1):
+        line = f"2026/03/02 09:00:00.{n:03d}, 0, 5 %"
+        (tmp_path / f"{n}.csv").write_text(f"timestamp, index, utilization.gpu [%]\n{line}\n", encoding="utf-8")
+    assert len(list(inspect([tmp_path]))) == inspection.MOST_LOGS + 1 and compared == []
+    (tmp_path / "0.csv").unlink()
+    assert len(list(inspect([tmp_path]))) == inspection.MOST_LOGS and compared == [inspection.MOST_LOGS]
