@@ -46,7 +46,7 @@ _CHECKPOINTS = (Given("checkpoints_open", "at most "), "{checkpoints_s}")
     title="Much time passes outside of training steps",
     checks="Time outside of training steps",
     says=(
-        "{pauses_s} of {logged_s} ({pauses_pct}) passed outside of steps, in {n_pauses:pause}",
+        "{pauses_s} of {logged_s} ({pauses_pct}) passed outside of {unit}s, in {n_pauses:pause}",
         Given("at_epochs", ", mostly where epochs begin"),
         ". The longest took {longest_s}",
         Given(
@@ -54,7 +54,9 @@ _CHECKPOINTS = (Given("checkpoints_open", "at most "), "{checkpoints_s}")
             (
                 " and ",
                 Given(
-                    "behind", "came after the last step logged ({after_step:as count})", "ended by step {after_step}"
+                    "behind",
+                    "came after the last {unit} logged ({after_step:as count})",
+                    "ended by {unit} {after_step}",
                 ),
             ),
         ),
@@ -120,6 +122,7 @@ def steps_paused(
                 "checkpoints_open": steps.checkpoints_s - steps.checkpoints_low_s >= CLEAR_S,
                 "longest_s": float(longest["paused_s"]),
                 "placed": steps.n_steps >= 0,
+                "unit": steps.unit,
                 "after_step": int(longest["after_step"]),
                 "behind": bool(longest["behind"]),
                 "n_unseen": steps.n_unseen,
