@@ -12,6 +12,7 @@ import pandas as pd
 from gpudiag._run.allocated_gpus import are_jobs
 from gpudiag.measures._ends.logged import log_ends
 from gpudiag.measures._steps.intervals import step_intervals
+from gpudiag.measures._steps.lines_above import last_above
 from gpudiag.measures._steps.logs import training_logs
 from gpudiag.measures._steps.resumptions import resumes
 from gpudiag.measures._time.microseconds import microseconds
@@ -35,12 +36,9 @@ def _of_logs(run: Run) -> np.ndarray:
     """When each log says that its job was canceled, and the last step above that line."""
     events = run.events[run.events["kind"].isin(CANCELED)].reindex(columns=["time", "detail", "path", "line"])
     events = events[events["detail"].astype(str).str.contains(_OF_THE_JOB)]
-    steps = run.steps.reindex(columns=["time", "path", "line"])
-    ends = []
-    for event in events.itertuples(index=False):
-        above = steps["time"][(steps["path"] == event.path) & (steps["line"] < event.line)].dropna()
-        ends += [microseconds(each).max() for each in (above, pd.Series([event.time]).dropna()) if len(each)]
-    return np.array(ends, np.int64)
+    steps = run.steps.reindex(columns=["time", "path", "line"]).dropna(subset=["time"])
+    above = last_above(steps, events)
+    return np.concatenate([microseconds(steps["time"].iloc[above[above >= 0]]), microseconds(events["time"].dropna())])
 
 
 def _of_processes(run: Run) -> np.ndarray:
@@ -53,10 +51,10 @@ def _of_processes(run: Run) -> np.ndarray:
     intervals = step_intervals(run)
     resumed = intervals[resumes(intervals)].dropna(subset=["start", "end"])
     lines = lines.sort_values(["log", "part", "line"], kind="stable", ignore_index=True)
-    last = np.unique(np.concatenate([_last_above(lines, str(path), own) for path, own in events.groupby("path")]))
+    last = np.unique(last_above(lines, events))
     ends = [
         _within(microseconds(own["time"]), resumed[resumed["path"] == log])
-        for log, own in lines.iloc[last].dropna(subset=["time"]).groupby("log")
+        for log, own in lines.iloc[last[last >= 0]].dropna(subset=["time"]).groupby("log")
     ]
     return np.concatenate([np.zeros(0, np.int64), *ends])
 
@@ -77,13 +75,6 @@ def _within(times_us: np.ndarray, intervals: pd.DataFrame) -> np.ndarray:
     start, end = np.array(spans, np.int64).reshape(-1, 2).T
     found: np.ndarray = times_us[np.searchsorted(start, times_us, "right") > np.searchsorted(end, times_us, "right")]
     return found
-
-
-def _last_above(lines: pd.DataFrame, path: str, errors: pd.DataFrame) -> np.ndarray:
-    """Places of the last lines above errors in one file."""
-    places = np.flatnonzero(lines["path"].to_numpy() == path)
-    above = np.searchsorted(lines["line"].to_numpy()[places], errors["line"].to_numpy(np.int64)) - 1
-    return places[above[above >= 0]]
 
 
 def _of_scheduler(run: Run) -> np.ndarray:
