@@ -49,7 +49,10 @@ class VanishedGpu(Row):
 
     last: Column[pd.Timestamp] = column("its last row", label="last listed")
     unlisted_s: Column[float] = column("time for which others were listed behind it", label="others listed for")
-    error: Column[str] = column("error that a log tells of at that moment, '' without one", label="error")
+    error: Column[str] = column(
+        "error of the driver or CUDA that a log tells of at that moment, '' where none or no one file lists others on",
+        label="error",
+    )
 
 
 class EventsProfile(Profile, topic="events"):

@@ -67,9 +67,10 @@ def gpu_lost(events: EventsProfile, *, max_events: float = 0.0) -> Evidence | No
     loss: those of one PCI address or GPU are one, until it gives readings again. The GPU is known by its address, or as
     the one whose readings end at that moment.
 
-    Some tools only leave it out from then on. Rows of one GPU that end while those of others on its host go on, within
-    10 s of an error in a log, are most likely a loss (a default without a published source). Without an error the
-    recording of that GPU may have ended: then it is not known, from a minute on.
+    Some tools only leave it out from then on. Rows of one GPU that end while those of others in the same file go on,
+    within 10 s of an error in a log, are most likely a loss (a default without a published source). It must be an error
+    of the driver or CUDA, such as an unspecified launch failure. Otherwise the recording of that GPU may have ended:
+    then it is not known, from a minute on.
     """
     if not events.n_lost > max_events:
         return _vanished(events, max_events)

@@ -15,7 +15,7 @@ from gpudiag.measures._gpu.xids import HARDWARE_XIDS, PROGRAM_XIDS
 from gpudiag.measures.events import EventsProfile, measure_events
 from gpudiag.rules import RULES
 from gpudiag.rules._engine.verdict import Status
-from gpudiag.run import Run
+from gpudiag.run import InputRecord, Run
 from gpudiag.schema import EVENTS, GPU, GPUS, STEPS, conform
 
 AT = pd.Timestamp("2026-03-01 10:00", tz="UTC")
@@ -48,7 +48,16 @@ def run_of(
     at, kinds, details = zip(*events, strict=True)
     told = pd.DataFrame({"time": AT + pd.to_timedelta(at, unit="s"), "kind": kinds, "detail": details})
     listed = pd.DataFrame({"gpu": list("01234567")}) if gpus is None else gpus
-    return replace(Run(), gpu=conform(table, GPU), gpus=conform(listed, GPUS), events=conform(told, EVENTS))
+    run = replace(Run(), gpu=conform(table, GPU), gpus=conform(listed, GPUS), events=conform(told, EVENTS))
+    return recorded(run, "01234567")
+
+
+def recorded(run: Run, *files: str, ends_s: Iterable[float] = ()) -> Run:
+    """In files that list these GPUs, each up to a second."""
+    ends = [*ends_s] or [LAST_S] * len(files)
+    told = [((AT + pd.Timedelta(seconds=end)).isoformat(), tuple(gpus)) for gpus, end in zip(files, ends, strict=True)]
+    inputs = (InputRecord("a.csv", "telemetry", gpus=gpus, start=AT.isoformat(), end=end) for end, gpus in told)
+    return replace(run, info=replace(run.info, inputs=tuple(inputs)))
 
 
 def losses(found: EventsProfile) -> tuple[int, int, set[str]]:
@@ -195,6 +204,63 @@ def test_a_gpu_that_is_no_longer_listed_was_most_likely_lost_if_there_was_an_err
     said, text = judged(run)
     assert said is status and text.startswith("GPU 3 was no longer listed from 2026-03-01 10:29:50 UTC on")
     assert (RAISED in text) == (status is Status.FOUND)
+
+
+@pytest.mark.parametrize(
+    ("kind", "error"),
+    [
+        ("oom", "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB."),
+        ("raised", "ValueError: bad config"),
+        ("killed", "train.sh: line 4: 4242 Killed"),
+        ("diverged", "Loss is nan, stopping training"),
+        ("nccl", "torch.distributed.DistBackendError: NCCL error: remote process exited"),
+        ("device_assert", "RuntimeError: CUDA error: device-side assert triggered"),
+        ("raised", "RuntimeError: CUDA error: invalid device ordinal"),
+    ],
+)
+def test_an_error_of_the_program_tells_of_no_lost_gpu(kind: str, error: str) -> None:
+    said, text = judged(run_of([(1800, kind, error)], {"3": [(1790.0, 9999.0)]}))
+    assert said is Status.NOT_ASSESSED and "Nothing says whether a GPU was lost or a recorder ended" in text
+
+
+@pytest.mark.parametrize(
+    ("kind", "error"),
+    [
+        ("raised", "RuntimeError: CUDA error: unknown error"),
+        ("raised", "jaxlib.xla_extension.XlaRuntimeError: INTERNAL: CUDA_ERROR_LAUNCH_FAILED: launch failed"),
+        ("nccl", "ncclUnhandledCudaError: Call to CUDA function failed. Last error: Cuda failure 999 'unknown error'"),
+    ],
+)
+def test_errors_of_the_driver_and_cuda_do(kind: str, error: str) -> None:
+    assert measure_events(run_of([(1800, kind, error)], {"3": [(1790.0, 9999.0)]})).n_vanished == 1
+
+
+@pytest.mark.parametrize(
+    ("files", "ends_s", "n"),
+    [
+        (("0124567", "3"), (LAST_S, 1790), 0),  # a recorder of its own, which ended
+        (("01234567", "0124567"), (1790, LAST_S), 0),  # that of all ended, and another began
+        (("3", "01234567"), (1790, LAST_S), 1),
+        ((), (), 0),
+    ],
+)
+def test_one_recording_lists_the_others_on(files: tuple[str, ...], ends_s: tuple[float, ...], n: int) -> None:
+    run = run_of([(1800, "raised", RAISED)], {"3": [(1790.0, 9999.0)]})
+    assert measure_events(recorded(run, *files, ends_s=ends_s)).n_vanished == n
+
+
+@pytest.mark.parametrize(
+    ("files", "ends_s", "n"),
+    [(("0123", "0123"), (LAST_S, LAST_S), 1), (("0123", "012", "3"), (LAST_S, LAST_S, 1790), 0)],
+)
+def test_numbers_of_several_hosts_are_those_of_any_file(
+    files: tuple[str, ...], ends_s: tuple[float, ...], n: int
+) -> None:
+    """Files name GPUs by number alone, and which is of which host is not kept."""
+    run = run_of([(1800, "raised", RAISED)], {"3": [(1790.0, 9999.0)]})
+    hosts = run.gpu["gpu"].map(lambda gpu: f"n{int(gpu) // 4}/{int(gpu) % 4}")
+    run = recorded(replace(run, gpu=run.gpu.assign(gpu=hosts)), *files, ends_s=ends_s)
+    assert measure_events(run).n_vanished == n
 
 
 @pytest.mark.parametrize(
