@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
-from smallruns import gpu, run, steps_of
+from smallruns import at, gpu, run, steps_of
 
 from gpudiag.analysis import Analysis
 from gpudiag.measures.idleness import measure_idleness
@@ -16,6 +18,7 @@ from gpudiag.rules._engine.judging import judge_all
 from gpudiag.rules._engine.rule import check_thresholds
 from gpudiag.rules._engine.verdict import Severity, Status, Verdict
 from gpudiag.run import Run
+from gpudiag.schema import EVENTS, conform
 
 BEGINS_S, ENDS_S, LAST_S = 3600.0, 4800.0, 9000.0
 MOST_MIB = 80_000.0
@@ -75,3 +78,24 @@ def test_another_gpu_that_held_memory_keeps_the_ends() -> None:
     other = one.gpu.assign(gpu="1", util_pct=0.0, mem_used_mib=30_000.0)
     both = run(gpu=pd.concat([one.gpu, other], ignore_index=True), steps=one.steps)
     assert not measure_idleness(both).trail_free
+
+
+@pytest.mark.parametrize(
+    ("at_s", "kinds", "lead", "trail", "own_s"),
+    [
+        ((0.0, LAST_S), ("command_start", "command_end"), False, False, LAST_S),
+        ((0.0, ENDS_S + 60), ("command_start", "command_end"), False, True, ENDS_S + 60),
+        ((BEGINS_S - 60, LAST_S), ("command_start", "killed"), True, False, LAST_S - BEGINS_S + 60),
+        ((0.0,), ("command_start",), False, False, LAST_S),
+        ((0.0,), ("record_start",), True, True, ENDS_S - BEGINS_S),
+    ],
+)
+def test_while_a_recorded_command_ran_nothing_is_free(
+    at_s: tuple[float, ...], kinds: tuple[str, ...], lead: bool, trail: bool, own_s: float
+) -> None:
+    told = pd.DataFrame({"time": at(at_s), "kind": kinds, "detail": ""})
+    for events in (told, told.assign(path="gpu.csv")):
+        one = replace(recorded(), events=conform(events, EVENTS))
+        idle = measure_idleness(one)
+        assert (idle.lead_free, idle.trail_free) == (lead, trail)
+        assert measure_ledger(one).total_gpu_s == pytest.approx(own_s, abs=20)

@@ -8,13 +8,14 @@ import numpy as np
 import pandas as pd
 
 from gpudiag.measures._ends.logged import log_ends
+from gpudiag.measures._ends.recorded import ENDS
 from gpudiag.measures._gpu.boards import gpu_boards
 from gpudiag.measures._gpu.gpu_rows import slices
 from gpudiag.measures._gpu.held import held_from_mib
 from gpudiag.measures._time.activity import LONGEST_WAIT_S, activity
 from gpudiag.measures._time.cells import cells
 from gpudiag.measures._time.expected import logged_window
-from gpudiag.measures._time.microseconds import SECOND_US
+from gpudiag.measures._time.microseconds import LONG_AGO, NEVER, SECOND_US, microseconds
 from gpudiag.memo import memoized
 from gpudiag.run import Run
 from gpudiag.spans import Window
@@ -22,11 +23,12 @@ from gpudiag.spans import Window
 MOSTLY = 0.9
 """Of the work: where so much of it held memory, that tells when the training was there (a default without a published
 source)."""
+COMMAND_START = "command_start"
 
 
 class FreeEnds(NamedTuple):
-    """The time before the first work of any GPU, and behind the last; None where a process may have had one then, and
-    of ten minutes or less, which a job takes to start and to end.
+    """The time before the first work of any GPU, and behind the last; None where a process may have had one then, or
+    a recorded command ran, and of ten minutes or less, which a job takes to start and to end.
     """
 
     lead: Window | None = None
@@ -55,9 +57,23 @@ def free_ends(run: Run) -> FreeEnds:
     if not at_work.any() or not holding[at_work].mean() >= MOSTLY:
         return FreeEnds()  # memory does not tell when this training was there
     held = np.flatnonzero(at_work | holding)
-    lead = int(start.min()), min(int(start[held].min()), logged[0])
-    trail = max(int(end[held].max()), logged[1]), int(end.max())
+    commands = _commands(run)
+    lead = int(start.min()), min(int(start[held].min()), logged[0], commands[0])
+    trail = max(int(end[held].max()), logged[1], commands[1]), int(end.max())
     return FreeEnds(*(window if _is_long(window) else None for window in (lead, trail)))
+
+
+def _commands(run: Run) -> Window:
+    """The first start of a recorded command and the last end of one, in microseconds: all between is the job's own.
+    One that has no end may have run on, and without any the first is never and the last long ago.
+    """
+    events = run.events.reindex(columns=["time", "kind", "path"]).dropna(subset=["time"])
+    started = events[events["kind"] == COMMAND_START]
+    if started.empty:
+        return NEVER, LONG_AGO
+    begun = microseconds(started["time"])
+    ended = microseconds(events["time"][events["kind"].isin(ENDS) & events["path"].isin(started["path"])])
+    return int(begun.min()), int(ended.max()) if len(ended) >= len(begun) else NEVER
 
 
 def _with_memory(run: Run, samples: pd.DataFrame) -> np.ndarray:
