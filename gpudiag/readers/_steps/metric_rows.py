@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
+from statistics import median
 from typing import Any, TypeAlias, TypeGuard
 
 import pandas as pd
@@ -25,13 +26,17 @@ from gpudiag.readers._steps.step_object import (
 )
 
 Row: TypeAlias = Mapping[str, Any]
-EPOCH, TIME = "epoch", "time"
+EPOCH, TIME, TIME_MS = "epoch", "time", "time_ms"
 OF_CALLS = (
     "its only count is W&B's _step, which goes up by one with each call of log. If calls are several steps apart, a "
     "step took that much less."
 )
-_GROWS = 0.9
-"""Part of the rows whose ``time`` is no less than before: it is the time since the training began."""
+_RISES = 0.9
+"""Part of the rows whose time is more than before: it may be the time since the training began."""
+_HALF_AS_MUCH = 1.5
+_FAR = 100
+"""Rows: a first one may hold a compilation or the caching of data, but no more."""
+_ELAPSED, _OF_STEP, _UNKNOWN = "elapsed", "step", "unknown"
 _MOST = 2**53
 
 
@@ -89,12 +94,45 @@ def _epoch(row: Row, series: str, least: float) -> StepLine | None:
 
 
 def _with_elapsed(rows: Sequence[Row]) -> Iterator[Row]:
-    """The rows with ``time`` as the time since the training began, where it is."""
-    times = [float(row[TIME]) for row in rows if _is_number(row.get(TIME))]
-    grows = sum(before <= after for before, after in pairwise(times)) >= _GROWS * (len(times) - 1)
-    if len(times) < 2 or is_epoch(times[0]) or not grows:
-        return iter(rows)
-    return ({("elapsed" if name == TIME else name): value for name, value in row.items()} for row in rows)
+    """The rows with ``time`` and ``time_ms`` as what they are: the time since the training began, or that of a step, as
+    a step is told; without them where nobody knows which.
+    """
+    meant = {TIME: _meaning(rows, TIME), TIME_MS: _meaning(rows, TIME_MS)}
+    for row in rows:
+        told = {name: value for name, value in row.items() if meant.get(name) != _UNKNOWN}
+        for name, unit_s in ((TIME, 1.0), (TIME_MS, 1e-3)):
+            if meant[name] == _ELAPSED and _is_number(told.get(name)):
+                told["elapsed"] = unit_s * told.pop(name)
+        yield told
+
+
+def _meaning(rows: Sequence[Row], name: str) -> str:
+    """What a column of times holds. One that rises in nearly all rows and by half or more counts from the beginning,
+    but not where that is hundreds of rows away. One that hardly changes is the time of a step, unless the counts of the
+    rows begin late: then it may count from a beginning that the table does not hold.
+    """
+    times = [float(row[name]) for row in rows if _is_number(row.get(name))]
+    if len(times) < 2 or is_epoch(times[0]) or is_epoch(times[0] / 1000):
+        return ""
+    rises = sum(before < after for before, after in pairwise(times)) >= _RISES * (len(times) - 1)
+    if not rises:
+        return _OF_STEP
+    usual_s = median(after - before for before, after in pairwise(times))
+    if times[-1] < _HALF_AS_MUCH * times[0]:
+        return _UNKNOWN if _begins_late(rows) else _OF_STEP
+    return _ELAPSED if times[0] <= _FAR * usual_s else _UNKNOWN
+
+
+def _begins_late(rows: Sequence[Row]) -> bool:
+    """Whether the first row is more than two of the usual strides from the beginning."""
+    counts = [count for row in rows if not math.isnan(count := _place(row))]
+    strides = [after - before for before, after in pairwise(counts) if after > before]
+    return bool(strides) and counts[0] > 2 * median(strides)
+
+
+def _place(row: Row) -> float:
+    epoch = row.get(EPOCH)
+    return float(epoch) if math.isnan(step := _count(row)) and _is_number(epoch) else step
 
 
 def _count(row: Row) -> float:

@@ -79,7 +79,7 @@ def runtime_line(seconds: float) -> str:
 
 def evaluation_line(seconds: float) -> str:
     """The line that tells of an evaluation of so many seconds; of fewer than one, or NaN, of one of unknown length."""
-    return f"evaluation took {seconds:.3f} s" if seconds >= TOGETHER_S else "evaluation done"
+    return f"evaluation took {round(seconds, 3)} s" if seconds >= TOGETHER_S else "evaluation done"
 
 
 def _in_order(groups: list[ScalarGroup]) -> list[ScalarGroup]:

@@ -142,3 +142,27 @@ def test_results_beside_the_event_file_of_the_training_count_once(tmp_path: Path
     csv(tmp_path / "results.csv", OF_ULTRALYTICS, epochs(hangs=99))
     said = measure_steps(gd.load_run(tmp_path))
     assert (said.n_trainings, said.n_twice, said.n_steps) == (1, 1, 19)
+
+
+@pytest.mark.parametrize(
+    ("name", "times", "begins", "elapsed_s", "each_s"),
+    [
+        ("time", [30 + k / 10 for k in range(40)], 1, None, 30.0),  # epochs that take longer and longer
+        ("time", [0.51 + k / 1000 for k in range(40)], 1, None, 0.51),
+        ("time", [30.0] * 40, 1, None, 30.0),
+        ("time", [30 + (k % 3) for k in range(40)], 1, None, 30.0),
+        ("time", [34.0 * (k + 1) for k in range(40)], 1, 34.0, None),
+        ("time", [600 + 34.0 * k for k in range(40)], 1, 600.0, None),  # the first compiles
+        ("time_ms", [4989.0 * (k + 1) for k in range(40)], 1, 4.989, None),
+        ("time_ms", [500.0 + (k % 2) for k in range(40)], 1, None, 0.5),
+        ("time", [90_000 + 34.0 * k for k in range(40)], 300, None, None),  # goes on from a beginning that is elsewhere
+    ],
+)
+def test_what_a_column_of_times_holds(
+    tmp_path: Path, name: str, times: list[float], begins: int, elapsed_s: float | None, each_s: float | None
+) -> None:
+    rows = [(begins + k, time, 0.5) for k, time in enumerate(times)]
+    steps = read(csv(tmp_path / "log.csv", f"step,{name},loss", rows)).steps
+    for column, first in (("elapsed_s", elapsed_s), ("step_s", each_s)):
+        known = steps[column].iloc[0] if column in steps else None
+        assert pd.isna(known) if first is None else known == pytest.approx(first), column
