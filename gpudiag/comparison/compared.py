@@ -139,20 +139,20 @@ class Compared:
         return moved and any(quantity.verdict == word for quantity in by_name.values())
 
     def costs_more(self, by: float = SAME_WITHIN) -> bool:
-        """True if as many of the same steps took more wall time or GPU time in all, by that part, and neither less."""
-        return _is_more(self._totals, by)
+        """True if as many of the same steps took more wall time or GPU time in all, by that part, and neither less.
+
+        GPU time counts where both had as many GPUs: more of them are there to save wall time.
+        """
+        as_many = n_gpus(self.baseline) == n_gpus(self.experiment)
+        return _is_more(self._ratios((WALL, GPU, WHOLE) if as_many else (WALL, WHOLE)), by)
 
     def costs_less(self, by: float = SAME_WITHIN) -> bool:
-        """The same the other way round."""
-        return _is_more([1 / ratio for ratio in self._totals], by)
+        """The same the other way round. GPU time always counts: what takes more of it does not cost less."""
+        return _is_more([1 / ratio for ratio in self._ratios((WALL, GPU, WHOLE))], by)
 
-    @property
-    def _totals(self) -> list[float]:
-        """Ratios of what the whole trainings took. GPU time counts where both had as many GPUs: more of them are there
-        to save wall time.
-        """
-        counted = (WALL, GPU, WHOLE) if n_gpus(self.baseline) == n_gpus(self.experiment) else (WALL, WHOLE)
-        return [q.ratio for q in self.quantities if q.name in counted and q.verdict != INVALID and q.ratio > 0]
+    def _ratios(self, names: tuple[str, ...]) -> list[float]:
+        """Of what the whole trainings took."""
+        return [q.ratio for q in self.quantities if q.name in names and q.verdict != INVALID and q.ratio > 0]
 
     @property
     def verdict(self) -> str:

@@ -11,7 +11,7 @@ from gpudiag.comparison.side import Side
 from gpudiag.measures._gpu.boards import gpu_boards
 from gpudiag.measures._gpu.gpu_rows import slices
 from gpudiag.measures._gpu.held import held_from_mib
-from gpudiag.measures._time.activity import activity
+from gpudiag.measures._time.activity import LONGEST_WAIT_S, activity
 from gpudiag.measures._time.cells import cells
 from gpudiag.measures._time.expected import logged_window
 from gpudiag.measures._time.microseconds import SECOND_US
@@ -23,6 +23,7 @@ from gpudiag.spans import Window
 class GpuUse:
     """When a GPU worked, and held memory around that without a break; in microseconds. ``free_before`` and
     ``free_behind``: the record shows it without work and memory there. ``kept``: it held memory, or worked, throughout.
+    ``free``: stretches between the first and the last work in which it did neither for longer than a job waits.
     """
 
     worked: Window
@@ -30,6 +31,7 @@ class GpuUse:
     free_before: bool
     free_behind: bool
     kept: bool
+    free: tuple[Window, ...]
 
 
 @dataclass(frozen=True)
@@ -74,14 +76,17 @@ def _span(side: Side, uses: dict[str, GpuUse], begins: bool, ends: bool) -> Trai
 
 def _shown(side: Side, uses: dict[str, GpuUse]) -> bool:
     """Whether the work in the telemetry is known to be all of the training, and of nothing else: the log's timestamps
-    say so, or, without these, the GPUs were free before and behind, and not in between.
+    say so, and no work lies apart from its lines; or, without these, the GPUs were free before and behind, and not in
+    between.
     """
     stated = side.run.info.training.gpus
     if not uses or (stated and stated != len(uses)):
         return False
     if side.run.steps["time"].notna().any():
-        ledger = side.get("ledger")
-        return logged_window(side.run) is not None and ledger is not None and ledger.coverage_pct >= LEAST_COVER_PCT
+        ledger, logged = side.get("ledger"), logged_window(side.run)
+        if logged is None or ledger is None or not ledger.coverage_pct >= LEAST_COVER_PCT:
+            return False
+        return all(logged[0] <= low and high <= logged[1] for use in uses.values() for low, high in use.free)
     return all(use.free_before and use.free_behind and use.kept for use in uses.values())
 
 
@@ -121,4 +126,12 @@ def _use(at_work: np.ndarray, held: np.ndarray, start_us: np.ndarray, end_us: np
         free_before=known and begin > 0,
         free_behind=known and end < len(held) - 1,
         kept=bool(held[begin : end + 1].all()),
+        free=_free(held[first : last + 1], start_us[first : last + 1], end_us[first : last + 1]),
     )
+
+
+def _free(held: np.ndarray, start_us: np.ndarray, end_us: np.ndarray) -> tuple[Window, ...]:
+    """Between samples that show the GPU held, the stretches longer than a wait within one job."""
+    ends, starts = end_us[held][:-1], start_us[held][1:]
+    long = starts - ends > LONGEST_WAIT_S * SECOND_US
+    return tuple(zip(ends[long].tolist(), starts[long].tolist(), strict=True))

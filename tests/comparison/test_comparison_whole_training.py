@@ -78,6 +78,21 @@ def test_a_longer_start_is_wall_time_and_gpu_time_of_the_same_steps() -> None:
     assert (wall.kind, wall.tested) == (TOTAL, False) and math.isnan(wall.p)
 
 
+def test_work_long_before_a_dated_training_is_not_known_to_be_of_it() -> None:
+    """A smoke test: 40 s of work two hours before, of which the log says nothing."""
+    stretches = [(FREE, 60.0), (WORK, 40.0), (FREE, 7200.0), (HELD, 60.0), (WORK, 1000.0), (FREE, 60.0)]
+    tested_before = training("b", stretches, every(20, begin=7360, last=1000), day=1)
+    whole = found(plain(), tested_before)
+    assert "training_gpu_time" not in whole and whole["training_wall_time"].ratio == pytest.approx(1)
+    assert not compare(plain(), tested_before).fails("regression")
+
+
+def test_less_wall_time_for_more_gpu_time_does_not_cost_less() -> None:
+    stated = {"training": Training(tokens_per_step=1000)}
+    pair = compare(plain(startup_s=660.0, **stated), plain("b", gpus=2, **stated))
+    assert pair.verdict == EQUIVALENT and not pair.costs_less() and not pair.costs_more()
+
+
 def test_a_restart_is_in_the_wall_time_and_its_part_of_it_is_told() -> None:
     whole = found(plain(), resumed())
     wall, lost = whole["training_wall_time"], whole["training_restart_time"]
