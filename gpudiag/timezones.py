@@ -21,6 +21,10 @@ if TYPE_CHECKING:
 
 DAY_US = 86_400_000_000
 MAX_DAYS = 40_000
+QUARTER_S = 900.0
+"""Zones lie whole quarters of an hour apart."""
+MOST_APART_S = 26 * 3600.0
+"""From UTC-12 to UTC+14."""
 
 
 @dataclass(frozen=True)
@@ -64,6 +68,17 @@ def parse_zone(name: Zone) -> tzinfo:
             f"time zone '{name}' is not in the zone database; expected an IANA name such as "
             "'Asia/Taipei', 'Europe/Berlin' or 'UTC'."
         ) from error
+
+
+def quarters_s(apart_s: float) -> float:
+    """The whole number of quarters of an hour that is nearest, s."""
+    return QUARTER_S * round(apart_s / QUARTER_S)
+
+
+def are_zones_apart(apart_s: float, tolerance_s: float) -> bool:
+    """Whether clocks so far apart may show one time in two zones: by whole quarters of an hour, but not by none."""
+    whole_s = quarters_s(apart_s)
+    return 0 < abs(whole_s) <= MOST_APART_S and abs(apart_s - whole_s) <= tolerance_s
 
 
 def machine_zone() -> tzinfo:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -11,7 +12,7 @@ import pandas as pd
 import pytest
 
 import gpudiag as gd
-from gpudiag.alignment.nodes import nodes_on_one_clock
+from gpudiag.alignment.nodes import nodes_on_one_clock, work_of
 from gpudiag.measures.ledger import measure_ledger
 from gpudiag.run import Run
 from gpudiag.schema import TABLES, conform
@@ -63,7 +64,7 @@ def moves_s(run: Run) -> dict[str, float]:
     return by_s.groupby(run.gpu["gpu"].str.rpartition("/")[0]).agg(["min", "max"]).max(axis=1).to_dict()
 
 
-@pytest.mark.parametrize("late_s", [-180.0, -40.0, 12.0, 40.0, 180.0, 3600.0])
+@pytest.mark.parametrize("late_s", [-180.0, -40.0, 12.0, 40.0, 180.0, 3630.0])
 @pytest.mark.parametrize("pauses", [(), PAUSES])
 def test_a_clock_that_is_off_is_told_and_its_samples_are_moved(
     late_s: float, pauses: list[tuple[float, float]]
@@ -75,6 +76,26 @@ def test_a_clock_that_is_off_is_told_and_its_samples_are_moved(
     side = "after" if late_s > 0 else "before"
     assert f"{side} those of a, and so do their recordings. The clocks were assumed to differ" in note
     assert note.startswith("GPUs of b begin and end their work") and "NTP" in note
+
+
+@pytest.mark.parametrize("late_s", [-1800.0, 900.0, 3600.0])
+def test_whole_quarters_of_an_hour_are_said_to_be_time_zones(late_s: float) -> None:
+    run = run_of(node("a", 1, pauses=PAUSES), node("b", 2, late_s, pauses=PAUSES))
+    assert moves_s(run)["b"] == pytest.approx(-late_s, abs=2)
+    (note,) = nodes_on_one_clock(run).info.notes
+    assert "time zone" in note and "write UTC" in note and "NTP" not in note
+
+
+def test_samples_years_apart_take_memory_of_the_samples_alone() -> None:
+    samples = node("a", 1, pauses=PAUSES)
+    early = samples[:60].assign(time=samples["time"][:60] - pd.Timedelta(days=2200), util_pct=0.0)
+    tracemalloc.start()
+    try:
+        work = work_of(pd.concat([early, samples]))
+        most = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert work is not None and len(work.at_s) == 2 + 2 * len(PAUSES) and most < 10_000_000
 
 
 LATER = {

@@ -12,6 +12,7 @@ from gpudiag.alignment.apply import later
 from gpudiag.run import Run
 from gpudiag.schema import IDLE_PCT
 from gpudiag.statement import Statement
+from gpudiag.timezones import are_zones_apart, quarters_s
 
 LEAST_S, LEAST_PERIODS = 10.0, 5
 """Less than these is no clock worth a word, or the start of a process (defaults without a published source)."""
@@ -26,12 +27,16 @@ AROUND = 5
 SURE = 10
 """Samples of a pause that every recorder sees; of one of few samples another may have too few."""
 MOST_NODES = 64
-QUARTER_S = 900.0
-"""Beside whole quarters of an hour, which are zones, a log is on the clock of the node that wrote it."""
 MOVED = (
     "GPUs of {node} begin and end their work about {apart_s} {side} those of {other}, and so do their recordings. "
     "The clocks were assumed to differ by that, and the samples of {node} were moved. Synchronize the nodes by NTP. If "
     "they did not train together, diagnose the log of each by itself."
+)
+ZONES = (
+    "GPUs of {node} begin and end their work about {apart_s} {side} those of {other}, and so do their recordings. "
+    "That is a whole number of quarter-hours, as between time zones, and the samples of {node} were moved by it. "
+    "Let the recorders of all nodes write UTC, or set all nodes to one time zone. If they did not train together, "
+    "diagnose the log of each by itself."
 )
 
 
@@ -81,11 +86,10 @@ def work_of(samples: pd.DataFrame) -> Work | None:
     if not period_s or not known.any():
         return None
     first_s, last_s = float(time_s.min()), float(time_s.max())
-    place = ((time_s[known] - first_s) // period_s).astype(int)
-    used = np.full(place.max() + 1, np.nan)
+    seen, place = np.unique((time_s[known] - first_s) // period_s, return_inverse=True)
+    used = np.full(len(seen), np.nan)
     np.fmax.at(used, place, samples["util_pct"].to_numpy("float64")[known])
-    seen = np.flatnonzero(~np.isnan(used))
-    level = pd.Series(used[seen]).rolling(AROUND, center=True, min_periods=1).median().to_numpy()
+    level = pd.Series(used).rolling(AROUND, center=True, min_periods=1).median().to_numpy()
     most = float(np.quantile(level, 0.9))
     busy = level > most / 2
     if most < 2 * IDLE_PCT or busy[0] or busy[-1]:
@@ -120,12 +124,14 @@ def _met(one: Work, other: Work, shift: float, tolerance_s: float) -> float:
 
 
 def _reference(run: Run, works: Mapping[str, Work]) -> str:
-    """The node whose clock the log has, by the end of its work; without a log one with which most others agree."""
+    """The node whose clock the log has, by the end of its work beside whole quarters of an hour, which are zones;
+    without a log one with which most others agree.
+    """
     logged = run.steps["time"].dropna() if len(run.steps) else run.steps.get("time", pd.Series(dtype=float))
     if len(logged):
         end_s = logged.max().value / 1e9
         away = {name: float(work.at_s[-1]) - end_s for name, work in works.items()}
-        return min(away, key=lambda name: abs(away[name] - QUARTER_S * round(away[name] / QUARTER_S)))
+        return min(away, key=lambda name: abs(away[name] - quarters_s(away[name])))
     agree = {name: sum(not shift_s(work, other) for other in works.values()) for name, work in works.items()}
     return max(agree, key=lambda name: agree[name])
 
@@ -138,10 +144,9 @@ def _moved(run: Run, node_of: Mapping[str, str], shifts: Mapping[str, float], ot
         return later(table, ("time",), -np.round(by_s))
 
     notes = [
-        str(
-            Statement(MOVED, node=name, other=other, apart_s=abs(round(shift)), side="after" if shift > 0 else "before")
-        )
+        str(Statement(why, node=name, other=other, apart_s=abs(round(shift)), side="after" if shift > 0 else "before"))
         for name, shift in shifts.items()
+        for why in (ZONES if are_zones_apart(shift, LEAST_S) else MOVED,)
     ]
     return replace(
         run,
