@@ -46,8 +46,14 @@ _SAMPLES = (
     "throughput/samples_per_sec",
 )
 _RATE = re.compile(r"(?<![a-z])(?:lr|learning_rate)\d?(?![a-z])")
+_NO_LOSS = re.compile(
+    r"(?:packet|path|insertion|return|profit|stop)[-_ /]?loss|loss[-_ /](?:dbm?|rate|ratio|pct|percent)(?![a-z])"
+)
+"""Losses of networks, radio and markets."""
 _EVALUATION = re.compile(r"(?:(?<![A-Za-z])|(?=[A-Z]))(?:[Ee]val|EVAL|[Vv]alid|VAL|[Vv]al(?![a-z])|[Tt]est|TEST)")
 """As in val_loss, loss/val and valLoss; not as in value_loss and latest_loss."""
+_OF_DAY = re.compile(r"[T ]\d|^\d{5,}")
+"""A date alone is no moment: what has one a day is no log of steps."""
 _DAY = datetime(2000, 1, 1)
 
 
@@ -89,7 +95,7 @@ def stamp_of_object(said: Mapping[str, Any]) -> str:
     """Its timestamp as text, '' for none: a date, or seconds or milliseconds since 1970."""
     for name in _STAMP:
         value = said.get(name)
-        if isinstance(value, str) and value[:4].isdigit():
+        if isinstance(value, str) and value[:4].isdigit() and _OF_DAY.search(value):
             return value.replace(",", ".")
         if isinstance(value, int | float) and not isinstance(value, bool):
             seconds = value / 1000 if value > 1e11 else value
@@ -118,7 +124,8 @@ def _trains(said: Mapping[str, Any]) -> bool:
 def is_of_training(name: str) -> bool:
     """Whether training steps log a metric of this name: a loss that is not of an evaluation, or a learning rate."""
     lower = name.lower()
-    return ("loss" in lower or _RATE.search(lower) is not None) and not is_of_evaluation(name)
+    is_loss = "loss" in lower and _NO_LOSS.search(lower) is None
+    return (is_loss or _RATE.search(lower) is not None) and not is_of_evaluation(name)
 
 
 def is_of_evaluation(name: str) -> bool:

@@ -7,6 +7,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Sequence
+from itertools import pairwise
 
 from gpudiag.errors import InputError
 from gpudiag.readers._io.csv_records import cells_of, header_and_rows
@@ -15,6 +16,7 @@ from gpudiag.readers._io.paths import as_text
 from gpudiag.readers._io.problems import ProblemLog
 from gpudiag.readers._io.scalar_events import Scalar
 from gpudiag.readers._io.source import Source
+from gpudiag.readers._shape.ticks import is_epoch
 from gpudiag.readers._steps import metric_rows, scalar_steps
 from gpudiag.readers._steps.metric_kinds import CSV
 from gpudiag.readers._steps.metric_rows import EPOCH, TIME
@@ -28,13 +30,18 @@ _OF_TENSORBOARD = {"wall time", "step", "value"}
 _TAG = re.compile(r"(?i)^run[-_](?P<run>.*?)-tag-(?P<tag>.+)$")
 _COUNTS = frozenset((*STEPS, EPOCH))
 _TIMES = frozenset(("timestamp", "elapsed", "elapsed_s", "elapsed_time", "datetime", "date", "created_at"))
-_SHOWN = 20
+_SHOWN = 256
+_LEAST = 3
+"""Fewer numbers of steps or epochs show no course."""
+_RISES, _FEW = 0.5, 1
+"""Least part of the rows whose number is above that of the row before, and how many others are few. An evaluation has
+a row of its own, and a training that resumes or a fold begins again."""
 _MOST_COLUMNS = 4096
 _MOST = 2**53
 
 
 def is_header(source: Source) -> bool:
-    """A header with a step or an epoch and a loss or a learning rate of a training, above a row that counts; or what
+    """A header with a step or an epoch and a loss or a learning rate of a training, above rows that count up; or what
     TensorBoard exports.
     """
     if source.is_dir or source.is_binary or len(source.lines) < 2:
@@ -43,11 +50,24 @@ def is_header(source: Source) -> bool:
     names = _names(cells_of(source.lines[0], delimiter))
     if not 2 <= len(names) <= _MOST_COLUMNS or len(set(names)) < len(names):
         return False
-    count = next((names.index(name) for name in names if name in _COUNTS), -1)
-    if count < 0 or not (set(names) == _OF_TENSORBOARD or any(map(is_of_training, names))):
+    count = next((name for name in (*STEPS, EPOCH) if name in names), "")
+    exported = set(names) == _OF_TENSORBOARD
+    if not count or not (exported or any(map(is_of_training, names))):
         return False
     rows = [cells_of(line, delimiter) for line in source.lines[1:_SHOWN]]
-    return any(len(row) == len(names) and math.isfinite(_number(row[count])) for row in rows)
+    counts = [_number(row[names.index(count)]) for row in rows if len(row) == len(names)]
+    counts = [number for number in counts if math.isfinite(number)]
+    return bool(counts) if exported else _counts_up(counts, of_epochs=count == EPOCH)
+
+
+def _counts_up(counts: Sequence[float], *, of_epochs: bool) -> bool:
+    """Whether numbers are those of steps or epochs one behind the other: whole, no moments, and rising in nearly all
+    rows. A table of measurements has one number all along, or none that counts.
+    """
+    if any(number < 0 or number != int(number) or (of_epochs and is_epoch(number)) for number in counts):
+        return False
+    n_still = sum(before >= after for before, after in pairwise(counts))
+    return len(set(counts)) >= _LEAST and n_still <= max(_FEW, (1 - _RISES) * len(counts))
 
 
 def read(source: Source, options: ReadOptions) -> Trials:

@@ -123,6 +123,36 @@ def test_other_readers_keep_theirs(tmp_path: Path) -> None:
     assert known is not None and known[0] == "telemetry"
 
 
+MEASURED: dict[str, tuple[str, list[tuple[object, ...]]]] = {
+    "one number in all rows": ("batch_size,step,time,loss", [(2**k, 100, 0.5, 2.3) for k in range(8)]),
+    "one epoch in all rows": ("epoch,time,train_loss,model", [(10, 12.3 * k, 0.1, f"m{k}") for k in range(8)]),
+    "moments": ("timestamp,epoch,loss", [(BEGIN_S + k, int(BEGIN_S) + k, 10) for k in range(50)]),
+    "no whole numbers": ("epoch,loss", [(k / 3, 10) for k in range(50)]),
+    "a loss of radio": ("step,loss_db", [(k, 10) for k in range(50)]),
+    "falling": ("step,loss", [(50 - k, 10) for k in range(50)]),
+    "two rows": ("epoch,loss", [(1, 0.5), (2, 0.4)]),
+}
+
+
+@pytest.mark.parametrize("what", MEASURED)
+def test_a_table_of_another_kind_is_no_training(tmp_path: Path, what: str) -> None:
+    header, rows = MEASURED[what]
+    assert not metrics_csv.is_header(Source.open(csv(tmp_path / "x.csv", header, rows)))
+
+
+def test_folds_and_rows_of_evaluations_are_of_a_training(tmp_path: Path) -> None:
+    folds = [(k, 0.5) for _ in range(5) for k in range(1, 6)]
+    both = [(k // 2, 0.5) for k in range(4, 12)]
+    assert metrics_csv.is_header(Source.open(csv(tmp_path / "folds.csv", "epoch,loss", folds)))
+    rows = [(step, "" if k % 4 else 0.5) for k, (step, _) in enumerate(both)]
+    assert metrics_csv.is_header(Source.open(csv(tmp_path / "both.csv", "step,loss", rows)))
+
+
+def test_a_day_is_no_moment_of_an_epoch(tmp_path: Path) -> None:
+    rows = [(f"2019-01-{k:02d}", k, 0.5) for k in range(1, 30)]
+    assert read(csv(tmp_path / "results.csv", "date,epoch,loss", rows)).steps["time"].isna().all()
+
+
 def test_damage_costs_its_row(tmp_path: Path) -> None:
     path = csv(tmp_path / "results.csv", OF_ULTRALYTICS, [*epochs(6), ("7", "24")])
     got = read(path)
