@@ -9,7 +9,7 @@ from gpudiag.measures._steps.intervals import step_intervals
 from gpudiag.measures._time.cells import cells
 from gpudiag.measures._time.microseconds import microseconds
 from gpudiag.measures._time.span import limits_us
-from gpudiag.measures._time.trial_intervals import intervals_of
+from gpudiag.measures._time.trial_intervals import intervals_of, ran_until
 from gpudiag.memo import memoized
 from gpudiag.run import Run
 from gpudiag.schema import IDLE_PCT
@@ -27,14 +27,18 @@ def expected_window(run: Run, samples: pd.DataFrame) -> tuple[int, int]:
 
 @memoized
 def trials_window(run: Run) -> tuple[int, int] | None:
-    """First start and last known timestamp of the trials, in microseconds; None where the clocks cannot be joined."""
+    """First start and last known timestamp of the trials, in microseconds; None where the clocks cannot be joined. What
+    was still running when its list was printed may have run to the end of the record.
+    """
     if not run.info.clock.joined or run.trials.empty:
         return None
     intervals = intervals_of(run)
     start = intervals["start"].dropna()
     if start.empty:
         return None
-    timestamps = np.concatenate([microseconds(start), microseconds(intervals["end"].dropna())])
+    on = ran_until(run.trials).dropna()
+    ends = [intervals["end"].dropna(), on, run.gpu["time"].dropna().nlargest(min(len(on), 1))]
+    timestamps = np.concatenate([microseconds(some) for some in (start, *ends)])
     low, high = limits_us(run)
     low, high = max(int(microseconds(start).min()), low), min(int(timestamps.max()), high)
     return (low, high) if high > low else None

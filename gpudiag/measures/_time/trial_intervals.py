@@ -22,7 +22,8 @@ HANDOVER_US = 2 * SECOND_US
 def trial_intervals(trials: pd.DataFrame) -> pd.DataFrame:
     """study, trial, state, start, end, duration_s, known of every trial, in the order given.
 
-    A start or an end that is missing is filled from the stated duration. ``known`` is True where start
+    A start or an end that is missing is filled from the stated duration; what was still RUNNING has none, only how long
+    it had run so far (:func:`ran_until`). ``known`` is True where start
     and end are known and in order; a trial that ends before it starts (a clock fault) has no duration. What is WAITING
     has not lived, whatever timestamps it has. What somebody stopped, as its error says, is STOPPED and no FAIL. What
     was added to its study is ADDED: it did not run in it, so that it has neither times nor a duration.
@@ -31,7 +32,7 @@ def trial_intervals(trials: pd.DataFrame) -> pd.DataFrame:
     by_hand = ((trials["state"] == "FAIL") & (failure_classes(trials) == "stopped")).to_numpy()
     out["state"] = out["state"].mask(by_hand, STOPPED)
     stated = trials["duration_s"].reset_index(drop=True) if "duration_s" in trials else pd.Series(np.nan, out.index)
-    stated = stated.where(stated.abs() < MOST_S)
+    stated = stated.where((stated.abs() < MOST_S) & ~_runs_on(trials))
     with np.errstate(over="ignore"):  # pandas 2.2 rounds what it never set where a duration is unknown
         length = pd.to_timedelta(stated, unit="s")
     out["end"] = out["end"].fillna((out["start"] + length).astype(dtype("time")))
@@ -45,6 +46,19 @@ def trial_intervals(trials: pd.DataFrame) -> pd.DataFrame:
         out.loc[was_added, "duration_s"] = np.nan
         out["state"], out["known"] = out["state"].mask(was_added, ADDED), out["known"] & ~was_added
     return out
+
+
+def ran_until(trials: pd.DataFrame) -> pd.Series:
+    """Until when what was still RUNNING is stated to have run, as jobs in a scheduler's list; NaT for all others."""
+    stated = trials["duration_s"] if "duration_s" in trials else pd.Series(np.nan, trials.index)
+    so_far = stated.where((stated.abs() < MOST_S) & _runs_on(trials).to_numpy())
+    with np.errstate(over="ignore"):
+        return (trials["start"] + pd.to_timedelta(so_far, unit="s")).astype(dtype("time")).reset_index(drop=True)
+
+
+def _runs_on(trials: pd.DataFrame) -> pd.Series:
+    running = (trials["state"] == "RUNNING") & trials["start"].notna() & trials["end"].isna()
+    return running.reset_index(drop=True)
 
 
 def intervals_of(run: Run) -> pd.DataFrame:

@@ -7,8 +7,9 @@ from enum import StrEnum
 import numpy as np
 import pandas as pd
 
+from gpudiag._run.allocated_gpus import are_jobs
 from gpudiag.measures._time.microseconds import NEVER, SECOND_US, after, microseconds, utc
-from gpudiag.measures._time.trial_intervals import HANDOVER_US, intervals_of, is_open, trial_names
+from gpudiag.measures._time.trial_intervals import HANDOVER_US, intervals_of, is_open, ran_until, trial_names
 from gpudiag.measures.attribution import measure_attribution
 from gpudiag.memo import memoized
 from gpudiag.run import Run
@@ -52,7 +53,8 @@ def open_trials(run: Run) -> pd.DataFrame:
     """study, trial, name, state, start, last_evidence, horizon, reason, abandoned of every trial with a start and no
     end.
 
-    It lived at least until ``last_evidence`` (its start, its last heartbeat, or its last report where that has a time)
+    It lived at least until ``last_evidence`` (its start, its last heartbeat, its last report where that has a time, or
+    the moment of which a scheduler's list says that it was running)
     and at most until ``horizon``: the last timestamp of the run, or earlier where its worker took another trial,
     its process left the GPU, its GPUs went idle for good, its heartbeats stopped, or Optuna itself would call it dead.
     ``abandoned``: a RUNNING trial of which something other than the end of the record says that it is dead;
@@ -80,7 +82,7 @@ def _signs(run: Run, intervals: pd.DataFrame, rows: pd.DataFrame, start: np.ndar
     """When each open trial may have ended, by each sign; NEVER where it says nothing."""
     return {
         Sign.END: np.full(len(rows), _last_timestamp(run, intervals)),
-        Sign.STALE: _stale(intervals, rows, start),
+        Sign.STALE: np.where(are_jobs(run.trials).iloc[rows.index], NEVER, _stale(intervals, rows, start)),
         Sign.REUSED: _next_on_worker(run.trials, intervals)[is_open(intervals).to_numpy()],
         Sign.VANISHED: _vanished(run, rows),
         Sign.IDLE: quiet_since(run, IDLE_S),
@@ -117,7 +119,7 @@ def _silent(trials: pd.DataFrame, intervals: pd.DataFrame, rows: pd.DataFrame) -
 
 def _last_timestamp(run: Run, intervals: pd.DataFrame) -> int:
     """The end of observation: the last timestamp of trials, reports and, on the same clock, telemetry; else NEVER."""
-    known = [intervals["start"], intervals["end"]]
+    known = [intervals["start"], intervals["end"], ran_until(run.trials)]
     if "time" in run.reports:
         known.append(run.reports["time"])
     if run.info.clock.joined:
@@ -197,8 +199,9 @@ def quiet_since(run: Run, for_s: float) -> np.ndarray:
 
 
 def _last_report(run: Run, rows: pd.DataFrame) -> np.ndarray:
-    """Time of the last report or heartbeat of each trial, its start where it has none."""
-    start = microseconds(rows["start"])
+    """Time of the last report or heartbeat of each trial, or until which it is stated to have run; else its start."""
+    stated = ran_until(run.trials).loc[rows.index]
+    start = microseconds(stated.where(stated > rows["start"], rows["start"]))
     beat = _moments(run.trials, rows, "last_seen")
     start = np.maximum(start, np.where(beat == NEVER, start, beat))
     if "time" not in run.reports or rows.empty:
