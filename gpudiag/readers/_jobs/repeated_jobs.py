@@ -11,21 +11,32 @@ import pandas as pd
 from gpudiag.readers._studies.pivot import column
 from gpudiag.readers.base import Trials
 from gpudiag.report.format import plural
+from gpudiag.timezones import are_zones_apart, quarters_s
 
 JOB = "user_attrs.job"
 _ATTRIBUTES = "user_attrs."
+_ENDED = 2
+_TOLERANCE_S = 1.0
+"""Starts and times that a job took are cut to seconds."""
 _RANK = {"WAITING": 0, "RUNNING": 1}
 """What has ended is known better than what ran when the list was printed, and that better than what waited."""
 
 
 @dataclass(frozen=True)
 class _Listed:
-    """A row of one of the lists; ``key``: its job and start, to the second."""
+    """A row of one of the lists; ``key``: its job and start, to the second.
+
+    ``took_s``: from start to end, NaN unknown. ``zoned``: its times are sure to be UTC. ``apart_s``: by how much its
+    start was said to be later than by the list whose key it was given.
+    """
 
     part: int
     row: int
     key: tuple[str, pd.Timestamp | None]
     rank: tuple[int, float]
+    took_s: float
+    zoned: bool
+    apart_s: float = 0.0
 
 
 def each_job_once(parts: Sequence[Trials]) -> tuple[list[Trials], list[str]]:
@@ -37,7 +48,8 @@ def each_job_once(parts: Sequence[Trials]) -> tuple[list[Trials], list[str]]:
         return list(parts), []
     runs: dict[tuple[str, pd.Timestamp | None], list[_Listed]] = {}
     began: dict[str, set[int]] = {}
-    for one in (one for at in lists for one in _rows(parts[at].trials, at)):
+    listed = _in_one_zone([one for at in lists for one in _rows(parts[at], at)])
+    for one in listed:
         runs.setdefault(one.key, []).append(one)
         if one.key[1] is not None:
             began.setdefault(one.key[0], set()).add(one.part)
@@ -58,18 +70,63 @@ def each_job_once(parts: Sequence[Trials]) -> tuple[list[Trials], list[str]]:
     for at in lists:
         trials = _filled(parts[at].trials, filled.get(at, {}), parts)
         out[at] = _without(replace(parts[at], trials=trials), [one.row for one in gone if one.part == at])
-    return out, [
-        f"{plural(len(gone), 'job')} in several lists of Slurm {'counts' if len(gone) == 1 else 'count'} once."
+    notes = [f"{plural(len(gone), 'job')} in several lists of Slurm {'counts' if len(gone) == 1 else 'count'} once."]
+    return out, [*notes, *_of_zones(listed)]
+
+
+def _in_one_zone(listed: Sequence[_Listed]) -> list[_Listed]:
+    """The rows, where those without a zone that are another's run in another zone have the key of that one: an ended
+    job that took as long and began whole quarters of an hour earlier or later. Of several such it is none.
+    """
+    zoned: dict[str, dict[tuple[str, pd.Timestamp | None], _Listed]] = {}
+    for one in listed:
+        if one.zoned and one.key[1] is not None:
+            zoned.setdefault(one.key[0], {})[one.key] = one
+    out = []
+    for one in listed:
+        others = {} if one.zoned else zoned.get(one.key[0], {})
+        found = (
+            [] if one.key in others else [(key, by) for key, other in others.items() if (by := _apart_s(one, other))]
+        )
+        if len(found) == 1:
+            ((key, apart_s),) = found
+            one = replace(one, key=key, apart_s=apart_s, rank=(-1, one.rank[1]))
+        out.append(one)
+    return out
+
+
+def _apart_s(one: _Listed, other: _Listed) -> float:
+    """By how much the one seems to begin later than the other for its zone alone; 0 where they are not one run."""
+    (_, start), (_, began) = one.key, other.key
+    if start is None or began is None or not one.rank[0] == other.rank[0] == _ENDED or not one.took_s > 0:
+        return 0.0
+    apart_s = (start - began).total_seconds()
+    alike = abs(one.took_s - other.took_s) <= _TOLERANCE_S and are_zones_apart(apart_s, _TOLERANCE_S)
+    return quarters_s(apart_s) if alike else 0.0
+
+
+def _of_zones(listed: Sequence[_Listed]) -> list[str]:
+    moved = [one.apart_s / 3600 for one in listed if one.apart_s]
+    if not moved:
+        return []
+    hours = " and ".join(f"{by:+g} h" for by in sorted(set(moved)))
+    return [
+        f"{plural(len(moved), 'job')} of Slurm listed without a time zone {'lies' if len(moved) == 1 else 'lie'} {hours} "
+        "from the same in a list that has one, whose times are taken. Jobs that only the list without a zone holds are as far off: state its zone with "
+        "--timezone."
     ]
 
 
-def _rows(trials: pd.DataFrame, part: int) -> Iterator[_Listed]:
+def _rows(listed: Trials, part: int) -> Iterator[_Listed]:
+    trials, studies = listed.trials, listed.studies
+    zoned = "clock" in studies and bool((studies["clock"] == "utc").all())
     ran_s = trials["duration_s"] if "duration_s" in trials else pd.Series(np.nan, trials.index)
-    cells = zip(trials[JOB], trials["start"].dt.floor("s"), trials["state"], ran_s.fillna(0.0), strict=True)
-    for row, (job, start, state, seconds) in enumerate(cells):
+    took_s = (trials["end"] - trials["start"]).dt.total_seconds()
+    cells = zip(trials[JOB], trials["start"].dt.floor("s"), trials["state"], ran_s.fillna(0.0), took_s, strict=True)
+    for row, (job, start, state, seconds, took) in enumerate(cells):
         if isinstance(job, str):
             key = job, None if pd.isna(start) else start
-            yield _Listed(part, row, key, (_RANK.get(state, 2), float(seconds)))
+            yield _Listed(part, row, key, (_RANK.get(state, _ENDED), float(seconds)), float(took), zoned)
 
 
 def _filled(trials: pd.DataFrame, by_row: Mapping[int, list[_Listed]], parts: Sequence[Trials]) -> pd.DataFrame:

@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
-from slurmforms import JOBS, Job, controller_json, sacct, sacct_json, scontrol
+from slurmforms import JOBS, Job, controller_json, moment, sacct, sacct_json, scontrol
 
 from gpudiag.load import load_run
 from gpudiag.run import Run
@@ -53,3 +53,17 @@ def test_runs_of_a_requeued_job_and_jobs_of_one_list_stay_apart(tmp_path: Path) 
     run = loaded(tmp_path, all=sacct([*runs, Job(8, "PENDING", None, None)]), last=scontrol(runs[1:]))
     assert run.trials["user_attrs.job"].tolist() == ["7", "7", "8"]
     assert run.trials["state"].tolist() == ["FAIL", "COMPLETE", "WAITING"]
+
+
+def test_a_list_without_a_zone_that_lies_whole_quarter_hours_off_tells_of_the_same_runs(tmp_path: Path) -> None:
+    away = [replace(job, start=job.start + 60, end=job.end + 60) for job in JOBS[:3] if job.start and job.end]
+    run = loaded(tmp_path, table=sacct(away), json=sacct_json(JOBS[:3]))
+    assert by_job(run)["start"].tolist() == [pd.Timestamp(moment(job.start or 0)) for job in JOBS[:3]]
+    (note,) = (note for note in run.info.notes if "--timezone" in note)
+    assert "3 jobs of Slurm listed without a time zone lie +1 h from the same" in note
+
+
+def test_runs_of_another_length_or_no_whole_quarter_apart_are_others(tmp_path: Path) -> None:
+    away = [replace(JOBS[0], start=61, end=72), replace(JOBS[1], start=64, end=74)]
+    run = loaded(tmp_path, table=sacct(away), json=sacct_json(JOBS[:2]))
+    assert len(run.trials) == 4 and not any("--timezone" in note for note in run.info.notes)
