@@ -110,10 +110,11 @@ def _of_zones(listed: Sequence[_Listed]) -> list[str]:
     if not moved:
         return []
     hours = " and ".join(f"{by:+g} h" for by in sorted(set(moved)))
+    lie = "lies" if len(moved) == 1 else "lie"
     return [
-        f"{plural(len(moved), 'job')} of Slurm listed without a time zone {'lies' if len(moved) == 1 else 'lie'} {hours} "
-        "from the same in a list that has one, whose times are taken. Jobs that only the list without a zone holds are as far off: state its zone with "
-        "--timezone."
+        f"{plural(len(moved), 'job')} of Slurm listed without a time zone {lie} {hours} from the same in a list that "
+        "has one, whose times are taken. Jobs that only the list without a zone holds are as far off: state its zone "
+        "with --timezone."
     ]
 
 
