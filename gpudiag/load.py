@@ -24,7 +24,7 @@ from gpudiag._load.sources import as_runs, is_whole, name_of
 from gpudiag._run.directions import with_directions
 from gpudiag._run.selection import Span, span_of
 from gpudiag._run.sound import sound
-from gpudiag.alignment import on_one_clock, with_dates
+from gpudiag.alignment import logs_in_one_zone, on_one_clock, with_dates
 from gpudiag.alignment.other_zone import in_one_zone, in_same_zone
 from gpudiag.errors import ConfigError, InputError, InputNotFound, expected
 from gpudiag.manifest import MANIFEST, GpuOverride, Manifest, read_manifest
@@ -284,6 +284,10 @@ def _assemble(
     if placed.moved_us:
         moved = [in_same_zone(i.data, placed.moved_us) for i in intakes if isinstance(i.data, Trials)]
         intakes, trials = read_again(intakes, placed.logs, moved), merge_trials(moved)
+    told = [intake.data for intake in intakes if isinstance(intake.data, Trials)]
+    in_zone = logs_in_one_zone(told)
+    if any(after is not before for before, after in zip(told, in_zone, strict=True)):
+        intakes, trials = read_again(intakes, placed.logs, in_zone), merge_trials(in_zone)
     telemetry = merge_telemetry(placed.logs, paths)
     if len(telemetry.gpu) >= MANY_SAMPLES:
         give_back_freed_memory()
