@@ -285,7 +285,7 @@ def _assemble(
         moved = [in_same_zone(i.data, placed.moved_us) for i in intakes if isinstance(i.data, Trials)]
         intakes, trials = read_again(intakes, placed.logs, moved), merge_trials(moved)
     told = [intake.data for intake in intakes if isinstance(intake.data, Trials)]
-    in_zone = logs_in_one_zone(told)
+    in_zone = logs_in_one_zone(told, local_gpus=bool(placed.logs) and all(log.clock == "local" for log in placed.logs))
     if any(after is not before for before, after in zip(told, in_zone, strict=True)):
         intakes, trials = read_again(intakes, placed.logs, in_zone), merge_trials(in_zone)
     telemetry = merge_telemetry(placed.logs, paths)

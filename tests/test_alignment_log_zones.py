@@ -48,3 +48,10 @@ def test_what_shows_no_zone_moves_nothing(other: Trials) -> None:
 
 def test_a_log_whose_own_event_file_fits_as_it_is_stays_beside_a_training_an_hour_before() -> None:
     assert moved_s(log("/r/b.log", "local", 3600.0), log("/r/b", "utc", 3600.0), log("/r/a", "utc")) == [0, 0, 0]
+
+
+def test_beside_gpus_in_local_time_the_event_file_is_moved() -> None:
+    parts = log("/r/train.log", "local", 3600.0), log("/r/events", "utc")
+    after = logs_in_one_zone(parts, local_gpus=True)
+    assert after[0] is parts[0] and after[1].steps["time"].iloc[0] == parts[0].steps["time"].iloc[0]
+    assert "timezone" in after[1].notes[0]

@@ -26,25 +26,38 @@ MOVED = (
     "onto the clock of {other}. State its zone as timezone in run.toml."
 )
 
+LEFT = (
+    "{name} states no time zone and tells of the same steps as {other}, {shift_h} h from it. {other} was moved by "
+    "that, since the logs of GPUs state no zone either. State their zone as timezone in run.toml."
+)
 
-def logs_in_one_zone(parts: Sequence[Trials]) -> list[Trials]:
+
+def logs_in_one_zone(parts: Sequence[Trials], *, local_gpus: bool = False) -> list[Trials]:
     """The parts, each log without a zone on the clock of that with one which tells of its steps in another zone.
 
     It is one distance all along, by a log in its folder, one above or one below, and none tells of them as it is.
+    ``local_gpus``: no log of GPUs states a zone either; then that with one is moved, so that logs stay on their clock.
     """
-    zoned = [part for part in parts if part.clock == "utc" and len(part.steps)]
-    return [_moved(part, zoned) if part.clock == "local" and len(part.steps) else part for part in parts]
+    zoned = [at for at, part in enumerate(parts) if part.clock == "utc" and len(part.steps)]
+    out = list(parts)
+    for at, part in enumerate(parts):
+        if part.clock != "local" or part.steps.empty:
+            continue
+        found = {other: by for other in zoned if (by := _apart_s(part, parts[other])) is not None}
+        if len(set(found.values())) != 1 or not (apart_s := next(iter(found.values()))):
+            continue
+        other = next(iter(found))
+        names = {"name": PurePath(_path(part)).name, "other": PurePath(_path(parts[other])).name}
+        note = str(Statement(LEFT if local_gpus else MOVED, **names, shift_h=f"{apart_s / 3600:+g}"))
+        for one in found if local_gpus else (at,):
+            if out[one] is parts[one]:
+                out[one] = _moved(parts[one], apart_s if local_gpus else -apart_s, note)
+    return out
 
 
-def _moved(part: Trials, zoned: Sequence[Trials]) -> Trials:
-    found = [(apart_s, other) for other in zoned if (apart_s := _apart_s(part, other)) is not None]
-    if len({apart_s for apart_s, _ in found}) != 1 or not found[0][0]:
-        return part
-    apart_s, other = found[0]
-    names = {"name": PurePath(_path(part)).name, "other": PurePath(_path(other)).name}
-    note = str(Statement(MOVED, **names, shift_h=f"{apart_s / 3600:+g}"))
+def _moved(part: Trials, by_s: float, note: str) -> Trials:
     events, steps, profiled = (
-        later(table, TIMES, np.full(len(table), -apart_s)) for table in (part.events, part.steps, part.profiled)
+        later(table, TIMES, np.full(len(table), by_s)) for table in (part.events, part.steps, part.profiled)
     )
     return replace(part, events=events, steps=steps, profiled=profiled, notes=(*part.notes, note))
 
