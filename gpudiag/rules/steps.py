@@ -34,7 +34,8 @@ FIND_OUT = (
 """Where the log names nothing in most of the pauses."""
 AT_MULTIPLES = (
     "See which setting has that number of steps, such as save_steps: checkpoints can be saved less often, or in the "
-    "background. It may be an evaluation that is not logged."
+    "background. It may be an evaluation that is not logged, or the number of steps in an epoch: loader workers that "
+    "start anew (persistent_workers=True keeps them)."
 )
 """Where such pauses come every so many steps."""
 _CHECKPOINTS = (Given("checkpoints_open", "at most "), "{checkpoints_s}")

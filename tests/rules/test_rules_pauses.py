@@ -42,6 +42,11 @@ def test_the_remedy_names_what_holds_most_of_the_pauses(stated: dict[str, float]
     assert _remedy(profile(StepsProfile, pauses_s=1146.0, n_pauses=20, **{**none, **stated})) == remedy
 
 
+def test_pauses_every_so_many_steps_may_be_those_of_epochs_that_the_log_does_not_count() -> None:
+    assert "steps in an epoch" in AT_MULTIPLES and "persistent_workers=True" in AT_MULTIPLES
+    assert max(len(sentence.split()) for sentence in AT_MULTIPLES.split(". ")) <= 30
+
+
 @pytest.mark.parametrize(
     ("stated", "said"),
     [
