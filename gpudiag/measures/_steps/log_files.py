@@ -161,6 +161,12 @@ def may_be_one(first: str, second: str) -> bool:
     return _own_numbers(first) == _own_numbers(second)
 
 
+def may_be_one_training(first: str, second: str) -> bool:
+    """False for paths that name another trial, fold or seed each; each rank of one training may have its own."""
+    one, other = ({name: n for name, n in _own_numbers(path).items() if name != "rank"} for path in (first, second))
+    return one == other
+
+
 def likeness(first: str, second: str) -> int:
     """2 for files of one name in two folders, or of one rotated log; 1 for those in one folder with one name but for
     numbers, as those of jobs in a row; else 0.

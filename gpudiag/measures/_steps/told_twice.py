@@ -16,6 +16,7 @@ from gpudiag.measures._steps.log_files import (
     WrittenSteps,
     as_told,
     may_be_one,
+    may_be_one_training,
     of_one_folder,
     of_one_process,
 )
@@ -120,9 +121,12 @@ def _overlapping(begins: np.ndarray, ends: np.ndarray, number: int) -> list[int]
 
 
 def _may_be_one(fuller: LogFile, by: WrittenSteps, file: LogFile, steps: WrittenSteps) -> bool:
-    named = all(a is None or b is None or a == b for a, b in zip(by.writer, steps.writer, strict=True))
-    if by.kind == steps.kind == EVENTS and not of_one_folder(fuller.path, file.path):
-        return False
+    rank, trial = (a is None or b is None or a == b for a, b in zip(by.writer, steps.writer, strict=True))
+    if by.kind == steps.kind == EVENTS:  # of one training each of its ranks may write them
+        one_unit = by.lines["unit"].iloc[0] == steps.lines["unit"].iloc[0]
+        one_training = may_be_one_training(fuller.path, file.path) and of_one_folder(fuller.path, file.path)
+        return trial and one_unit and by.is_dated == steps.is_dated and one_training
+    named = rank and trial
     return named and by.lines["unit"].iloc[0] == steps.lines["unit"].iloc[0] and (
         may_be_one(fuller.path, file.path)
         and (by.is_dated == steps.is_dated or _is_history(by, steps) or of_one_process(fuller.path, file.path))
