@@ -64,10 +64,11 @@ def test_a_bar_is_not_dated_by_another_training(tmp_path: Path) -> None:
     assert lines.groupby("path")["time"].count().loc[str(tmp_path / "train.out")] == 0
 
 
-def test_ranks_that_write_into_one_folder_are_one_training(tmp_path: Path) -> None:
+@pytest.mark.parametrize("folder", ["runs", "runs/rank_{}", "runs/w{}"])
+def test_ranks_that_write_event_files_are_one_training(tmp_path: Path, folder: str) -> None:
     for rank in range(4):
         events = [scalar("loss", 0.5, step, BEGIN_S + step + rank / 100) for step in range(10, 901, 10)]
-        written(tmp_path / "runs", events, more=f".{rank}")
+        written(tmp_path / folder.format(rank), events, more=f".{rank}")
     said = measured(tmp_path)
     assert (said.n_trainings, said.n_twice, said.n_steps) == (1, 3, 890)
 
@@ -82,16 +83,30 @@ def test_scalars_with_folders_of_their_own_are_of_one_training(tmp_path: Path) -
     assert (said.n_trainings, said.n_twice, said.n_steps) == (1, 2, 890)
 
 
+def test_the_evaluation_behind_the_last_step_counts_in_a_file_of_its_own(tmp_path: Path) -> None:
+    """40 s after steps 300, 600 and 900, the last; what is written of that step a day later is of another training."""
+    at_s = [BEGIN_S + step + 40 * ((step - 1) // 300) for step in range(10, 901, 10)]
+    for place, (name, tag) in enumerate((("", "lr"), ("loss_train", "loss"))):
+        events = [scalar(tag, 0.5, 10 * k, s + place / 1000) for k, s in enumerate(at_s, 1)]
+        written(tmp_path / "exp" / name, events)
+    told = [scalar("loss", 0.5, step, at_s[step // 10 - 1] + 40) for step in (300, 600, 900)]
+    written(tmp_path / "exp" / "loss_val", told)
+    written(tmp_path / "exp" / "loss_val", [scalar("loss", 0.5, 900, at_s[-1] + 86_400)], more=".later")
+    said = measured(tmp_path)
+    assert (said.n_trainings, said.n_pauses, said.n_evaluations) == (1, 3, 3)
+    assert said.pauses_s == pytest.approx(120, abs=1)
+
+
 def test_evaluations_in_files_of_their_own_are_named(tmp_path: Path) -> None:
-    """As Keras writes them, and ``add_scalars``: 60 s each 200 steps."""
+    """As Keras writes them, and ``add_scalars``: 60 s each 200 steps, the last behind the last step."""
     moments = {step: BEGIN_S + step + 60 * ((step - 1) // 200) for step in range(10, 1001, 10)}
     evaluated = {step: at_s + 60 for step, at_s in moments.items() if step % 200 == 0}
     for folder, of_train, of_val in (("keras", "train", "validation"), ("torch", "loss_train", "loss_val")):
         written(tmp_path / folder / of_train, [scalar("loss", 0.5, step, at_s) for step, at_s in moments.items()])
         written(tmp_path / folder / of_val, [scalar("loss", 0.5, step, at_s) for step, at_s in evaluated.items()])
         said = measured(tmp_path / folder)
-        assert (said.n_trainings, said.n_pauses, said.unnamed_s) == (1, 4, pytest.approx(0, abs=0.1))
-        assert said.evaluations_s == pytest.approx(240)
+        assert (said.n_trainings, said.n_pauses, said.unnamed_s) == (1, 5, pytest.approx(0, abs=0.1))
+        assert said.evaluations_s == pytest.approx(300)
     others = [scalar("val/loss", 0.5, step, at_s) for step, at_s in evaluated.items()]
     written(tmp_path / "other", [scalar("loss", 0.5, step, at_s) for step, at_s in moments.items()])
     written(tmp_path / "other" / "test_run", others)

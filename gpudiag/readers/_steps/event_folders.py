@@ -42,9 +42,19 @@ def with_evaluations(own: Sequence[Scalar], path: Path) -> list[Scalar]:
         return list(own)
     found: list[Scalar] = []
     for other in islice(_files_in(_folders_beside(path, {one.tag for one in own})), _MOST_FILES):
-        found += _evaluations_in(other)
-    within = [one for one in found if own[0].time_s <= one.time_s <= own[-1].time_s]
-    return sorted([*own, *within], key=lambda one: one.time_s)
+        found += _of_training(own, list(_evaluations_in(other)))
+    return sorted([*own, *found], key=lambda one: one.time_s)
+
+
+def _of_training(own: Sequence[Scalar], evaluated: Sequence[Scalar]) -> Iterator[Scalar]:
+    """What a file tells of evaluations while a training wrote, and of the one behind its last step: of that step, in a
+    file that was begun before. Another training may have written into the same folder later.
+    """
+    begin_s, end_s = own[0].time_s, own[-1].time_s
+    begun = any(begin_s <= one.time_s <= end_s for one in evaluated)
+    for one in evaluated:
+        if begin_s <= one.time_s <= end_s or (begun and one.time_s > end_s and one.step == own[-1].step):
+            yield one
 
 
 def _evaluations_in(path: Path) -> Iterator[Scalar]:
