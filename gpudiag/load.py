@@ -22,6 +22,7 @@ from gpudiag._load.recorded_settings import with_host, with_recorded
 from gpudiag._load.sessions import refuse_sessions_apart, within_session, without_undated
 from gpudiag._load.sources import as_runs, is_whole, name_of
 from gpudiag._run.directions import with_directions
+from gpudiag._run.other_days import without_logs_of_other_days
 from gpudiag._run.selection import Span, span_of
 from gpudiag._run.sound import sound
 from gpudiag.alignment import logs_in_one_zone, on_one_clock, with_dates
@@ -333,7 +334,7 @@ def _assemble(
     run = without_added(without_jobs_elsewhere(passwords_hidden(with_others(run, trials.beside))))
     chosen = run.studies["study"].tolist()[:n_chosen]
     run = without_ends_after_silence(on_one_clock(marked_apart(run, chosen), dated))
-    return without_others(run, chosen)
+    return without_logs_of_other_days(without_others(run, chosen))
 
 
 def _overridden(gpus: pd.DataFrame, manifest: Manifest) -> pd.DataFrame:
