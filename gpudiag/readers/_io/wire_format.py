@@ -11,24 +11,27 @@ Message = dict[int, list[int | bytes]]
 def message(data: bytes) -> Message:
     """The values of a protobuf message by field number. Raises ValueError if it is none."""
     found: Message = {}
-    at = 0
-    while at < len(data):
-        key, at = _varint(data, at)
+    at, end = 0, len(data)
+    while at < end:
+        key, at = (data[at], at + 1) if data[at] < 128 else _varint(data, at)  # most are one byte: a call costs more
         field, wire = key >> 3, key & 7
         value: int | bytes
         if wire == 0:
             value, at = _varint(data, at)
         else:
             if wire == 2:
-                size, at = _varint(data, at)
+                size, at = (data[at], at + 1) if at < end and data[at] < 128 else _varint(data, at)
             elif wire in (1, 5):
                 size = 8 if wire == 1 else 4
             else:
                 raise ValueError(f"wire type {wire}")
             value, at = data[at : at + size], at + size
-            if at > len(data):
+            if at > end:
                 raise ValueError("cut")
-        found.setdefault(field, []).append(value)
+        if field in found:
+            found[field].append(value)
+        else:
+            found[field] = [value]
     return found
 
 
