@@ -30,7 +30,7 @@ def test_how_long_a_job_had_run_is_no_end() -> None:
 
 @pytest.mark.parametrize("recorded_s", [0, 3600])
 def test_it_ran_until_then_at_least_and_to_the_end_of_the_record_at_most(recorded_s: int) -> None:
-    """An hour is sixty times as long as the other job took: Optuna would call that stale, a scheduler's word is none."""
+    """An hour is sixty times as long as the other job took: Optuna would call that stale."""
     telemetry = {"gpu": gpu(np.arange(0.0, recorded_s, 5.0), util_pct=90.0)} if recorded_s else {}
     held = run(trials=jobs(duration_s=[np.nan, 400.0]), **telemetry)
     (job,) = open_trials(held).itertuples()

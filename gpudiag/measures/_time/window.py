@@ -10,7 +10,7 @@ import pandas as pd
 from gpudiag.measures._gpu.gpu_rows import gpu_order
 from gpudiag.measures._time.microseconds import microseconds
 from gpudiag.measures._time.timeline import Samples
-from gpudiag.measures._time.trial_intervals import intervals_of, is_open
+from gpudiag.measures._time.trial_intervals import intervals_of, is_open, ran_until
 from gpudiag.measures._trials.abandoned import find_open_trials
 from gpudiag.measures._trials.outcomes import outcomes_of
 from gpudiag.measures.attribution import AttributionProfile
@@ -21,7 +21,9 @@ from gpudiag.spans import Window, union
 
 @dataclass(frozen=True)
 class TimedTrials:
-    """``rows`` (index: row of ``run.trials``): study, trial, outcome (one of OUTCOMES), open. Times in µs."""
+    """``rows`` (index: row of ``run.trials``): study, trial, outcome (one of OUTCOMES), open, goes_on (a job that
+    its scheduler said was running). Times in µs.
+    """
 
     rows: pd.DataFrame
     start_us: np.ndarray
@@ -41,22 +43,22 @@ def timed_trials(run: Run) -> TimedTrials:
     ended = opens.set_axis(intervals.index[is_open(intervals)])
     ended["state"] = outcomes_of(run)[ended.index]
     rows = pd.concat([closed, ended[["study", "trial", "state", "start", "end"]].assign(open=True)]).sort_index()
-    rows = rows.rename(columns={"state": "outcome"})
+    rows = rows.rename(columns={"state": "outcome"}).assign(goes_on=ran_until(run.trials).notna())
     return TimedTrials(
-        rows[["study", "trial", "outcome", "open"]], microseconds(rows["start"]), microseconds(rows["end"])
+        rows[["study", "trial", "outcome", "open", "goes_on"]], microseconds(rows["start"]), microseconds(rows["end"])
     )
 
 
 def trial_windows(trials: TimedTrials) -> list[Window]:
     """First start to last end of each study, joined where they overlap.
 
-    An open trial extends the window of its study only where no trial has an end: nobody knows
-    how long it really ran. Studies apart in time leave the time between them out of the ledger.
+    An open trial extends the window of its study only where no trial has an end, since nobody knows how long it really
+    ran, or where a scheduler said that it was running. Studies apart in time leave the time between them out of the ledger.
     """
     spans = []
     for _, place in trials.rows.groupby("study", sort=False).indices.items():
         start, end = trials.start_us[place], trials.end_us[place]
-        ended = end[~trials.rows["open"].to_numpy()[place]]
+        ended = end[(~trials.rows["open"] | trials.rows["goes_on"]).to_numpy()[place]]
         last = max(int(ended.max()), int(start.max())) if len(ended) else int(end.max())
         if last > start.min():
             spans.append((int(start.min()), last))
