@@ -53,7 +53,8 @@ def trial_windows(trials: TimedTrials) -> list[Window]:
     """First start to last end of each study, joined where they overlap.
 
     An open trial extends the window of its study only where no trial has an end, since nobody knows how long it really
-    ran, or where a scheduler said that it was running. Studies apart in time leave the time between them out of the ledger.
+    ran, or where a scheduler said that it was running. Studies apart in time leave the time between them out of the
+    ledger.
     """
     spans = []
     for _, place in trials.rows.groupby("study", sort=False).indices.items():
