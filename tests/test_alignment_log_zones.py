@@ -7,6 +7,7 @@ import pytest
 
 from gpudiag.alignment.log_zones import logs_in_one_zone
 from gpudiag.readers.base import Trials
+from gpudiag.report.format import duration
 from gpudiag.schema import STEPS, conform
 
 START = pd.Timestamp("2026-03-01 09:00", tz="UTC")
@@ -28,7 +29,11 @@ def test_a_log_in_local_time_is_put_on_the_clock_of_event_files(late_s: float) -
     parts = log("/r/train.log", "local", late_s + 0.05), log("/r/tb/events", "utc")
     assert moved_s(*parts) == [-late_s, 0]
     (note,) = logs_in_one_zone(parts)[0].notes
-    assert f"{late_s / 3600:+g} h" in note and "timezone" in note and "train.log" in note
+    assert (
+        f"{duration(abs(late_s))} {'after' if late_s > 0 else 'before'} it" in note
+        and "timezone" in note
+        and "train.log" in note
+    )
 
 
 @pytest.mark.parametrize(

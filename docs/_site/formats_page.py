@@ -143,6 +143,7 @@ loss,timestamp,done,training_iteration,trial_id,date,time_this_iter_s,time_total
 epoch,time,train/box_loss,train/cls_loss,metrics/mAP50(B),val/box_loss,lr/pg0
 1,345.12,1.523,2.104,0.312,1.611,0.0033
 2,689.87,1.401,1.706,0.388,1.502,0.0066
+3,1034.20,1.352,1.594,0.421,1.463,0.0098
 """,
     "step-jsonl": """\
 {"step": 10, "loss": 2.31, "lr": 0.0001, "time": 1772359260.0, "step_time": 0.52}

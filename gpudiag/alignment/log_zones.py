@@ -22,12 +22,12 @@ ALIKE = 0.9
 APART_S = 2.0
 """Two programs that stamp the same step may differ by so much."""
 MOVED = (
-    "{name} states no time zone and tells of the same steps as {other}, {shift_h} h from it. It was moved by that, "
+    "{name} states no time zone and tells of the same steps as {other}, {shift_s} {side} it. It was moved by that, "
     "onto the clock of {other}. State its zone as timezone in run.toml."
 )
 
 LEFT = (
-    "{name} states no time zone and tells of the same steps as {other}, {shift_h} h from it. {other} was moved by "
+    "{name} states no time zone and tells of the same steps as {other}, {shift_s} {side} it. {other} was moved by "
     "that, since the logs of GPUs state no zone either. State their zone as timezone in run.toml."
 )
 
@@ -48,7 +48,11 @@ def logs_in_one_zone(parts: Sequence[Trials], *, local_gpus: bool = False) -> li
             continue
         other = next(iter(found))
         names = {"name": PurePath(_path(part)).name, "other": PurePath(_path(parts[other])).name}
-        note = str(Statement(LEFT if local_gpus else MOVED, **names, shift_h=f"{apart_s / 3600:+g}"))
+        note = str(
+            Statement(
+                LEFT if local_gpus else MOVED, **names, shift_s=abs(apart_s), side="after" if apart_s > 0 else "before"
+            )
+        )
         for one in found if local_gpus else (at,):
             if out[one] is parts[one]:
                 out[one] = _moved(parts[one], apart_s if local_gpus else -apart_s, note)

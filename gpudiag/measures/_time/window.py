@@ -43,7 +43,8 @@ def timed_trials(run: Run) -> TimedTrials:
     ended = opens.set_axis(intervals.index[is_open(intervals)])
     ended["state"] = outcomes_of(run)[ended.index]
     rows = pd.concat([closed, ended[["study", "trial", "state", "start", "end"]].assign(open=True)]).sort_index()
-    rows = rows.rename(columns={"state": "outcome"}).assign(goes_on=ran_until(run.trials).notna())
+    goes_on = ran_until(run.trials).notna().reindex(rows.index, fill_value=False)
+    rows = rows.rename(columns={"state": "outcome"}).assign(goes_on=goes_on.to_numpy(bool))
     return TimedTrials(
         rows[["study", "trial", "outcome", "open", "goes_on"]], microseconds(rows["start"]), microseconds(rows["end"])
     )
