@@ -7,6 +7,8 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
+from gpudiag.measures._time.cells import rows_by_gpu
+from gpudiag.measures._time.microseconds import SECOND_US, microseconds
 from gpudiag.readers._shape.identity import short_bus_id
 from gpudiag.run import Run
 
@@ -66,7 +68,7 @@ class Silence(NamedTuple):
 
 def _whose_readings_end(time: pd.Series, address: pd.Series, run: Run) -> dict[str, str]:
     """By address of lost GPUs, '' for unknown, the one whose readings end then, where there are as many of either."""
-    gone = silences(run.gpu)
+    gone = silences(run)
     ends = {
         str(at): tuple(sorted({one.gpu for one in gone if _is_at(moment, one)}, key=_in_order))
         for at, moment in time.groupby(address).min().items()
@@ -88,16 +90,21 @@ def _in_order(gpu: str) -> tuple[str, int, str]:
     return host, int(index) if index.isdecimal() else 0, index
 
 
-def readings(gpu: pd.DataFrame) -> dict[str, np.ndarray]:
+def readings(run: Run) -> dict[str, np.ndarray]:
     """Seconds at which each GPU told something, in order."""
-    told = gpu[[name for name in READINGS if name in gpu]].notna().any(axis=1) & gpu["time"].notna()
-    seconds = (gpu["time"][told] - pd.Timestamp(0, tz="UTC")).dt.total_seconds()
-    return {str(name): np.sort(own.to_numpy(float)) for name, own in seconds.groupby(gpu["gpu"][told].astype(str))}
+    return seconds_by_gpu(run, run.gpu[[name for name in READINGS if name in run.gpu]].notna().any(axis=1).to_numpy())
 
 
-def silences(gpu: pd.DataFrame) -> list[Silence]:
+def seconds_by_gpu(run: Run, told: np.ndarray) -> dict[str, np.ndarray]:
+    """Seconds since 1970 of the rows of each GPU that are ``told`` and have a time, in order."""
+    time_us, told = microseconds(run.gpu["time"]), told & run.gpu["time"].notna().to_numpy()
+    times = {gpu: time_us[rows][told[rows]] for gpu, rows in sorted(rows_by_gpu(run).items())}
+    return {gpu: np.sort(own) / SECOND_US for gpu, own in times.items() if len(own)}
+
+
+def silences(run: Run) -> list[Silence]:
     """Where the readings of single GPUs end, for good or for a while."""
-    told = readings(gpu)
+    told = readings(run)
     every = np.sort(np.concatenate(list(told.values()) or [np.empty(0)]))
     out: list[Silence] = []
     for name, own in told.items():

@@ -19,7 +19,7 @@ def count_losses(lost: pd.DataFrame, run: Run) -> tuple[int, int]:
     named = lost[lost["gpu"].notna()]
     if named.empty:
         return 1, 1
-    told = readings(run.gpu) if len(run.gpu) and named["gpu"].duplicated().any() else {}
+    told = readings(run) if len(run.gpu) and named["gpu"].duplicated().any() else {}
     groups = list(named.groupby("gpu"))
     return len(groups), len(groups) + sum(_returns(own["time"], told.get(str(gpu))) for gpu, own in groups)
 

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
-from gpudiag.measures._gpu.event_gpus import NOTICED_S, SILENT_PERIODS, period_of
+from gpudiag.measures._gpu.event_gpus import NOTICED_S, SILENT_PERIODS, period_of, seconds_by_gpu
 from gpudiag.measures._steps.lines_above import last_above
 from gpudiag.measures._trials.error_texts import short_error
 from gpudiag.readers._batches.log_lines import ENDINGS
@@ -54,7 +54,7 @@ def vanished(run: Run) -> pd.DataFrame:
     """
     errors: list[_Error] | None = None
     found = []
-    for gpu, at_s, others in _beside(run.gpu):
+    for gpu, at_s, others in _beside(run):
         last_s, period_s = float(at_s[-1]), period_of(at_s)
         unlisted_s = max(float(other[-1]) for other in others.values()) - last_s
         on = [name for name, other in others.items() if _goes_on(other, last_s, period_s)]
@@ -72,14 +72,12 @@ def vanished(run: Run) -> pd.DataFrame:
     return table.assign(last=pd.to_datetime(table["last"], utc=True)).astype({"unlisted_s": float})
 
 
-def _beside(gpu: pd.DataFrame) -> Iterator[tuple[str, np.ndarray, Mapping[str, np.ndarray]]]:
-    """Each GPU with the times of its rows, in seconds, and those of the others on its host by name."""
-    rows = gpu[gpu["time"].notna()]
-    at_s = (rows["time"] - pd.Timestamp(0, tz="UTC")).dt.total_seconds()
-    times = {str(name): np.sort(own.to_numpy(float)) for name, own in at_s.groupby(rows["gpu"].astype(str))}
+def _beside(run: Run) -> Iterator[tuple[str, np.ndarray, Mapping[str, np.ndarray]]]:
+    """Each GPU that others on its host outlast, with the times of its rows, in seconds, and those of these by name."""
+    times = seconds_by_gpu(run, np.ones(len(run.gpu), bool))
     for name, own in times.items():
         others = {other: time for other, time in times.items() if other != name and _host(other) == _host(name)}
-        if others and len(own) > SILENT_PERIODS:
+        if len(own) > SILENT_PERIODS and any(time[-1] > own[-1] for time in others.values()):
             yield name, own, others
 
 
