@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 Window: TypeAlias = tuple[int, int]
 """Start and end in microseconds since 1970."""
@@ -14,6 +17,11 @@ Window: TypeAlias = tuple[int, int]
 SILENCE_S = 6 * 3600.0
 """A longer silence of all GPUs ends a session, where no trials say what belongs together (a default without a source:
 longer than an outage that somebody mends, shorter than a night)."""
+
+
+def microseconds(time: pd.Series) -> np.ndarray:
+    """UTC timestamps as whole microseconds since 1970, perhaps the column itself; NaT is the least of int64."""
+    return time.to_numpy("datetime64[us]").view(np.int64)
 
 
 def held_within(

@@ -129,10 +129,10 @@ def _in_part(run: RunTables, own: pd.Series, *, apart: bool) -> tuple[Whole, ...
 
 def _spans(others: pd.DataFrame, ends: pd.Series, declared: Mapping[int, tuple[str, ...]]) -> Spans:
     """When trials ran until these ends, by GPU (microseconds since 1970); ANY_GPU where nothing names it."""
-    from gpudiag.spans import union  # and with it numpy
+    from gpudiag.spans import microseconds, union  # and with it numpy
 
     by_gpu: dict[str, list[tuple[int, int]]] = {}
-    start, end = (times.to_numpy("datetime64[us]").astype("int64").tolist() for times in (others["start"], ends))
+    start, end = (microseconds(times).tolist() for times in (others["start"], ends))
     for row, low, high in zip(others.index.tolist(), start, end, strict=True):
         for gpu in declared.get(row) or (ANY_GPU,):
             if high > low:
@@ -144,9 +144,11 @@ def _without_load(gpu: pd.DataFrame, spans: Spans) -> pd.DataFrame:
     """The samples without what they say of the work of a GPU while trials of others may have run there."""
     import numpy as np
 
+    from gpudiag.spans import microseconds
+
     if not spans or gpu.empty:
         return gpu
-    time_us = gpu["time"].to_numpy("datetime64[us]").astype(np.int64)
+    time_us = microseconds(gpu["time"])
     theirs = np.zeros(len(gpu), bool)
     for name, found in spans.items():
         start, end = np.array(found, np.int64).T

@@ -11,9 +11,8 @@ from gpudiag._run.tables import Confidence
 from gpudiag.alignment.chance import Noise
 from gpudiag.alignment.scan import REACH_S, Scan, responses_within
 from gpudiag.statement import NOTHING, Statement
+from gpudiag.timezones import QUARTER_S, quarters_s
 
-QUARTER_S = 900.0
-"""Every zone of the world is a multiple of 15 minutes from UTC."""
 TOLERANCE_S = 60.0
 LOBE_S = 150.0
 CLEAR_OF_ALL = 0.8
@@ -126,7 +125,7 @@ def _of_quarters(
     quarters = QUARTER_S * np.arange(-most, most + 1)
     fits = np.array([scan.near(quarter, observed.tolerance_s)[0] for quarter in quarters])
     candidates = tuple(zip(quarters.tolist(), np.round(fits, 4).tolist(), strict=True))
-    likely = np.isin(quarters, QUARTER_S * np.round(np.array(list(prior_s)) / QUARTER_S))
+    likely = np.isin(quarters, [quarters_s(prior) for prior in prior_s])
     at = int(np.argmax(fits))
     if not fits[at] > 0:
         return Judgement(0.0, "undetermined", Statement("No offset makes telemetry and trials fit."), candidates)
@@ -155,7 +154,7 @@ def _between(scan: Scan, observed: ObservedTime, noise_at: Callable[[float, int]
     other_fit = _other(scan, place_s)[0]
     if not observed.allows_all or observed.covered_s < MIN_OBSERVED_S or other_fit > CLEAR_FROM_FAR * fit:
         return None
-    if abs(place_s - QUARTER_S * round(place_s / QUARTER_S)) <= observed.tolerance_s:
+    if abs(place_s - quarters_s(place_s)) <= observed.tolerance_s:
         return None
     noise = noise_at(place_s, scan.n_edges(place_s))
     anywhere_s = scan.step_s * float(scan.meets(scan.offset_s).sum())

@@ -11,6 +11,7 @@ import pandas as pd
 from gpudiag.alignment.apply import later
 from gpudiag.run import Run
 from gpudiag.schema import IDLE_PCT
+from gpudiag.spans import microseconds
 from gpudiag.statement import Statement
 from gpudiag.timezones import are_zones_apart, quarters_s
 
@@ -79,7 +80,7 @@ def nodes_on_one_clock(run: Run) -> Run:
 
 def work_of(samples: pd.DataFrame) -> Work | None:
     """When the GPUs of one node worked; None where they never did, or already at the first sample or at the last."""
-    time_s = samples["time"].to_numpy("datetime64[us]").view("int64") / 1e6
+    time_s = microseconds(samples["time"]) / 1e6
     steps = np.diff(time_s)
     period_s = max(1.0, float(np.median(steps[steps > 0]))) if (steps > 0).any() else 0.0
     known = samples["util_pct"].notna().to_numpy()

@@ -8,11 +8,10 @@ from datetime import UTC, datetime, timedelta, tzinfo
 import numpy as np
 import pandas as pd
 
-from gpudiag.alignment.judge import QUARTER_S
 from gpudiag.alignment.signals import seconds
 from gpudiag.run import Run
 from gpudiag.statement import Statement
-from gpudiag.timezones import transitions
+from gpudiag.timezones import QUARTER_S, transitions
 
 MAX_STEPS = 3
 BACKWARD = "{n} trials end before they start: their clock was set back, or two clocks are mixed."

@@ -14,10 +14,12 @@ import pandas as pd
 from gpudiag.alignment.apply import later
 from gpudiag.readers._shape.identity import same_model, short_bus_id
 from gpudiag.readers.base import Telemetry, Trials
+from gpudiag.spans import microseconds
 from gpudiag.statement import Statement
+from gpudiag.timezones import QUARTER_S
 from gpudiag.units import SECOND_US
 
-QUARTER_US = 900 * SECOND_US
+QUARTER_US = round(QUARTER_S * SECOND_US)
 QUARTERS = 56
 """Zones are whole quarters of an hour from UTC, up to 14 hours."""
 LEAST = 40
@@ -249,7 +251,7 @@ class _Course:
         if not names or len(sparse) < LEAST:
             return None
         sparse = sparse.iloc[:: -(-len(sparse) // MOST_SAMPLES)]
-        times = [log["time"].to_numpy("datetime64[us]").view("int64") for log in (sparse, dense)]
+        times = [microseconds(log["time"]) for log in (sparse, dense)]
         values = [np.array([log.get(name, pd.Series(np.nan, log.index)).to_numpy(float) for name in COLUMNS])
                   for log in (sparse, dense)]  # fmt: skip
         return cls(times[0], values[0], times[1], values[1], 1 if moved is not dense else -1)

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from gpudiag.alignment.apply import behind
-from gpudiag.alignment.judge import QUARTER_S, Judgement
+from gpudiag.alignment.judge import Judgement
 from gpudiag.alignment.places import Places
 from gpudiag.alignment.scan import REACH_S
 from gpudiag.alignment.signals import SampleTimes, make_grid, seconds, trial_signals
@@ -18,6 +18,7 @@ from gpudiag.alignment.steps import JUST_S, SLACK_S, Step, find_steps
 from gpudiag.alignment.throughout import misfit
 from gpudiag.run import ClockRecord, ClockStep, Run
 from gpudiag.statement import Statement, joined
+from gpudiag.timezones import quarters_s
 
 SET = (
     "The trials' clock was set {way} by about {size_s} near {moment:as minute} UTC of its own time: trials before "
@@ -62,7 +63,7 @@ def with_step(
         return _withheld(record, set_by, Statement(SEVERAL, evidence=_said(step), n=len(steps) - 1))
     if step.size_s < 0:
         return _withheld(record, set_by, Statement(SHORTER, evidence=_said(step)))
-    whole_s = QUARTER_S * round(step.size_s / QUARTER_S)
+    whole_s = quarters_s(step.size_s)
     whole = abs(step.size_s - whole_s) <= SLACK_S and _until_s(run, step) <= step.at_s - whole_s + JUST_S
     set_by = ClockStep(step.at_s, whole_s if whole else step.size_s, moved=True)
     first = pd.Timestamp(step.at_s, unit="s", tz="UTC")

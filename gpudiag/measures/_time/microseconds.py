@@ -5,20 +5,15 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from gpudiag import units
+from gpudiag import spans, units
 from gpudiag.schema import dtype
 
-SECOND_US = units.SECOND_US
+SECOND_US, microseconds = units.SECOND_US, spans.microseconds
 NEVER = np.iinfo(np.int64).max
 """Microseconds since 1970 of what does not come; LONG_AGO of what was before everything."""
 LONG_AGO = np.iinfo(np.int64).min
 LOOK = 1000
 """Steps by which a usual one is guessed."""
-
-
-def microseconds(time: pd.Series) -> np.ndarray:
-    """UTC timestamps as whole microseconds since 1970, perhaps the column itself. NaT must have been dropped."""
-    return time.to_numpy("datetime64[us]").view(np.int64)
 
 
 def distinct(*times_us: np.ndarray) -> np.ndarray:

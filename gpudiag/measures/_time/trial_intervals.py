@@ -23,18 +23,16 @@ def trial_intervals(trials: pd.DataFrame) -> pd.DataFrame:
     """study, trial, state, start, end, duration_s, known of every trial, in the order given.
 
     A start or an end that is missing is filled from the stated duration; what was still RUNNING has none, only how long
-    it had run so far (:func:`ran_until`). ``known`` is True where start
-    and end are known and in order; a trial that ends before it starts (a clock fault) has no duration. What is WAITING
-    has not lived, whatever timestamps it has. What somebody stopped, as its error says, is STOPPED and no FAIL. What
-    was added to its study is ADDED: it did not run in it, so that it has neither times nor a duration.
+    it had run so far (:func:`ran_until`). ``known`` is True where start and end are known and in order; a trial that
+    ends before it starts (a clock fault) has no duration. What is WAITING has not lived, whatever timestamps it has.
+    What somebody stopped, as its error says, is STOPPED and no FAIL. What was added to its study is ADDED: it did not
+    run in it, so that it has neither times nor a duration.
     """
     out = trials[["study", "trial", "state", "start", "end"]].reset_index(drop=True)
     by_hand = ((trials["state"] == "FAIL") & (failure_classes(trials) == "stopped")).to_numpy()
     out["state"] = out["state"].mask(by_hand, STOPPED)
-    stated = trials["duration_s"].reset_index(drop=True) if "duration_s" in trials else pd.Series(np.nan, out.index)
-    stated = stated.where((stated.abs() < MOST_S) & ~_runs_on(trials))
-    with np.errstate(over="ignore"):  # pandas 2.2 rounds what it never set where a duration is unknown
-        length = pd.to_timedelta(stated, unit="s")
+    stated = _stated_s(trials).where(~_runs_on(trials))
+    length = _length(stated)
     out["end"] = out["end"].fillna((out["start"] + length).astype(dtype("time")))
     out["start"] = out["start"].fillna((out["end"] - length).astype(dtype("time")))
     lived = (out["end"] - out["start"]).dt.total_seconds()
@@ -50,10 +48,18 @@ def trial_intervals(trials: pd.DataFrame) -> pd.DataFrame:
 
 def ran_until(trials: pd.DataFrame) -> pd.Series:
     """Until when what was still RUNNING is stated to have run, as jobs in a scheduler's list; NaT for all others."""
+    so_far = _length(_stated_s(trials).where(_runs_on(trials)))
+    return (trials["start"].reset_index(drop=True) + so_far).astype(dtype("time"))
+
+
+def _stated_s(trials: pd.DataFrame) -> pd.Series:
     stated = trials["duration_s"] if "duration_s" in trials else pd.Series(np.nan, trials.index)
-    so_far = stated.where((stated.abs() < MOST_S) & _runs_on(trials).to_numpy())
-    with np.errstate(over="ignore"):
-        return (trials["start"] + pd.to_timedelta(so_far, unit="s")).astype(dtype("time")).reset_index(drop=True)
+    return stated.where(stated.abs() < MOST_S).reset_index(drop=True)
+
+
+def _length(seconds: pd.Series) -> pd.Series:
+    with np.errstate(over="ignore"):  # pandas 2.2 rounds what it never set where a duration is unknown
+        return pd.to_timedelta(seconds, unit="s")
 
 
 def _runs_on(trials: pd.DataFrame) -> pd.Series:

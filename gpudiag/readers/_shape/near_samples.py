@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
+from gpudiag.spans import microseconds
 from gpudiag.statement import NOTHING, Statement
 from gpudiag.units import SECOND_US
 
@@ -95,7 +96,7 @@ def _completed(stack: pd.DataFrame, folds: Sequence[_Fold]) -> dict[str, Any]:
 def _several(stack: pd.DataFrame, part: np.ndarray) -> Iterator[tuple[str, list[_Log]]]:
     """Each GPU of several logs, and these: first the one that gives times and values."""
     gpu, names = pd.factorize(stack["gpu"])
-    time_us = stack["time"].to_numpy("datetime64[us]").view("int64")
+    time_us = microseconds(stack["time"])
     known = stack["time"].notna().to_numpy() & (gpu >= 0)
     group = gpu * (int(part.max()) + 1) + part
     order = np.flatnonzero(known)

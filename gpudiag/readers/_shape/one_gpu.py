@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
+from gpudiag.spans import microseconds
 from gpudiag.statement import NOTHING, Statement
 from gpudiag.units import SECOND_US
 
@@ -58,7 +59,7 @@ def copied(one: pd.DataFrame, other: pd.DataFrame) -> bool:
     """
     if one.empty or other.empty:
         return False
-    times = _times_us(one), _times_us(other)
+    times = microseconds(one["time"]), microseconds(other["time"])
     low, high = max(time[0] for time in times), min(time[-1] for time in times)
     n = min(int(((time >= low) & (time <= high)).sum()) for time in times)
     _, left, right = np.intersect1d(times[0], times[1], return_indices=True)
@@ -72,17 +73,13 @@ def copied(one: pd.DataFrame, other: pd.DataFrame) -> bool:
     return bool(names) and equal.sum() >= _COPIED_SHARE * n and max(fractions, changes) >= _LEAST_COPIED
 
 
-def _times_us(log: pd.DataFrame) -> np.ndarray:
-    return log["time"].to_numpy("datetime64[us]").view("int64")
-
-
 def _conflicts(one: pd.DataFrame, other: pd.DataFrame) -> tuple[int, int]:
     """How many instants two logs share, and in how many of them utilization or used memory differs.
 
     Whole seconds are no instants: two logs that write them may sample a GPU at both ends of a second. There a
     sample differs where it lies beyond all that the other log has from its row before to its row after.
     """
-    times = [_times_us(log) for log in (one, other)]
+    times = [microseconds(log["time"]) for log in (one, other)]
     seconds = [not (log % SECOND_US).any() for log in times]
     if seconds[0] != seconds[1]:
         return 0, 0
@@ -109,7 +106,7 @@ def _beyond_neighbors(one: pd.DataFrame, other: pd.DataFrame) -> tuple[int, int]
     speaks in place of utilization, and power counts only where neither saw the GPU work.
     """
     sparse, dense = sorted((one, other), key=len)
-    when, all_times = (_times_us(log) for log in (sparse, dense))
+    when, all_times = (microseconds(log["time"]) for log in (sparse, dense))
     if not len(when):
         return 0, 0
     inside = (when > all_times[0]) & (when < all_times[-1])
