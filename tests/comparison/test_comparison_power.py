@@ -85,3 +85,7 @@ def test_what_cannot_be_tested_shows_nothing() -> None:
     assert detectable([Case(1, 0.0, 5)], 0.05) == 1 and math.isnan(detectable([], 0.05))
     few = compare(batch("a", [1.0, 2, 3]), batch("b", [2.0, 3, 4]))
     assert isinstance(few, Comparison) and "4 of 5" not in few.summary()
+    size, rng = np.full(40, 20.0), np.random.default_rng(4)
+    alike = compare(batch("a", size * rng.lognormal(0, 1e-4, 40)), batch("b", size * rng.lognormal(0, 1e-4, 40)))
+    assert isinstance(alike, Comparison) and alike.leader is not None and 1 < alike.leader.detectable < 1.005
+    assert "4 of 5" not in alike.summary()  # of 1.00 times or more: nothing is said

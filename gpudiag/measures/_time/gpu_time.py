@@ -20,9 +20,9 @@ from gpudiag.measures._time.window import (
     TimedTrials,
     maybe_by_gpu,
     places_by_gpu,
+    study_windows,
     telemetry_windows,
     timed_trials,
-    trial_windows,
 )
 from gpudiag.measures.attribution import AttributionProfile, measure_attribution
 from gpudiag.memo import memoized
@@ -94,7 +94,7 @@ class GpuTime:
 def gpu_time(run: Run) -> GpuTime:
     """Cut the time of every GPU that the run knows of, or that a trial names, into pieces."""
     trials, samples = timed_trials(run), samples_by_gpu(run, "util_pct")
-    windows = trial_windows(trials) if run.info.clock.joined else []
+    windows = study_windows(trials) if run.info.clock.joined else []
     joined = bool(windows)
     windows = clipped(windows or telemetry_windows(samples), limits_us(run))
     if joined:

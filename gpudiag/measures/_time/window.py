@@ -50,7 +50,7 @@ def timed_trials(run: Run) -> TimedTrials:
     )
 
 
-def trial_windows(trials: TimedTrials) -> list[Window]:
+def study_windows(trials: TimedTrials) -> list[Window]:
     """First start to last end of each study, joined where they overlap.
 
     An open trial extends the window of its study only where no trial has an end, since nobody knows how long it really

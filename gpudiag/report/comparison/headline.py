@@ -263,7 +263,7 @@ def _doubt(document: ComparisonDocument) -> str:
 
 def _power(held: QuantityEntry) -> str:
     """What a pair of this size can show at all, so that finding no difference is not taken for there being none."""
-    if held.detectable is None or held.detectable == 1:
+    if held.detectable is None or round(held.detectable, 2) == 1:  # "1.00 times or more" would say nothing
         return ""
     missed = "; a smaller one may be missed" if held.verdict == "no evidence" else ""
     return (
