@@ -19,9 +19,10 @@ from sampleruns import sample
 import gpudiag as gd
 from gpudiag.errors import ConfigError, NotMeasurable
 from gpudiag.forecast.estimate import Estimate
-from gpudiag.forecast.memory.capacity import MOST_NET, MemoryCapacity
+from gpudiag.forecast.memory.capacity import MemoryCapacity
 from gpudiag.forecast.memory.constraint import constraint, share_code
 from gpudiag.forecast.memory.peaks import trial_peaks
+from gpudiag.forecast.memory.recommended import MOST_NET
 from gpudiag.plots.memory_capacity import MEMORY_CAPACITY
 from gpudiag.report.format import UNKNOWN
 from gpudiag.report.kinds.memory import _advice, _all_fit, _evidence, _risk

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import copy
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
@@ -14,7 +12,7 @@ import pandas as pd
 from gpudiag.errors import ConfigError, expected, in_words
 from gpudiag.forecast.estimate import NAN, Estimate
 from gpudiag.forecast.memory.constraint import Constraint, combinations, constraint
-from gpudiag.forecast.memory.crashes import MIN_SEEN, Crashes, find_crashes
+from gpudiag.forecast.memory.crashes import Crashes, find_crashes
 from gpudiag.forecast.memory.document import (
     CrashClassEntry,
     CrashesEntry,
@@ -23,48 +21,35 @@ from gpudiag.forecast.memory.document import (
     MemoryEntry,
     RestartEntry,
 )
-from gpudiag.forecast.memory.net import (
-    Restart,
-    crash_part,
-    n_gpus_to_use,
-    net_estimate,
-    rates_without_crashes,
-    restart_cost,
-    seen_net,
+from gpudiag.forecast.memory.levels import (
+    MOST_AT_ONCE,
+    drawn_peaks,
+    levels_beyond,
+    memory_of,
+    most_seen,
+    throughput,
+    unknown_memory,
+    usual_levels,
+    with_rates,
+    with_risks,
 )
-from gpudiag.forecast.memory.overflow import Room, overflow_table, study_risk_pct
-from gpudiag.forecast.memory.peaks import Peaks, trial_peaks
+from gpudiag.forecast.memory.net import Restart, n_gpus_to_use, restart_cost
+from gpudiag.forecast.memory.overflow import Room
+from gpudiag.forecast.memory.recommended import Recommended, recommend
 from gpudiag.forecast.memory.seen import seen_by_level, tightest_room
 from gpudiag.forecast.progress import Progress
 from gpudiag.load import RunLike, as_run
 from gpudiag.measures._time.trial_intervals import intervals_of, need_own_times
 from gpudiag.measures.base import GIVE_TRIALS, need_all, need_columns
-from gpudiag.memo import MemoRun, memoized, once
+from gpudiag.memo import MemoRun, once
 from gpudiag.plain_data import JsonObject, clean, entry_of, plain_object
 from gpudiag.run import Run
 from gpudiag.schema import ADDED
 from gpudiag.shown import Shown
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-MOST_AT_ONCE = 32
 NO_TOTAL = "Neither the log nor run.toml says how much memory the GPU has; state mem_total_mib under [gpus.0] there."
-MOST_NET = "as most trials per day end well even with crashes at the upper end of their interval"
-NOT_ONE = "not even the largest trial is sure to fit by itself, and what a crash costs is not known (give restart_min)"
-NOT_SO_MANY = (
-    "the largest trials are sure to fit up to {most} at once only, and what a crash costs is not known (give "
-    "restart_min)"
-)
 UNKNOWN_MEMORY = "what fits into memory is not known"
-WITHIN = "as the risk of an overflow in the study, if its trials are like those seen, stays at {risk} % or below"
 NO_ROOM = "Memory in use without any trial is not known."
-ENDS = ("", "_low", "_high")
-MEMORY_COLUMNS = (
-    "typical_mib", "typical_low_mib", "typical_high_mib", "p95_mib", "p95_low_mib", "p95_high_mib", "worst_mib",
-    "worst_low_mib", "worst_high_mib", "margin_mib", "margin_low_mib", "margin_high_mib", "hard_fit",
-    "sets_over_pct", "p_overflow_pct", "p_low_pct", "p_high_pct",
-)  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -239,92 +224,54 @@ def _capacity(
     need_columns(run.trials, ("state",), "trials table", GIVE_TRIALS)
     need_own_times(run)
     progress("memory of single trials")
-    peaks, _ = _drawn_peaks(run, seed)
+    peaks, _ = drawn_peaks(run, seed)
     progress("crashes")
     crashes, seen = find_crashes(run), seen_by_level(run)
+    ran_most = most_seen(seen, crashes)
     gpu, room = tightest_room(run, peaks.baseline_mib or _least_use(run))
-    wanted = _levels(levels, seen, crashes)
-    reason, hard_fit = peaks.reason or _no_room(room), NAN
-    memory = pd.DataFrame({"k": wanted}).reindex(columns=["k", *MEMORY_COLUMNS])
+    wanted = sorted({int(k) for k in levels}) if levels is not None else levels_beyond(ran_most)
+    reason = peaks.reason or _no_room(room)
+    memory, hard_fit = unknown_memory(wanted), NAN
     if not reason:
         progress("sets of trials at once")
-        most = max(*wanted, usual_levels(_most_seen(seen, crashes)) if asked_again else 1)
-        sets = once(run, ("overflows", seed, most), lambda: _overflows(run, seed, room, most, progress))
-        memory = sets[sets["k"].isin(wanted)].reset_index(drop=True)
-        hard_fit = float(sets.loc[sets["hard_fit"] & (sets["k"] <= max(wanted)), "k"].max(skipna=True))
-        hard_fit = 0.0 if math.isnan(hard_fit) else hard_fit
+        most = max(*wanted, usual_levels(ran_most) if asked_again else 1)
+        memory, hard_fit = memory_of(run, seed, room, wanted, most, progress)
     restart = restart_cost(crashes.restart_s, crashes.oom_restart_s, restart_min, crashes.takes_all)
     asked = n_trials or run.info.settings.n_trials or int((intervals_of(run)["state"] != ADDED).sum())
-    n_gpus = n_gpus_to_use(run)
-    table = _with_risks(memory, crashes, seen, asked)
+    table = with_risks(memory, crashes, seen, asked)
     progress("throughput by number of trials")
-    rates = rates_without_crashes(run, wanted, lambda: progress(""))
-    part = crash_part(crashes.crashed_s, crashes.well_s)
-    nets = {
-        int(row["k"]): net_estimate(
-            rates[int(row["k"])],
-            Estimate(row["crash_pct"], row["crash_low_pct"], row["crash_high_pct"], "%"),
-            restart,
-            int(row["k"]),
-            part,
-        )
-        for row in table.to_dict("records")
-    }
-    if restart.how != "given" and not reason:  # without memory no number is recommended, counted or not
-        nets |= {k: counted for k in nets if (counted := seen_net(run, k, n_gpus)) is not None}
-    rates, nets = _ordered(rates, nets)
-    table = _with_rates(table, rates, nets)
+    # Without memory no number is recommended, counted or not.
+    counts = restart.how != "given" and not reason
+    rates, nets = throughput(run, table, crashes, restart, counts=counts, progress=progress)
+    table = with_rates(table, rates, nets)
+    recommended = (
+        Recommended(NAN, UNKNOWN_MEMORY)
+        if reason
+        else recommend(table, nets, restart, hard_fit=hard_fit, most_seen=ran_most, risk_pct=risk_pct)
+    )
     combos = once(run, ("combinations", seed), lambda: combinations(run, peaks))
-    fitting = [k for k in wanted if k <= min(hard_fit, _most_seen(seen, crashes))]
-    safe = max(fitting, default=None)
-    recommended, because = (NAN, UNKNOWN_MEMORY) if reason else _recommend(table, nets, safe, restart, risk_pct)
-    if because == NOT_ONE and hard_fit >= 1:
-        because = in_words(NOT_SO_MANY, {"most": int(hard_fit)})
+    limits = [constraint(run, peaks, combos, room.usable_mib, room.baseline_mib, k) for k in wanted if not reason]
     return MemoryCapacity(
         run=run.info.name,
         table=table,
         trials=peaks.trials,
         combinations=combos,
-        constraints=() if reason else tuple(
-            constraint(run, peaks, combos, room.usable_mib, room.baseline_mib, k) for k in wanted
-        ),
+        constraints=tuple(limits),
         crashes=crashes,
         gpu=gpu,
         room=room,
-        n_gpus=n_gpus,
+        n_gpus=n_gpus_to_use(run),
         restart=restart,
         n_trials=asked,
         hard_fit_k=hard_fit,
-        recommended_k=recommended,
-        because=because,
+        recommended_k=recommended.k,
+        because=recommended.because,
         risk_pct=NAN if risk_pct is None else risk_pct,
         parameters=peaks.parameters,
         error_pct=peaks.error_pct,
         n_drops=peaks.n_drops,
         reason=reason,
-    )  # fmt: skip
-
-
-@memoized
-def _drawn_peaks(run: Run, seed: int) -> tuple[Peaks, np.random.Generator]:
-    """The peaks of single trials, and the source of chance as they left it."""
-    rng = np.random.default_rng(seed)
-    return trial_peaks(run, rng), rng
-
-
-def _overflows(run: Run, seed: int, room: Room, most: int, progress: Progress) -> pd.DataFrame:
-    """The table of overflows for 1 to ``most`` trials at once; what a level says does not depend on the others."""
-    peaks, rng = _drawn_peaks(run, seed)
-    drawn = peaks.drawn
-    weight = peaks.trials["weight_s"].to_numpy(float)[drawn]
-    weight = weight if weight.sum() > 0 else np.ones(len(weight))
-    levels, tick = range(1, most + 1), lambda done, of: progress("")
-    return overflow_table(peaks.draws[:, drawn], weight, room, levels, copy.deepcopy(rng), tick, peaks.at_peak[drawn])
-
-
-def usual_levels(seen: int) -> int:
-    """Trials at once on a GPU up to which is asked as a rule where at most so many were seen: half as many again."""
-    return min(max(seen + 1, round(1.5 * seen)), MOST_AT_ONCE)
+    )
 
 
 def _check(
@@ -345,17 +292,6 @@ def _check(
         raise ConfigError(f"risk_pct must lie between 0 and 100, but got {risk_pct!r}.")
 
 
-def _levels(levels: Sequence[int] | None, seen: pd.DataFrame, crashes: Crashes) -> list[int]:
-    if levels is not None:
-        return sorted({int(k) for k in levels})
-    return list(range(1, min(_most_seen(seen, crashes) + 1, MOST_AT_ONCE) + 1))
-
-
-def _most_seen(seen: pd.DataFrame, crashes: Crashes) -> int:
-    """The most trials that ran at once on a GPU."""
-    return max([1, *map(int, seen.index), *map(int, crashes.by_level["k"])])
-
-
 def _least_use(run: Run) -> dict[str, float]:
     """Where peaks came trial by trial: the least memory ever in use on each GPU stands for what is there without."""
     if "mem_used_mib" not in run.gpu:
@@ -368,103 +304,6 @@ def _no_room(room: Room) -> str:
     if np.isnan(room.total_mib):
         return NO_TOTAL
     return NO_ROOM if np.isnan(room.baseline_mib) else ""
-
-
-def _with_risks(memory: pd.DataFrame, crashes: Crashes, seen: pd.DataFrame, n_trials: int) -> pd.DataFrame:
-    """The table with what was seen, the chance of a crash per trial and the risk of the study."""
-    out = memory.merge(seen.reset_index(), how="left", on="k")
-    out = out.merge(crashes.by_level.rename(columns={"n": "seen_n"}), how="left", on="k")
-    others = crashes.by_class[crashes.by_class["kind"] != "oom"]
-    n_other = int(others["n_events"].sum())
-    other = _rate(n_other, crashes.n)
-    rows = [_chance(row, other) for row in out.to_dict("records")]
-    out[["crash_pct", "crash_low_pct", "crash_high_pct", "crash_how"]] = pd.DataFrame(rows)
-    failed = [_failed(row, crashes, others) for row in out.to_dict("records")]
-    out[["failed_pct", "failed_low_pct", "failed_high_pct"]] = pd.DataFrame(failed, index=out.index)
-    counted = out["oom_low_pct"].astype(float).fillna(0.0)
-    for name, chance in zip(
-        ("study_risk_pct", "study_low_pct", "study_high_pct"),
-        ("p_overflow_pct", "p_low_pct", "p_high_pct"),
-        strict=True,
-    ):
-        least = np.maximum(out[chance].astype(float), counted)  # NaN where the forecast knows nothing
-        out[name] = [study_risk_pct(p, n_trials) if p == p else NAN for p in least]
-    return out
-
-
-def _rate(events: int, n: int) -> tuple[float, float, float]:
-    from gpudiag.measures._trials.proportions import clopper_pearson_pct
-
-    return (100 * events / n, *clopper_pearson_pct(min(events, n), n)) if n else (NAN, NAN, NAN)
-
-
-def _chance(row: Mapping[Any, Any], other: tuple[float, float, float]) -> tuple[float, float, float, str]:
-    """Crashes of a trial at a level: overflows as seen there, else as forecast; all other classes at the run's rate."""
-    if row["seen_n"] >= MIN_SEEN:
-        oom, how = (row["oom_pct"], row["oom_low_pct"], row["oom_high_pct"]), "seen"
-    elif row["p_overflow_pct"] >= 0:
-        oom, how = (row["p_overflow_pct"], row["p_low_pct"], row["p_high_pct"]), "forecast"
-    else:
-        return NAN, NAN, NAN, "unknown"
-    value, low, high = (min(a + b, 100.0) for a, b in zip(oom, other, strict=True))
-    return value, low, high, how
-
-
-def _failed(row: Mapping[Any, Any], crashes: Crashes, others: pd.DataFrame) -> tuple[float, float, float]:
-    """Trials that fail at a level, as they are counted: those that follow another failure in its process included."""
-    if row["k"] in crashes.failed.index and (seen := crashes.failed.loc[row["k"]])["n_ended"] >= MIN_SEEN:
-        return _rate(int(seen["n_failed"]), int(seen["n_ended"]))
-    oom = (row["p_overflow_pct"], row["p_low_pct"], row["p_high_pct"])
-    other = _rate(int(others["n_trials"].sum()), crashes.n_finished)
-    value, low, high = (min(a + b, 100.0) for a, b in zip(oom, other, strict=True))
-    return value, low, high
-
-
-def _ordered(
-    rates: Mapping[int, Estimate], nets: Mapping[int, Estimate]
-) -> tuple[dict[int, Estimate], dict[int, Estimate]]:
-    """Both with crashes never above without: as many as were counted to end well would end so without any crash, and
-    no more than would without any can with them.
-    """
-    ordered, clipped = dict(rates), dict(nets)
-    for k, net in nets.items():
-        if not (rates[k].high >= 0 and net.value >= 0):
-            continue
-        most = rates[k].high if net.value <= rates[k].high else net.high  # beyond the forecast the count is believed
-        ordered[k] = replace(rates[k], value=float(np.maximum(rates[k].value, net.value)), high=most)
-        clipped[k] = replace(net, high=min(net.high, most))
-    return ordered, clipped
-
-
-def _with_rates(table: pd.DataFrame, rates: dict[int, Estimate], nets: dict[int, Estimate]) -> pd.DataFrame:
-    """The table with trials a day, without crashes and with them."""
-    columns = {
-        f"{name}_day{end}": [24 * getattr(held[int(k)], part) for k in table["k"]]
-        for name, held in (("rate", rates), ("net", nets))
-        for end, part in zip(ENDS, ("value", "low", "high"), strict=True)
-    }
-    return table.assign(**columns)
-
-
-def _recommend(
-    table: pd.DataFrame, nets: dict[int, Estimate], safe_k: int | None, restart: Restart, risk_pct: float | None
-) -> tuple[float, str]:
-    """The number of trials at once to run with, and why; ``safe_k``: the greatest looked at that ran and fits."""
-    if risk_pct is not None:
-        within = table.loc[table["study_risk_pct"] <= risk_pct, "k"]
-        if len(within):
-            return float(within.max()), in_words(WITHIN, {"risk": risk_pct})
-        return NAN, "no number of trials at once stays within the risk asked for"
-    known = {k: net for k, net in nets.items() if not np.isnan(net.value)}
-    if safe_k is not None:
-        safe = nets.get(safe_k)
-        surely = {k: net for k, net in known.items() if safe is not None and net.low > safe.high}
-        if surely:
-            return float(max(surely, key=lambda k: surely[k].low)), MOST_NET
-        return float(safe_k), "as the largest trials fit together"
-    if known and restart.how != "unknown":
-        return float(max(known, key=lambda k: known[k].low)), MOST_NET
-    return NAN, NOT_ONE
 
 
 def _crashes(crashes: Crashes) -> CrashesEntry:

@@ -13,7 +13,8 @@ from gpudiag.errors import ConfigError, NotMeasurable, in_words
 from gpudiag.faults import ERROR, Fault, Passing, asked, attempt
 from gpudiag.forecast.document import SCHEMA, AssignmentEntry, ForecastDocument, NowEntry
 from gpudiag.forecast.estimate import NAN, Estimate
-from gpudiag.forecast.memory.capacity import MOST_AT_ONCE, MemoryCapacity, memory_capacity
+from gpudiag.forecast.memory.capacity import MemoryCapacity, memory_capacity
+from gpudiag.forecast.memory.levels import MOST_AT_ONCE
 from gpudiag.forecast.parallelism.assignment import Policy
 from gpudiag.forecast.parallelism.backtest import Backtest
 from gpudiag.forecast.parallelism.batch_size import BatchTest, batch_test

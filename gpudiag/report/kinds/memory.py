@@ -8,10 +8,12 @@ import numpy as np
 
 from gpudiag.advice._engine.misreadings import CLEAN_RUN
 from gpudiag.forecast.estimate import Estimate
-from gpudiag.forecast.memory.capacity import ENDS, MOST_NET, MemoryCapacity
+from gpudiag.forecast.memory.capacity import MemoryCapacity
 from gpudiag.forecast.memory.crashes import LOST, MIN_SEEN
+from gpudiag.forecast.memory.levels import ENDS
 from gpudiag.forecast.memory.overflow import SPARED_SHARE
 from gpudiag.forecast.memory.rates import clean_chance, most_if_none, rate_without_streak, trials_to_show
+from gpudiag.forecast.memory.recommended import MOST_NET
 from gpudiag.report._render.blocks import (
     Block,
     Folded,
