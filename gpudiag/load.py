@@ -9,33 +9,19 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 import pandas as pd
 
-from gpudiag._load.added import without_added
-from gpudiag._load.elsewhere import without_jobs_elsewhere
+from gpudiag._load.assemble import assemble
 from gpudiag._load.folder import beside, left, not_used, refuse_several_runs, search
 from gpudiag._load.folder_of_runs import SeveralRuns, runs_apart, taken_together
-from gpudiag._load.intake import Intake, are_rows, as_pandas, is_other_frame, read_again, take
-from gpudiag._load.log_dates import with_log_dates
-from gpudiag._load.marked import without_ends_after_silence
-from gpudiag._load.other_studies import marked_apart, with_others, without_others
-from gpudiag._load.passwords import passwords_hidden
-from gpudiag._load.recorded_settings import with_host, with_recorded
+from gpudiag._load.intake import Intake, are_rows, as_pandas, is_other_frame, take
 from gpudiag._load.sessions import refuse_sessions_apart, within_session, without_undated
 from gpudiag._load.sources import as_runs, is_whole, name_of
-from gpudiag._run.directions import with_directions
-from gpudiag._run.other_days import without_logs_of_other_days
 from gpudiag._run.selection import Span, span_of
 from gpudiag._run.sound import sound
-from gpudiag.alignment import logs_in_one_zone, on_one_clock, with_dates
-from gpudiag.alignment.other_zone import in_one_zone, in_same_zone
 from gpudiag.errors import ConfigError, InputError, InputNotFound, expected
-from gpudiag.manifest import MANIFEST, GpuOverride, Manifest, read_manifest
-from gpudiag.readers._io.freed_memory import give_back_freed_memory
+from gpudiag.manifest import MANIFEST, Manifest, read_manifest
 from gpudiag.readers._io.url import is_address, is_url, shown, without_passwords
-from gpudiag.readers._shape.merge_telemetry import merge as merge_telemetry
-from gpudiag.readers._studies.merge_trials import merge as merge_trials
 from gpudiag.readers.base import ReadOptions, Telemetry, Trials, check_columns
-from gpudiag.run import Run, RunInfo
-from gpudiag.schema import STUDIES, TRIALS, conform
+from gpudiag.run import Run
 from gpudiag.timezones import Zone, parse_zone
 
 if TYPE_CHECKING:
@@ -53,7 +39,6 @@ class OfRun(Protocol):
 
 RunLike: TypeAlias = "Run | OfRun | Paths | pd.DataFrame | Study"
 """A run, or what is read as one."""
-MANY_SAMPLES = 500_000
 INPUT = "a path, a storage URL, a list of them, a DataFrame or an Optuna study"
 
 
@@ -156,7 +141,13 @@ def load_run(
     inputs = by_kind or [(one, "") for one in sources]
     if not inputs:
         raise InputError("a run needs at least one input; give telemetry files, trials, or both.")
-    if sum(is_address(one) for one, _ in inputs) > 1:
+    return _cut(_of_inputs(inputs, stated), between, gpus)
+
+
+def _of_inputs(inputs: Sequence[tuple[object, str]], stated: Mapping[str, Any]) -> Run:
+    """One run from inputs, each with the kind that it was given as, or ''; ``stated``: as run.toml would say it."""
+    sources = [one for one, _ in inputs]
+    if sum(is_address(one) for one in sources) > 1:
         raise ConfigError(f"got several runs of trackers ({_all_shown(sources)}); load them one by one.")
     manifest = Manifest().model_copy(update=stated)
     options = _options(manifest)
@@ -173,9 +164,8 @@ def load_run(
     if tracked is not None:
         intakes, notes = tracked.beside(intakes)
         manifest = manifest.model_copy(update={"notes": (*manifest.notes, *notes)})
-    refuse_sessions_apart(intakes, _all_shown([one for one, _ in inputs]))
-    name = manifest.name or name_of([one for one, _ in inputs], study)
-    return _cut(_assemble(intakes, manifest, name, options), between, gpus)
+    refuse_sessions_apart(intakes, _all_shown(sources))
+    return assemble(intakes, manifest, manifest.name or name_of(sources, manifest.study), options)
 
 
 def _cut(run: Run, between: Span, gpus: Sequence[str | int] | str | int) -> Run:
@@ -221,7 +211,7 @@ def _of_folder(path: Path, stated: Mapping[str, Any], span: tuple[str, str] = ("
     intakes = [*named, *found]
     if any(span):
         intakes = within_session(intakes, *span)
-    run = _assemble(intakes, manifest, manifest.name or name_of([folder]), options, folder)
+    run = assemble(intakes, manifest, manifest.name or name_of([folder]), options, folder)
     return replace(run, info=replace(run.info, not_recognized=tuple(map(without_passwords, others))))
 
 
@@ -269,83 +259,3 @@ def locate(name: str, folder: Path) -> str | Path:
 
 def _options(manifest: Manifest) -> ReadOptions:
     return ReadOptions(parse_zone(manifest.timezone), manifest.columns, manifest.period_s, manifest.study, beside=True)
-
-
-def _assemble(
-    intakes: list[Intake], manifest: Manifest, name: str, options: ReadOptions, folder: Path | None = None
-) -> Run:
-    """One run on one clock from everything that was read."""
-    intakes = with_log_dates(intakes)
-    trials = merge_trials([i.data for i in intakes if isinstance(i.data, Trials)])
-    logs = [intake.data for intake in intakes if isinstance(intake.data, Telemetry)]
-    dated = with_dates(logs, trials, options.timezone, manifest.clock_offset_s)
-    intakes = read_again(intakes, dated.logs)
-    paths = [intake.record.path for intake in intakes if isinstance(intake.data, Telemetry)]
-    placed = in_one_zone(dated.logs, paths, given=bool(manifest.timezone))
-    if placed.moved_us:
-        moved = [in_same_zone(i.data, placed.moved_us) for i in intakes if isinstance(i.data, Trials)]
-        intakes, trials = read_again(intakes, placed.logs, moved), merge_trials(moved)
-    told = [intake.data for intake in intakes if isinstance(intake.data, Trials)]
-    in_zone = logs_in_one_zone(told, local_gpus=bool(placed.logs) and all(log.clock == "local" for log in placed.logs))
-    if any(after is not before for before, after in zip(told, in_zone, strict=True)):
-        intakes, trials = read_again(intakes, placed.logs, in_zone), merge_trials(in_zone)
-    telemetry = merge_telemetry(placed.logs, paths)
-    if len(telemetry.gpu) >= MANY_SAMPLES:
-        give_back_freed_memory()
-    info = RunInfo(
-        name=name,
-        timezone=str(options.timezone),
-        timezone_assumed=not manifest.timezone,
-        settings=with_host(manifest.settings, telemetry.host, telemetry.gpus),
-        dataloader=with_recorded(manifest.dataloader, telemetry.events),
-        training=manifest.training,
-        inputs=tuple(intake.record for intake in intakes),
-        stated=dict(manifest.stated),
-        thresholds={rule: dict(values) for rule, values in manifest.rules.items()},
-        show_attrs=manifest.show_attrs,
-        gpu_overrides=dict(manifest.gpus),
-        given_offset_s=manifest.clock_offset_s,
-        rule_modules=manifest.rule_modules,
-        folder=folder,
-        user=manifest.user,
-        project=manifest.project,
-        host=manifest.host,
-        notes=(*manifest.notes, *placed.notes, *telemetry.notes, *trials.notes),
-        taking_turns=telemetry.taking_turns,
-    )
-    run = Run(
-        gpu=telemetry.gpu,
-        gpus=_overridden(telemetry.gpus, manifest),
-        processes=telemetry.processes,
-        host=telemetry.host,
-        trials=conform(trials.trials, TRIALS),
-        reports=trials.reports,
-        studies=conform(trials.studies, STUDIES),
-        events=pd.concat([telemetry.events, trials.events], ignore_index=True)
-        if len(telemetry.events) and len(trials.events)
-        else (telemetry.events if len(telemetry.events) else trials.events),
-        steps=trials.steps,
-        profiled=trials.profiled,
-        collectives=trials.collectives,
-        info=info,
-    )
-    run = with_directions(run, manifest.direction)
-    n_chosen = len(run.studies)
-    run = without_added(without_jobs_elsewhere(passwords_hidden(with_others(run, trials.beside))))
-    chosen = run.studies["study"].tolist()[:n_chosen]
-    run = without_ends_after_silence(on_one_clock(marked_apart(run, chosen), dated))
-    return without_logs_of_other_days(without_others(run, chosen))
-
-
-def _overridden(gpus: pd.DataFrame, manifest: Manifest) -> pd.DataFrame:
-    """``gpus`` with run.toml's name and sizes in place of the log's."""
-    out = gpus.copy()
-    for index, override in manifest.gpus.items():
-        rows = out["gpu"] == index
-        for column in GpuOverride.model_fields:
-            value = getattr(override, column)
-            if value is not None:
-                if column not in out:
-                    out[column] = None
-                out.loc[rows, column] = value
-    return out

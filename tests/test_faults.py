@@ -417,7 +417,7 @@ def test_other_commands_stand_too(gpudiag: Any, no_power: None, tmp_path: Path) 
 
 
 def test_what_nobody_thought_of_is_one_sentence_and_not_exit_1(gpudiag: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("gpudiag.load._assemble", broken(lambda *given: None))
+    monkeypatch.setattr("gpudiag.load.assemble", broken(lambda *given: None))
     code, out, err = gpudiag("diagnose", SAMPLE)
     assert code == 3 and not out and len(err.splitlines()) == 1
     assert "Planted" in err and "gpudiag/load.py:" in err and "report" in err and "s3cret" not in err

@@ -69,7 +69,7 @@ def test_what_ends_a_diagnosis_is_reported_with_its_place(
     def broken(*given: Any, **named: Any) -> None:
         raise LookupError("hunter2")
 
-    monkeypatch.setattr("gpudiag.load._assemble", broken)
+    monkeypatch.setattr("gpudiag.load.assemble", broken)
     code, out, _ = gpudiag("bug-report", private, "-o", "bug.md")
     assert code == 0 and "bug.md" in out
     written = (tmp_path / "bug.md").read_text(encoding="utf-8")

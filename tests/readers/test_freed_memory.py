@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 from smallruns import gpu
 
-from gpudiag import load
+from gpudiag import load_run
+from gpudiag._load import assemble
 from gpudiag.readers._io import freed_memory
 
 
@@ -26,12 +27,12 @@ def test_no_memory_is_touched(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_only_a_long_log_gives_memory_back(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     given = []
-    monkeypatch.setattr(load, "give_back_freed_memory", lambda: given.append(1))
+    monkeypatch.setattr(assemble, "give_back_freed_memory", lambda: given.append(1))
     gpu(range(20), util_pct=50.0).to_csv(tmp_path / "gpu.csv", index=False)
-    load.load_run(tmp_path)
+    load_run(tmp_path)
     assert given == []
-    monkeypatch.setattr(load, "MANY_SAMPLES", 20)
-    load.load_run(tmp_path)
+    monkeypatch.setattr(assemble, "MANY_SAMPLES", 20)
+    load_run(tmp_path)
     assert given == [1]
 
 
