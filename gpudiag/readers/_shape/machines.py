@@ -6,10 +6,9 @@ import math
 from collections.abc import Iterator, Sequence
 from itertools import combinations
 
-import pandas as pd
-
-from gpudiag.readers._shape import log_names, one_gpu
+from gpudiag.readers._shape import log_names
 from gpudiag.readers._shape.identity import GpuIdentity, same_model
+from gpudiag.readers._shape.one_gpu import OneGpu, copied, difference
 from gpudiag.readers.base import Telemetry
 from gpudiag.statement import NOTHING, Statement
 from gpudiag.units import SECOND_US
@@ -31,10 +30,11 @@ class Machines:
         held = [[identity.index for identity in own] for own in gpus]
         known = any(identity.host for own in gpus for identity in own)
         self._names = [""] * len(parts) if known or not paths else log_names.machines(paths, held)
-        self._together = set(self._at_one_time())
         self._of_two: dict[tuple[int, int], Statement] = {}
         self._why: dict[tuple[int, int, str, str], Statement] = {}
-        self._rows: dict[tuple[int, str], pd.DataFrame] = {}
+        self._rows: dict[tuple[int, str], OneGpu] = {}
+        self._spans = [_span(part) for part in parts]
+        self._together = set(self._at_one_time())
         self._sizes_mib = [_sizes_mib(part) for part in parts]
 
     def apart(self, one: int, other: int) -> Statement:
@@ -53,9 +53,9 @@ class Machines:
         for reader in dict.fromkeys(self._parts[log].reader for log, _ in timed):
             own = [(log, rows) for log, rows in timed if self._parts[log].reader == reader]
             if len(own) > 1 and _overlap([rows for _, rows in own]):
-                kept: list[tuple[int, pd.DataFrame]] = []
+                kept: list[tuple[int, OneGpu]] = []
                 for log, rows in own:
-                    if not any(one_gpu.copied(rows, other) for _, other in kept):
+                    if not any(copied(rows, other) for _, other in kept):
                         kept.append((log, rows))
                 if _overlap([rows for _, rows in kept]):
                     return [log for log, _ in kept]
@@ -63,10 +63,9 @@ class Machines:
 
     def _at_one_time(self) -> Iterator[tuple[str, str]]:
         """Names of machines whose logs overlap: a job that moved on has the GPUs of one machine after the other's."""
-        spans = [_span(part) for part in self._parts]
-        for one, other in combinations(range(len(spans)), 2):
+        for one, other in combinations(range(len(self._spans)), 2):
             pair = self._names[one], self._names[other]
-            if pair[0] and pair[1] and pair[0] != pair[1] and _shared_us(spans[one], spans[other]) > 0:
+            if pair[0] and pair[1] and pair[0] != pair[1] and _shared_us(self._spans[one], self._spans[other]) > 0:
                 yield from (pair, pair[::-1])
 
     def _of_two_machines(self, one: int, other: int) -> Statement:
@@ -79,12 +78,12 @@ class Machines:
         """Why two logs are of two machines: their names, or another GPU of theirs that is two."""
         named = (self._names[one], self._names[other]) in self._together
         alike = self._parts[one].reader == self._parts[other].reader
-        if not named and not (alike and _shared_us(_span(self._parts[one]), _span(self._parts[other])) > OVERLAP_US):
+        if not named and not (alike and _shared_us(self._spans[one], self._spans[other]) > OVERLAP_US):
             return NOTHING
         uuids = [{identity.uuid.lower() for identity in self._gpus[log]} - {""} for log in (one, other)]
         of_other = {identity.index: identity for identity in self._gpus[other]}
         pairs = [(gpu, of_other[gpu.index]) for gpu in self._gpus[one] if gpu.index and gpu.index in of_other]
-        copies = any(one_gpu.copied(self._samples(one, gpu), self._samples(other, same)) for gpu, same in pairs)
+        copies = any(copied(self._samples(one, gpu), self._samples(other, same)) for gpu, same in pairs)
         if uuids[0] & uuids[1] or copies:
             return NOTHING
         if named:
@@ -112,21 +111,19 @@ class Machines:
             small, large = (f"{size:.0f}" for size in sizes)
             return Statement("of {small} and {large} MiB", small=small, large=large)
         rows = self._samples(first, identity), self._samples(second, another)
-        return one_gpu.difference(*rows, same_tool=one.reader == other.reader)
+        return difference(*rows, same_tool=one.reader == other.reader)
 
-    def _samples(self, log: int, identity: GpuIdentity) -> pd.DataFrame:
+    def _samples(self, log: int, identity: GpuIdentity) -> OneGpu:
         if (log, identity.index) not in self._rows:
             table = self._parts[log].gpu
-            self._rows[log, identity.index] = table[table["gpu"] == identity.index]
+            self._rows[log, identity.index] = OneGpu(table[table["gpu"] == identity.index])
         return self._rows[log, identity.index]
 
 
-def _overlap(logs: Sequence[pd.DataFrame]) -> bool:
+def _overlap(logs: Sequence[OneGpu]) -> bool:
     """Whether two of the logs, which are of one tool, hold their GPU at the same time for long."""
     last = None
-    for first, end in sorted(
-        (rows["time"].iloc[0].value // 1000, rows["time"].iloc[-1].value // 1000) for rows in logs
-    ):
+    for first, end in sorted((int(rows.time_us[0]), int(rows.time_us[-1])) for rows in logs):
         if last is not None and min(last, end) - first > OVERLAP_US:
             return True
         last = end if last is None else max(last, end)

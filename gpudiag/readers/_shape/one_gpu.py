@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cached_property
+
 import numpy as np
 import pandas as pd
 
@@ -20,7 +22,8 @@ _TOLERANCE = {"util_pct": 1.0, "mem_used_mib": 2.0}
 _DEGREES, _WATTS = 2.0, 2.0
 """Differences of a sensor up to these are its noise."""
 _LEAST_BETWEEN = 40
-_AROUND = 3
+_NEAR = range(-3, 3)
+"""The last and next rows of a moment, by the row behind it."""
 _BETWEEN_SHARE = 0.5
 """Of samples of one GPU two in seven are the least or the greatest among their six neighbors in another log of it."""
 _PARTS = 4
@@ -35,12 +38,55 @@ DIFFERENT_BETWEEN = (
 )
 
 
-def difference(one: pd.DataFrame, other: pd.DataFrame, *, same_tool: bool) -> Statement:
+class OneGpu:
+    """What one log holds of one GPU, in order of time. Hundreds of logs are compared each with each other: what the
+    comparisons need of a log is made once.
+
+    ``time_us``: microseconds since 1970; ``readings``: each that the log has, by its column.
+    """
+
+    def __init__(self, rows: pd.DataFrame) -> None:
+        self.time_us = microseconds(rows["time"])
+        self.readings = {name: rows[name].to_numpy("float64") for name in _READINGS if name in rows}
+        self._around: dict[tuple[str, range], tuple[np.ndarray, np.ndarray]] = {}
+
+    def __len__(self) -> int:
+        return len(self.time_us)
+
+    @cached_property
+    def in_whole_seconds(self) -> bool:
+        """Whether no time has a fraction of a second."""
+        return not (self.time_us % SECOND_US).any()
+
+    @cached_property
+    def instants(self) -> tuple[np.ndarray, np.ndarray]:
+        """The different times, and the first row of each."""
+        return np.unique(self.time_us, return_index=True)
+
+    def shared(self, other: OneGpu) -> tuple[np.ndarray, np.ndarray]:
+        """The rows of both logs, of which neither is empty, at the instants that both hold."""
+        (own, rows), (others, other_rows) = self.instants, other.instants
+        at = np.minimum(np.searchsorted(others, own), len(others) - 1)
+        both = others[at] == own
+        return rows[both], other_rows[at[both]]
+
+    def around(self, name: str, near: range) -> tuple[np.ndarray, np.ndarray]:
+        """Lowest and highest known value of the rows ``near`` each row, and near the place behind the last one."""
+        if (name, near) not in self._around:
+            values = self.readings[name]
+            rows = np.clip(np.arange(len(values) + 1)[:, None] + np.array(near), 0, len(values) - 1)
+            self._around[name, near] = np.fmin.reduce(values[rows], axis=1), np.fmax.reduce(values[rows], axis=1)
+        return self._around[name, near]
+
+
+def difference(one: OneGpu, other: OneGpu, *, same_tool: bool) -> Statement:
     """What in the samples of two logs shows that they are of two GPUs; NOTHING if nothing does.
 
     Two tools may mean different things by utilization, so that those of ``same_tool`` alone are compared where they
     took none at the same instant.
     """
+    if not len(one) or not len(other):
+        return NOTHING
     shared, differ = _conflicts(one, other)
     if differ >= _LEAST_CONFLICTS and differ > _CONFLICT_SHARE * shared:
         return Statement(DIFFERENT_SAMPLES, n_different=differ, n_shared=shared)
@@ -51,45 +97,48 @@ def difference(one: pd.DataFrame, other: pd.DataFrame, *, same_tool: bool) -> St
     return NOTHING
 
 
-def copied(one: pd.DataFrame, other: pd.DataFrame) -> bool:
+def copied(one: OneGpu, other: OneGpu) -> bool:
     """Whether nearly all samples of the shorter log, while the other recorded, stand in that one too.
 
     Times at one fraction of the second, such as whole seconds, coincide on any two machines: fractions or readings must
     have changed as well.
     """
-    if one.empty or other.empty:
+    if not len(one) or not len(other):
         return False
-    times = microseconds(one["time"]), microseconds(other["time"])
+    times = one.time_us, other.time_us
     low, high = max(time[0] for time in times), min(time[-1] for time in times)
     n = min(int(((time >= low) & (time <= high)).sum()) for time in times)
-    _, left, right = np.intersect1d(times[0], times[1], return_indices=True)
-    if n < _LEAST_COPIED or len(left) < _COPIED_SHARE * n:
+    left, right = one.shared(other)
+    names = [name for name in one.readings if name in other.readings]
+    if n < _LEAST_COPIED or len(left) < _COPIED_SHARE * n or not names:
         return False
-    names = [name for name in _READINGS if name in one and name in other]
-    here, there = (log[names].to_numpy("float64")[at] for log, at in ((one, left), (other, right)))
-    equal = ((here == there) | np.isnan(here) | np.isnan(there)).all(axis=1)
-    fractions = len(np.unique(times[0][left] % SECOND_US))
-    changes = int((np.diff(here[equal], axis=0) != 0).any(axis=1).sum())
-    return bool(names) and equal.sum() >= _COPIED_SHARE * n and max(fractions, changes) >= _LEAST_COPIED
+    equal = np.ones(len(left), bool)
+    for name in names:
+        here, there = one.readings[name][left], other.readings[name][right]
+        equal &= (here == there) | np.isnan(here) | np.isnan(there)
+        if equal.sum() < _COPIED_SHARE * n:
+            return False
+    held = np.column_stack([one.readings[name][left][equal] for name in names])
+    changes = int((np.diff(held, axis=0) != 0).any(axis=1).sum())
+    fractions = len(np.unique(one.time_us[left] % SECOND_US))
+    return max(fractions, changes) >= _LEAST_COPIED
 
 
-def _conflicts(one: pd.DataFrame, other: pd.DataFrame) -> tuple[int, int]:
+def _conflicts(one: OneGpu, other: OneGpu) -> tuple[int, int]:
     """How many instants two logs share, and in how many of them utilization or used memory differs.
 
     Whole seconds are no instants: two logs that write them may sample a GPU at both ends of a second. There a
     sample differs where it lies beyond all that the other log has from its row before to its row after.
     """
-    times = [microseconds(log["time"]) for log in (one, other)]
-    seconds = [not (log % SECOND_US).any() for log in times]
-    if seconds[0] != seconds[1]:
+    if one.in_whole_seconds != other.in_whole_seconds:
         return 0, 0
-    _, left, right = np.intersect1d(times[0], times[1], return_indices=True)
-    reach = 1 if all(seconds) else 0
+    left, right = one.shared(other)
+    reach = 1 if one.in_whole_seconds else 0
     differ = {name: np.zeros(len(left), dtype=bool) for name in _TOLERANCE}
     for name, tolerance in _TOLERANCE.items():
-        if name in one and name in other:
-            value = one[name].to_numpy("float64")[left]
-            low, high = _range(other[name].to_numpy("float64"), right, range(-reach, reach + 1))
+        if name in one.readings and name in other.readings:
+            value = one.readings[name][left]
+            low, high = (edge[right] for edge in other.around(name, range(-reach, reach + 1)))
             differ[name] = (value < low - tolerance) | (value > high + tolerance)
     if not reach:
         return len(left), int(np.logical_or(*differ.values()).sum())
@@ -97,7 +146,7 @@ def _conflicts(one: pd.DataFrame, other: pd.DataFrame) -> tuple[int, int]:
     return len(left), most if most > _BEYOND_SHARE * len(left) else 0
 
 
-def _beyond_neighbors(one: pd.DataFrame, other: pd.DataFrame) -> tuple[int, int]:
+def _beyond_neighbors(one: OneGpu, other: OneGpu) -> tuple[int, int]:
     """How many samples the sparser of two logs took while the other recorded, and how many of them differ in one
     reading from all of the other's last and next ones.
 
@@ -106,37 +155,29 @@ def _beyond_neighbors(one: pd.DataFrame, other: pd.DataFrame) -> tuple[int, int]
     speaks in place of utilization, and power counts only where neither saw the GPU work.
     """
     sparse, dense = sorted((one, other), key=len)
-    when, all_times = (microseconds(log["time"]) for log in (sparse, dense))
-    if not len(when):
-        return 0, 0
-    inside = (when > all_times[0]) & (when < all_times[-1])
-    after = np.searchsorted(all_times, when[inside])
+    inside = (sparse.time_us > dense.time_us[0]) & (sparse.time_us < dense.time_us[-1])
+    after = np.searchsorted(dense.time_us, sparse.time_us[inside])
     beyond = {
-        name: _beyond(sparse[name].to_numpy("float64")[inside], dense[name].to_numpy("float64"), after, tolerance)
+        name: _beyond(sparse.readings[name][inside], dense, name, after, tolerance)
         for name, tolerance in {**_TOLERANCE, "temp_c": _DEGREES, "power_w": _WATTS}.items()
-        if name in sparse and name in dense
+        if name in sparse.readings and name in dense.readings
     }
     found = {name: below | above for name, (below, above) in beyond.items() if name in _TOLERANCE}
     if "temp_c" in beyond:
         found.pop("util_pct", None)
         found |= {"temp_c": _to_one_side(*beyond["temp_c"])}
     if "power_w" in beyond and "util_pct" in beyond:
-        idle = _idle(sparse["util_pct"].to_numpy("float64")[inside], dense["util_pct"].to_numpy("float64"), after)
+        idle = (sparse.readings["util_pct"][inside] == 0) & (dense.around("util_pct", _NEAR)[1][after] == 0)
         found |= {"power_w": _to_one_side(*(side & idle for side in beyond["power_w"]))}
     return int(inside.sum()), max((int(each.sum()) for each in found.values()), default=0)
 
 
 def _beyond(
-    value: np.ndarray, others: np.ndarray, after: np.ndarray, tolerance: float
+    value: np.ndarray, dense: OneGpu, name: str, after: np.ndarray, tolerance: float
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Where a value is below, and where above, all of the others around it."""
-    low, high = _range(others, after, range(-_AROUND, _AROUND))
+    """Where a value is below, and where above, all that the denser log has around it."""
+    low, high = (edge[after] for edge in dense.around(name, _NEAR))
     return value < low - tolerance, value > high + tolerance
-
-
-def _idle(util: np.ndarray, others: np.ndarray, after: np.ndarray) -> np.ndarray:
-    """Where neither log saw any utilization."""
-    return np.asarray((util == 0) & (_range(others, after, range(-_AROUND, _AROUND))[1] == 0))
 
 
 def _to_one_side(below: np.ndarray, above: np.ndarray) -> np.ndarray:
@@ -150,9 +191,3 @@ def _to_one_side(below: np.ndarray, above: np.ndarray) -> np.ndarray:
         if many >= _PARTS - 1 and all(n >= _ONE_SIDE * (n + m) for n, m, _ in sums):
             return there
     return np.zeros(len(below), bool)
-
-
-def _range(values: np.ndarray, at: np.ndarray, around: range) -> tuple[np.ndarray, np.ndarray]:
-    """Lowest and highest known value of the rows ``around`` each of the rows ``at``."""
-    rows = np.clip(at[:, None] + np.array(around), 0, len(values) - 1)
-    return np.fmin.reduce(values[rows], axis=1), np.fmax.reduce(values[rows], axis=1)
