@@ -30,6 +30,7 @@ def interrupt_at(n: int) -> Callable[..., Any]:
     return trace
 
 
+@pytest.mark.filterwarnings("ignore:unclosed scandir:ResourceWarning")  # interrupted before its ``with`` holds it
 def test_one_interrupt_anywhere_leaves_nothing(tmp_path: Path) -> None:
     before = sys.gettrace()
     for n in itertools.count():

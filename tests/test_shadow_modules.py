@@ -49,7 +49,7 @@ def imported(folder: Path) -> str:
 
 def test_the_files_do_leave_a_mark_where_the_folder_is_on_the_path(hostile: Path) -> None:
     done = run_in(hostile / "one", [sys.executable, "-c", "import pandas"])
-    assert done.returncode == 1 and imported(hostile).strip() == str(hostile / "one" / "pandas.py")
+    assert done.returncode == 1 and imported(hostile).startswith(str(hostile / "one"))
 
 
 @pytest.mark.slow

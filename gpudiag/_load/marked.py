@@ -181,7 +181,7 @@ def _alone(run: Run, trials: pd.DataFrame) -> pd.Series:
     before = at[np.searchsorted(at, end - np.timedelta64(int(TOGETHER_S * 1e6), "us")) - 1]
     silent_s = (end - before) / np.timedelta64(1, "s")
     least_s = np.maximum(FACTOR * _longest_s(trials)[far].to_numpy(), MORE_S)
-    begun = np.append(np.sort(trials["start"].dropna().to_numpy("datetime64[us]")), np.datetime64("NaT"))
+    begun = np.append(np.sort(trials["start"].dropna().to_numpy("datetime64[us]")), np.datetime64("NaT", "us"))
     next_s = (begun[np.searchsorted(begun[:-1], end)] - end) / np.timedelta64(1, "s")
     longs = zip(before, end, (silent_s > least_s) & ~(next_s > RESTART_S), strict=True)
     alone = [bool(long) and not _at_work(run, low, high) for low, high, long in longs]
