@@ -8,10 +8,11 @@ from gpudiag.rules._engine.verdict import Severity, Status
 from gpudiag.run import Run
 from planted.base import TOTAL_MIB, Edge, fault, in_workers, log, run, study, ticks, trials
 
-OTHER = "ValueError: loss is NaN"
+OTHER = "ValueError: wrong number of classes"
 TEXTS = {
     "failures-out-of-memory": "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB.",
     "failures-device-assert": "RuntimeError: CUDA error: device-side assert triggered",
+    "failures-nan": "The value nan is not acceptable.",
     "failures-host-killed": "worker exited with code 137",
 }
 
@@ -41,11 +42,11 @@ def rate(*, n: int = 20, in_a_row: int = 1, of: int = 100) -> Run:
     return run(trials=trials(rows))
 
 
-def _texts(rule: str, n: int) -> Run:
+def _texts(rule: str, n: int, of: int = 40) -> Run:
     """Ten failures of which ``n`` carry the text of a rule."""
-    rows = in_workers([100.0] * 40)
+    rows = in_workers([100.0] * of)
     failed = [("FAIL", *row[1:]) if i < 10 else row for i, row in enumerate(rows)]
-    details = [TEXTS[rule] if i < n else OTHER if i < 10 else None for i in range(40)]
+    details = [TEXTS[rule] if i < n else OTHER if i < 10 else None for i in range(of)]
     return run(trials=trials(failed, detail=details))
 
 
@@ -59,6 +60,19 @@ def out_of_memory(*, n: int = 3) -> Run:
 def device_assert(*, n: int = 3) -> Run:
     """Of ten failures ``n`` are device-side asserts."""
     return _texts("failures-device-assert", n)
+
+
+@fault(
+    "failures-nan",
+    edges={
+        "max_trials": Edge({"n": 0}, {"n": 1}),
+        "max_pct": Edge({"n": 1, "of": 50}, {"n": 2, "of": 50}, Severity.NOTE, Severity.WARNING),
+    },
+    bigger=({"n": 5}, {"n": 10}),
+)
+def ended_in_nan(*, n: int = 3, of: int = 40) -> Run:
+    """Of ten failures ``n`` are NaN, of ``of`` trials in all."""
+    return _texts("failures-nan", n, of)
 
 
 @fault("failures-host-killed", edges={"max_trials": Edge({"n": 0}, {"n": 1})}, bigger=({"n": 5}, {"n": 10}))

@@ -154,9 +154,10 @@ PLANTED: dict[str, Change] = {
     ),
     "gpu-lost": _events("gpu_lost", "[GPU is lost]"),
     "gpu-hardware-errors": _events("xid", "NVRM: Xid (PCI:0000:01:00): 63, pid=1"),
-    "failure-rate-high": _every_third("ValueError: loss is NaN"),
+    "failure-rate-high": _every_third("ValueError: wrong number of classes"),
     "failures-out-of-memory": _every_third("CUDA out of memory"),
     "failures-device-assert": _every_third("CUDA error: device-side assert triggered"),
+    "failures-nan": _every_third("The value nan is not acceptable."),
     "failures-host-killed": _every_third("exit code 137"),
     "duplicate-trials": _repeated,
 }

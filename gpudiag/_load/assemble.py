@@ -13,6 +13,7 @@ from gpudiag._load.added import without_added
 from gpudiag._load.elsewhere import without_jobs_elsewhere
 from gpudiag._load.intake import Intake, read_again
 from gpudiag._load.log_dates import with_log_dates
+from gpudiag._load.logged_failures import with_logged_failures
 from gpudiag._load.marked import without_ends_after_silence
 from gpudiag._load.other_studies import marked_apart, with_others, without_others
 from gpudiag._load.passwords import passwords_hidden
@@ -72,7 +73,7 @@ def assemble(
     run = without_added(without_jobs_elsewhere(passwords_hidden(with_others(run, trials.beside))))
     chosen = run.studies["study"].tolist()[:n_chosen]
     run = without_ends_after_silence(on_one_clock(marked_apart(run, chosen), dated))
-    return without_logs_of_other_days(without_others(run, chosen))
+    return with_logged_failures(without_logs_of_other_days(without_others(run, chosen)))
 
 
 def _in_one_zone(intakes: list[Intake], manifest: Manifest, options: ReadOptions) -> OnOneClock:

@@ -12,10 +12,11 @@ from gpudiag.measures.failures import FailuresProfile
 from gpudiag.measures.trials import TrialsProfile, TrialState
 from gpudiag.report.format import duration, quantity
 
-FAILURES = ("failure-rate-high", "failures-out-of-memory", "failures-device-assert", "failures-bimodal")
+FAILURES = ("failure-rate-high", "failures-out-of-memory", "failures-device-assert", "failures-nan", "failures-bimodal")
 FIRST_S = 60.0
 """A checkpoint that comes later saves nothing of a trial that fails before."""
 WORTH = 0.05
+MOSTLY = 0.5
 BY_THE_MACHINE = ("failures-host-killed", "gpu-lost")
 """Failures that a trial has no part in, so that it goes on where it is resumed."""
 ABANDONED_RULES = ("trials-abandoned", "parallelism-above-configured")
@@ -98,8 +99,12 @@ def checkpoint(now: Situation) -> Proposal | None:
 
     Not proposed where half of the failures come in the first minute, or together take less than 5 % of the trial time
     (a default without a published source): it takes hours to write. Nor where no trial ended well, unless the machine
-    ended them: a trial that is resumed fails again, so that the error message comes first.
+    ended them: a trial that is resumed fails again, so that the error message comes first. Nor where half of the
+    failures or more are NaN or device-side asserts, which come back.
     """
+    recurring = now.fact(FailuresProfile.n_recurring) >= MOSTLY * now.fact(FailuresProfile.n_fail)
+    if recurring and not now.has(*BY_THE_MACHINE):
+        return None
     well = any(now.fact(TrialState.total_worker_s.at(state)) > 0 for state in ("COMPLETE", "PRUNED"))
     if not now.torch or not (well or now.has(*BY_THE_MACHINE)):
         return None

@@ -7,6 +7,7 @@ import math
 import numpy as np
 import pandas as pd
 
+from gpudiag._run.failure_text import CLASSES, classify, failure_classes
 from gpudiag.facts import Column, Fact, Row, Rows, column, fact, table_of
 from gpudiag.measures._ends.recorded import ENDS, recorded_paths
 from gpudiag.measures._gpu.boards import gpu_boards
@@ -17,7 +18,6 @@ from gpudiag.measures._time.microseconds import NEVER, SECOND_US, microseconds
 from gpudiag.measures._time.trial_intervals import HANDOVER_US, intervals_of, trial_names, without_own_times
 from gpudiag.measures._trials.chances import p_greater
 from gpudiag.measures._trials.error_texts import error_texts, failure_texts
-from gpudiag.measures._trials.failure_text import CLASSES, classify, failure_classes
 from gpudiag.measures._trials.two_groups import two_groups
 from gpudiag.measures.attribution import measure_attribution
 from gpudiag.measures.base import GIVE_TRIALS, Profile, TrialRow, need_columns
@@ -26,6 +26,7 @@ from gpudiag.run import Run
 from gpudiag.schema import FINISHED
 
 BEFORE_S = 60.0
+RECURRING = ("nan", "device_assert")
 POISONING = ("device_assert", "illegal_access", "unknown")
 SHORT_SHARE = 0.1
 SHORT_S = 30.0
@@ -71,6 +72,7 @@ class FailuresProfile(Profile, topic="failures"):
     n_fail: Fact[int] = fact("failed trials")
     n_events: Fact[int] = fact("failures less those that follow another", label="separate events")
     n_told: Fact[int] = fact("failures whose kind is known")
+    n_recurring: Fact[int] = fact("failures that a trial meets again where it is resumed: NaN, a device-side assert")
     fail_before_pct: Fact[float] = fact(
         "median of before_pct for FAIL that follow none", label="memory before failures"
     )
@@ -108,6 +110,7 @@ def measure_failures(run: Run) -> FailuresProfile:
         n_fail=int(failed.sum()),
         n_events=len(first),
         n_told=int((intervals.loc[failed, "kind"] != "unknown").sum()),
+        n_recurring=int(intervals.loc[failed, "kind"].isin(RECURRING).sum()),
         fail_before_pct=float(np.median(bad_pct)) if len(bad_pct) else math.nan,
         ok_before_pct=float(np.median(ok_pct)) if len(ok_pct) else math.nan,
         p_memory=p_greater(bad_pct, ok_pct) if min(len(bad_pct), len(ok_pct)) >= 5 else math.nan,

@@ -7,6 +7,7 @@ import math
 import numpy as np
 import pandas as pd
 
+from gpudiag._run.failure_text import failure_classes
 from gpudiag.errors import NotMeasurable
 from gpudiag.facts import Column, Fact, Row, Rows, column, fact, table_of
 from gpudiag.measures._gpu.boards import gpu_boards
@@ -15,7 +16,6 @@ from gpudiag.measures._time.cells import cells, cells_of, rows_by_gpu, sampled_g
 from gpudiag.measures._time.coverage import coverage_pct, least_pct
 from gpudiag.measures._time.series import series
 from gpudiag.measures._time.weighted import weighted_mean, weighted_quantiles
-from gpudiag.measures._trials.failure_text import failure_classes
 from gpudiag.measures.base import RECORD_LONGER, Profile, need_gpu
 from gpudiag.measures.failures import FULL_PCT, classes_of_events
 from gpudiag.run import Run

@@ -9,6 +9,7 @@ from gpudiag.measures.failures import FailuresProfile, measure_failures
 from gpudiag.rules._engine.evidence import MOST_PLACES, Evidence, NotApplicable
 from gpudiag.rules._engine.rule import rule
 from gpudiag.rules._engine.templates import Given, Sentence
+from gpudiag.rules._engine.verdict import Severity
 
 STORE_TEXT = (
     "Save the error message: catch the exception in the objective, call trial.set_user_attr('error', str(error)) and "
@@ -72,6 +73,29 @@ def failures_device_assert(failures: FailuresProfile, *, max_trials: float = 0.0
     Failure texts or log events of the class device-side assert (METHODS 0 and 6).
     """
     return _kind(failures, "device_assert", max_trials)
+
+
+@rule(
+    measure=measure_failures,
+    severity="warning",
+    title="Trials ended in NaN",
+    checks="Failures by NaN",
+    says=_kind_says("ended in NaN"),
+    remedy="End a trial at its first value that is not finite: raise optuna.TrialPruned() where it is not "
+    "math.isfinite. If good settings are among them, lower the largest learning rate, or clip gradients.",
+    refuted_by="Not a problem if the value is NaN by design, as where a metric is not defined.",
+)
+def failures_nan(failures: FailuresProfile, *, max_trials: float = 0.0, max_pct: float = 2.0) -> Evidence | None:
+    """A loss that is NaN stays NaN: what the trial computes from then on is lost, and resuming brings it back.
+
+    Failure texts or log events of the class NaN, and trials without a text whose last reported value is NaN: Optuna
+    fails a trial that returns one (METHODS 0). Up to 2 % of the finished trials it is a note (a default without a
+    published source): a search over learning rates meets some.
+    """
+    found = _kind(failures, "nan", max_trials)
+    n_nan = int(failures.by_kind.loc[failures.by_kind["kind"] == "nan", "n"].sum())
+    few = 100 * n_nan <= max_pct * failures.n_finished
+    return replace(found, severity=Severity.NOTE) if found and few else found
 
 
 @rule(

@@ -110,6 +110,7 @@ TRIALS: Sentence = (
         "failures-by-number-at-once",
         "failures-out-of-memory",
         "failures-device-assert",
+        "failures-nan",
     ),
     needs_all=("outcomes",),
 )

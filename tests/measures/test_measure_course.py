@@ -15,10 +15,10 @@ from scipy import stats
 from smallruns import at, gpu, gpus, reports, run, study, trials
 
 from gpudiag._run.directions import with_directions
+from gpudiag._run.failure_text import classify
 from gpudiag.manifest import DataLoader, Settings
 from gpudiag.measures._time.periodicity import find_period
 from gpudiag.measures._time.segments import PENALTY, change_points
-from gpudiag.measures._trials.failure_text import classify
 from gpudiag.measures.agreement import measure_agreement
 from gpudiag.measures.balance import measure_balance
 from gpudiag.measures.failures import measure_failures

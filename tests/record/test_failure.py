@@ -8,7 +8,7 @@ import pytest
 from replay import Replay
 
 import gpudiag as gd
-from gpudiag.measures._trials.failure_text import classify
+from gpudiag._run.failure_text import classify
 from gpudiag.record.failure import failure
 
 

@@ -36,6 +36,7 @@ FOUND, OK, NOT_ASSESSED, NOT_APPLICABLE = Status.FOUND, Status.OK, Status.NOT_AS
 CRITICAL, WARNING, NOTE = Severity.CRITICAL, Severity.WARNING, Severity.NOTE
 
 SEGMENTS = pd.DataFrame({"gpu": ["0"], "start": [TIMES], "end": [TIMES], "mean_pct": [40.0], "work_s": [900.0]})
+NANS = pd.DataFrame({"kind": ["nan"], "n": [2], "n_events": [0]})
 ASSERTS = pd.DataFrame({"kind": ["oom", "device_assert", "host_killed"], "n": [0, 0, 0], "n_events": [0, 0, 0]})
 FAILED = pd.DataFrame({"name": ["3"], "kind": ["oom"], "follows": [False]})
 LOST = pd.DataFrame(
@@ -141,6 +142,11 @@ FAULTS: dict[str, tuple[type, dict[str, Any], Severity]] = {
     "failures-device-assert": (
         FailuresProfile,
         {"n_fail": 2, "n_told": 1, "by_kind": ASSERTS.assign(n_events=[0, 1, 0]), "failures": FAILED},
+        WARNING,
+    ),
+    "failures-nan": (
+        FailuresProfile,
+        {"n_fail": 2, "n_told": 1, "n_finished": 50, "by_kind": NANS, "failures": FAILED},
         WARNING,
     ),
     "failures-host-killed": (
@@ -394,6 +400,9 @@ SHORT: list[tuple[str, dict[str, Any], Status | Severity]] = [
     ("failures-out-of-memory", {"by_kind": ASSERTS, "n_fail": 0}, NOT_APPLICABLE),
     ("failures-out-of-memory", {"by_kind": ASSERTS.assign(n=[0, 9, 9])}, OK),
     ("failures-device-assert", {"by_kind": ASSERTS.assign(n=[9, 0, 9])}, OK),
+    ("failures-nan", {"by_kind": NANS.assign(n=[0])}, OK),
+    ("failures-nan", {"n_finished": 100}, NOTE),
+    ("failures-nan", {"n_finished": 99}, WARNING),
     ("failures-host-killed", {"by_kind": ASSERTS.assign(n=[9, 9, 0])}, OK),
     ("failures-poisoned", {"n_events": 3}, OK),
     ("failures-poisoned", {"n_fail": 0, "n_events": 0}, NOT_APPLICABLE),

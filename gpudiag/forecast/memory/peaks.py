@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 import pandas as pd
 
+from gpudiag._run.failure_text import failure_classes
 from gpudiag.errors import in_words
 from gpudiag.forecast.memory.boards import baseline_left, board, followed, memories, most_held, no_falls
 from gpudiag.forecast.memory.expectation import SIGMA95
@@ -18,7 +19,6 @@ from gpudiag.forecast.memory.joint import MOST_OPEN, N_DRAWS, READING_MIB, Joint
 from gpudiag.measures._gpu.own_process import own_process
 from gpudiag.measures._time.microseconds import SECOND_US
 from gpudiag.measures._time.window import TimedTrials, timed_trials
-from gpudiag.measures._trials.failure_text import failure_classes
 from gpudiag.measures.attribution import measure_attribution
 from gpudiag.run import Run
 from gpudiag.schema import ABANDONED, STOPPED

@@ -6,7 +6,7 @@ import re
 from enum import Enum
 from typing import NamedTuple
 
-from gpudiag.measures._trials.failure_text import classify
+from gpudiag._run.failure_text import classify
 
 
 class How(Enum):

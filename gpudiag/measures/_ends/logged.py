@@ -10,13 +10,13 @@ import numpy as np
 import pandas as pd
 
 from gpudiag._run.allocated_gpus import are_jobs
+from gpudiag._run.failure_text import classify
 from gpudiag.measures._ends.reasons import OF_OTHERS, reason_of
 from gpudiag.measures._ends.recorded import recorded_paths
 from gpudiag.measures._steps.lines import floats
 from gpudiag.measures._steps.log_files import may_be_one, of_one_process
 from gpudiag.measures._steps.logs import training_logs
 from gpudiag.measures._trials.error_texts import short_error
-from gpudiag.measures._trials.failure_text import classify
 from gpudiag.readers._batches.log_lines import ENDINGS
 from gpudiag.run import Run
 

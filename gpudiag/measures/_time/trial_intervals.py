@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
+from gpudiag._run.failure_text import failure_classes
 from gpudiag.errors import NotMeasurable
 from gpudiag.measures._time.microseconds import SECOND_US
 from gpudiag.measures._trials.batches import asked_together
-from gpudiag.measures._trials.failure_text import failure_classes
 from gpudiag.memo import memoized
 from gpudiag.run import Run
 from gpudiag.schema import ADDED, STOPPED, dtype

@@ -6,9 +6,8 @@ import re
 
 import pandas as pd
 
+from gpudiag._run.failure_text import classify, is_failure_text
 from gpudiag.measures._time.trial_intervals import intervals_of
-from gpudiag.measures._trials.failure_text import classify, is_failure_text
-from gpudiag.readers._batches.log_lines import FAILURES
 from gpudiag.run import Run
 
 MOST_LETTERS = 90
@@ -27,8 +26,8 @@ GONE = "..."
 
 
 def failure_texts(run: Run) -> pd.Series:
-    """The text of each failed trial by its place in the trials: its detail, an attribute that run.toml's show_attrs
-    names, or the line of the log that names it. Other attributes are the user's own and shown nowhere.
+    """The text of each failed trial by its place in the trials: its detail, or an attribute that run.toml's show_attrs
+    names. Other attributes are the user's own and shown nowhere.
     """
     trials = run.trials.reset_index(drop=True)
     failed = trials[intervals_of(run)["state"] == "FAIL"]
@@ -37,10 +36,6 @@ def failure_texts(run: Run) -> pd.Series:
     out = pd.Series(None, failed.index, dtype=object)
     for name in names:
         out = out.where(out.notna(), failed[name].astype(object))
-    if "trial" in run.events and run.trials["study"].nunique() == 1:
-        said = run.events[run.events["kind"].isin(FAILURES) & run.events["trial"].notna()]
-        lines = said.drop_duplicates("trial", keep="last").set_index("trial")["detail"].astype(object)
-        out = out.where(out.notna(), failed["trial"].map(lines))
     return out
 
 

@@ -8,11 +8,11 @@ from itertools import pairwise
 import numpy as np
 import pandas as pd
 
+from gpudiag._run.failure_text import failure_classes
 from gpudiag.facts import Column, Row, column
 from gpudiag.measures._time.microseconds import SECOND_US, microseconds
 from gpudiag.measures._time.span import limits_us
 from gpudiag.measures._time.trial_intervals import intervals_of
-from gpudiag.measures._trials.failure_text import failure_classes
 from gpudiag.measures._trials.placed import placed_trials, worker_counts
 from gpudiag.measures._trials.proportions import wilson_pct
 from gpudiag.run import Run

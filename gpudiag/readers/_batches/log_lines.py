@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import re
 
+TRIAL_FAILED = "trial_failed"
 _PATTERNS = {
+    TRIAL_FAILED: r"\bTrial \d{1,9} failed\b.*\bbecause of the following error: (?P<why>.+)",
     "xid": r"\bXid\s{0,9}\([^)]{0,80}\)\s{0,9}:\s{0,9}\d+",
     "sxid": r"\bSXid\s{0,9}\([^)]{0,80}\)\s{0,9}:\s{0,9}\d{1,6}\b(?!\s{0,9},\s{0,9}(?:Severity|Data)\b)",
     "gpu_lost": r"fallen off the bus|\bGPU is lost\b|[Uu]nable to determine the device handle",
@@ -89,6 +91,7 @@ no cause; ``diverged``: as the recipes of torchvision, DETR and MAE print it; ``
 it, be it caught or not."""
 
 _WORDS = {
+    TRIAL_FAILED: "because of the following error",
     "xid": "xid",
     "sxid": "sxid",
     "gpu_lost": "bus|lost|handle",
@@ -156,6 +159,12 @@ def gpu_of(line: str) -> str | None:
     """The GPU that a trial was given. An error message's own GPU counts within the process, so it names no board."""
     match = KINDS["gpu_assigned"].search(line)
     return match["gpu"] if match else None
+
+
+def why_failed(line: str) -> str | None:
+    """The error that ended a trial, where Optuna's own log says so: behind its parameters, which may be many."""
+    match = KINDS[TRIAL_FAILED].search(line[:_LOOKED_AT])
+    return match["why"] if match else None
 
 
 def worker_of(line: str) -> str | None:

@@ -15,7 +15,17 @@ import pandas as pd
 from gpudiag.readers._batches.documents import OUTPUT, lines_of_log
 from gpudiag.readers._batches.line_clocks import LineClock
 from gpudiag.readers._batches.line_timestamps import line_timestamp
-from gpudiag.readers._batches.log_lines import ENDINGS, gpu_of, is_ordinary, is_progress, kind_of, trial_of, worker_of
+from gpudiag.readers._batches.log_lines import (
+    ENDINGS,
+    TRIAL_FAILED,
+    gpu_of,
+    is_ordinary,
+    is_progress,
+    kind_of,
+    trial_of,
+    why_failed,
+    worker_of,
+)
 from gpudiag.readers._io.lines import numbered_lines, plain
 from gpudiag.readers._io.paths import as_text
 from gpudiag.readers._io.problems import ProblemLog
@@ -77,7 +87,8 @@ def _trains(lines: Sequence[str]) -> bool:
 
 
 def read(source: Source, options: ReadOptions) -> Trials:
-    """What the lines say, in their order: ``events`` (a failure that was printed twice is two rows) and ``steps``.
+    """What the lines say, in their order: ``events`` and ``steps``. A failure that was printed twice is two events, but
+    for the traceback below Optuna's own line about a trial that failed.
 
     ``time`` is the line's own timestamp, NaT where it has none. Of an event, ``trial`` is the number the line names,
     ``gpu`` the one it says the trial was given, ``worker`` the one it says took it. Where nothing in the log tells the
@@ -92,7 +103,7 @@ def _read(source: Source, options: ReadOptions, day_first: bool | None) -> Trial
     every = (line for _, line in numbered_lines(source, ProblemLog()))
     of_lines = LineClock.of([plain(line) for line in source.lines], every, day_first=day_first)
     steps, trainer = StepLog(source.path, dated=of_lines.dated), TrainerOutput()
-    n_ordinary, dated, ignored = 0, False, False
+    n_ordinary, dated, ignored, of_trial = 0, False, False, False
     for number, line in numbered_lines(source, problems):
         stamp = of_lines.stamp(line)
         timestamp = stamp if of_lines.dated else line_timestamp(line)
@@ -100,7 +111,10 @@ def _read(source: Source, options: ReadOptions, day_first: bool | None) -> Trial
         of_step |= trainer.take(number, line, timestamp)
         kind = kind_of(line)
         dated, ignored = dated or bool(stamp), ignored or line.startswith(_IGNORED)
-        if kind == "raised" and ignored:
+        of_trial = kind == TRIAL_FAILED or (of_trial and not stamp)
+        if of_trial and of_lines.dated and kind in ENDINGS:  # the traceback that Optuna prints below its own line
+            kind = None
+        elif kind == "raised" and ignored:
             kind, ignored = None, False
         elif rows and kind not in ENDINGS and not of_step:  # only what lies behind an event is asked for
             n_ordinary += (bool(stamp) or not dated) and is_ordinary(line)
@@ -173,7 +187,11 @@ def _stated(line: str) -> str:
 
 
 def _detail(line: str) -> str:
-    """The line in short; of one that a progress bar shares with the watchdog of PyTorch, the latter's words."""
+    """The line in short: of one that a progress bar shares with the watchdog of PyTorch, the latter's words, and of a
+    trial that failed why it did.
+    """
+    if (why := why_failed(line)) is not None:
+        return f"Trial {trial_of(line)} failed: {why}"[:_DETAIL_CHARACTERS]
     at = line.find(_WATCHDOG)
     begins = [line.find(mark, max(at - _BEFORE_IT, 0), at) for mark in ("[rank", "[E") if at > _BEFORE_IT]
     return line[next((begin for begin in begins if begin >= 0), 0) :].strip()[:_DETAIL_CHARACTERS]
