@@ -72,7 +72,7 @@ def find_lag(run: Run, samples: SampleTimes) -> Lag | None:
     """
     if "mem_used_mib" not in run.gpu or not len(run.trials):
         return None
-    parts = list(_ends(run, samples))
+    parts = list(ends_of(run, samples))
     n_ends = sum(len(part.end_s) for part in parts)
     if n_ends < MIN_ENDS:
         return None
@@ -106,16 +106,20 @@ class Ends:
 
     def fallen(self, lag_s: float) -> int:
         """At how many ends memory fell so long afterwards."""
-        when = self.end_s + lag_s
-        begun = np.searchsorted(self.before_s - SLACK_S, when, "right")
-        return int((begun > np.searchsorted(self.after_s + SLACK_S, when, "left")).sum())
+        return int(self.falls_at(self.end_s + lag_s).sum())
+
+    def falls_at(self, when_s: np.ndarray) -> np.ndarray:
+        """Whether memory fell at each time."""
+        begun = np.searchsorted(self.before_s - SLACK_S, when_s, "right")
+        return begun > np.searchsorted(self.after_s + SLACK_S, when_s, "left")
 
 
-def _ends(run: Run, samples: SampleTimes) -> Iterator[Ends]:
+def ends_of(run: Run, samples: SampleTimes, reach_s: float = 0.0) -> Iterator[Ends]:
+    """Ends of trials no further than ``reach_s`` beside the telemetry, and falls, by GPU where trials say on which."""
     end, time = seconds(run.trials["end"]), samples.time_s
     down = np.diff(run.gpu["mem_used_mib"].to_numpy(float)) <= -LEAST_MIB
     falls = np.append(down & samples.same & (samples.step_s <= LONGEST_STEP * samples.period_s), False)
     for mine, rows in trial_groups(run, samples):
         at = np.flatnonzero(falls & rows)
-        seen = mine & (end >= time[rows].min()) & (end <= time[rows].max())
+        seen = mine & (end >= time[rows].min() - reach_s) & (end <= time[rows].max() + reach_s)
         yield Ends(end[seen], np.sort(time[at]), np.sort(time[np.minimum(at + 1, len(time) - 1)]))

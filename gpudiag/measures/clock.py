@@ -41,7 +41,7 @@ class ClockProfile(Profile, topic="clock"):
     offset_s: Fact[float] = fact("offset found", label="offset found")
     applied_s: Fact[float] = fact("what was added to the timestamps of the trials or logs", label="offset applied")
     confidence: Fact[str] = fact("strong, weak, assumed or undetermined", label="confidence")
-    method: Fact[str] = fact("given, utc, correlation, none, no date or not examined")
+    method: Fact[str] = fact("given, utc, correlation, logs or ends (of jobs), none, no date or not examined")
     evidence: Fact[Statement] = fact("what it rests on, in words")
     exact: Fact[bool] = fact(
         "starts and ends of trials may be read off the telemetry to the second, as far as the data show"
