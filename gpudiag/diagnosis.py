@@ -13,6 +13,7 @@ from gpudiag.errors import expected
 from gpudiag.faults import strict as strictly
 from gpudiag.load import RunLike, as_run
 from gpudiag.measures import MEASURES
+from gpudiag.report.noun import noun_of, worded
 from gpudiag.rules import RULES
 from gpudiag.rules._engine.gpudiag_toml import GpudiagToml, read_gpudiag_toml
 from gpudiag.rules._engine.judging import judge_all
@@ -87,7 +88,9 @@ def _diagnose(
     judged = judge_all(rules, analysis, limits)
     verdicts, applied = apply_suppressions(judged, asked.suppress, run.info.name, date.today())
     made, missing = analysis.profiles(dict.fromkeys((*MEASURES, *(rule.measure for rule in rules))))
-    told = Verdicts(verdicts)
+    noun = noun_of(run)
+    told = Verdicts(worded(tuple(verdicts), noun))
+    missing = {topic: worded(gap, noun) for topic, gap in missing.items()}
     return Diagnosis(analysis, told, made, missing, limits, rules, preset, applied, asked.docs_url, strict=strict)
 
 

@@ -26,6 +26,7 @@ from gpudiag.report._render.show import Show
 from gpudiag.report._sections.unchecked import once
 from gpudiag.report.build import build
 from gpudiag.report.document import Document
+from gpudiag.report.noun import noun, noun_of, picture_worded, worded
 from gpudiag.report.sections import MINIMAL, SECTIONS, Section
 from gpudiag.rules._engine.finding_order import ranked_findings
 from gpudiag.rules._engine.rule import Rule
@@ -45,6 +46,8 @@ if TYPE_CHECKING:
 
 TIMELINE = "timeline"
 """The picture that is alive in the HTML report."""
+QUOTING = ("data_quality", "provenance", "trial_table")
+"""Sections that hold words of files, whose own words are chosen there."""
 MOST_FORECAST = 5000
 """Trials up to which a report makes a forecast, which then takes seconds."""
 
@@ -123,7 +126,7 @@ class Diagnosis:
     @property
     def recommendations(self) -> Recommendations:
         """What to do, best first."""
-        return self.advice.recommendations
+        return worded(self.advice.recommendations, noun_of(self.run))
 
     @cached_property
     def advice(self) -> Advice:
@@ -191,6 +194,7 @@ class Diagnosis:
             "memory": lambda document: [*SECTIONS["memory"](document), *forecasts.memory_by_number(self._capacity)],
             "forecast": lambda document: forecasts.section(lambda: self.forecast),
         }
+        made = {name: make if name in QUOTING else _in_its_noun(make) for name, make in made.items()}
         return made if "findings" in self.left_out else {name: _said_once(make) for name, make in made.items()}
 
     def _capacity(self) -> MemoryCapacity:
@@ -228,7 +232,8 @@ class Diagnosis:
 
     def picture(self, name: str, *, width_in: float = WIDTH_IN) -> Picture:
         """The figure of that name with its text alternative and caption. Raises NotMeasurable, or KeyError."""
-        return draw(name, self.profiles, timezone=self.run.info.timezone, width_in=width_in)
+        made = draw(name, self.profiles, timezone=self.run.info.timezone, width_in=width_in)
+        return picture_worded(made, noun_of(self.run))
 
     def to_dict(self) -> JsonObject:
         """The JSON document, schema ``gpudiag.diagnosis/4``."""
@@ -310,3 +315,8 @@ class Diagnosis:
 def _said_once(section: Section) -> Section:
     """The section without the command that stands under Findings."""
     return lambda document: once(document, section(document))
+
+
+def _in_its_noun(section: Section) -> Section:
+    """The section with trials that are jobs called so."""
+    return lambda document: worded(section(document), noun(document))

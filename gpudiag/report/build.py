@@ -37,6 +37,7 @@ from gpudiag.report.document import (
     VerdictEntry,
 )
 from gpudiag.report.format import is_dated
+from gpudiag.report.noun import noun, noun_of, worded
 from gpudiag.rules._engine.rule import Rule
 from gpudiag.rules._engine.suppression import Applied
 from gpudiag.rules._engine.verdict import Status, Verdict
@@ -85,21 +86,21 @@ def build(
         run=_run(run),
         headline=Headline(),
         inputs=run.info.inputs,
-        clock=_clock(run),
+        clock=worded(_clock(run), noun_of(run)),
         measures={topic: values for topic, values in measured.items() if values is not None},
         not_measured={topic: NotMeasured(gap.reason, gap.remedy) for topic, gap in missing.items()},
         ledger=part("ledger", lambda: _ledger(profile_of(profiles, LedgerProfile)), None),
         costs=part("costs", lambda: _costs(profile_of(profiles, CostsProfile)), None),
         preset=preset or None,
-        verdicts=tuple(_verdict(v, by_id[v.rule]) for v in (*findings, *others)),
+        verdicts=worded(tuple(_verdict(v, by_id[v.rule]) for v in (*findings, *others)), noun_of(run)),
         suppressions=tuple(_suppression(one) for one in suppressions),
-        recommendations=advice.recommendations,
-        advice=part("advice", lambda: _advice(advice), NO_ADVICE),
+        recommendations=worded(advice.recommendations, noun_of(run)),
+        advice=worded(part("advice", lambda: _advice(advice), NO_ADVICE), noun_of(run)),
         errors=tuple(failed),
         environment=environment(),
         docs_url=docs_url,
     )
-    return replace(document, headline=headline(document))
+    return replace(document, headline=worded(headline(document), noun(document)))
 
 
 @cache

@@ -23,6 +23,7 @@ from gpudiag.report._sections.unchecked import unassessed
 from gpudiag.report.document import Document, VerdictEntry
 from gpudiag.report.format import listed, plural
 from gpudiag.report.kinds.recommendations import gain_of
+from gpudiag.report.noun import noun, worded
 from gpudiag.report.sections import card, cards, serious, status, verdict
 from gpudiag.rules._engine.verdict import Severity, Status
 
@@ -32,7 +33,7 @@ MOST = 3
 
 def whole(document: Document) -> list[Block]:
     """The whole diagnosis."""
-    return [
+    blocks = [
         *headline(document),
         *(Note(f"Assumed: {note}") for note in _assumptions(document)),
         *refuted_gpu(document),
@@ -43,6 +44,7 @@ def whole(document: Document) -> list[Block]:
         Heading("All checks"),
         _checks(document),
     ]
+    return worded(blocks, noun(document))
 
 
 def screen(document: Document, rest_by: str = "add --all") -> list[Block]:
@@ -55,7 +57,7 @@ def screen(document: Document, rest_by: str = "add --all") -> list[Block]:
     what = ("more finding or note", "more findings and notes") if rest else ("more note", "more notes")
     n = len(document.findings) - told
     notes = f"{plural(n, *what)}, and " if n > 0 else ""
-    return [
+    blocks = [
         *headline(document),
         *(Note(f"Assumed: {note}") for note in _assumptions(document)),
         *refuted_gpu(document),
@@ -65,6 +67,7 @@ def screen(document: Document, rest_by: str = "add --all") -> list[Block]:
         *(Note(str(one), "error") for one in document.errors),
         Note(f"{notes}{plural(len(document.verdicts), 'check')}: {rest_by}"),
     ]
+    return worded(blocks, noun(document))
 
 
 def _short(document: Document, found: VerdictEntry) -> FindingBlock:
@@ -89,7 +92,7 @@ def brief(document: Document) -> list[Block]:
     """The headline and a line a finding: what fits a screen."""
     found = [card(document, verdict) for verdict in document.findings]
     rows = tuple((Chip(one.level), f"{one.title} ({one.cost})" if one.cost else one.title) for one in found)
-    return [*headline(document), TableBlock(("", ""), rows)]
+    return worded([*headline(document), TableBlock(("", ""), rows)], noun(document))
 
 
 def headline(document: Document) -> list[Block]:

@@ -177,7 +177,7 @@ def idle_without_trial(
     if not ledger.has_trials:
         raise NotApplicable("No trial is known for the time observed, so nothing says when none ran.")
     if ledger.of_jobs:
-        raise NotApplicable("The trials are jobs of a scheduler: without one, nobody holds a GPU.")
+        raise NotApplicable("A scheduler lists these jobs: without one, nobody holds a GPU.")
     cells = ledger.cells
     used = cells[cells["gpu"].isin(cells.loc[cells["cell"].isin(OWN_TIME) & (cells["gpu_s"] > 0), "gpu"])]
     empty = used[used["cell"] == "idle_no_trial"]

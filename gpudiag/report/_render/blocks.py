@@ -210,6 +210,7 @@ class TrialTable:
     n: int
     still: TableBlock
     packed: str
+    noun: str = "trial"
 
 
 Block = (

@@ -130,8 +130,8 @@ def _render(block: Block) -> str:
             return f'<details class="gd-folded"><summary>{inline(summary)}</summary>\n{render(blocks)}\n</details>'
         case Pictured(name, alt, caption, mime, image):
             return figure(name, alt, caption, f"data:{mime};base64,{image}")
-        case TrialTable(n, still):
-            few = f"Some of {plural(n, 'trial')}: the best, the longest, the last that failed"
+        case TrialTable(n, still, _, noun):
+            few = f"Some of {plural(n, noun)}: the best, the longest, the last that failed"
             every = f"All {plural(n, 'trial')}: sort, filter and copy"  # said where a script shows them
             return (
                 f'<details class="gd-folded gd-few" data-all="{every}"><summary>{few}</summary>\n'

@@ -24,7 +24,6 @@ from gpudiag.report._sections.key_numbers import (
     jobs_alone,
     mean_util_pct,
     n_gpus,
-    noun,
     of_studies,
     recorded_gpus,
     trial_time_s,
@@ -33,6 +32,7 @@ from gpudiag.report._sections.unchecked import wanted
 from gpudiag.report._sections.unexplained import far_from_peak, unexplained
 from gpudiag.report.document import Counts, Document, Headline, Level, Use, VerdictEntry
 from gpudiag.report.format import duration, plural, quantity, safe, share
+from gpudiag.report.noun import noun
 from gpudiag.rules._engine.judging import MIN_COVERAGE_PCT, MIN_OBSERVED_S, MIN_SAMPLES
 from gpudiag.rules._engine.verdict import Severity, Status, worst_of
 

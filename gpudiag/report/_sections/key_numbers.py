@@ -13,6 +13,7 @@ from gpudiag.measures.utilization import GpuUtilization, UtilizationProfile
 from gpudiag.plain_data import Scalar
 from gpudiag.report.document import Document, LedgerEntry, TopicValues
 from gpudiag.report.format import alike, duration, interval, listed, money, plural, quantity, share
+from gpudiag.report.noun import noun, said
 from gpudiag.schema import OUTCOMES
 
 LOST = {
@@ -181,13 +182,8 @@ def _trial_time(document: Document) -> KeyNumber | None:
     return (f"of {noun(document)} time{of}", quantity(total / 3600, "worker-h"))
 
 
-def noun(document: Document) -> str:
-    """What the rows of the table of trials are called: jobs, where a scheduler lists them and there is no study."""
-    return "job" if document.values(TrialsProfile).get(TrialsProfile.are_jobs) else "trial"
-
-
 def _lost(document: Document, outcome: str) -> str:
-    return LOST[outcome].replace("trial", noun(document))
+    return said(LOST[outcome], noun(document))
 
 
 def trial_time_s(document: Document) -> dict[str, float]:

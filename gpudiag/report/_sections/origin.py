@@ -8,6 +8,7 @@ from gpudiag.measures.sampling import SamplingProfile
 from gpudiag.report._render.blocks import Block, Chip, Figure, Folded, Heading, Note, Number, TableBlock
 from gpudiag.report.document import Document, VerdictEntry
 from gpudiag.report.format import count, gpus, named, plural, quantity, safe, span, zone
+from gpudiag.report.noun import noun, said
 
 
 def data_quality(document: Document) -> list[Block]:
@@ -78,7 +79,8 @@ def _clock(document: Document) -> Note:
     sure = {"strong": "ok", "weak": "warning", "assumed": "note", "undetermined": "unknown"}
     offset = named("_s", clock.offset_s)
     evidence = f" {safe(clock.evidence)}" if clock.evidence else ""
-    text = f"Trials' clock + {offset} = telemetry's clock ({clock.confidence}; {safe(clock.method)}).{evidence}"
+    known = f"({clock.confidence}; {safe(clock.method)})"
+    text = f"{noun(document).capitalize()}s' clock + {offset} = telemetry's clock {known}.{evidence}"
     return Note(text, sure.get(clock.confidence, "unknown"))
 
 
@@ -109,10 +111,11 @@ def open_clock(document: Document) -> list[Note]:
     clock = document.values(ClockProfile)
     if not clock or clock[ClockProfile.of_log] or clock[ClockProfile.exact] or not clock[ClockProfile.joined]:
         return []
-    text = (
+    text = said(
         "Trials and telemetry may not be on one clock. So it is not said what the GPU waited for in trials, what it "
         "did between them, and what memory a trial took or left. State clock_offset_s in run.toml, 0 if the clocks are "
-        "equal."
+        "equal.",
+        noun(document),
     )
     return [Note(text, "warning")]
 

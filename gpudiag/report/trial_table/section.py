@@ -12,6 +12,7 @@ from gpudiag.measures.failures import measure_failures
 from gpudiag.measures.trials import measure_trials
 from gpudiag.report._render.blocks import Block, Number, TableBlock, TableCell, TrialTable
 from gpudiag.report.format import duration, listed, parameter, safe
+from gpudiag.report.noun import noun_of
 from gpudiag.report.timeline.trials import MOST_CHARS, endings
 from gpudiag.report.trial_table.columns import NO_END
 from gpudiag.report.trial_table.packed import packed
@@ -23,7 +24,7 @@ MOST_STILL = 3
 def trial_table(analysis: Analysis) -> list[Block]:
     """The block; nothing for a run without trials."""
     trials = analysis.run.trials
-    return [TrialTable(len(trials), _still(analysis), packed(analysis))] if len(trials) else []
+    return [TrialTable(len(trials), _still(analysis), packed(analysis), noun_of(analysis.run))] if len(trials) else []
 
 
 def _still(analysis: Analysis) -> TableBlock:
@@ -44,7 +45,14 @@ def _still(analysis: Analysis) -> TableBlock:
     ended["open"] = intervals.loc[places, "end"].isna() & intervals.loc[places, "start"].notna()
     reasons = list(endings(analysis.run, ended, few, analysis.get(measure_failures), NO_END))
     values = few["value"] if "value" in few and few["value"].notna().any() else None
-    head = ("Trial", "Which", "State", *(("Value",) if values is not None else ()), "Duration", "Ended")
+    head = (
+        noun_of(analysis.run).capitalize(),
+        "Which",
+        "State",
+        *(("Value",) if values is not None else ()),
+        "Duration",
+        "Ended",
+    )
     body: list[tuple[TableCell, ...]] = []
     for row, reason in zip(places, reasons, strict=True):
         value = () if values is None else (Number(parameter(float(values[row]))),)
