@@ -11,7 +11,7 @@ from gpudiag.measures._waits.bounds import Share, Waits
 from gpudiag.measures._waits.by_log import joined_trainings, logged_waits, logs_of_gpu, stated_waits
 from gpudiag.measures._waits.by_signature import signature_waits
 from gpudiag.measures._waits.by_trace import Fit, ProfiledStep, traced_waits
-from gpudiag.measures._waits.logged import LoggedTraining
+from gpudiag.measures._waits.logged import LoggedTraining, behind_steps
 from gpudiag.measures._waits.pieces import UnusedTime, unused_time
 from gpudiag.memo import memoized
 from gpudiag.run import Run
@@ -35,6 +35,9 @@ def logged_gpus(run: Run) -> dict[str, LoggedGpu]:
     spans = [training.span_us for training in joined_trainings(run)]
     parts = {gpu: unused_time(line, time, gpu, spans) for gpu, line in time.timelines.items()}
     logs = {gpu: logs_of_gpu(run, time, gpu, part) for gpu, part in parts.items()}
+    for gpu, own in logs.items():
+        if time.joined and (behind := behind_steps(own)):
+            parts[gpu] = unused_time(time.timelines[gpu], time, gpu, spans, behind)
     of_all = sum(map(bool, logs.values())) in (1, world_size(run))
     placed = len(time.trials.rows) > 0
     return {

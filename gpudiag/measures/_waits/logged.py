@@ -15,6 +15,7 @@ from gpudiag.measures._time.microseconds import LONG_AGO, SECOND_US, microsecond
 from gpudiag.memo import memoized
 from gpudiag.run import Run
 from gpudiag.schema import LASTING
+from gpudiag.spans import Window
 
 PAUSES = (*LASTING, BOTH, OTHER)
 """Causes of idle time in pauses."""
@@ -66,13 +67,18 @@ def worked_until_us(trainings: Sequence[LoggedTraining]) -> int:
     """Up to when the logs tell of an evaluation or a checkpoint behind the last step of one, in microseconds; LONG_AGO
     where none does.
     """
-    until = [LONG_AGO]
+    return max([LONG_AGO, *(until for _, until in behind_steps(trainings))])
+
+
+def behind_steps(trainings: Sequence[LoggedTraining]) -> list[Window]:
+    """The evaluations and checkpoints behind the last step of each, of which its log tells, in microseconds."""
+    spans = []
     for training in trainings:
         last = training.intervals[-1]
         worked_s = sum(part.s for part in last.parts if part.work in (*LASTING, BOTH))
         if last.n == 0 and worked_s > 0:
-            until.append(last.start_us + round(worked_s * SECOND_US))
-    return max(until)
+            spans.append((last.start_us, last.start_us + round(worked_s * SECOND_US)))
+    return spans
 
 
 def edges(intervals: Sequence[LoggedInterval]) -> tuple[np.ndarray, np.ndarray]:

@@ -66,14 +66,22 @@ class UnusedTime:
         return np.column_stack([self.start_us, self.end_us]).ravel(), totals[0], totals[1]
 
 
-def unused_time(line: Timeline, time: GpuTime, gpu: str, logged: Sequence[Window]) -> UnusedTime:
-    """The time of one GPU, of which ``line`` is all or a part; ``logged``: spans of which logs of trainings tell."""
+def unused_time(
+    line: Timeline, time: GpuTime, gpu: str, logged: Sequence[Window], behind: Sequence[Window] = ()
+) -> UnusedTime:
+    """The time of one GPU, of which ``line`` is all or a part; ``logged``: spans of which logs of trainings tell.
+
+    ``behind``: spans behind the last step of its trainings in which their logs tell of an evaluation or a checkpoint.
+    That is the end of a trial as the record has it, but a pause like those before it.
+    """
     samples = time.samples.get(gpu, Samples.none())
     seconds = line.length_s * (1 - line.util_pct / 100)
     seen = ~np.isnan(line.util_pct)
     within = np.isin(line.cell, (STALLED, BUSY_LOW, BUSY))
     if not time.joined:
         within = seen & (~_outside(line) | _any(line, logged))
+    else:
+        within |= seen & np.isin(line.cell, (TAIL, WAITING)) & _amid(line, behind)
     return UnusedTime(
         start_us=line.start_us,
         end_us=line.end_us,
@@ -109,6 +117,14 @@ def _any(line: Timeline, spans: Sequence[Window]) -> np.ndarray:
         own = (line.start_us >= low) & (line.end_us <= high) & ~np.isnan(line.util_pct)
         if own.any() and np.average(line.util_pct[own], weights=length[own]) >= IDLE_PCT:
             inside |= own
+    return inside
+
+
+def _amid(line: Timeline, spans: Sequence[Window]) -> np.ndarray:
+    """Pieces of which the middle lies in one of the spans."""
+    middle, inside = (line.start_us + line.end_us) // 2, np.zeros(len(line.start_us), bool)
+    for low, high in spans:
+        inside |= (middle >= low) & (middle < high)
     return inside
 
 
