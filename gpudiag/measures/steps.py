@@ -116,6 +116,9 @@ class StepsProfile(Profile, topic="steps"):
     startup_s: Fact[float] = fact("time from the logs' first timestamps to their first steps", label="start-up")
     logged_s: Fact[float] = fact("time that the logs span, from their first steps on", label="log spans")
     step_s: Fact[float] = fact("median time of a step, weighted by steps", label="time of a step")
+    n_paced: Fact[int] = fact("trainings whose median time of a step is known, ranks of one together")
+    least_step_s: Fact[float] = fact("the least of these medians", label="least time of a step by training")
+    most_step_s: Fact[float] = fact("the greatest of them", label="greatest time of a step by training")
     p95_step_s: Fact[float] = fact("95th percentile likewise", label="95 % of the steps take at most")
     pauses_s: Fact[float] = fact("time outside of steps")
     pauses_pct: Fact[float] = fact(
@@ -255,6 +258,7 @@ def measure_steps(run: Run) -> StepsProfile:
     unnamed_s, unnamed_between_s = float(unnamed.sum()), float(unnamed[paused["new_epoch"].to_numpy(bool)].sum())
     at_pace = whole[whole["usual"]]
     (p50,) = weighted_quantiles(rows["step_s"], rows["n_steps"], (0.5,))
+    paced = rows.groupby(["training", "trial"], dropna=False)["step_s"].median().dropna()
     (p95,) = weighted_quantiles(at_pace["each_s"], at_pace["n"], (0.95,))
     span, startup = float(rows["logged_s"].sum()), float(rows["startup_s"].sum(min_count=1))
     wall = span + float(np.nan_to_num(startup))
@@ -286,6 +290,9 @@ def measure_steps(run: Run) -> StepsProfile:
         startup_s=startup,
         logged_s=span,
         step_s=p50,
+        n_paced=len(paced),
+        least_step_s=float(paced.min()),
+        most_step_s=float(paced.max()),
         p95_step_s=p95,
         pauses_s=pauses_s,
         pauses_pct=100 * pauses_s / span,

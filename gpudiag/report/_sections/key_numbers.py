@@ -11,6 +11,7 @@ from gpudiag.measures.steps import StepsProfile
 from gpudiag.measures.trials import TrialsProfile, TrialState
 from gpudiag.measures.utilization import GpuUtilization, UtilizationProfile
 from gpudiag.plain_data import Scalar
+from gpudiag.report._sections.step_times import step_times
 from gpudiag.report.document import Document, LedgerEntry, TopicValues
 from gpudiag.report.format import alike, duration, interval, listed, money, plural, quantity, share
 from gpudiag.report.noun import noun, said
@@ -154,10 +155,11 @@ def _in_steps(document: Document) -> KeyNumber | None:
 
 def _step(document: Document) -> KeyNumber | None:
     steps = document.values(StepsProfile)
-    took = steps.get(StepsProfile.step_s)
-    if took is None:
+    took, n = step_times(document)
+    if not took:
         return None
-    return (f"median time of one {steps[StepsProfile.unit]}{_of_peak(document)}", duration(took))
+    of_each = f", in {plural(n, 'training')}" if n > 1 else ""
+    return (f"median time of one {steps[StepsProfile.unit]}{of_each}{_of_peak(document)}", took)
 
 
 def _of_peak(document: Document) -> str:

@@ -8,6 +8,7 @@ from gpudiag.report._render.blocks import Block, Figure, Note, Number, TableBloc
 from gpudiag.report._sections.collectives import collectives
 from gpudiag.report._sections.mfu import mfu
 from gpudiag.report._sections.profiled import profiled
+from gpudiag.report._sections.step_times import step_times
 from gpudiag.report.document import Document, TopicValues
 from gpudiag.report.format import duration, listed, plural, share
 
@@ -31,7 +32,9 @@ def _logged(document: Document) -> list[Block]:
     unit, wall_s = str(facts[StepsProfile.unit]), _wall_s(facts)
     goodput, most = facts.get(StepsProfile.goodput_pct), "At most " if facts.get(StepsProfile.n_unclear) else ""
     took_s = facts.get(StepsProfile.step_s)
-    said = f"One {unit} took {duration(took_s)} in the median. " if took_s is not None else ""
+    told, n = step_times(document)
+    in_each = f" of {plural(n, 'training')}" if n > 1 else ""
+    said = f"One {unit} took {told} in the median{in_each}. " if told else ""
     said += (
         _as_a_whole(facts)
         if took_s is None
