@@ -113,6 +113,17 @@ def test_another_zone_is_found_and_put_right(
     assert run.trials["start"].iloc[0].strftime("%H:%M:%S") == at(EVENLY[0][0], "%H:%M:%S")
 
 
+@pytest.mark.parametrize(("log_name", "method"), [("", "ends"), ("slurm-{id}.out", "logs")])
+@pytest.mark.parametrize("ahead_s", [-3640, -3560, 3640])
+def test_of_another_zone_and_seconds_the_zone_is_put_right(
+    tmp_path: Path, ahead_s: int, log_name: str, method: str
+) -> None:
+    clock = loaded(tmp_path, Jobs(ahead_s=ahead_s, waits_s=WAITING, log_name=log_name)).info.clock
+    assert (clock.confidence, clock.method, clock.exact) == ("strong", method, False)
+    assert abs(clock.applied_s + ahead_s) == 40 and 40 <= clock.doubt_s + 7 <= 40 + 7 + 29
+    assert f"state clock_offset_s = {'-' if ahead_s > 0 else ''}3" in str(clock.evidence)
+
+
 @pytest.mark.parametrize("n", [1, 2])
 def test_logs_show_another_zone_of_a_single_job(tmp_path: Path, n: int) -> None:
     clock = loaded(tmp_path, replace(NAMED, spans=EVENLY[:n], ahead_s=3600)).info.clock

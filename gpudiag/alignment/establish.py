@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from gpudiag.alignment.apply import shifts_s
-from gpudiag.alignment.jobs import with_jobs
+from gpudiag.alignment.jobs import BY_LOGS, with_jobs
 from gpudiag.alignment.judge import Judgement, ObservedTime, judge
 from gpudiag.alignment.oddities import oddities, pauses, steps_back
 from gpudiag.alignment.scan import REACH_S, noise_at, responses_within, scan_offsets
@@ -60,7 +60,7 @@ def establish_clock(run: Run) -> ClockRecord:
     if not record.joined:
         return record
     of_jobs = with_jobs(run, samples, record)
-    return _joined(run, samples, of_jobs if of_jobs.method != record.method else with_skew(run, samples, of_jobs))
+    return _joined(run, samples, of_jobs if of_jobs.method == BY_LOGS else with_skew(run, samples, of_jobs))
 
 
 def _offset(run: Run, samples: SampleTimes, zone: tzinfo) -> ClockRecord:

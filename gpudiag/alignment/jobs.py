@@ -8,6 +8,7 @@ from dataclasses import replace
 from gpudiag._run.allocated_gpus import are_jobs
 from gpudiag.alignment.job_ends import EARLY_S, Pinned, outside_s, pinned_ends
 from gpudiag.alignment.job_logs import Bounds, bounds_by_logs
+from gpudiag.alignment.judge import LOBE_S
 from gpudiag.alignment.signals import SampleTimes
 from gpudiag.run import ClockRecord, Run
 from gpudiag.statement import Statement
@@ -42,7 +43,7 @@ def with_jobs(run: Run, samples: SampleTimes, record: ClockRecord) -> ClockRecor
     bounds = bounds_by_logs(run, samples.period_s)
     if bounds is not None:
         return _by_logs(record, bounds)
-    if record.confidence == "strong" and not record.apart_s:
+    if record.confidence == "strong" and (record.applied_s or not record.apart_s):
         return record
     pinned = pinned_ends(run, samples)
     if pinned is not None:
@@ -64,7 +65,7 @@ def _by_logs(record: ClockRecord, bounds: Bounds) -> ClockRecord:
     evidence = Statement(BESIDE, n=bounds.n, low_s=low_s, high_s=high_s, way=way)
     if not math.isnan(bounds.quarter_s):
         return _shown(record, BY_LOGS, bounds.quarter_s, evidence)
-    return _leaning(record, BY_LOGS, (bounds.low_s + bounds.high_s) / 2, high_s, evidence)
+    return _apart(record, BY_LOGS, bounds.low_s, bounds.high_s, evidence)
 
 
 def _by_ends(record: ClockRecord, pinned: Pinned) -> ClockRecord:
@@ -76,7 +77,7 @@ def _by_ends(record: ClockRecord, pinned: Pinned) -> ClockRecord:
     whole_s = quarters_s(pinned.lag_s)
     if whole_s and abs(pinned.lag_s - whole_s) <= EARLY_S:
         return _shown(record, BY_ENDS, whole_s, evidence)
-    return _leaning(record, BY_ENDS, pinned.lag_s, high_s, evidence)
+    return _apart(record, BY_ENDS, pinned.lag_s - pinned.within_s, pinned.lag_s + pinned.within_s, evidence)
 
 
 def _shown(record: ClockRecord, method: str, offset_s: float, evidence: Statement) -> ClockRecord:
@@ -91,14 +92,13 @@ def _shown(record: ClockRecord, method: str, offset_s: float, evidence: Statemen
     )
 
 
-def _leaning(record: ClockRecord, method: str, offset_s: float, apart_s: float, evidence: Statement) -> ClockRecord:
-    told = Statement(STATE, evidence=evidence, stated=str(round(offset_s)))
-    return replace(
-        record,
-        offset_s=offset_s,
-        applied_s=0.0,
-        confidence="weak",
-        method=method,
-        evidence=told,
-        apart_s=apart_s,
-    )
+def _apart(record: ClockRecord, method: str, low_s: float, high_s: float, evidence: Statement) -> ClockRecord:
+    """An offset between these bounds: the whole quarter of an hour that lies beside it is applied, seconds are told."""
+    middle_s = (low_s + high_s) / 2
+    told = Statement(STATE, evidence=evidence, stated=str(round(middle_s)))
+    whole_s = quarters_s(middle_s)
+    if whole_s and abs(middle_s - whole_s) <= LOBE_S:
+        beside_s = max(abs(low_s - whole_s), abs(high_s - whole_s))
+        return replace(_shown(record, method, whole_s, told), apart_s=beside_s)
+    leaning = replace(record, offset_s=middle_s, applied_s=0.0, confidence="weak", method=method)
+    return replace(leaning, evidence=told, apart_s=max(abs(low_s), abs(high_s)))
