@@ -126,7 +126,7 @@ def correlate(run: Run, samples: SampleTimes, trials: pd.DataFrame, zone: tzinfo
     timed = end > start
     start, end = start[timed], end[timed]
     if len(start) < MIN_TRIALS:
-        return _unknown(Statement("Only {n} trials have a start and an end.", n=len(start)))
+        return _unknown(Statement("Only {n:trial} with a start and an end: too few to compare.", n=len(start)))
     low, high = float(start.min()), float(end.max())
     trial_s = float(np.median(end - start))
     grid = make_grid(samples, low - REACH_S, high + REACH_S, trial_s)
