@@ -33,11 +33,9 @@ _STAMP = ("timestamp", "@timestamp", "_timestamp", "time", "ts", "datetime", "as
 _TOOK = ("step_time", "time_per_step", "sec_per_step", "iter_time", "time_per_iter", "step_time_s", "time")
 """Seconds of a step; ``time`` holds these, a moment or a timestamp."""
 _TOOK_MS = ("step_time_ms", "iter_time_ms", "time_ms")
-_WAIT = ("data_time", "loader_time", "data_wait_s")
+WAIT = ("data_time", "loader_time", "data_wait_s")
 _ELAPSED = ("elapsed", "elapsed_s", "elapsed_time")
 _TOKENS = ("tokens_per_second", "tokens_per_sec", "tokens/s", "tok/s", "throughput/tokens_per_sec")
-_CLOCK = re.compile(r"(?:(\d{1,4}) days?, )?(\d{1,5}):([0-5]\d):([0-5]\d)")
-"""Python's text of a duration."""
 _SAMPLES = (
     "samples_per_second",
     "samples_per_sec",
@@ -63,13 +61,12 @@ def step_of_object(said: Mapping[str, Any]) -> StepLine | None:
 
     Our own callbacks' objects name the phase ``training``, and state the means of the steps since the object before.
     mmengine's ``scalars.json`` states the mean time since the object before; detectron2's ``metrics.json`` the median
-    of the last 20 steps, and counts them from 0 as ``iteration``. LLaMA-Factory's ``trainer_log.jsonl`` states the time
-    since the start as text, in whole seconds.
+    of the last 20 steps, and counts them from 0 as ``iteration``.
     """
     step = _first(said, STEPS)
     if not math.isfinite(step) or step < 0 or step != int(step) or not _trains(said):
         return None
-    with_wait = _first(said, _WAIT)
+    with_wait = _first(said, WAIT)
     from_0 = "iteration" in said and with_wait >= 0
     took_s = next((s for s in (_first(said, _TOOK, most=1e6), _first(said, _TOOK_MS) / 1000) if s >= 0), math.nan)
     epoch, total, rank = (_first(said, names) for names in (("epoch",), _TOTAL, ("rank", "global_rank")))
@@ -85,7 +82,7 @@ def step_of_object(said: Mapping[str, Any]) -> StepLine | None:
         _first(said, _SAMPLES),
         _first(said, _TOKENS),
         None,
-        elapsed_s=_elapsed_s(said),
+        elapsed_s=_first(said, _ELAPSED),
         rank=int(rank) if rank >= 0 else None,
         not_finite=not_finite_of(said),
     )
@@ -136,16 +133,6 @@ def is_of_evaluation(name: str) -> bool:
 def _is_ours(said: Mapping[str, Any]) -> bool:
     """Whether it is a line of ``gpudiag.record.step_writer``."""
     return said.get("phase") == "training"
-
-
-def _elapsed_s(said: Mapping[str, Any]) -> float:
-    """Seconds since it began, a number or a text such as 0:12:30; NaN without."""
-    text = said.get("elapsed_time")
-    clock = _CLOCK.fullmatch(text) if isinstance(text, str) else None
-    if not clock:
-        return _first(said, _ELAPSED)
-    days, hours, minutes, seconds = (int(part or 0) for part in clock.groups())
-    return float(((days * 24 + hours) * 60 + minutes) * 60 + seconds)
 
 
 def _first(said: Mapping[str, Any], names: Iterable[str], most: float = 1e12) -> float:

@@ -12,6 +12,13 @@ LENGTH = (
 """A length of time: a clock, or a number with its unit."""
 _UNIT_S = {"ms": 0.001, "m": 60.0, "h": 3600.0}
 
+_CLOCK = re.compile(r"(?:(\d{1,5}) days?,? )?(?:(\d{1,5}):)?(\d{1,5}):([0-5]?\d(?:\.\d{1,9})?)")
+_PART = r"(?:(\d{{1,9}}(?:\.\d{{1,9}})?) ?{} ?)?"
+_PARTS = re.compile(
+    "".join(map(_PART.format, ("d(?:ays?)?", "h(?:ours?|rs?)?", "m(?:in(?:ute)?s?)?", "s(?:ec(?:ond)?s?)?", "ms")))
+)
+_PARTS_S = (86_400.0, 3600.0, 60.0, 1.0, 0.001)
+
 
 def number(text: str) -> float:
     """The number; NaN for text that only looks like one."""
@@ -41,3 +48,22 @@ def length_s(found: re.Match[str]) -> float:
         return clock_s(found["clock"])
     unit = found["unit"].lower()
     return number(found["number"]) * (_UNIT_S["ms"] if unit == "ms" else _UNIT_S.get(unit[0], 1.0))
+
+
+def duration_s(text: str) -> float:
+    """Seconds of a text that is nothing but a length of time: ``0:01:00``, ``1 day, 0:01:00`` or ``1m 03s``; NaN for
+    another.
+    """
+    clock = _CLOCK.fullmatch(text)
+    if clock:
+        days, hours, minutes, seconds = (float(part or 0) for part in clock.groups())
+        return ((days * 24 + hours) * 60 + minutes) * 60 + seconds
+    parts = _PARTS.fullmatch(text)
+    if not parts or not any(parts.groups()):
+        return math.nan
+    return sum(float(part) * unit_s for part, unit_s in zip(parts.groups(), _PARTS_S, strict=True) if part)
+
+
+def is_clock(text: str) -> bool:
+    """Whether a text is a length of time, or a time of day, as hours, minutes and seconds."""
+    return _CLOCK.fullmatch(text) is not None

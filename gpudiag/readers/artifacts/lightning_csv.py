@@ -13,6 +13,7 @@ from gpudiag.readers._io.csv_records import cells_of, records
 from gpudiag.readers._io.paths import as_text
 from gpudiag.readers._io.problems import ProblemLog
 from gpudiag.readers._io.source import Source
+from gpudiag.readers._steps.time_names import time_name
 from gpudiag.readers._steps.written_numbers import number
 from gpudiag.readers.base import Reader, ReadOptions, Trials
 
@@ -21,13 +22,13 @@ _MOST = 2**53
 """A count from here on is none: a float does not hold it exactly."""
 
 _NOT_METRICS = ("epoch", "step", "created_at", "")
-_TIMES = ("time", "timestamp", "date", "elapsed", "created_at")
+_TIMES = ("timestamp", "date", "created_at")
 
 
 def recognises(source: Source) -> bool:
     """A header with epoch, step and at least one metric, and no time."""
     names = _header(source)
-    timed = any(name.lower() in _TIMES for name in names)
+    timed = any(name.lower() in _TIMES or time_name(name) for name in names)
     return {"epoch", "step"} <= set(names) and bool(_metrics(names)) and not timed
 
 

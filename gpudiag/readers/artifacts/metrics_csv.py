@@ -19,9 +19,9 @@ from gpudiag.readers._io.source import Source
 from gpudiag.readers._shape.ticks import is_epoch
 from gpudiag.readers._steps import metric_rows, scalar_steps
 from gpudiag.readers._steps.metric_kinds import CSV
-from gpudiag.readers._steps.metric_rows import EPOCH, TIME
 from gpudiag.readers._steps.step_log import StepLog
 from gpudiag.readers._steps.step_object import STEPS, is_of_evaluation, is_of_training
+from gpudiag.readers._steps.time_columns import EPOCH, TimeColumns
 from gpudiag.readers.base import Reader, ReadOptions, Trials
 
 NAME = "metrics-csv"
@@ -29,7 +29,7 @@ Cells = dict[str, float | str]
 _OF_TENSORBOARD = {"wall time", "step", "value"}
 _TAG = re.compile(r"(?i)^run[-_](?P<run>.*?)-tag-(?P<tag>.+)$")
 _COUNTS = frozenset((*STEPS, EPOCH))
-_TIMES = frozenset(("timestamp", "elapsed", "elapsed_s", "elapsed_time", "datetime", "date", "created_at"))
+_TIMES = frozenset(("timestamp", "datetime", "date", "created_at", "rank", "time"))
 _SHOWN = 256
 _LEAST = 3
 """Fewer numbers of steps or epochs show no course."""
@@ -79,15 +79,20 @@ def read(source: Source, options: ReadOptions) -> Trials:
     names, rows = _table(source, problems)
     if set(names) == _OF_TENSORBOARD:
         return _exported(source, rows, options, problems)
-    dated = metric_rows.is_dated(rows)
+    times = TimeColumns(rows)
+    told = [times.told(row) for row in rows]
+    dated = metric_rows.is_dated(told)
     log = StepLog(source.path, dated=dated)
-    metric_rows.take(rows, log, CSV, dated=dated, first_row=2)
+    metric_rows.take(told, times, log, CSV, dated=dated, first_row=2)
     if not len(log):
         raise InputError(f"{source.path}: holds no row with a step or an epoch and a loss or a learning rate.")
     frame, clock = log.frame(options.timezone)
     notes = [f"{name}: {log.note()}."]
-    if not any(frame[column].notna().any() for column in ("time", "elapsed_s", "step_s") if column in frame):
+    timed = any(frame[column].notna().any() for column in ("time", "elapsed_s", "step_s") if column in frame)
+    if not timed:
         notes = [f"{name}: its rows have no times; how long steps took is not known from it."]
+    if looked_at := times.note(timed=timed):
+        notes.append(f"{name}: {looked_at}")
     if metric_rows.counts_only_calls(rows, frame):
         notes.append(f"{name}: {metric_rows.OF_CALLS}")
     if clock in ("local", "mixed"):
@@ -113,7 +118,7 @@ def _names(cells: Sequence[str]) -> list[str]:
     write them.
     """
     names = [cell.strip() for cell in cells]
-    known = _COUNTS | _TIMES | _OF_TENSORBOARD | {TIME}
+    known = _COUNTS | _TIMES | _OF_TENSORBOARD
     return [name.lower() if name.lower() in known else name for name in names]
 
 

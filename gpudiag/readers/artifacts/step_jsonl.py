@@ -15,23 +15,23 @@ from gpudiag.readers._io.source import Source
 from gpudiag.readers._steps.metric_rows import OF_CALLS
 from gpudiag.readers._steps.step_log import StepLog
 from gpudiag.readers._steps.step_object import counts_calls, runtime_of_object, stamp_of_object, step_of_object
+from gpudiag.readers._steps.time_columns import TimeColumns
 from gpudiag.readers.base import Reader, ReadOptions, Trials
 
 NAME = "step-jsonl"
-_ENOUGH = 2
+_ENOUGH, _SHOWN = 2, 50
 
 
 def recognises(source: Source) -> bool:
     """True if two of the first objects tell of a step, and of its time or when it was."""
     if source.is_binary or not source.text.lstrip().startswith("{"):
         return False
-    found = [said for line in source.lines[:50] if (said := _object(line))]
+    found = [said for line in source.lines[:_SHOWN] if (said := _object(line))]
     if any("op_code" in said or "training_iteration" in said for said in found):
         return False  # a study's journal, results of Ray Tune
-    steps = [
-        (step, stamp_of_object(said) or runtime_of_object(said)) for said in found if (step := step_of_object(said))
-    ]
-    return sum(bool(stamp) or step.step_s >= 0 or step.elapsed_s >= 0 for step, stamp in steps) >= _ENOUGH
+    of_steps = [said for said in found if step_of_object(said)]
+    dated = sum(bool(stamp_of_object(said) or runtime_of_object(said)) for said in of_steps)
+    return max(dated, len(of_steps) * TimeColumns(of_steps).any) >= _ENOUGH
 
 
 def read(source: Source, options: ReadOptions) -> Trials:
@@ -39,20 +39,23 @@ def read(source: Source, options: ReadOptions) -> Trials:
 
     Raises InputError where none tells of a step.
     """
-    dated = any(stamp_of_object(said) for line in source.lines[:50] if (said := _object(line)))
+    begins = [said for line in source.lines if (said := _object(line))]
+    times = TimeColumns([said for said in begins if step_of_object(said)])
+    dated = any(stamp_of_object(times.told(said)) for said in begins[:_SHOWN])
     problems, steps = ProblemLog(), StepLog(source.path, dated=dated)
     calls = 0
     for number, line in numbered_lines(source, problems):
-        said = _object(line)
-        if said is None:
+        found = _object(line)
+        if found is None:
             if line.strip():
                 torn = line.lstrip().startswith("{")
                 problems.add("torn line" if torn else "line that is no object", line=number, example=line, lost=torn)
             continue
-        stamp = stamp_of_object(said) if dated else runtime_of_object(said)
-        if step := step_of_object(said):
-            steps.add(number, step, stamp, line=line)
-            calls += counts_calls(said)
+        row = times.told(found)
+        stamp = stamp_of_object(row) if dated else runtime_of_object(row)
+        if step := step_of_object(row):
+            steps.add(number, times.meant(step), stamp, line=line)
+            calls += counts_calls(row)
         else:
             steps.tell(line, stamp)
     if not len(steps):
@@ -60,6 +63,9 @@ def read(source: Source, options: ReadOptions) -> Trials:
     frame, clock = steps.frame(options.timezone)
     name = as_text(source.path.name)
     notes = [f"{name}: {steps.note()}."]
+    timed = any(frame[column].notna().any() for column in ("time", "begun_s", "elapsed_s", "step_s") if column in frame)
+    if looked_at := times.note(timed=timed):
+        notes.append(f"{name}: {looked_at}")
     if calls == len(steps) == frame["step"].max() - frame["step"].min() + 1:
         notes.append(f"{name}: {OF_CALLS}")
     if clock in ("local", "mixed"):

@@ -25,6 +25,7 @@ from gpudiag.readers._io.wire_format import Message, epoch_us, inner, number, te
 from gpudiag.readers._steps import metric_rows
 from gpudiag.readers._steps.metric_kinds import LOGGED
 from gpudiag.readers._steps.step_log import StepLog
+from gpudiag.readers._steps.time_columns import TimeColumns
 from gpudiag.readers._steps.wandb_history import history_rows
 from gpudiag.readers.base import Reader, ReadOptions, Trials
 from gpudiag.schema import STEPS, conform
@@ -87,10 +88,12 @@ def _with_steps(
 ) -> Trials:
     """With what each run logged as table ``steps``; of several runs each is a trial."""
     frames, notes = [], list(out.notes)
-    for trial, (folder, rows) in enumerate(zip(folders, histories, strict=True)):
+    for trial, (folder, logged) in enumerate(zip(folders, histories, strict=True)):
+        times = TimeColumns(logged)
+        rows = [times.told(row) for row in logged]
         dated = metric_rows.is_dated(rows)
         log = StepLog(_run_file(folder) or folder, dated=dated)
-        metric_rows.take(rows, log, LOGGED, dated=dated)
+        metric_rows.take(rows, times, log, LOGGED, dated=dated)
         if len(log):
             frame = log.frame(options.timezone)[0]
             frames.append(frame if len(folders) == 1 else conform(frame.assign(trial=trial), STEPS))

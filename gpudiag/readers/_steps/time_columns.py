@@ -1,0 +1,248 @@
+"""Columns of a training's rows that are times: of what, by their names, where their numbers and the others agree."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from itertools import chain, pairwise
+from statistics import median
+from typing import Any, NamedTuple, TypeAlias, TypeGuard
+
+from gpudiag.readers._steps.other_work import moment_of
+from gpudiag.readers._steps.step_line import StepLine
+from gpudiag.readers._steps.step_object import STEPS, WAIT, runtime_of_object, stamp_of_object
+from gpudiag.readers._steps.time_names import (
+    ELAPSED,
+    OF_EPOCH,
+    OF_ROW,
+    OF_STEP,
+    OPEN,
+    TimeName,
+    is_about_time,
+    time_name,
+)
+from gpudiag.readers._steps.written_numbers import duration_s, is_clock
+
+Row: TypeAlias = Mapping[str, Any]
+EPOCH = "epoch"
+_STAMP, _ELAPSED, _STEP_TIME = "timestamp", "elapsed", "step_time"
+"""Names by which an object on a step tells of times."""
+_MOMENT = "moment"
+_RANKS = ("rank", "global_rank")
+_RISES = 0.9
+"""Part of the rows whose time is more than before: it may be the time since the training began."""
+_HALF_AS_MUCH = 1.5
+"""As far apart are numbers that do not agree."""
+_FAR = 100
+"""Rows: a first one may hold a compilation or the caching of data, but no more."""
+_NEAR = 2
+"""Rows, where more would make a clock one of the day, or a length of time one since the start."""
+_FEW = 3
+_SHOWN = 3
+
+_ROWS = "{} may be of one {of} or of all since the row before: rename it to {of}_time or row_time."
+_FAR_OFF = "{} rises, but begins far from 0: rename it to elapsed or {of}_time."
+_GROWS = "{} grows as a time since the start does: rename it to elapsed if it is one."
+_LONGER = "{} is longer than the time between the rows, so it is not used."
+_STILL = "{} never changes, so it is taken for no measured time."
+_COUNTED = "{} is not of what the rows count: add {of}_time, elapsed or timestamp."
+_NAMES = "{} may be times, but the names do not say of what: rename one to {of}_time or elapsed, or add timestamp."
+
+
+class _Column(NamedTuple):
+    name: str
+    of: str
+    unit_s: float
+
+
+class TimeColumns:
+    """The columns of rows that are times. ``told`` is each row with them as an object on a step tells of them; rows are
+    given to it in their order.
+    """
+
+    def __init__(self, rows: Sequence[Row]) -> None:
+        """``rows``: all of a table, or the first of a log."""
+        self.by_step = any(name in row for row in rows for name in STEPS)
+        self._of = OF_STEP if self.by_step else OF_EPOCH
+        rank = next((rank for row in rows if (rank := _rank(row)) is not None), None)
+        self._rows = [row for row in rows if _rank(row) in (None, rank)]
+        names = list(dict.fromkeys(chain.from_iterable(rows)))
+        known = {name: found for name in names if (found := time_name(name))}
+        self._unclear: list[tuple[str, str]] = []
+        self._waits = any(name in WAIT for name in names)
+        self._since_s = self._between(stamp_of_object) or self._between(runtime_of_object)
+        self._columns: dict[str, _Column] = {}
+        for _ in range(2):  # what is a length of time is held against moments and times since the start
+            self._unclear = []
+            self._columns = {of: self._columns[of] for of in (_MOMENT, ELAPSED) if of in self._columns}
+            for name, said in known.items():
+                if of := self._meaning(name, said):
+                    self._columns.setdefault(of, _Column(name, of, said.unit_s))
+        self._taken = {name for name, said in known.items() if not self._is_stamp(name)}
+        self._others = [name for name in names if name not in known and name not in WAIT and is_about_time(name)]
+        self._before: dict[object, float] = {}
+
+    @property
+    def any(self) -> bool:
+        """Whether a column is a time, or may be one that nobody knows."""
+        return bool(self._columns or self._unclear)
+
+    def told(self, row: Row) -> Row:
+        """The row with its times as ``timestamp``, ``elapsed`` and ``step_time``, in seconds, and no other."""
+        out = {name: value for name, value in row.items() if name not in self._taken}
+        for of, key in ((_MOMENT, _STAMP), (ELAPSED, _ELAPSED), (self._of, _STEP_TIME)):
+            column = self._columns.get(of)
+            if column and column.name in row and not (key == _STAMP and stamp_of_object(out)):
+                value = row[column.name]
+                out[key] = value if of == _MOMENT else _seconds(value) * column.unit_s
+        of_row = self._columns.get(OF_ROW)
+        if of_row:
+            rank, place = _rank(row), self._place(row)
+            ahead = place - self._before.get(rank, math.nan)
+            if of_row.name in row and ahead > 0:
+                out.setdefault(_STEP_TIME, _seconds(row[of_row.name]) * of_row.unit_s / ahead)
+            if not math.isnan(place):
+                self._before[rank] = place
+        return out
+
+    def meant(self, said: StepLine) -> StepLine:
+        """What a row says, with what its time of a step is the mean of."""
+        return replace(said, meant="window") if OF_ROW in self._columns and self._of not in self._columns else said
+
+    def note(self, *, timed: bool) -> str:
+        """What would tell the times of rows that have none, and which of others are not used; '' for nothing."""
+        said = [(name, why) for name, why in self._unclear if not timed or why == _LONGER]
+        if not said and not timed and self._others:
+            return _NAMES.format(_quoted(self._others), of=self._of)
+        return " ".join(why.format(_quoted([name]), of=self._of) for name, why in said[:_SHOWN])
+
+    def _is_stamp(self, name: str) -> bool:
+        """Whether it tells the moment by a name that an object's timestamp has."""
+        return any(stamp_of_object({name: row[name]}) for row in self._rows[:_FEW] if name in row)
+
+    def _meaning(self, name: str, said: TimeName) -> str:
+        """What the column holds; '' where that is unclear."""
+        if self._is_stamp(name):
+            return ""
+        given = self._given(name)
+        if any(stamp_of_object({_STAMP: value}) for value in given[:_FEW]):
+            return _MOMENT
+        times = [said.unit_s * seconds for value in given if not math.isnan(seconds := _seconds(value))]
+        if len(times) < 2:
+            return "" if said.of == OPEN else self._of_stated(name, said.of, times)
+        moved = [time for before, time in pairwise([math.nan, *times]) if time != before]
+        steps = [after - before for before, after in pairwise(moved)]
+        rises = bool(steps) and sum(step > 0 for step in steps) >= _RISES * len(steps)
+        usual_s = median(steps) if steps else math.nan
+        if said.of in (OF_STEP, OF_EPOCH, OF_ROW):
+            if rises and moved[-1] >= _HALF_AS_MUCH * moved[0] and moved[0] <= _NEAR * usual_s and len(moved) > _FEW:
+                return self._leave(name, _GROWS)
+            return self._of_stated(name, said.of, times)
+        if said.of == ELAPSED and (rises or not any(step < 0 for step in steps)):
+            return ELAPSED
+        if not rises:
+            return self._of_length(name, times)
+        if moved[-1] < _HALF_AS_MUCH * moved[0]:
+            return self._leave(name, _FAR_OFF) if self._begins_late() else self._of_length(name, times)
+        near = _NEAR if any(isinstance(value, str) and is_clock(value) for value in given[:_FEW]) else _FAR
+        return ELAPSED if moved[0] <= near * usual_s else self._leave(name, _FAR_OFF)
+
+    def _leave(self, name: str, why: str) -> str:
+        self._unclear.append((name, why))
+        return ""
+
+    def _of_stated(self, name: str, of: str, times: Sequence[float]) -> str:
+        """What a length of time is whose name says of what."""
+        if of == OF_EPOCH and self.by_step:
+            epochs = [row[EPOCH] for row in self._rows if name in row and _is_number(row.get(EPOCH))]
+            ahead = [after - before for before, after in pairwise(epochs)]
+            return OF_ROW if ahead and set(ahead) == {1} else self._leave(name, _COUNTED)
+        if of == OF_STEP and not self.by_step:
+            return self._leave(name, _COUNTED)
+        ahead_s = median(times) * (1 if of == OF_ROW else self._stride()) if times else math.nan
+        return self._leave(name, _LONGER) if ahead_s > _HALF_AS_MUCH * self._ahead_s() else of
+
+    def _of_length(self, name: str, times: Sequence[float]) -> str:
+        """What a length of time is whose name says no more: of what is counted where each row counts one further, else
+        as the times between the rows have it. mmengine's and detectron2's stand beside a wait for data.
+        """
+        if len(times) >= _FEW and len(set(times)) == 1 and times[0] % 1 and not self._waits:
+            return self._leave(name, _STILL)
+        stride, ahead_s, usual_s = self._stride(), self._ahead_s(), median(times)
+        if self._waits or not stride > 1:
+            return self._leave(name, _LONGER) if usual_s * stride > _HALF_AS_MUCH * ahead_s else self._of
+        of_one, of_all = (_agree(usual_s * n, ahead_s) for n in (stride, 1))
+        if of_one == of_all:
+            return self._leave(name, _ROWS)
+        return self._of if of_one else OF_ROW
+
+    def _between(self, stamp_of: Any) -> float:
+        """The usual seconds between rows by their timestamps; 0 without."""
+        moments = [moment for row in self._rows if not math.isnan(moment := moment_of(stamp_of(row)))]
+        return _usual(moments)
+
+    def _ahead_s(self) -> float:
+        """The usual seconds between rows by what is known of them; NaN for nothing."""
+        if self._since_s:
+            return self._since_s
+        if moments := self._columns.get(_MOMENT):
+            return (
+                _usual(moment_of(stamp_of_object({_STAMP: value})) for value in self._given(moments.name)) or math.nan
+            )
+        if elapsed := self._columns.get(ELAPSED):
+            return _usual(_seconds(value) * elapsed.unit_s for value in self._given(elapsed.name)) or math.nan
+        return math.nan
+
+    def _stride(self) -> float:
+        """The usual number of steps or epochs between rows; 1 where that is unknown."""
+        return _usual(self._places()) or 1.0
+
+    def _places(self) -> list[float]:
+        return [place for row in self._rows if not math.isnan(place := self._place(row))]
+
+    def _place(self, row: Row) -> float:
+        """How far the training is by a row; NaN where it does not say."""
+        names = STEPS if self.by_step else (EPOCH,)
+        return next((float(row[name]) for name in names if _is_number(row.get(name))), math.nan)
+
+    def _given(self, name: str) -> list[Any]:
+        """What the first of the rows on each step or epoch has in a column."""
+        held = [(self._place(row), row[name]) for row in self._rows if name in row]
+        return [
+            value
+            for before, (place, value) in zip([math.nan, *(at for at, _ in held)], held, strict=False)
+            if place != before
+        ]
+
+    def _begins_late(self) -> bool:
+        """Whether the first row is more than two of the usual strides from the beginning."""
+        places = self._places()
+        return bool(_usual(places)) and places[0] > _NEAR * _usual(places)
+
+
+def _usual(numbers: Iterable[float]) -> float:
+    """The median of how far each is beyond the one before it; 0 where none is."""
+    ahead = [after - before for before, after in pairwise(numbers) if after > before]
+    return median(ahead) if ahead else 0.0
+
+
+def _agree(one_s: float, other_s: float) -> bool:
+    return other_s / _HALF_AS_MUCH <= one_s <= other_s * _HALF_AS_MUCH
+
+
+def _quoted(names: Sequence[str]) -> str:
+    return ", ".join(f"'{name}'" for name in names[:_SHOWN])
+
+
+def _seconds(value: Any) -> float:
+    """A number, or the seconds of a text that is a length of time; NaN for another."""
+    return float(value) if _is_number(value) else duration_s(value) if isinstance(value, str) else math.nan
+
+
+def _rank(row: Row) -> object:
+    return next((row[name] for name in _RANKS if _is_number(row.get(name))), None)
+
+
+def _is_number(value: Any) -> TypeGuard[float]:
+    return isinstance(value, int | float) and not isinstance(value, bool)
