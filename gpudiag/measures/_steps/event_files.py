@@ -11,7 +11,7 @@ import pandas as pd
 
 from gpudiag.measures._steps.lines import floats
 from gpudiag.measures._steps.log_files import LogFile, WrittenSteps, may_be_one
-from gpudiag.readers._steps.metric_kinds import CSV, EVENTS, LOGGED
+from gpudiag.readers._steps.metric_kinds import CSV, EVENTS, LOGGED, MLFLOW
 
 ENOUGH = 5
 """Fewer steps that both tell of are no proof."""
@@ -24,8 +24,8 @@ APART_S = 2.0
 
 
 def is_of_events(file: LogFile) -> bool:
-    """Whether it is one of TensorBoard's, or of W&B's, which holds what a training logged in the same way."""
-    return all(steps.kind in (EVENTS, LOGGED) for steps in file.written.values())
+    """Whether it is of TensorBoard, or of W&B or MLflow, which hold what a training logged in the same way."""
+    return all(steps.kind in (EVENTS, LOGGED, MLFLOW) for steps in file.written.values())
 
 
 def as_one(files: Sequence[LogFile], joined: pd.DataFrame) -> LogFile:

@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 EVENTS = "TensorBoard"
-EPOCHS = f"{EVENTS}|epochs"
-"""Of event files, a line a step or an epoch."""
+"""Of event files."""
 CSV = "CSV"
 LOGGED = "W&B"
+MLFLOW = "MLflow"
+
+
+def of_epochs(kind: str) -> str:
+    """The kind of lines that tell of an epoch each."""
+    return f"{kind}|epochs"

@@ -12,7 +12,7 @@ import numpy as np
 
 from gpudiag.readers._io.scalar_events import Scalar
 from gpudiag.readers._shape.ticks import is_epoch
-from gpudiag.readers._steps.metric_kinds import EPOCHS, EVENTS
+from gpudiag.readers._steps.metric_kinds import EVENTS, of_epochs
 from gpudiag.readers._steps.step_line import StepLine
 from gpudiag.readers._steps.step_log import StepLog
 from gpudiag.readers._steps.step_object import is_of_evaluation, is_of_training, step_of_object
@@ -25,6 +25,7 @@ _WHOLE = "train/train_runtime"
 _OF_WHOLE = re.compile(r"^train/train_")
 """Hugging Face's Trainer tells at its end of the training as a whole: no step (integrations, rewrite_logs)."""
 _KERAS = "epoch_"
+EPOCH, _FEW = "epoch", 3
 _EPOCHS_FROM_1, _EPOCHS_FROM_0 = "lr/pg0", "x/lr0"
 """Ultralytics and YOLOv5 write these, and one value an epoch of all others."""
 RUNTIME = re.compile(r"(?:^|[_/])runtime$")
@@ -43,8 +44,8 @@ class ScalarGroup:
     is_timed: bool = False
 
 
-def take(scalars: Sequence[Scalar], log: StepLog) -> None:
-    """Give the steps and the evaluations that scalars tell of to a log, in their order."""
+def take(scalars: Sequence[Scalar], log: StepLog, kind: str = EVENTS) -> None:
+    """Give the steps and the evaluations that scalars tell of to a log, in their order, as lines of a kind."""
     groups = _in_order(list(groups_of(scalars)))
     first = counts_epochs({scalar.tag for scalar in scalars}, groups)
     steps = [group.step for group in groups if not group.evaluates]
@@ -56,7 +57,7 @@ def take(scalars: Sequence[Scalar], log: StepLog) -> None:
         stamp = datetime.fromtimestamp(group.time_s, UTC).isoformat() if is_epoch(group.time_s) else ""
         if group.evaluates:
             log.tell(_told(group, before), stamp)
-        elif said := _step(group, first):
+        elif said := _step(group, first, kind):
             log.add(number, said, stamp)
             before = group
 
@@ -99,22 +100,25 @@ def _in_order(groups: list[ScalarGroup]) -> list[ScalarGroup]:
     return out
 
 
-def _step(group: ScalarGroup, first: int | None) -> StepLine | None:
+def _step(group: ScalarGroup, first: int | None, kind: str) -> StepLine | None:
     """``first``: what the first epoch is counted as, where epochs are counted."""
     values = {name: value for name, value in group.values.items() if name not in _OF_RANKS}
     said = step_of_object({**values, "step": group.step})
     if said is None or first is None:
-        return said and replace(said, series=EVENTS)
-    return replace(said, series=EPOCHS, step=said.step + 1 - first, unit="epoch", epoch=None)
+        return said and replace(said, series=kind)
+    return replace(said, series=of_epochs(kind), step=said.step + 1 - first, unit="epoch", epoch=None)
 
 
 def counts_epochs(tags: set[str], groups: Sequence[ScalarGroup]) -> int | None:
     """What the first epoch is counted as, where the steps of the training are epochs; None where they are steps.
 
-    Keras writes ``epoch_loss``, at the number of the epoch from 0.
+    Keras writes ``epoch_loss``, at the number of the epoch from 0. A metric ``epoch`` may be what all are written at.
     """
     if _EPOCHS_FROM_1 in tags or _EPOCHS_FROM_0 in tags:
         return int(_EPOCHS_FROM_1 in tags)
+    counted = [(group.values[EPOCH], group.step) for group in groups if not group.evaluates and EPOCH in group.values]
+    if len(counted) >= _FEW and all(epoch == step for epoch, step in counted):
+        return int(min(step for _, step in counted) > 0)
     trained = {tag for group in groups if not group.evaluates for tag in group.values if is_of_training(tag)}
     return 0 if trained and all(tag.startswith(_KERAS) for tag in trained) else None
 

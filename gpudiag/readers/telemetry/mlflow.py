@@ -1,6 +1,6 @@
 """MLflow's system metrics: a run folder of a file store, or the SQLite database of a tracking server.
 
-No real file was available; names and units are those of mlflow/system_metrics: memory in decimal megabytes, values
+Names and units are those of mlflow/system_metrics: memory in decimal megabytes, values
 the mean of the readings of one logging interval (10 s), rounded to 0.1. Timestamps are milliseconds since 1970.
 """
 
@@ -10,6 +10,7 @@ import re
 import sqlite3
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
@@ -26,7 +27,12 @@ from gpudiag.scratch import scratch
 
 NAME = "MLflow metrics"
 DATABASE_NAME = "MLflow database"
+HOW = "call mlflow.enable_system_metrics_logging()"
 NOTE = "MLflow writes means over each logging interval (10 s by default): peaks within an interval do not show."
+OF_RUNS = (
+    "What its runs logged of their trainings is not read from the database: give mlflow:RUN_ID, with "
+    "MLFLOW_TRACKING_URI set to sqlite:/// and the path."
+)
 
 FOLDER = "metrics/system"
 _GPU_METRIC = re.compile(r"gpu_(\d+)_(\w+)")
@@ -43,7 +49,7 @@ _HOST_COLUMNS = {
     "cpu_utilization_percentage": ("cpu_pct", 1.0),
     "system_memory_usage_megabytes": ("ram_used_mib", _MIB_PER_MB),
 }
-_CREATE = re.compile(rb'CREATE TABLE ["\'`]?(metrics|runs|experiments)["\'`]?\s*\(')
+_CREATE = re.compile(rb'CREATE TABLE ["\'`]?(metrics|runs)["\'`]?\s*\(')
 
 MetricValue = tuple[str, int, float]
 """Name without ``system/``, milliseconds since 1970, value."""
@@ -70,10 +76,12 @@ def gpu_metric(name: str) -> tuple[int, str] | None:
 
 
 def recognises_database(source: Source) -> bool:
-    """An SQLite file with MLflow's tables."""
-    if not source.is_sqlite or b"run_uuid" not in source.head:
+    """An SQLite file with MLflow's tables. The head of a database of a newer version only names experiments, since most
+    of its tables were made anew behind them.
+    """
+    if not source.is_sqlite or b"run_uuid" not in source.head or b"experiments" not in source.head:
         return False
-    return {b"metrics", b"runs", b"experiments"} <= {found[1] for found in _CREATE.finditer(source.head)}
+    return {b"metrics", b"runs"} <= {found[1] for found in _CREATE.finditer(source.head)}
 
 
 def read(source: Source, options: ReadOptions) -> Telemetry:
@@ -92,7 +100,10 @@ def read_database(source: Source, options: ReadOptions) -> Telemetry:
         raise InputError(f"{source.path}: cannot be read as MLflow's database ({error}).") from error
     good = [(key, int(at), float(value)) for key, at, value in found if _is_moment(at) and _is_number(value)]
     log.add("row without a time or a number", len(found) - len(good), lost=True)
-    return _telemetry(good, source, DATABASE_NAME, options, log)
+    if not good:
+        raise InputError(f"{source.path}: holds no system metrics ({HOW}). {OF_RUNS}")
+    read = _telemetry(good, source, DATABASE_NAME, options, log)
+    return replace(read, notes=(*read.notes, OF_RUNS))
 
 
 @contextmanager
@@ -148,7 +159,7 @@ def _telemetry(
         elif is_system_metric(name):
             log.add("row that names no GPU", example=name, lost=True)
     if not gpu and not host:
-        log.add("no system metrics: call mlflow.enable_system_metrics_logging()")
+        log.add(f"no system metrics: {HOW}")
         raise nothing_usable(source, reader, log)
     notes = [NOTE]
     tables = {}
@@ -176,5 +187,5 @@ def _derived(gpu: pd.DataFrame) -> list[str]:
     return notes
 
 
-READER = Reader(NAME, recognises, read)
+READER = Reader(NAME, recognises, read, descends=True)
 DATABASE = Reader(DATABASE_NAME, recognises_database, read_database)

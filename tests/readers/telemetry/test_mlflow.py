@@ -79,5 +79,8 @@ def test_metrics_of_a_training_are_no_table_of_a_gpu(tmp_path: Path, name: str) 
     rows = "".join(f"2026/03/02 09:00:{n:02d}.000, 0, 90 %\n" for n in range(60))
     (tmp_path / "gpu.csv").write_text("timestamp, index, utilization.gpu [%]\n" + rows)
     info = load_run(tmp_path, timezone="UTC").info
-    assert [record.path for record in info.inputs] == ["gpu.csv"] and not info.inputs[0].error
-    assert str(metric.relative_to(tmp_path)) in info.not_recognized
+    telemetry = [record for record in info.inputs if record.kind == "telemetry"]
+    assert [record.path for record in telemetry] == ["gpu.csv"] and not telemetry[0].error
+    steps = [record.reader for record in info.inputs if record.kind == "artifacts"]
+    assert steps == (["MLflow steps"] if name == "loss" else [])
+    assert (str(metric.relative_to(tmp_path)) in info.not_recognized) == (name != "loss")
