@@ -168,7 +168,7 @@ epoch,time,train/box_loss,train/cls_loss,metrics/mAP50(B),val/box_loss,lr/pg0
 IN_WORDS = {
     "optuna-trials-parquet": "Parquet, with the columns of the CSV.",
     "tensorboard": "Binary: records of a TFRecord file, the first of which holds `brain.Event:2`.",
-    "MLflow steps": "The folder `metrics` of a run in `mlruns/`: a file a metric, a line `1772359265200 2.12 20` a value.",
+    "mlflow-steps": "Folder `metrics` of a run in `mlruns/`: a file a metric, a line `1772359265200 2.12 20` a value.",
     "nsight-systems": "SQLite, with the tables `StringIds` and `CUPTI_ACTIVITY_KIND_KERNEL`, from "
     "`nsys export --type sqlite report.nsys-rep`.",
 }

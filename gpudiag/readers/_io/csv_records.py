@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterator, Sequence
-from itertools import count, islice
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain, count, islice
 from pathlib import Path
 
 from gpudiag.errors import InputError
@@ -13,6 +14,10 @@ from gpudiag.readers._io.problems import ProblemLog
 STRAY_QUOTE = "row with a quote that nothing closes"
 RECORD_LINES = 1000
 """Lines that the cells of one record hold at most."""
+OPEN_COMMA = "number whose comma may be a decimal one or set thousands apart"
+_POINT, _COMMA = (re.compile(rf"\s*[+-]?\d+{mark}\d+(?:[eE][+-]?\d+)?\s*") for mark in (r"\.", ","))
+_THOUSANDS = re.compile(r"\s*[+-]?[1-9]\d{0,2},\d{3}\s*")
+_SHOWN_RECORDS = 256
 
 
 def cells_of(line: str, delimiter: str = ",", holding: str = "") -> list[str]:
@@ -43,9 +48,10 @@ def records(text: str, delimiter: str, problems: ProblemLog) -> Iterator[tuple[i
 
 
 def header_and_rows(
-    text: str, delimiter: str, problems: ProblemLog, path: Path | str
+    text: str, delimiter: str, problems: ProblemLog, path: Path | str, *, numbers: bool = False
 ) -> tuple[list[str], Iterator[tuple[int, list[str]]]]:
-    """The column names of line 1 and the records below it, as in :func:`records`.
+    """The column names of line 1 and the records below it, as in :func:`records`; decimal commas as points where commas
+    do not part the cells, or all of these are ``numbers``.
 
     Raises InputError where a quote makes line 1 no header by itself: a row would be taken for the names, or for a part
     of the last one.
@@ -57,7 +63,29 @@ def header_and_rows(
             f"{path}: expected the column names in line 1, but a quote in that line is not closed there; close the "
             "quote or remove it."
         )
-    return names, rows
+    return names, _with_points(rows, problems) if numbers or delimiter != "," else rows
+
+
+def _with_points(rows: Iterator[tuple[int, list[str]]], problems: ProblemLog) -> Iterator[tuple[int, list[str]]]:
+    first = list(islice(rows, _SHOWN_RECORDS))
+    held = [(line, cell) for line, cells in first for cell in cells]
+    rows = chain(first, rows)
+    if has_decimal_comma(cell for _, cell in held):
+        return ((line, [_with_point(cell) for cell in cells]) for line, cells in rows)
+    for line, cell in held:
+        if _THOUSANDS.fullmatch(cell):
+            problems.add(OPEN_COMMA, line=line, example=cell)
+    return rows
+
+
+def has_decimal_comma(cells: Iterable[str]) -> bool:
+    """Whether numbers are written with a comma: one that sets no thousands apart, and no point in another number."""
+    numbers = [cell for cell in cells if _COMMA.fullmatch(cell) or _POINT.fullmatch(cell)]
+    return not any(map(_POINT.fullmatch, numbers)) and not all(map(_THOUSANDS.fullmatch, numbers))
+
+
+def _with_point(cell: str) -> str:
+    return cell.replace(",", ".") if _COMMA.fullmatch(cell) else cell
 
 
 def _record(lines: Sequence[str], at: int, delimiter: str, width: int) -> tuple[int, list[str]]:

@@ -102,7 +102,8 @@ def read(source: Source, options: ReadOptions) -> Trials:
 
 def _table(source: Source, problems: ProblemLog) -> tuple[list[str], list[Cells]]:
     """The names of the columns, and the cells of each row that are not empty, by them."""
-    header, records = header_and_rows(source.read_text(), delimiter_of(source.lines[0]), problems, source.path)
+    delimiter = delimiter_of(source.lines[0])
+    header, records = header_and_rows(source.read_text(), delimiter, problems, source.path, numbers=True)
     names, rows = _names(header), []
     for line, cells in records:
         if len(cells) != len(names):

@@ -21,7 +21,7 @@ from gpudiag.readers._steps.step_log import StepLog
 from gpudiag.readers._steps.step_object import is_of_training
 from gpudiag.readers.base import Reader, ReadOptions, Trials
 
-NAME = "MLflow steps"
+NAME = "mlflow-steps"
 _MOST = 2**53
 _NO_STEPS = "was logged without steps: give MLflow's log_metric a step to see how long each took."
 

@@ -82,5 +82,5 @@ def test_metrics_of_a_training_are_no_table_of_a_gpu(tmp_path: Path, name: str) 
     telemetry = [record for record in info.inputs if record.kind == "telemetry"]
     assert [record.path for record in telemetry] == ["gpu.csv"] and not telemetry[0].error
     steps = [record.reader for record in info.inputs if record.kind == "artifacts"]
-    assert steps == (["MLflow steps"] if name == "loss" else [])
+    assert steps == (["mlflow-steps"] if name == "loss" else [])
     assert (str(metric.relative_to(tmp_path)) in info.not_recognized) == (name != "loss")
