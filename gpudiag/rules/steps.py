@@ -24,11 +24,11 @@ SAVE_LESS = "Save less often, or in the background (asynchronous checkpoints)."
 """Where the log names nothing else in the pauses."""
 EVALUATE_ON_ALL = "Evaluate on all GPUs, each with its part of the data, or less often."
 KEEP_WORKERS = (
-    "The log does not say what for. Often loader workers start anew each epoch: persistent_workers=True keeps them. "
+    "Often loader workers start anew each epoch: persistent_workers=True keeps them. "
     "Time the first batch of an epoch to see; it may be an evaluation or a save that is not logged."
 )
 FIND_OUT = (
-    "The log does not say what for. Find out in the log of the system, or while a pause lasts (py-spy dump --pid PID): "
+    "Find out in the log of the system, or while a pause lasts (py-spy dump --pid PID): "
     "storage, another process, an evaluation or a save that is not logged."
 )
 """Where the log names nothing in most of the pauses."""
