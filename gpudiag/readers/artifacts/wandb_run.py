@@ -1,4 +1,5 @@
-"""A W&B run folder (``wandb/run-<time>-<id>``), or a folder of them: each run is a trial.
+"""A W&B run folder (``wandb/run-<time>-<id>``), a folder of them, or of run files that lie by themselves: each run is a
+trial.
 
 The run file tells when the run began, its configuration, what it logged and how it ended.
 ``files/wandb-metadata.json`` and ``wandb-summary.json`` tell the host and the last values. Its system metrics are read
@@ -39,24 +40,37 @@ _UPDATE = 1
 _EXIT_CODE, _RUNTIME_S = 1, 2
 """Fields of RunExitRecord."""
 _METADATA, _SUMMARY = "files/wandb-metadata.json", "files/wandb-summary.json"
+_RUN_FILE = ".wandb"
 
 
 def recognises(source: Source) -> bool:
-    """A run folder, or a folder that holds some."""
-    return source.is_dir and (_is_run(source.path) or any(_runs(source.path)))
+    """A run folder, or a folder that holds some, or run files outside of theirs."""
+    return source.is_dir and any(_runs(source.path))
 
 
 def _is_run(folder: Path) -> bool:
     return has_file(folder, _METADATA) or (has_folder(folder, "files") and _run_file(folder) is not None)
 
 
-def _run_file(folder: Path) -> Path | None:
-    return next(iter(sorted(folder.glob("run-*.wandb"))), None)
+def _run_file(run: Path) -> Path | None:
+    return run if run.suffix == _RUN_FILE else next(iter(sorted(run.glob(f"run-*{_RUN_FILE}"))), None)
 
 
 def _runs(folder: Path) -> Iterator[Path]:
-    """Run folders, without ``latest-run``, which is a link to one of them."""
-    return (path for path in sorted(folder.iterdir()) if path.is_dir() and not path.is_symlink() and _is_run(path))
+    """The folder itself, or run folders, without ``latest-run``, which is a link to one of them, and run files."""
+    if _is_run(folder):
+        yield folder
+        return
+    for path in sorted(folder.iterdir()):
+        if not path.is_symlink() and (_is_run(path) if path.is_dir() else _is_run_file(path)):
+            yield path
+
+
+def _is_run_file(path: Path) -> bool:
+    if path.suffix != _RUN_FILE or not path.is_file():
+        return False
+    with path.open("rb") as file:
+        return file.read(len(MAGIC)) == MAGIC
 
 
 def read(source: Source, options: ReadOptions) -> Trials:
@@ -66,7 +80,7 @@ def read(source: Source, options: ReadOptions) -> Trials:
     A run without an exit record was killed or is still running: its state is RUNNING and its end unknown.
     """
     problems = ProblemLog()
-    folders = [source.path] if _is_run(source.path) else list(_runs(source.path))
+    folders = list(_runs(source.path))
     if not folders:
         raise InputError(f"{source.path}: holds no W&B run (a folder with files/wandb-metadata.json).")
     found, histories = [], []
@@ -107,7 +121,11 @@ def _with_steps(
 def _run(folder: Path, problems: ProblemLog, history: list[dict[str, float]]) -> tuple[str, dict[str, Any]]:
     """The project and the trial of one run; what it logged goes to ``history``."""
     metadata, summary = (_json(folder / name, problems) for name in (_METADATA, _SUMMARY))
-    row: dict[str, Any] = {"name": as_text(folder.name), "state": "RUNNING", "host": metadata.get("host")}
+    row: dict[str, Any] = {
+        "name": as_text(folder.stem if folder.suffix == _RUN_FILE else folder.name),
+        "state": "RUNNING",
+        "host": metadata.get("host"),
+    }
     started = metadata.get("startedAt")
     if isinstance(started, str):  # UTC, with or without saying so
         row["start"] = started if started.endswith("Z") or "+" in started else started + "Z"

@@ -16,6 +16,7 @@ from gpudiag.readers.base import Reader, ReadOptions, Telemetry
 NAME = "W&B run file"
 
 NO_STATS = "The W&B run file holds no system metrics, only what the training logged."
+OF_FOLDER = "What the training logged is read where the folder of the W&B run file is given, not the file alone."
 _TIMESTAMP, _ITEM = 2, 3
 
 
@@ -33,7 +34,7 @@ def read(source: Source, options: ReadOptions) -> Telemetry:
     found = tables(joined(_ticks(data, log)))
     if found.gpu is None and found.host is None:
         if any(HISTORY in record for record in records(data, ProblemLog())):
-            return Telemetry(problems=log.all, notes=(NO_STATS,), reader=NAME)
+            return Telemetry(problems=log.all, notes=(NO_STATS, OF_FOLDER), reader=NAME)
         log.add("run file without system metrics")
         raise nothing_usable(source, NAME, log)
     gpu, host = (None if table is None else table.drop(columns="line") for table in (found.gpu, found.host))

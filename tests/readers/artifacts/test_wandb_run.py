@@ -166,3 +166,21 @@ def test_without_system_metrics_what_it_logged_is_read(tmp_path: Path, wandb_byt
     run = load_run(make(tmp_path, "abc", logged(wandb_bytes)), timezone="UTC")
     assert [record.error for record in run.info.inputs] == [None, None] and len(run.steps) == 224
     assert any("holds no system metrics" in note for record in run.info.inputs for note in record.notes)
+
+
+def test_run_files_outside_of_their_folders(tmp_path: Path, wandb_bytes: ModuleType) -> None:
+    """As somebody copies them; what another program calls so is none."""
+    (tmp_path / "run-abc.wandb").write_bytes(logged(wandb_bytes))
+    (tmp_path / "copied.wandb").write_bytes(logged(wandb_bytes, AT_S + 9e4))
+    (tmp_path / "other.wandb").write_bytes(b"text")
+    (tmp_path / "gpu.csv").write_text(
+        "timestamp, index, utilization.gpu [%]\n"
+        + "".join(f"2023/11/14 22:13:{n:02d}.000, 0, 90 %\n" for n in range(20, 60))
+    )
+    out = read(tmp_path)
+    assert out.trials["state"].tolist() == ["COMPLETE"] * 2
+    assert [Path(path).name for path in out.steps["path"].unique()] == ["copied.wandb", "run-abc.wandb"]
+    run = load_run(tmp_path, timezone="UTC")
+    assert len(run.steps) == 2 * 224 and len(run.gpu) == 40
+    alone = load_run(tmp_path / "run-abc.wandb", timezone="UTC")
+    assert any("where the folder" in note for record in alone.info.inputs for note in record.notes)
