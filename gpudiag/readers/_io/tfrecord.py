@@ -25,27 +25,34 @@ _PIECE_BYTES = 1024**2
 
 def records(stream: BinaryIO, log: ProblemLog) -> Iterator[bytes]:
     """The data of records in order. A damaged one is left out and counted, the end of a killed run's file as cut."""
+    n = 0
     while header := stream.read(_HEADER_BYTES):
         if not header.strip(b"\0") or len(header) < _HEADER_BYTES:  # a crash of the machine leaves zeros behind the end
-            log.add(CUT, lost=True)
+            log.add(CUT, lost=True, example=_after(n))
             return
         size, checksum = struct.unpack("<QI", header)
         if _of_length(size) != checksum:
-            log.add(WRONG_LENGTH, lost=True)
+            log.add(WRONG_LENGTH, lost=True, example=_after(n))
             return
         if size > MOST_BYTES:
             if not _passed(stream, size + _CHECKSUM_BYTES):
-                log.add(CUT, lost=True)
+                log.add(CUT, lost=True, example=_after(n))
+            n += 1
             continue
         data = stream.read(size + _CHECKSUM_BYTES)
         if len(data) < size + _CHECKSUM_BYTES:
-            log.add(CUT, lost=True)
+            log.add(CUT, lost=True, example=_after(n))
             return
         data, (checksum,) = data[:size], struct.unpack("<I", data[size:])
         if size <= CHECKED_BYTES and masked(data) != checksum:
-            log.add("record with a wrong checksum", lost=True)
+            log.add("record with a wrong checksum", lost=True, example=_after(n))
         else:
             yield data
+        n += 1
+
+
+def _after(n: int) -> str:
+    return f"after {n} {'record' if n == 1 else 'records'}"
 
 
 @lru_cache(4096)  # a file has few lengths

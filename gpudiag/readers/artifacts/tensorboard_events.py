@@ -24,7 +24,9 @@ def read(source: Source, options: ReadOptions) -> Trials:
         take(with_evaluations(found, source.path), log)
     name = as_text(source.path.name)
     if not len(log):
-        what = f"{len(found)} scalars, but no loss and no learning rate of a training" if found else "no scalar"
+        damaged = " in what could be read of it" if problems.all else ""
+        none = f"no scalar{damaged}"
+        what = f"{len(found)} scalars, but no loss and no learning rate of a training" if found else none
         return Trials(problems=problems.all, notes=(f"{name}: holds {what}.",), reader=NAME)
     frame, clock = log.frame(options.timezone)
     return Trials(steps=frame, problems=problems.all, notes=(f"{name}: {log.note()}.",), reader=NAME, clock=clock)

@@ -111,6 +111,12 @@ def test_a_damaged_record_is_left_out_and_counted(tmp_path: Path) -> None:
     got = read(written(tmp_path, map(bytes, events)))
     assert got.steps["step"].tolist() == [0, 1, 2, 3, 5]
     assert got.problems[-1].kind.startswith("incomplete:")
+    # The head of the file is a record, and six before the length were whole or had another fault.
+    assert [problem.example for problem in got.problems] == ["after 5 records", "after 7 records"]
+    events[0][0] ^= 1
+    got = read(written(tmp_path, map(bytes, events)))
+    assert got.problems[0].example == "after 1 record"
+    assert got.notes[0].endswith("holds no scalar in what could be read of it.")
 
 
 def test_a_length_that_lies_takes_no_memory(tmp_path: Path) -> None:
