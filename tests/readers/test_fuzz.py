@@ -81,7 +81,7 @@ ARTIFACTS: dict[str, Content] = {
     + b"0.7,True,2,a1,2020-09-10_19-30-35,1599737435,400.0,41,0.5,/home/a/ray/Train_a1_2020-09-10_19-28-55\n"
     + b"0.6,True,1,b2,2020-09-10_19-30-35,1599737435,90.0,42,0.1,/home/a/ray/Train_b2_2020-09-10_19-30-35\n",
     "mlflow-steps": {
-        "mlruns/1/abc/meta.yaml": b"experiment_id: '1'\nlifecycle_stage: active\nrun_id: abc\nrun_name: big\nstatus: 3\n",
+        "mlruns/1/abc/meta.yaml": b"experiment_id: '1'\nrun_id: abc\nrun_name: big\nstatus: 3\n",
         **{
             f"mlruns/1/abc/metrics/{name}": b"".join(b"%d 0.5 %d\n" % (1_772_359_200_000 + k, k) for k in range(9))
             for name in ("loss", "train/lr", "val_loss")

@@ -15,7 +15,7 @@ from gpudiag.readers._io.tfrecord import records
 from gpudiag.readers._steps.step_object import is_of_evaluation
 
 _VERSION = b"brain.Event:"
-_EVALUATIONS = ("eval", "evaluation", "val", "valid", "validation")
+EVALUATIONS = ("eval", "evaluation", "val", "valid", "validation")
 """Folders in which Keras, TensorFlow and others write what an evaluation found, by the same tags as the training."""
 _BESIDE_TRAINING = "test"
 _TRAINING = ("train", "training")
@@ -79,7 +79,7 @@ def _is_of_evaluation(tag: str, path: Path) -> bool:
     """
     folder = as_text(path.parent.name)
     own, among = folder.lower(), _among(tag)
-    if own in _EVALUATIONS or (
+    if own in EVALUATIONS or (
         own == _BESIDE_TRAINING and any((path.parent.parent / one).is_dir() for one in _TRAINING)
     ):
         return True
@@ -94,7 +94,7 @@ def _folders_beside(path: Path, tags: Iterable[str]) -> Iterator[Path]:
     """Of Keras and its like those beside ``train``; of ``add_scalars`` those within the folder, or beside it."""
     folder = path.parent
     if folder.name.lower() in _TRAINING:
-        yield from (folder.parent / name for name in (*_EVALUATIONS, _BESIDE_TRAINING))
+        yield from (folder.parent / name for name in (*EVALUATIONS, _BESIDE_TRAINING))
     yield from _named(folder, "")
     for tag in tags:
         if as_text(folder.name).startswith(_among(tag)):

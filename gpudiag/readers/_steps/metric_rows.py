@@ -16,6 +16,7 @@ from gpudiag.readers._steps.step_log import StepLog
 from gpudiag.readers._steps.step_object import (
     STEPS,
     counts_calls,
+    evaluates,
     is_of_evaluation,
     runtime_of_object,
     stamp_of_object,
@@ -45,13 +46,13 @@ def take(
     is told of in none: what is usual holds it.
     """
     least = min((row[EPOCH] for row in rows if _is_number(row.get(EPOCH))), default=1)
-    evaluated = [any(map(is_of_evaluation, row)) for row in rows]
+    evaluated = [evaluates(row) or any(map(is_of_evaluation, row)) for row in rows]
     always = all(evaluated)
     before: tuple[float, float] = math.nan, math.nan
-    for number, (row, evaluates) in enumerate(zip(rows, evaluated, strict=True), first_row):
+    for number, (row, is_other) in enumerate(zip(rows, evaluated, strict=True), first_row):
         stamp = stamp_of_object(row) if dated else runtime_of_object(row)
         here = _count(row), moment_of(stamp)
-        if evaluates and not always:
+        if is_other and not always:
             log.tell(_told(row, here[1] - before[1] if here[0] == before[0] else 0.0), stamp)
         if said := _step(row, series) if times.by_step else _epoch(row, series, least):
             log.add(number, times.meant(said), stamp)

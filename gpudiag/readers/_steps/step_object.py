@@ -48,8 +48,16 @@ _NO_LOSS = re.compile(
     r"(?:packet|path|insertion|return|profit|stop)[-_ /]?loss|loss[-_ /](?:dbm?|rate|ratio|pct|percent)(?![a-z])"
 )
 """Losses of networks, radio and markets."""
-_EVALUATION = re.compile(r"(?:(?<![A-Za-z])|(?=[A-Z]))(?:[Ee]val|EVAL|[Vv]alid|VAL|[Vv]al(?![a-z])|[Tt]est|TEST)")
+_EVALUATION = re.compile(
+    r"(?:(?<![A-Za-z])|(?=[A-Z]))(?:[Ee]val|EVAL|[Vv]alid|VAL|[Vv]al(?![a-z])|[Tt]est|TEST"
+    r"|[Dd]ev(?![a-z])|DEV(?![A-Z])|[Hh]old[-_ ]?out)"
+)
 """As in val_loss, loss/val and valLoss; not as in value_loss and latest_loss."""
+_SPLIT = ("split", "phase", "mode", "stage", "subset", "partition")
+_OF_OTHERS = frozenset(
+    ("val", "valid", "validation", "validate", "eval", "evaluation", "test", "testing", "dev", "holdout")
+)
+"""Of which data a row is; mmcv's log has both with a learning rate, told apart by ``mode``."""
 _OF_DAY = re.compile(r"[T ]\d|^\d{5,}")
 """A date alone is no moment: what has one a day is no log of steps."""
 _DAY = datetime(2000, 1, 1)
@@ -114,8 +122,13 @@ def counts_calls(said: Mapping[str, Any]) -> bool:
     return "_step" in said and not any(name in said for name in STEPS if name != "_step")
 
 
+def evaluates(said: Mapping[str, Any]) -> bool:
+    """Whether all that it says is of other data than is trained on."""
+    return any(isinstance(said.get(name), str) and said[name].strip().lower() in _OF_OTHERS for name in _SPLIT)
+
+
 def _trains(said: Mapping[str, Any]) -> bool:
-    return _is_ours(said) or any(map(is_of_training, said))
+    return (_is_ours(said) or any(map(is_of_training, said))) and not evaluates(said)
 
 
 def is_of_training(name: str) -> bool:

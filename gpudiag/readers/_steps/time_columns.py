@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, TypeAlias, TypeGuard
 
 from gpudiag.readers._steps.other_work import moment_of
 from gpudiag.readers._steps.step_line import StepLine
-from gpudiag.readers._steps.step_object import STEPS, WAIT, runtime_of_object, stamp_of_object
+from gpudiag.readers._steps.step_object import STEPS, WAIT, evaluates, runtime_of_object, stamp_of_object
 from gpudiag.readers._steps.time_names import (
     ELAPSED,
     OF_EPOCH,
@@ -66,7 +66,7 @@ class TimeColumns:
         self.by_step = any(name in row for row in rows for name in STEPS)
         self._of = OF_STEP if self.by_step else OF_EPOCH
         rank = next((rank for row in rows if (rank := _rank(row)) is not None), None)
-        self._rows = [row for row in rows if _rank(row) in (None, rank)]
+        self._rows = [row for row in rows if _rank(row) in (None, rank) and not evaluates(row)]
         names = list(dict.fromkeys(chain.from_iterable(rows)))
         known = {name: found for name in names if (found := time_name(name))}
         self._unclear: list[tuple[str, str]] = []

@@ -18,6 +18,7 @@ from gpudiag.readers._io.scalar_events import Scalar
 from gpudiag.readers._io.source import Source
 from gpudiag.readers._shape.ticks import is_epoch
 from gpudiag.readers._steps import metric_rows, scalar_steps
+from gpudiag.readers._steps.event_folders import EVALUATIONS
 from gpudiag.readers._steps.metric_kinds import CSV
 from gpudiag.readers._steps.step_log import StepLog
 from gpudiag.readers._steps.step_object import STEPS, is_of_evaluation, is_of_training
@@ -128,7 +129,9 @@ def _exported(source: Source, rows: Sequence[Cells], options: ReadOptions, probl
     name, log = as_text(source.path.name), StepLog(source.path)
     found = _TAG.match(as_text(source.path.stem))
     tag = found["tag"] if found else as_text(source.path.stem)
-    tag = f"eval/{tag}" if found and is_of_evaluation(found["run"]) else tag
+    of_folder = as_text(source.path.parent.name).lower() in EVALUATIONS
+    evaluates = of_folder or is_of_evaluation(tag) or (found is not None and is_of_evaluation(found["run"]))
+    tag = f"eval/{tag}" if evaluates else tag
     known = [
         Scalar(float(row["wall time"]), int(float(row["step"])), tag, float(row["value"]))
         for row in rows
@@ -136,7 +139,10 @@ def _exported(source: Source, rows: Sequence[Cells], options: ReadOptions, probl
     ]
     scalar_steps.take(known, log)
     if not len(log):
-        note = f"{name}: {len(rows)} values of '{tag}', which is no loss and no learning rate of a training."
+        what = (
+            "are of an evaluation, not of steps" if evaluates else "are of no loss and no learning rate of a training"
+        )
+        note = f"{name}: its {len(rows)} values {what}."
         return Trials(problems=problems.all, notes=(note,), reader=NAME)
     frame, clock = log.frame(options.timezone)
     return Trials(steps=frame, problems=problems.all, notes=(f"{name}: {log.note()}.",), reader=NAME, clock=clock)

@@ -95,12 +95,14 @@ def test_history_of_wandb(tmp_path: Path, timestamps: bool) -> None:
 @pytest.mark.parametrize(
     ("name", "n"),
     [("run-exp_1-tag-Loss_train.csv", 90), ("loss.csv", 90), ("run-validation-tag-epoch_loss.csv", 0),
-     ("run-exp-tag-Loss_val.csv", 0), ("accuracy.csv", 0)],
+     ("run-exp-tag-Loss_val.csv", 0), ("run-exp-tag-loss_dev.csv", 0), ("run-holdout-tag-loss.csv", 0),
+     ("validation/loss.csv", 0), ("accuracy.csv", 0)],
 )  # fmt: skip
 def test_a_scalar_that_tensorboard_exports(tmp_path: Path, name: str, n: int) -> None:
     rows = [(BEGIN_S + step, step, 0.5) for step in range(10, 901, 10)]
     got = read(csv(tmp_path / name, "Wall time,Step,Value", rows))
-    assert len(got.steps) == n and (n > 0) != ("which is no loss and no learning rate" in got.notes[0])
+    kind = "no loss and no learning rate" if name == "accuracy.csv" else "are of an evaluation, not of steps"
+    assert len(got.steps) == n and (n > 0) != (kind in got.notes[0])
     if n:
         assert got.clock == "utc"
         assert got.steps["time"].iloc[0] == pd.Timestamp(BEGIN_S + 10, unit="s", tz="UTC")
@@ -196,3 +198,16 @@ def test_what_a_column_of_times_holds(
     for column, first in (("elapsed_s", elapsed_s), ("step_s", each_s)):
         known = steps[column].iloc[0] if column in steps else None
         assert pd.isna(known) if first is None else known == pytest.approx(first), column
+
+
+@pytest.mark.parametrize(
+    ("name", "other"), [("split", "val"), ("phase", "Validation"), ("mode", "eval"), ("stage", "test")]
+)
+def test_rows_of_other_data_are_no_steps(tmp_path: Path, name: str, other: str) -> None:
+    """An epoch trains for 60 s and evaluates for 9."""
+    rows = [row for k in range(1, 20) for row in ((k, "train", 0.5, 60 + k % 3), (k, other, 0.4, 9 + k % 3))]
+    steps = read(csv(tmp_path / "log.csv", f"epoch,{name},loss,epoch_time", rows)).steps
+    assert steps["step"].tolist() == list(range(1, 20)) and steps["step_s"].tolist() == [
+        60 + k % 3 for k in range(1, 20)
+    ]
+    assert set(steps["since"].dropna()) == {"evaluation"}

@@ -194,3 +194,14 @@ def test_names_of_an_evaluation(name: str) -> None:
 )
 def test_names_of_a_training(name: str) -> None:
     assert is_of_training(name) and not is_of_evaluation(name)
+
+
+def test_objects_of_mmcv_that_validate_are_no_steps(tmp_path: Path) -> None:
+    """They hold a learning rate too, and say in ``mode`` what they are of."""
+    trained = [
+        {"mode": "train", "epoch": 1, "iter": k, "lr": 0.1, "data_time": 0.1, "loss": 1, "time": 0.5} for k in (50, 100)
+    ]
+    steps = read(
+        written(tmp_path, [*trained, {"mode": "val", "epoch": 1, "iter": 20, "lr": 0.1, "bbox_mAP": 0.3}, *trained])
+    )
+    assert steps["step"].tolist() == [50, 100, 50, 100] and steps["since"].dropna().tolist() == ["evaluation"]
