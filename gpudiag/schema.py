@@ -455,9 +455,9 @@ def conform(frame: pd.DataFrame, table: TableSpec) -> pd.DataFrame:
     out: dict[str, pd.Series] = {}
     for column in table.columns:
         if column.name in frame:
-            series = frame[column.name].astype(dtype(column.kind))
+            series = frame[column.name]
             if column.required or series.notna().any():
-                out[column.name] = series
+                out[column.name] = series.astype(dtype(column.kind))
         elif column.kind == "key":
             raise KeyError(f"table {table.name} needs column {column.name}")
         elif column.required:

@@ -5,6 +5,7 @@ Field numbers are those of TensorBoard's event.proto, summary.proto, tensor.prot
 
 from __future__ import annotations
 
+import re
 import struct
 from collections.abc import Iterable, Iterator
 from sys import intern
@@ -24,6 +25,8 @@ _NUMBERS = {1: ("<f", 5), 2: ("<d", 6)}
 """By type of a tensor that may be a scalar: how its bytes are read, and the field that its values may stand in.
 TensorFlow and PyTorch write no scalar of another type."""
 _SCALARS = ("scalars", "")
+_ONE = re.compile(rb"(?s)\x09(.{8})\x10([\x80-\xff]{0,6}[\0-\x7f])\x2a(.)\x0a(.)\x0a(.)(.+)\x15(.{4})")
+"""An event with one scalar as PyTorch and TensorFlow 1 write it: time, step, three lengths, tag and value."""
 _MOST = 2**53
 
 
@@ -40,6 +43,9 @@ def scalars(records: Iterable[bytes], log: ProblemLog) -> Iterator[Scalar]:
     """The scalars of all records, in their order. One that is no message is left out and counted."""
     plugins: dict[str, str] = {}
     for data in records:
+        if one := _one(data):
+            yield one
+            continue
         try:
             event = message(data)
             time_s, step = double(event, _WALL_TIME), number(event, _STEP)
@@ -52,6 +58,24 @@ def scalars(records: Iterable[bytes], log: ProblemLog) -> Iterator[Scalar]:
                         yield Scalar(time_s, step, intern(text(value, _TAG)), found)
         except ValueError:
             log.add("record that is no message", lost=True)
+
+
+def _one(data: bytes) -> Scalar | None:
+    """The scalar of an event that holds nothing else: parsed field by field it took three times as long."""
+    found = _ONE.fullmatch(data)
+    if not found:
+        return None
+    time_s, step, *lengths, tag, value = found.groups()
+    n = len(tag)
+    if n >= 128 - 9 or b"".join(lengths) != bytes((n + 9, n + 7, n)):
+        return None
+    number = 0
+    for byte in reversed(step):
+        number = number << 7 | byte & 127
+    if number >= _MOST:
+        return None
+    moment, single = struct.unpack("<df", time_s + value)
+    return Scalar(moment, number, intern(tag.decode("utf-8", "replace")), single)
 
 
 def _value(found: Message, plugins: dict[str, str]) -> float | None:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from typing import Any, TypeGuard
 
 import pandas as pd
 
+from gpudiag.readers._steps.metric_kinds import of_epochs
 from gpudiag.readers._steps.other_work import moment_of
 from gpudiag.readers._steps.scalar_steps import RUNTIME, evaluation_line, runtime_line
 from gpudiag.readers._steps.step_line import StepLine
@@ -71,8 +71,7 @@ def _told(row: Row, since_s: float) -> str:
 
 
 def _step(row: Row, series: str) -> StepLine | None:
-    said = step_of_object(row)
-    return said and replace(said, series=series)
+    return step_of_object(row, series)
 
 
 def _epoch(row: Row, series: str, least: float) -> StepLine | None:
@@ -82,7 +81,7 @@ def _epoch(row: Row, series: str, least: float) -> StepLine | None:
         return None
     said = step_of_object({**{name: value for name, value in row.items() if name != EPOCH}, "step": epoch})
     meant = "step" if said and said.step_s >= 0 else ""
-    return said and replace(said, series=f"{series}|epochs", step=int(epoch) + (least == 0), unit="epoch", meant=meant)
+    return said and said._replace(series=of_epochs(series), step=int(epoch) + (least == 0), unit="epoch", meant=meant)
 
 
 def _count(row: Row) -> float:

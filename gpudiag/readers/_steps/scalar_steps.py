@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 import numpy as np
@@ -15,12 +15,10 @@ from gpudiag.readers._shape.ticks import is_epoch
 from gpudiag.readers._steps.metric_kinds import EVENTS, of_epochs
 from gpudiag.readers._steps.step_line import StepLine
 from gpudiag.readers._steps.step_log import StepLog
-from gpudiag.readers._steps.step_object import is_of_evaluation, is_of_training, step_of_object
+from gpudiag.readers._steps.step_object import RANKS, is_of_evaluation, is_of_training, step_of_object
 
 USUAL = 2.0
 """A training whose first step is beyond this many of its usual strides began at a checkpoint."""
-_OF_RANKS = ("rank", "global_rank")
-"""Metrics of such names rank something else; they name no process."""
 _WHOLE = "train/train_runtime"
 _OF_WHOLE = re.compile(r"^train/train_")
 """Hugging Face's Trainer tells at its end of the training as a whole: no step (integrations, rewrite_logs)."""
@@ -101,12 +99,14 @@ def _in_order(groups: list[ScalarGroup]) -> list[ScalarGroup]:
 
 
 def _step(group: ScalarGroup, first: int | None, kind: str) -> StepLine | None:
-    """``first``: what the first epoch is counted as, where epochs are counted."""
-    values = {name: value for name, value in group.values.items() if name not in _OF_RANKS}
-    said = step_of_object({**values, "step": group.step})
+    """``first``: what the first epoch is counted as, where epochs are counted. Metrics that are called rank name no
+    process: they rank something else.
+    """
+    values = {name: value for name, value in group.values.items() if name not in RANKS}
+    said = step_of_object({**values, "step": group.step}, kind)
     if said is None or first is None:
-        return said and replace(said, series=kind)
-    return replace(said, series=of_epochs(kind), step=said.step + 1 - first, unit="epoch", epoch=None)
+        return said
+    return said._replace(series=of_epochs(kind), step=said.step + 1 - first, unit="epoch", epoch=None)
 
 
 def counts_epochs(tags: set[str], groups: Sequence[ScalarGroup]) -> int | None:

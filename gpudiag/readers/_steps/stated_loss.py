@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
 from typing import Any
 
 _STATED = re.compile(
@@ -56,11 +57,25 @@ def not_finite_of_trainer(said: Mapping[str, float]) -> int | None:
 
 def _of_losses(stated: Iterable[tuple[str, Any]]) -> int | None:
     """By that of all, else by several together: one by itself may be a part of it."""
-    losses = [(name, _number(value)) for name, value in stated if not _OF_OTHERS.search(name)]
-    known = [(name, value) for name, value in losses if value is not None]
-    of_all = [value for name, value in known if _OF_ALL.search(name)]
-    told = of_all or [value for _, value in known if len(known) > 1]
+    known, of_all = list[float](), list[float]()
+    for name, value in stated:
+        number = None if _is_of_others(name) else _number(value)
+        if number is not None:
+            known.append(number)
+            if _is_of_all(name):
+                of_all.append(number)
+    told = of_all or (known if len(known) > 1 else [])
     return int(not any(map(math.isfinite, told))) if told else None
+
+
+@lru_cache(4096)  # the names of a log are few
+def _is_of_others(name: str) -> bool:
+    return _OF_OTHERS.search(name) is not None
+
+
+@lru_cache(4096)
+def _is_of_all(name: str) -> bool:
+    return _OF_ALL.search(name) is not None
 
 
 def _number(value: Any) -> float | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from gpudiag.readers._batches.log_lines import KINDS
 from gpudiag.readers._steps.bars import BarLine, bar_of
@@ -45,8 +45,7 @@ these tell of evaluations alone."""
 _WORDS = ("step", "iter", "epoch", "train", "batch", "update", "<", "━", "─")
 
 
-@dataclass(frozen=True)
-class StepLine:
+class StepLine(NamedTuple):
     """What one line says. ``series`` tells lines of one kind from others; NaN and None are unknown. ``blur_s``: by how
     much ``elapsed_s`` is rounded, where that is known.
     """
@@ -87,7 +86,7 @@ def step_of(line: str, *, stamped: bool) -> StepLine | None:
     line = line[:_LOOKED_AT]
     said = _said(line, stamped) if may_tell(line) else None
     loss = not_finite(line) if said else None
-    return said if said is None or loss is None else replace(said, not_finite=loss)
+    return said if said is None or loss is None else said._replace(not_finite=loss)
 
 
 def _said(line: str, stamped: bool) -> StepLine | None:
@@ -106,7 +105,7 @@ def of_bar(bar: BarLine) -> StepLine:
     name = f"{bar.name}|{known or ''}"
     meant = "window" if bar.unit == "epoch" and not known else "running"
     line = StepLine(name, bar.step, known, bar.unit, bar.epoch, meant, step_s=bar.step_s, elapsed_s=bar.elapsed_s)
-    return replace(line, blur_s=bar.blur_s) if bar.blur_s else line
+    return line._replace(blur_s=bar.blur_s) if bar.blur_s else line
 
 
 def _of_dialect(dialect: Dialect, found: re.Match[str], line: str) -> StepLine:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
 import re
 from collections import Counter, defaultdict
 from datetime import UTC, tzinfo
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 
@@ -21,7 +21,7 @@ from gpudiag.readers._steps.stated_loss import not_finite_of_trainer
 from gpudiag.readers._steps.step_line import EVALUATIONS, StepLine, of_bar, step_of
 from gpudiag.readers._steps.trainer_line import trainer_line
 from gpudiag.readers._studies.timestamps import to_utc
-from gpudiag.schema import LASTING, STEPS, conform, empty, text_dtype
+from gpudiag.schema import LASTING, STEPS, conform, empty
 
 _EPOCH_LINE = re.compile(r"(?i)^\W{0,10}epoch\s{0,2}[:#]?\s{0,2}(\d{1,6})\s?(?:/|of)\s?\d{1,6}\W{0,10}$")
 CLEAR = 10
@@ -31,6 +31,8 @@ QUIET_S = 600.0
 NCCL after 10 min."""
 _WRAPPED = " " * 20
 """What begins so goes on with the columns of the bar above."""
+_FIELDS = tuple(name for name in StepLine._fields if name != "step")
+_WHOLE = ("total", "epoch", "rank", "trial", "batch", "not_finite")
 _RANK_NAME = re.compile(r"(?i)(?:^|[^a-z])rank[_\-]?(\d{1,5})(?!\d)")
 
 
@@ -82,9 +84,9 @@ class StepLog:
                 self._evaluating_s = seconds
             return False
         if said.epoch is None and said.unit == "step" and self._epoch is not None:
-            said = dataclasses.replace(said, epoch=self._epoch)
+            said = said._replace(epoch=self._epoch)
         if (trial := trial_of(line)) is not None:
-            said = dataclasses.replace(said, trial=trial)
+            said = said._replace(trial=trial)
         if said.series == EVALUATIONS:
             self.tell(line, stamp)
         before = self._rows[-1] if self._rows else said
@@ -100,7 +102,7 @@ class StepLog:
         """Hugging Face's Trainer prints the loss behind the bar that counts the step."""
         told = trainer_line(line) if self._rows else None
         if told is not None and told.kind == "step":
-            self._rows[-1] = dataclasses.replace(self._rows[-1], not_finite=not_finite_of_trainer(told.said))
+            self._rows[-1] = self._rows[-1]._replace(not_finite=not_finite_of_trainer(told.said))
 
     def _take_back(self) -> None:
         """Forget the last line on a step but for what others told before it."""
@@ -149,7 +151,7 @@ class StepLog:
         self._first_stamp = self._first_stamp or stamp
         batch = self._batch.of_step(line)
         whose = "all" if batch.of_all else None
-        self._rows.append(dataclasses.replace(said, batch=batch.n, batch_of=whose) if batch.n else said)
+        self._rows.append(said._replace(batch=batch.n, batch_of=whose) if batch.n else said)
         self._stamps.append(stamp)
         self._behind = stamp, moment_of(stamp)
         self._lines.append(number)
@@ -181,31 +183,38 @@ class StepLog:
         if not self._rows:
             return empty(STEPS), "unknown"
         zone = zone if self._dated else UTC
-        times = to_utc(self._stamps, zone)
-        begun = to_utc([self._first_stamp], zone).time.iloc[0]
-        names = [field.name for field in dataclasses.fields(StepLine)]
-        frame = pd.DataFrame({name: [getattr(row, name) for row in self._rows] for name in names})
-        frame["step"] -= frame["series"].map(self._too_many())
-        for name in ("total", "epoch", "rank", "trial", "batch", "not_finite"):
-            frame[name] = pd.array(frame[name].tolist(), dtype="Int64")
-        frame["rank"] = frame["rank"].fillna(self._rank) if self._rank is not None else frame["rank"]
-        frame["time"], frame["line"] = times.time, self._lines
-        since_begun = (frame["time"] - begun).dt.total_seconds()
-        frame["begun_s"] = since_begun.where(since_begun >= 0)
-        frame["since"] = pd.Series(self._since, dtype=text_dtype())
-        frame["since_s"] = self._since_s
-        for work in LASTING:
-            frame[f"{work}_s"] = [_or_nan(told.get(work, 0.0)) for told in self._lasted]
-        last = frame.index[-1]
-        behind = to_utc([self._behind[0]], zone).time.iloc[0]
-        frame.loc[last, "last_s"] = max((behind - frame.loc[last, "time"]).total_seconds(), 0.0)
+        times = to_utc([stamp or None for stamp in self._stamps], zone)
+        others = (self._first_stamp, self._behind[0], self._worked_stamp, self._told_stamp)
+        begun, behind, worked, told = to_utc([stamp or None for stamp in others], zone).time
+        columns = self._columns()
+        columns |= {"time": times.time, "line": self._lines, "since_s": self._since_s}
+        since_begun = (times.time - begun).dt.total_seconds()
+        columns["begun_s"] = since_begun.where(since_begun >= 0)
+        columns["since"] = self._since
+        columns |= {f"{work}_s": [_or_nan(told.get(work, 0.0)) for told in self._lasted] for work in LASTING}
         for at in self._last_lines():
-            self._tell_what_follows(frame, at, zone)
-        frame["path"] = pd.Series([as_text(self._path)] * len(frame), dtype=text_dtype())
+            for name, value in self._what_follows(at, times.time.iloc[at], worked, told).items():
+                columns.setdefault(name, [None] * len(self._rows))[at] = value
+        last_s = max((behind - times.time.iloc[-1]).total_seconds(), 0.0)
+        columns["last_s"] = [math.nan] * (len(self._rows) - 1) + [last_s]
+        columns["path"] = [as_text(self._path)] * len(self._rows)
         if not self._dated:
-            frame["elapsed_s"] = frame["begun_s"].fillna(frame["elapsed_s"])
-            frame["time"] = pd.Series(pd.NaT, frame.index, dtype=frame["time"].dtype)
-        return conform(frame, STEPS), times.clock if self._dated else "unknown"
+            elapsed = pd.Series(columns.get("elapsed_s", math.nan), times.time.index, dtype=float)
+            columns["elapsed_s"] = columns["begun_s"].fillna(elapsed)
+            columns["time"] = pd.Series(pd.NaT, times.time.index, dtype=times.time.dtype)
+        return conform(pd.DataFrame(columns), STEPS), times.clock if self._dated else "unknown"
+
+    def _columns(self) -> dict[str, Any]:
+        """What the lines say, by column, without those of which none says anything."""
+        too_many = self._too_many()
+        out: dict[str, Any] = {"step": [row.step - too_many[row.series] for row in self._rows]}
+        for name in _FIELDS:
+            values = [getattr(row, name) for row in self._rows]
+            if name == "rank" and self._rank is not None:
+                values = [self._rank if rank is None else rank for rank in values]
+            if any(value is not None and value == value for value in values):
+                out[name] = pd.array(values, dtype="Int64") if name in _WHOLE else values
+        return out
 
     def _last_lines(self) -> list[int]:
         """The last line of all, and of the steps that go on up to it: one for each rank that came as far, if only whole
@@ -224,20 +233,24 @@ class StepLog:
                 found.append(at)
         return sorted(set(found))
 
-    def _tell_what_follows(self, frame: pd.DataFrame, at: int, zone: tzinfo) -> None:
-        """Write to the last line of its kind and writer what those behind it tell of."""
+    def _what_follows(
+        self, at: int, time: pd.Timestamp, worked: pd.Timestamp, told_last: pd.Timestamp
+    ) -> dict[str, str | float]:
+        """What the lines behind the last line of its kind and writer tell of; ``worked``: when the last line was that
+        tells of lasting work, ``told_last`` of anything.
+        """
         row = self._rows[at]
         told = self._told_to[row.series, row.rank, row.trial]
         if not told:
-            return
-        worked = not told.keys().isdisjoint(LASTING)  # a failure hours later is no part of that work
-        then = to_utc([self._worked_stamp if worked else self._told_stamp], zone).time.iloc[0]
-        frame.loc[at, "then"] = ", ".join(sorted(told, reverse=True))
-        by_time = (then - frame.loc[at, "time"]).total_seconds()
+            return {}
+        # A failure hours later is no part of lasting work.
+        by_time = ((told_last if told.keys().isdisjoint(LASTING) else worked) - time).total_seconds()
         least_s = max((told.get(work, 0.0) for work in self._undated_work), default=0.0)
-        frame.loc[at, "then_s"] = max(by_time, least_s) if by_time == by_time else sum(told.values())
-        for work in LASTING:
-            frame.loc[at, f"then_{work}_s"] = _or_nan(told.get(work, 0.0))
+        return {
+            "then": ", ".join(sorted(told, reverse=True)),
+            "then_s": max(by_time, least_s) if by_time == by_time else sum(told.values()),
+            **{f"then_{work}_s": _or_nan(told.get(work, 0.0)) for work in LASTING},
+        }
 
     def _too_many(self) -> dict[str, int]:
         """By kind of line how many steps more than are done it states: one where it may begin at 0 and never does."""

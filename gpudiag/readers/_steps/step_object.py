@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 from typing import Any
 
 from gpudiag.readers._shape.ticks import is_epoch
@@ -61,9 +62,17 @@ _OF_OTHERS = frozenset(
 _OF_DAY = re.compile(r"[T ]\d|^\d{5,}")
 """A date alone is no moment: what has one a day is no log of steps."""
 _DAY = datetime(2000, 1, 1)
+_EPOCH, RANKS = ("epoch",), ("rank", "global_rank")
+_KNOWN = {
+    name: (names, place)
+    for names in (STEPS, _TOTAL, _TOOK, _TOOK_MS, WAIT, _ELAPSED, _TOKENS, _SAMPLES, _EPOCH, RANKS)
+    for place, name in enumerate(names)
+}
+_MOST = 1e12
+_LONGEST_S, _LONGEST_RUN_S = 1e6, 1e8
 
 
-def step_of_object(said: Mapping[str, Any]) -> StepLine | None:
+def step_of_object(said: Mapping[str, Any], series: str = "json") -> StepLine | None:
     """What it says of a step of the training: an object with a step and a loss, a learning rate or our phase; None
     for another.
 
@@ -71,26 +80,28 @@ def step_of_object(said: Mapping[str, Any]) -> StepLine | None:
     mmengine's ``scalars.json`` states the mean time since the object before; detectron2's ``metrics.json`` the median
     of the last 20 steps, and counts them from 0 as ``iteration``.
     """
-    step = _first(said, STEPS)
+    found = _numbers(said)
+    step = found.get(STEPS, math.nan)
     if not math.isfinite(step) or step < 0 or step != int(step) or not _trains(said):
         return None
-    with_wait = _first(said, WAIT)
+    with_wait = found.get(WAIT, math.nan)
     from_0 = "iteration" in said and with_wait >= 0
-    took_s = next((s for s in (_first(said, _TOOK, most=1e6), _first(said, _TOOK_MS) / 1000) if s >= 0), math.nan)
-    epoch, total, rank = (_first(said, names) for names in (("epoch",), _TOTAL, ("rank", "global_rank")))
+    took_s = found.get(_TOOK, math.nan)
+    took_s = took_s if 0 <= took_s <= _LONGEST_S else found.get(_TOOK_MS, math.nan) / 1000
+    epoch, total, rank = (found.get(names, -1.0) for names in (_EPOCH, _TOTAL, RANKS))
     return StepLine(
-        "json",
+        series,
         int(step) + from_0,
         int(total) if total >= 1 else None,
         "step",
         int(epoch) if epoch >= 0 and epoch == epoch // 1 else None,
         "window" if _is_ours(said) or (with_wait >= 0 and not from_0) else "running",
-        took_s,
+        took_s if took_s >= 0 else math.nan,
         with_wait,
-        _first(said, _SAMPLES),
-        _first(said, _TOKENS),
+        found.get(_SAMPLES, math.nan),
+        found.get(_TOKENS, math.nan),
         None,
-        elapsed_s=_first(said, _ELAPSED),
+        elapsed_s=found.get(_ELAPSED, math.nan),
         rank=int(rank) if rank >= 0 else None,
         not_finite=not_finite_of(said),
     )
@@ -113,8 +124,10 @@ def runtime_of_object(said: Mapping[str, Any]) -> str:
     """The timestamp on a day of our own that stands for the time since W&B started, which was before the training; ''
     without one.
     """
-    seconds = _first(said, ("_runtime",), most=1e8)
-    return (_DAY + timedelta(seconds=seconds)).isoformat() if seconds >= 0 else ""
+    seconds = said.get("_runtime")
+    if not isinstance(seconds, int | float) or not 0 <= seconds <= _LONGEST_RUN_S:
+        return ""
+    return (_DAY + timedelta(seconds=seconds)).isoformat()
 
 
 def counts_calls(said: Mapping[str, Any]) -> bool:
@@ -124,13 +137,15 @@ def counts_calls(said: Mapping[str, Any]) -> bool:
 
 def evaluates(said: Mapping[str, Any]) -> bool:
     """Whether all that it says is of other data than is trained on."""
-    return any(isinstance(said.get(name), str) and said[name].strip().lower() in _OF_OTHERS for name in _SPLIT)
+    of = [said[name] for name in _SPLIT if name in said]
+    return any(isinstance(data, str) and data.strip().lower() in _OF_OTHERS for data in of)
 
 
 def _trains(said: Mapping[str, Any]) -> bool:
     return (_is_ours(said) or any(map(is_of_training, said))) and not evaluates(said)
 
 
+@lru_cache(4096)  # the names of a log are few
 def is_of_training(name: str) -> bool:
     """Whether training steps log a metric of this name: a loss that is not of an evaluation, or a learning rate."""
     lower = name.lower()
@@ -138,6 +153,7 @@ def is_of_training(name: str) -> bool:
     return (is_loss or _RATE.search(lower) is not None) and not is_of_evaluation(name)
 
 
+@lru_cache(4096)
 def is_of_evaluation(name: str) -> bool:
     """Whether the name says that an evaluation logged it."""
     return _EVALUATION.search(name) is not None
@@ -148,10 +164,13 @@ def _is_ours(said: Mapping[str, Any]) -> bool:
     return said.get("phase") == "training"
 
 
-def _first(said: Mapping[str, Any], names: Iterable[str], most: float = 1e12) -> float:
-    """The first number under one of the names that is not beyond ``most``; NaN without one."""
-    for name in names:
-        value = said.get(name)
-        if isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= most:
-            return float(value)
-    return math.nan
+def _numbers(said: Mapping[str, Any]) -> dict[tuple[str, ...], float]:
+    """By the names of one thing, the number under the first of them that has one."""
+    found: dict[tuple[str, ...], float] = {}
+    places: dict[tuple[str, ...], int] = {}
+    for name, value in said.items():
+        if name in _KNOWN and isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= _MOST:
+            names, place = _KNOWN[name]
+            if place < places.get(names, len(names)):
+                found[names], places[names] = float(value), place
+    return found

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from itertools import chain, pairwise
 from statistics import median
 from typing import Any, NamedTuple, TypeAlias, TypeGuard
 
 from gpudiag.readers._steps.other_work import moment_of
 from gpudiag.readers._steps.step_line import StepLine
-from gpudiag.readers._steps.step_object import STEPS, WAIT, evaluates, runtime_of_object, stamp_of_object
+from gpudiag.readers._steps.step_object import RANKS, STEPS, WAIT, evaluates, runtime_of_object, stamp_of_object
 from gpudiag.readers._steps.time_names import (
     ELAPSED,
     OF_EPOCH,
@@ -29,7 +28,6 @@ EPOCH = "epoch"
 _STAMP, _ELAPSED, _STEP_TIME = "timestamp", "elapsed", "step_time"
 """Names by which an object on a step tells of times."""
 _MOMENT = "moment"
-_RANKS = ("rank", "global_rank")
 _RISES = 0.9
 """Part of the rows whose time is more than before: it may be the time since the training began."""
 _HALF_AS_MUCH = 1.5
@@ -108,7 +106,7 @@ class TimeColumns:
 
     def meant(self, said: StepLine) -> StepLine:
         """What a row says, with what its time of a step is the mean of."""
-        return replace(said, meant="window") if OF_ROW in self._columns and self._of not in self._columns else said
+        return said._replace(meant="window") if OF_ROW in self._columns and self._of not in self._columns else said
 
     def note(self, *, timed: bool) -> str:
         """What would tell the times of rows that have none, and which of others are not used; '' for nothing."""
@@ -241,7 +239,7 @@ def _seconds(value: Any) -> float:
 
 
 def _rank(row: Row) -> object:
-    return next((row[name] for name in _RANKS if _is_number(row.get(name))), None)
+    return next((row[name] for name in RANKS if _is_number(row.get(name))), None)
 
 
 def _is_number(value: Any) -> TypeGuard[float]:

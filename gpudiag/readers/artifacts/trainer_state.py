@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import re
-from dataclasses import replace
 
 from gpudiag.errors import InputError
 from gpudiag.readers._io.json_values import read_json
@@ -59,7 +58,7 @@ def _clocked(session: Session, source: Source) -> StepLog:
     for line in session.every:
         if line.kind == "step":
             loss = not_finite_of_trainer(line.said)
-            log.add(line.number, replace(step, step=int(line.step or 0), elapsed_s=line.seconds, not_finite=loss), "")
+            log.add(line.number, step._replace(step=int(line.step or 0), elapsed_s=line.seconds, not_finite=loss), "")
         elif line.kind == "evaluation" and not math.isnan(line.seconds):
             log.tell(f"eval_runtime: {round(line.seconds, 4)}", "")
     return log

@@ -229,3 +229,13 @@ def test_an_evaluation_is_named_and_timed(tmp_path: Path, together: bool) -> Non
 
 def test_numbers_of_varying_length() -> None:
     assert [number(value) for value in (0, 127, 128, 300)] == [b"\0", b"\x7f", b"\x80\x01", b"\xac\x02"]
+
+
+@pytest.mark.parametrize("tag", ["loss", "train/loss_\u00e4", "x" * 118, "x" * 119, "x" * 300, "\x15abcd\x15"])
+@pytest.mark.parametrize("step", [0, 1, 127, 128, 2**35, 2**49 - 1, 2**49, 2**53 - 1, -1])
+def test_the_short_way_of_one_scalar_is_that_of_its_fields(tag: str, step: int) -> None:
+    """With a field that is not known behind it the same event takes the long way."""
+    of_scalar = part(1, part(1, tag.encode()) + b"\x15" + struct.pack("<f", 0.3))
+    event = b"\x09" + struct.pack("<d", BEGIN_S) + b"\x10" + number(step % 2**64) + part(5, of_scalar)
+    found = [list(scalars([data], ProblemLog())) for data in (event, event + b"\x78\x01")]
+    assert found[0] == found[1] and found[0][0].tag == tag and found[0][0].step == step
