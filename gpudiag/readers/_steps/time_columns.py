@@ -37,6 +37,8 @@ _FAR = 100
 _NEAR = 2
 """Rows, where more would make a clock one of the day, or a length of time one since the start."""
 _FEW = 3
+_MOST = 1e15
+"""No time and no count is beyond it, in milliseconds either; an infinite one is none."""
 _SHOWN = 3
 
 _ROWS = "{} may be of one {of} or of all since the row before: rename it to {of}_time or row_time."
@@ -243,4 +245,4 @@ def _rank(row: Row) -> object:
 
 
 def _is_number(value: Any) -> TypeGuard[float]:
-    return isinstance(value, int | float) and not isinstance(value, bool)
+    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= _MOST

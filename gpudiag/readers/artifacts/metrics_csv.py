@@ -1,5 +1,7 @@
 """A CSV of a training's metrics, a row a step or an epoch: Ultralytics' ``results.csv``, W&B's exported history, a
 scalar that TensorBoard exports, or Keras' CSVLogger.
+
+Its times are columns such as ``timestamp``, ``elapsed``, ``step_time`` and ``epoch_time``, with units such as ``_ms``.
 """
 
 from __future__ import annotations

@@ -64,7 +64,11 @@ def read(source: Source, options: ReadOptions) -> Trials:
 
 def _scalars(folder: Path, problems: ProblemLog) -> Iterator[Scalar]:
     for name, path in _files(folder):
-        lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
+        try:
+            lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
+        except OSError:
+            problems.add("metric that cannot be opened", example=name, lost=True)
+            continue
         for number, line in enumerate(lines, start=1):
             found = _scalar(name, line)
             if found:

@@ -232,3 +232,10 @@ def test_a_resumed_elapsed_is_still_one() -> None:
     rows = [{"step": k, "loss": 0.5, "elapsed": 2.0 * (k % 20 + 1)} for k in range(40)]
     columns = TimeColumns(rows)
     assert [columns.told(row)["elapsed"] for row in rows] == [row["elapsed"] for row in rows]
+
+
+def test_an_infinite_time_is_none() -> None:
+    rows = [{"step": k, "loss": 0.5, "dt": math.inf if k % 2 else STEP_S[k]} for k in range(1, N)]
+    columns = TimeColumns(rows)
+    known = [columns.told(row).get("step_time", math.nan) for row in rows]
+    assert known == pytest.approx([math.nan if k % 2 else STEP_S[k] for k in range(1, N)], nan_ok=True)
