@@ -112,16 +112,16 @@ def hosts_frame(rows: Iterable[RunRow]) -> pd.DataFrame:
         if (end - start).days > MOST_DAYS or end <= start:
             continue
         observed = ((row.gpu_s or 0.0) - (row.unobserved_gpu_s or 0.0)) / (end - start).total_seconds()
-        for day in pd.date_range(start.normalize(), end, freq="D"):
+        for day in pd.date_range(start.normalize(), end, freq="D", unit="us"):
             part = (min(end, day + pd.Timedelta(days=1)) - max(start, day)).total_seconds() * observed
             key = row.host or UNKNOWN, day
             weight[key] = weight.get(key, 0.0) + part
             sums[key] = sums.get(key, 0.0) + part * row.util_pct
     if not weight or (max(day for _, day in weight) - min(day for _, day in weight)).days > MOST_DAYS:
         return pd.DataFrame()
-    days = pd.date_range(min(day for _, day in weight), max(day for _, day in weight), freq="D")
+    days = pd.date_range(min(day for _, day in weight), max(day for _, day in weight), freq="D", unit="us")
     if len(days) > MOST_DAILY:
-        days = pd.date_range(days[0] - pd.Timedelta(days=days[0].weekday()), days[-1], freq="7D")
+        days = pd.date_range(days[0] - pd.Timedelta(days=days[0].weekday()), days[-1], freq="7D", unit="us")
         weight, sums = (_by_week(held) for held in (weight, sums))
     hosts = sorted({host for host, _ in weight})
     if hosts == [UNKNOWN]:

@@ -254,7 +254,7 @@ PLAIN = ZONED.tz_localize(None)
         samples_of_a_tool().set_index(PLAIN.rename("index")).drop(columns="index"),
         samples_of_a_tool().set_index(PLAIN.to_period("s")),
         samples_of_a_tool().set_index(pd.Index([f"{moment:%Y-%m-%d %H:%M:%S}" for moment in TIMES])),
-        samples_of_a_tool().set_index(pd.Index([moment.replace(tzinfo=None) for moment in TIMES], dtype=object)),
+        samples_of_a_tool().set_axis(pd.Index([moment.replace(tzinfo=None) for moment in TIMES], dtype=object)),
         samples_of_a_tool().assign(timestamp=PLAIN).set_index(["index", "timestamp"]),
         samples_of_a_tool().assign(timestamp=PLAIN).set_index("timestamp"),
         samples_of_a_tool().set_index([samples_of_a_tool()["index"], PLAIN]),

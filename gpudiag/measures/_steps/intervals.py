@@ -163,7 +163,9 @@ def _of_training(lines: pd.DataFrame, places: Places, reached: float) -> pd.Data
     clock = clock_of(time, floats(lines, "log_s"), floats(lines, "elapsed_s"))
     coarse = is_coarse(clock[keep])
     if coarse:
-        keep &= ~_drawn_too_early(keep, done, bar, clock, float(pd.Series(floats(lines, "step_s")).median()))
+        stated_s = floats(lines, "step_s")
+        stated_s = stated_s[np.isfinite(stated_s)]
+        keep &= ~_drawn_too_early(keep, done, bar, clock, float(np.median(stated_s)) if len(stated_s) else np.nan)
         keep[keep] = apart(clock[keep], bar[keep], np.array(_since(told, keep), bool))
     since = _since(told, keep)
     lasted = {f"{work}_s": _added_up(np.nan_to_num(floats(lines, f"{work}_s")), keep) for work in LASTING}
