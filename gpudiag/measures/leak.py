@@ -11,8 +11,9 @@ import scipy
 
 from gpudiag.errors import NotMeasurable
 from gpudiag.facts import Column, Fact, Row, Rows, column, fact, table_of
+from gpudiag.measures._ends.out_of_memory import growth_filled, out_of_memory
 from gpudiag.measures._gpu.boards import gpu_boards
-from gpudiag.measures._gpu.fills import fills
+from gpudiag.measures._gpu.fills import Fill, fills
 from gpudiag.measures._gpu.gpu_rows import by_gpu
 from gpudiag.measures._gpu.restarts import was_restarted
 from gpudiag.measures._time.activity import activity
@@ -45,7 +46,9 @@ MOST_ALIKE = 0.95
 
 
 class GpuLeak(Row):
-    """A GPU, of memory in use in the middle 90 % of the samples with trials (of all without); NaN with too few."""
+    """A GPU, of memory in use in the middle 90 % of the samples with trials (of all without; where a training ran out
+    of memory, of those from its first step or its last restart up to then); NaN with too few.
+    """
 
     slope_pct_h: Column[float] = column(
         "Theil-Sen slope, per cent of the total per hour, of the minima of 20 blocks of samples, without what trials "
@@ -62,6 +65,10 @@ class GpuLeak(Row):
     )
     rise_mib: Column[float] = column("the same in memory", label="growth")
     span_s: Column[float] = column("that time")
+    ran_out: Column[bool] = column(
+        "a training ran out of GPU memory, and what was in use at most in its first tenth is nearly all (90 %) with "
+        "the growth up to then"
+    )
     n_fills: Column[float] = column(
         "times that memory in use reached 90 % of the total and then fell by a fifth of it, as a job ended and was "
         "started again, without trials",
@@ -120,7 +127,8 @@ def measure_leak(run: Run) -> LeakProfile:
         lived["state"].isin(("COMPLETE", "PRUNED")) & lived["end"].between(samples["time"].min(), samples["time"].max())
     ).to_numpy()
     told = [one for training in logged_trainings(run) for one in training.intervals]
-    rows = {}
+    ran_out = None if len(run.trials) else out_of_memory(run)
+    rows: dict[object, dict[str, float]] = {}
     for gpu, part in by_gpu(samples):
         time, used = part["time"].to_numpy("datetime64[us]").astype(np.int64), part["mem_used_mib"].to_numpy(float)
         total = float(totals.get(gpu, math.nan))
@@ -128,8 +136,15 @@ def measure_leak(run: Run) -> LeakProfile:
         freed |= falls
         floor = np.where(used - held < used.min(), used, used - held)  # less than ever: a trial had not yet loaded
         util = part["util_pct"].to_numpy(float) if "util_pct" in part else np.full(len(part), math.nan)
-        grew = _growth(time, floor, total, window)
-        grew |= _fills(time, used, util, math.nan if len(run.trials) else total, told)
+        limit = math.nan if len(run.trials) else total
+        filled = _filled(time, used, util, limit, told)
+        if ran_out is None:
+            grew = _growth(time, floor, total, window) | {"ran_out": False}
+        else:
+            its = ran_out.samples(time, [fill for fill, again in filled if again], BLOCKS * MIN_PER_BLOCK)
+            grew = _growth(time[its], used[its], total, None)
+            grew["ran_out"] = growth_filled(used[its], grew["rise_mib"], total)
+        grew |= _fills(time, used, limit, filled)
         weight_s, doubted = part["weight_s"].to_numpy(), _with_doubt(window, run)
         rows[gpu] = grew | _remains(time, used, activity(util), weight_s, doubted)
     per_gpu = pd.DataFrame.from_dict(rows, orient="index").rename_axis("gpu")
@@ -171,8 +186,7 @@ def _held_by_trials(
 
 
 def _growth(time: np.ndarray, used: np.ndarray, total_mib: float, window: tuple[int, int] | None) -> dict[str, float]:
-    low, high = window or (int(time[0]), int(time[-1]))
-    within = np.flatnonzero((time >= low) & (time <= high))
+    within = np.arange(len(time)) if window is None else np.flatnonzero((time >= window[0]) & (time <= window[1]))
     kept = within[len(within) // 20 : len(within) - len(within) // 20]
     at, value = time[kept], used[kept]
     if len(at) < BLOCKS * MIN_PER_BLOCK:
@@ -192,19 +206,25 @@ def _growth(time: np.ndarray, used: np.ndarray, total_mib: float, window: tuple[
     return dict(zip(GROWTH, values, strict=True))
 
 
-def _fills(
+def _filled(
     time: np.ndarray, used: np.ndarray, util: np.ndarray, total_mib: float, told: Sequence[LoggedInterval]
+) -> list[tuple[Fill, bool | None]]:
+    """Each fall of memory that was nearly full, and whether a restart goes with it (None: open)."""
+    return [
+        (fill, was_restarted(time, used, util, (fill.samples.stop - 1, fill.freed), told))
+        for fill in fills(used, total_mib)
+    ]
+
+
+def _fills(
+    time: np.ndarray, used: np.ndarray, total_mib: float, filled: Sequence[tuple[Fill, bool | None]]
 ) -> dict[str, float]:
     """Growth up to each fall of memory that was nearly full, but for those that no restart goes with. NaN for the total
     where trials free theirs at each end.
     """
-    found = [
-        (fill.samples, was_restarted(time, used, util, (fill.samples.stop - 1, fill.freed), told))
-        for fill in fills(used, total_mib)
-    ]
-    parts = [part for part, restarted in found if restarted is not False]
+    parts = [fill.samples for fill, restarted in filled if restarted is not False]
     grown = pd.DataFrame([_growth(time[part], used[part], total_mib, None) for part in parts], columns=GROWTH)
-    restarts = [restarted for _, restarted in found]
+    restarts = [restarted for _, restarted in filled]
     known = not math.isnan(total_mib)
     return {
         "n_fills": float(restarts.count(True)) if known else math.nan,

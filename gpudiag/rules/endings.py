@@ -94,6 +94,11 @@ LOOK_BACK = "Check in the log that it was resumed from a checkpoint, and how man
     "Killed: look at host memory (journalctl -k | grep -i oom) and at the scheduler's limits. Resume from the last "
     "checkpoint.",
     refuted_by="Not a problem if the error was caught, and the training was over.",
+    explained_by=("memory-leak",),
+    remedy_by_cause={
+        "memory-leak": "Mend what grows, then resume from the last checkpoint. With a smaller batch the training would "
+        "run out of memory as well, only later."
+    },
 )
 def training_failed(endings: EndingsProfile, *, max_trainings: float = 0.0) -> Evidence | None:
     """A training that dies has given no result, however well it used the GPU.
@@ -107,7 +112,7 @@ def training_failed(endings: EndingsProfile, *, max_trainings: float = 0.0) -> E
     make room or to start it again), and so is a job that was ended when all steps were done, or an end after which
     another program was started, or a later log tells of all its steps. One that stopped early, as its log says, did so
     by itself. Only logs that do not go on in another file count. Where there are trials, their states tell of each, and
-    a recorded command that failed is a warning (METHODS 6).
+    a recorded command that failed is a warning (METHODS 6). Where memory grew until it ran out, growth is the cause.
     """
     if endings.has_trials and not (endings.n_failed or endings.n_outside):
         raise NotApplicable("The trials say themselves how they ended.")
@@ -158,6 +163,7 @@ def _evidence(endings: EndingsProfile, n: int, max_trainings: float) -> Evidence
         severity=grave if outcome == FAILED else Severity.NOTE,
         remedy=_remedy(outcome, str(first["kind"]), by_log=by_log, rerun=bool(rerun)),
         title={HELD: STAYED, OPEN: MAYBE_CAUGHT}.get(outcome, ""),
+        not_caused_by=() if str(first["kind"]) == "oom" else ("memory-leak",),
         extra={
             "n_more": n - 1 or None,
             "by_log": by_log,

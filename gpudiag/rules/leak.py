@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pandas as pd
 
 from gpudiag.errors import NotMeasurable
@@ -10,6 +12,14 @@ from gpudiag.measures.leak import LeakProfile, measure_leak
 from gpudiag.rules._engine.evidence import Evidence, NotApplicable, worst_gpu
 from gpudiag.rules._engine.rule import rule
 from gpudiag.rules._engine.templates import Given
+from gpudiag.rules._engine.verdict import Severity
+
+FIND = (
+    "Look for tensors that outlive their step: losses summed without .item(), results kept in a list, hooks. Compare "
+    "torch.cuda.memory_allocated() at the end of each epoch."
+)
+RAN_OUT = "GPU memory grew until the training ran out of it"
+ONLY_LATER = "A smaller batch would run out as well, only later."
 
 
 @rule(
@@ -23,11 +33,14 @@ from gpudiag.rules._engine.templates import Given
         Given(
             "refills",
             " grew {n_fills:time} until it was nearly full and was freed, by {fill_mib} in {fill_s} each.",
-            " grew by {rise_mib} ({rise_pct} of the total) in {span_s}.",
+            (
+                " grew by {rise_mib} ({rise_pct} of the total) in {span_s}",
+                Given("ran_out", ", and the training ran out of it"),
+                ".",
+            ),
         ),
     ),
-    remedy="Look for tensors that outlive their step: losses summed without .item(), results kept in a list, hooks. "
-    "Compare torch.cuda.memory_allocated() at the end of each epoch. In a search, run each trial in its own process.",
+    remedy=f"{FIND} In a search, run each trial in its own process.",
     refuted_by="Not a problem if a caching allocator was still filling up, or later trials are larger.",
     needs_all=("gpus",),
 )
@@ -47,7 +60,8 @@ def memory_leak(
     samples: on those Mann-Kendall gives 57 % false alarms. A training that is restarted grows anew each time: without
     trials, the same holds within each stretch at whose end 90 % was in use and a fifth of the total was freed, of which
     there must be two (a default without a published source). A restart shows in the log, as 30 s of an idle GPU, or as
-    less memory than a CUDA context takes. A cache that one process fills and frees is no leak.
+    less memory than a CUDA context takes. A cache that one process fills and frees is no leak. A training that ran out
+    of memory is looked at up to then: what was in use at most in its first tenth left room, and the growth took it.
     """
     table = leak.per_gpu
 
@@ -78,16 +92,20 @@ def memory_leak(
         return None
     again = not steadily.any()
     rise = "fill_rise_pct" if again else "rise_pct"
-    worst = found[rise].idxmax()
-    return worst_gpu(
+    ran_out = found[steadily[found.index] & found["ran_out"].eq(True)]
+    worst = (found if ran_out.empty else ran_out)[rise].idxmax()
+    evidence = worst_gpu(
         worst,
         found,
         ("fill_slope_pct_h", "fill_rise_pct", "fill_mib", "p_fill", "fill_s", "n_fills")
         if again
         else ("slope_pct_h", "rise_pct", "rise_mib", "p_rise", "span_s"),
         margin=float(found.at[worst, rise] - min_rise_pct),
-        extra={"has_trials": leak.has_trials, "refills": again},
+        extra={"has_trials": leak.has_trials, "refills": again, "ran_out": not ran_out.empty},
     )
+    if ran_out.empty:
+        return replace(evidence, not_cause_of=("training-failed",))
+    return replace(evidence, title=RAN_OUT, severity=Severity.CRITICAL, remedy=f"{FIND} {ONLY_LATER}")
 
 
 @rule(

@@ -17,6 +17,7 @@ from gpudiag.schema import IDLE_PCT
     title="GPU memory is nearly full",
     checks="Peak GPU memory",
     explained_by=("failures-out-of-memory", "memory-leak"),
+    remedy_by_cause={"memory-leak": "Mend what grows: with a smaller batch memory would fill up as well, only later."},
     says="{gpu} used up to {max_used_pct:exact} of its {total_mib}: {headroom_mib} were left at the peak.",
     remedy="Limit what takes memory (batch size, model size), or run fewer trials at once where several run. One "
     "larger batch can end the run.",

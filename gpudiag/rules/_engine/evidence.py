@@ -30,7 +30,8 @@ class Evidence:
     may have held, which bound what it can explain where the loss is unknown, or known in part. ``absence``: something
     did not happen, which needs as long a record as saying that nothing is wrong does. ``remedy``: what to do instead of
     what the rule advises, in a case where that would do harm. ``title``: in place of the rule's, where that would say
-    too much of the case. ``not_caused_by``: rules that it names as causes and that are none here.
+    too much of the case. ``not_caused_by``: rules that it names as causes and that are none here; ``not_cause_of``:
+    rules that name it as a cause, and it is none here.
     """
 
     summary: str = ""
@@ -45,6 +46,7 @@ class Evidence:
     remedy: str = ""
     title: str = ""
     not_caused_by: tuple[str, ...] = ()
+    not_cause_of: tuple[str, ...] = ()
 
     def sentence_values(self) -> dict[str, Value]:
         """What a sentence may name: values, places, ``gpus`` (each GPU of ``where``) and extras."""

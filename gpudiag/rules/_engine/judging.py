@@ -49,10 +49,13 @@ def judge_all(
     rules = tuple(rules)
     verdicts = [_judge(r, analysis, thresholds[r.id]) for r in rules]
     found = {v.rule: v for v in verdicts if v.status is Status.FOUND}
-    return tuple(
-        replace(v, caused_by=_cause(r, v, found)) if v.rule in found else v
-        for r, v in zip(rules, verdicts, strict=True)
-    )
+    return tuple(_linked(r, v, found) if v.rule in found else v for r, v in zip(rules, verdicts, strict=True))
+
+
+def _linked(r: Rule, verdict: Verdict, found: Mapping[str, Verdict]) -> Verdict:
+    """The finding with its cause, and with what is to be done where that is the cause."""
+    cause = _cause(r, verdict, found)
+    return replace(verdict, caused_by=cause, remedy=r.remedy_by_cause.get(cause or "", verdict.remedy))
 
 
 def _cause(r: Rule, verdict: Verdict, found: Mapping[str, Verdict]) -> str | None:
@@ -61,7 +64,9 @@ def _cause(r: Rule, verdict: Verdict, found: Mapping[str, Verdict]) -> str | Non
     """
     own = _gpus(verdict)
     for name in r.explained_by:
-        if name not in found or name in verdict.not_caused_by or not _large_enough(found[name], verdict):
+        if name not in found or name in verdict.not_caused_by or verdict.rule in found[name].not_cause_of:
+            continue
+        if not _large_enough(found[name], verdict):
             continue
         if not own or not _gpus(found[name]) or own & _gpus(found[name]):
             return name
@@ -122,6 +127,7 @@ def _concluded(r: Rule, analysis: Analysis, thresholds: Mapping[str, float], bla
             margin=evidence.margin,
             held_gpu_h=evidence.held_gpu_h,
             not_caused_by=evidence.not_caused_by,
+            not_cause_of=evidence.not_cause_of,
         )
     if short:
         return replace(blank, status=Status.NOT_ASSESSED, reason=short, remedy=LONGER)

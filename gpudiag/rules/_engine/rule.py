@@ -17,7 +17,7 @@ from __future__ import annotations
 import inspect
 import math
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -38,8 +38,9 @@ class Rule:
     """One check of one profile.
 
     ``title``: the headline of its finding. ``checks``: what it looks at, by which it is listed where nothing was found.
-    ``says``: the sentence of its finding. ``explained_by``: rules whose finding would be the cause of this one's.
-    ``needs_all``: what it says nothing of where trials of these were selected away.
+    ``says``: the sentence of its finding. ``explained_by``: rules whose finding would be the cause of this one's;
+    ``remedy_by_cause``: what to do in place of ``remedy`` where one of these is. ``needs_all``: what it says
+    nothing of where trials of these were selected away.
     """
 
     id: str
@@ -54,6 +55,7 @@ class Rule:
     refuted_by: str = ""
     explained_by: tuple[str, ...] = ()
     needs_all: tuple[Whole, ...] = ()
+    remedy_by_cause: Mapping[str, str] = field(default_factory=dict, hash=False)
 
     @cached_property
     def thresholds(self) -> dict[str, float]:
@@ -94,6 +96,7 @@ def rule(
     refuted_by: str = "",
     explained_by: tuple[str, ...] = (),
     needs_all: tuple[Whole, ...] = (),
+    remedy_by_cause: Mapping[str, str] | None = None,
 ) -> Callable[[Callable[..., Evidence | None]], Rule]:
     """Make a function a Rule; its name, docstring and keyword-only defaults are used.
 
@@ -116,6 +119,7 @@ def rule(
             refuted_by=refuted_by,
             explained_by=explained_by,
             needs_all=needs_all,
+            remedy_by_cause=remedy_by_cause or {},
         )
 
     return make

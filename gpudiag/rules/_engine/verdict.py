@@ -59,8 +59,8 @@ class Verdict(Shown):
     is SUPPRESSED it is the reason given in gpudiag.toml.
 
     ``title`` is the headline of its finding, ``checks`` what the check looks at: ``name`` is the one that holds.
-    ``caused_by``: id of another finding of the same run of which this one is a symptom, none of ``not_caused_by``.
-    ``fault``: of a verdict that is ERROR.
+    ``caused_by``: id of another finding of the same run of which this one is a symptom, none of ``not_caused_by``,
+    and none with this rule in its ``not_cause_of``. ``fault``: of a verdict that is ERROR.
     """
 
     rule: str
@@ -80,6 +80,7 @@ class Verdict(Shown):
     fault: Fault | None = None
     checks: str = ""
     not_caused_by: tuple[str, ...] = ()
+    not_cause_of: tuple[str, ...] = ()
 
     @property
     def name(self) -> str:
