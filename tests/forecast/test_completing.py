@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+
 import numpy as np
 import pandas as pd
 import pytest
+from sampleruns import sample
+from smallruns import gpu as gpu_of
+from smallruns import run as run_of
+from smallruns import trials as trials_of
 
 import gpudiag as gd
+from gpudiag.forecast.memory.net import seen_net
 
 
 @pytest.fixture(scope="module")
@@ -47,3 +55,50 @@ def test_complete_trials_are_those_of_so_many_workers(phases: pd.DataFrame) -> N
     assert 0.85 * two.throughput.low < two.complete.low <= 0.92 * two.throughput.low, "40 of 40 is 91 to 100 %"
     assert six.complete.high < 0.7 * six.throughput.high
     assert one.complete.high > 0.97 * one.throughput.high and one.complete.low < 0.5 * one.throughput.low, "who knows"
+
+
+def test_complete_trials_an_hour_are_those_that_came_though_crashes_are_short(samples: Path) -> None:
+    """A trial that runs out of memory takes a few minutes: at four at once half of all fail, and most are completed."""
+    run = sample("memory-exhaustion")
+    truth = pd.DataFrame(json.loads((samples / "memory-exhaustion/truth.json").read_text())["trials"])
+    start, end = (pd.to_datetime(truth[name], utc=True, format="ISO8601") for name in ("start", "end"))
+    left = [start.min(), *(end[truth["worker"] == worker].max() for worker in (3, 2)), end.max()]
+    forecast = gd.what_if(run, [2, 3, 4])
+    assert forecast.capacity is not None
+    by_day = forecast.capacity.table.set_index("k")["net_day"]
+    for k, since, until in zip((4, 3, 2), left, left[1:], strict=False):
+        came = ((end > since) & (end <= until) & (truth["state"] == "COMPLETE")).sum()
+        an_hour = came / ((until - since) / pd.Timedelta(hours=1))
+        complete = forecast.at(k).complete
+        assert complete.value == pytest.approx(an_hour, rel=0.02) and complete.low < an_hour < complete.high
+        assert complete.value == pytest.approx(by_day[k] / 24, rel=1e-9), "none was pruned: the same in both tables"
+
+
+def test_the_present_number_has_the_rate_that_was_measured() -> None:
+    forecast = gd.what_if(sample("memory-exhaustion"), [2, 3])
+    here, more = forecast.at(2), forecast.at(3)
+    assert here.throughput.value == forecast.rate.value
+    assert more.throughput.value == pytest.approx(forecast.rate.value * more.gain.value)
+    assert more.throughput.low == pytest.approx(here.throughput.low * more.gain.low)
+
+
+def test_no_rate_reaches_below_zero_and_what_drifts_is_counted_in_its_last_third() -> None:
+    """Trials of very different length that become shorter: one of two thirds of the time says nothing of the last."""
+    rng = np.random.default_rng(3)
+    length = np.linspace(300, 80, 90) * rng.lognormal(0, 0.8, 90)
+    end = np.cumsum(length)
+    seconds = np.arange(0.0, end[-1], 5.0)
+    made = run_of(
+        gpu=gpu_of(seconds, util_pct=85.0, mem_used_mib=9000.0, mem_total_mib=40000.0),
+        trials=trials_of([("COMPLETE", e - n, e) for n, e in zip(length, end, strict=True)]),
+    )
+    forecast = gd.what_if(made, [1, 2])
+    assert forecast.drift.found and forecast.backtest is not None and forecast.capacity is not None
+    assert 0 < forecast.backtest.predicted.low < forecast.backtest.predicted.value
+    since = end[-1] * 2 / 3
+    counted = seen_net(made, 1, 1)
+    assert counted is not None
+    assert counted.value == pytest.approx((end > since).sum() / (end[-1] - since) * 3600, rel=0.001)
+    assert counted.value == pytest.approx(forecast.rate.value, rel=0.1)
+    lows = forecast.to_frame()[["throughput_trials_h_low", "gain_low"]].to_numpy()
+    assert (lows > 0).all() and (forecast.capacity.table["rate_day_low"] > 0).all()

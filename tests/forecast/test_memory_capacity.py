@@ -98,7 +98,7 @@ def test_throughput_is_neither_linear_nor_free_of_crashes(case: MemoryCapacity) 
     table = case.table.set_index("k")
     plain, net = (table[name] for name in ("rate_day", "net_day"))
     assert plain[2] / plain[3] > 0.7  # not -33 %
-    assert net[2] / net[3] > plain[2] / plain[3]
+    assert net[2] / net[3] >= plain[2] / plain[3]
     for name in ("rate", "net"):
         assert (
             (table[f"{name}_day_low"] <= table[f"{name}_day"]) & (table[f"{name}_day"] <= table[f"{name}_day_high"])

@@ -163,7 +163,7 @@ def test_that_laws_differ_is_no_noise_to_be_widened() -> None:
     """
     noise = np.linspace(-2.0, 2.0, 201)
     rate = by_law(50.0, np.concatenate([50.0 + noise, 40.0 + noise]), 2.0, "trials/h")
-    assert (rate.low, rate.value, rate.high) == pytest.approx((40 - 2 * 1.8, 50.0, 50 + 2 * 1.8))
+    assert (rate.low, rate.value, rate.high) == pytest.approx((40 * (38.2 / 40) ** 2, 50.0, 50 * (51.8 / 50) ** 2))
     assert by_law(50.0, np.concatenate([50.0 + noise, 40.0 + noise]), 2.0, "", within=(38.0, 52.0)).low == 38.0
 
 
@@ -185,4 +185,4 @@ def test_that_laws_differ_is_not_widened() -> None:
     noise = np.tile(np.linspace(-0.1, 0.1, 81), 2)
     noisy = Futures(np.repeat([1.9, 1.5], 81) + noise, ones)
     made = ratio_estimate(Futures(1.9 * ones, ones), noisy, Futures(ones, ones), Futures(np.ones(162), ones), 2.0)
-    assert (made.low, made.high) == pytest.approx((1.5 - 2 * 0.09, 1.9 + 2 * 0.09))
+    assert (made.low, made.high) == pytest.approx((1.5 * (1.41 / 1.5) ** 2, 1.9 * (1.99 / 1.9) ** 2))

@@ -124,6 +124,14 @@ class MemoryCapacity(Shown):
         value, low, high = (float(row[name].iloc[0]) for name in ("p_overflow_pct", "p_low_pct", "p_high_pct"))
         return Estimate(value, low, high, "%")
 
+    def net(self, k: int) -> Estimate:
+        """Trials per hour that end well with k at once on each GPU, crashes included; unknown where nobody can tell."""
+        row = self.table[self.table["k"] == k]
+        if row.empty:
+            return Estimate.unknown("trials/h", "")
+        value, low, high = (float(row[f"net_day{end}"].iloc[0]) / 24 for end in ("", "_low", "_high"))
+        return Estimate(value, low, high, "trials/h", math.isnan(value))
+
     def constraint(self, k: int) -> Constraint:
         """The constraint for k at once. Raises KeyError where there is none."""
         for one in self.constraints:

@@ -13,10 +13,11 @@ from gpudiag.forecast.memory.crashes import MIN_SEEN
 from gpudiag.forecast.memory.document import CapacitySource
 from gpudiag.forecast.parallelism.observed import observe
 from gpudiag.forecast.parallelism.placement import evenly
-from gpudiag.forecast.parallelism.recent import UNIT, recent
-from gpudiag.forecast.parallelism.spread import by_law, stretched
+from gpudiag.forecast.parallelism.recent import RECENT, UNIT, recent
+from gpudiag.forecast.parallelism.spread import ratio_estimate, stretched, times
 from gpudiag.forecast.parallelism.throughput_bounds import bounded_rate
 from gpudiag.measures._time.gpu_samples import known_gpus
+from gpudiag.measures._time.microseconds import LONG_AGO, SECOND_US
 from gpudiag.measures._trials.failure_periods import failure_periods
 from gpudiag.run import Run
 
@@ -85,14 +86,14 @@ def net_estimate(rate: Estimate, chance: Estimate, restart: Restart, k: int, par
 
 def seen_net(run: Run, k: int, n_gpus: int) -> Estimate | None:
     """Trials per hour that ended well while k workers ran on each GPU, counted; None where fewer than 30 trials ended
-    then, or most of the time some GPU had more of them than another.
+    then, or most of the time some GPU had more of them than another. Where trials drift, in the last third of the log.
 
     The interval is that of a count without any rhythm (Poisson, 95 %); trials of similar length vary less.
     """
     workers = k * n_gpus
     if n_gpus > 1 and _unevenly_placed(run, workers):
         return None
-    periods = failure_periods(run)
+    periods = failure_periods(run, _since_us(run))
     mine = periods[periods["n_workers"] == workers]
     hours = float((mine["to_s"] - mine["from_s"]).sum()) / 3600
     if mine["n_ended"].sum() < MIN_SEEN or not hours > 0:
@@ -100,6 +101,15 @@ def seen_net(run: Run, k: int, n_gpus: int) -> Estimate | None:
     n = int(mine["n_ended"].sum() - mine["n_fail"].sum())
     reach = 1.96 * np.sqrt(max(n, 1))
     return Estimate(n / hours, max(n - reach, 0.0) / hours, (n + reach) / hours, UNIT)
+
+
+def _since_us(run: Run) -> int:
+    """From when on a log says what comes next."""
+    try:
+        log, drift = observe(run), recent(run, lambda: None).drift
+    except NotMeasurable:
+        return LONG_AGO
+    return log.first_us + round(RECENT * log.span_s * SECOND_US) if drift.found else LONG_AGO
 
 
 def n_gpus_to_use(run: Run) -> int:
@@ -139,7 +149,7 @@ def restart_cost(seconds: Array, oom_seconds: Array, given_min: float | None, wh
 
 def rates_without_crashes(run: Run, levels: Sequence[int], tick: Callable[[], None]) -> dict[int, Estimate]:
     """Trials per hour with k at once on each GPU that is used or free, if none crashed: the forecast of METHODS 10 over
-    trials that did not.
+    trials that did not, over the model's of all of them at the present number, times what was measured of that.
 
     Bounds only where the back-test failed; unknown where nothing says how busy a GPU was.
     """
@@ -149,7 +159,7 @@ def rates_without_crashes(run: Run, levels: Sequence[int], tick: Callable[[], No
         return {k: Estimate.unknown(UNIT, str(gap)) for k in levels}
     log, here, clean = held.model.log, held.here, held.crash_free
     few = "" if len(clean.trials) >= MIN_RESTARTS else "Too few trials ended well."
-    free, modeled = (1.0, 1.0) if few else (clean.undisturbed(here), float(clean.point(here).throughput_h.mean()))
+    undisturbed = 1.0 if few else held.model.undisturbed(here)
     out = {}
     for k in levels:
         tick()
@@ -160,9 +170,7 @@ def rates_without_crashes(run: Run, levels: Sequence[int], tick: Callable[[], No
             least, most = bounded_rate(held.expected, here, placed, log.least_busy_share(held.now, held.model.blocks))
             out[k] = Estimate.bounds(least, most, UNIT, reason)
             continue
-        value = float(clean.point(placed).throughput_h.mean())
-        most = clean.undisturbed(placed) / free * modeled
-        future = clean.bootstrap(placed).throughput_h
-        made = by_law(value, future, held.widening(workers), UNIT, also=(most,), within=(0.0, np.inf))
-        out[k] = stretched(stretched(made, clean.slowed(placed, here)), held.onward)
+        point, many, other = clean.point(placed), clean.bootstrap(placed), clean.undisturbed(placed) / undisturbed
+        gain = ratio_estimate(point, many, held.point, held.many, held.widening(workers), also=(other,))
+        out[k] = times(held.expected, stretched(gain, clean.slowed(placed, here)))
     return out

@@ -12,7 +12,7 @@ from gpudiag.forecast.document import BacktestEntry
 from gpudiag.forecast.estimate import NAN, Estimate
 from gpudiag.forecast.parallelism.model import ThroughputModel, part
 from gpudiag.forecast.parallelism.observed import ObservedLog
-from gpudiag.forecast.parallelism.spread import INSIDE, NOMINAL, spread
+from gpudiag.forecast.parallelism.spread import INSIDE, rate_spread
 from gpudiag.forecast.parallelism.throughput_bounds import shares_within
 from gpudiag.measures._time.microseconds import SECOND_US
 from gpudiag.plain_data import clean
@@ -22,6 +22,7 @@ MIN_HALF = 10
 CLOSE_PCT = 10.0
 """A prediction this near is good enough however narrow its interval; the interval is widened to hold the truth."""
 LEAST_SHARE = 0.02
+UNIT = "trials/h"
 TOO_SHORT = (
     "Nothing could be tested: with {n_first} and {n_second} trials in the halves of the log, at least {n_needed} each "
     "are needed."
@@ -37,7 +38,8 @@ class Backtest:
     """Trials per hour ``predicted`` for the second half and ``measured`` in it; ``error_pct`` of the prediction.
 
     ``passed``: the measured rate lies in the interval or within 10 % of the prediction. ``widening``: times the
-    half-width that holds the measured rate, at least 2. ``tested`` is False where a half has too few trials.
+    half-width on a log scale that holds the measured rate, at least 2. ``tested`` is False where a half has too few
+    trials.
     """
 
     tested: bool
@@ -76,7 +78,7 @@ def backtest(log: ObservedLog, low: float = 0.0, tick: Callable[[], None] = lamb
     model = part(log, low, middle, tick)
     share = shares_within(log.start_s, log.end_s, middle * log.span_s, log.span_s)
     ended = round(float(share.sum()))
-    nothing = Backtest(False, False, Estimate.unknown("trials/h", ""), NAN, NAN, len(model.trials), ended, INSIDE, "")
+    nothing = Backtest(False, False, Estimate.unknown(UNIT, ""), NAN, NAN, len(model.trials), ended, INSIDE, "")
     if min(len(model.trials), ended) < MIN_HALF:
         numbers = {"n_first": len(model.trials), "n_second": ended, "n_needed": MIN_HALF}
         return replace(nothing, reason=in_words(TOO_SHORT, numbers))
@@ -84,22 +86,23 @@ def backtest(log: ObservedLog, low: float = 0.0, tick: Callable[[], None] = lamb
     seconds = log.handover.worker_s(first, last)
     seconds[0] = 0.0
     measured = 3600.0 * float(share.sum()) / float(seconds.sum())
-    predicted, half = _mixed(replace(model, horizon=min(ended, model.horizon)), seconds / seconds.sum(), measured)
+    predicted, reach = _mixed(replace(model, horizon=min(ended, model.horizon)), seconds / seconds.sum(), measured)
     error = 100.0 * (predicted.value / measured - 1.0)
     passed = bool(predicted.low <= measured <= predicted.high or abs(error) <= CLOSE_PCT)
-    widening = max(INSIDE, float(abs(measured - predicted.value) / half)) if half > 0 else INSIDE
+    half = abs(np.log(reach / predicted.value))
+    widening = max(INSIDE, float(abs(np.log(measured / predicted.value)) / half)) if half > 0 else INSIDE
     reason = "" if passed else in_words(MISSES, {"error_pct": error})
     return Backtest(True, passed, predicted, measured, error, len(model.trials), ended, widening, reason)
 
 
 def _mixed(model: ThroughputModel, shares: np.ndarray, measured: float) -> tuple[Estimate, float]:
-    """The predicted rate over numbers of workers weighted by time, and its unwidened half-width towards the truth."""
+    """The predicted rate over numbers of workers weighted by time, and its unwidened end towards the truth."""
     used = [k for k in range(1, len(shares)) if shares[k] >= LEAST_SHARE]
     weight = shares[used] / shares[used].sum()
     rates = np.stack([model.bootstrap(model.log.placed(k)).throughput_h for k in used])
     means = [model.point(model.log.placed(k)).throughput_h.mean() for k in used]
     value = float(weight @ means)
     sample = weight @ rates
-    low, high = np.percentile(sample, NOMINAL)
-    half = float(high - value if measured > value else value - low)
-    return spread(value, sample, INSIDE, "trials/h"), half
+    plain = rate_spread(value, sample, 1.0, UNIT)
+    reach = plain.high if measured > value else plain.low
+    return rate_spread(value, sample, INSIDE, UNIT), reach

@@ -108,11 +108,15 @@ class ThroughputModel:
         )
         return float(most / none)
 
-    def complete_share(self, workers: int) -> tuple[float, float, float]:
-        """Share (0..1) of the trials that end COMPLETE, with its Wilson 95 % interval."""
+    def complete_share(self, workers: int, *, of_well: bool = False) -> tuple[float, float, float]:
+        """Share (0..1) of the trials that end COMPLETE, with its Wilson 95 % interval; ``of_well``: of those that did
+        not fail.
+        """
+        state = self.log.state[self.trials]
+        counted = state != "FAIL" if of_well else np.ones(len(state), bool)
         end_us = self.log.first_us + np.round(SECOND_US * self.log.end_s[self.trials]).astype(np.int64)
-        beside = ended_beside(self.log.handover, end_us)
-        return complete_share(beside, self.log.state[self.trials] == "COMPLETE", workers)
+        beside = ended_beside(self.log.handover, end_us[counted])
+        return complete_share(beside, state[counted] == "COMPLETE", workers)
 
     def undisturbed(self, placed: Placement) -> float:
         """Mean throughput if trials slowed each other down only where the GPU is full, whatever was measured of U(k).

@@ -17,12 +17,14 @@ from gpudiag.forecast.parallelism.placement import Placement, evenly
 from gpudiag.forecast.parallelism.recent import Recent
 from gpudiag.forecast.parallelism.remaining import Remaining
 from gpudiag.forecast.parallelism.scenario import Scenario
-from gpudiag.forecast.parallelism.spread import by_law, ratio_estimate, spread, stretched
+from gpudiag.forecast.parallelism.spread import ratio_estimate, spread, stretched, times
 from gpudiag.forecast.parallelism.throughput_bounds import bounded_gain, bounded_rate
 from gpudiag.forecast.progress import Progress
 
 Overflow = Callable[[int], Estimate]
 """The chance of an overflow by number of trials on the fullest GPU."""
+Net = Callable[[Placement], Estimate]
+"""Trials per hour that end well by the trials on each GPU, crashes included; unknown where nobody can tell."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,6 +50,7 @@ def forecast_parallelism(
     wanted: Sequence[int],
     remaining: Remaining,
     overflow: Overflow,
+    net: Net,
     memory_mib: np.ndarray | None = None,
     progress: Progress = lambda what: None,
 ) -> Parallelism:
@@ -55,7 +58,7 @@ def forecast_parallelism(
     look at memory. ``progress`` is called with what comes next and may raise.
     """
     model, test, now, n_gpus = held.model, held.test, held.now, len(held.model.log.gpus)
-    base = _PresentState(held, model, now, held.expected, model.undisturbed(held.here), remaining, overflow)
+    base = _PresentState(held, model, now, held.expected, model.undisturbed(held.here), remaining, overflow, net)
     scenarios = []
     for k in wanted:
         progress(f"re-simulation with {k} at once")
@@ -84,6 +87,7 @@ class _PresentState:
     undisturbed: float
     remaining: Remaining
     overflow: Overflow
+    net: Net
 
     def scenario(self, placed: Placement) -> Scenario:
         log, here, k = self.model.log, self.held.here, sum(placed)
@@ -99,19 +103,17 @@ class _PresentState:
         else:
             point, many = self.model.point(placed), self.model.bootstrap(placed)
             other = self.model.undisturbed(placed) / self.undisturbed
-            value, now = float(point.throughput_h.mean()), self.rate.value
             loss = self.model.slowed(placed, here)
-            throughput = by_law(value, many.throughput_h, factor, "trials/h", also=(other * now,))
-            throughput = stretched(stretched(throughput, loss), self.held.onward, bounded_rate(self.rate, here, placed))
             gain = ratio_estimate(point, many, self.held.point, self.held.many, factor, also=(other,))
             gain = stretched(gain, loss, bounded_gain(here, placed))
+            throughput = times(self.rate, gain)
             util = spread(float(point.busy_pct.mean()), many.busy_pct, factor, "%")
             util = stretched(util.scaled(self._measured_ratio, "%"), 1.0, (0.0, 100.0))
         return Scenario(
             k=k,
             placed=dict(zip(log.gpus, placed, strict=True)),
             throughput=throughput,
-            complete=self._complete(throughput, k),
+            complete=self._complete(throughput, placed),
             gain=gain,
             util=util,
             overflow=self.overflow(max(placed)),
@@ -123,13 +125,14 @@ class _PresentState:
             beyond=k > log.handover.most,
         )
 
-    def _complete(self, throughput: Estimate, k: int) -> Estimate:
-        """COMPLETE trials per hour: the same share of the trials as so far."""
-        share, low, high = self.model.complete_share(k)
-        return Estimate(
-            throughput.value * share, throughput.low * low, throughput.high * high, "trials/h",
-            throughput.bounds_only, throughput.reason,
-        )  # fmt: skip
+    def _complete(self, throughput: Estimate, placed: Placement) -> Estimate:
+        """COMPLETE trials per hour: so many as end well of those with crashes, which may take less than whole trials;
+        else the same share of the trials as so far.
+        """
+        net = self.net(placed)
+        rate = net if net.known else throughput
+        share, low, high = self.model.complete_share(sum(placed), of_well=net.known)
+        return Estimate(rate.value * share, rate.low * low, rate.high * high, "trials/h", rate.bounds_only, rate.reason)
 
     def _util_bounds(self, k: int) -> tuple[float, float]:
         log = self.model.log

@@ -88,12 +88,12 @@ class Recent:
 
     @cached_property
     def expected(self) -> Estimate:
-        """Trials per hour to expect of the present number: the model's; as measured where it may not speak.
+        """Trials per hour to expect of the present number: as measured, and by the model where that is unknown.
 
         Where the rate is not the same throughout, what it was in the second half lies within, and what it becomes if
         the drift goes on.
         """
-        if not self.test.reason:
+        if not self.rate.known and not self.test.reason:
             value = float(self.point.throughput_h.mean())
             return stretched(by_law(value, self.many.throughput_h, self.widening(self.now), UNIT), self.onward)
         rate, seen = stretched(self.rate, self.onward), self.test.measured

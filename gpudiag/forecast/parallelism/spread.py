@@ -1,4 +1,7 @@
-"""Intervals from many futures: percentiles of the double bootstrap, widened as was measured, clipped by bounds."""
+"""Intervals from many futures: percentiles of the double bootstrap, widened as was measured, clipped by bounds.
+
+Rates and their ratios are widened on a log scale, so that no end is zero or below it; shares are not.
+"""
 
 from __future__ import annotations
 
@@ -32,6 +35,17 @@ def spread(value: float, sample: np.ndarray, factor: float, unit: str, *, also: 
     return Estimate(value, low, high, unit)
 
 
+def rate_spread(value: float, sample: np.ndarray, factor: float, unit: str) -> Estimate:
+    """``value`` > 0 with the percentiles of ``sample``, widened on a log scale."""
+    low, high = np.percentile(sample, NOMINAL)
+    return Estimate(value, widened(value, min(low, value), factor), widened(value, max(high, value), factor), unit)
+
+
+def widened(middle: float, end: float, factor: float) -> float:
+    """An end of an interval of rates, ``factor`` times as far from its middle on a log scale."""
+    return float(middle * (end / middle) ** factor) if middle > 0 else float(end)
+
+
 def stretched(estimate: Estimate, factor: float, within: tuple[float, float] = (-np.inf, np.inf)) -> Estimate:
     """The same, with the end that ``factor`` (1: nothing) moves away from the value moved by it, within bounds."""
     low, high = estimate.low * min(factor, 1.0), estimate.high * max(factor, 1.0)
@@ -63,7 +77,12 @@ def by_law(value: float, sample: np.ndarray, factor: float, unit: str, *, also: 
     ends = []
     for half in np.array_split(sample, len(BUSY_LAWS)):
         low, middle, high = np.percentile(half, (NOMINAL[0], 50.0, NOMINAL[1]))
-        ends += [middle - factor * (middle - low), middle + factor * (high - middle)]
+        ends += [widened(middle, low, factor), widened(middle, high, factor)]
     low, high = min(value, *ends, *also), max(value, *ends, *also)
     low, value, high = (float(np.clip(x, *within)) for x in (low, value, high))
     return Estimate(value, low, high, unit)
+
+
+def times(rate: Estimate, gain: Estimate) -> Estimate:
+    """A rate times a gain, both between their ends."""
+    return Estimate(rate.value * gain.value, rate.low * gain.low, rate.high * gain.high, rate.unit)

@@ -21,7 +21,7 @@ from gpudiag.forecast.parallelism.batch_size import BatchTest, batch_test
 from gpudiag.forecast.parallelism.colocation import LawName
 from gpudiag.forecast.parallelism.drift import Drift
 from gpudiag.forecast.parallelism.observed import ObservedLog, observe
-from gpudiag.forecast.parallelism.outlook import Overflow, Parallelism, forecast_parallelism
+from gpudiag.forecast.parallelism.outlook import Net, Overflow, Parallelism, forecast_parallelism
 from gpudiag.forecast.parallelism.placement import Placement, evenly, with_workers
 from gpudiag.forecast.parallelism.recent import recent
 from gpudiag.forecast.parallelism.remaining import Remaining, remaining
@@ -223,7 +223,8 @@ def _made(run: Run, numbers: list[int] | None, pruner: Any, restart_min: float |
         known = log
         modelled = _attempt("parallelism", gaps, lambda: _modelled(
             run, forecast_parallelism(
-                recent(run, lambda: progress("")), wanted, left, overflow, _peaks(capacity, known), progress
+                recent(run, lambda: progress("")), wanted, left, overflow, _net(capacity), _peaks(capacity, known),
+                progress,
             )
         ))  # fmt: skip
         made = modelled or _bounded(run, fullest, left, overflow, gaps["parallelism"])
@@ -320,6 +321,17 @@ def _replay(run: Run, pruner: Any, progress: Progress) -> PrunerReplay:
     from gpudiag.forecast.pruning.replay import replay_pruner
 
     return replay_pruner(run, pruner, progress=lambda done, total: progress(""))
+
+
+def _net(capacity: MemoryCapacity | None) -> Net:
+    """Trials per hour that end well, where as many are on each GPU as the capacity looked at."""
+
+    def rate(placed: Placement) -> Estimate:
+        if capacity is None or len(set(placed)) != 1 or len(placed) != capacity.n_gpus:
+            return Estimate.unknown("trials/h", "")
+        return capacity.net(placed[0])
+
+    return rate
 
 
 def _overflow(capacity: MemoryCapacity | None, reason: str) -> Overflow:

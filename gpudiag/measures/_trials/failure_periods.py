@@ -10,7 +10,7 @@ import pandas as pd
 
 from gpudiag._run.failure_text import failure_classes
 from gpudiag.facts import Column, Row, column
-from gpudiag.measures._time.microseconds import SECOND_US, microseconds
+from gpudiag.measures._time.microseconds import LONG_AGO, SECOND_US, microseconds
 from gpudiag.measures._time.span import limits_us
 from gpudiag.measures._time.trial_intervals import intervals_of
 from gpudiag.measures._trials.placed import placed_trials, worker_counts
@@ -38,8 +38,10 @@ class FailurePeriod(Row):
     trial_h: Column[float] = column("time of trials within it")
 
 
-def failure_periods(run: Run) -> pd.DataFrame:
-    """A row of :class:`FailurePeriod` for each; none without a trial whose times are known."""
+def failure_periods(run: Run, since_us: int = LONG_AGO) -> pd.DataFrame:
+    """A row of :class:`FailurePeriod` for each, of what lies behind ``since_us``; none without a trial whose times are
+    known.
+    """
     placed, limits = placed_trials(run), limits_us(run)
     rows: list[dict[str, float]] = []
     if len(placed):
@@ -50,7 +52,10 @@ def failure_periods(run: Run) -> pd.DataFrame:
         times, number = worker_counts(run)
         first, final = int(start.min()), int(end.max())
         for place, (left, right) in enumerate(pairwise([first, *times.tolist()[1:], final])):
-            inside = (ended > left) | (place == 0)
+            if right <= since_us:
+                continue
+            inside = (ended > max(left, since_us)) | ((place == 0) & (since_us <= first))
+            left = max(left, since_us)
             inside &= (ended <= right) | (place == len(times) - 1)
             held = np.clip(np.minimum(end, right) - np.maximum(start, left), 0, None).sum() / SECOND_US / 3600
             since = {"from_s": (left - first) / SECOND_US, "to_s": (right - first) / SECOND_US}

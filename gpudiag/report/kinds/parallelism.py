@@ -200,9 +200,11 @@ def _caption(forecast: Forecast) -> str:
 
 
 def _base(forecast: Forecast) -> str:
-    """What throughput is a multiple of: what is expected of the present number, which is not what was measured."""
+    """What throughput is a multiple of, where that is not what was measured of the present number."""
     here = next((s for s in forecast.parallel if s.k == forecast.now), None)
     if here is None or math.isnan(here.throughput.low):
+        return ""
+    if forecast.rate.known and here.throughput.known:
         return ""
     if here.throughput.known:
         known = f"the {_short(here.throughput.value, 3, 'trials/h')} trials/h that the model expects"
