@@ -113,9 +113,8 @@ def compare_ranks(now: Situation) -> Proposal | None:
         "gpudiag record --host -o late-rank.csv -- sleep 60     # on its host, while it trains"
     )
     low, high = ProfiledProfile.communication_low_pct, now.fact(ProfiledProfile.communication_high_pct)
-    n, waited_gpu_h = now.fact(ProfiledProfile.n_gpus), now.fact(ProfiledProfile.behind_gpu_h)
-    # Without it a step ends as much sooner as the others wait, for the late rank too.
-    gain = Gain(0.0, waited_gpu_h * n / (n - 1), "GPU-h", "ranks") if waited_gpu_h > 0 else None
+    late_gpu_h = now.fact(ProfiledProfile.late_gpu_h)
+    gain = Gain(0.0, late_gpu_h, "GPU-h", "ranks") if late_gpu_h > 0 else None
     return Proposal(
         (Change("host of the late rank", None, "looked at", code),),
         gain,

@@ -31,6 +31,8 @@ EVALUATIONS = StepsProfile.evaluations_low_s, StepsProfile.evaluations_s
 CHECKPOINTS = StepsProfile.checkpoints_low_s, StepsProfile.checkpoints_s
 """Their time in pauses, at least and at most."""
 STATED = "It takes as long as the log states."
+OPEN = "The log does not state how long it takes: at most the pauses with it."
+LESS_WORK = " It is work left out, so that it may save more than the GPUs wait in pauses."
 PAUSES_PCT = 10.0
 """The limit of the check."""
 CONFIDENCE = 0.95
@@ -54,7 +56,8 @@ def evaluate_on_all(now: Situation) -> Proposal | None:
         return None
     working, waiting = steps.evaluating_gpus, steps.waiting_gpus
     code = SPLIT if now.torch else "data = data[rank::world_size]   # was: all of them on one; add the sums up"
-    return _outside(now, Change("evaluation", None, "on all GPUs", code), waiting / (working + waiting), EVALUATIONS)
+    change = Change("evaluation", None, "on all GPUs", code)
+    return _outside(now, change, waiting / (working + waiting), EVALUATIONS, same_work=True)
 
 
 @remedy(
@@ -112,7 +115,7 @@ def save_in_background(now: Situation) -> Proposal | None:
         )
     if not code:
         return None
-    return _outside(now, Change("checkpoints", None, "in the background", code), 1.0, CHECKPOINTS)
+    return _outside(now, Change("checkpoints", None, "in the background", code), 1.0, CHECKPOINTS, same_work=True)
 
 
 @remedy(
@@ -144,11 +147,12 @@ def save_interval(now: Situation) -> Proposal | None:
     change = Change("checkpoint interval", duration(every_s), duration(best_s), code)
     if every_s < low_s:
         saved_s, source = now.fact(StepsProfile.checkpoints_s) * (1 - every_s / best_s), "checkpoints"
-        less = StepsProfile.pauses_pct
+        less, cost_h = StepsProfile.pauses_pct, _waited_gpu_h(now)
     else:
         saved_s, source = now.fact(StepsProfile.resumption_s) - now.fact(StepsProfile.down_s), "restart"
-        less = StepsProfile.resumption_pct
+        less, cost_h = StepsProfile.resumption_pct, now.fact(StepsProfile.resumption_gpu_h)
     saved_h = saved_s * now.fact(StepsProfile.logged_gpus) / 3600
+    saved_h = cost_h if cost_h < saved_h else saved_h
     return Proposal(
         (change,),
         Gain(0.0, saved_h, "GPU-h", source) if saved_h > 0 else None,
@@ -167,21 +171,37 @@ def _between_failures(between_s: float, n: int) -> tuple[float, float, float]:
     return low, between_s, high
 
 
-def _outside(now: Situation, change: Change, part: float, held: tuple[Numeric, Numeric]) -> Proposal:
+def _outside(
+    now: Situation, change: Change, part: float, held: tuple[Numeric, Numeric], *, same_work: bool = False
+) -> Proposal | None:
     """A change that saves at most a part of some of the time outside of steps, which is between ``held``. It worked
-    where half of the part is gone that is sure to be there, if any is: the run is shorter then, too.
+    where half of the part is gone that is sure to be there, if any is: the run is shorter then, too. ``same_work``: it
+    takes no work away, and so saves no more than what GPUs wait in pauses; nothing where they never do.
     """
     low_s, high_s = (part * now.fact(seconds) for seconds in held)
     hours = high_s * now.fact(StepsProfile.logged_gpus) / 3600
+    waited_h = _waited_gpu_h(now)
+    if same_work and waited_h == 0:
+        return None
+    if same_work and waited_h < hours:
+        hours = waited_h
+    less = LESS_WORK if hours > waited_h else ""
     logged_s, pauses_pct = now.fact(StepsProfile.logged_s), now.fact(StepsProfile.pauses_pct)
     worked_pct, least_pct = (_left_pct(pauses_pct, saved_s / logged_s) for saved_s in (low_s / 2, high_s))
     return Proposal(
         (change,),
         Gain(0.0, hours, "GPU-h", change.what) if hours > 0 else None,
-        STATED if high_s - low_s < CLEAR_S else "The log does not state how long it takes: at most the pauses with it.",
+        (STATED if high_s - low_s < CLEAR_S else OPEN) + less,
         (SuccessCheck.of(StepsProfile.pauses_pct, "<", max(PAUSES_PCT, worked_pct)),) if low_s > 0 else (),
         (Prediction.of(StepsProfile.pauses_pct, pauses_pct, least_pct, pauses_pct),) if least_pct >= 0 else (),
     )
+
+
+def _waited_gpu_h(now: Situation) -> float:
+    """GPU-hours without a kernel in pauses, those that were not recorded counted whole; NaN unknown."""
+    paused_s, recorded_s = now.fact(StepsProfile.pauses_s), now.fact(StepsProfile.recorded_pauses_s)
+    unseen_h = max(paused_s - recorded_s, 0.0) * now.fact(StepsProfile.logged_gpus) / 3600
+    return now.fact(StepsProfile.idle_paused_gpu_h) + unseen_h
 
 
 def _left_pct(pauses_pct: float, saved: float) -> float:

@@ -72,6 +72,7 @@ class ProfiledProfile(Profile, topic="profiled"):
         label="waiting for the late rank",
     )
     behind_gpu_h: Fact[float] = fact("GPU time of the run in which profiled ranks waited for it; NaN where unknown")
+    late_gpu_h: Fact[float] = fact("the same with its own: at the pace of the others it would be done as much sooner")
     stands_for_run: Fact[bool] = fact("these steps are like all of the run's, by their length and their kernels")
     unlike_run: Fact[bool] = fact("their length is not that of the log's steps, or their kernels not those of the run")
     launch_gpu_h: Fact[float] = fact("GPU time of the run that waited for launches, at least; NaN where they are not")
@@ -93,6 +94,7 @@ def measure_profiled(run: Run) -> ProfiledProfile:
     talks = rows["communication_total_pct"]
     late = str(talks.idxmin()) if ranks and len(rows) > 1 and talks.notna().all() else None
     waits = _waits_for(rows, late)
+    behind_gpu_h = float(waits.sum()) / 100 * _steps_s(run) / 3600 if late and stands else math.nan
     return ProfiledProfile(
         by_rank=rows,
         n_traces=profiled["path"].nunique(),
@@ -109,7 +111,8 @@ def measure_profiled(run: Run) -> ProfiledProfile:
         communication_high_pct=float(talks.max()),
         late_rank=float(late) if late else math.nan,
         behind_pct=float(waits.drop(late).mean()) if late else math.nan,
-        behind_gpu_h=float(waits.sum()) / 100 * _steps_s(run) / 3600 if late and stands else math.nan,
+        behind_gpu_h=behind_gpu_h,
+        late_gpu_h=behind_gpu_h * len(rows) / (len(rows) - 1) if late else math.nan,
         stands_for_run=stands,
         unlike_run=causes is not None and causes.trace_fit in UNLIKE,
         launch_gpu_h=_hours(causes, stands, "launch"),

@@ -187,7 +187,8 @@ def rank_behind(profiled: ProfiledProfile, *, min_difference_pct: float = 10.0) 
     """A collective ends when the last rank has joined it: that rank spends least time in it, and the others wait.
 
     10 points of the profiled time between the rank with least and that with most (a default without a published
-    source). Traces of two ranks or more are needed, taken at the same steps.
+    source). Traces of two ranks or more are needed, taken at the same steps. Each other rank waits, and at their pace
+    the late one would be done as much sooner: both are the cost.
     """
     if not profiled.late_rank >= 0:
         raise _no_ranks(profiled)
@@ -195,7 +196,7 @@ def rank_behind(profiled: ProfiledProfile, *, min_difference_pct: float = 10.0) 
     if not difference > min_difference_pct:
         return None
     names = ("late_rank", "communication_low_pct", "communication_high_pct", "behind_pct")
-    hours = profiled.behind_gpu_h if profiled.behind_gpu_h > 0 else None
+    hours = profiled.late_gpu_h if profiled.late_gpu_h > 0 else None
     return Evidence(
         values={name: getattr(profiled, name) for name in names},
         margin=difference - min_difference_pct,

@@ -134,3 +134,19 @@ def test_pauses_ask_for_no_shorter_interval() -> None:
     assert save_interval.propose(given) is not None, "steps were lost"
     only_paused = replace(given, found={"steps-paused": given.found["steps-paused"]})
     assert save_interval.propose(only_paused) is None
+
+
+def test_the_same_work_saves_no_more_than_gpus_wait_in_pauses() -> None:
+    """Two GPUs stand in 1,800 s of checkpoints, in which they still work for 0.4 of their 1.0 GPU-h."""
+    known = {"checkpoints_s": 1800.0, "evaluations_s": 1800.0, "logged_s": 15000.0, "logged_gpus": 2.0}
+    seen = {**known, "pauses_s": 1800.0, "recorded_pauses_s": 1800.0, "idle_paused_gpu_h": 0.6}
+    given = now(**seen, evaluating_gpus=math.nan)
+    assert gain_of(save_in_background.propose(given)) == (0.0, 0.6, "GPU-h", "checkpoints")
+    half = now(**{**seen, "recorded_pauses_s": 1260.0, "idle_paused_gpu_h": 0.5})
+    assert gain_of(save_in_background.propose(half)) == (0.0, pytest.approx(0.8), "GPU-h", "checkpoints"), (
+        "540 s unseen"
+    )
+    assert save_in_background.propose(now(**{**seen, "idle_paused_gpu_h": 0.0})) is None
+    less = evaluate_less.propose(now(**{**seen, "idle_paused_gpu_h": 0.3}, evaluating_gpus=math.nan))
+    assert less is not None and gain_of(less) == (0.0, 0.5, "GPU-h", "evaluation")
+    assert "work left out" in less.assumption, "fewer evaluations spare work as well"

@@ -64,6 +64,8 @@ def test_what_waiting_for_a_rank_costs_is_what_it_truly_costs(
     waited_h = sum(seconds - min(talked_s) for seconds in talked_s) / 3600
     p = measure_profiled(gd.load_run(made.write(tmp_path)))
     assert p.stands_for_run and p.behind_gpu_h == pytest.approx(waited_h, rel=0.06, abs=0.003)
+    # What n - 1 of them waited, the late one did as well, at work: at their pace it is done as much sooner.
+    assert p.late_gpu_h == pytest.approx(waited_h * len(pace) / (len(pace) - 1), rel=0.06, abs=0.004)
     assert len(set(pace)) == 1 or p.late_rank == pace.index(max(pace))
 
 
