@@ -36,6 +36,8 @@ NO_CORES = "The number of CPU cores is not stated (cpu_cores in run.toml)."
 UNSHOWN_STARTS = "Nothing recorded shows that the GPU waits at the start of epochs."
 DISK = "The disk is what steps wait for: it reads no faster for more workers or a longer queue."
 MAX_PREFETCH = 16
+MANY_WORKERS = 8
+"""To begin with where nobody states a number (a default without a published source)."""
 STEADY_PCT = 20.0
 FEW_QUEUES = 4
 """Times as many batches as the loader holds ready: waits that are alike over so few leave no time in which it was ahead
@@ -86,6 +88,36 @@ def loader_workers(now: Situation) -> Proposal | None:
         predictions,
         " ".join(filter(None, (_unshown(now), _unbounded(now, cores), DISK if now.has("io-wait") else ""))),
     )
+
+
+@remedy(
+    title="Load batches ahead, in more processes",
+    answers=("loader-slow",),
+    tier=1,
+    effort="minutes",
+    apply="next study",
+    pros=("four arguments", "the same values come out, in the same order where the sampler is seeded"),
+    cons=("each worker takes host memory", "more workers than cores make loading slower"),
+    refute=TIME_IT,
+    rollback=RESTORE,
+)
+def load_ahead(now: Situation) -> Proposal | None:
+    """Where steps are stated to wait for the loader, and nobody says with how many workers: else that number is what to
+    change. At best all of the wait goes, and the GPU is never idle.
+    """
+    if _now(now) is not None or not now.torch or not waits_pct(now, within=True) > 0:
+        return None
+    cores = _cores(now)
+    workers = MANY_WORKERS if cores is None else max(min(MANY_WORKERS, cores // (now.parallel or 1)), 1)
+    code = (
+        f"DataLoader(..., num_workers={workers}, prefetch_factor=4, persistent_workers=True, pin_memory=True)\n"
+        "# time half and twice as many: all of a host's together within its cores"
+    )
+    gain = fill_gain(now.bounds, no_wait(now, within=True), source(now))
+    checks, predictions = now.fills(gain.high if gain else math.nan)
+    assumption = now.unless_unknown(_shown(now))
+    doubt = DISK if now.has("io-wait") else ""
+    return Proposal((Change("num_workers", None, workers, code),), gain, assumption, checks, predictions, doubt)
 
 
 @remedy(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
+import numpy as np
 import pandas as pd
 
 from gpudiag.errors import NotMeasurable
@@ -59,6 +60,9 @@ class LoaderProfile(Profile, topic="loader"):
         "GPU time of the work that waits hold at most, but for those at the start of epochs",
         label="GPU time in waits at most",
     )
+    waited_gpu_h: Fact[float] = fact(
+        "no more of it than was without a kernel", label="GPU time without a kernel in waits at most"
+    )
 
 
 @memoized
@@ -79,6 +83,7 @@ def measure_loader(run: Run) -> LoaderProfile:
     alone = run.trials.empty and run.gpu["gpu"].nunique() <= 1
     parallel = float(settings.parallel or (1 if alone else "nan"))
     cores = float(settings.cpu_cores or suggested.min())
+    held_gpu_h, waited_gpu_h = _held_gpu_h(run, waits, starts_pct)
     return LoaderProfile(
         n_lines=waits.n_lines,
         avg_ms=waits.avg_ms,
@@ -95,7 +100,8 @@ def measure_loader(run: Run) -> LoaderProfile:
         cores=cores,
         of_cores_pct=100 * workers * parallel / cores,
         n_warned=len(suggested),
-        held_gpu_h=_held_gpu_h(run, waits, starts_pct),
+        held_gpu_h=held_gpu_h,
+        waited_gpu_h=waited_gpu_h,
     )
 
 
@@ -180,12 +186,16 @@ def _starts_pct(told: pd.DataFrame) -> float:
     return 100 * float(again["again_s"].sum() / (again["n"] / again["rate"]).sum())
 
 
-def _held_gpu_h(run: Run, waits: _Waits, starts_pct: float) -> float:
-    """NaN where the time of a step or the work of the GPUs is unknown."""
-    works = [] if run.gpu.empty or "util_pct" not in run.gpu else work_by_gpu(run).values()
+def _held_gpu_h(run: Run, waits: _Waits, starts_pct: float) -> tuple[float, float]:
+    """Of the work, and of its part without a kernel; NaN where the time of a step or the GPUs' work is unknown."""
+    works = [] if run.gpu.empty or "util_pct" not in run.gpu else list(work_by_gpu(run).values())
     worked_s = sum(float(work.weight_s[work.at_work].sum()) for work in works)
+    if not (worked_s > 0 and waits.step_ms > 0):
+        return math.nan, math.nan
+    unused_s = sum(float(np.nansum((work.weight_s * (1 - work.util_pct / 100))[work.at_work])) for work in works)
     share = waits.avg_ms / waits.step_ms - (starts_pct / 100 if starts_pct > 0 else 0.0)
-    return max(share, 0.0) * worked_s / 3600 if worked_s > 0 and waits.step_ms > 0 else math.nan
+    held_s = max(share, 0.0) * worked_s
+    return held_s / 3600, min(held_s, unused_s) / 3600
 
 
 def _details(events: pd.DataFrame) -> pd.Series:

@@ -40,7 +40,7 @@ def loader_slow(
 
     Where the time of a step is known: a mean wait above 5 % of it (PyTorch's TensorBoard plugin), a warning from a
     quarter on (a default without a published source). Where it is not: a mean wait above 30 ms (a default without a
-    published source).
+    published source). The cost is that share of the work, and no more than was without a kernel.
     """
     share = loader.of_step_pct
     if share > max_step_pct or (not share <= max_step_pct and loader.avg_ms > max_avg_ms):
@@ -54,6 +54,7 @@ def loader_slow(
             },
             margin=share - max_step_pct if share > 0 else loader.avg_ms - max_avg_ms,
             severity=Severity.NOTE if share < severe_step_pct else None,
+            lost_gpu_h=loader.waited_gpu_h if loader.waited_gpu_h > 0 else None,
             held_gpu_h=loader.held_gpu_h if loader.held_gpu_h > 0 else None,
             extra={
                 "share_pct": min(share, 100),

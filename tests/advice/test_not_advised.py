@@ -63,7 +63,8 @@ def test_one_training_is_shown_no_code_of_optuna_and_no_check_that_any_run_meets
 def test_a_gain_that_is_told_can_be_relied_on(name: str) -> None:
     for one in advised(name).values():
         text, wide = gain_of(one), one.gain is not None and one.gain.unit == "x" and one.gain.high > 3 * one.gain.low
-        assert not wide or text == TEST_FIRST, one.id
+        bound = one.is_bounded and text.startswith("up to ")  # the time that a cause took, as it was measured
+        assert not wide or bound or text == TEST_FIRST, one.id
         assert text == TEST_FIRST or not (one.gain and one.gain.low < 0 < one.gain.high), one.id
         assert not text.startswith(("1–", "0–")), "from nothing to a bound is 'up to'"
 

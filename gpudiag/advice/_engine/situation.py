@@ -22,6 +22,7 @@ from gpudiag.measures.failures import FailuresProfile
 from gpudiag.measures.ledger import LedgerProfile
 from gpudiag.measures.memory import MemoryProfile
 from gpudiag.measures.parallelism import ParallelismProfile
+from gpudiag.measures.steps import StepsProfile
 from gpudiag.measures.trials import TrialsProfile, TrialState
 from gpudiag.measures.utilization import UtilizationProfile
 from gpudiag.plain_data import clean
@@ -220,6 +221,7 @@ class Situation:
             *self.busier_by(high),
             *self.memory_predicted(1.0, 1.0, "GPU memory is not touched."),
             *self.faster_trials(high, longest),
+            *self.faster_steps(high),
         )
 
     def utilization(self) -> Fact[float]:
@@ -269,6 +271,13 @@ class Situation:
         if usual is None or math.isnan(high):
             return ()
         return (Prediction.of(usual, self.fact(usual), self.fact(usual) / high, self.fact(usual) * longest),)
+
+    def faster_steps(self, high: float) -> tuple[Prediction, ...]:
+        """Median time of a step, at a speed-up of 1 to ``high``; none beside trials, whose durations tell."""
+        step_s = self.fact(StepsProfile.step_s)
+        if self.usual_duration() is not None or not step_s > 0 or math.isnan(high):
+            return ()
+        return (Prediction.of(StepsProfile.step_s, step_s, step_s / high, step_s),)
 
     def usual_duration(self) -> Fact[float] | None:
         """The median duration of the state that took most worker time; None without trials."""

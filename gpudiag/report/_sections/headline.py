@@ -62,6 +62,7 @@ where the finding to tell first is another.
 ROOM = "memory-headroom"
 OF_THE_END = "training-failed"
 NOTHING = "Nothing needs to be changed."
+FEWER_FAIL = "It spares trials that run out of memory; those that end well come"
 WORTH_NAMING = 1.1
 """A speed-up that is smaller at least is not named beside what is to be done next."""
 ENOUGH = 1 / 3
@@ -371,12 +372,16 @@ def _next(document: Document, level: Level) -> str:
 
 
 def _price(document: Document, rule: str) -> str:
-    """What a recommendation that may slow the run down brings: nobody should follow it without knowing."""
+    """What a recommendation that may slow the run down brings: nobody should follow it without knowing; and what one
+    brings at most that takes a wait away which was measured.
+    """
     one = recommended(document, rule)
-    if one is None or one.gain is None or not (one.gain.unit == "x" and one.gain.low < 1):
+    if one is None or one.gain is None or one.gain.unit != "x":
         return ""
     said = brings(one)
-    return f" Trials that end well: {said}." if one.gain.source == "failures" else f" It makes the run {said}."
+    if one.gain.low >= 1:
+        return f" It makes the run {said}." if one.is_bounded and one.gain.high > WORTH_NAMING else ""
+    return f" {FEWER_FAIL} {said}." if one.gain.source == "failures" else f" It makes the run {said}."
 
 
 def _larger(document: Document, rule: str) -> str:

@@ -98,6 +98,8 @@ def gain_of(one: Recommendation) -> str:
         return GENERAL
     may_be_nothing = one.gain is not None and one.gain.unit == "x" and one.gain.low <= 1 < one.gain.high
     said = gain(one.gain)
+    if said == TEST_FIRST and may_be_nothing and one.is_bounded and one.gain is not None:
+        said = f"up to {at_most(one.gain.high)} faster"
     if not (one.verify_first and may_be_nothing) or said == TEST_FIRST:
         return said
     return f"{said}: test this first" if one.is_bounded else TEST_FIRST

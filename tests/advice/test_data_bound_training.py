@@ -1,0 +1,61 @@
+"""A training that waits for its loader, as its log alone says: its cost, its bound, and a plan that is checked."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import gpudiag as gd
+from gpudiag.advice._engine.plan import make_plan
+
+STEPS, EVERY, COMPUTE_S = 6000, 20, 0.2
+BEGIN = pd.Timestamp("2026-03-01T10:00:00Z")
+
+
+def training(folder: Path, wait_s: float, name: str) -> gd.Run:
+    """An epoch of steps that compute for 0.2 s at 100 %, and wait so long before each."""
+    folder = folder / name
+    folder.mkdir()
+    step_s = COMPUTE_S + wait_s
+    util = round(100 * COMPUTE_S / step_s)
+    at = pd.date_range(BEGIN, periods=int(STEPS * step_s), freq="s").strftime("%Y/%m/%d %H:%M:%S.000")
+    head = "timestamp, index, utilization.gpu [%], memory.used [MiB], memory.total [MiB]\n"
+    (folder / "gpu.csv").write_text(head + "".join(f"{time}, 0, {util} %, 9000 MiB, 40000 MiB\n" for time in at))
+    steps = np.arange(0, STEPS, EVERY)
+    times = (BEGIN + pd.to_timedelta(steps * step_s, unit="s")).strftime("%Y-%m-%d %H:%M:%S,000")
+    lines = [
+        f"{time} Epoch: [0]  [{step:5d}/{STEPS}]  eta: 0:10:00  loss: 2.1  time: {step_s:.4f}  data: {wait_s:.4f}  "
+        "max mem: 8000\n"
+        for time, step in zip(times, steps, strict=True)
+    ]
+    (folder / "train.log").write_text("".join(lines))
+    return gd.load_run(folder, timezone="UTC")
+
+
+def test_the_wait_has_its_cost_its_bound_and_a_prediction_that_is_checked(tmp_path: Path) -> None:
+    before, after = training(tmp_path, 0.3, "before"), training(tmp_path, 0.02, "after")
+    d = gd.diagnose(before)
+    finding = d.findings["loader-slow"]
+    hours = STEPS * 0.5 / 3600
+    assert finding.lost_gpu_h == pytest.approx(0.6 * hours, rel=0.02), "0.3 of each 0.5 s"
+    _, proof, then = d.document.headline.sentences
+    assert "It cost 0.5 GPU-h." in proof
+    assert then.startswith("Load batches ahead, in more processes (num_workers=8).") and "up to 2.5" in then
+    (one,) = (one for one in d.recommendations if one.id == "load-ahead")
+    assert one.gain is not None and one.gain.low == 1.0
+    assert 0.5 / 0.22 < one.gain.high == pytest.approx(0.5 / 0.2, rel=0.02), "what it then brings lies below"
+    step = next(each for each in one.predictions if each.measure == "steps.step_s")
+    assert (step.low, step.high) == (pytest.approx(0.2, rel=0.02), pytest.approx(0.5, rel=0.001))
+    compared = gd.compare(before, after, plan=make_plan(before, d.advice))
+    assert compared.plan and {each.status for each in compared.plan} == {"came true"}
+
+
+def test_a_number_of_workers_that_is_known_is_what_to_change(tmp_path: Path) -> None:
+    run = training(tmp_path, 0.3, "before")
+    (tmp_path / "before/run.toml").write_text('timezone = "UTC"\n[dataloader]\nnum_workers = 2\n')
+    ids = {one.id for one in gd.diagnose(tmp_path / "before").recommendations}
+    assert "loader-workers" in ids and "load-ahead" not in ids
+    assert "load-ahead" in {one.id for one in gd.diagnose(run).recommendations}
