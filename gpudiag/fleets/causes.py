@@ -51,19 +51,22 @@ def _total(rule: str, held: Sequence[tuple[RunRow, Cause]]) -> CauseTotal:
 
 
 def _ranked(held: Iterable[CauseTotal], gpu_h: float, n_first: Mapping[str, int]) -> list[CauseTotal]:
-    """First the causes with a cost, or trials that they are about, from WORTH_SAYING of all GPU time on, by the larger
-    of the two; then those of which only the GPU time of their runs is known, notes aside, by that; then the rest.
-    ``n_first``: runs that had each before all others.
+    """First the causes whose loss is known, from WORTH_SAYING of all GPU time on, by that; then those of which the GPU
+    time of their trials is known, and of these trials what was lost is not, by that time; then those of which only the
+    GPU time of their runs is known, notes aside, by that; then the rest. ``n_first``: runs that had each before all
+    others.
     """
+    least = WORTH_SAYING * gpu_h
 
     def key(one: CauseTotal) -> tuple[float, ...]:
         own = one.touched_gpu_h or 0.0
-        known = max(one.lost_gpu_h, 0.0 if one.touched == "runs" else own)
-        if known and known >= WORTH_SAYING * gpu_h:
-            return 0, -known
-        if own and own >= WORTH_SAYING * gpu_h and one.severity != SEVERITIES[-1]:
+        if one.lost_gpu_h > 0 and one.lost_gpu_h >= least:
+            return 0, -one.lost_gpu_h
+        if own > 0 and own >= least and one.touched != "runs":
             return 1, -own
-        return 2, -known
+        if own > 0 and own >= least and one.severity != SEVERITIES[-1]:
+            return 2, -own
+        return 3, -max(one.lost_gpu_h, 0.0 if one.touched == "runs" else own)
 
     return sorted(held, key=lambda one: (*key(one), -n_first.get(one.rule, 0), -one.n_runs, one.rule))
 

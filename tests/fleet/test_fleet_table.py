@@ -91,6 +91,24 @@ def test_causes_are_ranked_by_what_they_cost_where_they_cost_most() -> None:
     assert math.fsum(one.lost_gpu_h for one in table.causes) == table.total.recoverable_gpu_h == 6.5
 
 
+def test_a_known_loss_comes_before_pruned_trials_of_which_nobody_knows_what_was_lost() -> None:
+    """0.5 of 20 GPU-h are known to be lost; the pruned trials of another run took 9, which may all have been of use."""
+    table = FleetTable.of(
+        [
+            row("a", causes=(cause("pruning-rate-high", None),), top_cause="pruning-rate-high",
+                pruned_gpu_s=9 * 3600.0, seconds={"busy": 10 * 3600.0}),
+            row("b", causes=(cause("loader-slow", 0.5),), top_cause="loader-slow", recoverable_gpu_h=0.5,
+                seconds={"busy": 10 * 3600.0}),
+            row("c", causes=(cause("io-wait", 0.1),), top_cause="io-wait", recoverable_gpu_h=0.1,
+                seconds={"busy": 1.0}),
+        ]
+    )  # fmt: skip
+    assert [one.rule for one in table.causes] == ["loader-slow", "pruning-rate-high", "io-wait"], (
+        "0.1 is next to nothing"
+    )
+    assert table.document.headline.sentences[1].startswith("LOADER-SLOW. It cost at least 0.5 GPU-h")
+
+
 def test_a_cost_that_counts_for_another_cause_is_not_called_unknown() -> None:
     both = (cause("slow", 3.0), cause("idle", 2.0), cause("odd", None))
     held = [row("a", causes=both, top_cause="slow", recoverable_gpu_h=3.0)]
