@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from gpudiag.advice._engine.capacity import FULL_PCT, held_levels, net_rates, safe_level
 from gpudiag.advice._engine.gains import NOTHING, fewer_gain, saved_gain
-from gpudiag.advice._engine.processes import AT_ONCE, started
+from gpudiag.advice._engine.processes import AT_FIRST, started
 from gpudiag.advice._engine.proposal import Change, Proposal, SuccessCheck
 from gpudiag.advice._engine.remedy import remedy
 from gpudiag.advice._engine.situation import Situation
@@ -55,7 +55,7 @@ def keep_fewer(now: Situation) -> Proposal | None:
     lost = saved.high / now.bounds.trial_gpu_h if saved and now.bounds.trial_gpu_h > 0 else math.nan
     price = f"Trials out of memory cost {quantity(saved.high, 'GPU-h')} at most. " if saved else ""
     return Proposal(
-        (Change(AT_ONCE, most, last, started(now.settings.command, last, f"it began with {most}")),),
+        (Change(AT_FIRST, most, last, started(now.settings.command, last, f"it began with {most}")),),
         fewer_gain(now.capacity, most, last, lost),
         f"The run went from {most} to {last} at once itself. {price}With "
         f"{last} at once memory was filled up to {share(seen, exact=True)} in "

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from gpudiag.advice._engine.plan import Plan, PlannedRemedy
-from gpudiag.advice._engine.processes import AT_ONCE
+from gpudiag.advice._engine.processes import AT_FIRST, AT_ONCE
 from gpudiag.advice._engine.proposal import Change
 from gpudiag.advice.hardware import POWER_LIMIT
 from gpudiag.comparison.differences import SAME_LIMIT, boards, changed, equal_values, logged_params, requested_params
@@ -16,6 +16,7 @@ from gpudiag.comparison.side import Side
 from gpudiag.measures.parallelism import ParallelismProfile
 from gpudiag.plain_data import Scalar
 
+NUMBER = (AT_ONCE, AT_FIRST)
 LEAST_MOVED = 0.5
 """Part of the change of the peak by which the mean number at once must have changed; a default without a published
 source."""
@@ -57,7 +58,7 @@ def made_otherwise(remedy: PlannedRemedy, baseline: Side, experiment: Side) -> s
 
 
 def _called(change: Change) -> str:
-    return "the number of trials at once" if change.what == AT_ONCE else change.what
+    return "the number of trials at once" if change.what in NUMBER else change.what
 
 
 def _is_number(value: object) -> bool:
@@ -83,7 +84,7 @@ def _at_once(change: Change, baseline: Side, experiment: Side) -> _AtOnce | None
     was, now = (side.value(ParallelismProfile.effective_closed.key) for side in (baseline, experiment))
     n, peak = (experiment.value(fact.key) for fact in (ParallelismProfile.n_timed, ParallelismProfile.peak_closed))
     known = [float(value) for value in (was, now, n, peak, change.proposed) if isinstance(value, int | float)]
-    if change.what != AT_ONCE or len(known) < 5 or any(math.isnan(value) for value in known):
+    if change.what not in NUMBER or len(known) < 5 or any(math.isnan(value) for value in known):
         return None
     mean_was, mean, timed, most, wanted = known
     if timed < LEAST_TIMED * wanted or wanted == mean_was:
@@ -182,7 +183,7 @@ def _names(change: Change) -> tuple[str, ...]:
     words = change.what.lower().split()
     if change.what.startswith(POWER_LIMIT):
         return ("power_limit_w",)
-    return ("parallel",) if change.what == AT_ONCE else ("_".join(words), words[-1] if words else "")
+    return ("parallel",) if change.what in NUMBER else ("_".join(words), words[-1] if words else "")
 
 
 def _looked_up(held: Mapping[str, Scalar], change: Change) -> Scalar:

@@ -26,6 +26,8 @@ def keeps_processes(run: Run) -> bool:
 
 AT_ONCE = "trials at once"
 """What a change is called that starts another number of workers."""
+AT_FIRST = "trials at once at the start"
+"""The same of a search that changed the number itself: what it began with is not what it has now."""
 
 
 def started(command: str | None, k: int, note: str) -> str:
