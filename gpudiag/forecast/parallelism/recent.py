@@ -88,16 +88,21 @@ class Recent:
 
     @cached_property
     def expected(self) -> Estimate:
-        """Trials per hour to expect of the present number: as measured, and by the model where that is unknown.
+        """Trials per hour to expect of the present number: as measured, and by the model where that is unknown. Its
+        interval is that of the model around it, and holds that of what was measured.
 
-        Where the rate is not the same throughout, what it was in the second half lies within, and what it becomes if
-        the drift goes on.
+        Where the model may not speak, what the rate was in the second half lies within; and what it becomes if a drift
+        goes on.
         """
-        if not self.rate.known and not self.test.reason:
-            value = float(self.point.throughput_h.mean())
-            return stretched(by_law(value, self.many.throughput_h, self.widening(self.now), UNIT), self.onward)
-        rate, seen = stretched(self.rate, self.onward), self.test.measured
-        return replace(rate, low=min(rate.low, seen), high=max(rate.high, seen)) if self.test.tested else rate
+        if self.test.reason:
+            rate, seen = stretched(self.rate, self.onward), self.test.measured
+            return replace(rate, low=min(rate.low, seen), high=max(rate.high, seen)) if self.test.tested else rate
+        value = float(self.point.throughput_h.mean())
+        made = by_law(value, self.many.throughput_h, self.widening(self.now), UNIT)
+        if self.rate.known:
+            made = made.scaled(self.rate.value / value, UNIT)
+            made = replace(made, low=min(made.low, self.rate.low), high=max(made.high, self.rate.high))
+        return stretched(made, self.onward)
 
     def reason(self, placed: Placement) -> str:
         """Why there can be bounds only for workers so placed; '' for a forecast."""
