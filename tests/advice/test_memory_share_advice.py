@@ -179,7 +179,7 @@ def test_a_search_that_ended_with_a_number_that_fits_stays_there(
 
 
 def test_what_a_search_began_with_is_not_called_its_number_of_now() -> None:
-    assert kept([4, 3, 2]).changes[0].text == "trials at once at the start: 4 → 2"
+    assert kept([4, 3, 2]).changes[0].text == "initial trials at once: 4 → 2"
 
 
 def test_keeping_fewer_says_what_failures_cost_and_no_gain_where_the_time_of_trials_is_unknown() -> None:

@@ -26,7 +26,7 @@ def keeps_processes(run: Run) -> bool:
 
 AT_ONCE = "trials at once"
 """What a change is called that starts another number of workers."""
-AT_FIRST = "trials at once at the start"
+AT_FIRST = "initial trials at once"
 """The same of a search that changed the number itself: what it began with is not what it has now."""
 
 

@@ -62,7 +62,7 @@ where the finding to tell first is another.
 ROOM = "memory-headroom"
 OF_THE_END = "training-failed"
 NOTHING = "Nothing needs to be changed."
-FEWER_FAIL = "It spares trials that run out of memory; those that end well come"
+FEWER_FAIL = "Fewer fail; good trials:"
 WORTH_NAMING = 1.1
 """A speed-up that is smaller at least is not named beside what is to be done next."""
 ENOUGH = 1 / 3
