@@ -132,3 +132,67 @@ def test_data_beside_the_folders_make_one_run(tmp_path: Path) -> None:
         log(tmp_path / f"day{day}" / "gpu.csv", day)
     table(tmp_path / "trials.csv", 0)
     assert told(tmp_path) == ["."]
+
+
+def training(folder: Path, day: float, *, gpu: int = 0, step_s: float = 5, first: int = 0, minutes: int = 20) -> None:
+    """Samples of one GPU and a log of a training's steps, a line every 10 steps."""
+    log(folder / "gpu.csv", day, gpu=gpu, minutes=minutes, util=60 + gpu)
+    lines = []
+    for step in range(10, int(60 * minutes / step_s), 10):
+        time = DAY + timedelta(days=day, seconds=step * step_s)
+        lines.append(f"{time:%Y-%m-%d %H:%M:%S},000 INFO step {first + step} loss 2.5 step_time {step_s} s")
+    (folder / "train.log").write_text("\n".join([folder.name, *lines, ""]), encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("names", "paces", "runs"),
+    [
+        (("node1", "node2"), (5, 5), 1),
+        (("rank_0", "rank_1"), (5, 5), 1),
+        (("dgx01", "dgx02"), (5, 5), 1),
+        (("alice", "bob"), (5, 5), 1),
+        (("adam", "sgd"), (5, 4), 2),
+        (("dgx01", "dgx02"), (5, 4), 2),
+        (("node1", "node2"), (5, 4), 2),
+        (("seed_0", "seed_1"), (5, 5), 2),
+    ],
+)
+def test_trainings_at_once_are_runs_unless_they_do_the_same_steps(
+    tmp_path: Path, names: tuple[str, str], paces: tuple[float, float], runs: int
+) -> None:
+    for gpu, (name, pace) in enumerate(zip(names, paces, strict=True)):
+        training(tmp_path / name, 0, gpu=gpu, step_s=pace)
+    assert told(tmp_path) == (["."] if runs == 1 else sorted(names))
+
+
+@pytest.mark.parametrize(
+    ("names", "first", "runs"),
+    [
+        (("adam", "sgd"), 0, 2),
+        (("lr1", "lr2"), 0, 2),
+        (("adam", "sgd"), 230, 1),
+        (("attempt_0", "attempt_1"), 0, 1),
+    ],
+    ids=["begins anew", "numbered", "goes on", "restarted"],
+)
+def test_a_training_that_begins_anew_in_another_folder_is_a_run_of_its_own(
+    tmp_path: Path, names: tuple[str, str], first: int, runs: int
+) -> None:
+    training(tmp_path / names[0], 0)
+    training(tmp_path / names[1], HOUR / 2, first=first)
+    assert told(tmp_path) == (["."] if runs == 1 else sorted(names))
+
+
+@pytest.mark.parametrize(("names", "runs"), [(("search", "training-b"), 2), (("gpu0", "gpu1"), 1)])
+def test_a_search_and_a_training_with_samples_of_their_own(tmp_path: Path, names: tuple[str, str], runs: int) -> None:
+    log(tmp_path / names[0] / "gpu.csv", 0)
+    table(tmp_path / names[0] / "trials.csv", 0)
+    training(tmp_path / names[1], 0, gpu=1)
+    assert told(tmp_path) == (["."] if runs == 1 else sorted(names))
+
+
+def test_logs_without_samples_of_their_own_are_of_the_run(tmp_path: Path) -> None:
+    training(tmp_path / "train", 0)
+    training(tmp_path / "eval", 0, step_s=1)
+    (tmp_path / "eval" / "gpu.csv").unlink()
+    assert told(tmp_path) == ["."]

@@ -10,6 +10,7 @@ from itertools import combinations, pairwise
 from pathlib import Path, PurePath
 
 from gpudiag._load.intake import Intake
+from gpudiag._load.own_trainings import Course, are_apart, course_of
 from gpudiag._load.passed_over import some
 from gpudiag.errors import InputError
 from gpudiag.readers.base import Telemetry, Trials
@@ -22,8 +23,8 @@ class SeveralRuns(InputError):
 
     def __init__(self, folder: Path, runs: Sequence[str]) -> None:
         super().__init__(
-            f"{folder}: holds {len(runs)} runs, by the times and studies in its folders ({some(list(runs))}); name one "
-            f"of them, or judge each: gpudiag report {folder}. If they are one run, put an empty run.toml into it."
+            f"{folder}: holds {len(runs)} runs, by the names, times and logs of its folders ({some(list(runs))}); name "
+            f"one of them, or judge each: gpudiag report {folder}. If they are one run, put an empty run.toml into it."
         )
 
 
@@ -53,6 +54,26 @@ class _Part:
         spans = [span for one in self.intakes if (span := _span(one))]
         return (min(start for start, _ in spans), max(end for _, end in spans)) if spans else None
 
+    @cached_property
+    def logs(self) -> list[Trials]:
+        """What is read of its logs and searches."""
+        return [one.data for one in self.intakes if isinstance(one.data, Trials)]
+
+    @cached_property
+    def is_at_work(self) -> bool:
+        """Whether it tells what ran beside its GPU samples: a search, or a training by its steps."""
+        return self.is_recorded and (bool(self.trials) or any(len(log.steps) for log in self.logs))
+
+    @cached_property
+    def course(self) -> Course | None:
+        """When its training stood at which step."""
+        return course_of(self.logs)
+
+    def trains_otherwise(self, other: _Part) -> bool:
+        """Whether both hold work of their own, of which one at least is a training by its steps, and not of one run."""
+        both = self.is_at_work and other.is_at_work and not (self.trials and other.trials)
+        return both and are_apart((self.name, other.name), (self.course, other.course))
+
     def searches_otherwise(self, other: _Part) -> bool:
         """Whether both hold trials, and not those of one search that went on."""
         if not self.trials or not other.trials:
@@ -64,12 +85,13 @@ class _Part:
 def runs_apart(intakes: Sequence[Intake], folder: Path) -> list[str]:
     """The folders, relative to the one that was searched, that are a run each; none where all of it is one run.
 
-    Several are those of which two hold GPU samples and a search of their own each; or those with samples that lie in
-    stretches with a silence of all of them between; or searches without samples, one after the other. Folders of nodes
-    or ranks record at the same time, and folders of logs beside one of telemetry have no samples: they are one run.
+    Several are those of which two hold GPU samples and a search or a training of their own each; or those with samples
+    that lie in stretches with a silence of all of them between; or searches without samples, one after the other.
+    Folders of nodes or ranks record at the same time and log the same steps, and folders of logs beside one of
+    telemetry have no samples: they are one run.
     """
     parts = _parts(intakes, folder)
-    if not (_own_searches(parts) or _silence_between(parts) or _searches_in_turn(parts)):
+    if not (_own_work(parts) or _silence_between(parts) or _searches_in_turn(parts)):
         return []
     inner = [(part.name, runs_apart(part.intakes, folder / part.name)) for part in parts]
     return sorted(path for name, below in inner for path in ([f"{name}/{one}" for one in below] or [name]))
@@ -104,9 +126,9 @@ def _parts(intakes: Sequence[Intake], folder: Path) -> list[_Part]:
     return [_Part(name, tuple(inside)) for name, inside in held.items()]
 
 
-def _own_searches(parts: Sequence[_Part]) -> bool:
+def _own_work(parts: Sequence[_Part]) -> bool:
     recorded = [part for part in parts if part.is_recorded]
-    return any(one.searches_otherwise(other) for one, other in combinations(recorded, 2))
+    return any(one.searches_otherwise(other) or one.trains_otherwise(other) for one, other in combinations(recorded, 2))
 
 
 def _silence_between(parts: Sequence[_Part]) -> bool:
