@@ -15,6 +15,7 @@ from gpudiag.facts import Column, Fact, Row, Rows, column, fact, table_of
 from gpudiag.measures._gpu.boards import gpu_boards, most_plausible_w
 from gpudiag.measures._gpu.clocks import HARDWARE_BITS, POWER_BRAKE, POWER_CAP, THERMAL_BITS, reference_clocks
 from gpudiag.measures._gpu.gpu_rows import by_gpu
+from gpudiag.measures._steps.in_step import in_step
 from gpudiag.measures._time.cells import cells
 from gpudiag.measures._time.coverage import coverage_pct, least_pct
 from gpudiag.measures._time.weighted import weighted_mean
@@ -47,19 +48,23 @@ class GpuThrottle(Row):
     busy_s: Column[float] = column("busy time")
     thermal_pct: Column[float] = column("thermal slow-down bits 0x60")
     thermal_clock_mhz: Column[float] = column("median clock in it", label="clock meanwhile")
+    thermal_lost_s: Column[float] = column("what kernels that follow the clock lost in it against the reference")
     warm_low_pct: Column[float] = column(
         "clock below 0.85 of the highest that it or its peers showed, within 5 °C of 87 °C"
     )
     warm_low_clock_mhz: Column[float] = column("median clock in it", label="clock meanwhile")
+    warm_low_lost_s: Column[float] = column("what kernels that follow the clock lost in it against the reference")
     hardware_pct: Column[float] = column(
         "hardware slow-down or power brake, bits 0x88, without a thermal bit", label="slowed down by the hardware"
     )
     hardware_clock_mhz: Column[float] = column("median clock in it", label="clock meanwhile")
+    hardware_lost_s: Column[float] = column("what kernels that follow the clock lost in it against the reference")
     brake_pct: Column[float] = column("the power brake of it, bit 0x80", label="by the power brake")
     power_pct: Column[float] = column("software power cap, bit 0x4", label="at the power cap")
     capped_clock_mhz: Column[float] = column("median clock in it", label="clock meanwhile")
     capped_low_pct: Column[float] = column("power cap and a low clock; NaN without a reference")
     capped_low_clock_mhz: Column[float] = column("median clock in it", label="clock meanwhile")
+    capped_low_lost_s: Column[float] = column("what kernels that follow the clock lost in it against the reference")
     capped_power_w: Column[float] = column("median power at the power cap", label="power at the cap")
     limit_w: Column[float] = column("power limit, the greatest in force")
     default_w: Column[float] = column("the board's own power limit", label="the board's own power limit")
@@ -91,6 +96,9 @@ class ThrottleProfile(Profile, topic="throttle"):
     """Whether heat or power held the clocks back."""
 
     per_gpu: Rows = table_of(GpuThrottle)
+    in_step: Fact[str] = fact(
+        "whether the GPUs do each step together: 'yes' by the logs or their collectives, 'no' of trials, '' unknown"
+    )
     coverage_pct: Fact[float] = fact("observed part of the run, the least of all GPUs")
 
 
@@ -109,7 +117,7 @@ def measure_throttle(run: Run) -> ThrottleProfile:
     rows = {gpu: _one_gpu(_ThrottleSamples.of(part), of_board[gpu]) for gpu, part in by_gpu(samples)}
     coverage = coverage_pct(run, samples)
     per_gpu = pd.DataFrame.from_dict(rows, orient="index").rename_axis("gpu")
-    return ThrottleProfile(per_gpu, least_pct(coverage.values()))
+    return ThrottleProfile(per_gpu, in_step(run), least_pct(coverage.values()))
 
 
 @dataclass(frozen=True)
@@ -164,15 +172,19 @@ def _one_gpu(c: _ThrottleSamples, board: Mapping[Any, Any]) -> dict[str, float |
         "busy_s": float(c.weight_s[busy].sum()),
         "thermal_pct": _told_share(thermal, THERMAL_BITS, busy, c),
         "thermal_clock_mhz": _median(c.clock[busy & thermal]),
+        "thermal_lost_s": _lost_s(busy & thermal, reference, c),
         "warm_low_pct": _share(warm, busy & known_clock & known_temp, c),
         "warm_low_clock_mhz": _median(c.clock[busy & warm]),
+        "warm_low_lost_s": _lost_s(busy & warm, reference, c),
         "hardware_pct": _told_share(by_hardware, HARDWARE_SLOWDOWN, busy, c),
         "hardware_clock_mhz": _median(c.clock[busy & by_hardware]),
+        "hardware_lost_s": _lost_s(busy & by_hardware, reference, c),
         "brake_pct": _told_share(((c.mask & POWER_BRAKE) > 0) & ~thermal, POWER_BRAKE, busy, c),
         "power_pct": _told_share(capped, POWER_CAP, busy, c),
         "capped_clock_mhz": _median(c.clock[busy & capped]),
         "capped_low_pct": _told_share(capped & low, POWER_CAP, compared, c),
         "capped_low_clock_mhz": _median(c.clock[busy & capped & low]),
+        "capped_low_lost_s": _lost_s(busy & capped & low, reference, c),
         "capped_power_w": _median(c.power[busy & capped]),
         "limit_w": float(board["limit_w"]),
         "default_w": float(board["default_w"]),
@@ -203,6 +215,13 @@ def _frozen_s(c: _ThrottleSamples, held: np.ndarray, plausible_w: float) -> floa
 def _median(values: np.ndarray) -> float:
     known = values[~np.isnan(values)]
     return float(np.median(known)) if len(known) else math.nan
+
+
+def _lost_s(then: np.ndarray, reference_mhz: float, c: _ThrottleSamples) -> float:
+    """How much longer kernels that follow the clock took than at the reference; NaN where no clock of it is known."""
+    known = then & ~np.isnan(c.clock)
+    slower = np.maximum(0.0, 1 - c.clock[known] / reference_mhz)
+    return float((slower * c.weight_s[known]).sum()) if known.any() else math.nan
 
 
 def _share(flag: np.ndarray, among: np.ndarray, c: _ThrottleSamples) -> float:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import pandas as pd
 
@@ -34,8 +35,22 @@ OF_REFERENCE: tuple[Sentence, ...] = (
     Given("by_board", " of its board's boost clock"),
 )
 AT_CLOCK: Sentence = Given("clock_mhz", (", at {clock_mhz}", *REFERENCE))
+COST: Sentence = Given(
+    "together",
+    " The {n_busy} GPUs do each step together, at the pace of the slowest: "
+    "that cost at most {all_gpu_h} of {busy_gpu_h}.",
+    (
+        " That cost at most {own_gpu_h}",
+        Given("maybe_together", "; if the {n_busy} GPUs do each step together, at most {all_gpu_h} of {busy_gpu_h}"),
+        ".",
+    ),
+)
 SLOWER: Sentence = Given(
-    "slower_ratio", " Meanwhile kernels that follow the clock took {slower_ratio} times as long as at that clock."
+    "slower_ratio",
+    (
+        " Kernels that follow the clock took {slower_ratio} times as long.",
+        Given("own_gpu_h", COST),
+    ),
 )
 RECORD_MAX = "Record clocks.max.sm beside clocks.sm (nvidia-smi --query-gpu), or the names of the GPUs."
 
@@ -65,7 +80,9 @@ def thermal_throttling(t: ThrottleProfile, *, max_share_pct: float = 5.0) -> Evi
     table = t.per_gpu
     told = table["thermal_pct"].notna()
     share = table["thermal_pct"].where(told, table["warm_low_pct"])
-    return _share(t, share, table["thermal_clock_mhz"].where(told, table["warm_low_clock_mhz"]), max_share_pct)
+    clock_mhz = table["thermal_clock_mhz"].where(told, table["warm_low_clock_mhz"])
+    lost_s = table["thermal_lost_s"].where(told, table["warm_low_lost_s"])
+    return _share(t, share, clock_mhz, lost_s, max_share_pct, waited="Heat slows one GPU, and the others wait for it")
 
 
 @rule(
@@ -95,7 +112,9 @@ def hardware_slowdown(t: ThrottleProfile, *, max_share_pct: float = 5.0) -> Evid
     """
     table = t.per_gpu
     braked = table["brake_pct"] > max_share_pct
-    return _share(t, table["hardware_pct"], table["hardware_clock_mhz"], max_share_pct, braked=braked)
+    waited = "The hardware slows one GPU, and the others wait for it"
+    slow = table["hardware_pct"], table["hardware_clock_mhz"], table["hardware_lost_s"]
+    return _share(t, *slow, max_share_pct, waited=waited, braked=braked)
 
 
 @rule(
@@ -142,9 +161,11 @@ def power_throttling(
     share = table["capped_low_pct"].where(low, table["power_pct"])
     grave = (low & ~ordinary)[found.index]
     worst = share[grave[grave].index if grave.any() else found.index].idxmax()
+    clock_mhz = table["capped_low_clock_mhz"].where(low, table["capped_clock_mhz"])
     return _worst(
+        t,
         worst,
-        found.assign(share_pct=share, clock_mhz=table["capped_low_clock_mhz"].where(low, table["capped_clock_mhz"])),
+        found.assign(share_pct=share, clock_mhz=clock_mhz, lost_s=table["capped_low_lost_s"].where(low)),
         margin=float(share[worst] - max_share_pct) if low[worst] else None,
         severity=None if grave.any() else Severity.NOTE,
         extra={"is_low": low[worst], "lowered": lowered[worst], "ordinary": low[worst] and ordinary[worst]},
@@ -287,10 +308,17 @@ def _busy(t: ThrottleProfile) -> pd.DataFrame:
 
 
 def _share(
-    t: ThrottleProfile, share: pd.Series, clock_mhz: pd.Series, limit_pct: float, **flags: pd.Series
+    t: ThrottleProfile,
+    share: pd.Series,
+    clock_mhz: pd.Series,
+    lost_s: pd.Series,
+    limit_pct: float,
+    *,
+    waited: str,
+    **flags: pd.Series,
 ) -> Evidence | None:
-    """The finding that a share of busy time, at that median clock, is above its limit; of ``flags`` the sentence may
-    name the worst GPU's.
+    """The finding that a share of busy time, at that median clock, is above its limit; ``waited`` is its title where
+    the other GPUs wait for the one; of ``flags`` the sentence may name the worst GPU's.
     """
     table = _busy(t)
     share = share[table.index]
@@ -304,26 +332,35 @@ def _share(
         return None
     worst = found.idxmax()
     return _worst(
+        t,
         worst,
-        table.loc[found.index].assign(share_pct=found, clock_mhz=clock_mhz),
+        table.loc[found.index].assign(share_pct=found, clock_mhz=clock_mhz, lost_s=lost_s),
         margin=float(found[worst] - limit_pct),
         extra={name: bool(flag[worst]) for name, flag in flags.items()},
+        waited=waited,
     )
 
 
 def _worst(
+    t: ThrottleProfile,
     worst: object,
     found: pd.DataFrame,
     *,
     margin: float | None,
     severity: Severity | None = None,
     extra: Values | None = None,
+    waited: str = "",
 ) -> Evidence:
     """The finding by the worst GPU. How much slower kernels were meanwhile follows from its median clock then."""
     row = found.loc[worst]
     slower = row["reference_mhz"] / row["clock_mhz"]
-    more = {"slower_ratio": slower if slower >= MIN_SLOWER else math.nan, **_source(row["reference_source"])}
-    return worst_gpu(
+    is_slower = bool(slower >= MIN_SLOWER)
+    more = {
+        "slower_ratio": slower if is_slower else math.nan,
+        **_source(row["reference_source"]),
+        **_cost(t, found),
+    }
+    one = worst_gpu(
         worst,
         found,
         ("share_pct", "clock_mhz", "busy_s", "max_temp_c"),
@@ -331,6 +368,27 @@ def _worst(
         severity=severity,
         extra={**more, **(extra or {})},
     )
+    one_holds_all = is_slower and more["together"] and len(found) == 1
+    return replace(one, title=waited) if one_holds_all else one
+
+
+def _cost(t: ThrottleProfile, found: pd.DataFrame) -> dict[str, Value]:
+    """What low clocks cost at most: of the GPUs themselves, and of all that were busy where these go at the pace of the
+    slowest. Then the losses of several add up, but for what they lost at the same time, and never to more than the
+    slowest would lose in all of its time.
+    """
+    busy, lost = _busy(t)["busy_s"], found["lost_s"]
+    slow_s = found["share_pct"] / 100 * found["busy_s"]
+    in_all_s = min(float(lost.sum()), float((lost / slow_s).max() * busy.max()))
+    several = len(busy) > 1
+    return {
+        "own_gpu_h": float(lost.sum(skipna=False)) / 3600,
+        "all_gpu_h": float(busy.clip(upper=in_all_s).sum()) / 3600,
+        "busy_gpu_h": float(busy.sum()) / 3600,
+        "n_busy": len(busy),
+        "together": several and t.in_step == "yes",
+        "maybe_together": several and not t.in_step,
+    }
 
 
 def _source(told_by: object) -> dict[str, Value]:

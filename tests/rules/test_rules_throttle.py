@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ import pandas as pd
 import pytest
 from planted.base import log, run, ticks
 
+import gpudiag as gd
 from gpudiag.analysis import Analysis
 from gpudiag.rules import RULES
 from gpudiag.rules._engine.judging import judge_all
@@ -134,3 +136,50 @@ def test_each_gpu_that_is_held_back_is_named(rule: str, columns: dict[str, Any])
     said = judge_all(checks, Analysis(run(*parts, gpus=conform(names, GPUS))), check_thresholds(checks, {}))[0]
     assert said.status is Status.FOUND and said.where["gpu"] == "2, 6"
     assert said.summary.startswith("GPU 2 (the worst of GPUs 2 and 6) ")
+
+
+HEAD = "timestamp, index, utilization.gpu [%], clocks.sm [MHz], clocks.max.sm [MHz], clocks_event_reasons.active"
+
+
+def of_three(folder: Path, *, held: str = "1", logged: bool = True) -> Verdict:
+    """Three GPUs, busy for an hour; those held are at half of their clock for the second half of it."""
+    rows, lines = [HEAD], []
+    for second in range(0, 3600, 10):
+        at = f"2026/03/02 {10 + second // 3600}:{second // 60 % 60:02}:{second % 60:02}.000"
+        for gpu in "012":
+            slow = gpu in held and second >= 1800
+            rows.append(f"{at}, {gpu}, 99 %, {700 if slow else 1400} MHz, 1400 MHz, {0x20 if slow else 0:#018x}")
+        lines.append(f"{at.replace('/', '-')[:19]},000 INFO step {second // 2 + 5} loss 2.5")
+    (folder / "gpu.csv").write_text("\n".join([*rows, ""]), encoding="utf-8")
+    if logged:
+        (folder / "train.log").write_text("\n".join([*lines, ""]), encoding="utf-8")
+    return judged(gd.load_run(folder))["thermal-throttling"]
+
+
+@pytest.mark.parametrize(
+    ("held", "logged", "said", "title"),
+    [
+        ("1", True, "together, at the pace of the slowest: that cost at most 0.75 GPU-h of 3 GPU-h.", "others wait"),
+        ("12", True, "together, at the pace of the slowest: that cost at most 1.5 GPU-h of 3 GPU-h.", "slows GPUs"),
+        ("1", False, "at most 0.25 GPU-h; if the 3 GPUs do each step together, at most 0.75 GPU-h of", "slows GPUs"),
+    ],
+)
+def test_one_slow_clock_holds_all_gpus_that_do_each_step_together(
+    tmp_path: Path, held: str, logged: bool, said: str, title: str
+) -> None:
+    found = of_three(tmp_path, held=held, logged=logged)
+    assert said in found.summary and "took 2 times as long." in found.summary and title in found.title
+    assert found.lost_gpu_h is None, "only a bound of it is known"
+
+
+def test_trials_do_not_wait_for_a_slow_gpu(tmp_path: Path) -> None:
+    table = ["number,value,datetime_start,datetime_complete,state"]
+    table += [f"{n},0.5,2026-03-02 10:{6 * n:02}:00,2026-03-02 10:{6 * n + 5:02}:00,COMPLETE" for n in range(9)]
+    (tmp_path / "trials.csv").write_text("\n".join([*table, ""]), encoding="utf-8")
+    assert of_three(tmp_path, logged=False).summary.endswith("at most 0.25 GPU-h.")
+
+
+def test_gpus_that_wait_for_a_slow_one_are_busy_and_not_well_used(tmp_path: Path) -> None:
+    of_three(tmp_path)
+    first = gd.diagnose(gd.load_run(tmp_path)).document.headline.sentences[0]
+    assert first == "The 3 GPUs were busy (99 % on average), but heat slows one GPU, and the others wait for it."

@@ -44,6 +44,8 @@ OF_USE = ("gpu-low-utilization", "gpu-unused")
 """What these find, a headline has said by how well the GPU was used. Without a word of one of them nobody can call a
 run healthy.
 """
+SLOWED = ("thermal-throttling", "hardware-slowdown", "power-throttling", "clocks-low", "gpu-straggler")
+"""What utilization does not show: a GPU that is slow, or waits for a slow one, is busy and not well used."""
 NOT_ONE_RUN = "clocks-apart"
 """Where this is found, nothing that is said of trials and GPUs together holds: it comes first."""
 BEFORE_A_HANG = (NOT_ONE_RUN, "collective-mismatch")
@@ -260,9 +262,10 @@ def _used(document: Document, use: Use) -> str:
         who = f"{n} of {recorded} GPUs reported utilization and {'was' if n == 1 else 'were'}"
     if jobs := jobs_alone(document):
         who, average = f"The {gpus_of_jobs(jobs)} {'were' if jobs[JobsProfile.recorded_gpus] > 1 else 'was'}", ""
+    how = "busy" if use == "well" and _serious([v for v in document.findings if v.rule in SLOWED]) else USE_WORDS[use]
     seen = document.values(UtilizationProfile).get(UtilizationProfile.coverage_pct)
     when = " while recorded" if seen is not None and seen < MIN_COVERAGE_PCT else ""
-    return f"{who} {USE_WORDS[use]}{when} ({share(mean)}{average})"
+    return f"{who} {how}{when} ({share(mean)}{average})"
 
 
 def _completed(document: Document) -> str:
