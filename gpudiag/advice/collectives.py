@@ -10,7 +10,7 @@ from gpudiag.rules.collectives import MIN_WAIT_S
 
 
 @remedy(
-    title="See what the missing rank does",
+    title="Look at the missing rank: py-spy dump --pid PID, its log",
     answers=("rank-missing",),
     tier=0,
     effort="minutes",

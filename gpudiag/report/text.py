@@ -62,7 +62,7 @@ def screen(document: Document, rest_by: str = "add --all") -> list[Block]:
         *(Note(f"Assumed: {note}") for note in _assumptions(document)),
         *refuted_gpu(document),
         *open_clock(document),
-        *map(_with_symptoms, found),
+        *(_once(document, _with_symptoms(one)) for one in found),
         *map(Note, suppression_notes(document)),
         *(Note(str(one), "error") for one in document.errors),
         Note(f"{notes}{plural(len(document.verdicts), 'check')}: {rest_by}"),
@@ -73,6 +73,12 @@ def screen(document: Document, rest_by: str = "add --all") -> list[Block]:
 def _short(document: Document, found: VerdictEntry) -> FindingBlock:
     """Its headline, the number that proves it, and what to do."""
     return replace(card(document, found), id="", facts=(), limits=(), advice=to_do(document, found), code="")
+
+
+def _once(document: Document, one: FindingBlock) -> FindingBlock:
+    """The finding without what to do where the headline has said that on the same screen."""
+    said = document.headline.sentences[-1]
+    return replace(one, advice="") if one.advice and said.startswith(one.advice.rstrip(".")) else one
 
 
 def _n_told(one: FindingBlock) -> int:

@@ -211,8 +211,7 @@ def steps_slower(
         ".",
     ),
     remedy="See in the log, above where it was resumed, what stopped the training, and mend that. Let the scheduler "
-    "resume it at once. If a checkpoint takes C and a failure comes every M, the best interval between checkpoints is "
-    "√(2·C·M).",
+    "resume it at once. If many steps are done twice, save checkpoints more often.",
     refuted_by="Not a problem if the training was stopped on purpose, or went on with another setting.",
 )
 def steps_lost(steps: StepsProfile, *, max_lost_pct: float = 5.0) -> Evidence | None:

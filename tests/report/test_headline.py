@@ -233,6 +233,23 @@ def test_a_hang_for_nobody_knows_whom_is_said_with_the_use_of_the_gpus(unknown: 
     assert said.level == "warning"
 
 
+@pytest.mark.parametrize(("rule", "severity", "low_s", "said"), [
+    ("rank-missing", "critical", 600.0, "The training hung: rank 2 did not enter {what}; 3 ranks waited 10 min."),
+    ("rank-missing", "critical", 100.0, "The training hung: rank 2 did not enter {what}; 3 ranks waited up to 10 min."),
+    ("collective-stuck", "critical", 600.0, "The training hung: all ranks entered {what}; 3 ranks waited 10 min."),
+    ("rank-missing", "warning", 600.0, "The GPU was partly used (66 %), and nobody came."),
+])  # fmt: skip
+def test_a_hang_is_said_first(rule: str, severity: str, low_s: float, said: str) -> None:
+    """How well GPUs were used says nothing then: those that wait in a collective are busy."""
+    what = "all_reduce number 501"
+    hang = {"hang": "missing", "missing_ranks": "2", "n_missing": 1, "n_waiting": 3, "collective": what}
+    found = verdict("found", rule=rule, severity=severity, title="Nobody came", summary="They wait.", remedy="Look.")
+    made = headline(document(
+        found, utilization={"mean_pct": 66.0, "n_gpus": 1}, collectives={**hang, "wait_s": 600.0, "wait_low_s": low_s},
+    ))  # fmt: skip
+    assert made.sentences == (said.format(what=what), "They wait.", "Look.")
+
+
 def test_a_study_alone_says_how_many_trials_completed() -> None:
     study = document(trials={"n": 1200, "state.COMPLETE.n": 1100})
     assert headline(study).sentences[0] == "1,100 of 1,200 trials completed."

@@ -90,6 +90,11 @@ def test_a_diagnosis_of_a_sample_fits_a_screen(sample: str) -> None:
     assert len(lines) <= 36 and max(map(len, lines)) <= 80
 
 
+def test_what_to_do_is_said_once_on_a_screen(document: dict[str, Any]) -> None:
+    said = render(screen(typed(document)), width=80)
+    assert said.count("Mend it with glue.") == 1 and "Do next: Mend it with glue." in said
+
+
 def test_every_finding_and_every_check_is_listed(document: dict[str, Any]) -> None:
     out = render(whole(typed(document)), width=100)
     assert "■ critical: The toy is broken (cost 0.5 GPU-h)\n    7 cracks were seen.\n    Do: Mend it with glue." in out

@@ -7,8 +7,9 @@ from gpudiag.report._render.blocks import Block, Note, Number, TableBlock
 from gpudiag.report.document import Document, TopicValues, VerdictEntry
 from gpudiag.report.format import count, duration, listed, plural, safe, timestamp, zone
 from gpudiag.rules._engine.verdict import Severity, Status
+from gpudiag.rules.collectives import SURE
 
-RANK_MISSING, TRAINING_FAILED = "rank-missing", "training-failed"
+RANK_MISSING, STUCK, TRAINING_FAILED = "rank-missing", "collective-stuck", "training-failed"
 CAUSES = frozenset({"gpu-lost", "gpu-hardware-errors"})
 """Of a rank that does not come."""
 MOST_ROWS = 16
@@ -82,6 +83,25 @@ def undecided_hang(document: Document) -> tuple[str, VerdictEntry] | None:
     has_none = facts[CollectivesProfile.undumped_ranks] == unknown
     lacks = f"there is no dump of {who}" if has_none else f"no dump says how far {who} came"
     return f"{waiting} in a collective, and {lacks}", open_
+
+
+def hang_found(document: Document, found: VerdictEntry) -> str:
+    """A finding that the training hung, in a sentence: at which collective, for which ranks; '' for any other, and
+    where only the time of files tells how long it was.
+    """
+    facts = document.values(CollectivesProfile)
+    if found.rule not in (RANK_MISSING, STUCK) or found.severity is not Severity.CRITICAL:
+        return ""
+    missing, what = facts[CollectivesProfile.missing_ranks], safe(facts[CollectivesProfile.collective])
+    if found.rule == STUCK:
+        who = "all ranks entered"
+    else:
+        few = _are_few(missing)
+        who = f"{_ranks(missing).lower() if few else plural(facts[CollectivesProfile.n_missing], 'rank')} did not enter"
+    waiting = plural(facts[CollectivesProfile.n_waiting], "rank")
+    low_s, high_s = facts.get(CollectivesProfile.wait_low_s) or 0.0, facts[CollectivesProfile.wait_s]
+    up_to = "" if low_s >= SURE * high_s else "up to "
+    return f"The training hung: {who} {what}; {waiting} waited {up_to}{duration(high_s)}"
 
 
 def _gave_up(facts: TopicValues) -> str:

@@ -18,7 +18,7 @@ from gpudiag.measures.trials import TrialsProfile, TrialState
 from gpudiag.measures.utilization import UtilizationProfile
 from gpudiag.report._sections.answers import brings, recommended, to_do
 from gpudiag.report._sections.bottleneck import clear_limit
-from gpudiag.report._sections.collectives import undecided_hang
+from gpudiag.report._sections.collectives import hang_found, undecided_hang
 from gpudiag.report._sections.key_numbers import (
     gpus_of_jobs,
     jobs_alone,
@@ -154,13 +154,17 @@ def _verdict(use: Use, counts: Counts, unread: int) -> str:
 
 
 def _first_sentence(document: Document, use: Use) -> str:
-    """How well the GPU was used, and the fault to tell first; without telemetry how many trials completed."""
+    """How well the GPU was used, and the fault to tell first, a hang by itself; without telemetry how many trials
+    completed.
+    """
     if apart := next((v for v in document.findings if v.rule == NOT_ONE_RUN), None):
         return _sentence(apart.title)
     used = _used(document, use) or _completed(document) or _unreported(document)
     first = first_finding(document, document.findings)
     if hang := hang_told_first(document):
         return _sentence(f"{used}, {_joins(document, use)} {within(hang[0])}" if used else hang[0])
+    if first is not None and (said := hang_found(document, first)):
+        return _sentence(said)
     serious = _serious(document.findings) and first is not None and first.rule not in OF_USE
     fault = within(first.title) if first is not None and serious else ""
     if not used:
