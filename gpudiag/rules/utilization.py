@@ -17,6 +17,8 @@ from gpudiag.values import Value
 
 MIN_PERIODS = 10.0
 MIN_WORK_PCT = 10.0
+HARDLY = 0.1
+"""Part of the time without a kernel from which on samples below 10 % are worth a word (a default without a source)."""
 LOW_PART_PCT = 5.0
 MOSTLY_SEEN = 2 / 3
 """The part of the time that lies below the 5th percentile."""
@@ -166,7 +168,11 @@ def gpu_idle_beside_busy(
         "Mean utilization of {gpus} was {mean_pct}",
         Given("spread", " to {most_pct}"),
         WHILE_TRIALS,
-        ": no kernel ran in {unused_gpu_h} of {seen_gpu_h} (100 % less the mean). Idle, below 10 %, was {idle_gpu_h}.",
+        ": no kernel ran for {unused_pct} of the time",
+        Given("hardly_idle", ", in short waits: hardly a sample was below 10 %"),
+        Given("mostly_idle", ", nearly all of it idle (below 10 %)"),
+        Given("partly_idle", ", in short waits and, for {idle_pct}, idle (below 10 %)"),
+        ".",
         Given("short", " The run is short ({observed_s}): judge a longer one."),
     ),
     remedy="Find out what the GPU waits for: first the input (loader workers, CPU cores, disk), then the work per "
@@ -219,7 +225,8 @@ def gpu_low_utilization(
     short = seconds < min_run_s
     seen_gpu_h = float(low["seconds"].sum()) / 3600
     unused_gpu_h = float(((1 - low["mean_pct"] / 100) * low["seconds"]).sum()) / 3600
-    idle_gpu_h = float(low["idle_gpu_h"].sum())
+    idle_gpu_h = float(low["idle_gpu_h"].sum(skipna=False))
+    part = idle_gpu_h / unused_gpu_h
     return Evidence(
         values={"mean_pct": mean, "observed_s": seconds, "unused_gpu_h": unused_gpu_h, "idle_gpu_h": idle_gpu_h},
         where={"gpu": ", ".join(low.index)},
@@ -231,7 +238,11 @@ def gpu_low_utilization(
             "most_pct": most,
             "in_trials": _in_trials(use),
             "short": short,
-            "seen_gpu_h": seen_gpu_h,
+            "unused_pct": 100 * unused_gpu_h / seen_gpu_h,
+            "idle_pct": 100 * idle_gpu_h / seen_gpu_h,
+            "hardly_idle": part < HARDLY,
+            "mostly_idle": part > 1 - HARDLY,
+            "partly_idle": HARDLY <= part <= 1 - HARDLY,
         },
     )
 

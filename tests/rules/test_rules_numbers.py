@@ -334,7 +334,7 @@ ELSEWHERE: list[tuple[str, Any, float, float | None, str]] = [
             },
         ),
         29.25, (0.6925 * 2 + 0.7925),
-        "Mean utilization of GPUs 0 and 1 was 21 % to 31 %: no kernel ran in 2.2 GPU-h of 3 GPU-h",
+        "Mean utilization of GPUs 0 and 1 was 21 % to 31 %: no kernel ran for 73 % of the time",
     ),
     (
         "gpu-fluctuating",

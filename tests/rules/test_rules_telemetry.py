@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import pandas as pd
@@ -82,9 +83,26 @@ def test_low_utilization(mean: float, seconds: float, expected: Severity | None)
     if expected:
         assert found.severity is expected
         assert found.lost_gpu_h == pytest.approx((100 - mean) / 100 * seconds / 3600)
-        assert ("short" in found.summary) is (seconds < 1800)
-        assert f"no kernel ran in {found.lost_gpu_h:.2g} GPU-h of 0.5 GPU-h (100 % less the mean)" in found.summary
-        assert "Idle, below 10 %, was 0.25 GPU-h." in found.summary, "two quantities, two names"
+        assert ("The run is short" in found.summary) is (seconds < 1800)
+        part = 0.25 / (0.5 * (100 - mean) / 100)
+        some = "in short waits and, for 50 %, idle (below 10 %)."
+        how = some if part <= 0.9 else "nearly all of it idle (below 10 %)."
+        assert f"no kernel ran for {100 - mean:.2g} % of the time, {how}" in found.summary
+
+
+@pytest.mark.parametrize(
+    ("idle_gpu_h", "said"),
+    [
+        (0.034, "71 % of the time, in short waits: hardly a sample was below 10 %."),
+        (0.036, "71 % of the time, in short waits and, for 7.2 %, idle (below 10 %)."),
+        (0.33, "71 % of the time, nearly all of it idle (below 10 %)."),
+        (math.nan, "71 % of the time."),
+    ],
+)
+def test_low_utilization_says_once_how_long_no_kernel_ran(idle_gpu_h: float, said: str) -> None:
+    """Of 0.5 GPU-h no kernel ran in 0.355."""
+    seen = use(mean_pct=29.0, max_pct=60.0, observed_s=1800, idle_gpu_h=idle_gpu_h)
+    assert verdict(gpu_low_utilization, seen).summary == f"Mean utilization of GPU 0 was 29 %: no kernel ran for {said}"
 
 
 def test_low_utilization_is_judged_while_trials_ran() -> None:
