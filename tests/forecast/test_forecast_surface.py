@@ -139,3 +139,14 @@ def test_sections_of_a_run_without_trials_are_one_line_each() -> None:
         (line,) = filter(None, getattr(sections, name)._repr_markdown_().splitlines())
         assert "trials" in line
     assert "Capacity of" in sections.masthead._repr_markdown_()
+
+
+@pytest.mark.slow
+def test_the_answer_comes_first(samples: Path) -> None:
+    """How many to run at once, before any table; where nothing tells, that."""
+    said = CliRunner().invoke(app, ["whatif", str(samples / CASE), "--parallel", "2, 6"]).stdout
+    _, first, *_ = said.splitlines()
+    assert first.startswith(("Stay at 4 trials at once", "Run 2 trials at once instead of 4"))
+    assert "`gpudiag whatif`" not in said and "gpudiag whatif says" not in said
+    few = CliRunner().invoke(app, ["whatif", str(samples / "real-h100/one-worker"), "--parallel", "2"]).stdout
+    assert few.splitlines()[1].startswith("Which number of trials at once is fastest does not follow from this log;")

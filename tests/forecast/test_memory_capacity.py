@@ -216,7 +216,7 @@ def test_the_same_seed_gives_the_same_and_faces_agree(run: gd.Run, case: MemoryC
     assert repr(case).startswith("Memory capacity of memory-exhaustion")
     assert "<table" in case._repr_html_() and "memory-exhaustion" in case._repr_html_()
     for face in (repr(case), case._repr_markdown_()):  # case 4's table, whole, before what it rests on
-        levels, grounds = face.index("with crashes"), face.index("Study risk %")
+        levels, grounds = face.index("with crashes"), face.index("Any overflow %")
         assert face.index("Memory") < face.index("Margin GiB") < face.index("Failed %") < levels < grounds
     assert "... and" not in repr(case)
     picture = MEMORY_CAPACITY.picture("memory_capacity", {"memory_capacity": case})

@@ -18,7 +18,7 @@ KINDS = {
     "gpudiag.rules": "verdicts",
     "gpudiag.advice._engine.plan": "plan",
     "gpudiag.advice": "recommendations",
-    "gpudiag.forecast.parallelism": "parallelism",
+    "gpudiag.forecast.parallelism": "forecast",
     "gpudiag.forecast.memory": "memory",
     "gpudiag.forecast.pruning": "pruning",
 }

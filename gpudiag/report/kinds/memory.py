@@ -87,6 +87,18 @@ def by_number(capacity: MemoryCapacity) -> list[Block]:
     return [*said, Folded("Memory, failures and trials a day by number at once", tuple(parts))] if parts else said
 
 
+def to_run(capacity: MemoryCapacity, now: int) -> str:
+    """How many trials to run at once, and what speaks for another number; '' where memory does not decide."""
+    k = _chosen(capacity)
+    if not k:
+        return ""
+    on_all = k * capacity.n_gpus
+    where = f", {k} on each GPU" if capacity.n_gpus > 1 else ""
+    advised = f"Stay at {on_all}" if on_all == now else f"Run {on_all}"
+    instead = "" if on_all == now else f" instead of {now}"
+    return f"{advised} trials at once{instead}{where}, {capacity.because}.{_alternative(capacity, k)}"
+
+
 def _chosen(capacity: MemoryCapacity) -> int:
     """The number that memory recommends, 0 where it recommends or limits none."""
     return int(capacity.recommended_k) if capacity.limits else 0
@@ -99,7 +111,7 @@ def _sources(capacity: MemoryCapacity) -> str:
     separated = int(method.get("end", 0) + method.get("sum", 0))
     if not {"process", "attribute"} & set(method.index):
         told = f"Peaks of {plural(separated, 'trial')} were" if separated else "No trial's peak could be"
-        text += f"{told} told apart from the sum"
+        text += f"{told} worked out from the memory of all together"
         if not math.isnan(capacity.error_pct):
             text += f" (off by {share(capacity.error_pct)} in the mean, by their intervals)"
         rest = int(method.get("parameters", 0) + method.get("typical", 0))
@@ -155,7 +167,7 @@ def _levels(capacity: MemoryCapacity) -> list[Block]:
         f"for {MIN_SEEN} trials, else with restarts. A restart takes {cost} and stops "
         f"{'all trials' if restart.whole else 'its own worker'}.",
     }  # fmt: skip
-    return _table(capacity, columns, words, "In brackets 95 %; k: trials at once on a GPU.")
+    return _table(capacity, columns, words, "In brackets 95 %; At once: trials on a GPU.")
 
 
 def _grounds(capacity: MemoryCapacity) -> list[Block]:
@@ -166,7 +178,7 @@ def _grounds(capacity: MemoryCapacity) -> list[Block]:
         "All fit": [_all_fit(row, capacity.room.usable_mib) for row in rows],
         "Overflow %": [_short(row["p_overflow_pct"]) for row in rows],
         "at most": [_short(row["p_high_pct"]) for row in rows],
-        "Study risk %": [
+        "Any overflow %": [
             _risk(Estimate(row["study_risk_pct"], row["study_low_pct"], row["study_high_pct"])) for row in rows
         ],
     }
@@ -178,10 +190,10 @@ def _grounds(capacity: MemoryCapacity) -> list[Block]:
         "Overflow %": "Overflow: an estimate of the share of trials at whose end so many at once hold more than there "
         "is; at most: as if all peaks came at the same time and one trial more had been seen, twice as large as the "
         "largest (95 %).",
-        "Study risk %": f"Study risk: at least one overflow in {plural(capacity.n_trials, 'trial')} like those seen.",
+        "Any overflow %": f"Any overflow: at least one in {plural(capacity.n_trials, 'trial')} like those seen.",
         "Out of memory": "Out of memory: trials that ended so with so many at once.",
     }  # fmt: skip
-    return _table(capacity, columns, words, "In brackets 95 %, in percent; k: trials at once on a GPU.")
+    return _table(capacity, columns, words, "In brackets 95 %, in percent; At once: trials on a GPU.")
 
 
 def _table(capacity: MemoryCapacity, columns: dict[str, list[str]], words: dict[str, str], last: str) -> list[Block]:
@@ -196,7 +208,7 @@ def _table(capacity: MemoryCapacity, columns: dict[str, list[str]], words: dict[
         if any(cells[i] != UNKNOWN for cells in shown.values())
     ]
     caption = " ".join([words[name] for name in shown if name in words] + [last])
-    return [TableBlock(("k", *shown), tuple(rows), caption)] if rows else []
+    return [TableBlock(("At once", *shown), tuple(rows), caption)] if rows else []
 
 
 def _all_fit(row: dict[str, float], usable_mib: float) -> str:

@@ -1,4 +1,4 @@
-"""A forecast in words and tables."""
+"""What other numbers of trials at once would bring, in words and tables."""
 
 from __future__ import annotations
 
@@ -8,8 +8,7 @@ from collections.abc import Callable
 from gpudiag.forecast.estimate import Estimate
 from gpudiag.forecast.parallelism.scenario import Scenario
 from gpudiag.forecast.parallelism.what_if import Forecast
-from gpudiag.report._render.blocks import Block, Heading, Note, Number, TableBlock, TableCell
-from gpudiag.report._render.shown import blocks_of, shown_as
+from gpudiag.report._render.blocks import Block, Note, Number, TableBlock, TableCell
 from gpudiag.report.format import (
     UNKNOWN,
     at_most,
@@ -30,6 +29,7 @@ from gpudiag.report.format import (
 SLOWER = "Throughput counts trials, not what the search learns: with more at once the sampler knows less at each start."
 RISKY_PCT = 5.0
 """Upper end of the chance of an overflow from which a number of trials is not recommended (a default)."""
+HERE, ELSEWHERE = "stands below", "is in `gpudiag whatif`, under Memory capacity"
 BOUNDS = "So there are bounds only."
 START_UPS_OPEN = (
     "The log leaves open how long trials start up: let them store when they begin to train (gd.TrialTimestamps). "
@@ -37,22 +37,9 @@ START_UPS_OPEN = (
 )
 
 
-@shown_as.register
-def tell(forecast: Forecast) -> list[Block]:
-    """What is now, each number of trials at once, and how far the forecast can be trusted."""
-    blocks: list[Block] = [Heading(f"Forecast for {forecast.run}"), *parallelism(forecast), models(forecast)]
-    if text := startup(forecast):
-        blocks += [Heading("Shorter start-up"), Note(text)]
-    blocks += [Heading("Larger batch"), *map(Note, batch(forecast))]
-    for part in (forecast.capacity, forecast.pruner):
-        if part is not None:
-            blocks += blocks_of(part)
-    return [*blocks, *gaps(forecast)]
-
-
 def parallelism(forecast: Forecast, *, best: bool = True) -> list[Block]:
     """The present state, the table, what follows (with ``best``) and how far it can be trusted."""
-    said = (_best(forecast) if best else "", _trust(forecast), _drift(forecast))
+    said = (_best(forecast, HERE) if best else "", _trust(forecast), _drift(forecast))
     blocks: list[Block] = [Note(_now(forecast)), _table(forecast), *(Note(text) for text in said if text)]
     return [*blocks, *_assignment(forecast)]
 
@@ -60,6 +47,11 @@ def parallelism(forecast: Forecast, *, best: bool = True) -> list[Block]:
 def memory_says(forecast: Forecast) -> bool:
     """True where the capacity of the memory names the number to run at once."""
     return forecast.capacity is not None and forecast.capacity.limits
+
+
+def is_answered(forecast: Forecast) -> bool:
+    """Whether a number of trials at once can be called the fastest, or not faster."""
+    return bool(_if_they_fit(forecast) or _best(forecast))
 
 
 def answer(forecast: Forecast) -> str:
@@ -172,7 +164,7 @@ def _table(forecast: Forecast) -> TableBlock:
         "Trials/h": lambda s: between(s.throughput),
         "Times now": lambda s: between(s.gain),
         "Util %": lambda s: between(s.util),
-        "Too full %": lambda s: between(s.overflow),
+        "Overflow %": lambda s: between(s.overflow),
         "Hours left": lambda s: between(s.left),
         "COMPLETE/h": lambda s: between(s.complete),
     }
@@ -193,7 +185,7 @@ def _caption(forecast: Forecast) -> str:
         first = min(s.k for s in forecast.parallel if s.beyond)
         text += f" {first} at once or more was not observed: an extrapolation."
     if any(s.overflow.high == s.overflow.high for s in forecast.parallel):
-        text += " Too full: trials at whose end those at once exceed the memory, at most the upper end."
+        text += " Overflow: trials at whose end those at once exceed the memory, at most the upper end."
     if any(not math.isnan(s.left.low) for s in forecast.parallel):
         text += f" Hours left include {quantity(forecast.restart_min, 'min')} for the restart."
     return text
@@ -216,11 +208,13 @@ def _base(forecast: Forecast) -> str:
     return ""
 
 
-def _best(forecast: Forecast) -> str:
-    """What the highest throughput among those that memory allows means in words."""
+def _best(forecast: Forecast, crashes: str = ELSEWHERE) -> str:
+    """What the highest throughput among those that memory allows means in words; ``crashes``: where what they leave
+    of it stands.
+    """
     others, known = _others(forecast), _memory_known(forecast)
     fitting = [s for s in others if not s.overflow.high > RISKY_PCT and (s.overflow.known or not known)]
-    said = _memory(forecast, others)
+    said = _memory(forecast, others, crashes)
     if unproven := _if_they_fit(forecast):
         said = [*_gain(forecast, unproven, ", if they fit,"), *said]
     best = _fastest(fitting)
@@ -237,7 +231,7 @@ def room_at_once(most: int, high_pct: float, beyond: str = "") -> str:
     return f"the largest trials seen fit together, {most}{beyond} at once{few if high_pct > RISKY_PCT else ''}."
 
 
-def _memory(forecast: Forecast, others: list[Scenario]) -> list[str]:
+def _memory(forecast: Forecast, others: list[Scenario], crashes: str) -> list[str]:
     """Which numbers the memory does not hold, up to which the trials seen fit, and of which nobody knows."""
     over = [str(s.k) for s in others if s.overflow.known and s.overflow.value > RISKY_PCT]
     unsure = [s for s in others if s.k > forecast.now and s.overflow.high > RISKY_PCT and str(s.k) not in over]
@@ -249,7 +243,7 @@ def _memory(forecast: Forecast, others: list[Scenario]) -> list[str]:
     if over:
         said.append(
             f"With {_any_of(over)} at once, trials together exceed the memory now and then. What crashes leave of the "
-            "throughput, `gpudiag whatif` says under Memory capacity."
+            f"throughput {crashes}."
         )
     if open_:
         said.append(f"Whether the memory always holds {_any_of([str(s.k) for s in open_])} at once is not known.")

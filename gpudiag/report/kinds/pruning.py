@@ -45,7 +45,10 @@ def notes(replay: PrunerReplay) -> tuple[str, ...]:
 def blocks(replay: PrunerReplay) -> Sequence[Block]:
     """Title, what would change, how early values rank, and the notes."""
     known = f"{share(replay.identified_pct)} of {plural(replay.n_trials, 'trial')}"
-    rows = tuple((name, _logged(name, logged, e), _value(e), _span(e)) for name, logged, e in replay.quantities())
+    rows = tuple(
+        (NAMES.get(name, name), _logged(name, logged, e), _value(e), _span(e))
+        for name, logged, e in replay.quantities()
+    )
     rank: tuple[tuple[TableCell, ...], ...] = tuple(
         (
             Number(number(row["step"])),
@@ -60,13 +63,17 @@ def blocks(replay: PrunerReplay) -> Sequence[Block]:
     )
     return [
         Heading(f"Replay of {replay.pruner}"),
-        Tiles((("identified", known), ("replays", f"{replay.n_replays}, {plural(replay.workers, 'worker')}"))),
+        Tiles((("outcome known", known), ("replays", f"{replay.n_replays}, {plural(replay.workers, 'worker')}"))),
         TableBlock(("", "as logged", "replayed", "bounds"), rows),
         TableBlock(("step", "n", "rank at end", "n of pairs", "concordance", "reading"), rank, RANK_CAPTION),
         *(Note(text) for text in notes(replay)),
     ]
 
 
+NAMES = {
+    "pruned, of decided": "pruned, of those finished",
+    "regret": "loss of best value",
+}
 RANK_CAPTION = (
     "How a value at that step ranks trials: Spearman with the final value of COMPLETE trials, and Kendall concordance "
     f"of all pairs at the deepest step both reached; 95 %, from {FEWEST} trials on."
@@ -87,6 +94,8 @@ def _value(e: Estimate) -> Number:
 def _span(e: Estimate) -> Number:
     if math.isnan(e.low) and math.isnan(e.high):
         return Number(UNKNOWN)
+    if e.low == e.high:
+        return Number(_with_unit(e.low, e.unit))
     if e.unit in ("", "steps"):
         return Number(f"{quantity(e.low)} to {quantity(e.high)}" + (f" {e.unit}" if e.unit else ""))
     if e.unit == "%":
