@@ -70,9 +70,9 @@ def test_the_same_runs_give_the_same_document(pair: Comparison) -> None:
 def test_the_verdict_stands_with_its_interval(pair: Comparison) -> None:
     held = pair.quantity("duration")
     line = pair.headline["verdict"]
-    assert line.startswith(
-        f"FASTER: after takes {held.ratio:.2f} ({held.low:.2f}–{held.high:.2f}) times the time of before"
-    )
+    assert line.startswith(f"FASTER: after is {1 / held.ratio:.2f}× faster (")
+    low, high = map(float, re.findall(r"[0-9.]+", line.partition("(")[2].partition(")")[0]))
+    assert (low, high) == pytest.approx((1 / held.high, 1 / held.low), abs=0.011)
     assert len(pair.headline["sentences"]) == 3
     assert f"{held.ratio:.2f}" in summary(pair.document)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import cast
 
 from gpudiag.report.comparison.document import ComparisonDocument, ComparisonHeadline, GateCheckEntry, QuantityEntry
-from gpudiag.report.format import plural, precise, ratio, significance, times
+from gpudiag.report.format import gain, plural, precise, ratio, significance, times
 
 QUESTIONS = ("What may be said", "What else differs", "What to do next")
 LEVELS = {
@@ -58,6 +58,10 @@ GIVE_THE_WHOLE = (
 )
 ONCE = "One pair does not show whether it comes again: repeat both."
 THROUGHPUT = "throughput"
+OF_ITEMS = ("parameters-applied", "telemetry-covers-job", "warm-up")
+"""Checks of the gate that look at nothing but trials or tasks, and settings of these."""
+OF_RATES = "against time"
+"""How the claim of a statement on rates ends: where the items are not the same work, that has been said."""
 CHANCE = 0.05
 """Below this p a difference is said to be more than chance."""
 JUDGE_A_PRUNER = (
@@ -114,7 +118,7 @@ def _verdict_line(document: ComparisonDocument) -> str:
     if held is None:
         return f"NO EVIDENCE: {a} and {b} share no measure of speed."
     words = {
-        "faster": f"FASTER: {b} takes {_ratio(held)} times the time of {a}",
+        "faster": f"FASTER: {b} is {_faster_by(held)} than {a}",
         "slower": f"SLOWER: {b} takes {_ratio(held)} times the time of {a}",
         "equivalent": f"EQUIVALENT: {b} takes {_ratio(held)} times the time of {a}, within 5 %",
         "no evidence": f"NO EVIDENCE that {b} is faster or slower than {a}: {_ratio(held)} times the time",
@@ -197,6 +201,21 @@ def _ratio(held: QuantityEntry) -> str:
     return ratio(held.ratio, held.low, held.high) + (" (no interval)" if held.low is None else "")
 
 
+def _faster_by(held: QuantityEntry) -> str:
+    """A ratio of times as a diagnosis says a gain: '1.3× faster (1.2–1.5×)'."""
+    value, low, high = (1 / one if one else None for one in (held.ratio, held.high, held.low))
+    return gain(value, low, high) + (" (no interval)" if low is None else "")
+
+
+def applies(document: ComparisonDocument, check: GateCheckEntry) -> bool:
+    """Whether a check can tell anything of these runs: most rest on items, which two trainings do not have."""
+    return not (check.status == "unknown" and check.check in OF_ITEMS and _has_no_items(document))
+
+
+def _has_no_items(document: ComparisonDocument) -> bool:
+    return _by_logs(document) and not document.baseline.n_items and not document.experiment.n_items
+
+
 def both(q: QuantityEntry, between: str) -> str:
     return between.join(precise(value, q.unit) for value in (q.baseline, q.experiment))
 
@@ -253,12 +272,15 @@ def _by_each_time(document: ComparisonDocument) -> str:
 
 def _doubt(document: ComparisonDocument) -> str:
     """Which checks did not pass."""
+    checks = [c for c in document.gate if applies(document, c)]
     doubts = [
-        f"{word}: {'; '.join(c.title.lower() for c in document.gate if c.status == status)}"
+        f"{word}: {'; '.join(c.title.lower() for c in checks if c.status == status)}"
         for status, word in (("fail", "Failed"), ("unknown", "Not known"), ("error", "Ended in an ERROR of gpudiag"))
-        if any(c.status == status for c in document.gate)
+        if any(c.status == status for c in checks)
     ]
-    return "".join(f" {one}." for one in doubts) or " All eight checks passed."
+    return "".join(f" {one}." for one in doubts) or (
+        " All eight checks passed." if len(checks) == len(document.gate) else " All checks that apply passed."
+    )
 
 
 def _power(held: QuantityEntry) -> str:
@@ -272,7 +294,12 @@ def _power(held: QuantityEntry) -> str:
 
 
 def _what_else(document: ComparisonDocument) -> str:
-    odd = [one.text for one in document.consistency if one.status == "inconsistent"]
+    told = "same-unit" in document.reasons
+    odd = [
+        one.text
+        for one in document.consistency
+        if one.status == "inconsistent" and not (told and one.claim.endswith(OF_RATES))
+    ]
     if document.verdict == "invalid":
         odd = [text for text in odd if "at face value" not in text]
     if document.verdict == "invalid":

@@ -25,7 +25,15 @@ from gpudiag.report.comparison.document import (
     QuantityEntry,
     SideEntry,
 )
-from gpudiag.report.comparison.headline import LEVELS, MEDIAN, OUTCOME_LEVELS, QUESTIONS, is_median, plan_counts
+from gpudiag.report.comparison.headline import (
+    LEVELS,
+    MEDIAN,
+    OUTCOME_LEVELS,
+    QUESTIONS,
+    applies,
+    is_median,
+    plan_counts,
+)
 from gpudiag.report.format import (
     UNKNOWN,
     duration,
@@ -70,7 +78,7 @@ def verdict(document: ComparisonDocument) -> list[Block]:
     """The verdict, and how the checks of the gate came out."""
     head = document.headline
     counts = [(GATE_LEVELS[word], word) for word in ("fail", "error", "unknown", "pass")]
-    statuses = [check.status for check in document.gate]
+    statuses = [check.status for check in document.gate if applies(document, check)]
     chips = tuple(
         Chip(level, f"{statuses.count(word)} of {len(statuses)} checks: {word}")
         for level, word in counts
@@ -82,10 +90,11 @@ def verdict(document: ComparisonDocument) -> list[Block]:
 
 
 def gate(document: ComparisonDocument) -> list[Block]:
-    """The eight checks with their evidence; a failed one of the first four makes the comparison invalid."""
+    """The eight checks that apply, with their evidence; a failed one of the first four makes the comparison invalid."""
     rows = tuple(
         (Number(str(place)), Chip(GATE_LEVELS[c.status], c.status), c.title, c.evidence)
         for place, c in enumerate(document.gate, 1)
+        if applies(document, c)
     )
     caption = "A fail of check 1, 2, 3 or 4 makes the comparison invalid: then no ratio is a result."
     return [TableBlock(("#", "Result", "Check", "Evidence"), rows, caption)]
@@ -138,6 +147,8 @@ def _quantity_row(q: QuantityEntry) -> tuple[TableCell, ...]:
 
 
 def said(q: QuantityEntry) -> Chip:
+    if q.kind == "peak" and q.verdict == "invalid":
+        return Chip("none", "not comparable")
     if q.kind in ("total", "peak") and q.verdict == "no evidence":
         return Chip("none", "described")
     return Chip(LEVELS[q.verdict], q.verdict)
@@ -156,9 +167,14 @@ def ledger(document: ComparisonDocument) -> list[Block]:
     cells = [(c.baseline_gpu_h, c.experiment_gpu_h, c.difference_gpu_h) for c in document.ledger]
     baseline, experiment, difference = (sum(column) for column in zip(*cells, strict=True))
     total = ("all", Number(hours(baseline)), Number(hours(experiment)), Number(signed(difference)), "", "")
-    columns = ("Cell", "Baseline", "Experiment", "Difference", "Share of the run", "Per item")
+    columns: tuple[str, ...] = ("Cell", "Baseline", "Experiment", "Difference", "Share of the run", "Per item")
+    caption = "GPU time, its share of the run, and GPU time per item that did not fail."
+    shown: tuple[tuple[TableCell, ...], ...] = (*rows, total)
+    if all(c.baseline_item_gpu_s is None and c.experiment_item_gpu_s is None for c in document.ledger):
+        columns, shown = columns[:-1], tuple(row[:-1] for row in shown)
+        caption = "GPU time, and its share of the run."
     return [
-        TableBlock(columns, (*rows, total), "GPU time, its share of the run, and GPU time per item that did not fail."),
+        TableBlock(columns, shown, caption),
         Figure("ledger_change"),
     ]
 
@@ -199,7 +215,10 @@ def differences(document: ComparisonDocument) -> list[Block]:
     """How the two runs were set up, as far as they differ or are known of one only."""
     if not document.differences:
         return [Note("Settings, loader, parameters, hardware and recording are the same as far as they are known.")]
-    rows = tuple((d.group, d.name, value(d.baseline), value(d.experiment)) for d in document.differences)
+    groups: dict[tuple[str, str, str], list[str]] = {}
+    for d in document.differences:  # a setting of the loader is often a parameter too
+        groups.setdefault((d.name, value(d.baseline), value(d.experiment)), []).append(d.group)
+    rows = tuple((", ".join(of), *one) for one, of in groups.items())
     return [TableBlock(("Group", "What", "Baseline", "Experiment"), rows, "A dash: not known in that run.")]
 
 

@@ -12,6 +12,7 @@ from gpudiag.report.comparison.headline import (
     COSTS,
     MEDIAN,
     TOTALS,
+    applies,
     is_median,
     leader,
     ordered_reasons,
@@ -41,7 +42,7 @@ def summary(document: ComparisonDocument) -> str:
     lines = [f"**{MARKS[head.level]} {inline(head.verdict)}**", ""]
     failed = ordered_reasons(document)
     lines += [] if document.verdict == "invalid" else [inline(head.sentences[0]), ""]
-    open_checks = [c.title.lower() for c in document.gate if c.status == "unknown"]
+    open_checks = [c.title.lower() for c in document.gate if c.status == "unknown" and applies(document, c)]
     lines += [f"- {MARKS['critical']} {inline(c.title)}: {inline(_short(c.evidence))}" for c in failed]
     lines += [f"- {MARKS['error']} ERROR: {inline(str(one))}" for one in document.errors]
     lines += [f"- {MARKS['unknown']} unknown: {inline(', '.join(open_checks))}"] if open_checks else []

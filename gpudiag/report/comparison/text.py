@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import re
+from collections import Counter
+from dataclasses import replace
+
 from gpudiag.report._render.blocks import Block, Chip, Heading, Masthead, Note, Number, TableBlock, TableCell
 from gpudiag.report.comparison.document import ComparisonDocument
 from gpudiag.report.comparison.headline import OUTCOME_LEVELS, both
@@ -23,9 +27,9 @@ def text(document: ComparisonDocument) -> list[Block]:
     blocks: list[Block] = [Masthead(f"{document.experiment.name} against {document.baseline.name}", ())]
     blocks += verdict(document)
     for title, shown in (
-        ("The gate", gate(document)),
+        ("The gate", _gate(document)),
         ("Quantities: baseline, experiment, ratio (95 % interval)", _quantities(document)),
-        ("Statements against the numbers", consistency(document) if document.consistency else []),
+        ("Statements against the numbers", _statements(document)),
         ("GPU time", ledger(document) if document.ledger else []),
         ("How they were set up", differences(document) if document.differences else []),
         ("The plan", _plan(document)),
@@ -34,9 +38,31 @@ def text(document: ComparisonDocument) -> list[Block]:
     return blocks
 
 
+def _gate(document: ComparisonDocument) -> list[Block]:
+    """The gate; evidence that the headline has named is not said again."""
+    told = document.headline.sentences[0]
+    once = [replace(c, evidence="As said above.") if c.evidence in told else c for c in document.gate]
+    return gate(replace(document, gate=tuple(once)))
+
+
+def _statements(document: ComparisonDocument) -> list[Block]:
+    """The statements that the headline has not named."""
+    told = document.headline.sentences[1]
+    left = tuple(one for one in document.consistency if one.text not in told)
+    return consistency(replace(document, consistency=left)) if left else []
+
+
 def _quantities(document: ComparisonDocument) -> list[Block]:
-    rows = tuple((said(q), q.title, f"{both(q, ' → ')}, {short_ratio(q)}", q.note) for q in document.quantities)
-    return [TableBlock(("", "", "", ""), rows)] if rows else []
+    """A row a quantity, without greatest readings that are not comparable; what is noted of several stands once."""
+    shown = [q for q in document.quantities if not (q.kind == "peak" and q.verdict == "invalid")]
+    notes = [re.split(r"(?<=\.) (?=[A-Z])", q.note) for q in shown]
+    counted = Counter(one for some in notes for one in some if one)
+    rows = tuple(
+        (said(q), q.title, f"{both(q, ' → ')}, {short_ratio(q)}", " ".join(one for one in some if counted[one] == 1))
+        for q, some in zip(shown, notes, strict=True)
+    )
+    common = [Note(f"Of {n} of these: {one}") for one, n in counted.items() if n > 1]
+    return [TableBlock(("", "", "", ""), rows), *common] if rows else []
 
 
 def _plan(document: ComparisonDocument) -> list[Block]:
