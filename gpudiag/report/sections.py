@@ -223,7 +223,8 @@ def checks(document: Document) -> list[Block]:
     blocks += [Note(text) for text in suppression_notes(document)]
     others = (*document.findings, *(v for s in (Status.SUPPRESSED, Status.OK, Status.NOT_APPLICABLE)
                                     for v in document.of_status(s)))  # fmt: skip
-    return [*blocks, Folded(f"{plural(len(others), 'check')} and their results", (_results([*others]),))]
+    with_result = f"{count(len(others))} of {plural(len(document.verdicts), 'check')} and their results"
+    return [*blocks, Folded(with_result, (_results([*others]),))]
 
 
 def _results(verdicts: list[VerdictEntry]) -> TableBlock:

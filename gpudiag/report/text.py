@@ -12,20 +12,19 @@ from gpudiag.report._render.blocks import (
     Masthead,
     Note,
     TableBlock,
-    gravest,
     named_symptoms,
 )
 from gpudiag.report._sections.answers import recommended, to_do
-from gpudiag.report._sections.headline import first_finding, not_explained, within
+from gpudiag.report._sections.headline import proved, within
 from gpudiag.report._sections.origin import open_clock, refuted_gpu
 from gpudiag.report._sections.suppressed import suppression_notes
 from gpudiag.report._sections.unchecked import unassessed
 from gpudiag.report.document import Document, VerdictEntry
-from gpudiag.report.format import listed, plural
+from gpudiag.report.format import count, listed, plural
 from gpudiag.report.kinds.recommendations import gain_of
 from gpudiag.report.noun import noun, worded
 from gpudiag.report.sections import card, cards, serious, status, verdict
-from gpudiag.rules._engine.verdict import Severity, Status
+from gpudiag.rules._engine.verdict import Status
 
 MOST = 3
 """Findings that one screen of a terminal has room for."""
@@ -50,13 +49,6 @@ def whole(document: Document) -> list[Block]:
 def screen(document: Document, rest_by: str = "add --all") -> list[Block]:
     """The headline, the worst findings with what to do, and how to see the rest: what fits a screen."""
     found = [one for one in cards(document, _short) if serious(one)][:MOST]
-    told = sum(map(_n_told, found))
-    first = first_finding(document, document.findings)
-    told += first is not None and not found and not not_explained(document)[0]  # the headline says it
-    rest = [one for one in document.findings if one.severity is not Severity.NOTE][len(found) :]
-    what = ("more finding or note", "more findings and notes") if rest else ("more note", "more notes")
-    n = len(document.findings) - told
-    notes = f"{plural(n, *what)}, and " if n > 0 else ""
     blocks = [
         *headline(document),
         *(Note(f"Assumed: {note}") for note in _assumptions(document)),
@@ -65,7 +57,7 @@ def screen(document: Document, rest_by: str = "add --all") -> list[Block]:
         *(_once(document, _with_symptoms(one)) for one in found),
         *map(Note, suppression_notes(document)),
         *(Note(str(one), "error") for one in document.errors),
-        Note(f"{notes}{plural(len(document.verdicts), 'check')}: {rest_by}"),
+        Note(f"{_counted(document, found)}: {rest_by}"),
     ]
     return worded(blocks, noun(document))
 
@@ -81,17 +73,40 @@ def _once(document: Document, one: FindingBlock) -> FindingBlock:
     return replace(one, advice="") if one.advice and said.startswith(one.advice.rstrip(".")) else one
 
 
+def _counted(document: Document, shown: list[FindingBlock]) -> str:
+    """How many findings are on the screen, explained by these, and left, unless all are seen; then how many checks
+    there are.
+    """
+    n, explained = len(document.findings), sum(_n_told(one) - 1 for one in shown)
+    in_headline = not shown and proved(document) is not None
+    left = n - len(shown) - explained - in_headline
+    seen = (
+        (len(shown), "here"),
+        (explained, "explained by it" if len(shown) == 1 else "explained by them"),
+        (in_headline, "in the headline"),
+    )
+    absent = len(document.of_status(Status.NOT_APPLICABLE))
+    apart = f" ({count(absent)} {'does' if absent == 1 else 'do'} not apply)" if absent else ""
+    checks = f"{plural(len(document.verdicts), 'check')}{apart}"
+    if not left:
+        return checks
+    if left == n:  # nothing that is more than a note would be left out
+        return f"{plural(n, 'note')} and {checks}"
+    parts = ", ".join(f"{count(int(some))} {where}" for some, where in seen if some)
+    return f"{plural(n, 'finding')}: {parts}, {count(left)} more. {checks}"
+
+
 def _n_told(one: FindingBlock) -> int:
     """The finding and those that it explains."""
     return 1 + sum(map(_n_told, one.symptoms))
 
 
 def _with_symptoms(one: FindingBlock) -> FindingBlock:
-    """The finding, those that it explains named in its sentence; as grave as the gravest of them, which has no mark."""
+    """The finding, those that it explains named in its sentence, with the severity of one that is graver."""
     if not one.symptoms:
         return one
     symptoms = listed(map(within, named_symptoms(one)))
-    return replace(one, level=gravest(one), symptoms=(), summary=f"{one.summary} It explains: {symptoms}.")
+    return replace(one, symptoms=(), summary=f"{one.summary} It explains: {symptoms}.")
 
 
 def brief(document: Document) -> list[Block]:

@@ -212,7 +212,7 @@ def test_a_changed_limit_says_so() -> None:
 
 def test_checks_list_every_rule_once(document: dict[str, Any]) -> None:
     (folded,) = SECTIONS["checks"](typed(document))
-    assert isinstance(folded, Folded) and folded.summary == "4 checks and their results"
+    assert isinstance(folded, Folded) and folded.summary == "4 of 4 checks and their results"
     (table,) = folded.blocks
     assert isinstance(table, TableBlock)
     assert [row[0] for row in table.rows] == [Chip("critical"), Chip("note"), Chip("ok"), Chip("none")]

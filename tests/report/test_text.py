@@ -52,24 +52,24 @@ def test_a_screen_says_the_worst_and_how_to_see_the_rest(document: dict[str, Any
     document["verdicts"] = [*many, *document["verdicts"][1:]]
     lines = render(screen(typed(document)), width=80).splitlines()
     assert [n for n in range(5) if any(line.startswith(f"▲ warning: Fault {n}") for line in lines)] == [0, 1, 2]
-    assert lines[-1] == "3 more findings and notes, and 8 checks: add --all"
+    assert lines[-1] == "6 findings: 3 here, 3 more. 8 checks (1 does not apply): add --all"
     assert len(lines) <= 40 and max(map(len, lines)) <= 80 and not any("Rule r" in line for line in lines)
 
 
 @pytest.mark.parametrize(
     ("cause", "symptom", "mark", "named"),
     [
-        ("note", "critical", "■ critical", "low use (critical)"),
-        ("warning", "critical", "■ critical", "low use (critical)"),
-        ("note", "warning", "▲ warning", "low use (warning)"),
+        ("note", "critical", "● note", "low use (critical)"),
+        ("warning", "critical", "▲ warning", "low use (critical)"),
+        ("note", "warning", "● note", "low use (warning)"),
         ("critical", "note", "■ critical", "low use"),
         ("warning", "warning", "▲ warning", "low use"),
     ],
 )
-def test_what_explains_a_graver_finding_is_shown_as_grave(
+def test_a_finding_has_one_severity_on_a_screen_and_on_pages(
     document: dict[str, Any], cause: str, symptom: str, mark: str, named: str
 ) -> None:
-    """A symptom is only named on a screen, so that its mark is seen nowhere else."""
+    """One that explains what is graver is shown first, with its own severity, and says how grave the other is."""
     one = document["verdicts"][0]
     folding = {**one, "rule": "late", "severity": cause, "title": "Idle at the end"}
     folded = {**one, "rule": "low", "severity": symptom, "title": "Low use", "caused_by": "late"}
@@ -78,10 +78,33 @@ def test_what_explains_a_graver_finding_is_shown_as_grave(
     said = typed(document)
     out = " ".join(render(screen(said), width=80).split())
     assert f"{mark}: Idle at the end" in out and f"It explains: {named}." in out
+    assert f"{mark}: Idle at the end" in render(whole(said), width=80)
     assert first_finding(said, said.findings).rule == "late"  # type: ignore[union-attr]
-    assert not re.search("more (finding|note)", out), "each of the three is shown or named"
+    assert not re.search("[0-9] (finding|note)s?[: ]", out.rpartition("It explains")[2]), "each is shown or named"
     for page in (markdown.render(findings(said)), fragments.render(findings(said))):
         assert named.replace("low", "Low") in page and f"{cause}" in page
+
+
+def test_the_findings_that_a_screen_counts_add_up(document: dict[str, Any]) -> None:
+    """Those shown, those named as explained by them and those left out are all; a note that nobody tells is left out."""
+    one, *others = document["verdicts"]
+    apart = [{**one, "rule": f"r{n}", "severity": "warning", "title": f"Fault {n}"} for n in range(4)]
+    named = [{**one, "rule": f"s{n}", "title": f"Symptom {n}", "caused_by": "r0"} for n in range(2)]
+    notes = [{**one, "rule": f"t{n}", "severity": "note", "title": f"Note {n}"} for n in range(3)]
+    rest = [v for v in others if v["status"] != "found"]
+    n_checks, n_absent = len(rest), sum(v["status"] == "not_applicable" for v in rest)
+
+    def last(findings: list[dict[str, Any]]) -> str:
+        document["verdicts"] = [*findings, *rest]
+        return " ".join(render(screen(typed(document)), width=200).splitlines()[-1].split())
+
+    apply = f"({n_absent} does not apply)" if n_absent == 1 else f"({n_absent} do not apply)"
+    total = f"{n_checks + 9} checks {apply}"
+    assert last([*apart, *named, *notes]) == f"9 findings: 3 here, 2 explained by them, 4 more. {total}: add --all"
+    assert last(notes) == f"3 findings: 1 in the headline, 2 more. {n_checks + 3} checks {apply}: add --all"
+    assert last(apart[:2]) == f"{n_checks + 2} checks {apply}: add --all"
+    untold = render(screen(diagnosed("real-h100/six-workers").document), width=80).splitlines()[-1]
+    assert re.fullmatch(r"1 note and [0-9]+ checks \([0-9]+ do not apply\): add --all", untold)
 
 
 @pytest.mark.parametrize("sample", ["hpo-aggressive-pruning", "memory-exhaustion", "healthy", "tiny-batch-laptop"])

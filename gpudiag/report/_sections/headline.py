@@ -299,7 +299,7 @@ def _proof(document: Document, counts: Counts) -> str:
     if wait := not_explained(document)[0]:
         but = stops_short(document)
         return f"{_sentence(wait)}{f' {but.reason}' if but else ''}"
-    if first := first_finding(document, _worth_telling(document)):
+    if first := proved(document):
         cost = first.lost_gpu_h
         price = f" It cost {quantity(cost, 'GPU-h')}." if cost else ""
         return _sentence(first.summary or first.title) + price + (f" {apart.reason}" if apart else "")
@@ -307,6 +307,13 @@ def _proof(document: Document, counts: Counts) -> str:
         but = stops_short(document) or apart
         return f"No fault was found in {plural(counts.ok, 'check')}." + (f" But {within(but.reason)}" if but else "")
     return "Nothing can be said about faults: the data that the checks need are missing."
+
+
+def proved(document: Document) -> VerdictEntry | None:
+    """The finding that the second sentence of a headline is about; None where it is about something else."""
+    if hang_told_first(document) or not_explained(document)[0]:
+        return None
+    return first_finding(document, _worth_telling(document))
 
 
 def stops_short(document: Document) -> VerdictEntry | None:
