@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from base64 import b64decode
 from pathlib import Path
 
 import pytest
@@ -74,11 +75,15 @@ def test_the_headline_leads_to_its_finding(browser, sample: tuple[str, Path]) ->
     page.close()
 
 
-def test_the_picture_of_a_narrow_screen_is_dark_on_a_dark_page(browser, sample: tuple[str, Path]) -> None:
-    """It is a PNG, which has no style sheet of its own."""
-    for scheme, width, dark in (("dark", 390, True), ("light", 390, False)):
-        page = browser.new_page(viewport={"width": width, "height": 844}, color_scheme=scheme)
+def test_the_picture_of_a_narrow_screen_keeps_its_colors_on_a_dark_page(browser, sample: tuple[str, Path]) -> None:
+    """It is the SVG for narrow screens, with its own style sheet for dark paper, and nothing inverts it."""
+    for scheme in ("dark", "light"):
+        page = browser.new_page(viewport={"width": 390, "height": 844}, color_scheme=scheme)
         page.goto(sample[1].as_uri())
-        used = page.evaluate("getComputedStyle(document.querySelector('#figure-overview img')).filter")
-        assert used.startswith("invert") is dark
+        used, source = page.evaluate(
+            "(img => [getComputedStyle(img).filter, img.currentSrc])(document.querySelector('#figure-overview img'))"
+        )
+        kind, _, svg = source.partition(",")
+        assert used == "none" and kind == "data:image/svg+xml;base64"
+        assert "@media (prefers-color-scheme: dark)" in b64decode(svg).decode()
         page.close()

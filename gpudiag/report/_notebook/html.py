@@ -27,7 +27,8 @@ CALM = ('class="gd-summary gd-ok"', 'class="gd-summary gd-unknown"')
 """How the top of a report begins in which nothing was found: the rest of that page is short."""
 THEMES = {"auto": PREFERS_DARK, "light": "not all", "dark": "screen"}
 """Where a page is dark, as a media query."""
-_SVG = re.compile(r'(<figure class="gd-figure.*?src="data:image/svg\+xml;base64,)([A-Za-z0-9+/=]+)', re.DOTALL)
+_FIGURE = re.compile(r'<figure class="gd-figure.*?</figure>', re.DOTALL)
+_SVG = re.compile(r'(src(?:set)?="data:image/svg\+xml;base64,)([A-Za-z0-9+/=]+)')
 _HEADING = re.compile(r"<h([1-6])>(.*?)</h\1>", re.DOTALL)
 _TAG = re.compile(r"<[^>]*>")
 _H2 = re.compile(r'<h2 id="([^"]+)">(.*?)</h2>', re.DOTALL)
@@ -55,7 +56,7 @@ def page(notebook: NotebookNode, title: str) -> str:
     }
     resources = {"gpudiag": shown}
     html, _ = _exporter().from_notebook_node(notebook, resources)
-    return _SVG.sub(lambda found: found[1] + _dark(found[2], THEMES[theme]), html)
+    return _FIGURE.sub(lambda figure: _SVG.sub(lambda svg: svg[1] + _dark(svg[2], THEMES[theme]), figure[0]), html)
 
 
 @cache

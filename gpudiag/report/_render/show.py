@@ -198,15 +198,18 @@ def image(picture: Picture, small: Picture | None = None, *, bare: bool = False)
     one for narrow screens.
     """
     mime, source = encoded(picture)
-    base64 = b64encode(source).decode()
-    narrow = f"data:image/png;base64,{b64encode(small.png()).decode()}" if small else ""
     caption = "" if bare else picture.caption
-    html = fragments.figure(picture.name, picture.alt, caption, f"data:{mime};base64,{base64}", narrow)
+    narrow = _data_uri(*encoded(small)) if small else ""
+    html = fragments.figure(picture.name, picture.alt, caption, _data_uri(mime, source), narrow)
     said: Mark = {"name": picture.name, "alt": picture.alt, "caption": picture.caption}
-    data = {"text/html": html, mime: source.decode() if mime == SVG else base64, "text/plain": picture.alt}
+    data = {"text/html": html, mime: source.decode() if mime == SVG else b64encode(source).decode(), "text/plain": picture.alt}
     if picture.lanes:
         data[LANES] = picture.lanes
     return data, {"gpudiag": said}
+
+
+def _data_uri(mime: str, source: bytes) -> str:
+    return f"data:{mime};base64,{b64encode(source).decode()}"
 
 
 def _pictured(picture: Picture | None) -> Pictured | None:
