@@ -11,6 +11,7 @@ from matplotlib.patches import Patch
 
 from gpudiag.errors import NotMeasurable
 from gpudiag.plots._draw.axes import legend_above
+from gpudiag.plots._draw.fit import label_places
 from gpudiag.plots._draw.palette import ACCENT, INK, MUTED, RULE, STATE_COLORS, gpu_color
 from gpudiag.plots._draw.picture import Plot, painter
 from gpudiag.report.format import count, quantity, share
@@ -25,6 +26,10 @@ MAX_BARS = 14
 MAX_LABEL = 26
 BEYOND = 1.6
 """The scale ends at so many times the memory of the GPU: more does not fit anyhow."""
+ARROW_FROM, ARROW_AT, BESIDE = 0.97, 0.965, 0.12
+"""A marker would be cut from this share of the scale on; an arrow stands at this one, beside the other one."""
+ABOVE = "above the scale"
+AT_MOST = "\n≤ {most}"
 
 
 @painter
@@ -47,30 +52,36 @@ def plot_memory_capacity(memory_capacity: MemoryCapacity) -> Figure:
 
 
 def _draw_levels(ax: Axes, capacity: MemoryCapacity) -> None:
+    """A place a number of trials, as many as there are; what is above the scale stands at its end as an arrow."""
     table, room = capacity.table, capacity.room
-    k = table["k"].to_numpy(float)
+    at = np.arange(len(table), dtype=float)
     gib = {name: table[name].to_numpy(float) / MIB_PER_GIB for name in table if str(name).endswith("_mib")}
     ceiling = BEYOND * room.total_mib / MIB_PER_GIB
     ax.axhspan(room.usable_mib / MIB_PER_GIB, ceiling, color=RULE, alpha=0.5, linewidth=0)
     ax.axhline(room.total_mib / MIB_PER_GIB, color=MUTED, linestyle=(0, (4, 2)), linewidth=1.0)
-    ax.vlines(k, gib["typical_mib"], gib["p95_mib"], color=gpu_color(0), alpha=0.45, linewidth=9)
-    ax.scatter(k, gib["typical_mib"], marker="o", s=30, color=gpu_color(0), zorder=3)
-    ax.scatter(k, gib["worst_mib"], marker="v", s=34, color=STATE_COLORS["FAIL"], zorder=3)
-    ax.scatter(k, gib["seen_max_mib"], marker="_", s=160, linewidth=2, color=INK, zorder=4)
-    ax.set(
-        xlabel="trials at once on the GPU, and chance of an overflow (at most)",
-        ylabel="memory [GiB]",
-        ylim=(0, ceiling),
-    )
-    chances = zip(k, table["p_overflow_pct"], table["p_high_pct"], strict=True)
-    ax.set_xticks(k, [f"{count(x)}\n{share(p)}{_most(p, most, ' ({most})')}" for x, p, most in chances])
-    ax.set_xlim(k.min() - 0.6, k.max() + 0.6)
-    legend_above(ax, [
+    ax.vlines(at, gib["typical_mib"], gib["p95_mib"], color=gpu_color(0), alpha=0.45, linewidth=9)
+    handles = [
         Line2D([], [], color=gpu_color(0), marker="o", markersize=5, linestyle="none", label="typical"),
         Patch(facecolor=gpu_color(0), alpha=0.45, label="to 1 in 20"),
         Line2D([], [], color=STATE_COLORS["FAIL"], marker="v", markersize=5, linestyle="none", label="largest"),
         Line2D([], [], color=INK, linewidth=2, label="seen"),
-    ])  # fmt: skip
+    ]
+    levels = (("typical_mib", "o", 30, gpu_color(0), -BESIDE), ("worst_mib", "v", 34, STATE_COLORS["FAIL"], BESIDE))
+    for name, marker, size, color, aside in levels:
+        above = gib[name] > ARROW_FROM * ceiling
+        ax.scatter(at[~above], gib[name][~above], marker=marker, s=size, color=color, zorder=3)
+        top = np.full(above.sum(), ARROW_AT * ceiling)
+        ax.scatter(at[above] + aside, top, marker="^", s=size, facecolor="none", edgecolor=color, zorder=3)
+        if above.any():
+            handles = [one for one in handles if one.get_label() != ABOVE] + [
+                Line2D([], [], color=MUTED, marker="^", markerfacecolor="none", linestyle="none", label=ABOVE)
+            ]
+    ax.scatter(at, gib["seen_max_mib"], marker="_", s=160, linewidth=2, color=INK, zorder=4)
+    ax.set(xlabel="trials at once on the GPU, and chance of an overflow", ylabel="memory [GiB]", ylim=(0, ceiling))
+    ax.set_xlim(-0.6, len(at) - 0.4)
+    legend_above(ax, handles, 3 if len(handles) > 4 else None)
+    chances = zip(table["k"], table["p_overflow_pct"], table["p_high_pct"], strict=True)
+    label_places(ax, at.tolist(), [f"{count(k)}\n{share(p)}{_most(p, most, AT_MOST)}" for k, p, most in chances])
 
 
 def _draw_peaks(ax: Axes, capacity: MemoryCapacity) -> None:
@@ -125,6 +136,6 @@ MEMORY_CAPACITY = Plot(
     plot_memory_capacity,
     alt_memory_capacity,
     "Left: memory of so many trials on one GPU, from the median to what one set in twenty reaches, and of the largest "
-    "together; above the dashed line none is left. Right: what a trial takes by its parameters, with the limit at "
-    "which one more than fits now would fit.",
+    "together; above the dashed line none is left. Below each number stands the chance of an overflow, and what it may "
+    "be at most. Right: what a trial takes by its parameters, with the limit at which one more than fits now would fit.",
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import itertools
 import json
 import math
 import re
@@ -14,6 +15,7 @@ import numpy as np
 import optuna
 import pandas as pd
 import pytest
+from matplotlib.collections import PathCollection
 from sampleruns import sample
 
 import gpudiag as gd
@@ -223,6 +225,27 @@ def test_the_same_seed_gives_the_same_and_faces_agree(run: gd.Run, case: MemoryC
     bars = [patch.get_width() for patch in picture.figure.axes[1].patches]
     np.testing.assert_allclose(bars, case.combinations["peak_mib"] / 1024)
     assert "[GiB]" in picture.figure.axes[0].get_ylabel() and "9" in picture.alt
+
+
+def test_the_figure_holds_every_level_and_labels_that_do_not_touch(run: gd.Run) -> None:
+    """What is above the scale stands at its end as an arrow; no marker is cut, and none is left out."""
+    case = gd.memory_capacity(run, [1, 2, 3, 4, 6, 12])
+    figure = MEMORY_CAPACITY.picture("memory_capacity", {"memory_capacity": case}).figure
+    levels = figure.axes[1] if figure.axes[1].get_ylabel() == "memory [GiB]" else figure.axes[0]
+    (*_, ceiling) = levels.get_ylim()
+    gib = case.table[["typical_mib", "worst_mib"]].to_numpy() / 1024
+    drawn = [tuple(at) for points in levels.collections for at in np.asarray(points.get_offsets()) if len(at) == 2]
+    within = [(i, y) for i, row in enumerate(gib) for y in row if y <= 0.97 * ceiling]
+    for place in within:
+        assert any(np.allclose(place, at) for at in drawn)
+    points_of = [points for points in levels.collections if isinstance(points, PathCollection)]
+    arrows = [points for points in points_of if not len(points.get_facecolor()) and len(points.get_offsets())]
+    assert sum(len(points.get_offsets()) for points in arrows) == gib.size - len(within) > 0
+    assert all(0 < y < ceiling for points in arrows for _, y in np.asarray(points.get_offsets()))
+    figure.draw_without_rendering()
+    boxes = [label.get_window_extent() for label in levels.get_xticklabels() if label.get_text()]
+    assert all(one.x1 < other.x0 for one, other in itertools.pairwise(boxes))
+    assert "above the scale" in [text.get_text() for text in levels.get_legend().get_texts()]
 
 
 def test_a_chosen_risk_and_a_given_restart(run: gd.Run) -> None:

@@ -202,7 +202,11 @@ def image(picture: Picture, small: Picture | None = None, *, bare: bool = False)
     narrow = _data_uri(*encoded(small)) if small else ""
     html = fragments.figure(picture.name, picture.alt, caption, _data_uri(mime, source), narrow)
     said: Mark = {"name": picture.name, "alt": picture.alt, "caption": picture.caption}
-    data = {"text/html": html, mime: source.decode() if mime == SVG else b64encode(source).decode(), "text/plain": picture.alt}
+    data = {
+        "text/html": html,
+        mime: source.decode() if mime == SVG else b64encode(source).decode(),
+        "text/plain": picture.alt,
+    }
     if picture.lanes:
         data[LANES] = picture.lanes
     return data, {"gpudiag": said}
