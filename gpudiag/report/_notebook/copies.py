@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 
 from gpudiag._load.folder import walk
 from gpudiag._load.sources import is_whole, name_of
-from gpudiag.errors import ConfigError, InputError, InputNotFound
+from gpudiag.errors import ConfigError, GpudiagError, InputError, InputNotFound
 from gpudiag.files import write
-from gpudiag.load import locate
+from gpudiag.load import load_run, locate
 from gpudiag.manifest import MANIFEST, Manifest, read_manifest
 from gpudiag.readers._io.source import Source
 from gpudiag.readers._io.url import is_address, is_url, shown
@@ -32,6 +32,8 @@ SINGLE = {"gpu_report": ("telemetry",), "hpo_report": ("trials", "artifacts")}
 """Notebooks of single inputs, and which of them stand in for the run."""
 NEEDED = SINGLE | dict.fromkeys(("capacity_report", "tour", "ad_hoc"), ("trials", "artifacts"))
 """Notebooks that are copied only where the run has one of these, for they have nothing to show else."""
+OF_TRIALS = ("hpo_report", "capacity_report", "tour", "ad_hoc")
+"""Those of them that stop without trials: a log among the artifacts tells of trials or of a training."""
 ALSO = {
     "gpu_report": ("timezone", "columns", "period_s"),
     "hpo_report": ("study", "timezone"),
@@ -102,16 +104,27 @@ def copy_all(folder: Path, run: str | Path | None) -> list[Path]:
     whole = (run_path if run_path.is_dir() else run_path.parent).name if is_whole(source) else ""
     called = whole or re.sub(r"[^\w.-]+", "-", name_of([source]))
     values["diagnosis_json"] = str(folder.resolve() / "reports" / called / "diagnosis.json")
+    without = set() if values["trials"] or _has_trials(values["run_path"]) else set(OF_TRIALS)
     made = []
     for shipped in list_notebooks():
         path = folder / f"{shipped.name}.ipynb"
         needed = NEEDED.get(shipped.name)
-        if not path.exists() and (needed is None or any(values[name] for name in needed)):
+        if path.exists() or shipped.name in without:
+            continue
+        if needed is None or any(values[name] for name in needed):
             single = SINGLE.get(shipped.name, ())  # an input that the run lacks must not stay that of the sample
             names = [x for x in (*FILLED, *single, *ALSO.get(shipped.name, ())) if x in shipped.parameters]
             filled = {x: values[x] for x in names if values[x] or x in single}
             made.append(copy_notebook(shipped.name, path, filled))
     return made
+
+
+def _has_trials(run: Given) -> bool:
+    """Whether its logs tell of trials; of a run that cannot be read nobody knows."""
+    try:
+        return len(load_run(str(run)).trials) > 0
+    except GpudiagError:
+        return True
 
 
 def kept_about_others(folder: Path, run: str | Path) -> list[Path]:
