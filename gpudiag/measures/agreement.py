@@ -10,7 +10,7 @@ import pandas as pd
 from gpudiag.facts import Column, Fact, Row, Rows, column, fact, table_of
 from gpudiag.measures._time.trial_intervals import intervals_of
 from gpudiag.measures._trials.chances import spearman
-from gpudiag.measures.base import GIVE_TRIALS, Profile, need_columns
+from gpudiag.measures.base import Profile, need_trials
 from gpudiag.run import Run
 
 DRAWS = 1000
@@ -62,7 +62,7 @@ class AgreementProfile(Profile, topic="agreement"):
 
 def measure_agreement(run: Run) -> AgreementProfile:
     """Rank agreement of early and final values. Needs trials."""
-    need_columns(run.trials, ("state",), "trials table", GIVE_TRIALS)
+    need_trials(run)
     reports = run.reports.drop_duplicates(["study", "trial", "step"], keep="last")
     states = intervals_of(run)[["study", "trial", "state"]].drop_duplicates(["study", "trial"])
     merged = reports.merge(states, on=["study", "trial"])

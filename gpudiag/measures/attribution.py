@@ -24,7 +24,7 @@ from gpudiag.measures._time.gpu_samples import known_gpus, samples_by_gpu
 from gpudiag.measures._time.microseconds import SECOND_US, microseconds
 from gpudiag.measures._time.timeline import Samples
 from gpudiag.measures._time.trial_intervals import intervals_of
-from gpudiag.measures.base import GIVE_TRIALS, Profile, TrialRow, need_columns
+from gpudiag.measures.base import Profile, TrialRow, need_trials
 from gpudiag.memo import memoized
 from gpudiag.run import Run
 from gpudiag.schema import ADDED, text_dtype
@@ -95,7 +95,7 @@ def measure_attribution(run: Run) -> AttributionProfile:
     are known. Where all name one GPU and the marks are on others, or GPUs are exchanged,
     what they name is not believed: a process that sees one GPU alone counts it as 0, and CUDA counts GPUs by speed.
     """
-    need_columns(run.trials, ("state",), "trials table", GIVE_TRIALS)
+    need_trials(run)
     known = gpu_order({*known_gpus(run), *run.info.left_out_gpus})
     n, found = len(run.trials), _stated(run)
     refuted, n_refuted = _refuted(run, known, found)

@@ -11,7 +11,7 @@ import dataclasses
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, TypedDict, TypeVar, cast
 
-from gpudiag.errors import NotMeasurable
+from gpudiag.errors import NotGiven, NotMeasurable
 from gpudiag.facts import INDEX, Column, Declared, Row, column
 from gpudiag.plain_data import Scalar, plain
 from gpudiag.shown import Shown
@@ -112,6 +112,24 @@ def need_columns(frame: pd.DataFrame, columns: tuple[str, ...], what: str, remed
             raise NotMeasurable(f"The {what} has no {name}.", remedy)
 
 
+def need_trials(run: Run, column: str = "state") -> None:
+    """Raise NotMeasurable unless there are trials with a value in the column; NotGiven for a training by itself, of
+    which nobody would give a study.
+    """
+    if is_training(run):
+        raise NotGiven(NO_SEARCH)
+    need_columns(run.trials, (column,), "trials table", GIVE_TRIALS)
+
+
+def is_training(run: Run) -> bool:
+    """Whether logs tell of the steps of a training, and nothing of a search: no trial, and no setting of one."""
+    if len(run.trials) or len(run.reports) or run.info.n_unselected or run.steps.empty:
+        return False
+    of_trials = "trial" in run.steps and bool(run.steps["trial"].notna().any())
+    said = run.info.stated or any(getattr(run.info.settings, name) is not None for name in OF_SEARCHES)
+    return not of_trials and not said
+
+
 def need_all(run: Run, *wholes: Whole) -> None:
     """Raise NotMeasurable where trials that were selected away leave one of these in part."""
     if not set(wholes).isdisjoint(run.info.incomplete):
@@ -199,4 +217,7 @@ OPEN_CLOCK = (
     "clocks."
 )
 STATE_OFFSET = "State clock_offset_s in run.toml, 0 if the clocks are equal."
+OF_SEARCHES = ("parallel", "n_trials", "sampler", "pruner")
+"""Settings of run.toml that only a search has."""
+NO_SEARCH = "The run is a training by itself, not a search: it has no trials."
 GIVE_TRIALS = "Give the study with --trials optuna.db, or a task log in the run folder."

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from gpudiag.facts import Column, Fact, Row, Rows, column, fact, table_of
-from gpudiag.measures.base import GIVE_TRIALS, Profile, need_columns, need_gpu
+from gpudiag.measures.base import Profile, need_gpu, need_trials
 from gpudiag.run import ClockRecord, Run
 from gpudiag.statement import Statement
 
@@ -61,7 +61,7 @@ def measure_clock(run: Run) -> ClockProfile:
     """The record of the clock. Needs trials with a start, or logs with timestamps, and telemetry."""
     of_log = run.info.logs_clock.method != ClockRecord().method
     if not of_log:
-        need_columns(run.trials, ("start",), "trials table", GIVE_TRIALS)
+        need_trials(run, "start")
     need_gpu(run, "time")
     clock = run.info.logs_clock if of_log else run.info.clock
     candidates = np.array(clock.candidates, float).reshape(-1, 2)

@@ -23,7 +23,7 @@ from gpudiag.measures._time.window import TimedTrials
 from gpudiag.measures._trials.constraints import infeasible
 from gpudiag.measures._trials.placed import placed_trials
 from gpudiag.measures._trials.startup import Startups, startups
-from gpudiag.measures.base import GIVE_TRIALS, Profile, TrialRow, clocks_may_differ, need_columns
+from gpudiag.measures.base import Profile, TrialRow, clocks_may_differ, need_trials
 from gpudiag.memo import memoized
 from gpudiag.run import Run
 from gpudiag.schema import OUTCOMES
@@ -171,7 +171,7 @@ def began_once(costs: CostsProfile) -> bool:
 @memoized
 def measure_costs(run: Run) -> CostsProfile:
     """Worker time, GPU time, energy and money by trial and outcome. Needs trials with times; the rest if recorded."""
-    need_columns(run.trials, ("state",), "trials table", GIVE_TRIALS)
+    need_trials(run)
     time = gpu_time(run)
     if time.trials.rows.empty:
         raise NotMeasurable("No trial has a start and an end.", "Record start and end of each trial.")

@@ -16,7 +16,7 @@ from gpudiag.measures._trials.failure_periods import rates
 from gpudiag.measures._trials.in_common import in_common
 from gpudiag.measures._trials.placed import placed_trials, worker_counts
 from gpudiag.measures._trials.split import best_split
-from gpudiag.measures.base import GIVE_TRIALS, Profile, need_columns
+from gpudiag.measures.base import Profile, need_trials
 from gpudiag.measures.failures import trial_ends
 from gpudiag.run import Run
 from gpudiag.schema import FINISHED
@@ -94,7 +94,7 @@ class FailureRatesProfile(Profile, topic="failure_rates"):
 
 def measure_failure_rates(run: Run) -> FailureRatesProfile:
     """Failures by workers and by trials at once. Needs trials with start and end."""
-    need_columns(run.trials, ("state",), "trials table", GIVE_TRIALS)
+    need_trials(run)
     need_own_times(run)
     ends = _ends(run)
     failed = ends["state"] == "FAIL"

@@ -20,7 +20,7 @@ from gpudiag.measures._trials.chances import p_greater
 from gpudiag.measures._trials.error_texts import error_texts, failure_texts
 from gpudiag.measures._trials.two_groups import two_groups
 from gpudiag.measures.attribution import measure_attribution
-from gpudiag.measures.base import GIVE_TRIALS, Profile, TrialRow, need_columns
+from gpudiag.measures.base import Profile, TrialRow, need_trials
 from gpudiag.memo import memoized
 from gpudiag.run import Run
 from gpudiag.schema import FINISHED
@@ -123,7 +123,7 @@ def trial_ends(run: Run) -> pd.DataFrame:
     """One row a trial: what :func:`trial_intervals` says, and name, kind, follows, before_pct and alone as in the
     profile.
     """
-    need_columns(run.trials, ("state",), "trials table", GIVE_TRIALS)
+    need_trials(run)
     return _ends(run).copy()
 
 

@@ -18,7 +18,7 @@ from gpudiag.measures._time.weighted import weighted_sum
 from gpudiag.measures._trials.abandoned import OpenTrial, find_open_trials
 from gpudiag.measures._trials.effective_bounds import effective_bounds
 from gpudiag.measures._trials.placed import placed_trials, worker_counts
-from gpudiag.measures.base import GIVE_TRIALS, Profile, TrialRow, need_columns
+from gpudiag.measures.base import Profile, TrialRow, need_trials
 from gpudiag.run import Run
 from gpudiag.schema import ADDED
 
@@ -119,7 +119,7 @@ class ParallelismProfile(Profile, topic="parallelism"):
 
 def measure_parallelism(run: Run) -> ParallelismProfile:
     """Concurrency over the run. Needs trials with start times, and at least one known end."""
-    need_columns(run.trials, ("state",), "trials table", GIVE_TRIALS)
+    need_trials(run)
     need_own_times(run)
     intervals = intervals_of(run)
     closed = intervals[intervals["known"]]

@@ -13,7 +13,7 @@ from gpudiag.facts import Column, Fact, Rows, column, fact, table_of
 from gpudiag.measures._time.trial_intervals import intervals_of
 from gpudiag.measures._trials.proportions import wilson_pct
 from gpudiag.measures._trials.pruner_spec import EarliestPrune, earliest_prune, stated_pruner
-from gpudiag.measures.base import GIVE_TRIALS, Profile, TrialRow, need_columns
+from gpudiag.measures.base import Profile, TrialRow, need_trials
 from gpudiag.run import Run
 from gpudiag.schema import ADDED, FINISHED
 
@@ -102,7 +102,7 @@ def measure_pruning(run: Run) -> PruningProfile:
 
     Raises ConfigError where the pruner stated in run.toml cannot be read.
     """
-    need_columns(run.trials, ("state",), "trials table", GIVE_TRIALS)
+    need_trials(run)
     intervals = intervals_of(run)
     intervals = intervals[intervals["state"] != ADDED]
     state = intervals["state"]

@@ -17,7 +17,7 @@ from gpudiag.measures._time.trial_intervals import intervals_of, trial_names, wi
 from gpudiag.measures._trials.chances import p_trend
 from gpudiag.measures._trials.placed import placed_trials, worker_counts
 from gpudiag.measures._trials.repeats import describe_repeats, find_repeats, small_space
-from gpudiag.measures.base import GIVE_TRIALS, Profile, TrialRow, need_columns
+from gpudiag.measures.base import Profile, TrialRow, need_trials
 from gpudiag.run import Run
 from gpudiag.schema import FINISHED, STATES
 
@@ -132,7 +132,7 @@ class SearchProfile(Profile, topic="search"):
 
 def measure_search(run: Run) -> SearchProfile:
     """The course of the search. Needs trials."""
-    need_columns(run.trials, ("state",), "trials table", GIVE_TRIALS)
+    need_trials(run)
     intervals = intervals_of(run)
     outliers = _outliers(intervals)
     repeats, with_params = find_repeats(run)

@@ -18,7 +18,7 @@ from gpudiag.measures._trials.in_common import in_common
 from gpudiag.measures._trials.outcomes import outcomes_of
 from gpudiag.measures._trials.pareto import pareto_front
 from gpudiag.measures._trials.proportions import streak_probability, wilson_pct
-from gpudiag.measures.base import GIVE_TRIALS, Profile, TrialRow, need_columns
+from gpudiag.measures.base import Profile, TrialRow, need_trials
 from gpudiag.measures.failures import trial_ends
 from gpudiag.run import Run
 from gpudiag.schema import ABANDONED, ADDED, FINISHED, OUTCOMES, STOPPED
@@ -165,7 +165,7 @@ class TrialsProfile(Profile, topic="trials"):
 
 def measure_trials(run: Run) -> TrialsProfile:
     """Counts and durations by outcome. Needs at least one trial. Failure rate is FAIL of finished."""
-    need_columns(run.trials, ("state",), "trials table", GIVE_TRIALS)
+    need_trials(run)
     known_to_study = intervals_of(run).assign(state=outcomes_of(run))
     was_added = known_to_study["state"] == ADDED
     intervals = known_to_study[~was_added].reset_index(drop=True)

@@ -216,4 +216,5 @@ TIMELINE = Plot(
     alt_timeline,
     "A bar is a trial on the worker that it held; RUNNING and ABANDONED have no recorded end, and reach hatched to "
     "where they most likely ended. Blank stretches of the curves were not observed.",
+    without=("parallelism", "Blank stretches of the curves were not observed."),
 )

@@ -59,13 +59,15 @@ class Picture:
 class Plot:
     """How one kind of picture is made: ``paint`` and ``alt`` take the same profiles, by topic, and refuse the same.
 
-    ``in_report`` is False for one that is drawn when asked for and stands in no section of a report.
+    ``in_report`` is False for one that is drawn when asked for and stands in no section of a report. ``without``: a
+    topic, and the caption where its profile is absent.
     """
 
     paint: Callable[..., Figure]
     alt: Callable[..., str]
     caption: str
     in_report: bool = True
+    without: tuple[str, str] | None = None
 
     @property
     def needs(self) -> tuple[str, ...]:
@@ -91,7 +93,9 @@ class Plot:
         """
         given = self._given(name, profiles)
         options: dict[str, Any] = {"timezone": timezone} if self.timed else {}
-        return Picture(name, self.paint(**given, **options, width_in=width_in), self.alt(**given), self.caption)
+        absent = self.without is not None and self.without[0] not in given
+        caption = self.without[1] if self.without is not None and absent else self.caption
+        return Picture(name, self.paint(**given, **options, width_in=width_in), self.alt(**given), caption)
 
     def allowed_by(self, profiles: Mapping[str, object]) -> bool:
         """Whether :meth:`picture` would draw it, found out without drawing."""

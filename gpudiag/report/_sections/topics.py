@@ -7,6 +7,7 @@ from typing import Any, TypeVar, cast
 
 from gpudiag._run.directions import STATE_DIRECTION
 from gpudiag.facts import Column, Fact
+from gpudiag.measures.base import NO_SEARCH
 from gpudiag.measures.jobs import JobsProfile
 from gpudiag.measures.ledger import GpuLedger, LedgerProfile
 from gpudiag.measures.memory import GpuMemory, MemoryProfile
@@ -103,7 +104,7 @@ def trials(document: Document) -> list[Block]:
     """What became of the trials, how long they took, and how much was pruned."""
     facts = document.values(TrialsProfile)
     if not facts:
-        return [_missing(document, "trials")]
+        return [Note(NO_SEARCH)] if of_a_training(document) else [_missing(document, "trials")]
     rows = [_outcome(facts, state) for state in OUTCOMES if facts.get(TrialState.n.at(state))]
     columns = ("State", "Trials", "Share", "95 % interval", "Median", "Longest", "Worker time")
     many = of_studies(document)
@@ -117,6 +118,12 @@ def trials(document: Document) -> list[Block]:
     more = Folded("How long trials took, and which parameters did best", parts)
     said = (*failed_trials(document), *_never_best(facts))
     return [Note(_completed(document)), table, *said, more, *_pruning(document)]
+
+
+def of_a_training(document: Document) -> bool:
+    """Whether the run is a training by itself, with no search around it."""
+    gap = document.not_measured.get("trials")
+    return gap is not None and gap.reason == NO_SEARCH
 
 
 def _abandoned(facts: TopicValues) -> Facts:
