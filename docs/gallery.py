@@ -25,7 +25,8 @@ SEARCH, CROWDED, TWO = "hpo-aggressive-pruning", "memory-exhaustion", "idle-seco
 STARVED, LAPTOP = "starved-input-pipeline/before", "tiny-batch-laptop"
 RUN = {
     "timeline": SEARCH, "ledger": f"{TWO}/baseline", "waterfall": STARVED, "utilization": f"{TWO}/baseline",
-    "utilization_map": f"{TWO}/experiment", "memory": CROWDED, "memory_by_trial": CROWDED, "concurrency": SEARCH,
+    "utilization_map": f"{TWO}/experiment", "memory": CROWDED,
+    "overview_memory": CROWDED, "memory_by_trial": CROWDED, "concurrency": SEARCH,
     "gaps": SEARCH, "durations": SEARCH, "duration_ecdf": SEARCH, "parallel_coordinates": CROWDED,
     "prune_steps": SEARCH, "learning_curves": SEARCH, "power": LAPTOP, "power_use": SEARCH, "progress": SEARCH,
     "clock": SEARCH, "step_time": STARVED, "ranks": "slow-rank",

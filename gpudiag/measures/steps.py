@@ -32,7 +32,8 @@ from gpudiag.measures.inputs import unknown_logs
 from gpudiag.run import Run
 from gpudiag.schema import LASTING
 
-MOST_STRETCHES = 400
+MOST_STRETCHES, FEWEST_STRETCHES, ROUNDED_S = 400, 10, 50.0
+"""A clock of whole seconds is off by up to one at the ends of a stretch: 2 % of 50 s, which no picture shows."""
 EVALUATION = LASTING[0]
 WORKING, WAITING = 0.75, 0.9
 """A GPU works in evaluations if it is without a kernel for no more than this part of them, and waits from that part on.
@@ -495,10 +496,15 @@ def _checkpoint_s(went: Sequence[Sequence[Part]]) -> float:
 
 
 def _stretches(part: pd.DataFrame) -> pd.DataFrame:
-    """Intervals of known length in equal numbers to a stretch, in order."""
+    """Intervals of known length in equal numbers to a stretch, in order. On a clock of whole seconds they take what
+    their lines state, else stretches are so long that it is hardly off.
+    """
     known = part[part["each_s"].notna()]
-    stretch = np.arange(len(known)) * min(MOST_STRETCHES, len(known)) // max(len(known), 1)
-    by = known.assign(work=known["each_s"] * known["n"]).groupby(stretch)
+    work = known["told_s"].fillna(known["each_s"]) * known["n"]
+    rounded = known["coarse"] & known["told_s"].isna() & ~(known["paused_s"] > 0)
+    most = max(int(work.sum() / ROUNDED_S), FEWEST_STRETCHES) if 2 * rounded.sum() > len(known) else MOST_STRETCHES
+    stretch = np.arange(len(known)) * min(MOST_STRETCHES, most, len(known)) // max(len(known), 1)
+    by = known.assign(work=work).groupby(stretch)
     each_s = by["work"].sum() / by["n"].sum()
     out = pd.DataFrame({"done": by["done"].last(), "each_s": each_s, "paused_s": by["paused_s"].max()})
     return out.reset_index(drop=True)

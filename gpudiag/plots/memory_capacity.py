@@ -136,6 +136,7 @@ MEMORY_CAPACITY = Plot(
     plot_memory_capacity,
     alt_memory_capacity,
     "Left: memory of so many trials on one GPU, from the median to what one set in twenty reaches, and of the largest "
-    "together; above the dashed line none is left. Below each number stands the chance of an overflow, and what it may "
-    "be at most. Right: what a trial takes by its parameters, with the limit at which one more than fits now would fit.",
+    "together; above the dashed line none is left. Below each number stands the chance of an overflow, and the most "
+    "that it may be. Right: what a trial takes by its parameters, with the limit at which one more than fits now would "
+    "fit.",
 )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -9,20 +11,23 @@ from matplotlib.figure import Figure
 
 from gpudiag.errors import NotMeasurable
 from gpudiag.measures.ledger import LedgerProfile
+from gpudiag.measures.memory import MemoryProfile
 from gpudiag.measures.parallelism import ParallelismProfile
 from gpudiag.measures.utilization import UtilizationProfile
 from gpudiag.plots._draw.axes import legend_above, short, time_axis
 from gpudiag.plots._draw.cells import cell_handles, draw_shares
 from gpudiag.plots._draw.picture import Plot, painter
 from gpudiag.plots._draw.telemetry import Trace, draw_levels, traces
+from gpudiag.plots.memory import draw_capacity
 from gpudiag.plots.timeline import draw_trials, window
-from gpudiag.report.format import plural, share
+from gpudiag.report.format import plural, quantity, share
+from gpudiag.units import MIB_PER_GIB
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
 
-TRIALS_INCH, USE_INCH, BAND_INCH = 0.75, 0.75, 0.22
+TRIALS_INCH, USE_INCH, BAND_INCH = 0.7, 0.7, 0.34
 ROOM_INCH, LEGEND_INCH = 0.95, 0.2
 """Time axis and two legends; a third, of several GPUs."""
 LEAST_PCT = 5.0
@@ -43,11 +48,40 @@ def plot_overview(
     """
     workers, use = _shown(parallelism, utilization)
     band = ledger if ledger is not None and use and not ledger.bins.empty else None
-    heights = [TRIALS_INCH] * (workers is not None) + [BAND_INCH] * (band is not None) + [USE_INCH] * bool(use)
+    lanes = [(BAND_INCH, partial(_draw_band, ledger=band))] if band is not None else []
+    return _on_one_axis(workers, use, lanes, timezone)
+
+
+@painter
+def plot_overview_memory(
+    memory: MemoryProfile,
+    parallelism: ParallelismProfile | None = None,
+    utilization: UtilizationProfile | None = None,
+    *,
+    timezone: str = "UTC",
+) -> Figure:
+    """Trials by worker, the memory in use on each GPU with its capacity, and the utilization.
+
+    Raises NotMeasurable if no GPU has a reading of its memory.
+    """
+    workers, use = _shown(parallelism, utilization)
+    mem = traces(_of_memory(memory), "mem_used_mib", "mean_mib", scale=MIB_PER_GIB)
+    return _on_one_axis(workers, use, [(USE_INCH, partial(_draw_memory, mem=mem, memory=memory))], timezone, also=mem)
+
+
+def _on_one_axis(
+    workers: pd.DataFrame | None,
+    use: list[Trace],
+    lanes: Sequence[tuple[float, Callable[[Axes], None]]],
+    timezone: str,
+    also: Sequence[Trace] = (),
+) -> Figure:
+    """Trials, these lanes with their heights, then the utilization; ``also``: what else the time axis must hold."""
+    heights = [TRIALS_INCH] * (workers is not None) + [inch for inch, _ in lanes] + [USE_INCH] * bool(use)
     room = ROOM_INCH + LEGEND_INCH * (len(use) > 1)
     figure = Figure(figsize=(9, sum(heights) + room), layout="constrained")
     axes: list[Axes] = list(figure.subplots(len(heights), 1, sharex=True, squeeze=False, height_ratios=heights)[:, 0])
-    low, high, note = window(workers, use)
+    low, high, note = window(workers, [*use, *also])
     time_axis(axes[-1], low, high, timezone)
     axes[-1].set_xlabel(axes[-1].get_xlabel() + note)
     rows = iter(axes)
@@ -56,16 +90,8 @@ def plot_overview(
         draw_trials(ax, workers, numbers=False)
         ax.set_ylabel("workers\n[a row each]")
         ax.set_yticks([])
-    if band is not None:
-        ax = next(rows)
-        draw_shares(ax, band.bins, band.bin_s)
-        held_s = band.bins.groupby(["start", "cell"], observed=True)["gpu_s"].sum()
-        part_pct = 100 * held_s / held_s.groupby("start").transform("sum")
-        shown = set(part_pct[part_pct >= LEAST_PCT].index.get_level_values("cell"))
-        legend_above(ax, cell_handles(shown, has_trials=band.has_trials), 5)
-        ax.set(yticks=[], ylim=(0, 100))
-        ax.set_ylabel("time [%]", rotation=0, ha="right", va="center")  # upright it would be higher than the band
-        ax.grid(visible=False)
+    for _, draw_lane in lanes:
+        draw_lane(next(rows))
     if use:
         ax = next(rows)
         legend_above(ax, draw_levels(ax, use))
@@ -75,6 +101,33 @@ def plot_overview(
         ax.tick_params(labelbottom=False)
     figure.align_ylabels(axes)
     return figure
+
+
+def _draw_band(ax: Axes, ledger: LedgerProfile) -> None:
+    """The shares of the ledger's categories."""
+    draw_shares(ax, ledger.bins, ledger.bin_s)
+    held_s = ledger.bins.groupby(["start", "cell"], observed=True)["gpu_s"].sum()
+    part_pct = 100 * held_s / held_s.groupby("start").transform("sum")
+    shown = set(part_pct[part_pct >= LEAST_PCT].index.get_level_values("cell"))
+    legend_above(ax, cell_handles(shown, has_trials=ledger.has_trials), 5)
+    ax.set(yticks=[0, 100], ylim=(0, 100))
+    # Upright it would be higher than the band.
+    ax.set_ylabel("GPU time\n[%]", rotation=0, ha="right", va="center")
+    ax.grid(visible=False)
+
+
+def _draw_memory(ax: Axes, mem: list[Trace], memory: MemoryProfile) -> None:
+    totals = memory.per_gpu["total_mib"].dropna() / MIB_PER_GIB
+    highest = max([*totals, *(float(np.nanmax(part.value)) for part in mem)])
+    handles = draw_levels(ax, mem, highest)
+    legend_above(ax, [*handles, *draw_capacity(ax, memory)])
+    ax.set(ylabel="memory\n[GiB]", ylim=(0, 1.08 * highest or 1.0))
+
+
+def _of_memory(memory: MemoryProfile) -> pd.DataFrame:
+    if memory.series.empty:
+        raise NotMeasurable("No GPU has a reading of its memory.")
+    return memory.series
 
 
 def _shown(
@@ -107,6 +160,18 @@ def alt_overview(
     return f"On one time axis: {'; '.join(seen)}."
 
 
+def alt_overview_memory(
+    memory: MemoryProfile,
+    parallelism: ParallelismProfile | None = None,
+    utilization: UtilizationProfile | None = None,
+) -> str:
+    """What :func:`plot_overview_memory` shows."""
+    _of_memory(memory)
+    also = alt_overview(parallelism, utilization).rstrip(".")
+    fullest = quantity(float(memory.per_gpu["max_mib"].max()), "MiB")
+    return f"{also}; the memory in use, at most {fullest} of a GPU."
+
+
 def _alt_use(utilization: UtilizationProfile, ledger: LedgerProfile | None) -> str:
     """The mean of all GPUs, and of several the least and the most used: within the ledger's window where it has one."""
     mean, means = utilization.mean_pct, utilization.per_gpu["mean_pct"]
@@ -125,4 +190,11 @@ OVERVIEW = Plot(
     alt_overview,
     "From above, as far as known: trials by worker, what the GPU time went into, the utilization. Up to eight GPUs "
     "have a line each; of more, the line is their mean, and the band reaches from the least to the most used.",
+)
+
+OVERVIEW_MEMORY = Plot(
+    plot_overview_memory,
+    alt_overview_memory,
+    "From above, as far as known: trials by worker, the memory in use with the capacity of the GPUs, the utilization. "
+    "Lines that would cover each other are one, their mean, with a band from the lowest to the highest.",
 )

@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from gpudiag.measures.inputs import MOST_NAMED, InputsProfile
+from gpudiag.measures.memory import MemoryProfile
 from gpudiag.measures.steps import StepsProfile
 from gpudiag.report._render.blocks import (
     NAMES,
@@ -28,22 +29,24 @@ from gpudiag.report._render.blocks import (
 from gpudiag.report._sections.advice import advice
 from gpudiag.report._sections.answers import answer, brings, recommended
 from gpudiag.report._sections.evidence import pairs
-from gpudiag.report._sections.headline import first_finding, hang_told_first, within
+from gpudiag.report._sections.headline import OF_THE_END, first_finding, hang_told_first, within
 from gpudiag.report._sections.key_numbers import key_numbers
 from gpudiag.report._sections.ledger import ledger
 from gpudiag.report._sections.origin import data_quality, limits, provenance
 from gpudiag.report._sections.steps import steps
 from gpudiag.report._sections.suppressed import suppression_notes
-from gpudiag.report._sections.topics import memory, parallelism, timeline, trials, utilization
+from gpudiag.report._sections.topics import memory, of_a_training, parallelism, timeline, trials, utilization
 from gpudiag.report._sections.unchecked import settles_most, unassessed, wanted
 from gpudiag.report.check_address import check_address
 from gpudiag.report.document import Counts, Document, GpuEntry, VerdictEntry
 from gpudiag.report.format import NO_DATE, count, label, length, listed, named, plural, quantity, span, zone
 from gpudiag.report.kinds.recommendations import code_of
-from gpudiag.rules._engine.verdict import Status
+from gpudiag.rules._engine.verdict import Severity, Status
 
 Section = Callable[[Document], list[Block]]
 
+MEMORY_TOPICS, MEMORY_RULES = ("memory", "leak"), ("failures-out-of-memory", "failures-after-full-memory")
+"""Findings that a course of the memory in use shows."""
 MOST_CARDS = 5
 """Findings that stand open; a reader takes in no more."""
 NO_FINDINGS = "No check found anything."
@@ -52,7 +55,9 @@ NO_FINDINGS = "No check found anything."
 def masthead(document: Document) -> list[Block]:
     """Which run this is about."""
     run = document.run
-    facts = [("GPUs", _boards(run.gpus)), ("Trials", count(run.n_trials) if run.n_trials else "none given")]
+    facts = [("GPUs", _boards(run.gpus))]
+    if not of_a_training(document):
+        facts.append(("Trials", count(run.n_trials) if run.n_trials else "none given"))
     if len(run.studies) > 1:
         facts.append(("Studies", count(len(run.studies))))
     if run.start and run.end:
@@ -90,7 +95,20 @@ def verdict(document: Document) -> list[Block]:
         finding=first.rule if first and not hang_told_first(document) else "",
         chips=(*_unread(document), *_chips(head.counts)),
     )
-    return [top, *_unknown(document), Figure("overview", small=True, bare=True)]
+    picture = "overview_memory" if first and _of_memory(document, first) else "overview"
+    return [top, *_unknown(document), Figure(picture, small=True, bare=True)]
+
+
+def _of_memory(document: Document, first: VerdictEntry) -> bool:
+    """Whether memory in use shows what the headline tells: the finding is of memory or explains one that is, or the
+    training did not run through, and memory may tell why.
+    """
+    if not document.values(MemoryProfile):
+        return False
+    told = [one for one in document.findings if one.severity is not Severity.NOTE]
+    if first.rule != OF_THE_END:
+        told = [one for one in told if first.rule in (one.rule, one.caused_by)]
+    return any(one.topic in MEMORY_TOPICS or one.rule in MEMORY_RULES for one in told)
 
 
 def _unknown(document: Document) -> list[Block]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import random
 from datetime import timedelta
@@ -13,10 +14,12 @@ import pytest
 import gpudiag as gd
 from gpudiag.analysis import Analysis
 from gpudiag.errors import NotMeasurable
+from gpudiag.measures.base import NO_SEARCH
 from gpudiag.measures.causes import measure_causes
 from gpudiag.measures.steps import StepsProfile, measure_steps
 from gpudiag.report._sections.bottleneck import limit
 from gpudiag.report._sections.key_numbers import key_numbers
+from gpudiag.report.sections import SECTIONS
 from gpudiag.report.timeline.lanes import lanes_of
 from gpudiag.simulation.trainings.spec import Between, LoaderSpec, StepSpec, TrainingSpec
 from gpudiag.simulation.trainings.training import simulate_training
@@ -76,6 +79,18 @@ def test_steps_that_grow(tmp_path: Path) -> None:
     said = measured(tmp_path, megatron(grows, 10))
     assert said.late_ratio == pytest.approx(2**0.8, rel=0.05)
     assert said.steady_pct == 100
+
+
+@pytest.mark.parametrize("dialect", ["megatron", "stamped"])
+def test_the_seconds_of_a_clock_make_no_wave(tmp_path: Path, dialect: str) -> None:
+    """Lines of 10 steps of 1.62 s are stamped 16 or 17 s apart, which is 1.6 or 1.7 s a step: 3 % off."""
+    run = train(random.Random(5), 2000, 1.62)
+    course = measured(tmp_path, WRITERS[dialect](run, 10)).course
+    done = course["done"].astype(int).to_list()
+    steps = [run.step_s[begin:end] for begin, end in itertools.pairwise(done)]
+    truth = [sum(part) / len(part) for part in steps]
+    assert course["each_s"].iloc[1:].to_list() == pytest.approx(truth, rel=0.001 if dialect == "megatron" else 0.02)
+    assert len(course) > (190 if dialect == "megatron" else 50) and done[-1] == 2000
 
 
 def _resumed(first: Training, second: Training, *, at: int, down_s: float, every: int) -> list[str]:
@@ -741,3 +756,22 @@ def test_a_slow_first_batch_counts_once_in_means_of_the_last_20(tmp_path: Path) 
     assert said.logged_s == pytest.approx(3 * (20 + 491 * 0.2) + 2 * 9 * 0.2, rel=0.02)
     # Of the nine steps behind an epoch's last line nothing is stated: they are in the time of the next first batch.
     assert said.first_s + said.pauses_s == pytest.approx(60, abs=2 * 9 * 0.2 + 0.5)
+
+
+def test_checks_of_a_search_do_not_apply_to_a_training_by_itself(tmp_path: Path) -> None:
+    """A log of steps and nothing of a study; where run.toml has a setting of a search, the study may be missing."""
+    folder = tmp_path / "run"
+    folder.mkdir()
+    (folder / "train.log").write_text("\n".join(megatron(train(random.Random(1), 2000, 1.0), 10)), encoding="utf-8")
+    alone = gd.diagnose(gd.load_run(folder, timezone="UTC"))
+    status = {verdict.rule: verdict.status.value for verdict in alone.verdicts}
+    of_searches = ("pruning-rate-high", "failure-rate-high", "startup-dominated", "gaps-between-trials")
+    asked = [rule for rule in of_searches if rule in status]
+    assert len(asked) >= 2 and {status[rule] for rule in asked} == {"not_applicable"}
+    assert not any("--trials" in verdict.remedy for verdict in alone.verdicts if verdict.status.value == "not_assessed")
+    assert "Trials" not in dict(SECTIONS["masthead"](alone.document)[0].facts)
+    assert [block.text for block in SECTIONS["trials"](alone.document)] == [NO_SEARCH]
+    (folder / "run.toml").write_text("[settings]\nn_trials = 20\n", encoding="utf-8")
+    searched = gd.diagnose(gd.load_run(folder, timezone="UTC"))
+    assert {v.status.value for v in searched.verdicts if v.rule in asked} == {"not_assessed"}
+    assert "Trials" in dict(SECTIONS["masthead"](searched.document)[0].facts)

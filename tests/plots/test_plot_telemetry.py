@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 
 import numpy as np
+import pandas as pd
 import pytest
 from handmade import Size, toy_memory, toy_power, toy_profiles, toy_utilization
 from hypothesis import given
@@ -12,13 +13,14 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from matplotlib.axes import Axes
 from matplotlib.collections import QuadMesh
+from matplotlib.colors import to_hex
 from toyrun import toy_run
 
 from gpudiag.errors import NotMeasurable
 from gpudiag.measures.causes import measure_causes
 from gpudiag.plots import draw
-from gpudiag.plots._draw.palette import GPU_COLORS
-from gpudiag.plots._draw.telemetry import Trace, reduce, traces
+from gpudiag.plots._draw.palette import CELL_COLORS, GPU_COLORS
+from gpudiag.plots._draw.telemetry import MAP_COLORS, Trace, reduce, traces
 from gpudiag.plots.causes import alt_waterfall, plot_waterfall
 from gpudiag.plots.memory import plot_memory
 from gpudiag.plots.power import plot_power
@@ -193,6 +195,35 @@ def test_the_overview_of_many_gpus_is_a_band_from_the_least_to_the_most_used() -
     assert heights.min() <= means.min() and heights.max() >= means.max()
     assert np.nanmean(line.get_ydata()) == pytest.approx(means.mean(), abs=3)
     assert legend_of(ax) == ["mean of 9 GPUs", "lowest to highest GPU"]
+
+
+def test_lines_that_would_cover_each_other_are_one_with_a_band() -> None:
+    """Two GPUs alike are drawn as their mean; where one is idle for a quarter of the time, each has its line."""
+    use = toy_utilization(Size(trials=0, gpus=2, samples=300))
+    one = use.series[use.series["gpu"] == "0"].assign(util_pct=90.0, mean_pct=90.0)
+    alike = pd.concat([one, one.assign(gpu="1", mean_pct=93.0)])
+    quarter = np.arange(len(one)) < len(one) // 4
+    differ = pd.concat([one, one.assign(gpu="1", mean_pct=np.where(quarter, 0.0, 90.0))])
+    for series, n_lines in ((alike, 1), (differ, 2)):
+        ax = draw("overview", {"utilization": dataclasses.replace(use, series=series)}).figure.axes[-1]
+        assert len(ax.lines) == n_lines
+    assert legend_of(ax) == ["GPU 0", "GPU 1"]
+
+
+def test_the_overview_of_memory_shows_the_memory_in_use_and_the_capacity() -> None:
+    profiles = toy_profiles(Size(trials=40, samples=300))
+    picture = draw("overview_memory", profiles)
+    (lane,) = [ax for ax in picture.figure.axes if ax.get_ylabel().startswith("memory")]
+    course, capacity = lane.lines
+    gib = profiles["memory"].series["mean_mib"] / 1024
+    assert np.nanmean(course.get_ydata()) == pytest.approx(gib.mean(), rel=0.05)
+    assert list(capacity.get_ydata()) == pytest.approx([24564 / 1024] * 2) and lane.get_ylim()[1] > 24564 / 1024
+    assert "the memory in use, at most" in picture.alt
+
+
+def test_the_fuller_the_color_of_a_map_the_higher_as_in_the_timeline() -> None:
+    low, high = MAP_COLORS(0.0), MAP_COLORS(1.0)
+    assert to_hex(high) == CELL_COLORS["busy"] and sum(low[:3]) > sum(MAP_COLORS(0.5)[:3]) > sum(high[:3])
 
 
 @pytest.mark.slow

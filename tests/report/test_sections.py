@@ -9,6 +9,7 @@ from typing import Any
 
 import pandas as pd
 import pytest
+from sampleruns import diagnosed
 from toyrun import TOY_RULES, toy_run, typed, with_only
 
 from gpudiag.advice._engine.proposal import Gain
@@ -455,3 +456,11 @@ def test_a_cause_keeps_its_own_severity_on_its_card() -> None:
     assert by_rule["loader-slow"] == "warning" and by_rule["gpu-low-utilization"] == "critical"
     (cause,) = [one for one in cards(made, card) if one.id == "loader-slow"]
     assert cause.level == "warning" and [one.level for one in cause.symptoms] == ["critical"]
+
+
+@pytest.mark.parametrize(
+    ("sample", "picture"), [("memory-exhaustion", "overview_memory"), ("hpo-aggressive-pruning", "overview")]
+)
+def test_the_first_picture_shows_memory_where_the_finding_is_of_memory(sample: str, picture: str) -> None:
+    blocks = SECTIONS["verdict"](diagnosed(sample).document)
+    assert [block.name for block in blocks if isinstance(block, Figure)] == [picture]

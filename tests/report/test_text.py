@@ -86,7 +86,7 @@ def test_a_finding_has_one_severity_on_a_screen_and_on_pages(
 
 
 def test_the_findings_that_a_screen_counts_add_up(document: dict[str, Any]) -> None:
-    """Those shown, those named as explained by them and those left out are all; a note that nobody tells is left out."""
+    """Those shown, those named as explained by them and those left out are all; an untold note is left out."""
     one, *others = document["verdicts"]
     apart = [{**one, "rule": f"r{n}", "severity": "warning", "title": f"Fault {n}"} for n in range(4)]
     named = [{**one, "rule": f"s{n}", "title": f"Symptom {n}", "caused_by": "r0"} for n in range(2)]

@@ -38,7 +38,8 @@ def courses(run: Run) -> list[pd.DataFrame]:
     """The intervals of each training (rank and trial apart) with lines enough; where lines count steps, those that
     count epochs tell nothing more.
 
-    Columns are those of :func:`step_intervals` and ``each_s`` (time of a step in it), ``usual`` (at pace),
+    Columns are those of :func:`step_intervals` and ``each_s`` (time of a step in it), ``told_s`` (the same as its line
+    states it, where the clock shows whole seconds and nothing paused), ``usual`` (at pace),
     ``paused_s``, ``work_s`` (what a stated wait for data is part of), ``usual_s`` (time of a step in all of it),
     ``pace_s`` (around the interval), ``down_s`` (of ``resumed``, what the steps in it leave at that pace) and
     ``again_s`` (time of the repeated steps, at that pace). A pause in which the log tells of a resumption, or a long
@@ -141,6 +142,7 @@ def _course(part: pd.DataFrame) -> pd.DataFrame:
     return part.assign(
         took_s=took + apart,
         each_s=(took - pause) / steps,
+        told_s=np.where(coarse & ~paused, (stated + n * left_out_s) / steps, np.nan),
         usual=timed & ~paused,
         paused_s=np.where(resumed | (between > 0), worked, pause) + apart,
         resumed=np.where(resumed, pause, between) - worked,

@@ -136,7 +136,7 @@ def _course(one: _Stated) -> pd.DataFrame:
 
 
 _UNKNOWN = (
-    "stated_s", "alike_s", "loader_s", "loader_lines", "loader_most_s", "tokens_s", "begun_s", "each_s", "work_s",
-    "usual_s", "pace_s", "down_s", "again_s",
+    "stated_s", "alike_s", "loader_s", "loader_lines", "loader_most_s", "tokens_s", "begun_s", "each_s", "told_s",
+    "work_s", "usual_s", "pace_s", "down_s", "again_s",
 )  # fmt: skip
 """Columns of a course that need a clock."""

@@ -12,11 +12,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
+from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
 from gpudiag.plots._draw.axes import day_numbers, legend_above, short, time_axis
-from gpudiag.plots._draw.palette import GPU_COLORS, MUTED, gpu_color, gpu_dash, gpu_number
+from gpudiag.plots._draw.palette import CELL_COLORS, GPU_COLORS, MUTED, gpu_color, gpu_dash, gpu_number
 from gpudiag.schema import gpu_index
 from gpudiag.units import DAY_S
 
@@ -29,6 +30,10 @@ if TYPE_CHECKING:
 MAX_LINES = 4
 MAX_POINTS = 700
 COLUMNS = 400
+ALIKE, ALIKE_FOR = 0.06, 0.9
+"""Of the height of the axis, and of the time."""
+MAP_COLORS = LinearSegmentedColormap.from_list("use", ["#dceaf4", CELL_COLORS["busy"]])
+"""The fuller the color, the higher, as in the interactive timeline."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -142,17 +147,18 @@ def draw_lines(ax: Axes, parts: Sequence[Trace], *, extremes: bool = False) -> l
     return handles if len(parts) > 1 or reduced else []
 
 
-def draw_levels(ax: Axes, parts: Sequence[Trace]) -> list[Artist]:
-    """The mean level of each GPU, small: one as a filled curve, up to eight a line each, more as a band with its mean.
+def draw_levels(ax: Axes, parts: Sequence[Trace], highest: float = 100.0) -> list[Artist]:
+    """The mean level of each GPU, small: one as a filled curve, up to eight a line each, more as a band with its mean,
+    as well as lines that would cover each other. ``highest``: value at the top of the axis.
 
     Columns in which nothing was observed stay blank. Returns what a legend needs, nothing for one GPU.
     """
-    if len(parts) > len(GPU_COLORS):
-        return _draw_band(ax, parts, extremes=False)
     edges = column_edges(parts)
+    views = [reduce(part, edges) for part in parts]
+    if len(parts) > len(GPU_COLORS) or (len(parts) > 1 and _alike(views, highest)):
+        return _draw_band(ax, parts, extremes=False)
     handles: list[Artist] = []
-    for part in parts:
-        view = reduce(part, edges)
+    for part, view in zip(parts, views, strict=True):
         color = gpu_color(part.number)
         if len(parts) == 1:
             ax.fill_between(view.middle, 0, view.mean, color=color, alpha=0.25, linewidth=0)
@@ -160,6 +166,13 @@ def draw_levels(ax: Axes, parts: Sequence[Trace]) -> list[Artist]:
         name = f"GPU {short(part.gpu)}"
         handles.append(Line2D([], [], color=color, linestyle=gpu_dash(part.number), linewidth=1.6, label=name))
     return handles if len(parts) > 1 else []
+
+
+def _alike(views: Sequence[PageColumns], highest: float) -> bool:
+    """Whether the levels lie within the width of a line or two, nearly always."""
+    apart = np.fmax.reduce([view.mean for view in views]) - np.fmin.reduce([view.mean for view in views])
+    seen = apart[np.isfinite(apart)]
+    return bool(len(seen)) and float(np.quantile(seen, ALIKE_FOR)) <= ALIKE * highest
 
 
 def _mean(views: Sequence[PageColumns]) -> tuple[np.ndarray, np.ndarray]:
@@ -215,4 +228,4 @@ def draw_map(ax: Axes, parts: Sequence[Trace], low: float, high: float) -> QuadM
     edges = column_edges(parts)
     values = np.ma.masked_invalid([reduce(part, edges).mean for part in parts])
     rows = np.arange(len(parts) + 1) - 0.5
-    return ax.pcolormesh(edges, rows, values, cmap="cividis", vmin=low, vmax=high, rasterized=True)
+    return ax.pcolormesh(edges, rows, values, cmap=MAP_COLORS, vmin=low, vmax=high, rasterized=True)
