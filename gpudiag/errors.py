@@ -101,14 +101,14 @@ class ReportError(GpudiagError, RuntimeError):
     """A notebook cell failed while a report was made."""
 
 
-def in_words(template: str, values: Values) -> str:
-    """A template with its values as people read them; without values the text itself.
+def in_words(template: str, values: Values, show_in: str = "UTC") -> str:
+    """A template with its values as people read them, times in that zone; without values the text itself.
 
     Words are made far above this layer, which therefore asks for them by name.
     """
     if not values:
         return template
-    return str(importlib.import_module("gpudiag.report.sentence").render(template, values))
+    return str(importlib.import_module("gpudiag.report.sentence").render(template, values, show_in))
 
 
 def expected(what: str, given: object) -> ConfigError:

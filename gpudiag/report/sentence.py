@@ -26,6 +26,7 @@ from gpudiag.report.format import (
     shift,
     significance,
     split_unit,
+    zone,
 )
 from gpudiag.units import unit_of
 from gpudiag.values import Value, Values
@@ -33,11 +34,12 @@ from gpudiag.values import Value, Values
 EXACT = "exact"
 ESTIMATE = "estimate"
 AS = "as "
+UTC_TOLD = " UTC"
 FORMS: dict[str, Callable[[str, Value], str]] = {
     "abbreviated": lambda name, value: abbreviated(_number(value)),
     "count": lambda name, value: count(_number(value)),
     "gain": lambda name, value: gain(_number(value), None, None),
-    "minute": lambda name, value: f"{cast(datetime, value).astimezone(UTC):%Y-%m-%d %H:%M}",
+    "minute": lambda name, value: f"{cast(datetime, value):%Y-%m-%d %H:%M}",
     "points": lambda name, value: points(_number(value)),
     "precise": lambda name, value: precise(_number(value), unit_of(name)),
     "ratio": lambda name, value: ratio(_number(value)),
@@ -47,7 +49,7 @@ FORMS: dict[str, Callable[[str, Value], str]] = {
 """Forms that a template asks for by name."""
 
 
-def render(template: str, values: Values) -> str:
+def render(template: str, values: Values, show_in: str = "UTC") -> str:
     """The template with each ``{name}`` in words. A name without a value raises KeyError.
 
     - ``{mean_pct}``: the unit is in the name, as everywhere: '97 %'; ``{mean_pct:exact}`` is '97.4 %'. Several GPU
@@ -56,21 +58,20 @@ def render(template: str, values: Values) -> str:
     - ``{n_failed:trial}``: a count with its noun, '3 trials'; ``{n:study|studies}`` for other plurals.
     - ``{rate:=trials/h}``: a unit that the name does not carry.
     - ``{offset_s:as shift}``: one of FORMS by name, '+8 h'; ``{fit:as ratio}`` is '0.87'.
-    - ``{first}``, a time, to the second and in UTC, which the template says: ``{first} UTC``. One without a date is
-      '10:02:00 (no date)', and nothing is said of UTC.
+    - ``{first}``, a time, to the second and in UTC, which the template says: ``{first} UTC``; in another zone
+      (``show_in``) its name takes that place. One without a date is '10:02:00 (no date)', and no zone is said.
     - ``{gpu}``, ``{gpus}``: one or several GPUs, 'GPU 0', 'GPUs 0 and 2'. Other lists are 'a, b and c'.
 
     Text loses its control characters; what is unknown (None, NaN) is a dash.
     """
-    return "".join(_parts(template, values))
+    return "".join(_parts(template, values, show_in))
 
 
-def _parts(template: str, values: Values) -> Iterable[str]:
-    together, undated = _gpu_times(template, values), False
+def _parts(template: str, values: Values, show_in: str) -> Iterable[str]:
+    together, of_zone = _gpu_times(template, values), UTC_TOLD
     for text, name, form, conversion in Formatter().parse(template):
-        yield text.removeprefix(" UTC") if undated else text
-        value = values.get(name or "")
-        undated = isinstance(value, datetime) and not is_dated(value)
+        yield of_zone + text.removeprefix(UTC_TOLD) if text.startswith(UTC_TOLD) else text
+        of_zone = UTC_TOLD
         if name is None:
             continue
         if conversion or not name.isidentifier():
@@ -78,7 +79,17 @@ def _parts(template: str, values: Values) -> Iterable[str]:
         if name in together and not form:
             yield together[name]
             continue
-        yield _estimated(name, values) if form == ESTIMATE else _said(name, form or "", values[name])
+        value = values[name]
+        if isinstance(value, datetime):
+            value, of_zone = _in_zone(value, show_in)
+        yield _estimated(name, values) if form == ESTIMATE else _said(name, form or "", value)
+
+
+def _in_zone(moment: datetime, show_in: str) -> tuple[datetime, str]:
+    """The moment on the clocks of that zone, and what says so behind it: nothing of one without a date."""
+    if not is_dated(moment):
+        return moment.astimezone(UTC), ""
+    return moment.astimezone(zone(show_in)), UTC_TOLD if show_in in ("", "UTC") else f" ({show_in})"
 
 
 def _gpu_times(template: str, values: Values) -> dict[str, str]:
@@ -101,7 +112,7 @@ def _said(name: str, form: str, value: Value) -> str:
         if isinstance(value, Iterable) and not isinstance(value, str | Mapping):
             return listed(named(name, item, exact=form == EXACT) for item in value)
         if isinstance(value, datetime):
-            return clock_time(value, UTC)
+            return clock_time(value, value.tzinfo or UTC)
         return named(name, value, exact=form == EXACT)
     if form.startswith(AS):
         return FORMS[form.removeprefix(AS)](name, value)

@@ -49,6 +49,17 @@ def test_a_form_that_nobody_knows_is_an_error() -> None:
         render("{n:as furlong}", {"n": 1})
 
 
+def test_a_time_is_in_the_zone_that_the_sentence_is_for() -> None:
+    """At noon in UTC it is 13:00 in Berlin in winter; what the template calls UTC is named by its own zone then."""
+    values = {"since": datetime(2026, 2, 3, 12, tzinfo=UTC), "n": 2}
+    template = "Since {since} UTC, {n:rank} waited."
+    assert render(template, values) == "Since 2026-02-03 12:00:00 UTC, 2 ranks waited."
+    assert render(template, values, "Europe/Berlin") == "Since 2026-02-03 13:00:00 (Europe/Berlin), 2 ranks waited."
+    assert render("By {since:as minute} UTC.", values, "Asia/Taipei") == "By 2026-02-03 20:00 (Asia/Taipei)."
+    undated = {"since": datetime(1970, 1, 1, 10, 2, tzinfo=UTC)}
+    assert render("Since {since} UTC.", undated, "Europe/Berlin") == "Since 10:02:00 (no date)."
+
+
 def test_values_are_not_templates() -> None:
     assert render("{a} {b}", {"a": "{b}", "b": "x"}) == "{b} x"
 

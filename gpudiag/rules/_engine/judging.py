@@ -119,7 +119,7 @@ def _concluded(r: Rule, analysis: Analysis, thresholds: Mapping[str, float], bla
             status=Status.FOUND,
             title=evidence.title or r.title,
             severity=evidence.severity or r.severity,
-            summary=r.summary(evidence),
+            summary=r.summary(evidence, analysis.run.info.timezone),
             remedy=evidence.remedy or r.remedy,
             evidence=dict(evidence.values),
             where=dict(evidence.where),

@@ -73,10 +73,10 @@ class Rule:
         """The docstring of its function."""
         return inspect.getdoc(self.judge) or ""
 
-    def summary(self, evidence: Evidence) -> str:
-        """The sentence of a finding, in words."""
+    def summary(self, evidence: Evidence, show_in: str = "UTC") -> str:
+        """The sentence of a finding, in words, with times in that zone."""
         values = evidence.sentence_values()
-        return evidence.summary or in_words(template(self.says, values), values)
+        return evidence.summary or in_words(template(self.says, values), values, show_in)
 
     def __reduce__(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
         if known(self.judge) is self:  # the decorator put the rule where its function would stand
