@@ -18,7 +18,7 @@ The command line prints it and exits with 2.
 from __future__ import annotations
 
 import importlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 
 from gpudiag.values import Value, Values
@@ -123,9 +123,23 @@ MOST_NAMES = 20
 def nearest(name: str, legal: Iterable[str]) -> str:
     """A hint for a misspelt name: ``did you mean 'x'?`` or the list of legal names."""
     options = sorted(legal)
-    close = get_close_matches(name, options, n=1, cutoff=0.6)
+    close = get_close_matches(name, options, n=1, cutoff=0.8) or _shortened(name, options)
+    close = close or get_close_matches(name, options, n=1, cutoff=0.6)
     if close:
         return f"did you mean '{close[0]}'?"
     if len(options) > MOST_NAMES:
         return f"legal are {', '.join(options[:MOST_NAMES])} and {len(options) - MOST_NAMES} more"
     return f"legal names are: {', '.join(options)}"
+
+
+def _shortened(name: str, options: Sequence[str]) -> list[str]:
+    """The option that a name abbreviates, as 'gpu-lowutil' does 'gpu-low-utilization': its letters are all in it, in
+    their order; of several the one most like it.
+    """
+    holding = [one for one in options if len(name) > 2 and one[:1] == name[:1] and _in_order(name, one)]
+    return get_close_matches(name, holding, n=1, cutoff=0.0)
+
+
+def _in_order(letters: str, text: str) -> bool:
+    rest = iter(text)
+    return all(letter in rest for letter in letters)

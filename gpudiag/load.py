@@ -135,7 +135,10 @@ def load_run(
         raise ConfigError(f"got the run {_all_shown(sources)} and single inputs as well; give one or the other.")
     runs = as_runs(sources)
     if len(runs) > 1:
-        raise ConfigError(f"got {len(runs)} runs ({_all_shown(sources)}); load them one by one.")
+        raise ConfigError(
+            f"got {len(runs)} runs ({_all_shown(sources)}); give one. "
+            "`gpudiag report` takes several, `gpudiag compare` two."
+        )
     if runs and is_whole(runs[0][0]):
         return _cut(_of_folder(Path(str(runs[0][0])), stated), between, gpus)
     inputs = by_kind or [(one, "") for one in sources]

@@ -105,7 +105,7 @@ def test_a_bad_file_gets_one_sentence_and_exit_2(
 @pytest.mark.slow
 def test_a_folder_without_data(gpudiag, tmp_path: Path) -> None:
     code, _, err = gpudiag("report", tmp_path)
-    assert (code, "no data found" in err, "it is empty" in err) == (2, True, True)
+    assert (code, "the folder is empty" in err, len(err) < 200) == (2, True, True)
     (tmp_path / "notes.md").write_text("hello")
     code, _, err = gpudiag("report", tmp_path)
     assert code == 2 and "notes.md" in err

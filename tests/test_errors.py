@@ -33,3 +33,17 @@ def test_nearest_offers_one_name_or_all() -> None:
     assert nearest("max_utl_pct", ["max_util_pct", "min_s"]) == "did you mean 'max_util_pct'?"
     assert nearest("zzz", ["b", "a"]) == "legal names are: a, b"
     assert nearest("power", SECTIONS) == f"legal names are: {', '.join(sorted(SECTIONS))}"
+
+
+@pytest.mark.parametrize(
+    ("typed", "meant"),
+    [
+        ("gpu-lowutil", "gpu-low-utilization"),  # more like gpu-lost by letters alone
+        ("gpu-low-utilisation", "gpu-low-utilization"),
+        ("gpu-lsot", "gpu-lost"),
+        ("gpu-los", "gpu-lost"),
+    ],
+)
+def test_a_name_that_is_shortened_or_misspelt_finds_its_own(typed: str, meant: str) -> None:
+    names = ["gpu-lost", "gpu-low-utilization", "gpu-unused", "loader-slow"]
+    assert nearest(typed, names) == f"did you mean '{meant}'?"

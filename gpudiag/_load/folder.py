@@ -148,8 +148,8 @@ def _nothing(folder: Path, others: list[str], intakes: list[Intake], passed_over
     if passed_over:
         what += f"; passed over: {passed_over}"
     elif not any(folder.iterdir()):
-        what = "it is empty"
-    return UnknownInput(f"{folder}: no data found; expected {EXPECTED} by content, but {what}.")
+        return UnknownInput(f"{folder}: the folder is empty. Put a GPU log, a study or a training log into it.")
+    return UnknownInput(f"{folder}: no data found: {what}. Expected is {EXPECTED} by content.")
 
 
 def walk(folder: Path, passed_over: PassedOver | None = None) -> Iterator[tuple[Source | Unopened, bool]]:

@@ -97,10 +97,10 @@ def gpus_only(run: R, names: Sequence[str | int | Sequence[str | int]]) -> R:
         if name not in known:
             legal = sorted(set(known.values()))
             hint = nearest(name, legal) if legal else "it has none"
-            raise ConfigError(f"gpus_only: the run has no GPU '{name}'; {hint}")
+            raise ConfigError(f"the run has no GPU '{name}'; {hint}")
         wanted.append(known[name])
     if not wanted:
-        raise ConfigError("gpus_only: name one GPU at least, by index or uuid.")
+        raise ConfigError("name one GPU at least, by index or uuid.")
     left_out = tuple(sorted(set(known.values()) - set(wanted)))
     trials, keep = _of_gpus(run, set(wanted), set(left_out))
     on_gpu = {

@@ -133,7 +133,7 @@ def test_a_link_to_a_hidden_file_is_read(folder: Path, store: str) -> None:
 
 
 def test_an_empty_folder_is_called_empty(tmp_path: Path) -> None:
-    with pytest.raises(UnknownInput, match="it is empty"):
+    with pytest.raises(UnknownInput, match="the folder is empty"):
         gd.load_run(tmp_path)
     (tmp_path / "sub").mkdir()
     with pytest.raises(UnknownInput, match="it holds no file"):

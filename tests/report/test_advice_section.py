@@ -94,7 +94,7 @@ def test_options_stand_in_the_order_of_their_cards(samples: Path) -> None:
     assert own and all(row[1:4] == (Number("general advice"), "–", "–") for row in own)
     (row,) = [row for row in table.rows if getattr(row[0], "id", "") == "loader-workers"]
     gain, safety, apply, change = row[1:]
-    assert (gain, safety) == (Number(TEST_FIRST), "safe (tier 1), test first")
+    assert (gain, safety) == (Number(TEST_FIRST), "safe, test first")
     assert (apply, change) == ("next study", "num_workers: 2 → 3")
     (card,) = [block for block in blocks if isinstance(block, RecommendationBlock) and block.id == "loader-workers"]
     assert "memory of the fullest GPU 76 %" in dict(card.notes)["Predicted for after the change"]

@@ -181,6 +181,10 @@ def test_every_picture_has_one_place_and_every_place_a_picture(document: dict[st
     placed = [
         b.name for section in SECTIONS.values() for b in unfolded(section(typed(document))) if isinstance(b, Figure)
     ]
+    document["verdicts"][0] |= {"topic": "memory", "severity": "warning"}
+    first = [b.name for b in SECTIONS["verdict"](typed(document)) if isinstance(b, Figure)]
+    assert first == ["overview_memory"], "it takes the place of the overview where the finding is of memory"
+    placed += first
     assert sorted(placed) == sorted(name for name, plot in PLOTS.items() if plot.in_report), (
         "give each plot a place, Figure(name), in a section of gpudiag/report/, or in_report=False"
     )

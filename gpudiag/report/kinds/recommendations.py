@@ -54,7 +54,7 @@ def options(remedies: Iterable[Recommendation]) -> TableBlock:
             *(
                 (UNKNOWN, UNKNOWN)
                 if one.is_the_rules_own
-                else (f"{one.safety} (tier {one.tier}){', test first' if one.verify_first else ''}", one.apply)
+                else (f"{one.safety}{', test first' if one.verify_first else ''}", one.apply)
             ),
             one.changes[0].text or UNKNOWN,
         )
