@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 import pandas as pd
@@ -83,3 +84,41 @@ def test_waits_that_may_lie_between_trials_of_unknown_gpu_are_no_stalls(ahead_s:
     assert stalled_s.tolist() == pytest.approx(
         [true_s] * 2, abs=0 if not every_s else 0.1 * true_s + 15 * 30 * (ahead_s > 0)
     )
+
+
+LIVES_S = np.array([100.0, 15.0, 15.0, 15.0, 15.0] * 20)
+
+
+def _lock_step(every_s: int, unnamed: Sequence[int], beside: Sequence[tuple[str, float, float]]) -> tuple[Run, float]:
+    """The same trials one after the other on two GPUs, and some ``beside`` of unknown GPU. Each needs 12 s to start, so
+    that those of 15 s show no work; one of 100 s waits for the last 10 s of every ``every_s``. And seconds of waiting.
+    """
+    ends = LIVES_S.cumsum()
+    starts = ends - LIVES_S
+    t = np.arange(2.0, ends[-1], 5.0)
+    own = np.searchsorted(starts, t, "right") - 1
+    age = t - starts[own]
+    works = (age >= 12) & (LIVES_S[own] > 50)
+    waits = works & (age % every_s >= every_s - 10) if every_s else works & False
+    log = pd.concat([gpu(t, name, util_pct=np.where(works & ~waits, 85.0, 0.0)) for name in "01"])
+    lives = [("COMPLETE", *life) for life in zip(starts, ends, strict=True)]
+    names = [None if i in unnamed else name for name in "01" for i in range(len(lives))]
+    return run(gpu=log, trials=trials([*lives * 2, *beside], gpu=[*names, *[None] * len(beside)])), 5.0 * waits.sum()
+
+
+@pytest.mark.parametrize("every_s", [0, 40])
+@pytest.mark.parametrize(
+    ("unnamed", "beside"),
+    [((), ()), ((10,), ()), ((11, 12), ()), ((), (("COMPLETE", 320.0, 1320.0),))],
+    ids=["all-named", "a-long-one", "two-short-ones", "one-beside-many"],
+)
+def test_trials_of_unknown_gpu_leave_the_rest_of_its_time_as_it_is_known(
+    every_s: int, unnamed: tuple[int, ...], beside: tuple[tuple[str, float, float], ...]
+) -> None:
+    made, true_s = _lock_step(every_s, unnamed, beside)
+    unplaced = 2 * len(unnamed) + len(beside)
+    assert measure_attribution(made).n_attributed == len(made.trials) - unplaced
+    stalled_s = measure_stalls(made).per_gpu["stalled_s"]
+    lost_s = 10.0 * every_s / 40 * (len(unnamed) == 1) + 0.4 * true_s * len(beside)  # what may be theirs is no stall
+    assert (stalled_s <= true_s).all()
+    assert (stalled_s >= true_s - 2 * lost_s).all()

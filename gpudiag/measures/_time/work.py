@@ -22,7 +22,6 @@ from gpudiag.measures._time.timeline import (
     TAIL,
     UNOBSERVED,
     WAITING,
-    MaybeTrials,
     Samples,
     Timeline,
     narrow,
@@ -42,7 +41,7 @@ AS_MANY = 1.25
 class WorkSamples:
     """Samples of one GPU in order of time. ``at_work``: a trial was past its start-up and before its tail; surely,
     where what an idle GPU waits for is seen but in single trials, as ``unclear`` has them: idle, and nobody knows why.
-    Where trials of unknown GPU may run, idle time that may belong to their starts and ends is unclear as well.
+    While trials of unknown GPU may run, idle time that may belong to starts and ends is unclear as well.
 
     Of these ``may_stall`` is what may be a stall as well.
 
@@ -70,6 +69,14 @@ class WorkSamples:
         return (self.end_us - self.start_us) / SECOND_US
 
 
+@dataclass(frozen=True)
+class _Doubt:
+    """How many trials may have run on a GPU or not, and the sorted times (µs) at which trials may have left it idle."""
+
+    n_trials: int
+    changes_us: np.ndarray
+
+
 @memoized
 def work_by_gpu(run: Run) -> dict[str, WorkSamples]:
     """:class:`WorkSamples` of every GPU with at least two samples of its utilization."""
@@ -78,7 +85,8 @@ def work_by_gpu(run: Run) -> dict[str, WorkSamples]:
     for gpu, samples in time.samples.items():
         if len(samples.time_us) > 1:
             timeline = time.timelines.get(gpu) if time.joined else None
-            work = _work(samples, timeline, time.maybe_on(gpu), sure=_tells(time, gpu))
+            sure = _tells(time, gpu)
+            work = _work(samples, timeline, _doubt(time, gpu, sure=sure), sure=sure)
             works[gpu] = _told_apart(work, time.phases[gpu]) if gpu in time.phases else work
     return works
 
@@ -86,8 +94,7 @@ def work_by_gpu(run: Run) -> dict[str, WorkSamples]:
 def work_without_trials(run: Run) -> dict[str, WorkSamples]:
     """The same of the telemetry alone, as without a common clock."""
     samples = gpu_time(run).samples
-    nobody = MaybeTrials.none()
-    return {gpu: _work(one, None, nobody, sure=True) for gpu, one in samples.items() if len(one.time_us) > 1}
+    return {gpu: _work(one, None, None, sure=True) for gpu, one in samples.items() if len(one.time_us) > 1}
 
 
 def _told_apart(work: WorkSamples, phases: Phases) -> WorkSamples:
@@ -102,14 +109,24 @@ def _tells(time: GpuTime, gpu: str) -> bool:
     whether no idle time is divided, as clocks may differ.
     """
     line = time.timelines.get(gpu)
-    return (
-        not time.exact
-        or gpu in time.phases
-        or (line is not None and not len(time.maybe_on(gpu).chance) and bool((line.running <= 1).all()))
-    )
+    return not time.exact or gpu in time.phases or (line is not None and bool((line.running <= 1).all()))
 
 
-def _work(samples: Samples, timeline: Timeline | None, maybe: MaybeTrials, *, sure: bool) -> WorkSamples:
+def _doubt(time: GpuTime, gpu: str, *, sure: bool) -> _Doubt | None:
+    """None where phases or doubtful clocks decide, or the GPU of each trial is known. Where placed trials ran one at a
+    time, idle time beside one of unknown GPU may be their start-ups as well.
+    """
+    maybe = time.maybe_on(gpu)
+    if not len(maybe.chance) or not time.exact or gpu in time.phases:
+        return None
+    changes = [maybe.start_us, maybe.end_us]
+    if sure:
+        placed = time.intervals(gpu)
+        changes += [placed.start_us, placed.end_us]
+    return _Doubt(len(maybe.chance), np.sort(np.concatenate(changes)))
+
+
+def _work(samples: Samples, timeline: Timeline | None, doubt: _Doubt | None, *, sure: bool) -> WorkSamples:
     n = len(samples.time_us)
     unclear = np.zeros(n, bool)
     running = np.broadcast_to(np.int32(0), n)
@@ -123,10 +140,13 @@ def _work(samples: Samples, timeline: Timeline | None, maybe: MaybeTrials, *, su
         inside = (at >= 0) & (samples.time_us < np.append(timeline.end_us, 0)[at])
         cell = np.where(inside, np.append(timeline.cell, UNOBSERVED)[at], UNOBSERVED)
         at_work = ~np.isin(cell, (UNOBSERVED, NO_TRIAL, FOREIGN, STARTUP, TAIL))
+        waiting = cell == WAITING
         if sure:  # without phases all that is not plainly start-up or tail is WAITING, and stalls would be lost in it
-            unclear = cell == WAITING
-        elif len(maybe.chance):
-            unclear = _between_trials((cell == WAITING) & (samples.value < IDLE_PCT), samples, maybe)
+            unclear = waiting
+        if doubt is not None:
+            there = np.append(timeline.maybe, 0)[at] > 0 if sure else waiting
+            between = _between_trials(waiting & there & (samples.value < IDLE_PCT), samples, doubt)
+            unclear = (unclear & ~there) | between
         at_work &= ~unclear
         expected = np.ceil(np.append(timeline.held, 0)[at] - ROUNDING).astype(np.int32)
         running = narrow(np.where(inside, expected, np.int32(0)))
@@ -145,16 +165,15 @@ def _work(samples: Samples, timeline: Timeline | None, maybe: MaybeTrials, *, su
     )
 
 
-def _between_trials(idle: np.ndarray, samples: Samples, maybe: MaybeTrials) -> np.ndarray:
+def _between_trials(idle: np.ndarray, samples: Samples, doubt: _Doubt) -> np.ndarray:
     """The idle samples that may belong to changes of trials of unknown GPU: all, where there are no more stretches of
-    them than trials, else those of stretches within which, or a sample beside, a trial starts or ends.
+    them than such trials, else those of stretches within which, or a sample beside, a trial starts or ends.
     """
     first, last = stretches(idle, samples.start_us, samples.end_us)
-    if len(first) <= AS_MANY * len(maybe.chance) + 1:
+    if len(first) <= AS_MANY * doubt.n_trials + 1:
         return idle
-    changes = np.sort(np.concatenate([maybe.start_us, maybe.end_us]))
-    low = np.searchsorted(changes, samples.start_us[first] - samples.step_us)
-    high = np.searchsorted(changes, samples.end_us[last] + samples.step_us, "right")
+    low = np.searchsorted(doubt.changes_us, samples.start_us[first] - samples.step_us)
+    high = np.searchsorted(doubt.changes_us, samples.end_us[last] + samples.step_us, "right")
     out = np.zeros(len(idle), bool)
     for begin, end in zip(first[high > low].tolist(), last[high > low].tolist(), strict=True):
         out[begin : end + 1] = True
