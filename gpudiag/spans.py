@@ -18,6 +18,9 @@ SILENCE_S = 6 * 3600.0
 """A longer silence of all GPUs ends a session, where no trials say what belongs together (a default without a source:
 longer than an outage that somebody mends, shorter than a night)."""
 
+PAUSE_S = 3600.0
+"""A shorter stretch without a trial is a gap (a default without a published source)."""
+
 
 def microseconds(time: pd.Series) -> np.ndarray:
     """UTC timestamps as whole microseconds since 1970, perhaps the column itself; NaT is the least of int64."""

@@ -19,6 +19,7 @@ from toyrun import START, toy_run
 import gpudiag as gd
 from gpudiag._run.left_out import left_in_part
 from gpudiag.errors import ConfigError, NotMeasurable, StudyNotFound
+from gpudiag.measures.attribution import measure_attribution
 from gpudiag.measures.costs import measure_costs
 from gpudiag.measures.ledger import measure_ledger
 from gpudiag.measures.parallelism import measure_parallelism
@@ -266,6 +267,51 @@ def test_a_study_on_gpus_of_its_own_is_looked_at_on_these() -> None:
     part = run.study("a")
     assert set(part.gpu["gpu"]) == {"0"} and part.gpu["util_pct"].notna().all() and part.info.incomplete == ()
     assert len(part.trials) == 3
+
+
+def _side_by_side(n: int = 30) -> Run:
+    """Study a on GPU 0 and b on GPU 1, whose trials do not say so: each holds memory from 5 s behind its start to its
+    end, and works from 10 s behind it on, at 80 % for a and 60 % for b. A second lies between two.
+    """
+    rng = np.random.default_rng(3)
+    at = np.arange(0.0, 100.0 * n, 2.0)
+    parts, logs = [], []
+    for name, gpu, util_pct in (("a", "0", 80.0), ("b", "1", 60.0)):
+        ends = np.cumsum(rng.uniform(60, 120, n))
+        lives = [(low + 1, high) for low, high in zip([0.0, *ends[:-1]], ends, strict=True)]
+        age = np.array([max((one - low for low, high in lives if low <= one < high), default=-1.0) for one in at])
+        memory = np.where(age >= 5, 9_000.0, 500.0)
+        logs.append(samples_of(at, gpu, util_pct=np.where(age >= 10, util_pct, 0.0), mem_used_mib=memory))
+        parts.append(trials_of([("COMPLETE", *one) for one in lives], study=name))
+    names = pd.DataFrame({"study": ["a", "b"], "directions": "MINIMIZE"})
+    log = pd.concat(logs, ignore_index=True)
+    return small_run(trials=pd.concat(parts, ignore_index=True), studies=names, gpu=log)
+
+
+@pytest.mark.parametrize(("study", "gpu", "util_pct"), [("a", "0", 80.0), ("b", "1", 60.0)])
+def test_of_two_studies_side_by_side_the_telemetry_shows_which_gpu_was_whose(
+    study: str, gpu: str, util_pct: float
+) -> None:
+    part = _side_by_side().study(study)
+    assert set(part.gpu["gpu"]) == {gpu} and part.gpu["util_pct"].notna().all() and part.info.incomplete == ()
+    placed = measure_attribution(part).trials
+    assert (
+        set(placed["gpu"]) == {gpu} and set(placed["method"]) == {"telemetry"} and set(placed["confidence"]) == {"weak"}
+    )
+    ledger = measure_ledger(part).totals.set_index("cell")["gpu_s"]
+    lived_s = (part.trials["end"] - part.trials["start"]).dt.total_seconds()
+    assert ledger["unobserved"] == 0 and ledger.sum() == pytest.approx(lived_s.sum() + 29, abs=1)  # 29 gaps of a second
+    at_work_s = ledger[["busy", "busy_low"]].sum()
+    assert at_work_s == pytest.approx(lived_s.sum() - 10 * len(lived_s), rel=0.03)
+    assert "is read off the telemetry of all studies" in part.info.notes[-1]
+
+
+def test_gaps_between_trials_of_a_study_on_an_unknown_gpu_are_not_those_of_another() -> None:
+    run = _side_by_side()
+    part = replace(run, gpu=run.gpu.drop(columns="mem_used_mib").assign(util_pct=70.0)).study("a")  # places none
+    b = run.trials[run.trials["study"] == "b"]
+    meanwhile = part.gpu["time"].between(b["start"].min(), b["end"].max(), inclusive="left")
+    assert part.gpu["util_pct"].isna().equals(meanwhile)
 
 
 def test_a_study_is_loaded_beside_those_of_its_storage() -> None:

@@ -2,19 +2,23 @@
 
 A trial of another study without an end is known to have run until its last sign of life, and may have run for longer:
 of that time nobody knows whose it was, so that it stays the run's, without what is seen of the GPU's load.
+Where trials name no GPU, those of all studies together are placed by the marks that they left before one is chosen.
 """
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, TypeAlias, TypeVar
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from gpudiag._run.gpu_names import declared_gpus
 from gpudiag._run.left_out import left_in_part, workers_in_part
 from gpudiag._run.selection import changed, gpus_only, rows
 from gpudiag._run.tables import RunTables, Whole
 from gpudiag.errors import StudyNotFound, nearest
+from gpudiag.faults import Fault, attempt
 from gpudiag.schema import LOAD
 
 if TYPE_CHECKING:
@@ -27,6 +31,7 @@ ANY_GPU = ""
 MEANWHILE = (
     " Other studies had trials meanwhile: GPU time with these is not counted, and that with trials of both is unknown."
 )
+PLACED = " On which GPUs trials ran is read off the telemetry of all studies."
 MAY_HAVE_RUN = " Trials of theirs have no end: what the GPUs did while these may have run is unknown."
 
 
@@ -42,16 +47,20 @@ def of_studies(run: R, names: Collection[str]) -> R:
     """The run with the trials of these studies only, and of the GPUs what no trial of another one had a part in."""
     own = run.trials["study"].isin(names)
     timed = replace(run, trials=_with_ends(run, own))
-    declared = declared_gpus(timed)
+    placed = _placed(run, left_in_part(timed, own))
+    declared = placed | declared_gpus(timed)
     others = timed.trials.index[~own & timed.trials["start"].notna()]
     gone = _only_of_others(timed, own, others, declared)
     theirs = timed.trials.loc[others]
     apart = gone is not None or not run.info.clock.joined
-    spans: Spans = {} if apart else _spans(theirs, theirs["end"], declared)
-    sure: Spans = {} if apart else _spans(theirs, run.trials["end"].loc[others].fillna(_last_signs(timed)), declared)
+    mine: Spans = {} if apart else _spans(timed.trials[own], timed.trials["end"][own], declared)
+    if len(_gpus(run)) > 1:  # of trials that name none nobody knows where; on the only one they ran there
+        mine = {gpu: found for gpu, found in mine.items() if gpu != ANY_GPU}
+    alive = run.trials["end"].loc[others].fillna(_last_signs(timed))
+    spans: Spans = {} if apart else _with_gaps(_spans(theirs, theirs["end"], declared), mine)
+    sure: Spans = {} if apart else _with_gaps(_spans(theirs, alive, declared), mine)
     if gone:
-        known = {str(gpu) for gpu in (*run.gpus["gpu"].dropna(), *run.gpu["gpu"].dropna().unique())}
-        run = _on_gpus(run, known - gone)
+        run = _on_gpus(run, _gpus(run) - gone)
     in_part = _in_part(timed, own, apart=gone is not None)
     chosen = {
         "trials": run.trials[own].reset_index(drop=True),
@@ -60,8 +69,11 @@ def of_studies(run: R, names: Collection[str]) -> R:
         "gpu": _without_load(run.gpu, spans),
     }
     met = bool({"gpus", "sharing"}.intersection(in_part))
-    note = f"Selected: study {', '.join(names)}.{MEANWHILE if met else ''}{MAY_HAVE_RUN if sure != spans else ''}"
-    return changed(run, chosen, note, in_part, others_us=spans, others_at_least_us=sure)
+    said = [(MEANWHILE, met), (MAY_HAVE_RUN, sure != spans), (PLACED, bool(placed))]
+    note = f"Selected: study {', '.join(names)}.{''.join(text for text, holds in said if holds)}"
+    keys = list(zip(run.trials["study"], run.trials["trial"], strict=True))
+    chosen_gpus = {keys[row]: gpus for row, gpus in placed.items() if own.iloc[row]}
+    return changed(run, chosen, note, in_part, others_us=spans, others_at_least_us=sure, placed_gpus=chosen_gpus)
 
 
 def shares_workers(run: RunTables, name: str) -> bool:
@@ -101,6 +113,24 @@ def _last_signs(run: RunTables) -> pd.Series:
     return pd.concat(signs, axis=1).max(axis=1)
 
 
+def _placed(run: RunTables, in_part: Collection[Whole]) -> dict[int, tuple[str, ...]]:
+    """GPUs by row of the trials that show in the telemetry of all studies on which they ran; nothing where one GPU, or
+    no trial of another study beside those chosen, leaves no question.
+    """
+    if "sharing" not in in_part or len(_gpus(run)) < 2 or not run.info.clock.joined:
+        return {}
+    attribution: Any = importlib.import_module("gpudiag.measures.attribution")  # above this module: it is measured
+    found = attempt("GPUs of trials of all studies", lambda: attribution.measure_attribution(run).trials)
+    if isinstance(found, Fault):
+        return {}
+    weak = found["confidence"].eq("weak")
+    return {row: tuple(gpus.split(",")) for row, gpus in found["gpu"][weak].items()}
+
+
+def _gpus(run: RunTables) -> set[str]:
+    return {str(gpu) for gpu in (*run.gpus["gpu"].dropna(), *run.gpu["gpu"].dropna().unique())}
+
+
 def _only_of_others(
     run: RunTables, own: pd.Series, others: pd.Index, declared: Mapping[int, tuple[str, ...]]
 ) -> set[str] | None:
@@ -138,6 +168,22 @@ def _spans(others: pd.DataFrame, ends: pd.Series, declared: Mapping[int, tuple[s
             if high > low:
                 by_gpu.setdefault(gpu, []).append((low, high))
     return {gpu: tuple(union(found)) for gpu, found in by_gpu.items()}
+
+
+def _with_gaps(spans: Spans, own: Spans) -> Spans:
+    """The same with gaps of up to an hour between trials, in which the study has not left the GPU: but for those in
+    which a trial that was chosen is known to have had it.
+    """
+    from gpudiag.spans import PAUSE_S, overlap, union
+    from gpudiag.units import SECOND_US
+
+    out = {}
+    for gpu, found in spans.items():
+        used = union([*own.get(gpu, ()), *own.get(ANY_GPU, ())])
+        gaps = [(before[1], after[0]) for before, after in pairwise(found)]
+        short = [gap for gap in gaps if gap[1] - gap[0] < PAUSE_S * SECOND_US and not overlap([gap], used)]
+        out[gpu] = tuple(union([*found, *short]))
+    return out
 
 
 def _without_load(gpu: pd.DataFrame, spans: Spans) -> pd.DataFrame:

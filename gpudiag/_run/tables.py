@@ -152,7 +152,8 @@ class RunInfo:
     ``incomplete``: what trials that were selected away leave in part; ``n_unselected``: how many there were before
     anything was selected, 0 where none was left out.
     ``others_us``: when trials of studies that were not chosen may have run, by GPU, "" where nothing names it
-    (microseconds); ``others_at_least_us``: when they are known to have run.
+    (microseconds); ``others_at_least_us``: when they are known to have run. ``placed_gpus``: by study and trial the
+    GPUs that the telemetry showed of trials that were chosen, beside all others.
     ``not_recognized``: files of the folder of which no reader knows the content.
     ``user``, ``project`` and ``host`` are run.toml's. ``timezone_assumed``: nobody stated the zone, so that it is that
     of the machine that read the run. ``taking_turns``: GPUs of several logs whose samples lie between each other.
@@ -182,6 +183,7 @@ class RunInfo:
     n_unselected: int = 0
     others_us: Mapping[str, tuple[tuple[int, int], ...]] = field(default_factory=dict)
     others_at_least_us: Mapping[str, tuple[tuple[int, int], ...]] = field(default_factory=dict)
+    placed_gpus: Mapping[tuple[str, int], tuple[str, ...]] = field(default_factory=dict)
     not_recognized: tuple[str, ...] = ()
     taking_turns: tuple[str, ...] = ()
     user: str = ""

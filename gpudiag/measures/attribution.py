@@ -103,6 +103,7 @@ def measure_attribution(run: Run) -> AttributionProfile:
     found |= {row: (names, "process") for row, names in _by_process(run).items() if row not in found}
     given = allocated_gpus(run)
     found |= {row: (names, "scheduler") for row, names in given.whole.items() if row not in found}
+    found |= {row: how for row, how in _placed_before(run).items() if row not in found}
     chance = pd.DataFrame(np.nan, range(n), known)
     if len(known) == 1:
         allowed = np.array([given.may_have(row, known) for row in range(n)])
@@ -132,6 +133,13 @@ def _stated(run: Run) -> Found:
     keys = zip(run.trials["study"], run.trials["trial"], strict=True) if lines else ()
     logged = {row: (lines[key], "log line") for row, key in enumerate(keys) if key in lines}
     return logged | {row: (names, "declared") for row, names in declared.items()}
+
+
+def _placed_before(run: Run) -> Found:
+    """GPUs of the trials that were placed before those of other studies were left out."""
+    placed = run.info.placed_gpus
+    keys = zip(run.trials["study"], run.trials["trial"], strict=True) if placed else ()
+    return {row: (placed[key], "telemetry") for row, key in enumerate(keys) if key in placed}
 
 
 def _refuted(run: Run, known: list[str], stated: Found) -> tuple[set[str], int]:

@@ -6,9 +6,7 @@ import numpy as np
 
 from gpudiag.measures._time.concurrency import busy_stretches
 from gpudiag.measures._time.microseconds import SECOND_US
-
-PAUSE_S = 3600.0
-"""A shorter stretch without a trial is a gap (a default without a published source)."""
+from gpudiag.spans import PAUSE_S
 
 
 def pauses(start_us: np.ndarray, end_us: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
