@@ -10,7 +10,14 @@ from gpudiag.facts import Column, Fact, Row, Rows, column, fact, table_of
 from gpudiag.measures._gpu.energy import energy_curves
 from gpudiag.measures._gpu.footprint import freed_mib
 from gpudiag.measures._gpu.own_process import own_process
-from gpudiag.measures._gpu.shares import ALONE_SHARE, COLUMNS, peak_while, share_error_pct, trial_shares
+from gpudiag.measures._gpu.shares import (
+    ALONE_SHARE,
+    COLUMNS,
+    peak_while,
+    share_error_pct,
+    spent_until_s,
+    trial_shares,
+)
 from gpudiag.measures._time.gpu_samples import samples_by_gpu
 from gpudiag.measures._time.gpu_time import GpuTime, gpu_time
 from gpudiag.measures._time.microseconds import SECOND_US, microseconds, utc
@@ -103,7 +110,7 @@ class SearchProgress(TrialRow):
     """An improvement of the best value; trials that broke a constraint bring none."""
 
     at: Column[pd.Timestamp] = column("end of the trial")
-    gpu_h: Column[float] = column("GPU-hours of all trials ended by then")
+    gpu_h: Column[float] = column("GPU-hours of all trials up to then, those that were running included")
     best: Column[float] = column("best value so far")
 
 
@@ -122,12 +129,12 @@ class CostsProfile(Profile, topic="costs"):
     total_worker_h: Fact[float] = fact("worker time with gaps")
     trial_gpu_h: Fact[float] = fact("GPU time with a trial; NaN where nobody knows on which GPUs trials ran")
     to_best_gpu_h: Fact[float] = fact(
-        "GPU time of the trials that had ended when the best value was reached; NaN with several studies, and where "
-        "all values of COMPLETE trials are equal",
+        "GPU time of all trials up to the end of the best one, those that were running included; NaN with several "
+        "studies, and where all values of COMPLETE trials are equal",
         label="GPU time to the best value",
     )
     after_best_gpu_h: Fact[float] = fact(
-        "GPU time of those that ended later, which found nothing better; NaN where that of any trial is unknown",
+        "GPU time of trials from then on, which found nothing better; NaN where that of any trial is unknown",
         label="GPU time after the best value",
     )
     total_gpu_h: Fact[float] = fact("all GPU time")
@@ -201,7 +208,7 @@ def measure_costs(run: Run) -> CostsProfile:
     waited_s, with_trial_s = float(by_cell[STARTUP]), float(by_cell[STARTUP:].sum()) if time.joined else 0.0
     most_waited_s = waited_s + float(by_cell[WAITING])
     counted = trials.assign(gpu_s=np.nan if expected is None else expected["gpu_s"])
-    progress = _progress(run, counted, time.trials)
+    progress = _progress(run, counted, time)
     one = progress["study"].nunique() == 1 and run.trials.loc[run.trials["state"] == "COMPLETE", "value"].nunique() > 1
     to_best_h = float(progress["gpu_h"].iloc[-1]) if one else float("nan")
     return CostsProfile(
@@ -382,10 +389,11 @@ def _parallel(time: GpuTime) -> float:
     return beside / held if held else float("nan")
 
 
-def _progress(run: Run, trials: pd.DataFrame, timed: TimedTrials) -> pd.DataFrame:
-    """Each COMPLETE trial that was the best feasible one of its study so far, with the GPU-hours of all trials ended by
-    then.
+def _progress(run: Run, trials: pd.DataFrame, time: GpuTime) -> pd.DataFrame:
+    """Each COMPLETE trial that was the best feasible one of its study so far, with the GPU-hours of all trials of the
+    study up to its end; NaN where nothing tells those of the trial itself.
     """
+    timed = time.trials
     frame = trials[["study", "trial", "outcome", "gpu_s"]].assign(at=timed.end_us)
     value = run.trials["value"] if "value" in run.trials else pd.Series(np.nan, run.trials.index)
     frame["value"] = value.iloc[timed.rows.index].to_numpy(float)
@@ -393,20 +401,38 @@ def _progress(run: Run, trials: pd.DataFrame, timed: TimedTrials) -> pd.DataFram
     directions = run.studies.drop_duplicates("study").set_index("study")["directions"].reindex(frame["study"])
     sign = np.where(directions == "MINIMIZE", 1.0, np.where(directions == "MAXIMIZE", -1.0, np.nan))
     frame = frame.assign(score=sign * frame["value"]).sort_values(["at", "study", "trial"], kind="stable")
-    frame["gpu_h"] = frame.groupby("study")["gpu_s"].cumsum() / 3600
     done = frame[frame["counts"] & np.isfinite(frame["score"])]
     best = done.groupby("study")["score"].cummin()
-    better = done[best < best.groupby(done["study"]).shift(fill_value=np.inf)]
-    out = better[["study", "trial", "gpu_h"]].assign(at=utc(better["at"].to_numpy()).to_numpy(), best=better["value"])
+    better = done[best < best.groupby(done["study"]).shift(fill_value=np.inf)].copy()
+    spent_s = pd.Series(np.nan, better.index)
+    for study, rows in better.groupby("study"):
+        own = (frame["study"] == study).sort_index().to_numpy()
+        spent_s[rows.index] = _spent_s(time, own, rows["at"].to_numpy(np.int64))
+    out = better[["study", "trial"]].assign(gpu_h=spent_s.where(better["gpu_s"].notna()) / 3600, best=better["value"])
     out["at"] = utc(better["at"].to_numpy()).set_axis(out.index)
     return out[["study", "trial", "at", "gpu_h", "best"]].reset_index(drop=True)
 
 
+def _spent_s(time: GpuTime, own: np.ndarray, until_us: np.ndarray) -> np.ndarray:
+    """GPU seconds of some of the timed trials up to each time, of unknown GPU what is expected by the chances."""
+    spent = np.zeros(len(until_us))
+    for gpu, line in time.timelines.items():
+        places = time.places.get(gpu, np.zeros(0, np.int64))
+        places = places[own[places]]
+        placed = Intervals(time.trials.start_us[places], time.trials.end_us[places])
+        spent += spent_until_s(line, placed, until_us)
+        maybe, chance = time.maybe.get(gpu, (places[:0], np.zeros(0)))
+        kept = own[maybe]
+        unsure = Intervals(time.trials.start_us[maybe[kept]], time.trials.end_us[maybe[kept]])
+        spent += spent_until_s(line, unsure, until_us, chance[kept])
+    return spent
+
+
 def _after_best_h(trials: pd.DataFrame, progress: pd.DataFrame, timed: TimedTrials) -> float:
-    """GPU-hours of the trials that ended after the best one, in the order of the progress; exactly 0 where none did."""
-    own = trials[["study", "trial", "gpu_s"]].assign(at=timed.end_us)
+    """GPU-hours of trials from the end of the best one on; exactly 0 where none ran on."""
+    own = trials[["study", "gpu_s"]].assign(at=timed.end_us)
     own = own[own["study"] == progress["study"].iloc[-1]]
-    number = progress["trial"].iloc[-1]
-    best_at = own.loc[own["trial"] == number, "at"].iloc[-1]
-    later = (own["at"] > best_at) | ((own["at"] == best_at) & (own["trial"] > number))
-    return float(own.loc[later, "gpu_s"].sum()) / 3600 if own["gpu_s"].notna().all() else float("nan")
+    if own["gpu_s"].isna().any():
+        return float("nan")
+    late = own["at"] > int(microseconds(progress["at"])[-1])
+    return float(own["gpu_s"].sum() / 3600 - progress["gpu_h"].iloc[-1]) if late.any() else 0.0

@@ -151,7 +151,7 @@ class TrialsProfile(Profile, topic="trials"):
         "sum of durations of FAIL whose end is known; NaN where none is", label="time of failed trials"
     )
     to_best_worker_h: Fact[float] = fact(
-        "sum of durations of the trials that had ended when the best value was reached; NaN with several studies",
+        "time of all trials up to the end of the best one, those that were running included; NaN with several studies",
         label="trial time to the best value",
     )
     best_trial: Fact[str] = fact("the best trial of the only study with one objective; '' elsewhere")
@@ -159,7 +159,7 @@ class TrialsProfile(Profile, topic="trials"):
     best_direction: Fact[str] = fact("MINIMIZE or MAXIMIZE")
     best_params: Fact[Statement] = fact("its parameters, in the order of their names")
     after_best_worker_h: Fact[float] = fact(
-        "sum of durations of those that ended later: it found nothing better", label="trial time after the best value"
+        "time of trials from then on: it found nothing better", label="trial time after the best value"
     )
 
 
@@ -324,7 +324,7 @@ def _best(run: Run, feasible: pd.DataFrame, first: pd.Series) -> pd.DataFrame:
 
 
 def _around_best(intervals: pd.DataFrame, best: pd.DataFrame, *, varied: bool) -> tuple[float, float]:
-    """Seconds of trials that ended no later than the best one, and later; NaN without one, with several, or where all
+    """Seconds of trials up to the end of the best one, and from then on; NaN without one, with several, or where all
     values are equal.
     """
     if len(best) != 1 or best["at"].isna().any() or not varied:
@@ -333,8 +333,9 @@ def _around_best(intervals: pd.DataFrame, best: pd.DataFrame, *, varied: bool) -
     timed = intervals[intervals["duration_s"].notna() & intervals["end"].notna() & of_study]
     if timed.empty:
         return math.nan, math.nan
-    before = timed["end"] <= best["at"].iloc[0]
-    return float(timed.loc[before, "duration_s"].sum()), float(timed.loc[~before, "duration_s"].sum())
+    later_s = (timed["end"] - best["at"].iloc[0]).dt.total_seconds().clip(lower=0)
+    later_s = np.minimum(later_s, timed["duration_s"])
+    return float((timed["duration_s"] - later_s).sum()), float(later_s.sum())
 
 
 def _told(run: Run, best: pd.DataFrame) -> dict[str, Any]:

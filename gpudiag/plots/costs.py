@@ -18,7 +18,7 @@ MAX_STUDIES = 4
 
 @painter
 def plot_progress(costs: CostsProfile) -> Figure:
-    """The best value so far against the GPU-hours of the study's trials ended by then, for the first four studies.
+    """The best value so far against the GPU-hours of the study's trials up to then, for the first four studies.
 
     Raises NotMeasurable if no COMPLETE trial of a single-objective study has a value and a GPU.
     """
@@ -32,7 +32,7 @@ def plot_progress(costs: CostsProfile) -> Figure:
         ax.step(end, np.append(best, best[-1]), where="post", linewidth=1.6, color=color, linestyle=dash)
         ax.scatter(spent, best, s=14, color=color, zorder=3)
         handles.append(Line2D([], [], label=short(study, 28), color=color, linestyle=dash))
-    ax.set(xlabel="GPU time of trials ended so far [GPU-h]", ylabel="best value so far [objective]", xlim=(0, None))
+    ax.set(xlabel="GPU time of trials so far [GPU-h]", ylabel="best value so far [objective]", xlim=(0, None))
     if len(parts) > 1:
         legend_above(ax, handles, 2)
     return figure

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -41,7 +43,8 @@ def test_a_small_bill_by_hand() -> None:
     assert np.isnan(one["mean_util_pct"]) and np.isnan(one["peak_mem_mib"])
     assert p.parallel == pytest.approx(1.2) and p.n_shared == 2
     assert of(p, "COMPLETE", "worker_time")["worker_s"] == 60 and of(p, "gap", "worker_time")["worker_s"] == 0
-    assert p.progress[["trial", "gpu_h", "best"]].to_numpy().tolist() == [[0, pytest.approx(50 / 3600), 0.5]]
+    # Of the pruned one 20 s were over then, of which it had the half.
+    assert p.progress[["trial", "gpu_h", "best"]].to_numpy().tolist() == [[0, pytest.approx((50 + 10) / 3600), 0.5]]
 
 
 def test_what_a_trial_had_alone_is_its_own() -> None:
@@ -193,6 +196,42 @@ def test_progress_counts_the_best_of_complete_trials_in_order_of_their_end() -> 
     assert np.isnan(same.to_best_gpu_h) and np.isnan(same.after_best_gpu_h)
     front = measure_costs(run(trials=table, studies=study("MINIMIZE,MINIMIZE")))
     assert front.progress.empty and np.isnan(front.to_best_gpu_h)
+
+
+@pytest.mark.parametrize("named", [True, False])
+@pytest.mark.parametrize("n", [1, 2, 8])
+def test_until_the_best_value_every_gpu_counts_that_had_a_trial(n: int, named: bool) -> None:
+    """Of three trials on each GPU the first one of the first GPU is the best; it ends at 100 s, ahead of all others."""
+    lives = [(0.0, 100.0 + 10 * at, 250.0, 400.0) for at in range(n)]
+    rows = [("COMPLETE", low, high) for own in lives for low, high in pairwise(own)]
+    names = [str(at) for at in range(n) for _ in range(3)] if named else None
+    table = trials(rows, value=[0.1, *np.linspace(0.2, 0.9, len(rows) - 1)], gpu=names)
+    log = pd.concat([gpu(range(400), str(at), util_pct=60.0) for at in range(n)])
+    p = measure_costs(run(gpu=log, trials=table, studies=study("MINIMIZE")))
+    if named or n == 1:
+        assert (3600 * p.to_best_gpu_h, 3600 * p.after_best_gpu_h) == pytest.approx((100 * n, 300 * n))
+    else:  # no mark tells where each ran
+        assert np.isnan(p.to_best_gpu_h) and np.isnan(p.after_best_gpu_h)
+
+
+def test_of_studies_that_share_a_gpu_each_counts_its_own_trials_until_its_best_value() -> None:
+    parts = [trials([("COMPLETE", low, low + 90) for low in (first, first + 100)], study=name, value=[0.5, 0.1])
+             for name, first in (("a", 0), ("b", 40))]  # fmt: skip
+    ways = pd.concat([study("MINIMIZE", "a"), study("MINIMIZE", "b")], ignore_index=True)
+    table = pd.concat(parts, ignore_index=True)
+    p = measure_costs(run(gpu=gpu(range(240), util_pct=60.0), trials=table, studies=ways))
+
+    def spent_s(name: str, until: int) -> float:
+        seconds = np.arange(0.5, until)
+        at_once = {key: sum((seconds >= low) & (seconds < low + 90) for low in (first, first + 100))
+                   for key, first in (("a", 0), ("b", 40))}  # fmt: skip
+        return float((at_once[name] / np.maximum(at_once["a"] + at_once["b"], 1)).sum())
+
+    expected = {"a": (90, 190), "b": (130, 230)}
+    for name, rows in p.progress.groupby("study"):
+        assert (3600 * rows["gpu_h"]).tolist() == pytest.approx(
+            [spent_s(str(name), end) for end in expected[str(name)]]
+        )
 
 
 @pytest.mark.parametrize("n", [7, 15, 40])

@@ -104,12 +104,12 @@ def test_best_is_a_finite_value_of_a_complete_trial(direction: str, trial: int) 
 
 @pytest.mark.slow
 def test_time_to_the_best_and_after_it() -> None:
-    """The best ends at 30 s, after 10 + 30 s of trials, with 20 + 5 s to come; another study has no best."""
+    """The best ends at 30 s, after 10 + 30 + 10 s of trials, with 10 + 5 s to come; another study has no best."""
     rows = [("COMPLETE", 0, 10), ("COMPLETE", 0, 30), ("PRUNED", 20, 40), ("FAIL", 40, 45), ("RUNNING", 50, NAN)]
     search = trials(rows, value=[0.5, 0.1, NAN, NAN, NAN])
     without = trials([("FAIL", 0, 1000)], study="u", value=[NAN])
     found = measure_trials(run(trials=pd.concat([search, without], ignore_index=True), studies=study("MINIMIZE")))
-    assert (3600 * found.to_best_worker_h, 3600 * found.after_best_worker_h) == pytest.approx((40, 25))
+    assert (3600 * found.to_best_worker_h, 3600 * found.after_best_worker_h) == pytest.approx((50, 15))
     ways = pd.concat([study("MINIMIZE"), study("MINIMIZE").assign(study="t")], ignore_index=True)
     other = trials([("COMPLETE", 0, 7)], study="t", value=[1.0])
     for table in (pd.concat([search, other], ignore_index=True), without, search.assign(value=1.0)):

@@ -69,7 +69,7 @@ def test_trials_by_outcome_have_a_comma_and_no_empty_part() -> None:
 @pytest.mark.parametrize(
     ("after", "words"),
     [
-        (41.8, "of trials until the best value; 42 GPU-h of later ones"),
+        (41.8, "of trials until the best value; 42 GPU-h after it"),
         (0.0, "of trials until the best value"),
     ],
 )

@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 
 from gpudiag.measures._time.timeline import Intervals, MaybeTrials, Samples, Timeline
+from gpudiag.spans import held_within
 
 SHARE_ERROR_PCT = {1: 0.0, 2: 19.0, 3: 23.0, 4: 26.0}
 """Median error of one trial's share when a busy GPU is split evenly among 2, 3, 4 trials (METHODS 3). Cheap
@@ -31,7 +32,7 @@ def trial_shares(
     length, n = timeline.length_s, timeline.held
     seen = ~np.isnan(timeline.util_pct)
     busy = np.where(seen, timeline.util_pct / 100, 0.0) * length
-    part = 1 / np.maximum(n, 1)
+    part = _part_of_each(timeline)
     alone = (n == 1) & (timeline.running == 1)
     energy = kwh if kwh is not None else np.broadcast_to(np.nan, len(n))
     products: tuple[tuple[np.ndarray, np.ndarray | float], ...] = (
@@ -47,6 +48,34 @@ def trial_shares(
         np.cumsum(np.multiply(a, b, out=total[1:]), out=total[1:])
         out[name] = chance * (total[last] - total[first])
     return pd.DataFrame(out)
+
+
+def spent_until_s(
+    timeline: Timeline, intervals: Intervals | MaybeTrials, until_us: np.ndarray, chance: np.ndarray | float = 1.0
+) -> np.ndarray:
+    """Seconds of one GPU that fall to all of these trials together up to each time, the running ones included."""
+    start, end = intervals.start_us, intervals.end_us
+    times = np.concatenate([start, end, until_us])
+    since = np.full(len(times), timeline.start_us[0] if len(timeline.start_us) else 0)
+    worth = timeline.length_s * _part_of_each(timeline)
+    begun, ended, now = np.split(
+        held_within(since, times, timeline.start_us, timeline.end_us, worth), [len(start), 2 * len(start)]
+    )
+    weight = np.broadcast_to(chance, len(start)).astype(float)
+    return _since(begun, weight, now) - _since(ended, weight, now)
+
+
+def _since(edge_s: np.ndarray, weight: np.ndarray, now_s: np.ndarray) -> np.ndarray:
+    """At each moment the sum over the edges that it has passed of what came since, by weight."""
+    order = np.argsort(edge_s, kind="stable")
+    edges, weights = edge_s[order], weight[order]
+    passed = np.searchsorted(edges, now_s, "right")
+    total, at = (np.append(0.0, np.cumsum(part)) for part in (weights, weights * edges))
+    return np.asarray(now_s * total[passed] - at[passed])
+
+
+def _part_of_each(timeline: Timeline) -> np.ndarray:
+    return np.asarray(1 / np.maximum(timeline.held, 1))
 
 
 def peak_while(samples: Samples, intervals: Intervals) -> np.ndarray:

@@ -230,9 +230,7 @@ def _money(document: Document) -> KeyNumber | None:
 
 
 def _best(document: Document) -> KeyNumber | None:
-    """How much the trials took that had ended when the best value came, and those that ended later: some of these had
-    begun before.
-    """
+    """How much the trials took until the best value came, and from then on."""
     costs, trials = document.values(CostsProfile), document.values(TrialsProfile)
     unit, before, after = "GPU-h", costs.get(CostsProfile.to_best_gpu_h), costs.get(CostsProfile.after_best_gpu_h)
     if before is None or after is None:
@@ -241,4 +239,4 @@ def _best(document: Document) -> KeyNumber | None:
     if before is None or after is None or before + after <= 0:
         return None
     spent, rest = alike(unit, before, after)
-    return (f"of trials until the best value{f'; {rest} of later ones' if after else ''}", spent)
+    return (f"of trials until the best value{f'; {rest} after it' if after else ''}", spent)
