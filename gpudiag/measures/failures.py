@@ -15,9 +15,10 @@ from gpudiag.measures._gpu.gpu_rows import by_gpu
 from gpudiag.measures._time.cells import cells
 from gpudiag.measures._time.concurrency import count_at
 from gpudiag.measures._time.microseconds import NEVER, SECOND_US, microseconds
-from gpudiag.measures._time.trial_intervals import HANDOVER_US, intervals_of, trial_names, without_own_times
+from gpudiag.measures._time.trial_intervals import intervals_of, trial_names, without_own_times
 from gpudiag.measures._trials.chances import p_greater
 from gpudiag.measures._trials.error_texts import error_texts, failure_texts
+from gpudiag.measures._trials.followers import follows
 from gpudiag.measures._trials.two_groups import two_groups
 from gpudiag.measures.attribution import measure_attribution
 from gpudiag.measures.base import Profile, TrialRow, need_trials
@@ -27,9 +28,6 @@ from gpudiag.schema import FINISHED
 
 BEFORE_S = 60.0
 RECURRING = ("nan", "device_assert")
-POISONING = ("device_assert", "illegal_access", "unknown")
-SHORT_SHARE = 0.1
-SHORT_S = 30.0
 FULL_PCT = 95.0
 MOST_ERRORS = 20
 """Errors that are kept."""
@@ -41,7 +39,10 @@ class Failure(TrialRow):
     name: Column[str] = column("its own name, else its number", label="name")
     kind: Column[str] = column("one of CLASSES")
     duration_s: Column[float] = column("duration", label="lasting")
-    follows: Column[bool] = column("a short FAIL right after another one on the same worker: the same poisoned process")
+    follows: Column[bool] = column(
+        "a short FAIL right after another one on the same worker, where these come oftener than by chance: the same "
+        "poisoned process"
+    )
     before_pct: Column[float] = column("greatest memory in use in the 60 s before the end")
     alone: Column[bool] = column("no other trial ran at its end that may have been on its GPU")
 
@@ -132,7 +133,7 @@ def _ends(run: Run) -> pd.DataFrame:
     intervals = intervals_of(run)
     intervals["name"] = trial_names(intervals)
     intervals["kind"] = failure_classes(run.trials).to_numpy()
-    intervals["follows"] = _follows(run, intervals)
+    intervals["follows"] = follows(run.trials.reset_index(drop=True), intervals)
     intervals["before_pct"] = _before(run, intervals)
     intervals["alone"] = _alone(run, intervals)
     return intervals
@@ -151,32 +152,6 @@ def _alone(run: Run, intervals: pd.DataFrame) -> np.ndarray:
         beside = [other for other in np.unique(gpus) if not own or not other or names & set(other.split(","))]
         those, mine = began & np.isin(gpus, beside), known & (gpus == own)
         out[mine] = count_at(end[mine] - 1, start[those], end[those]) <= 1
-    return out
-
-
-def _follows(run: Run, intervals: pd.DataFrame) -> np.ndarray:
-    """True for a FAIL that is short and comes right after a FAIL of a kind that poisons, on the same worker.
-
-    Without workers, right after means within 2 s of the other's end: the worker was handed over.
-    """
-    out = np.zeros(len(intervals), bool)
-    usual = intervals.loc[intervals["known"] & intervals["state"].isin(("COMPLETE", "PRUNED")), "duration_s"].median()
-    short_s = min(SHORT_S, SHORT_SHARE * usual) if usual > 0 else SHORT_S
-    known = intervals[intervals["known"]].assign(place=np.flatnonzero(intervals["known"]))
-    worker = run.trials["worker"].to_numpy()[known["place"]] if "worker" in run.trials else None
-    if worker is not None and not pd.isna(worker).any():
-        known = known.assign(worker=worker).sort_values(["worker", "start", "end"], kind="stable")
-        before = known.groupby("worker").shift()
-    else:
-        known = known.sort_values(["end", "start", "study", "trial"], kind="stable")
-        ended = microseconds(known["end"])
-        at = np.searchsorted(ended, microseconds(known["start"]), "right") - 1
-        near = (at >= 0) & (microseconds(known["start"]) - ended[at] <= HANDOVER_US)
-        before = known.iloc[at].set_axis(known.index)
-        before["state"] = before["state"].where(near)
-    hit = (known["state"] == "FAIL") & (before["state"] == "FAIL") & (known["duration_s"] <= short_s)
-    hit &= known["kind"].isin(POISONING) & before["kind"].isin(POISONING)
-    out[known.loc[hit, "place"].to_numpy()] = True
     return out
 
 

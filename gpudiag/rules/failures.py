@@ -131,8 +131,9 @@ def failures_poisoned(failures: FailuresProfile, *, max_followers_trials: float 
     """A CUDA error leaves the process unusable, and its next trials fail in seconds: that is one event, not many.
 
     FAIL of at most a tenth of the usual duration, right after a FAIL on the same worker, both of a kind that poisons
-    (assert, illegal access, or without text). More than 2 such followers are a finding (a default without a published
-    source).
+    (assert, illegal access, or without text). Short failures must come oftener there than after trials that ended well
+    (Fisher, 1 % without text), and not with a value of a parameter. More than 2 such followers are a finding (a default
+    without a published source).
     """
     if not failures.n_fail:
         raise NotApplicable("No trial failed.")

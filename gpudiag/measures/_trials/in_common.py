@@ -47,8 +47,19 @@ def in_common(trials: pd.DataFrame, ends: pd.DataFrame, bad: pd.Series, *, singl
     ``trials`` and ``ends`` (study, state, start, end) have the same rows. ``single``: numbers of few values are looked
     at one by one as well, and not only by borders.
     """
+    return _best(trials, ends, bad, single=single)[0]
+
+
+def having_in_common(trials: pd.DataFrame, ends: pd.DataFrame, bad: pd.Series, most_p: float) -> np.ndarray:
+    """True for each trial with the value that tells these bad trials best; for none where that may be chance."""
+    found, has = _best(trials, ends, bad, single=True)
+    return has.to_numpy(bool) & (found.p < most_p)
+
+
+def _best(trials: pd.DataFrame, ends: pd.DataFrame, bad: pd.Series, *, single: bool) -> tuple[InCommon, pd.Series]:
+    """The value, and which trials have it."""
     if bad.sum() < LEAST:
-        return InCommon()
+        return InCommon(), bad & False
     well = ends["state"].isin(("COMPLETE", "PRUNED"))
     near = _neighbors(ends, bad, well)
     at = ends.loc[bad, "end"]
@@ -62,11 +73,11 @@ def in_common(trials: pd.DataFrame, ends: pd.DataFrame, bad: pd.Series, *, singl
         mine = near[known[near.index]]
         for said, has in _conditions(name.removeprefix("params."), values, single=single) if min(n, m) >= LEAST else ():
             a, b = int((has & bad).sum()), int((has & well).sum())
-            found.append(InCommon(said, n, a, m, b, _p_within(mine, has) if a * m > b * n else 1.0))
+            found.append((InCommon(said, n, a, m, b, _p_within(mine, has) if a * m > b * n else 1.0), has))
     if not found:
-        return InCommon()
-    best = min(found, key=lambda one: one.p)
-    return replace(best, p=min(1.0, best.p * len(found)))
+        return InCommon(), bad & False
+    best, has = min(found, key=lambda one: one[0].p)
+    return replace(best, p=min(1.0, best.p * len(found))), has
 
 
 def _neighbors(ends: pd.DataFrame, bad: pd.Series, well: pd.Series) -> pd.DataFrame:
