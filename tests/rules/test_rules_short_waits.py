@@ -15,7 +15,7 @@ SINGLE = {
     "longest_stall_s": 2.0, "no_kernel_pct": 68.0,
 }  # fmt: skip
 DIPS = {
-    "work_s": 3600.0, "acf": 0.8, "regular_pct": 90.0, "n_dips": 400.0, "period_s": 3.7, "depth_pct": 59.0,
+    "work_s": 3600.0, "acf": 0.8, "regular_pct": 90.0, "n_dips": 900.0, "period_s": 3.7, "depth_pct": 59.0,
     "width_s": 2.0, "lost_pct": 54.0, "most_lost_pct": 68.0, "beat_s": 3.7,
 }  # fmt: skip
 TURNS = {"active_s": 7200.0, "active_p5_pct": 0.0, "active_p95_pct": 71.0, "active_idle_phases": 20.0,
@@ -48,6 +48,22 @@ def test_waits_in_each_step_lack_more_than_their_dips(reading: str, lost_pct: fl
     assert one.summary == said and one.lost_gpu_h == pytest.approx(lost_pct / 100)
     assert one.evidence["lost_pct"] == lost_pct
     assert one.remedy.startswith("Waits in each step") == (reading == "step")
+
+
+@pytest.mark.parametrize(
+    ("n_dips", "lost_pct", "said"),
+    [  # of an hour at work; a drop lacks 16 of its 21 s
+        (43.0, 19.0, ", in 25 % of the time at work: 19 % of its work is lost."),
+        (120.0, 53.0, ", in 70 % of the time at work: 53 % of its work is lost."),
+        (171.0, 76.0, ": 76 % of its work is lost."),
+    ],
+)
+def test_drops_in_some_of_the_work_say_in_how_much_of_it(n_dips: float, lost_pct: float, said: str) -> None:
+    """As where one trial of four waits: by the drops alone three quarters of all would be lost."""
+    of_gpu = {**DIPS, "reading": "waits", "n_dips": n_dips, "period_s": 21.0, "width_s": 16.0, "lost_pct": lost_pct}
+    assert verdict(stalls_periodic, profile(StallsProfile, {"0": of_gpu})).summary == (
+        f"GPU 0 drops by 59 points every 21 s, for 16 s each time{said}"
+    )
 
 
 @pytest.mark.parametrize(
