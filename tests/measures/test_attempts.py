@@ -254,7 +254,7 @@ def test_between_jobs_that_a_scheduler_lists_nobody_held_gpus_that_nobody_record
     listed = searched(jobs=True, rows=two)
     assert gpu_h(listed) == pytest.approx(4, rel=2e-3)
     assert measure_costs(listed).total_gpu_h == pytest.approx(gpu_h(listed))
-    assert gpu_h(searched(jobs=False, rows=two)) == pytest.approx(8, rel=1e-3)  # trials of a search that paused
+    assert gpu_h(searched(jobs=False, rows=two)) == pytest.approx(4, rel=2e-3)  # two sessions of a search
     beside = searched(jobs=True, rows=[*two, ("COMPLETE", 100.0, 3.9 * HOUR)])
     assert gpu_h(beside) == pytest.approx(8, rel=1e-3)
 
@@ -313,3 +313,43 @@ def test_each_window_meets_the_attempts_beside_it_alone() -> None:
     ]
     assert Counted.n < 40 * len(windows)  # two searches among a thousand, of ten comparisons each, and the edges
     assert held("1", windows) == [(4, 8)]
+
+
+def _sessions(second_s: float, *more: tuple[str, float, float], seen: tuple[float, float] = (0.0, 0.0)) -> Run:
+    """Ten trials of 100 s from 0 s on and ten from ``second_s`` on, while a recorder ran; and some ``more``. ``seen``:
+    where the first recording ends before the trials do, and the second begins before them.
+    """
+    lives = [("COMPLETE", first + 100 * at, first + 100 * (at + 1)) for first in (0.0, second_s) for at in range(10)]
+    times = np.concatenate([np.arange(0, 1000 - seen[0]), np.arange(second_s - seen[1], second_s + 1000)])
+    return run(gpu=gpu(times, util_pct=80.0), trials=trials([*lives, *more]))
+
+
+def test_time_between_two_recorded_sessions_of_a_search_is_none_of_the_run() -> None:
+    one = _sessions(4 * HOUR)
+    assert gpu_h(one) == pytest.approx(2000 / HOUR, abs=0.001)
+    sampling = measure_sampling(one)
+    assert sampling.coverage_pct == pytest.approx(100, abs=0.1) and sampling.n_gaps == 0
+    assert measure_costs(one).total_gpu_h == pytest.approx(2000 / HOUR, abs=0.001)
+    early = _sessions(4 * HOUR, seen=(200.0, 300.0))  # what was recorded beside the trials, or was not, stays
+    assert measure_sampling(early).coverage_pct == pytest.approx(100 * (2300 - 200) / 2300, abs=0.3)
+    assert gpu_h(early) == pytest.approx(2300 / HOUR, abs=0.001)
+
+
+@pytest.mark.parametrize(
+    ("second_s", "more"),
+    [
+        (1000 + 0.9 * HOUR, ()),  # a short break
+        (4 * HOUR, (("COMPLETE", 1000.0, 4 * HOUR - 1000),)),  # a trial ran on, and nobody recorded it
+    ],
+)
+def test_a_hole_in_the_record_of_a_search_that_goes_on_is_time_of_it(
+    second_s: float, more: tuple[tuple[str, float, float], ...]
+) -> None:
+    one = _sessions(second_s, *more)
+    assert gpu_h(one) == pytest.approx((second_s + 1000) / HOUR, abs=0.001)
+    assert measure_sampling(one).coverage_pct == pytest.approx(100 * 2000 / (second_s + 1000), abs=0.2)
+
+
+def test_a_trial_that_died_with_its_session_does_not_fill_the_time_until_the_next() -> None:
+    one = _sessions(6 * HOUR, ("RUNNING", 950.0, float("nan")))
+    assert gpu_h(one) < 2600 / HOUR and measure_sampling(one).coverage_pct > 75

@@ -2,8 +2,9 @@
 
 An attempt is over where recordings of other GPUs begin only behind the end of all before (a job on other nodes), and
 where a job ended, as its log or the scheduler says, or a process died that was resumed later, or all steps were done
-before another training began, and no GPU was sampled until then. In any other gap in telemetry the GPUs count as held
-and as not observed: a recorder may have failed while the job ran.
+before another training began, and no GPU was sampled until then. So is a session of a search resumed later: no trial
+ran, and no GPU was sampled, for an hour. In any other gap in telemetry the GPUs count as held and as not observed: a
+recorder may have failed while the job ran.
 """
 
 from __future__ import annotations
@@ -15,8 +16,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from gpudiag.measures._time.microseconds import LONG_AGO, NEVER
-from gpudiag.spans import Window, overlap
+from gpudiag.measures._time.microseconds import LONG_AGO, NEVER, SECOND_US
+from gpudiag.measures._time.timeline import Intervals
+from gpudiag.spans import PAUSE_S, Window, overlap
 
 
 @dataclass(frozen=True)
@@ -57,8 +59,12 @@ class Activity(NamedTuple):
         return Activity(self.start_us[order], self.end_us[order], np.sort(self.job_ends_us))
 
 
-def find_attempts(recorded: Mapping[str, tuple[np.ndarray, np.ndarray]], activity: Activity) -> Attempts:
-    """By the stretches (start and end) that each GPU was sampled in, and by what is known of jobs and trainings."""
+def find_attempts(
+    recorded: Mapping[str, tuple[np.ndarray, np.ndarray]], activity: Activity, trials: Intervals | None = None
+) -> Attempts:
+    """By the stretches (start and end) that each GPU was sampled in, and by what is known of jobs and trainings.
+    ``trials``: all that ran, those without an end until they most likely ended; None where their clock is not known.
+    """
     if not recorded:
         return Attempts()
     first = np.sort([start[0] for start, _ in recorded.values()])
@@ -69,8 +75,10 @@ def find_attempts(recorded: Mapping[str, tuple[np.ndarray, np.ndarray]], activit
     # Of each end the first silence that is not over by then.
     behind = np.unique(np.searchsorted(silences[:, 1], activity.job_ends_us, "right"))
     asked = np.union1d(np.flatnonzero(others), behind[behind < len(silences)])
-    found = [_pause(silences[at].tolist(), activity, reached, others=bool(others[at])) for at in asked.tolist()]
-    pauses = [pause for pause in found if pause is not None]
+    found = {at: _pause(silences[at].tolist(), activity, reached, others=bool(others[at])) for at in asked.tolist()}
+    rests = _rests(silences.tolist(), activity, trials) if trials is not None and len(trials.start_us) else {}
+    known = rests | {at: pause for at, pause in found.items() if pause is not None}
+    pauses = [known[at] for at in sorted(known)]
     borders = np.array([low for low, _ in pauses], np.int64)
     of_gpu = {}
     for gpu, (start, _) in recorded.items():
@@ -114,6 +122,19 @@ def _pause(silence: Sequence[int], activity: Activity, reached: np.ndarray, *, o
         if after[0] == after[1] and reached[after[1]] <= since < until:
             return since, until
     return _longest_free(low, high, activity) if others else None
+
+
+def _rests(silences: Sequence[Sequence[int]], activity: Activity, trials: Intervals) -> dict[int, Window]:
+    """By place of the silence the time in it between two sessions of a search, as trials before and behind it show."""
+    first, last = int(trials.start_us.min()), int(trials.start_us.max())
+    start, end = (np.append(*both) for both in ((activity.start_us, trials.start_us), (activity.end_us, trials.end_us)))
+    everything = Activity(start, end, activity.job_ends_us)
+    out = {}
+    for at, (low, high) in enumerate(silences):
+        free = _longest_free(low, high, everything) if high - low >= PAUSE_S * SECOND_US else None
+        if free is not None and free[1] - free[0] >= PAUSE_S * SECOND_US and first < free[0] and last >= free[1]:
+            out[at] = free
+    return out
 
 
 def _longest_free(low: int, high: int, activity: Activity) -> Window | None:

@@ -15,7 +15,9 @@ from gpudiag.measures._time.free_ends import free_ends
 from gpudiag.measures._time.job_ends import job_ends_us
 from gpudiag.measures._time.job_spans import job_spans
 from gpudiag.measures._time.microseconds import microseconds
+from gpudiag.measures._time.timeline import Intervals
 from gpudiag.measures._time.trial_intervals import intervals_of
+from gpudiag.measures._time.window import timed_trials
 from gpudiag.memo import memoized
 from gpudiag.run import Run
 from gpudiag.spans import Window, overlap, union, without
@@ -47,7 +49,9 @@ def attempts(run: Run) -> Attempts:
     samples = cells(run)
     start, end = samples["start_us"].to_numpy(), samples["end_us"].to_numpy()
     recorded = {gpu: stretches_seen(start[own], end[own]) for gpu, own in slices(samples)}
-    return find_attempts(recorded, _activity(run))
+    trials = timed_trials(run) if run.info.clock.joined and len(run.trials) else None
+    ran = None if trials is None else Intervals(trials.start_us, trials.end_us)
+    return find_attempts(recorded, _activity(run), ran)
 
 
 def _activity(run: Run) -> Activity:
