@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 import pandas as pd
+import scipy
 
 from gpudiag.errors import NotMeasurable
 from gpudiag.facts import Column, Fact, Row, Rows, column, fact, table_of
@@ -28,6 +29,12 @@ from gpudiag.schema import IDLE_PCT
 NEAR = 0.25
 LONGER = 2.0
 """Dips more than twice as long as most of the time in them, and two samples more, are none of the period's."""
+SHARP = 0.125
+MAX_CHANCE = 0.01
+"""A period is told where, by chance, so many dips have another within an eighth of it in a hundredth of records
+(defaults without a published source). Measured on 480 records of uniform, exponential, gamma and lognormal waits: 16
+had a period without this test, 3 with it; of 150 with a scatter of up to 20 % and 10 cycles or more: 148 and 139.
+"""
 
 DIPS = ("acf", "period_s", "n_dips", "regular_pct", "depth_pct", "width_s", "lost_pct", "most_lost_pct", "beat_s")
 NO_DIPS: dict[str, object] = {
@@ -184,6 +191,8 @@ def _dips(run: Run, gpu: str, work: WorkSamples, worked: float, found: Period | 
     once = _once_an_epoch(run, found.period_s, width_us / SECOND_US) if of_epochs else (math.nan, False)
     if once[0] > 0:
         reading = Reading("waits")  # no chance puts a beat there
+    elif of_epochs and _chance(start, end, own, found.period_s, work) > MAX_CHANCE:
+        return NO_DIPS
     if width_us > LONGEST_WAIT_S * SECOND_US and not work.from_trials and reading.kind in ("waits", "open"):
         return NO_DIPS  # another load, as a longer idle stretch is a pause
     inside = _inside(first[own], last[own], len(below))
@@ -239,6 +248,28 @@ def _at_the_period(start_us: np.ndarray, end_us: np.ndarray, period_s: float, st
         return own
     (usual,) = weighted_quantiles(width[own], width[own], (0.5,))
     return own & (width <= LONGER * usual + 2 * step_us) & (width >= usual / LONGER - 2 * step_us)
+
+
+def _chance(start_us: np.ndarray, end_us: np.ndarray, own: np.ndarray, period_s: float, work: WorkSamples) -> float:
+    """The chance that as many dips have another of about their width one period later, within an eighth of it and half
+    a sampling period, where their times are irregular.
+
+    The autocorrelation of irregular waits has a peak as well, at about the mean time from one to the next: with some 15
+    of them it is above 0.2 in one record of eight. By chance dips at their rate, one a period at least, lie there as
+    independent ones do (Poisson): of two irregular times in turn, as long as each other at most, no more do.
+    """
+    width = end_us - start_us
+    (usual,) = weighted_quantiles(width[own], width[own], (0.5,))
+    alike = start_us[(width <= LONGER * usual + 2 * work.step_us) & (width >= usual / LONGER - 2 * work.step_us)]
+    period, near = period_s * SECOND_US, SHARP * period_s * SECOND_US + work.step_us / 2
+    asked = alike[alike + period + near <= work.end_us[work.at_work][-1]]
+    hits = np.searchsorted(alike, asked + period + near, "right") > np.searchsorted(
+        alike, asked + period - near, "left"
+    )
+    observed_us = work.weight_s[work.at_work].sum() * SECOND_US
+    by_chance = 1 - math.exp(-2 * near * max(len(alike) / observed_us, 1 / period))
+    k, n = int(hits.sum()), len(asked)
+    return float(scipy.special.betainc(k, n - k + 1, by_chance)) if k else 1.0
 
 
 def _inside(first: np.ndarray, last: np.ndarray, n: int) -> np.ndarray:

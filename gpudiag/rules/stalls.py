@@ -85,7 +85,8 @@ def stalls_periodic(
 
     First peak of the autocorrelation of utilization at work above 0.2 (0.5 below 20 s), period of 4 sampling periods
     to a third of the span (METHODS 8), confirmed where half of the steps from dip to dip are within a quarter of
-    the period, over 5 periods. These dips must cost 5 % of the work, for a warning 10 % (defaults without a published
+    the period, over 5 periods, and more dips have another one a period later than irregular waits have by chance (once
+    in a hundred). These dips must cost 5 % of the work, for a warning 10 % (defaults without a published
     source). Waits in steps of nearly the sampling period look like drops of minutes, and cost all the time without a
     kernel; the log's steps tell them apart from such drops, and both are said where nothing does. Without trials, drops
     of more than 10 minutes may lie between two jobs (idle-between-work), or be of another load, and do not count.
