@@ -66,10 +66,10 @@ def aperiodic(*, lengths: tuple[int, ...] = (5, 5, 5, 5, 5), peak_pct: float = 9
     bigger=({"lead_s": 2400.0}, {"lead_s": 7200.0}),
 )
 def lead(*, lead_s: float = 1500.0) -> Run:
-    """The GPU is idle for ``lead_s`` before ten minutes of work."""
+    """A process has the GPU, which is idle for ``lead_s`` before ten minutes of work."""
     at = ticks(lead_s + 600.0)
     idle = at < lead_s
-    return run(log(at, util_pct=np.where(idle, 0.0, 95.0), mem_used_mib=np.where(idle, 350.0, 9000.0)))
+    return run(log(at, util_pct=np.where(idle, 0.0, 95.0), mem_used_mib=np.where(idle, 1200.0, 9000.0)))
 
 
 @fault(
@@ -78,10 +78,10 @@ def lead(*, lead_s: float = 1500.0) -> Run:
     bigger=({"trail_s": 1200.0}, {"trail_s": 7200.0}),
 )
 def trail(*, trail_s: float = 800.0) -> Run:
-    """The GPU is idle for ``trail_s`` after ten minutes of work."""
+    """A process has the GPU, which is idle for ``trail_s`` after ten minutes of work."""
     at = ticks(600.0 + trail_s)
     idle = at > 600.0
-    return run(log(at, util_pct=np.where(idle, 0.0, 95.0), mem_used_mib=np.where(idle, 350.0, 9000.0)))
+    return run(log(at, util_pct=np.where(idle, 0.0, 95.0), mem_used_mib=np.where(idle, 1200.0, 9000.0)))
 
 
 @fault(

@@ -92,8 +92,9 @@ class IdlenessProfile(Profile, topic="idleness"):
 
     per_gpu: Rows = table_of(GpuIdleness)
     has_trials: Fact[bool] = fact("trials on the telemetry's clock tell when the job ran")
-    lead_free: Fact[bool] = fact("the training in the log had nothing on its GPUs before its work")
-    trail_free: Fact[bool] = fact("the training in the log did all its steps, and left nothing on its GPUs")
+    lead_free: Fact[bool] = fact("no GPU had memory held before the work, which then held some: no process was there")
+    trail_free: Fact[bool] = fact("the same behind the work, whose log does not stop short")
+    all_done: Fact[bool] = fact("the log tells of all steps")
     coverage_pct: Fact[float] = fact("observed part of the run, the least of all GPUs")
     sampling_period_s: Fact[float] = fact("median step between samples, of the GPU sampled least often")
 
@@ -133,6 +134,7 @@ def measure_idleness(run: Run) -> IdlenessProfile:
         has_trials=has_trials,
         lead_free=free_ends(run).lead is not None,
         trail_free=free_ends(run).trail is not None,
+        all_done=free_ends(run).all_done,
         coverage_pct=least_pct(coverage.values()),
         sampling_period_s=longest_period_s(time_us[own] for _, own in slices(samples)),
     )

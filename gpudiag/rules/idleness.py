@@ -21,6 +21,7 @@ IDLE: tuple[Sentence, ...] = (
     *EACH,
 )
 HOLDING = Given("holding", (", with {held_mib} held", Given("some_hold", " on {holding}")))
+RESERVED: Sentence = " If it was reserved for the job, that cost {reserved_gpu_h}."
 MOSTLY = 0.5
 RECORDED_BESIDE = (
     "Change nothing if only the recorder ran then. If the job had the GPU, take it later, or let the job end with its "
@@ -46,7 +47,9 @@ OWN_MEMORY = (
         " before the first work",
         HOLDING,
         ".",
-        Given("free", " Nothing held its memory then: most likely the recorder was started before the job."),
+        Given(
+            "free", (" Nothing held its memory then: most likely the recorder was started before the job.", RESERVED)
+        ),
     ),
     remedy="Download, unpack, preprocess and compile on the CPU before the GPU is taken.",
     refuted_by="Not a problem if the recorder was started long before the job.",
@@ -56,8 +59,9 @@ def idle_before_work(idle: IdlenessProfile, *, max_lead_s: float = 1200.0) -> Ev
 
     More than 20 minutes from the first sample to the first activity: MaxInitializationTime of SageMaker's profiler
     rules. With memory held meanwhile (1 GiB and a tenth of the total) a process had the GPU already: a warning. Where
-    trials tell when the job ran, what lies outside is not the job's and has no cost. Nor has it where no GPU had memory
-    held, and a log tells of all steps of the training: whether a job had the GPU then is not known.
+    trials tell when the job ran, what lies outside is not the job's and has no cost. Nor has it where no GPU had a GiB
+    in use, or a tenth of its memory beside a log that tells of all steps: no process was there, and whether a job had
+    reserved the GPU is not known. What it would cost then is said.
     """
     return _end(idle, "lead", max_lead_s)
 
@@ -75,8 +79,12 @@ def idle_before_work(idle: IdlenessProfile, *, max_lead_s: float = 1200.0) -> Ev
         Given("beside_s", " Another GPU worked on for {beside_s} of that time."),
         Given(
             "free",
-            " Nothing held its memory then, and the log tells of all steps: most likely the job had ended and the "
-            "recorder ran on.",
+            (
+                " Nothing held its memory then",
+                Given("all_done", ", and the log tells of all steps"),
+                ": most likely the job had ended and the recorder ran on.",
+                RESERVED,
+            ),
         ),
     ),
     remedy="End the job and release the GPU when its work has ended. Look for a process that still holds memory.",
@@ -91,7 +99,8 @@ def idle_after_work(idle: IdlenessProfile, *, max_trail_s: float = 600.0) -> Evi
     held meanwhile (1 GiB and a tenth of the total) it is a warning. Its cost is counted as that of the time before.
     Time up to which a log tells of an evaluation or a checkpoint behind its last step is time outside of steps.
     Where another GPU worked on for more than that, both may be one job, which nobody is advised to end. Where no GPU
-    had memory held, and the log tells of all steps, the job had most likely ended: a note without a cost.
+    had memory held, as before the work, the job had most likely ended: a note without a cost. Not so where its log
+    stops short or at an error: it may have kept the GPU.
     """
     found = _end(idle, "trail", max_trail_s)
     if found is None:
@@ -242,7 +251,8 @@ def _end(idle: IdlenessProfile, end: str, limit_s: float) -> Evidence | None:
     held = long[long[f"{end}_mib"] >= long["held_mib"]]
     most_s = float(long.at[worst, f"{end}_s"])
     free = idle.lead_free if end == "lead" else idle.trail_free
-    held_gpu_h = 0.0 if free else float(long[f"{end}_s"].sum() / 3600)
+    end_gpu_h = float(long[f"{end}_s"].sum() / 3600)
+    held_gpu_h = 0.0 if free else end_gpu_h
     return Evidence(
         values={f"{end}_s": most_s, f"{end}_memory_mib": float(long.at[worst, f"{end}_mib"])},
         where={"gpu": ", ".join(long.index)},
@@ -254,6 +264,8 @@ def _end(idle: IdlenessProfile, end: str, limit_s: float) -> Evidence | None:
             **lengths(long[f"{end}_s"]),
             **_holding(long, held, f"{end}_mib"),
             "free": free,
+            "all_done": idle.all_done,
+            "reserved_gpu_h": end_gpu_h,
         },
         remedy=RECORDED_BESIDE if free else "",
     )

@@ -54,10 +54,33 @@ def test_a_recorder_that_ran_on_makes_no_idle_time() -> None:
     assert verdicts["gpu-low-utilization"].status is Status.OK
 
 
+def test_memory_alone_tells_that_no_process_was_there() -> None:
+    """Without a log, or with one that states no total, the time at both ends is not the run's own; what it cost if it
+    was reserved is said.
+    """
+    one = recorded()
+    unstated = one.steps.assign(total=np.nan)
+    for few in (replace(one, steps=one.steps.iloc[:0]), replace(one, steps=unstated)):
+        assert measure_utilization(few).mean_pct == pytest.approx(95, abs=1)
+        verdicts = judged(few)
+        assert verdicts["gpu-low-utilization"].status is Status.OK
+        before, after = verdicts["idle-before-work"], verdicts["idle-after-work"]
+        assert (before.severity, before.lost_gpu_h, after.lost_gpu_h) == (Severity.NOTE, None, None)
+        assert "If it was reserved for the job, that cost 1 GPU-h" in before.summary
+        assert "1.2 GPU-h" in after.summary and "tells of all steps" not in after.summary
+
+
+def test_a_process_with_little_memory_may_have_had_the_gpu() -> None:
+    """5 GiB of 78: a tenth of the total counts as held, but nothing without a log says that the job was not there."""
+    one = recorded(before_mib=5000.0)
+    assert measure_idleness(one).lead_free
+    assert not measure_idleness(replace(one, steps=one.steps.iloc[:0])).lead_free
+
+
 @pytest.mark.parametrize(
     ("how", "lead", "trail"),
     [
-        ({"done": False}, False, False),
+        ({"done": False}, True, False),
         ({"left_mib": 60_000.0}, True, False),
         ({"before_mib": 9_000.0}, False, True),
         ({"left_mib": float("nan")}, True, False),

@@ -81,7 +81,7 @@ def test_no_second_of_an_idle_gpu_is_counted_twice() -> None:
     parts = []
     for n in range(60):
         parts += [(0, 4, 5.0 * rng.integers(1, 400) if n % 3 else 5.0 * rng.integers(1, 30)), (95, 60_000, 900)]
-    table = run(gpu=course(*parts, (0, 4, 2000)))
+    table = run(gpu=course(*parts, (0, 2000, 2000)))
     idle, stalls = measure_idleness(table).per_gpu.loc["0"], measure_stalls(table).per_gpu.loc["0"]
     ledger, use = measure_ledger(table).per_gpu.loc["0"], measure_utilization(table).per_gpu.loc["0"]
     assert min(idle["lead_s"], idle["trail_s"], idle["between_s"], stalls["stalled_s"]) > 0

@@ -94,7 +94,7 @@ def test_one_gpu_idle_beside_others() -> None:
 def test_memory_is_named_where_it_was_held() -> None:
     made = found([(0, 0, 25), (95, 68, 300), (0, 68, 40)])
     assert set(made) == {"idle-before-work", "idle-after-work"}
-    assert made["idle-before-work"].severity is Severity.NOTE and "held" not in made["idle-before-work"].summary
+    assert made["idle-before-work"].severity is Severity.NOTE and "with" not in made["idle-before-work"].summary
     assert "with 68.0 GiB held" in made["idle-after-work"].summary
     forgotten = found([(0, 9, 40)], [(95, 60, 40)])["gpu-allocated-idle"]
     assert forgotten.evidence["allocated_mib"] == 9 * 1024 and "held 9.0 GiB" in forgotten.summary
@@ -106,7 +106,7 @@ def test_costs_of_idle_findings_add_up_to_the_idle_time() -> None:
     """
     waits = [part for n in range(10) for part in ((95, 60, 6 + 5 * (n % 3)), (0, 60, 4))]
     pauses = [part for _ in range(3) for part in ((95, 60, 40), (0, 0, 30))]
-    made = found([(0, 0, 30), *pauses, *waits, (95, 60, 20), (0, 0, 60)])
+    made = found([(0, 1, 30), *pauses, *waits, (95, 60, 20), (0, 1, 60)])
     idle_h = (30 + 3 * 30 + 10 * 4 + 60) / 60
     apart = {one.rule: one.lost_gpu_h or 0.0 for one in made.values() if one.caused_by is None}
     assert set(apart) == {*IDLE, "stalls-aperiodic"}

@@ -1,4 +1,4 @@
-"""Long ends of a record in which a training had nothing on its GPUs: a recorder that began early, or ran on."""
+"""Long ends of a record in which no process had a GPU: a recorder that began early, or ran on."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
-from gpudiag.measures._ends.logged import log_ends
+from gpudiag.measures._ends.logged import LogEnd, log_ends
 from gpudiag.measures._ends.recorded import ENDS
 from gpudiag.measures._gpu.boards import gpu_boards
 from gpudiag.measures._gpu.gpu_rows import slices
-from gpudiag.measures._gpu.held import held_from_mib
+from gpudiag.measures._gpu.held import HELD_MIB, held_from_mib
 from gpudiag.measures._time.activity import LONGEST_WAIT_S, activity
 from gpudiag.measures._time.cells import cells
 from gpudiag.measures._time.expected import logged_window
@@ -28,39 +28,53 @@ COMMAND_START = "command_start"
 
 class FreeEnds(NamedTuple):
     """The time before the first work of any GPU, and behind the last; None where a process may have had one then, or
-    a recorded command ran, and of ten minutes or less, which a job takes to start and to end.
+    a recorded command ran, and of ten minutes or less, which a job takes to start and to end. ``all_done``: logs on the
+    telemetry's clock tell of all steps.
     """
 
     lead: Window | None = None
     trail: Window | None = None
+    all_done: bool = False
 
     @property
     def windows(self) -> list[Window]:
-        return [window for window in self if window is not None]
+        return [window for window in (self.lead, self.trail) if window is not None]
 
 
 @memoized
 def free_ends(run: Run) -> FreeEnds:
-    """Known where logs on the telemetry's clock tell of all steps of their trainings, and the memory of every GPU was
-    read. Trials, and jobs of a scheduler, tell themselves when GPUs were held.
+    """Known where the memory of every GPU was read, and the work held some. Trials, and jobs of a scheduler, tell
+    themselves when GPUs were held. Behind a training whose log stops short or at an error nothing is free: its job may
+    have kept the GPUs.
+
+    A process takes memory on its GPU: where no GPU has a GiB in use, none had one. Beside a log that tells of all steps
+    a tenth of the total may be in use as well.
     """
     if len(run.trials) or "util_pct" not in run.gpu or "mem_used_mib" not in run.gpu:
         return FreeEnds()
     logged = logged_window(run)
-    ends = log_ends(run) if logged else []
-    if logged is None or not ends or not all(end.all_done for end in ends):
-        return FreeEnds()
+    ends = log_ends(run) if len(run.steps) or len(run.events) else []
+    all_done = logged is not None and bool(ends) and all(end.all_done for end in ends)
     samples = cells(run, "util_pct", "mem_used_mib")
     at_work = np.concatenate([activity(samples["util_pct"].to_numpy()[own]) for _, own in slices(samples)])
     start, end = samples["start_us"].to_numpy(), samples["end_us"].to_numpy()
-    holding = _with_memory(run, samples)
+    holding = _with_memory(run, samples, sure=not all_done)
     if not at_work.any() or not holding[at_work].mean() >= MOSTLY:
         return FreeEnds()  # memory does not tell when this training was there
     held = np.flatnonzero(at_work | holding)
     commands = _commands(run)
-    lead = int(start.min()), min(int(start[held].min()), logged[0], commands[0])
-    trail = max(int(end[held].max()), logged[1], commands[1]), int(end.max())
-    return FreeEnds(*(window if _is_long(window) else None for window in (lead, trail)))
+    begun, done = logged or (NEVER, LONG_AGO)
+    lead = int(start.min()), min(int(start[held].min()), begun, commands[0])
+    trail = max(int(end[held].max()), done, commands[1]), int(end.max())
+    return FreeEnds(
+        lead if _is_long(lead) else None,
+        trail if _is_long(trail) and not any(_may_hold(end) for end in ends) else None,
+        all_done,
+    )
+
+
+def _may_hold(end: LogEnd) -> bool:
+    return not end.all_done and (end.is_short or len(end.errors) > 0)
 
 
 def _commands(run: Run) -> Window:
@@ -76,10 +90,13 @@ def _commands(run: Run) -> Window:
     return int(begun.min()), int(ended.max()) if len(ended) >= len(begun) else NEVER
 
 
-def _with_memory(run: Run, samples: pd.DataFrame) -> np.ndarray:
-    """True for samples that may be of a GPU of which a process holds memory, those without a reading among them."""
+def _with_memory(run: Run, samples: pd.DataFrame, *, sure: bool) -> np.ndarray:
+    """True for samples that may be of a GPU of which a process holds memory, those without a reading among them.
+    ``sure``: from a GiB on, however large the total.
+    """
     totals, used = gpu_boards(run)["total_mib"], samples["mem_used_mib"].to_numpy(float)
-    parts = [used[own] < held_from_mib(float(totals.get(gpu, np.nan))) for gpu, own in slices(samples)]
+    least_mib = {gpu: HELD_MIB if sure else held_from_mib(float(totals.get(gpu, np.nan))) for gpu, _ in slices(samples)}
+    parts = [used[own] < least_mib[gpu] for gpu, own in slices(samples)]
     return ~np.concatenate(parts)
 
 
