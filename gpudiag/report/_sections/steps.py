@@ -38,7 +38,7 @@ def _logged(document: Document) -> list[Block]:
     said += (
         _as_a_whole(facts)
         if took_s is None
-        else f"How much time passed outside of {unit}s is unknown: the log has no timestamps."
+        else _unseen(facts, unit)
         if goodput is None
         else f"{most}{share(goodput)} of the {duration(wall_s)} in the log went into {unit}s that count."
     )
@@ -61,6 +61,14 @@ def _logged(document: Document) -> list[Block]:
         said += f" By the log {share(min(waits, 100))} of a step is spent waiting for data."
     parts = [_parts(facts, wall_s)] if goodput is not None and goodput < WELL_PCT else []
     return [Note(said), *parts, Figure("step_time")]
+
+
+def _unseen(facts: TopicValues, unit: str) -> str:
+    """What is known of the time outside of steps where no timestamps show all of it."""
+    seen_s = facts.get(StepsProfile.pauses_s)
+    if seen_s:
+        return f"At least {duration(seen_s)} passed outside of {unit}s. It may be more: the log has no timestamps."
+    return f"How much time passed outside of {unit}s is unknown: the log has no timestamps."
 
 
 def _as_a_whole(facts: TopicValues) -> str:
