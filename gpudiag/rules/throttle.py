@@ -132,6 +132,7 @@ def hardware_slowdown(t: ThrottleProfile, *, max_share_pct: float = 5.0) -> Evid
         SLOWER,
         Given("lowered", " Its limit was lowered to {limit_w}; {default_w} is its board's own."),
         Given("ordinary", " {limit_w} is its board's own limit, which heavy kernels reach."),
+        Given("unclear", " Its own limit is unknown: it may be at it, and hold no such clock under load."),
     ),
     remedy="Compare the limit in force with the default (nvidia-smi -q -d POWER), and restore a lowered one. On "
     "laptops check the power adapter and the performance mode. At the board's own limit nothing is wrong: only kernels "
@@ -145,7 +146,9 @@ def power_throttling(
     """The power cap alone is normal for an efficient job; with clocks far down it costs time.
 
     Power cap (0x4) together with a clock below 0.8 of the reference, in more than 5 % of busy time (METHODS 1 and 8).
-    It is a note where power is at the board's own limit: there heavy kernels run at such clocks. A limit that was
+    It is a note where power is at the board's own limit: there heavy kernels run at such clocks. So it is where that
+    limit is unknown, power is at no limit known, and only the driver's highest clock is there to compare with: laptops
+    print no limit, and hold that clock under no load. A limit that was
     lowered, to less than 0.95 of the board's own, is told where it holds for half of the busy time, as a note where
     clocks stay above that (defaults without a published source).
     """
@@ -159,7 +162,9 @@ def power_throttling(
         return None
     ordinary = ~lowered & (table["default_w"] > 0) & (table["capped_power_w"] >= AT_CAP * table["limit_w"])
     share = table["capped_low_pct"].where(low, table["power_pct"])
-    grave = (low & ~ordinary)[found.index]
+    at_known = table["capped_power_w"] >= AT_CAP * table["limit_w"]
+    unclear = ~lowered & ~(table["default_w"] > 0) & ~at_known & (table["reference_source"] == "stated")
+    grave = (low & ~ordinary & ~unclear)[found.index]
     worst = share[grave[grave].index if grave.any() else found.index].idxmax()
     clock_mhz = table["capped_low_clock_mhz"].where(low, table["capped_clock_mhz"])
     return _worst(
@@ -168,7 +173,13 @@ def power_throttling(
         found.assign(share_pct=share, clock_mhz=clock_mhz, lost_s=table["capped_low_lost_s"].where(low)),
         margin=float(share[worst] - max_share_pct) if low[worst] else None,
         severity=None if grave.any() else Severity.NOTE,
-        extra={"is_low": low[worst], "lowered": lowered[worst], "ordinary": low[worst] and ordinary[worst]},
+        extra={
+            "is_low": low[worst],
+            "lowered": lowered[worst],
+            "ordinary": low[worst] and ordinary[worst],
+            "unclear": low[worst] and unclear[worst],
+            **({"slower_ratio": math.nan} if unclear[worst] else {}),
+        },
     )
 
 

@@ -183,3 +183,17 @@ def test_gpus_that_wait_for_a_slow_one_are_busy_and_not_well_used(tmp_path: Path
     of_three(tmp_path)
     first = gd.diagnose(gd.load_run(tmp_path)).document.headline.sentences[0]
     assert first == "The 3 GPUs were busy (99 % on average), but heat slows one GPU, and the others wait for it."
+
+
+def test_a_laptop_at_a_limit_that_nothing_tells_is_a_note() -> None:
+    """2,370 of 3,105 MHz at 100 W, as it prints: what the driver allows is held under no load. Beside a clock that the
+    GPU reached itself the same is a warning.
+    """
+    at = {"throttle_reasons": 0x4, "sm_clock_mhz": 2370.0, "power_w": 100.0, "power_limit_w": None}
+    made = h100("NVIDIA GeForce RTX 4070 Laptop GPU", **at, sm_clock_max_mhz=3105.0)
+    assert found(made) == {"power-throttling": Severity.NOTE}
+    said = judged(made)["power-throttling"].summary
+    assert "Its own limit is unknown" in said and "times as long" not in said
+    free = np.arange(len(AT)) < 20
+    reached = {**at, "sm_clock_mhz": np.where(free, 3105.0, 2370.0), "throttle_reasons": np.where(free, 0, 4)}
+    assert found(h100("NVIDIA GeForce RTX 4070 Laptop GPU", **reached)) == {"power-throttling": Severity.WARNING}
