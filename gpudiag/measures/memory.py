@@ -14,14 +14,18 @@ from gpudiag.measures._gpu.boards import gpu_boards
 from gpudiag.measures._gpu.gpu_rows import by_gpu, slices
 from gpudiag.measures._time.cells import cells, cells_of, rows_by_gpu, sampled_gpus
 from gpudiag.measures._time.coverage import coverage_pct, least_pct
+from gpudiag.measures._time.microseconds import microseconds
 from gpudiag.measures._time.series import series
 from gpudiag.measures._time.weighted import weighted_mean, weighted_quantiles
 from gpudiag.measures.base import RECORD_LONGER, Profile, need_gpu
 from gpudiag.measures.failures import FULL_PCT, classes_of_events
 from gpudiag.run import Run
+from gpudiag.schema import BUSY_PCT
 
 MOVED_PCT = 1.0
 """Memory that moves by less than this share of the total does not show what the job takes."""
+AHEAD = 2
+"""Samples at its level before the first work: one may lie between the allocations of a first step and its kernels."""
 
 
 class GpuMemory(Row):
@@ -45,6 +49,10 @@ class GpuMemory(Row):
         label="times as much would fit",
     )
     max_util_pct: Column[float] = column("highest utilization of the GPU, NaN unknown")
+    is_reserved: Column[bool] = column(
+        "memory rose to its greatest at once, before the GPU was busy (50 %), and was the same until it was freed: a "
+        "framework reserved it; never where memory ran out"
+    )
     n_rejected: Column[int] = column("readings above the total that the log states, left out of all figures")
     total_source: Column[str] = column("where the total is from")
 
@@ -94,6 +102,8 @@ def measure_memory(run: Run) -> MemoryProfile:
     everyone = sampled_gpus(run)
     per_gpu = pd.DataFrame.from_dict(rows, orient="index").reindex(everyone).rename_axis("gpu")
     per_gpu["max_util_pct"] = pd.Series(_most_util_pct(run), dtype=float)
+    ran_out = _n_oom(run) > 0
+    per_gpu["is_reserved"] = [not ran_out and _is_reserved(run, gpu, per_gpu.loc[gpu], samples) for gpu in everyone]
     per_gpu["n_rejected"] = rejected.reindex(everyone, fill_value=0)
     per_gpu["total_source"] = boards["total_source"].reindex(everyone)
     return MemoryProfile(
@@ -109,6 +119,20 @@ def measure_memory(run: Run) -> MemoryProfile:
 def _n_oom(run: Run) -> int:
     of_trials = (failure_classes(run.trials) == "oom") & (run.trials["state"] == "FAIL")
     return max(int(of_trials.sum()), int((classes_of_events(run) == "oom").sum()))
+
+
+def _is_reserved(run: Run, gpu: str, row: pd.Series, samples: pd.DataFrame) -> bool:
+    """Whether the memory of a GPU is as of a framework that takes it all at its start."""
+    if "util_pct" not in run.gpu or not row["total_mib"] > 0:
+        return False
+    own, at = samples[samples["gpu"] == gpu], run.gpu["gpu"] == gpu
+    held = own["mem_used_mib"].to_numpy() > row["max_mib"] - MOVED_PCT / 100 * row["total_mib"]
+    where = np.flatnonzero(held)
+    busy = run.gpu.loc[at & (run.gpu["util_pct"] >= BUSY_PCT), "time"]
+    if not len(where) or where[0] == 0 or busy.empty:
+        return False
+    ahead = int((microseconds(own["time"])[where] < microseconds(busy).min()).sum())
+    return bool(held[where[0] : where[-1] + 1].all()) and ahead >= AHEAD
 
 
 def _most_util_pct(run: Run) -> dict[str, float]:

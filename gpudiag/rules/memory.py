@@ -8,7 +8,14 @@ from gpudiag.errors import NotMeasurable
 from gpudiag.measures.memory import MemoryProfile, measure_memory
 from gpudiag.rules._engine.evidence import Evidence
 from gpudiag.rules._engine.rule import rule
+from gpudiag.rules._engine.templates import Given
+from gpudiag.rules._engine.verdict import Severity
 from gpudiag.schema import IDLE_PCT
+
+RESERVED = (
+    "Nothing is to be changed. To see what the job needs, let the framework take memory as it goes "
+    "(TF_FORCE_GPU_ALLOW_GROWTH=true, XLA_PYTHON_CLIENT_PREALLOCATE=false)."
+)
 
 
 @rule(
@@ -18,7 +25,12 @@ from gpudiag.schema import IDLE_PCT
     checks="Peak GPU memory",
     explained_by=("failures-out-of-memory", "memory-leak"),
     remedy_by_cause={"memory-leak": "Mend what grows: with a smaller batch memory would fill up as well, only later."},
-    says="{gpu} used up to {max_used_pct:exact} of its {total_mib}: {headroom_mib} were left at the peak.",
+    says=Given(
+        "reserved",
+        "{gpu} held {max_used_pct:exact} of its {total_mib} from before its first work on, and no less or more: the "
+        "framework reserved it. How much the job needs is not known.",
+        "{gpu} used up to {max_used_pct:exact} of its {total_mib}: {headroom_mib} were left at the peak.",
+    ),
     remedy="Limit what takes memory (batch size, model size), or run fewer trials at once where several run. One "
     "larger batch can end the run.",
     refuted_by="Not a problem if the framework reserves all memory at start: memory in use is then no measure of need.",
@@ -28,8 +40,14 @@ def memory_near_limit(memory: MemoryProfile, *, high_pct: float = 90.0) -> Evide
 
     The most memory in use is at least 90 % of the total: PyTorch's TensorBoard plugin (0.9). However short the peak:
     the allocation of a moment, as of a validation, is what fails. Failures out of memory prove peaks between samples.
+    Memory that rose to its greatest at once, two samples or more before the GPU was busy, and stayed the same to 1 % of
+    the total, was reserved by a framework (TensorFlow, JAX, vLLM): a note, unless memory ran out (defaults without a
+    published source).
     """
     full = memory.per_gpu[memory.per_gpu["max_used_pct"] >= high_pct]
+    needed = full[full["is_reserved"] != True]  # noqa: E712 - NaN is unknown
+    reserved = len(full) > 0 and needed.empty
+    full = full if reserved else needed
     if full.empty:
         _need_total(memory)
         _need_peaks(memory)
@@ -40,7 +58,9 @@ def memory_near_limit(memory: MemoryProfile, *, high_pct: float = 90.0) -> Evide
         values={name: float(row[name]) for name in ("max_used_pct", "p99_used_pct", "headroom_mib")},
         where={"gpu": ", ".join(full.index), "time": row["max_at"].isoformat()},
         margin=float(row["max_used_pct"] - high_pct),
-        extra={"gpu": str(worst), "total_mib": row["total_mib"]},
+        severity=Severity.NOTE if reserved else None,
+        extra={"gpu": str(worst), "total_mib": row["total_mib"], "reserved": reserved},
+        remedy=RESERVED if reserved else "",
     )
 
 
