@@ -8,6 +8,7 @@ import pytest
 
 import gpudiag as gd
 from gpudiag.load import load_run
+from gpudiag.measures._ends.logged import log_ends
 from gpudiag.measures.divergence import measure_divergence
 from gpudiag.measures.endings import EndingsProfile, measure_endings
 from gpudiag.run import Run
@@ -374,3 +375,15 @@ def test_the_log_of_a_job_tells_of_its_end_beside_the_schedulers_record(tmp_path
     assert (len(run.trials), found.n_logs, found.n_failed) == (1, 1, 1)
     assert found.failed["kind"].tolist() == ["time_limit"]
     assert not found.has_trials and measure_divergence(run).trainings["since_step"].tolist() == [40]
+
+
+@pytest.mark.parametrize("states", [True, False])
+def test_the_time_of_a_whole_training_is_its_end(tmp_path: Path, states: bool) -> None:
+    """The last bar in the log is an evaluation's, which was cleared before its last batch was drawn."""
+    bars = [f"\r {2 * n}%|x| {n}/50 [00:{n:02}<00:{50 - n:02},  1.00s/it]" for n in range(1, 51)]
+    bars += ["\n{'loss': 1.0, 'learning_rate': 1e-05, 'epoch': 1.0}\n"]
+    bars += [f"\r {n}%|x| {n}/100 [00:{n // 5:02}<00:{20 - n // 5:02},  5.00it/s]" for n in range(2, 99, 6)]
+    bars += ["\n{'eval_loss': 0.9, 'eval_runtime': 20.0, 'eval_steps_per_second': 5.0, 'epoch': 1.0}\n"]
+    whole = "{'train_runtime': 71.0, 'train_steps_per_second': 0.7, 'train_loss': 1.0, 'epoch': 1.0}\n"
+    (end,) = log_ends(run_of(tmp_path, train="".join(bars) + states * whole))
+    assert (end.all_done, end.is_short) == (states, not states)

@@ -31,7 +31,8 @@ _WORDS = {
         r"|\bChildFailedError\b|\bSegmentation fault\b|\bDUE TO (?:TIME LIMIT|PREEMPTION|NODE FAILURE)\b"
     ),
     "end": re.compile(
-        r"(?i)\bfinal (?:model|weights|checkpoint)\b|\bstopp(?:ed|ing)(?: the)?(?: training)? early\b"
+        r"(?i)\btrain_runtime\b(?=.{0,300}\btrain_loss\b)"
+        r"|\bfinal (?:model|weights|checkpoint)\b|\bstopp(?:ed|ing)(?: the)?(?: training)? early\b"
         r"|\bsignaling trainer to stop\b"
         r"|\bearly[ _-]?stop(?:ping|ped)?\b(?:\W{0,9}(?:$|(?:at|after|triggered|since|because)\b)"
         r"|.{0,60}(?:\bno improvement\b|\bnot improved?\b|n't improved?\b))"
@@ -40,15 +41,15 @@ _WORDS = {
 }
 """What a training does between steps, as its log tells of it; a resumption in the words of Hugging Face, Lightning,
 mmengine, timm, Megatron and torchrun. What was caught is a failure too: it counts only before a start from the first
-step. An end is that of the training, by its last file, by stopping early (Keras,
-Lightning, Ultralytics, fairseq), or by a heading of the next (seed 2, fold 2/5). An evaluation
+step. An end is that of the training, by the time that Hugging Face's Trainer states of all of it, by its last file, by
+stopping early (Keras, Lightning, Ultralytics, fairseq), or by a heading of the next (seed 2, fold 2/5). An evaluation
 also in those of timm, torchvision, the ImageNet example and COCO."""
 _STEMS = {
     "evaluation": ("val", "test", "acc@", "average ", "images", "top1"),
     "checkpoint": ("checkpoint", "sav"),
     "resumption": ("resum", "continuing", "restor", "load", "restart"),
     "failure": ("traceback", "watchdog", "outofmemory", "cuda", "nccl", "childfailed", "segmentation", "due to"),
-    "end": ("final", "early", "signaling", "seed", "fold", "run", "training", "config", "experiment"),
+    "end": ("train_runtime", "final", "early", "signaling", "seed", "fold", "run", "training", "config", "experiment"),
 }
 """A line that tells of it holds one of these in lower case, which are found far faster than the words."""
 _BEGINS = re.compile(
