@@ -9,6 +9,8 @@ import pytest
 
 import gpudiag as gd
 from gpudiag.measures.steps import StepsProfile, measure_steps
+from gpudiag.report._render.blocks import Note
+from gpudiag.report._sections.steps import steps
 
 N, EACH, STEP_S, EVALUATED_S = 400, 100, 0.5, 30.0
 
@@ -66,8 +68,11 @@ def test_short_evaluations_add_up(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_the_share_is_judged_as_in_other_logs(tmp_path: Path) -> None:
     measured(tmp_path, list(litgpt()))
-    verdict = gd.diagnose(gd.load_run(tmp_path)).verdicts["steps-paused"]
+    diagnosis = gd.diagnose(gd.load_run(tmp_path))
+    verdict = diagnosis.verdicts["steps-paused"]
     assert verdict.severity.value == "warning" and "It may be more: the log has no timestamps" in verdict.summary
+    said = " ".join(block.text for block in steps(diagnosis.document) if isinstance(block, Note))
+    assert "At least 2 min passed outside of steps." in said and "unknown" not in said, "4 evaluations of 30 s"
 
 
 def fairseq(*, holding: bool) -> Iterator[str]:
