@@ -27,6 +27,9 @@ from gpudiag.run import Run
 from gpudiag.schema import IDLE_PCT
 
 NEAR = 0.25
+BRIEF = 0.1
+"""Share of stretches of work that one sample shows, from which on others are between samples (a default without a
+published source)."""
 LONGER = 2.0
 """Dips more than twice as long as most of the time in them, and two samples more, are none of the period's."""
 SHARP = 0.125
@@ -57,6 +60,10 @@ class GpuStalls(Row):
     is_single: Column[bool] = column(
         "most of stalled_s lies in stalls of a single sample, whose number and length are open",
         label="mostly single samples",
+    )
+    is_brief: Column[bool] = column(
+        "a tenth or more of the stretches of work between stalls is a single sample: as short ones may lie between "
+        "samples, and then the stalls are more, and shorter"
     )
     no_kernel_pct: Column[float] = column("share of the work without a kernel")
     through_s: Column[float] = column(
@@ -147,7 +154,7 @@ def _of_no_trial(run: Run, gpu: str, work: WorkSamples) -> dict[str, object]:
         row |= NO_DIPS
     unclear_s = row["stalled_s"]
     open_ = dict.fromkeys(("stalled_s", "stalled_pct", "n_stalls", "longest_stall_s", "through_s"), math.nan)
-    return row | open_ | {"is_single": False, "unclear_s": unclear_s}
+    return row | open_ | {"is_single": False, "is_brief": False, "unclear_s": unclear_s}
 
 
 def _stalls(run: Run, gpu: str, work: WorkSamples, worked: float) -> dict[str, object]:
@@ -158,7 +165,9 @@ def _stalls(run: Run, gpu: str, work: WorkSamples, worked: float) -> dict[str, o
     other = np.column_stack([start[~own], end[~own]])
     drops = Drops(start[own], end[own], other, (int(work.start_us[0]), int(work.end_us[-1])), sharp=False)
     total = float(lengths.sum())
+    between = first[1:] - last[:-1] - 1
     return {
+        "is_brief": bool(len(between) and (between == 1).mean() >= BRIEF),
         "is_single": bool(lengths[(first == last)[own]].sum() > total / 2),
         "stalled_s": total,
         "stalled_pct": 100 * total / worked if worked else math.nan,

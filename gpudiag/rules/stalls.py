@@ -145,7 +145,13 @@ def _within_pct(of_gpu: pd.Series) -> float:
             "is_single",
             " was idle for {stalled_pct} of its work, mostly in single samples: {sampling_period_s} apart, they do not "
             "show how many waits that were, how long or how regular. No kernel ran in {no_kernel_pct} of its work.",
-            " was idle for {stalled_pct} of its work, in {n_stalls:wait} of up to {longest_stall_s}.",
+            Given(
+                "is_brief",
+                " was idle for {stalled_pct} of its work, in {n_stalls:wait} or more: some work between them is a "
+                "single sample, so samples {sampling_period_s} apart miss work as short. How long the longest was "
+                "is open.",
+                " was idle for {stalled_pct} of its work, in {n_stalls:wait} of up to {longest_stall_s}.",
+            ),
         ),
     ),
     remedy="Look at the input first: loader workers, storage, network, a lock that workers share. Record CPU by core "
@@ -166,12 +172,14 @@ def stalls_aperiodic(
     Utilization below 10 %, past the start-up and before the tail of the trials, for a tenth of the work in five
     waits or more, on a GPU that is half busy at least (95th percentile) when it works, where no period explains them
     as the rule on regular waits asks. Waits in single samples may be regular ones, shorter or more than they look:
-    how many is then not told, and the cost is all the time without a kernel. Idle time that may as well be start-ups
-    beside ends of other trials is no stall; where the tenth may lie in it, the check is not assessed; nor where clocks
-    may differ, and leave as much idle time open. Where a log's steps go on at their pace through what seems longer than
-    one, waits within steps were joined by samples too far apart, and their length is open. Without trials, pauses of
-    more than 10 minutes are left out. Idle is SageMaker's 10 %, busy PyTorch's 50 %; the share, and the 30 s between
-    samples above which finding none says nothing, are defaults without a published source.
+    how many is then not told, and the cost is all the time without a kernel. Where a tenth of the work between waits is
+    of a single sample each, work as short was missed: the waits are more then, and the longest is open. Idle time that
+    may as well be start-ups beside ends of other trials is no stall; where the tenth may lie in it, the check is not
+    assessed; nor where clocks may differ, and leave as much idle time open. Where a log's steps go on at their pace
+    through what seems longer than one, waits within steps were joined by samples too far apart, and their length is
+    open. Without trials, pauses of more than 10 minutes are left out. Idle is SageMaker's 10 %, busy PyTorch's 50 %;
+    the share, and the 30 s between samples above which finding none says nothing, are defaults without a published
+    source.
     """
     table = stalls.per_gpu
     seen = table[
@@ -205,7 +213,7 @@ def stalls_aperiodic(
         ("stalled_pct", "stalled_s", "n_stalls", "longest_stall_s", "p95_pct"),
         lost_gpu_h=float(lost_s.sum() / 3600),
         margin=float(found.at[worst, "stalled_pct"] - min_stalled_pct),
-        extra={"sampling_period_s": stalls.sampling_period_s},
+        extra={"sampling_period_s": stalls.sampling_period_s, "is_brief": found["is_brief"].eq(True)[worst]},
     )
 
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 from small_profiles import profile, verdict
+from smallruns import gpu, run
 
-from gpudiag.measures.stalls import StallsProfile
+from gpudiag.measures.stalls import StallsProfile, measure_stalls
 from gpudiag.measures.utilization import UtilizationProfile
 from gpudiag.rules.stalls import stalls_aperiodic, stalls_periodic
 from gpudiag.rules.utilization import gpu_fluctuating
@@ -80,3 +82,23 @@ def test_idle_samples_that_hold_a_part_of_what_is_missing_cost_more(
     one = verdict(gpu_fluctuating, profile(UtilizationProfile, given))
     assert one.lost_gpu_h == pytest.approx(cost_h)
     assert ("No kernel ran in 69 % of it." in one.summary) == (cost_h > idle_h)
+
+
+@pytest.mark.parametrize(("brief", "said"), [(True, "in 900 waits or more"), (False, "in 900 waits of up to 40 s")])
+def test_waits_between_short_work_are_more_than_seen(brief: bool, said: str) -> None:
+    given = {**SINGLE, "longest_stall_s": 40.0, "is_single": False, "is_brief": brief}
+    one = verdict(stalls_aperiodic, profile(StallsProfile, {"0": given}))
+    assert said in one.summary and ("How long the longest was is open" in one.summary) == brief
+    assert one.lost_gpu_h == pytest.approx(1080 / 3600), "the share of the time holds all the same"
+
+
+def test_work_shorter_than_the_samples_are_apart_is_seen_by_its_single_samples() -> None:
+    """Requests of 2 to 9 s at random, seen each ten seconds: work of a minute has more samples than one."""
+    rng = np.random.default_rng(5)
+    for busy_s, brief in (((2.0, 9.0), True), ((50.0, 70.0), False)):
+        edges = np.cumsum([length for _ in range(60) for length in (rng.exponential(40.0) + 1, rng.uniform(*busy_s))])
+        at = np.arange(0.0, edges[-1], 10.0)
+        works = np.searchsorted(edges, at, "right") % 2 == 1
+        seen = measure_stalls(run(gpu=gpu(at, util_pct=np.where(works, 90.0, 0.0)))).per_gpu.loc["0"]
+        assert bool(seen["is_brief"]) is brief
+        assert seen["n_stalls"] <= 60
