@@ -60,7 +60,7 @@ def test_a_traceback_below_the_line_is_no_second_failure(search: Path) -> None:
     assert sorted(run.events["trial"]) == [1, 2, 4, 5, 7, 8, 10, 11]
     found = {one.rule: one.summary for one in gd.diagnose(run).findings}
     assert found["failures-out-of-memory"] == "4 of 8 failed trials ran out of GPU memory."
-    assert found["failures-nan"] == "4 of 8 failed trials ended in NaN."
+    assert found["failures-not-finite"] == "4 of 8 failed trials ended in a value that is not finite."
 
 
 def test_a_program_that_dies_of_it_ends_below_the_next_line(search: Path) -> None:

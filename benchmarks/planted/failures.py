@@ -12,7 +12,7 @@ OTHER = "ValueError: wrong number of classes"
 TEXTS = {
     "failures-out-of-memory": "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB.",
     "failures-device-assert": "RuntimeError: CUDA error: device-side assert triggered",
-    "failures-nan": "The value nan is not acceptable.",
+    "failures-not-finite": "The value nan is not acceptable.",
     "failures-host-killed": "worker exited with code 137",
 }
 
@@ -63,7 +63,7 @@ def device_assert(*, n: int = 3) -> Run:
 
 
 @fault(
-    "failures-nan",
+    "failures-not-finite",
     edges={
         "max_trials": Edge({"n": 0}, {"n": 1}),
         "max_pct": Edge({"n": 1, "of": 50}, {"n": 2, "of": 50}, Severity.NOTE, Severity.WARNING),
@@ -72,7 +72,7 @@ def device_assert(*, n: int = 3) -> Run:
 )
 def ended_in_nan(*, n: int = 3, of: int = 40) -> Run:
     """Of ten failures ``n`` are NaN, of ``of`` trials in all."""
-    return _texts("failures-nan", n, of)
+    return _texts("failures-not-finite", n, of)
 
 
 @fault("failures-host-killed", edges={"max_trials": Edge({"n": 0}, {"n": 1})}, bigger=({"n": 5}, {"n": 10}))

@@ -157,7 +157,7 @@ PLANTED: dict[str, Change] = {
     "failure-rate-high": _every_third("ValueError: wrong number of classes"),
     "failures-out-of-memory": _every_third("CUDA out of memory"),
     "failures-device-assert": _every_third("CUDA error: device-side assert triggered"),
-    "failures-nan": _every_third("The value nan is not acceptable."),
+    "failures-not-finite": _every_third("The value nan is not acceptable."),
     "failures-host-killed": _every_third("exit code 137"),
     "duplicate-trials": _repeated,
 }

@@ -30,7 +30,7 @@ SHOWN_BY = {
         "clocks-apart", "foreign-load", "work-outside-trials", "idle-without-trial", "stalls-periodic",
         "stalls-aperiodic", "idle-before-work", "idle-between-work", "idle-after-work", "gpu-allocated-idle",
         "gpu-level-shift", "cpu-bound-input", "io-wait", "sampling-coverage", "sampling-gaps", "failure-rate-high",
-        "failures-out-of-memory", "failures-device-assert", "failures-nan", "failures-host-killed",
+        "failures-out-of-memory", "failures-device-assert", "failures-not-finite", "failures-host-killed",
         "failures-poisoned",
         "trials-abandoned", "trial-gaps", "study-tail", "search-paused", "startup-dominated",
     ),

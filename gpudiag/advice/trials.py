@@ -12,7 +12,13 @@ from gpudiag.measures.failures import FailuresProfile
 from gpudiag.measures.trials import TrialsProfile, TrialState
 from gpudiag.report.format import duration, quantity
 
-FAILURES = ("failure-rate-high", "failures-out-of-memory", "failures-device-assert", "failures-nan", "failures-bimodal")
+FAILURES = (
+    "failure-rate-high",
+    "failures-out-of-memory",
+    "failures-device-assert",
+    "failures-not-finite",
+    "failures-bimodal",
+)
 FIRST_S = 60.0
 """A checkpoint that comes later saves nothing of a trial that fails before."""
 WORTH = 0.05

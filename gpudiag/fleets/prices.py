@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 KINDS = {
     "failures-out-of-memory": "oom",
     "failures-device-assert": "device_assert",
-    "failures-nan": "nan",
+    "failures-not-finite": "nan",
     "failures-host-killed": "host_killed",
 }
 """Findings on one kind of failed trials: what these held GPUs for bought nothing."""

@@ -9,7 +9,7 @@ FAILED = (
     "failure-rate-high",
     "failures-out-of-memory",
     "failures-device-assert",
-    "failures-nan",
+    "failures-not-finite",
     "failures-host-killed",
     "failures-poisoned",
     "failures-after-full-memory",

@@ -78,14 +78,14 @@ def failures_device_assert(failures: FailuresProfile, *, max_trials: float = 0.0
 @rule(
     measure=measure_failures,
     severity="warning",
-    title="Trials ended in NaN",
-    checks="Failures by NaN",
-    says=_kind_says("ended in NaN"),
+    title="Trials ended in a value that is not finite",
+    checks="Failures by values that are not finite",
+    says=_kind_says("ended in a value that is not finite"),
     remedy="End a trial at its first value that is not finite: raise optuna.TrialPruned() where it is not "
     "math.isfinite. If good settings are among them, lower the largest learning rate, or clip gradients.",
-    refuted_by="Not a problem if the value is NaN by design, as where a metric is not defined.",
+    refuted_by="Not a problem if the value is so by design, as where a metric is not defined.",
 )
-def failures_nan(failures: FailuresProfile, *, max_trials: float = 0.0, max_pct: float = 2.0) -> Evidence | None:
+def failures_not_finite(failures: FailuresProfile, *, max_trials: float = 0.0, max_pct: float = 2.0) -> Evidence | None:
     """A loss that is NaN stays NaN: what the trial computes from then on is lost, and resuming brings it back.
 
     Failure texts or log events of the class NaN, and trials without a text whose last reported value is NaN: Optuna

@@ -110,7 +110,7 @@ TRIALS: Sentence = (
         "failures-by-number-at-once",
         "failures-out-of-memory",
         "failures-device-assert",
-        "failures-nan",
+        "failures-not-finite",
     ),
     needs_all=("outcomes",),
 )

@@ -144,7 +144,7 @@ FAULTS: dict[str, tuple[type, dict[str, Any], Severity]] = {
         {"n_fail": 2, "n_told": 1, "by_kind": ASSERTS.assign(n_events=[0, 1, 0]), "failures": FAILED},
         WARNING,
     ),
-    "failures-nan": (
+    "failures-not-finite": (
         FailuresProfile,
         {"n_fail": 2, "n_told": 1, "n_finished": 50, "by_kind": NANS, "failures": FAILED},
         WARNING,
@@ -400,9 +400,9 @@ SHORT: list[tuple[str, dict[str, Any], Status | Severity]] = [
     ("failures-out-of-memory", {"by_kind": ASSERTS, "n_fail": 0}, NOT_APPLICABLE),
     ("failures-out-of-memory", {"by_kind": ASSERTS.assign(n=[0, 9, 9])}, OK),
     ("failures-device-assert", {"by_kind": ASSERTS.assign(n=[9, 0, 9])}, OK),
-    ("failures-nan", {"by_kind": NANS.assign(n=[0])}, OK),
-    ("failures-nan", {"n_finished": 100}, NOTE),
-    ("failures-nan", {"n_finished": 99}, WARNING),
+    ("failures-not-finite", {"by_kind": NANS.assign(n=[0])}, OK),
+    ("failures-not-finite", {"n_finished": 100}, NOTE),
+    ("failures-not-finite", {"n_finished": 99}, WARNING),
     ("failures-host-killed", {"by_kind": ASSERTS.assign(n=[9, 9, 0])}, OK),
     ("failures-poisoned", {"n_events": 3}, OK),
     ("failures-poisoned", {"n_fail": 0, "n_events": 0}, NOT_APPLICABLE),
