@@ -180,7 +180,9 @@ def _device(
         "p95_pct": p95,
         "mean_pct": mean,
         "cv": spread / mean if mean else math.nan,
-        "p95_used_pct": _known_p95(used[at], weight) * 100 / board["total_mib"] if used is not None else math.nan,
+        "p95_used_pct": _of_total_pct(_known_p95(used[at], weight), board["total_mib"])
+        if used is not None
+        else math.nan,
         "power_ratio": _known_mean(most, at, every_s),
         "least_power_ratio": _known_mean(least, at, every_s),
         "busy_s": float(every_s[busy].sum()),
@@ -310,3 +312,8 @@ def _known_mean(values: np.ndarray, among: np.ndarray, weight_s: np.ndarray) -> 
 def _known_p95(values: np.ndarray, weight: np.ndarray) -> float:
     keep = ~np.isnan(values)
     return weighted_quantiles(values[keep], weight[keep], (0.95,))[0]
+
+
+def _of_total_pct(used_mib: float, total_mib: float) -> float:
+    """Used memory as a share of the board's; unknown where it is more than the board is said to have."""
+    return 100 * used_mib / total_mib if 0 <= used_mib <= total_mib > 0 else math.nan

@@ -122,7 +122,7 @@ def _n_oom(run: Run) -> int:
 
 
 def _is_reserved(run: Run, gpu: str, row: pd.Series, samples: pd.DataFrame) -> bool:
-    """Whether the memory of a GPU is as of a framework that takes it all at its start."""
+    """Whether the memory of a GPU is as of a framework that takes it all at its start, and holds it while it works."""
     if "util_pct" not in run.gpu or not row["total_mib"] > 0:
         return False
     own, at = samples[samples["gpu"] == gpu], run.gpu["gpu"] == gpu
@@ -131,8 +131,10 @@ def _is_reserved(run: Run, gpu: str, row: pd.Series, samples: pd.DataFrame) -> b
     busy = run.gpu.loc[at & (run.gpu["util_pct"] >= BUSY_PCT), "time"]
     if not len(where) or where[0] == 0 or busy.empty:
         return False
-    ahead = int((microseconds(own["time"])[where] < microseconds(busy).min()).sum())
-    return bool(held[where[0] : where[-1] + 1].all()) and ahead >= AHEAD
+    time_us, busy_us = microseconds(own["time"]), microseconds(busy)
+    ahead = int((time_us[where] < busy_us.min()).sum())
+    throughout = busy_us.max() <= time_us[min(where[-1] + 1, len(time_us) - 1)]
+    return bool(held[where[0] : where[-1] + 1].all()) and ahead >= AHEAD and bool(throughout)
 
 
 def _most_util_pct(run: Run) -> dict[str, float]:

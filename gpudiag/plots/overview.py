@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 TRIALS_INCH, USE_INCH, BAND_INCH = 0.7, 0.7, 0.34
+HALF_INCH = (USE_INCH + BAND_INCH) / 2
+"""Of memory and of utilization where they stand above each other: the figure is as high as the other one."""
 ROOM_INCH, LEGEND_INCH = 0.95, 0.2
 """Time axis and two legends; a third, of several GPUs."""
 LEAST_PCT = 5.0
@@ -66,7 +68,8 @@ def plot_overview_memory(
     """
     workers, use = _shown(parallelism, utilization)
     mem = traces(_of_memory(memory), "mem_used_mib", "mean_mib", scale=MIB_PER_GIB)
-    return _on_one_axis(workers, use, [(USE_INCH, partial(_draw_memory, mem=mem, memory=memory))], timezone, also=mem)
+    lane = HALF_INCH, partial(_draw_memory, mem=mem, memory=memory)
+    return _on_one_axis(workers, use, [lane], timezone, also=mem, use_inch=HALF_INCH)
 
 
 def _on_one_axis(
@@ -75,9 +78,10 @@ def _on_one_axis(
     lanes: Sequence[tuple[float, Callable[[Axes], None]]],
     timezone: str,
     also: Sequence[Trace] = (),
+    use_inch: float = USE_INCH,
 ) -> Figure:
     """Trials, these lanes with their heights, then the utilization; ``also``: what else the time axis must hold."""
-    heights = [TRIALS_INCH] * (workers is not None) + [inch for inch, _ in lanes] + [USE_INCH] * bool(use)
+    heights = [TRIALS_INCH] * (workers is not None) + [inch for inch, _ in lanes] + [use_inch] * bool(use)
     room = ROOM_INCH + LEGEND_INCH * (len(use) > 1)
     figure = Figure(figsize=(9, sum(heights) + room), layout="constrained")
     axes: list[Axes] = list(figure.subplots(len(heights), 1, sharex=True, squeeze=False, height_ratios=heights)[:, 0])

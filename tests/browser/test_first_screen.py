@@ -15,7 +15,7 @@ SHOWN = """() => {
     const before = main.innerText.split('\\nAppendix')[0];
     const bottom = selector => document.querySelector(selector)?.getBoundingClientRect().bottom;
     return {words: before.split(/\\s+/).length, length: end.getBoundingClientRect().top,
-            summary: bottom('.gd-summary'), picture: bottom('#figure-overview'),
+            summary: bottom('.gd-summary'), picture: bottom('[id^=figure-overview]'),
             width: document.documentElement.scrollWidth, cards: document.querySelectorAll('.gd-finding').length,
             open: [...document.querySelectorAll('.gd-finding')].filter(one => one.checkVisibility()).length};
 }"""
@@ -81,7 +81,8 @@ def test_the_picture_of_a_narrow_screen_keeps_its_colors_on_a_dark_page(browser,
         page = browser.new_page(viewport={"width": 390, "height": 844}, color_scheme=scheme)
         page.goto(sample[1].as_uri())
         used, source = page.evaluate(
-            "(img => [getComputedStyle(img).filter, img.currentSrc])(document.querySelector('#figure-overview img'))"
+            "(img => [getComputedStyle(img).filter, img.currentSrc])"
+            "(document.querySelector('[id^=figure-overview] img'))"
         )
         kind, _, svg = source.partition(",")
         assert used == "none" and kind == "data:image/svg+xml;base64"

@@ -24,7 +24,7 @@ def test_text_says_verdict_gate_and_numbers(gpudiag, starved) -> None:
     assert code == 0
     assert "INVALID: starved-input-pipeline after cannot be compared" in out
     assert "1  ■ fail     Same unit and definition" in out and "3  ✓ pass" in out
-    assert re.search("dataloader +batch_size +5,632 +8,192", out)
+    assert re.search("dataloader, params +batch_size +5,632 +8,192", out)
     assert "\x1b" not in out and "nan" not in out.split()
 
 

@@ -379,7 +379,7 @@ def test_throughput_and_memory_say_the_same_of_what_fits() -> None:
     said = f"at once; so few do not show that others would (overflow in up to {high:.0f} %)."
     assert f"fit together, 3 or more {said}" in _advice(made.capacity)
     others = [one for one in made.parallel if one.k != made.now]
-    (text,) = _memory(made, others)
+    (text,) = _memory(made, others, "are counted below")
     assert text.endswith(f"fit together, {max(one.k for one in others)} {said}"), "and nothing is called unknown"
 
 

@@ -157,7 +157,8 @@ def _ordered(
         if not (rates[k].high >= 0 and net.value >= 0):
             continue
         most = rates[k].high if net.value <= rates[k].high else net.high  # beyond the forecast the count is believed
-        ordered[k] = replace(rates[k], value=float(np.maximum(rates[k].value, net.value)), high=most)
+        least = rates[k].low if rates[k].bounds_only else float(np.fmax(rates[k].low, net.low))
+        ordered[k] = replace(rates[k], value=float(np.maximum(rates[k].value, net.value)), low=least, high=most)
         clipped[k] = replace(net, high=min(net.high, most))
     return ordered, clipped
 

@@ -149,7 +149,8 @@ def restart_cost(seconds: Array, oom_seconds: Array, given_min: float | None, wh
 
 def rates_without_crashes(run: Run, levels: Sequence[int], tick: Callable[[], None]) -> dict[int, Estimate]:
     """Trials per hour with k at once on each GPU that is used or free, if none crashed: the forecast of METHODS 10 over
-    trials that did not, over the model's of all of them at the present number, times what was measured of that.
+    trials that did not, over the model's of all of them at the present number, times what was measured of that. Where
+    none did, they are those of :func:`gpudiag.what_if`.
 
     Bounds only where the back-test failed; unknown where nothing says how busy a GPU was.
     """
@@ -171,6 +172,10 @@ def rates_without_crashes(run: Run, levels: Sequence[int], tick: Callable[[], No
             out[k] = Estimate.bounds(least, most, UNIT, reason)
             continue
         point, many, other = clean.point(placed), clean.bootstrap(placed), clean.undisturbed(placed) / undisturbed
+        loss = clean.slowed(placed, here)
+        if len(clean.trials) == len(held.model.trials):
+            out[k] = held.expected if placed == here else held.rate_of(placed, point, many, other, loss)
+            continue
         gain = ratio_estimate(point, many, held.point, held.many, held.widening(workers), also=(other,))
-        out[k] = times(held.expected, stretched(gain, clean.slowed(placed, here)))
+        out[k] = times(held.expected, stretched(gain, loss))
     return out

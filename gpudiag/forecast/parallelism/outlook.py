@@ -14,11 +14,10 @@ from gpudiag.forecast.parallelism.drift import Drift
 from gpudiag.forecast.parallelism.model import ThroughputModel
 from gpudiag.forecast.parallelism.mva import calibrated_other, placed_throughput
 from gpudiag.forecast.parallelism.placement import Placement, evenly
-from gpudiag.forecast.parallelism.processor_sharing import Futures
-from gpudiag.forecast.parallelism.recent import UNIT, Recent
+from gpudiag.forecast.parallelism.recent import Recent
 from gpudiag.forecast.parallelism.remaining import Remaining
 from gpudiag.forecast.parallelism.scenario import Scenario
-from gpudiag.forecast.parallelism.spread import by_law, ratio_estimate, spread, stretched
+from gpudiag.forecast.parallelism.spread import ratio_estimate, spread, stretched
 from gpudiag.forecast.parallelism.throughput_bounds import bounded_gain, bounded_rate
 from gpudiag.forecast.progress import Progress
 
@@ -107,7 +106,10 @@ class _PresentState:
             loss = self.model.slowed(placed, here)
             gain = ratio_estimate(point, many, self.held.point, self.held.many, factor, also=(other,))
             gain = stretched(gain, loss, bounded_gain(here, placed))
-            throughput = self.rate if placed == here else self._rate(point, many, other, loss, factor, placed)
+            throughput = self.rate
+            if placed != here:
+                made = self.held.rate_of(placed, point, many, other, loss)
+                throughput = stretched(made, 1.0, bounded_rate(self.rate, here, placed))
             util = spread(float(point.busy_pct.mean()), many.busy_pct, factor, "%")
             util = stretched(util.scaled(self._measured_ratio, "%"), 1.0, (0.0, 100.0))
         return Scenario(
@@ -125,15 +127,6 @@ class _PresentState:
             most=most,
             beyond=k > log.handover.most,
         )
-
-    def _rate(
-        self, point: Futures, many: Futures, other: float, loss: float, factor: float, placed: Placement
-    ) -> Estimate:
-        """Trials per hour of the model, times what was measured of the present number over the model's of that."""
-        modeled, here = float(self.held.point.throughput_h.mean()), self.held.here
-        made = by_law(float(point.throughput_h.mean()), many.throughput_h, factor, UNIT, also=(other * modeled,))
-        made = stretched(stretched(made.scaled(self.rate.value / modeled, UNIT), loss), self.held.onward)
-        return stretched(made, 1.0, bounded_rate(self.rate, here, placed))
 
     def _complete(self, throughput: Estimate, placed: Placement) -> Estimate:
         """COMPLETE trials per hour: so many as end well of those with crashes, which may take less than whole trials;

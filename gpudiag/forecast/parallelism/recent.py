@@ -104,6 +104,15 @@ class Recent:
             made = replace(made, low=min(made.low, self.rate.low), high=max(made.high, self.rate.high))
         return stretched(made, self.onward)
 
+    def rate_of(self, placed: Placement, point: Futures, many: Futures, other: float, loss: float) -> Estimate:
+        """Trials per hour of workers so placed: the model's, times what was measured of the present number over the
+        model's of that. ``other``: the gain by another law; ``loss``: what the placement loses.
+        """
+        modeled = float(self.point.throughput_h.mean())
+        value, factor = float(point.throughput_h.mean()), self.widening(sum(placed))
+        made = by_law(value, many.throughput_h, factor, UNIT, also=(other * modeled,))
+        return stretched(stretched(made.scaled(self.expected.value / modeled, UNIT), loss), self.onward)
+
     def reason(self, placed: Placement) -> str:
         """Why there can be bounds only for workers so placed; '' for a forecast."""
         if self.test.reason:

@@ -42,8 +42,9 @@ def rate_spread(value: float, sample: np.ndarray, factor: float, unit: str) -> E
 
 
 def widened(middle: float, end: float, factor: float) -> float:
-    """An end of an interval of rates, ``factor`` times as far from its middle on a log scale."""
-    return float(middle * (end / middle) ** factor) if middle > 0 else float(end)
+    """An end of an interval of rates, ``factor`` times as far from its middle on a log scale; infinite beyond all."""
+    with np.errstate(over="ignore"):
+        return float(middle * np.float64(end / middle) ** factor) if middle > 0 else float(end)
 
 
 def stretched(estimate: Estimate, factor: float, within: tuple[float, float] = (-np.inf, np.inf)) -> Estimate:

@@ -159,7 +159,7 @@ def what_if(
     """Forecast what other numbers of trials at once, or another pruner, would bring.
 
     >>> gd.what_if("data/samples/healthy", 3).at(3).throughput
-    Estimate(value=10.2..., low=9.0..., high=10.4..., unit='trials/h', ...)
+    Estimate(value=10.1..., low=9.0..., high=10.4..., unit='trials/h', ...)
 
     Args:
         run: a run, or what :func:`gpudiag.load_run` reads, with trials; for more than bounds also with utilization

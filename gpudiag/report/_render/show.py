@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 MAX_SVG_CHARS = 400_000
 """A picture that is larger as SVG is embedded as PNG, so that a report stays small."""
+MAX_NARROW_SVG_CHARS = 320_000
+"""The same of a picture for narrow screens, which stands beside the other one."""
 LANES = "application/vnd.gpudiag.timeline"
 """The kind of an output's data from which the HTML report makes an interactive timeline; a notebook passes it by."""
 TRIALS = "application/vnd.gpudiag.trials"
@@ -199,7 +201,7 @@ def image(picture: Picture, small: Picture | None = None, *, bare: bool = False)
     """
     mime, source = encoded(picture)
     caption = "" if bare else picture.caption
-    narrow = _data_uri(*encoded(small)) if small else ""
+    narrow = _data_uri(*encoded(small, MAX_NARROW_SVG_CHARS)) if small else ""
     html = fragments.figure(picture.name, picture.alt, caption, _data_uri(mime, source), narrow)
     said: Mark = {"name": picture.name, "alt": picture.alt, "caption": picture.caption}
     data = {
@@ -224,7 +226,7 @@ def _pictured(picture: Picture | None) -> Pictured | None:
     return Pictured(picture.name, picture.alt, picture.caption, mime, b64encode(source).decode())
 
 
-def encoded(picture: Picture) -> tuple[str, bytes]:
+def encoded(picture: Picture, most_chars: int = MAX_SVG_CHARS) -> tuple[str, bytes]:
     """The type and the bytes of a picture in a report: SVG, or PNG where that would be large."""
     svg = picture.svg()
-    return (SVG, svg.encode()) if len(svg) <= MAX_SVG_CHARS else ("image/png", picture.png())
+    return (SVG, svg.encode()) if len(svg) <= most_chars else ("image/png", picture.png())

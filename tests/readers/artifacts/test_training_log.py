@@ -16,6 +16,9 @@ from gpudiag.readers.identify import identify
 from gpudiag.timezones import parse_zone
 
 LINES = {
+    "trial_failed": [
+        "[W 2026-03-02 09:15:29,320] Trial 6 failed with parameters: {'x': 1} because of the following error: E().",
+    ],
     "oom": [
         "torch.cuda.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB",
         "RuntimeError: CUDA error: out of memory",
