@@ -79,7 +79,7 @@ def failures_device_assert(failures: FailuresProfile, *, max_trials: float = 0.0
     measure=measure_failures,
     severity="warning",
     title="Trials ended in a value that is not finite",
-    checks="Failures by values that are not finite",
+    checks="Failures without a finite value",
     says=_kind_says("ended in a value that is not finite"),
     remedy="End a trial at its first value that is not finite: raise optuna.TrialPruned() where it is not "
     "math.isfinite. If good settings are among them, lower the largest learning rate, or clip gradients.",

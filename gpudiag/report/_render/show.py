@@ -226,7 +226,7 @@ def _pictured(picture: Picture | None) -> Pictured | None:
     return Pictured(picture.name, picture.alt, picture.caption, mime, b64encode(source).decode())
 
 
-def encoded(picture: Picture, most_chars: int = MAX_SVG_CHARS) -> tuple[str, bytes]:
+def encoded(picture: Picture, most_chars: int | None = None) -> tuple[str, bytes]:
     """The type and the bytes of a picture in a report: SVG, or PNG where that would be large."""
     svg = picture.svg()
-    return (SVG, svg.encode()) if len(svg) <= most_chars else ("image/png", picture.png())
+    return (SVG, svg.encode()) if len(svg) <= (most_chars or MAX_SVG_CHARS) else ("image/png", picture.png())
