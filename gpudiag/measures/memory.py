@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -102,8 +104,9 @@ def measure_memory(run: Run) -> MemoryProfile:
     everyone = sampled_gpus(run)
     per_gpu = pd.DataFrame.from_dict(rows, orient="index").reindex(everyone).rename_axis("gpu")
     per_gpu["max_util_pct"] = pd.Series(_most_util_pct(run), dtype=float)
-    ran_out = _n_oom(run) > 0
-    per_gpu["is_reserved"] = [not ran_out and _is_reserved(run, gpu, per_gpu.loc[gpu], samples) for gpu in everyone]
+    ran_out, work = _n_oom(run) > 0, {} if "util_pct" not in run.gpu else _first_and_last_work(run)
+    reserved = {gpu for gpu, own in by_gpu(samples) if gpu in work and _is_reserved(own, rows[gpu], work[gpu])}
+    per_gpu["is_reserved"] = [not ran_out and gpu in reserved for gpu in everyone]
     per_gpu["n_rejected"] = rejected.reindex(everyone, fill_value=0)
     per_gpu["total_source"] = boards["total_source"].reindex(everyone)
     return MemoryProfile(
@@ -121,20 +124,23 @@ def _n_oom(run: Run) -> int:
     return max(int(of_trials.sum()), int((classes_of_events(run) == "oom").sum()))
 
 
-def _is_reserved(run: Run, gpu: str, row: pd.Series, samples: pd.DataFrame) -> bool:
+def _is_reserved(own: pd.DataFrame, row: Mapping[str, Any], work_us: tuple[int, int]) -> bool:
     """Whether the memory of a GPU is as of a framework that takes it all at its start, and holds it while it works."""
-    if "util_pct" not in run.gpu or not row["total_mib"] > 0:
-        return False
-    own, at = samples[samples["gpu"] == gpu], run.gpu["gpu"] == gpu
     held = own["mem_used_mib"].to_numpy() > row["max_mib"] - MOVED_PCT / 100 * row["total_mib"]
     where = np.flatnonzero(held)
-    busy = run.gpu.loc[at & (run.gpu["util_pct"] >= BUSY_PCT), "time"]
-    if not len(where) or where[0] == 0 or busy.empty:
+    if not row["total_mib"] > 0 or not len(where) or where[0] == 0:
         return False
-    time_us, busy_us = microseconds(own["time"]), microseconds(busy)
-    ahead = int((time_us[where] < busy_us.min()).sum())
-    throughout = busy_us.max() <= time_us[min(where[-1] + 1, len(time_us) - 1)]
+    time_us = microseconds(own["time"])
+    ahead = int((time_us[where] < work_us[0]).sum())
+    throughout = work_us[1] <= time_us[min(where[-1] + 1, len(time_us) - 1)]
     return bool(held[where[0] : where[-1] + 1].all()) and ahead >= AHEAD and bool(throughout)
+
+
+def _first_and_last_work(run: Run) -> dict[str, tuple[int, int]]:
+    """When each GPU that ever was busy was so first and last, in microseconds."""
+    busy, time_us = (run.gpu["util_pct"] >= BUSY_PCT).to_numpy(), microseconds(run.gpu["time"])
+    at = {gpu: time_us[rows][busy[rows]] for gpu, rows in rows_by_gpu(run).items()}
+    return {gpu: (int(own.min()), int(own.max())) for gpu, own in at.items() if len(own)}
 
 
 def _most_util_pct(run: Run) -> dict[str, float]:

@@ -22,6 +22,7 @@ from gpudiag.forecast.memory.document import (
     RestartEntry,
 )
 from gpudiag.forecast.memory.levels import (
+    ENDS,
     MOST_AT_ONCE,
     drawn_peaks,
     levels_beyond,
@@ -129,7 +130,7 @@ class MemoryCapacity(Shown):
         row = self.table[self.table["k"] == k]
         if row.empty:
             return Estimate.unknown("trials/h", "")
-        value, low, high = (float(row[f"net_day{end}"].iloc[0]) / 24 for end in ("", "_low", "_high"))
+        value, low, high = (float(row[f"net_day{end}"].iloc[0]) / 24 for end in ENDS)
         return Estimate(value, low, high, "trials/h", math.isnan(value))
 
     def constraint(self, k: int) -> Constraint:
