@@ -374,7 +374,8 @@ def _next(document: Document, level: Level) -> str:
     if steps := not_explained(document)[1]:
         return _sentence(steps)
     if first := first_finding(document, [v for v in told if v.remedy]):
-        return _sentence(to_do(document, first)) + _price(document, first.rule) + _larger(document, first.rule)
+        said = _price(document, first.rule) + _larger(document, first.rule)
+        return _sentence(to_do(document, first)) + said if said else _with_command(document, first)
     if undecided := stops_short(document) or jobs_apart(document):
         return _sentence(undecided.remedy)
     if level == "ok" or told != document.findings:
@@ -383,6 +384,13 @@ def _next(document: Document, level: Level) -> str:
     if not remedy:
         return NOTHING
     return f"To settle {plural(n, 'more check')}: {within(_sentence(remedy))}"
+
+
+def _with_command(document: Document, found: VerdictEntry) -> str:
+    """The next step of a finding, and the command where it is one of ours and no more than that."""
+    one, said = recommended(document, found.rule), _sentence(to_do(document, found))
+    code = one.changes[0].code if one is not None and len(one.changes) == 1 else ""
+    return f"{said.removesuffix('.')}: {code}." if code.startswith("gpudiag ") and "\n" not in code else said
 
 
 def _price(document: Document, rule: str) -> str:
