@@ -394,6 +394,22 @@ def test_what_surely_brings_more_is_named_beside_the_next_step(
     assert headline(replace(fault, recommendations=(safe, larger))).sentences[2] == f"First.{said}"
 
 
+@pytest.mark.parametrize(
+    ("codes", "said"),
+    [
+        (["gpudiag record -o gpu.csv -- COMMAND"], "Record it: gpudiag record -o gpu.csv -- COMMAND."),
+        (["loader(num_workers=8)"], "Record it."),
+        (["gpudiag record -o gpu.csv -- COMMAND", "and more"], "Record it."),
+    ],
+)
+def test_the_next_step_says_how_to_record(codes: list[str], said: str) -> None:
+    fault = document(verdict("found", rule="r", remedy="Look"), utilization=USED)
+    proposal = Proposal(tuple(Change("record", None, "the CPU", code) for code in codes), None, "")
+    toy = Remedy("w", "toy", "Record it", (), 0, "minutes", "now", (), (), "", "", lambda now: proposal)
+    one = Recommendation.of(toy, proposal, ("r",), "")
+    assert headline(replace(fault, recommendations=(replace(one, text=""),))).sentences[2] == said
+
+
 def test_training_without_a_search_is_not_asked_for_a_study() -> None:
     no_trials = [verdict("not_assessed", rule=f"t{n}", remedy=GIVE_TRIALS) for n in range(3)]
     power = verdict("not_assessed", rule="p", remedy="Record power")

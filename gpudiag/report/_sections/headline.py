@@ -387,10 +387,10 @@ def _next(document: Document, level: Level) -> str:
 
 
 def _with_command(document: Document, found: VerdictEntry) -> str:
-    """The next step of a finding, and the command where it is one of ours and no more than that."""
+    """The next step of a finding, and the command where it is to record and no more than that."""
     one, said = recommended(document, found.rule), _sentence(to_do(document, found))
     code = one.changes[0].code if one is not None and len(one.changes) == 1 else ""
-    return f"{said.removesuffix('.')}: {code}." if code.startswith("gpudiag ") and "\n" not in code else said
+    return f"{said.removesuffix('.')}: {code}." if code.startswith("gpudiag record ") else said
 
 
 def _price(document: Document, rule: str) -> str:
