@@ -230,10 +230,6 @@ def _remedy(remedy: RecommendationBlock) -> str:
     )
 
 
-def _shell(command: str) -> str:
-    return _code(command, "gd-code gd-command")
-
-
 def _code(lines: str, kind: str = "gd-code") -> str:
     if not lines:
         return ""

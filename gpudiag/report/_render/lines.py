@@ -15,8 +15,3 @@ def folded(line: str, width: int = WIDTH, later: int = 0) -> str:
         line.strip(), max(width, 40), initial_indent=indent, subsequent_indent=indent + " " * later,
         break_long_words=False, break_on_hyphens=False,
     )  # fmt: skip
-
-
-def folded_text(text: str, width: int = WIDTH) -> str:
-    """Paragraphs, which an empty line sets apart, each in lines of that width whatever its own were."""
-    return "\n\n".join(folded(" ".join(paragraph.split()), width) for paragraph in text.split("\n\n"))
