@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,10 +12,11 @@ from gpudiag.comparison.side import Side
 from gpudiag.measures._gpu.boards import gpu_boards
 from gpudiag.measures._gpu.gpu_rows import slices
 from gpudiag.measures._gpu.held import held_from_mib
-from gpudiag.measures._time.activity import LONGEST_WAIT_S, activity
+from gpudiag.measures._time.activity import activity
 from gpudiag.measures._time.cells import cells
 from gpudiag.measures._time.expected import logged_window
 from gpudiag.measures._time.microseconds import SECOND_US
+from gpudiag.measures._time.no_waits import are_no_waits, between_jobs
 from gpudiag.measures._time.own_time import held_windows
 from gpudiag.spans import Window
 
@@ -23,7 +25,7 @@ from gpudiag.spans import Window
 class GpuUse:
     """When a GPU worked, and held memory around that without a break; in microseconds. ``free_before`` and
     ``free_behind``: the record shows it without work and memory there. ``kept``: it held memory, or worked, throughout.
-    ``free``: stretches between the first and the last work in which it did neither for longer than a job waits.
+    ``free``: stretches between the first and the last work in which it did neither, and which are no waits.
     """
 
     worked: Window
@@ -110,11 +112,19 @@ def _uses_of(side: Side) -> dict[str, GpuUse]:
         if at_work.any():
             held = at_work | (used[own] >= held_from_mib(float(totals.get(gpu, np.nan))))
             known = bool(np.isfinite(used[own]).all())
-            out[gpu] = _use(at_work, held, start_us[own], end_us[own], known=known)
+            out[gpu] = _use(at_work, held, start_us[own], end_us[own], between_jobs(run), known=known)
     return out
 
 
-def _use(at_work: np.ndarray, held: np.ndarray, start_us: np.ndarray, end_us: np.ndarray, *, known: bool) -> GpuUse:
+def _use(
+    at_work: np.ndarray,
+    held: np.ndarray,
+    start_us: np.ndarray,
+    end_us: np.ndarray,
+    between: Sequence[Window],
+    *,
+    known: bool,
+) -> GpuUse:
     """``known``: the memory is, so that a sample without either shows the GPU free."""
     first, last = np.flatnonzero(at_work)[[0, -1]].tolist()
     before, behind = np.flatnonzero(~held[:first]), np.flatnonzero(~held[last:])
@@ -126,12 +136,12 @@ def _use(at_work: np.ndarray, held: np.ndarray, start_us: np.ndarray, end_us: np
         free_before=known and begin > 0,
         free_behind=known and end < len(held) - 1,
         kept=bool(held[begin : end + 1].all()),
-        free=_free(held[first : last + 1], start_us[first : last + 1], end_us[first : last + 1]),
+        free=_free(held[first : last + 1], start_us[first : last + 1], end_us[first : last + 1], between),
     )
 
 
-def _free(held: np.ndarray, start_us: np.ndarray, end_us: np.ndarray) -> tuple[Window, ...]:
-    """Between samples that show the GPU held, the stretches longer than a wait within one job."""
+def _free(held: np.ndarray, start_us: np.ndarray, end_us: np.ndarray, between: Sequence[Window]) -> tuple[Window, ...]:
+    """Between samples that show the GPU held, the stretches that are no waits within one job."""
     ends, starts = end_us[held][:-1], start_us[held][1:]
-    long = starts - ends > LONGEST_WAIT_S * SECOND_US
+    long = are_no_waits(ends, starts, between)
     return tuple(zip(ends[long].tolist(), starts[long].tolist(), strict=True))

@@ -15,6 +15,7 @@ from gpudiag.measures._gpu.gpu_rows import gpu_order
 from gpudiag.measures._steps.paused_for import BOTH
 from gpudiag.measures._time.idle import period_by_gpu, without_pauses
 from gpudiag.measures._time.microseconds import SECOND_US, microseconds, utc
+from gpudiag.measures._time.no_waits import between_jobs
 from gpudiag.measures._time.periodicity import Period
 from gpudiag.measures._time.segments import change_points
 from gpudiag.measures._time.trial_intervals import intervals_of
@@ -93,8 +94,9 @@ def measure_shift(run: Run) -> ShiftProfile:
         raise NotMeasurable("There is only one sample of each GPU.", RECORD_LONGER)
     rows, levels, periods, logs = {}, [], period_by_gpu(run), logged_gpus(run)
     for gpu in gpu_order(works):
-        steps = ~_in_other_work(works[gpu].time_us, logs[gpu].logs if gpu in logs else ())
-        found, block_s = _segments(works[gpu], periods[gpu], steps)
+        other = _in_other_work(works[gpu].time_us, logs[gpu].logs if gpu in logs else ())
+        at_work = without_pauses(works[gpu], between_jobs(run)) & ~other
+        found, block_s = _segments(works[gpu], periods[gpu], at_work)
         levels += [(gpu, *level) for level in found]
         rows[gpu] = _summary(found) | {"block_s": block_s, "dead_trial": _died_then(run, gpu, found, block_s)}
     per_gpu = pd.DataFrame.from_dict(rows, orient="index").rename_axis("gpu")
@@ -117,9 +119,9 @@ def _in_other_work(time_us: np.ndarray, logs: Sequence[LoggedTraining]) -> np.nd
     return out
 
 
-def _segments(work: WorkSamples, period: Period | None, steps: np.ndarray) -> tuple[list[Level], float]:
+def _segments(work: WorkSamples, period: Period | None, at_work: np.ndarray) -> tuple[list[Level], float]:
     """The levels, and the length of a block."""
-    at = np.flatnonzero(without_pauses(work) & (work.working == _usual(work)) & steps)
+    at = np.flatnonzero(at_work & (work.working == _usual(work)))
     weight = work.weight_s[at]
     worked = float(weight.sum())
     step = work.step_us / SECOND_US

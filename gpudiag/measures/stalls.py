@@ -17,6 +17,7 @@ from gpudiag.measures._time.activity import LONGEST_WAIT_S
 from gpudiag.measures._time.cells import longest_period_s
 from gpudiag.measures._time.idle import period_by_gpu, period_of, without_pauses
 from gpudiag.measures._time.microseconds import SECOND_US
+from gpudiag.measures._time.no_waits import are_no_waits, between_jobs
 from gpudiag.measures._time.periodicity import Period
 from gpudiag.measures._time.weighted import weighted_mean, weighted_quantiles
 from gpudiag.measures._time.work import WorkSamples, stretches, work_by_gpu, work_coverage_pct, work_without_trials
@@ -133,7 +134,7 @@ def _open_pct(work: WorkSamples) -> float:
 
 
 def _one_gpu(run: Run, gpu: str, work: WorkSamples, period: Period | None) -> dict[str, object]:
-    at, weight = without_pauses(work), work.weight_s
+    at, weight = without_pauses(work, between_jobs(run)), work.weight_s
     worked = float(weight[at].sum())
     (p95,) = weighted_quantiles(work.util_pct[at], weight[at], (0.95,))
     return {
@@ -149,7 +150,7 @@ def _of_no_trial(run: Run, gpu: str, work: WorkSamples) -> dict[str, object]:
     """The row of a GPU of which nobody knows when its trials began and ended: each of these may leave it idle once, so
     that more dips at one period are no start-ups. Single ones may be.
     """
-    row = _one_gpu(run, gpu, work, period_of(work))
+    row = _one_gpu(run, gpu, work, period_of(work, between_jobs(run)))
     if not row["n_dips"] > 2 * len(run.trials):  # type: ignore[operator]
         row |= NO_DIPS
     unclear_s = row["stalled_s"]
@@ -160,7 +161,7 @@ def _of_no_trial(run: Run, gpu: str, work: WorkSamples) -> dict[str, object]:
 def _stalls(run: Run, gpu: str, work: WorkSamples, worked: float) -> dict[str, object]:
     first, last = stretches(work.at_work & (work.util_pct < IDLE_PCT), work.start_us, work.end_us)
     start, end = work.start_us[first], work.end_us[last]
-    own = (end - start <= LONGEST_WAIT_S * SECOND_US) | work.from_trials
+    own = ~are_no_waits(start, end, between_jobs(run)) | work.from_trials
     lengths = (end - start)[own] / SECOND_US
     other = np.column_stack([start[~own], end[~own]])
     drops = Drops(start[own], end[own], other, (int(work.start_us[0]), int(work.end_us[-1])), sharp=False)

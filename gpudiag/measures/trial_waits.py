@@ -11,6 +11,7 @@ import pandas as pd
 from gpudiag.errors import NotMeasurable
 from gpudiag.facts import Column, Fact, Row, Rows, column, fact, table_of
 from gpudiag.measures._time.gpu_time import GpuTime, gpu_time
+from gpudiag.measures._time.no_waits import between_jobs
 from gpudiag.measures._waits.bounds import Share
 from gpudiag.measures._waits.divided import LoggedGpu, divided_by_log, logged_gpus
 from gpudiag.measures._waits.logged import LoggedTraining, behind_steps
@@ -97,7 +98,7 @@ def _told(run: Run) -> Iterator[tuple[dict[str, object], LoggedGpu, list[Share]]
             if not logs:
                 continue
             own = time.timelines[gpu].during(int(time.trials.start_us[at]), int(time.trials.end_us[at]))
-            part = unused_time(own, time, gpu, [one.span_us for one in logs], behind_steps(logs))
+            part = unused_time(own, time, gpu, [one.span_us for one in logs], between_jobs(run), behind_steps(logs))
             if part.observed_s > 0 and not bool((part.running > 1).any()):
                 row = time.trials.rows.iloc[at]
                 of_trial = LoggedGpu(part, logs, surely=True)

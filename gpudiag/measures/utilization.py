@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 
 import numpy as np
 import pandas as pd
@@ -21,9 +21,10 @@ from gpudiag.measures._time.curve import rise
 from gpudiag.measures._time.expected import expected_window, trials_window
 from gpudiag.measures._time.free_ends import free_ends
 from gpudiag.measures._time.gpu_time import gpu_time
-from gpudiag.measures._time.idle import longer_than_waits
+from gpudiag.measures._time.idle import no_waits
 from gpudiag.measures._time.job_spans import job_spans
 from gpudiag.measures._time.microseconds import microseconds
+from gpudiag.measures._time.no_waits import between_jobs
 from gpudiag.measures._time.series import series
 from gpudiag.measures._time.timeline import STALLED, TAIL, WAITING
 from gpudiag.measures._time.trial_intervals import intervals_of
@@ -33,6 +34,7 @@ from gpudiag.measures.base import RECORD_GPU, RECORD_LONGER, Profile, need_gpu
 from gpudiag.memo import memoized
 from gpudiag.run import Run
 from gpudiag.schema import BUSY_PCT, IDLE_PCT
+from gpudiag.spans import Window
 
 
 class GpuUtilization(Row):
@@ -123,7 +125,7 @@ def measure_utilization(run: Run) -> UtilizationProfile:
     at_baseline = _memory_at_baseline(run)
     util, observed = samples["util_pct"].to_numpy(), samples["weight_s"].to_numpy()
     time_us = microseconds(samples["time"])
-    active = _in_activity(samples, leave_pauses_out=trials_window(run) is None)
+    active = _in_activity(samples, between_jobs(run), leave_pauses_out=trials_window(run) is None)
     in_trials = _idle_in_trials(run) if trial_weight.any() else {}
     rows: dict[str, dict[str, object]] = {}
     for gpu, own in slices(samples):
@@ -155,8 +157,10 @@ def measure_utilization(run: Run) -> UtilizationProfile:
 
 
 def _while_there(run: Run, samples: pd.DataFrame) -> pd.DataFrame:
-    """The samples without those at the ends of a record that is longer than the training in its log."""
-    for low, high in free_ends(run).windows:
+    """The samples without those at the ends of a record that is longer than the training in its log, and between it and
+    another job.
+    """
+    for low, high in (*free_ends(run).windows, *between_jobs(run)):
         samples = samples[(samples["end_us"] <= low) | (samples["start_us"] >= high)]
     return samples
 
@@ -236,7 +240,7 @@ def _idle_phases(util: np.ndarray, weight: np.ndarray) -> float:
     return float(np.count_nonzero(idle[1:] > idle[:-1]) + idle[0]) if len(idle) else math.nan
 
 
-def _in_activity(samples: pd.DataFrame, *, leave_pauses_out: bool) -> np.ndarray:
+def _in_activity(samples: pd.DataFrame, between: Sequence[Window], *, leave_pauses_out: bool) -> np.ndarray:
     """1 for the samples from the first to the last activity of their GPU, 0 for those at the ends of the record, and
     in pauses where these are left out: what they cost is counted once (idleness).
     """
@@ -248,7 +252,7 @@ def _in_activity(samples: pd.DataFrame, *, leave_pauses_out: bool) -> np.ndarray
             continue
         within[active[0] : active[-1] + 1] = 1.0
         if leave_pauses_out:
-            first, last = longer_than_waits(activity(util[own]), start_us[own], end_us[own])
+            first, last = no_waits(activity(util[own]), start_us[own], end_us[own], between)
             for low, high in zip(first + own.start, last + own.start + 1, strict=True):
                 within[low:high] = 0.0
     return within

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -79,15 +80,23 @@ def _may_hold(end: LogEnd) -> bool:
 
 def _commands(run: Run) -> Window:
     """The first start of a recorded command and the last end of one, in microseconds: all between is the job's own.
-    One that has no end may have run on, and without any the first is never and the last long ago.
+    Without any the first is never and the last long ago.
     """
+    spans = command_spans(run)
+    return min((low for low, _ in spans), default=NEVER), max((high for _, high in spans), default=LONG_AGO)
+
+
+def command_spans(run: Run) -> list[Window]:
+    """From when to when each recorded command ran, in microseconds; one that has no end may have run on."""
     events = run.events.reindex(columns=["time", "kind", "path"]).dropna(subset=["time"])
-    started = events[events["kind"] == COMMAND_START]
-    if started.empty:
-        return NEVER, LONG_AGO
-    begun = microseconds(started["time"])
-    ended = microseconds(events["time"][events["kind"].isin(ENDS) & events["path"].isin(started["path"])])
-    return int(begun.min()), int(ended.max()) if len(ended) >= len(begun) else NEVER
+    spans = []
+    for _, told in events.groupby("path", dropna=False):
+        begun = np.sort(microseconds(told["time"][told["kind"] == COMMAND_START])).tolist()
+        done = np.sort(microseconds(told["time"][told["kind"].isin(ENDS)]))
+        for low, until in pairwise([*begun, NEVER]):
+            own = done[(done >= low) & (done < until)]
+            spans.append((low, int(own.max(initial=LONG_AGO)) if len(own) else NEVER))
+    return spans
 
 
 def _with_memory(run: Run, samples: pd.DataFrame, *, sure: bool) -> np.ndarray:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
-from gpudiag.measures._time.activity import LONGEST_WAIT_S, activity
-from gpudiag.measures._time.microseconds import SECOND_US
+from gpudiag.measures._time.activity import activity
+from gpudiag.measures._time.no_waits import are_no_waits, between_jobs
 from gpudiag.measures._time.periodicity import Period, find_period
 from gpudiag.measures._time.work import WorkSamples, stretches, work_by_gpu
 from gpudiag.memo import memoized
 from gpudiag.run import Run
+from gpudiag.spans import Window
 
 MIN_SAMPLES = 10
 """Of a pause: two samples of 0 % stand for no ten minutes (as many as jobstats asks of an unused GPU)."""
@@ -19,27 +22,33 @@ def pauses(at_work: np.ndarray, start_us: np.ndarray, end_us: np.ndarray) -> tup
     """First and last sample of each pause of one GPU: an unbroken stretch without ``activity`` between its first and
     its last, too long for a wait, and of enough samples to be sure of it.
     """
-    first, last = longer_than_waits(at_work, start_us, end_us)
+    first, last = no_waits(at_work, start_us, end_us, ())
     own = last - first + 1 >= MIN_SAMPLES
     return first[own], last[own]
 
 
-def longer_than_waits(at_work: np.ndarray, start_us: np.ndarray, end_us: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The same however few samples show it: far apart, they tell neither a pause nor a wait."""
+def no_waits(
+    at_work: np.ndarray, start_us: np.ndarray, end_us: np.ndarray, between: Sequence[Window]
+) -> tuple[np.ndarray, np.ndarray]:
+    """The same however few samples show it: far apart, they tell neither a pause nor a wait. So is a shorter one that
+    holds a window of :func:`between_jobs`.
+    """
     active = np.flatnonzero(at_work)
     if not len(active):
         return active, active
     first, last = stretches(~at_work, start_us, end_us)
-    own = (first > active[0]) & (last < active[-1]) & (end_us[last] - start_us[first] > LONGEST_WAIT_S * SECOND_US)
+    own = (first > active[0]) & (last < active[-1]) & are_no_waits(start_us[first], end_us[last], between)
     return first[own], last[own]
 
 
-def without_pauses(work: WorkSamples) -> np.ndarray:
-    """``at_work`` of one GPU; without trials only where it lies in no idle stretch that is too long for a wait."""
+def without_pauses(work: WorkSamples, between: Sequence[Window]) -> np.ndarray:
+    """``at_work`` of one GPU; without trials only where it lies in no idle stretch that is no wait, with the windows of
+    :func:`between_jobs`.
+    """
     if work.from_trials:
         return work.at_work
     out = work.at_work.copy()
-    first, last = longer_than_waits(activity(work.util_pct), work.start_us, work.end_us)
+    first, last = no_waits(activity(work.util_pct), work.start_us, work.end_us, between)
     for low, high in zip(first.tolist(), last.tolist(), strict=True):
         out[low : high + 1] = False
     return out
@@ -48,9 +57,9 @@ def without_pauses(work: WorkSamples) -> np.ndarray:
 @memoized
 def period_by_gpu(run: Run) -> dict[str, Period | None]:
     """The period of the utilization of each GPU at work, without pauses, as :func:`find_period`."""
-    return {gpu: period_of(work) for gpu, work in work_by_gpu(run).items()}
+    return {gpu: period_of(work, between_jobs(run)) for gpu, work in work_by_gpu(run).items()}
 
 
-def period_of(work: WorkSamples) -> Period | None:
+def period_of(work: WorkSamples, between: Sequence[Window]) -> Period | None:
     """The same of one GPU."""
-    return find_period(work.time_us, np.where(without_pauses(work), work.util_pct, np.nan), work.step_us)
+    return find_period(work.time_us, np.where(without_pauses(work, between), work.util_pct, np.nan), work.step_us)

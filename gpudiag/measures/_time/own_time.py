@@ -15,6 +15,7 @@ from gpudiag.measures._time.free_ends import free_ends
 from gpudiag.measures._time.job_ends import job_ends_us
 from gpudiag.measures._time.job_spans import job_spans
 from gpudiag.measures._time.microseconds import microseconds
+from gpudiag.measures._time.no_waits import between_jobs
 from gpudiag.measures._time.timeline import Intervals
 from gpudiag.measures._time.trial_intervals import intervals_of
 from gpudiag.measures._time.window import timed_trials
@@ -25,13 +26,13 @@ from gpudiag.spans import Window, overlap, union, without
 
 def held_windows(run: Run, gpu: str, windows: Sequence[Window]) -> list[Window]:
     """What of the windows lies in attempts of the run that had the GPU, and where a scheduler tells of its jobs, in one
-    that may have had it; without what was of a study that was not chosen, and the ends of a record that is longer than
-    the training in its log.
+    that may have had it; without what was of a study that was not chosen, the ends of a record that is longer than the
+    training in its log, and the time between it and another job.
     """
     held = attempts(run).held(gpu, windows)
     jobs = job_spans(run).get(gpu)
     held = held if jobs is None else overlap(held, jobs)
-    return without(held, union([*of_other_studies(run, gpu), *free_ends(run).windows]))
+    return without(held, union([*of_other_studies(run, gpu), *free_ends(run).windows, *between_jobs(run)]))
 
 
 @memoized

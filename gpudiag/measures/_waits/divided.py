@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from gpudiag.measures._steps.ranks import world_size
 from gpudiag.measures._time.gpu_time import gpu_time
+from gpudiag.measures._time.no_waits import between_jobs
 from gpudiag.measures._waits.bounds import Share, Waits
 from gpudiag.measures._waits.by_log import joined_trainings, logged_waits, logs_of_gpu, stated_waits
 from gpudiag.measures._waits.by_signature import signature_waits
@@ -33,11 +34,11 @@ def logged_gpus(run: Run) -> dict[str, LoggedGpu]:
     """By GPU. Logs are certain to tell of it where they name their trials, or tell of all GPUs that work meanwhile."""
     time = gpu_time(run)
     spans = [training.span_us for training in joined_trainings(run)]
-    parts = {gpu: unused_time(line, time, gpu, spans) for gpu, line in time.timelines.items()}
+    parts = {gpu: unused_time(line, time, gpu, spans, between_jobs(run)) for gpu, line in time.timelines.items()}
     logs = {gpu: logs_of_gpu(run, time, gpu, part) for gpu, part in parts.items()}
     for gpu, own in logs.items():
         if time.joined and (behind := behind_steps(own)):
-            parts[gpu] = unused_time(time.timelines[gpu], time, gpu, spans, behind)
+            parts[gpu] = unused_time(time.timelines[gpu], time, gpu, spans, between_jobs(run), behind)
     of_all = sum(map(bool, logs.values())) in (1, world_size(run))
     placed = len(time.trials.rows) > 0
     return {

@@ -8,9 +8,9 @@ from functools import cached_property
 
 import numpy as np
 
-from gpudiag.measures._time.activity import LONGEST_WAIT_S
 from gpudiag.measures._time.gpu_time import GpuTime
 from gpudiag.measures._time.microseconds import SECOND_US
+from gpudiag.measures._time.no_waits import are_no_waits
 from gpudiag.measures._time.timeline import (
     BUSY,
     BUSY_LOW,
@@ -67,7 +67,12 @@ class UnusedTime:
 
 
 def unused_time(
-    line: Timeline, time: GpuTime, gpu: str, logged: Sequence[Window], behind: Sequence[Window] = ()
+    line: Timeline,
+    time: GpuTime,
+    gpu: str,
+    logged: Sequence[Window],
+    between: Sequence[Window],
+    behind: Sequence[Window] = (),
 ) -> UnusedTime:
     """The time of one GPU, of which ``line`` is all or a part; ``logged``: spans of which logs of trainings tell.
 
@@ -79,7 +84,7 @@ def unused_time(
     seen = ~np.isnan(line.util_pct)
     within = np.isin(line.cell, (STALLED, BUSY_LOW, BUSY))
     if not time.joined:
-        within = seen & (~_outside(line) | _any(line, logged))
+        within = seen & (~_outside(line, between) | _any(line, logged))
     else:
         within |= seen & np.isin(line.cell, (TAIL, WAITING)) & _amid(line, behind)
     return UnusedTime(
@@ -128,8 +133,8 @@ def _amid(line: Timeline, spans: Sequence[Window]) -> np.ndarray:
     return inside
 
 
-def _outside(line: Timeline) -> np.ndarray:
-    """Without trials: before the first and after the last work, and in idle stretches too long to be a wait."""
+def _outside(line: Timeline, between: Sequence[Window]) -> np.ndarray:
+    """Without trials: before the first and after the last work, and in idle stretches that are no waits."""
     idle = ~(line.util_pct >= IDLE_PCT)
     active = np.flatnonzero(~idle)
     if not len(active):
@@ -138,7 +143,7 @@ def _outside(line: Timeline) -> np.ndarray:
     out[: active[0]] = out[active[-1] + 1 :] = True
     apart = np.flatnonzero(active[1:] - active[:-1] > 1)
     before, after = active[apart], active[apart + 1]
-    long = line.start_us[after] - line.end_us[before] > LONGEST_WAIT_S * SECOND_US
+    long = are_no_waits(line.end_us[before], line.start_us[after], between)
     for low, high in zip(before[long].tolist(), after[long].tolist(), strict=True):
         out[low + 1 : high] = True
     return out & idle
