@@ -353,3 +353,52 @@ def test_a_hole_in_the_record_of_a_search_that_goes_on_is_time_of_it(
 def test_a_trial_that_died_with_its_session_does_not_fill_the_time_until_the_next() -> None:
     one = _sessions(6 * HOUR, ("RUNNING", 950.0, float("nan")))
     assert gpu_h(one) < 2600 / HOUR and measure_sampling(one).coverage_pct > 75
+
+
+def recorded_twice(
+    folder: Path, *, one_file: bool, held: tuple[bool, bool] = (False, False), apart_s: float = HOUR
+) -> Run:
+    """Two recordings of nvidia-smi of half an hour, with 20 min of a training each; memory ``held`` where they end and
+    begin in between.
+    """
+    texts = []
+    for number in range(2):
+        begin_s = number * (1800 + apart_s)
+        lines = ["timestamp, index, utilization.gpu [%], memory.used [MiB], memory.total [MiB]"]
+        for at_s in np.arange(0.0, 1800, 10.0).tolist():
+            works, early = 300 <= at_s < 1500, at_s < 300
+            holds = works or (early and number == 1 and held[1]) or (at_s >= 1500 and number == 0 and held[0])
+            used = 30_000 if holds else 4
+            time = BEGAN + timedelta(seconds=begin_s + at_s)
+            lines.append(f"{time:%Y/%m/%d %H:%M:%S}.007, 0, {95 * works} %, {used} MiB, 81559 MiB")
+        texts.append("\n".join(lines) + "\n")
+    if one_file:
+        (folder / "gpu.csv").write_text("".join(texts), encoding="utf-8")
+    else:
+        for number, text in enumerate(texts):
+            (folder / f"gpu{number}.csv").write_text(text, encoding="utf-8")
+    return load_run(folder, timezone="UTC")
+
+
+@pytest.mark.parametrize("one_file", [True, False])
+def test_time_between_two_recordings_without_a_process_is_none_of_the_run(tmp_path: Path, *, one_file: bool) -> None:
+    one = recorded_twice(tmp_path, one_file=one_file)
+    assert gpu_h(one) == pytest.approx(1, abs=0.01)
+    sampling = measure_sampling(one)
+    assert (sampling.coverage_pct, sampling.n_gaps) == (pytest.approx(100, abs=0.5), 0)
+    assert measure_utilization(one).mean_pct == pytest.approx(95 * 2 / 3, abs=1)
+
+
+@pytest.mark.parametrize("one_file", [True, False])
+@pytest.mark.parametrize("held", [(True, False), (False, True), (True, True)])
+def test_a_hole_beside_a_process_is_not_observed(tmp_path: Path, *, one_file: bool, held: tuple[bool, bool]) -> None:
+    one = recorded_twice(tmp_path, one_file=one_file, held=held)
+    assert gpu_h(one) == pytest.approx(2, abs=0.01)
+    assert measure_sampling(one).n_gaps == 1
+
+
+def test_a_log_that_goes_on_between_two_recordings_holds_the_gpu(tmp_path: Path) -> None:
+    written(tmp_path, *log_lines(300, 5100, 1), name="train.log")
+    one = recorded_twice(tmp_path, one_file=True, apart_s=1800)
+    assert gpu_h(one) == pytest.approx(1.5, abs=0.01)
+    assert measure_sampling(one).n_gaps == 1

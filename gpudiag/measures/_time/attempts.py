@@ -3,13 +3,14 @@
 An attempt is over where recordings of other GPUs begin only behind the end of all before (a job on other nodes), and
 where a job ended, as its log or the scheduler says, or a process died that was resumed later, or all steps were done
 before another training began, and no GPU was sampled until then. So is a session of a search resumed later: no trial
-ran, and no GPU was sampled, for an hour. In any other gap in telemetry the GPUs count as held and as not observed: a
-recorder may have failed while the job ran.
+ran, and no GPU was sampled, for an hour. So is a recording without trials at whose end no process had a GPU, as at the
+beginning of the next. In any other gap in telemetry the GPUs count as held and as not observed: a recorder may have
+failed while the job ran.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain, pairwise
 from typing import NamedTuple
@@ -18,7 +19,10 @@ import numpy as np
 
 from gpudiag.measures._time.microseconds import LONG_AGO, NEVER, SECOND_US
 from gpudiag.measures._time.timeline import Intervals
-from gpudiag.spans import PAUSE_S, Window, overlap
+from gpudiag.spans import PAUSE_S, SILENCE_S, Window, overlap
+
+RESTART_S = 60.0
+"""A shorter silence is a recorder that was slow (a default without a published source)."""
 
 
 @dataclass(frozen=True)
@@ -60,10 +64,14 @@ class Activity(NamedTuple):
 
 
 def find_attempts(
-    recorded: Mapping[str, tuple[np.ndarray, np.ndarray]], activity: Activity, trials: Intervals | None = None
+    recorded: Mapping[str, tuple[np.ndarray, np.ndarray]],
+    activity: Activity,
+    trials: Intervals | None = None,
+    is_free: Callable[[int, int], bool] = lambda low, high: False,
 ) -> Attempts:
     """By the stretches (start and end) that each GPU was sampled in, and by what is known of jobs and trainings.
     ``trials``: all that ran, those without an end until they most likely ended; None where their clock is not known.
+    ``is_free``: whether no process had a GPU at both ends of a silence, and nothing ran in it by what is logged.
     """
     if not recorded:
         return Attempts()
@@ -78,6 +86,8 @@ def find_attempts(
     found = {at: _pause(silences[at].tolist(), activity, reached, others=bool(others[at])) for at in asked.tolist()}
     rests = _rests(silences.tolist(), activity, trials) if trials is not None and len(trials.start_us) else {}
     known = rests | {at: pause for at, pause in found.items() if pause is not None}
+    if trials is None:
+        known = _between_recordings(silences.tolist(), is_free) | known
     pauses = [known[at] for at in sorted(known)]
     borders = np.array([low for low, _ in pauses], np.int64)
     of_gpu = {}
@@ -135,6 +145,15 @@ def _rests(silences: Sequence[Sequence[int]], activity: Activity, trials: Interv
         if free is not None and free[1] - free[0] >= PAUSE_S * SECOND_US and first < free[0] and last >= free[1]:
             out[at] = free
     return out
+
+
+def _between_recordings(silences: Sequence[Sequence[int]], is_free: Callable[[int, int], bool]) -> dict[int, Window]:
+    """By place the silences of a minute and more in which nothing ran; those of a night part sessions."""
+    return {
+        at: (low, high)
+        for at, (low, high) in enumerate(silences)
+        if RESTART_S * SECOND_US <= high - low <= SILENCE_S * SECOND_US and is_free(low, high)
+    }
 
 
 def _longest_free(low: int, high: int, activity: Activity) -> Window | None:

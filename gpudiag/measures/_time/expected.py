@@ -61,7 +61,7 @@ def logged_window(run: Run) -> tuple[int, int] | None:
         return None
     limits = limits_us(run)
     low, high = max(limits[0], int(samples["start_us"].min())), min(limits[1], int(samples["end_us"].max()))
-    spans = [(begin, end) for begin, end in logged_spans(run) if begin < high and end > low]
+    spans = [(begin, end) for begin, end in _logged_spans(run) if begin < high and end > low]
     if not spans:
         return None
     start, end = (np.array(edge) for edge in zip(*sorted(spans), strict=True))
@@ -74,7 +74,7 @@ def logged_window(run: Run) -> tuple[int, int] | None:
     return max(int(start.min()), limits[0]), min(int(end.max()), limits[1])
 
 
-def logged_spans(run: Run) -> list[tuple[int, int]]:
+def _logged_spans(run: Run) -> list[tuple[int, int]]:
     """First and last timestamp of each training's steps, in microseconds."""
     intervals = step_intervals(run)
     dated = intervals[intervals["end"].notna()]

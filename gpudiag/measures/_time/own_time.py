@@ -16,6 +16,7 @@ from gpudiag.measures._time.job_ends import job_ends_us
 from gpudiag.measures._time.job_spans import job_spans
 from gpudiag.measures._time.microseconds import microseconds
 from gpudiag.measures._time.no_waits import between_jobs
+from gpudiag.measures._time.processes import jobs_ran, occupied_by_gpu
 from gpudiag.measures._time.timeline import Intervals
 from gpudiag.measures._time.trial_intervals import intervals_of
 from gpudiag.measures._time.window import timed_trials
@@ -52,7 +53,21 @@ def attempts(run: Run) -> Attempts:
     recorded = {gpu: stretches_seen(start[own], end[own]) for gpu, own in slices(samples)}
     trials = timed_trials(run) if run.info.clock.joined and len(run.trials) else None
     ran = None if trials is None else Intervals(trials.start_us, trials.end_us)
-    return find_attempts(recorded, _activity(run), ran)
+    return find_attempts(recorded, _activity(run), ran, lambda low, high: _is_free(run, low, high))
+
+
+def _is_free(run: Run, low: int, high: int) -> bool:
+    """Whether no GPU had a process in its last sample before a silence, and none in its first behind it, and no
+    job ran on by a log.
+    """
+    if len(run.trials) or any(since < high and until > low for since, until in jobs_ran(run)):
+        return False
+    before, after = [], []
+    for one in occupied_by_gpu(run).values():
+        behind = int(np.searchsorted(one.start_us, high))
+        before += one.free[:behind][-1:].tolist()
+        after += one.free[behind:][:1].tolist()
+    return bool(before and after) and all(before + after)
 
 
 def _activity(run: Run) -> Activity:
