@@ -1,7 +1,7 @@
 """Functions from one profile to one verdict. One topic a file, the same names as in measures/.
 
 ``RULES`` holds every rule of ``TOPICS`` in written order. A user's own rules go beside them, made with the decorator
-:func:`rule`, which turns a function from a profile to :class:`Evidence` or None into a :class:`Rule`:
+:func:`rule`, which turns a function from a profile to :class:`Evidence`, :class:`Passed` or None into a :class:`Rule`:
 ``diagnose(run, rules=(*RULES, my_rule))``.
 """
 
@@ -42,7 +42,7 @@ from gpudiag.rules import (
     utilization,
 )
 from gpudiag.rules._engine import names as _names
-from gpudiag.rules._engine.evidence import Evidence, NotApplicable
+from gpudiag.rules._engine.evidence import Evidence, NotApplicable, Passed
 from gpudiag.rules._engine.rule import Rule, rule
 from gpudiag.rules._engine.templates import Given
 from gpudiag.rules._engine.verdict import Severity, Status, Verdict
@@ -56,6 +56,7 @@ __all__ = [
     "Evidence",
     "Given",
     "NotApplicable",
+    "Passed",
     "Rule",
     "Severity",
     "Status",

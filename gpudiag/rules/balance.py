@@ -6,7 +6,7 @@ import math
 
 from gpudiag.errors import NotMeasurable
 from gpudiag.measures.balance import BalanceProfile, measure_balance
-from gpudiag.rules._engine.evidence import Evidence, NotApplicable, worst_gpu
+from gpudiag.rules._engine.evidence import Evidence, NotApplicable, Outcome, Passed, worst_gpu
 from gpudiag.rules._engine.rule import rule
 from gpudiag.rules._engine.templates import WORST_GPU, Given
 from gpudiag.rules._engine.verdict import Severity
@@ -41,7 +41,7 @@ APART = (
 )
 def gpu_imbalance(
     share: BalanceProfile, *, min_jain_ratio: float = 0.8, min_tasks_per_gpu_ratio: float = 2.0
-) -> Evidence | None:
+) -> Outcome:
     """What one GPU does not do, the others have to.
 
     Jain's index of mean utilization below 0.8: two GPUs at 3 and 20 % give 0.65 (METHODS 8). The index is taken over
@@ -60,7 +60,14 @@ def gpu_imbalance(
             raise NotMeasurable(
                 "Utilization of {gpus} is not reported.", "Record utilization of every GPU.", gpus=unknown
             )
-        return None
+        return Passed.least(
+            share.per_gpu,
+            "mean_pct",
+            "{mean_pct} to {most_pct} on average, with a Jain index of {jain:as ratio}",
+            "limit {min_jain_ratio:as ratio}",
+            most_pct=float(share.per_gpu["mean_pct"].max()),
+            jain=jain,
+        )
     if share.n_at_once > 1 and not share.n_tasks > 0:
         raise NotMeasurable(
             "{n} logs tell of steps at once. They may be of trainings of their own, which share no work.",
@@ -114,9 +121,7 @@ def gpu_imbalance(
     refuted_by="Not a problem if clocks or power limits were lowered on purpose, or that GPU ran lighter kernels.",
     explained_by=("thermal-throttling", "hardware-slowdown", "power-throttling", "power-fault-throttling"),
 )
-def gpu_straggler(
-    share: BalanceProfile, *, min_clock_ratio: float = 0.85, min_busy_s: float = 300.0
-) -> Evidence | None:
+def gpu_straggler(share: BalanceProfile, *, min_clock_ratio: float = 0.85, min_busy_s: float = 300.0) -> Outcome:
     """The GPU with the lowest utilization is often the fast one that waits, so clocks decide.
 
     Median SM clock while busy (utilization of 50 % or more) below 0.85 times that of the other GPUs of the same name;
@@ -132,7 +137,16 @@ def gpu_straggler(
             raise NotMeasurable(
                 "No two GPUs of one name have SM clocks while busy.", "Record clocks.sm and the name of every GPU."
             )
-        return None
+        if (table["clock_ratio"] < min_clock_ratio).any():
+            return None
+        compared = table[table["clock_ratio"].notna()]
+        return Passed.least(
+            compared.assign(clock_pct=100 * compared["clock_ratio"]),
+            "clock_pct",
+            "{clock_pct} of the clock of the others",
+            "limit {limit_pct}",
+            limit_pct=100 * min_clock_ratio,
+        )
     worst = slow["clock_ratio"].idxmin()
     ratio = float(slow.at[worst, "clock_ratio"])
     return worst_gpu(

@@ -7,7 +7,7 @@ import math
 from gpudiag.errors import NotMeasurable
 from gpudiag.measures.base import OPEN_CLOCK, STATE_OFFSET
 from gpudiag.measures.costs import CostsProfile, began_once, measure_costs
-from gpudiag.rules._engine.evidence import Evidence, NotApplicable
+from gpudiag.rules._engine.evidence import Evidence, NotApplicable, Outcome, Passed
 from gpudiag.rules._engine.rule import rule
 from gpudiag.rules._engine.templates import Given
 from gpudiag.rules._engine.verdict import Severity
@@ -47,7 +47,7 @@ UNLIKE_PCT = 1.0
 )
 def startup_dominated(
     costs: CostsProfile, *, max_worker_share_pct: float = 25.0, max_gpu_share_pct: float = 10.0
-) -> Evidence | None:
+) -> Outcome:
     """Start-up has two prices, and only one of them is GPU time.
 
     As a share F of the trials' own time it costs workers. A GPU waits only while all k trials on it start up at once,
@@ -104,4 +104,9 @@ def startup_dominated(
             gpu_pct=gpu,
             most_pct=most,
         )
-    return None
+    return Passed(
+        "{startup_pct} of the trials' time (limit {max_worker_share_pct}); alone on the GPU at most {most_pct} "
+        "(limit {max_gpu_share_pct}).",
+        startup_pct=of_workers,
+        most_pct=most,
+    )

@@ -10,7 +10,7 @@ import pandas as pd
 from gpudiag.errors import NotGiven, NotMeasurable
 from gpudiag.measures._gpu.idle_power import RECORD_IDLE
 from gpudiag.measures.feed import FeedProfile, measure_feed
-from gpudiag.rules._engine.evidence import Evidence, worst_gpu
+from gpudiag.rules._engine.evidence import Evidence, Outcome, Passed, worst_gpu
 from gpudiag.rules._engine.judging import MIN_EXPLAINED, RECORD_COMMAND
 from gpudiag.rules._engine.rule import rule
 from gpudiag.rules._engine.templates import WORST_GPU, Given
@@ -342,7 +342,7 @@ def launch_bound(
 )
 def gpu_busy_but_light(
     feed: FeedProfile, *, max_power_ratio: float = 0.35, min_busy_s: float = 300.0, max_sm_pct: float = 50.0
-) -> Evidence | None:
+) -> Outcome:
     """Utilization counts time with any kernel: one small kernel after the other makes 100 %.
 
     Power fraction (power - idle) / (limit - idle) below 0.35 at utilization of 90 % or more, over 5 minutes
@@ -358,7 +358,11 @@ def gpu_busy_but_light(
         if len(busy) and busy["busy_power_ratio"].isna().all():
             raise NotMeasurable("Power or its limit is unknown.", "Record power.draw and power.limit of every GPU.")
         _need_idle_power(busy[~(busy["busy_sm_pct"] >= max_sm_pct)], "busy_", max_power_ratio)
-        return None
+        if not (busy["busy_power_ratio"] >= max_power_ratio).all():
+            return None
+        says = "{power_pct} of the range from idle power to the limit"
+        power = busy.assign(power_pct=100 * busy["busy_power_ratio"])
+        return Passed.least(power, "power_pct", says, "limit {limit_pct}", limit_pct=100 * max_power_ratio)
     worst = found["busy_power_ratio"].idxmin()
     ratio = float(found.at[worst, "busy_power_ratio"])
     return worst_gpu(
@@ -380,7 +384,7 @@ def gpu_busy_but_light(
     "Profile one step to see which kernels are small.",
     refuted_by="Not a problem if a neighbor shares the GPU, or its work cannot be split further.",
 )
-def sm_activity_low(feed: FeedProfile, *, max_sm_pct: float = 50.0, min_busy_s: float = 300.0) -> Evidence | None:
+def sm_activity_low(feed: FeedProfile, *, max_sm_pct: float = 50.0, min_busy_s: float = 300.0) -> Outcome:
     """Utilization is 100 % while one SM of a hundred computes; SM activity counts the others too.
 
     Below 50 % "likely indicates ineffective GPU usage", 80 % and more is needed for effective use (NVIDIA DCGM,
@@ -389,7 +393,7 @@ def sm_activity_low(feed: FeedProfile, *, max_sm_pct: float = 50.0, min_busy_s: 
     busy = _with(feed, "busy_sm_pct", min_busy_s)
     found = busy[busy["busy_sm_pct"] < max_sm_pct]
     if found.empty:
-        return None
+        return Passed.least(busy, "busy_sm_pct", "{busy_sm_pct} of the SMs", "limit {max_sm_pct}")
     worst = found["busy_sm_pct"].idxmin()
     return worst_gpu(
         worst,

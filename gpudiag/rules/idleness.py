@@ -8,7 +8,15 @@ import pandas as pd
 
 from gpudiag.errors import NotMeasurable
 from gpudiag.measures.idleness import IdlenessProfile, measure_idleness
-from gpudiag.rules._engine.evidence import Evidence, NotApplicable, lengths, need_fast_samples, worst_gpu
+from gpudiag.rules._engine.evidence import (
+    Evidence,
+    NotApplicable,
+    Outcome,
+    Passed,
+    lengths,
+    need_fast_samples,
+    worst_gpu,
+)
 from gpudiag.rules._engine.rule import rule
 from gpudiag.rules._engine.templates import EACH, WORST_GPU, Given, Sentence
 from gpudiag.rules._engine.verdict import Severity
@@ -54,7 +62,7 @@ OWN_MEMORY = (
     remedy="Download, unpack, preprocess and compile on the CPU before the GPU is taken.",
     refuted_by="Not a problem if the recorder was started long before the job.",
 )
-def idle_before_work(idle: IdlenessProfile, *, max_lead_s: float = 1200.0) -> Evidence | None:
+def idle_before_work(idle: IdlenessProfile, *, max_lead_s: float = 1200.0) -> Outcome:
     """A GPU that is reserved while data are prepared is paid for all the same.
 
     More than 20 minutes from the first sample to the first activity: MaxInitializationTime of SageMaker's profiler
@@ -91,7 +99,7 @@ def idle_before_work(idle: IdlenessProfile, *, max_lead_s: float = 1200.0) -> Ev
     refuted_by="Not a problem if the recorder ran on after the job.",
     explained_by=("rank-missing", "log-silent"),
 )
-def idle_after_work(idle: IdlenessProfile, *, max_trail_s: float = 600.0) -> Evidence | None:
+def idle_after_work(idle: IdlenessProfile, *, max_trail_s: float = 600.0) -> Outcome:
     """The end of the work is not the end of the bill.
 
     More than 10 minutes from the last activity to the last sample, as long as memory held without work counts as a
@@ -103,8 +111,8 @@ def idle_after_work(idle: IdlenessProfile, *, max_trail_s: float = 600.0) -> Evi
     stops short or at an error: it may have kept the GPU.
     """
     found = _end(idle, "trail", max_trail_s)
-    if found is None:
-        return None
+    if not isinstance(found, Evidence):
+        return found
     beside: pd.DataFrame = idle.per_gpu.query("trail_s > @max_trail_s and trail_beside_s > @max_trail_s")
     most_s = float(beside["trail_beside_s"].max())
     return replace(
@@ -148,7 +156,7 @@ def idle_between_work(
     max_pause_s: float = 600.0,
     severe_pause_pct: float = 10.0,
     max_sampling_s: float = 60.0,
-) -> Evidence | None:
+) -> Outcome:
     """Hours without work in the middle of a record are paid for as those at its ends are.
 
     An unbroken stretch below 10 % utilization of more than 10 minutes, from which on an idle stretch without trials
@@ -168,7 +176,12 @@ def idle_between_work(
     found: pd.DataFrame = table[table["longest_between_s"] > max_pause_s]
     if found.empty:
         need_fast_samples(idle.sampling_period_s, max_sampling_s)
-        return None
+        return Passed.most(
+            table[table["between_s"].notna()],
+            "longest_between_s",
+            "{longest_between_s} at a time",
+            "limit {max_pause_s}",
+        )
     worst = found["between_s"].idxmax()
     row = found.loc[worst]
     total_s = float(found["between_s"].sum())
@@ -210,7 +223,7 @@ def idle_between_work(
     refuted_by="Not a problem if it is a server that must answer at once.",
     explained_by=("rank-missing",),
 )
-def gpu_allocated_idle(idle: IdlenessProfile, *, max_idle_s: float = 600.0) -> Evidence | None:
+def gpu_allocated_idle(idle: IdlenessProfile, *, max_idle_s: float = 600.0) -> Outcome:
     """Memory that an idle process holds is lost to everybody else.
 
     At least 1 GiB and a tenth of the total in use at 0-1 % utilization for more than 10 minutes without a break, as a
@@ -224,7 +237,12 @@ def gpu_allocated_idle(idle: IdlenessProfile, *, max_idle_s: float = 600.0) -> E
         unknown = table.index[table["allocated_idle_s"].isna()]
         if len(unknown):
             raise NotMeasurable("Memory in use on {gpus} is unknown.", "Record memory.used of every GPU.", gpus=unknown)
-        return None
+        return Passed.most(
+            table,
+            "longest_allocated_idle_s",
+            "{longest_allocated_idle_s} at a time",
+            "limit {max_idle_s}",
+        )
     worst = found["allocated_idle_s"].idxmax()
     kept = found["allocated_kept_s"] >= MOSTLY * found["allocated_idle_s"]
     return worst_gpu(
@@ -238,7 +256,7 @@ def gpu_allocated_idle(idle: IdlenessProfile, *, max_idle_s: float = 600.0) -> E
     )
 
 
-def _end(idle: IdlenessProfile, end: str, limit_s: float) -> Evidence | None:
+def _end(idle: IdlenessProfile, end: str, limit_s: float) -> Outcome:
     """The finding about one end of the record."""
     table = idle.per_gpu
     seconds = table[f"{end}_s"]
@@ -246,7 +264,7 @@ def _end(idle: IdlenessProfile, end: str, limit_s: float) -> Evidence | None:
         raise NotApplicable("No GPU was active in this record.")
     long: pd.DataFrame = table[seconds > limit_s]
     if long.empty:
-        return None
+        return Passed.most(table[seconds.notna()], f"{end}_s", f"{{{end}_s}}", "limit {limit_s}", limit_s=limit_s)
     worst = long[f"{end}_s"].idxmax()
     held = long[long[f"{end}_mib"] >= long["held_mib"]]
     most_s = float(long.at[worst, f"{end}_s"])

@@ -9,7 +9,7 @@ import pandas as pd
 from gpudiag.errors import NotMeasurable
 from gpudiag.measures.base import OPEN_CLOCK, STATE_OFFSET
 from gpudiag.measures.leak import LeakProfile, measure_leak
-from gpudiag.rules._engine.evidence import Evidence, NotApplicable, worst_gpu
+from gpudiag.rules._engine.evidence import NotApplicable, Outcome, Passed, worst_gpu
 from gpudiag.rules._engine.rule import rule
 from gpudiag.rules._engine.templates import Given
 from gpudiag.rules._engine.verdict import Severity
@@ -51,7 +51,7 @@ def memory_leak(
     max_p_pct: float = 1.0,
     min_rise_pct: float = 5.0,
     min_fills: float = 2.0,
-) -> Evidence | None:
+) -> Outcome:
     """A leak ends in an out-of-memory error, after all the time before it was spent.
 
     Slope of the minima of 20 blocks (Theil-Sen), without what trials hold and free at their end, above 1 % of the
@@ -89,7 +89,14 @@ def memory_leak(
                 "Record memory.used and memory.total for longer.",
                 gpus=short,
             )
-        return None
+        if (table["rise_pct"] >= min_rise_pct).any():
+            return None
+        return Passed.most(
+            table.assign(rise_pct=table["rise_pct"].clip(lower=0.0)),
+            "rise_pct",
+            "{rise_pct} of the total",
+            "limit {min_rise_pct}",
+        )
     again = not steadily.any()
     rise = "fill_rise_pct" if again else "rise_pct"
     ran_out = found[steadily[found.index] & found["ran_out"].eq(True)]
@@ -120,7 +127,7 @@ def memory_leak(
     explained_by=("work-outside-trials",),
     needs_all=("gpus",),
 )
-def memory_residual(leak: LeakProfile, *, max_residual_mib: float = 300.0) -> Evidence | None:
+def memory_residual(leak: LeakProfile, *, max_residual_mib: float = 300.0) -> Outcome:
     """Memory that stays is missing in the next run, whose first large trial then fails.
 
     Median memory from 10 s after the last trial's end on, above that before the first trial by 300 MiB or more, as
@@ -146,7 +153,12 @@ def memory_residual(leak: LeakProfile, *, max_residual_mib: float = 300.0) -> Ev
                 "Let the recorder run on for a minute after all work has ended.",
                 gpus=works_on,
             )
-        return None
+        return Passed.most(
+            table.assign(residual_mib=table["residual_mib"].clip(lower=0.0)),
+            "residual_mib",
+            "{residual_mib} more than before the first",
+            "limit {max_residual_mib}",
+        )
     worst = found["residual_mib"].idxmax()
     return worst_gpu(
         worst,

@@ -8,7 +8,7 @@ from gpudiag.errors import NotMeasurable
 from gpudiag.measures._time.timeline import CELLS, STARTUP
 from gpudiag.measures.base import OPEN_CLOCK, STATE_OFFSET
 from gpudiag.measures.ledger import LedgerProfile, measure_ledger
-from gpudiag.rules._engine.evidence import Evidence, NotApplicable
+from gpudiag.rules._engine.evidence import Evidence, NotApplicable, Outcome, Passed
 from gpudiag.rules._engine.rule import rule
 from gpudiag.rules._engine.templates import Given
 
@@ -124,7 +124,7 @@ def _beside(ledger: LedgerProfile, min_slower_ratio: float) -> Evidence:
 )
 def work_outside_trials(
     ledger: LedgerProfile, *, min_of_work_pct: float = 10.0, min_outside_s: float = 60.0
-) -> Evidence | None:
+) -> Outcome:
     """What a GPU does outside of the trials is not theirs: means over the whole record mix the two.
 
     More than 10 % of the time at 10 % utilization or more lies outside, and a minute at least (defaults without a
@@ -140,7 +140,8 @@ def work_outside_trials(
         if not (sure_s >= min_outside_s and of_work_pct * sure_s / outside_s > min_of_work_pct):
             raise NotMeasurable(OPEN_CLOCK, STATE_OFFSET)
     if not (of_work_pct > min_of_work_pct and outside_s >= min_outside_s):
-        return None
+        says = "{outside_s} (limit {min_outside_s}), {outside_pct} of the GPU's work (limit {min_of_work_pct})."
+        return Passed(says, outside_s=outside_s, outside_pct=of_work_pct)
     busy = ledger.per_gpu["outside_busy_s"]
     return Evidence(
         values={"outside_busy_gpu_s": outside_s, "outside_of_work_pct": of_work_pct},
@@ -167,7 +168,7 @@ def work_outside_trials(
 )
 def idle_without_trial(
     ledger: LedgerProfile, *, max_no_trial_pct: float = 10.0, min_no_trial_s: float = 600.0
-) -> Evidence | None:
+) -> Outcome:
     """A search that stops for a night holds its GPU all the same.
 
     Of the observed time of the GPUs that trials ran on, from the first trial to the last, more than 10 % without a
@@ -185,7 +186,8 @@ def idle_without_trial(
     share = 100 * seconds / observed if observed else float("nan")
     if not (share > max_no_trial_pct and seconds >= min_no_trial_s):
         _need_exact(ledger)
-        return None
+        says = "{idle_s} (limit {min_no_trial_s}), {idle_pct} of the observed time (limit {max_no_trial_pct})."
+        return Passed(says, idle_s=seconds, idle_pct=share)
     named = empty.loc[empty["gpu_s"] >= 0.05 * seconds, "gpu"].astype(str)
     spans = ledger.spans[(ledger.spans["cell"] == "idle_no_trial") & ledger.spans["gpu"].isin(used["gpu"])]
     longest = (spans["end"] - spans["start"]).dt.total_seconds().max()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gpudiag.errors import NotMeasurable
 from gpudiag.measures.loader import LoaderProfile, measure_loader
-from gpudiag.rules._engine.evidence import Evidence
+from gpudiag.rules._engine.evidence import Evidence, Outcome, Passed
 from gpudiag.rules._engine.rule import rule
 from gpudiag.rules._engine.templates import Given
 from gpudiag.rules._engine.verdict import Severity
@@ -35,7 +35,7 @@ WAIT_PCT = 5.0
 )
 def loader_slow(
     loader: LoaderProfile, *, max_avg_ms: float = 30.0, max_step_pct: float = WAIT_PCT, severe_step_pct: float = 25.0
-) -> Evidence | None:
+) -> Outcome:
     """Each millisecond that a step waits for its batch is a millisecond without training.
 
     Where the time of a step is known: a mean wait above 5 % of it (PyTorch's TensorBoard plugin), a warning from a
@@ -63,7 +63,14 @@ def loader_slow(
         )
     if not loader.n_lines:
         raise NotMeasurable("No log line states how long the loader is waited for.", LOG)
-    return None
+    return Passed(
+        (
+            "{avg_ms} a step",
+            Given("of_step_pct", ", {of_step_pct} of it (limit {max_step_pct}).", " (limit {max_avg_ms})."),
+        ),
+        avg_ms=loader.avg_ms,
+        of_step_pct=share,
+    )
 
 
 @rule(
@@ -83,7 +90,7 @@ def loader_slow(
 )
 def loader_workers_cores(
     loader: LoaderProfile, *, min_cores_pct: float = 70.0, max_cores_ratio: float = 2.0
-) -> Evidence | None:
+) -> Outcome:
     """Too few workers leave cores idle, too many fight for them.
 
     Loader workers times trials at once over cores: SageMaker Dataloader's 70 to 200 %. This is what was configured,
@@ -104,4 +111,10 @@ def loader_workers_cores(
             "Loader workers, CPU cores or trials at once are unknown.",
             "State num_workers under [dataloader], cpu_cores and parallel under [settings] in run.toml.",
         )
-    return None
+    return Passed(
+        "{n_workers} on {cores:core}, {of_cores_pct} (limits {min_cores_pct} and {max_cores_pct}).",
+        n_workers=loader.n_workers,
+        cores=loader.cores,
+        of_cores_pct=loader.of_cores_pct,
+        max_cores_pct=100 * max_cores_ratio,
+    )

@@ -6,7 +6,7 @@ import math
 
 from gpudiag.errors import NotMeasurable
 from gpudiag.measures.memory import MemoryProfile, measure_memory
-from gpudiag.rules._engine.evidence import Evidence
+from gpudiag.rules._engine.evidence import Evidence, Outcome, Passed
 from gpudiag.rules._engine.rule import rule
 from gpudiag.rules._engine.templates import Given
 from gpudiag.rules._engine.verdict import Severity
@@ -35,7 +35,7 @@ RESERVED = (
     "larger batch can end the run.",
     refuted_by="Not a problem if the framework reserves all memory at start: memory in use is then no measure of need.",
 )
-def memory_near_limit(memory: MemoryProfile, *, high_pct: float = 90.0) -> Evidence | None:
+def memory_near_limit(memory: MemoryProfile, *, high_pct: float = 90.0) -> Outcome:
     """Close to the limit the next allocation can fail, and it takes the whole process with it.
 
     The most memory in use is at least 90 % of the total: PyTorch's TensorBoard plugin (0.9). However short the peak:
@@ -51,7 +51,12 @@ def memory_near_limit(memory: MemoryProfile, *, high_pct: float = 90.0) -> Evide
     if full.empty:
         _need_total(memory)
         _need_peaks(memory)
-        return None
+        return Passed.most(
+            memory.per_gpu,
+            "max_used_pct",
+            "{max_used_pct:exact} of {total_mib} in use",
+            "limit {high_pct}",
+        )
     worst = full["max_used_pct"].idxmax()
     row = full.loc[worst]
     return Evidence(
@@ -75,7 +80,7 @@ def memory_near_limit(memory: MemoryProfile, *, high_pct: float = 90.0) -> Evide
     refuted_by="Not a problem if a rare large trial, absent from this run, needs the room.",
     needs_all=("gpus",),
 )
-def memory_headroom(memory: MemoryProfile, *, low_pct: float = 50.0) -> Evidence | None:
+def memory_headroom(memory: MemoryProfile, *, low_pct: float = 50.0) -> Outcome:
     """Free memory permits larger batches or more trials at once; it does not imply a speed-up.
 
     The maximum stays below half of the total (a default without a published source). The bound on growth takes what
@@ -88,7 +93,12 @@ def memory_headroom(memory: MemoryProfile, *, low_pct: float = 50.0) -> Evidence
     roomy = memory.per_gpu[(memory.per_gpu["max_used_pct"] < low_pct) & (worked | ~worked.any())]
     if roomy.empty:
         _need_total(memory)
-        return None
+        return Passed.least(
+            memory.per_gpu[worked | ~worked.any()],
+            "max_used_pct",
+            "{max_used_pct:exact} of {total_mib} in use at the peak",
+            "limit {low_pct}",
+        )
     _need_peaks(memory)
     fullest = roomy["max_used_pct"].idxmax()
     row = roomy.loc[fullest]

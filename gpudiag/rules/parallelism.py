@@ -6,7 +6,7 @@ import math
 
 from gpudiag.errors import NotMeasurable
 from gpudiag.measures.parallelism import SERIAL_BELOW, ParallelismProfile, measure_parallelism
-from gpudiag.rules._engine.evidence import Evidence, NotApplicable
+from gpudiag.rules._engine.evidence import Evidence, NotApplicable, Outcome, Passed
 from gpudiag.rules._engine.rule import rule
 from gpudiag.rules._engine.templates import Given
 from gpudiag.rules._engine.verdict import Severity
@@ -27,7 +27,7 @@ HEARTBEAT = "Set heartbeat_interval on the storage, or record the processes on t
     "than were asked for.",
     needs_all=("workers",),
 )
-def parallelism_below_configured(p: ParallelismProfile, *, min_share_pct: float = 75.0) -> Evidence | None:
+def parallelism_below_configured(p: ParallelismProfile, *, min_share_pct: float = 75.0) -> Outcome:
     """Workers that do not work were planned for in memory and CPU, and bring nothing.
 
     Effective parallelism (trial-seconds over the time with at least one trial) below 75 % of the configured number,
@@ -46,7 +46,12 @@ def parallelism_below_configured(p: ParallelismProfile, *, min_share_pct: float 
         )
     if low < min_share_pct:
         raise _undecided(p)
-    return None
+    return Passed(
+        "{effective} of {configured} on average, {share_pct} (limit {min_share_pct}).",
+        effective=p.effective,
+        configured=p.configured,
+        share_pct=100 * p.effective / p.configured,
+    )
 
 
 @rule(
@@ -64,7 +69,7 @@ def parallelism_below_configured(p: ParallelismProfile, *, min_share_pct: float 
     refuted_by="Not a problem if the number in run.toml is not the one of this run.",
     needs_all=("workers",),
 )
-def parallelism_above_configured(p: ParallelismProfile, *, max_above_s: float = 5.0) -> Evidence | None:
+def parallelism_above_configured(p: ParallelismProfile, *, max_above_s: float = 5.0) -> Outcome:
     """Either another worker takes part, or RUNNING trials are dead and only look alive.
 
     More trials at once than configured (METHODS 4) for more than 5 s in all, a default without a published source:
@@ -73,7 +78,16 @@ def parallelism_above_configured(p: ParallelismProfile, *, max_above_s: float = 
     if math.isnan(p.configured):
         raise NotApplicable("No parallelism is stated for this run.")
     if not p.above_configured_s > max_above_s:
-        return None
+        return Passed(
+            (
+                "Up to {peak} at once, of {configured} configured",
+                Given("above_s", ": more for {above_s} (limit {max_above_s})"),
+                ".",
+            ),
+            peak=p.peak,
+            configured=p.configured,
+            above_s=p.above_configured_s,
+        )
     return Evidence(
         values={
             "peak": p.peak,
@@ -103,7 +117,7 @@ def parallelism_above_configured(p: ParallelismProfile, *, max_above_s: float = 
 )
 def trial_gaps(
     p: ParallelismProfile, *, max_gap_s: float = 5.0, max_handover_pct: float = 50.0, min_share_pct: float = 5.0
-) -> Evidence | None:
+) -> Outcome:
     """Between two trials a worker does nothing: scheduling, process start and the sampler take that time.
 
     Median gap above 5 s (METHODS 4), gaps from workers assigned first in, first out. Where most trials start within 2 s
@@ -119,7 +133,9 @@ def trial_gaps(
             n_gaps=len(p.gaps),
             n_needed=MIN_GAPS,
         )
-    if not (p.median_gap_s > max_gap_s and p.handover_pct < max_handover_pct):
+    if not p.median_gap_s > max_gap_s:
+        return Passed("{median_gap_s} at the median (limit {max_gap_s}).", median_gap_s=p.median_gap_s)
+    if not p.handover_pct < max_handover_pct:
         return None
     gaps_s, trials_s = 3600 * p.gap_worker_h, p.effective * p.busy_s if p.busy_s else 0.0
     share = 100 * gaps_s / (gaps_s + trials_s)
@@ -142,7 +158,7 @@ def trial_gaps(
     refuted_by="Not a problem if workers were started one at a time.",
     needs_all=("workers",),
 )
-def trials_serialised(p: ParallelismProfile, *, max_effective: float = SERIAL_BELOW) -> Evidence | None:
+def trials_serialised(p: ParallelismProfile, *, max_effective: float = SERIAL_BELOW) -> Outcome:
     """Several workers did one worker's work.
 
     Effective parallelism of at most 1.2 with two or more workers configured (METHODS 4).
@@ -155,7 +171,7 @@ def trials_serialised(p: ParallelismProfile, *, max_effective: float = SERIAL_BE
         )
     if p.effective_low <= max_effective:
         raise _undecided(p)
-    return None
+    return Passed("{effective} ran at once on average (limit {max_effective}).", effective=p.effective)
 
 
 def _need_several(p: ParallelismProfile) -> None:

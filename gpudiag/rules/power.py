@@ -6,7 +6,7 @@ import pandas as pd
 
 from gpudiag.errors import NotMeasurable
 from gpudiag.measures.power import SUSTAINED_LIMIT, PowerProfile, measure_power
-from gpudiag.rules._engine.evidence import Evidence, worst_gpu
+from gpudiag.rules._engine.evidence import Outcome, Passed, worst_gpu
 from gpudiag.rules._engine.rule import rule
 from gpudiag.rules._engine.templates import Given
 from gpudiag.rules._engine.verdict import Severity
@@ -31,9 +31,7 @@ OVER_LIMIT = "{gpu} drew more than {sustained_limit} times its limit of {limit_w
     "fault really throttles the GPU (NVIDIA/open-gpu-kernel-modules issues 1237 and 1287).",
     refuted_by="Not a problem if the power limit is not this board's: state power_limit_w in run.toml.",
 )
-def power_implausible(
-    power: PowerProfile, *, frozen_s: float = 60.0, max_over_limit_pct: float = 5.0
-) -> Evidence | None:
+def power_implausible(power: PowerProfile, *, frozen_s: float = 60.0, max_over_limit_pct: float = 5.0) -> Outcome:
     """A reading far above the limit is a fault of the sensor or driver, and it spoils means and energy.
 
     Implausible: above 1.3 times the limit on sensors that average over 1 s (Ampere but GA100, and newer), above
@@ -45,7 +43,12 @@ def power_implausible(
     odd = table[(table["n_rejected"] > 0) | (table["over_limit_pct"] > max_over_limit_pct)]
     if odd.empty:
         _need_limit(table)
-        return None
+        return Passed.most(
+            table.assign(of_possible=table["max_all_w"] / table["plausible_w"]),
+            "of_possible",
+            "Up to {max_all_w} at a power limit of {limit_w}",
+            "{plausible_w} is possible",
+        )
     worst = odd["n_rejected"].idxmax()
     row = odd.loc[worst]
     lasting = bool((odd["longest_rejected_s"] >= frozen_s).any() or (odd["over_limit_pct"] > max_over_limit_pct).any())

@@ -5,7 +5,7 @@ from __future__ import annotations
 from gpudiag.errors import NotMeasurable
 from gpudiag.facts import Fact
 from gpudiag.measures.profiled import PROFILE, ProfiledProfile, measure_profiled
-from gpudiag.rules._engine.evidence import Evidence, NotApplicable
+from gpudiag.rules._engine.evidence import Evidence, NotApplicable, Outcome, Passed
 from gpudiag.rules._engine.rule import rule
 from gpudiag.rules._engine.templates import Given
 from gpudiag.rules._engine.verdict import Severity
@@ -19,9 +19,7 @@ RUN = Given(
 )
 
 
-def _found(
-    profiled: ProfiledProfile, share: Fact[float], limit_pct: float, lost: Fact[float] | None
-) -> Evidence | None:
+def _found(profiled: ProfiledProfile, share: Fact[float], limit_pct: float, lost: Fact[float] | None) -> Outcome:
     """Evidence where a share of the profiled time is above its limit. Raises NotMeasurable where it is unknown."""
     value = share.of(profiled)
     if not profiled.n_profiled_steps >= MIN_STEPS:
@@ -30,7 +28,7 @@ def _found(
     if value is None or not value >= 0:
         raise NotMeasurable("The trace does not have what the host did.", PROFILE)
     if not value > limit_pct:
-        return None
+        return Passed("{share_pct} of the profiled time (limit {limit_pct}).", share_pct=value, limit_pct=limit_pct)
     hours = lost.of(profiled) if lost else None
     hours = hours if hours is not None and hours > 0 else None
     return Evidence(
@@ -64,7 +62,7 @@ def _severity(profiled: ProfiledProfile) -> Severity | None:
     refuted_by="Not a problem if the profiler itself slows the host: time the steps with and without it.",
     explained_by=("steps-blocked",),
 )  # fmt: skip
-def steps_launch(profiled: ProfiledProfile, *, max_launch_pct: float = 10.0) -> Evidence | None:
+def steps_launch(profiled: ProfiledProfile, *, max_launch_pct: float = 10.0) -> Outcome:
     """A GPU cannot run kernels faster than one thread of Python launches them.
 
     Above 10 % of the profiled time (a default: PyTorch's TensorBoard plugin advises from 5 % for the loader and 10 %
@@ -83,7 +81,7 @@ def steps_launch(profiled: ProfiledProfile, *, max_launch_pct: float = 10.0) -> 
     remedy="Block less often: .item(), .cpu() and print(loss) hold the host until the GPU is done. Log every 50 steps.",
     refuted_by="Not a problem if the value is needed in each step, as for a loss that decides the next one.",
 )  # fmt: skip
-def steps_blocked(profiled: ProfiledProfile, *, max_sync_pct: float = 5.0) -> Evidence | None:
+def steps_blocked(profiled: ProfiledProfile, *, max_sync_pct: float = 5.0) -> Outcome:
     """A call that waits for the GPU empties its queue: it is idle until the host has launched again.
 
     Above 5 % of the profiled time (PyTorch's TensorBoard plugin, for the loader).
@@ -101,7 +99,7 @@ def steps_blocked(profiled: ProfiledProfile, *, max_sync_pct: float = 5.0) -> Ev
     "batch copied in a stream of its own.",
     refuted_by="Not a problem if the copies are checkpoints or results that are needed at once.",
 )
-def steps_copies(profiled: ProfiledProfile, *, max_copy_pct: float = 10.0) -> Evidence | None:
+def steps_copies(profiled: ProfiledProfile, *, max_copy_pct: float = 10.0) -> Outcome:
     """A copy engine works beside the kernels; a copy that stands alone is time lost. Of pageable memory the host first
     copies into pinned memory, and the GPU waits for that too.
 
@@ -121,7 +119,7 @@ def steps_copies(profiled: ProfiledProfile, *, max_copy_pct: float = 10.0) -> Ev
     "Profile later steps if CUDA was still being set up.",
     refuted_by="Not a problem if the profiled steps are the first ones.",
 )  # fmt: skip
-def steps_allocation(profiled: ProfiledProfile, *, max_memory_pct: float = 5.0) -> Evidence | None:
+def steps_allocation(profiled: ProfiledProfile, *, max_memory_pct: float = 5.0) -> Outcome:
     """CudaMalloc and cudaFree wait for the GPU; a caching allocator calls them in the first steps alone.
 
     Above 5 % of the profiled time (PyTorch's TensorBoard plugin, for the loader).
@@ -140,7 +138,7 @@ def steps_allocation(profiled: ProfiledProfile, *, max_memory_pct: float = 5.0) 
     refuted_by="Not a problem if only the first steps of an epoch were profiled.",
     explained_by=("loader-slow",),
 )  # fmt: skip
-def steps_data(profiled: ProfiledProfile, *, max_data_pct: float = 5.0) -> Evidence | None:
+def steps_data(profiled: ProfiledProfile, *, max_data_pct: float = 5.0) -> Outcome:
     """A batch that is not there when the step begins is idle time of the GPU.
 
     Above 5 % of the profiled time (PyTorch's TensorBoard plugin).
@@ -160,7 +158,7 @@ def steps_data(profiled: ProfiledProfile, *, max_data_pct: float = 5.0) -> Evide
     refuted_by="Not a problem if one rank is late: then the others wait for it, and it has to become faster.",
     explained_by=("rank-behind",),
 )  # fmt: skip
-def steps_communication(profiled: ProfiledProfile, *, max_communication_pct: float = 10.0) -> Evidence | None:
+def steps_communication(profiled: ProfiledProfile, *, max_communication_pct: float = 10.0) -> Outcome:
     """Gradients can be exchanged while earlier layers are still computed.
 
     Above 10 % of the profiled time (PyTorch's TensorBoard plugin).
@@ -183,7 +181,7 @@ def steps_communication(profiled: ProfiledProfile, *, max_communication_pct: flo
     "on its host.",
     refuted_by="Not a problem if ranks do different work, as the stages of a pipeline do.",
 )
-def rank_behind(profiled: ProfiledProfile, *, min_difference_pct: float = 10.0) -> Evidence | None:
+def rank_behind(profiled: ProfiledProfile, *, min_difference_pct: float = 10.0) -> Outcome:
     """A collective ends when the last rank has joined it: that rank spends least time in it, and the others wait.
 
     10 points of the profiled time between the rank with least and that with most (a default without a published
@@ -194,7 +192,11 @@ def rank_behind(profiled: ProfiledProfile, *, min_difference_pct: float = 10.0) 
         raise _no_ranks(profiled)
     difference = profiled.communication_high_pct - profiled.communication_low_pct
     if not difference > min_difference_pct:
-        return None
+        return Passed(
+            "{difference_pct:=points} between the ranks' time in collectives (limit {limit_pct:=points}).",
+            difference_pct=difference,
+            limit_pct=min_difference_pct,
+        )
     names = ("late_rank", "communication_low_pct", "communication_high_pct", "behind_pct")
     hours = profiled.late_gpu_h if profiled.late_gpu_h > 0 else None
     return Evidence(

@@ -6,7 +6,7 @@ import math
 
 from gpudiag.errors import NotMeasurable
 from gpudiag.measures.pruning import MIN_COMPLETE, PruningProfile, measure_pruning
-from gpudiag.rules._engine.evidence import Evidence, NotApplicable
+from gpudiag.rules._engine.evidence import Evidence, NotApplicable, Outcome, Passed
 from gpudiag.rules._engine.rule import rule
 from gpudiag.rules._engine.templates import Given
 from gpudiag.rules._engine.verdict import Severity
@@ -35,7 +35,7 @@ def pruning_rate_high(
     high_cost_pct: float = 50.0,
     high_first_pct: float = 50.0,
     min_trials: float = 5.0,
-) -> Evidence | None:
+) -> Outcome:
     """Aggressive pruning by itself is not a defect (Egele et al., arXiv 2307.15422 and 2404.04111); it deserves a look.
 
     The rate is PRUNED over COMPLETE and PRUNED trials, judged by the lower end of its Wilson 95 % interval.
@@ -50,7 +50,12 @@ def pruning_rate_high(
     none = pruning.n_pruned == pruning.n_decided
     if not low > high_pct and not (none and not pruning.n_unended and pruning.n_decided >= min_trials):
         if not pruning.of_decided_pct > high_pct:
-            return None
+            return Passed(
+                "{n_pruned} of {n_decided:trial} that finished without failure, {rate_pct} (limit {high_pct}).",
+                n_pruned=pruning.n_pruned,
+                n_decided=pruning.n_decided,
+                rate_pct=pruning.of_decided_pct,
+            )
         raise NotMeasurable(
             "{n_pruned} of {n_decided:trial} that finished without failure were pruned; these are too few to tell "
             "whether more than {high_pct} of them are.",
@@ -152,7 +157,7 @@ def pruned_before_possible(pruning: PruningProfile, *, max_trials: float = 0.0) 
     "interval_steps or min_resource.",
     refuted_by="Not a problem if trials are pruned only for their final value.",
 )
-def pruned_late(pruning: PruningProfile, *, min_late_pct: float = 50.0, high_cost_pct: float = 25.0) -> Evidence | None:
+def pruned_late(pruning: PruningProfile, *, min_late_pct: float = 50.0, high_cost_pct: float = 25.0) -> Outcome:
     """A trial that is pruned at its end costs what a complete one costs, and teaches less.
 
     Late is 90 % of the median COMPLETE trial's length and of its steps. Found where the lower end of the Wilson 95 %
@@ -168,7 +173,11 @@ def pruned_late(pruning: PruningProfile, *, min_late_pct: float = 50.0, high_cos
         )
     if not pruning.late_low_pct > min_late_pct:
         if not 100 * pruning.n_late > min_late_pct * pruning.n_late_known:
-            return None
+            return Passed(
+                "{n_late} of {n_late_known} ran as long as complete ones (limit {min_late_pct}).",
+                n_late=pruning.n_late,
+                n_late_known=pruning.n_late_known,
+            )
         raise NotMeasurable(
             "{n_late} of {n_late_known:pruned trial} ran as long as complete ones; these are too few to tell whether "
             "more than {min_late_pct} do.",

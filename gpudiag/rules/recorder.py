@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gpudiag.errors import NotMeasurable
 from gpudiag.measures.recorder import Mix, RecorderProfile, measure_recorder
-from gpudiag.rules._engine.evidence import Evidence, NotApplicable, worst_gpu
+from gpudiag.rules._engine.evidence import Evidence, NotApplicable, Outcome, Passed, worst_gpu
 from gpudiag.rules._engine.rule import rule
 from gpudiag.statement import Statement
 
@@ -54,7 +54,7 @@ def sensor_stuck(rec: RecorderProfile, *, max_stuck_s: float = 60.0) -> Evidence
     "at a lower rate.",
     refuted_by="Not a problem if the rate was set by hand according to load.",
 )
-def sampler_slows_down(rec: RecorderProfile, *, max_slow_ratio: float = 1.3) -> Evidence | None:
+def sampler_slows_down(rec: RecorderProfile, *, max_slow_ratio: float = 1.3) -> Outcome:
     """Fewer samples while busy make a busy GPU look idle in every mean over rows.
 
     The median step between samples while busy is more than 1.3 times that while idle (a default without a published
@@ -67,7 +67,12 @@ def sampler_slows_down(rec: RecorderProfile, *, max_slow_ratio: float = 1.3) -> 
             raise NotApplicable(
                 "No GPU was both idle and busy long enough to compare the sampler's steps, in samples of one log."
             )
-        return None
+        return Passed.most(
+            table[table["slow_ratio"].notna()],
+            "slow_ratio",
+            "Samples under load are {slow_ratio:as ratio} times as far apart as when idle",
+            "limit {max_slow_ratio:as ratio}",
+        )
     worst = slow["slow_ratio"].idxmax()
     return worst_gpu(
         worst,

@@ -6,7 +6,7 @@ from datetime import date
 
 from gpudiag.errors import NotMeasurable
 from gpudiag.measures.sampling import SamplingProfile, measure_sampling
-from gpudiag.rules._engine.evidence import Evidence
+from gpudiag.rules._engine.evidence import Evidence, Outcome, Passed
 from gpudiag.rules._engine.judging import LONGER, MIN_COVERAGE_PCT, MIN_OBSERVED_S
 from gpudiag.rules._engine.rule import rule
 from gpudiag.rules._engine.templates import Given
@@ -33,7 +33,7 @@ MOSTLY_GAP_PCT = 99.0
 )
 def sampling_coverage(
     seen: SamplingProfile, *, min_pct: float = MIN_COVERAGE_PCT, min_run_s: float = MIN_OBSERVED_S
-) -> Evidence | None:
+) -> Outcome:
     """What was not observed cannot be judged: below this coverage no rule over telemetry says that all is well.
 
     Coverage is the time that samples stand for over the span of the trials; without trials over that of the telemetry
@@ -45,7 +45,13 @@ def sampling_coverage(
         raise NotMeasurable("Only {expected_s} are to be covered.", LONGER, expected_s=seen.expected_s)
     short = seen.per_gpu[seen.per_gpu["coverage_pct"] < min_pct]
     if short.empty:
-        return None
+        return Passed.least(
+            seen.per_gpu,
+            "coverage_pct",
+            "{coverage_pct:exact} of {expected_s}",
+            "limit {min_pct}",
+            expected_s=seen.expected_s,
+        )
     worst = short["coverage_pct"].idxmin()
     least = float(short.at[worst, "coverage_pct"])
     return Evidence(
@@ -70,7 +76,7 @@ def sampling_coverage(
     "misses the interesting minutes. Record at a lower rate or higher priority.",
     refuted_by="Not a problem if the recorder was restarted on purpose.",
 )
-def sampling_gaps(seen: SamplingProfile, *, max_gap_pct: float = 5.0) -> Evidence | None:
+def sampling_gaps(seen: SamplingProfile, *, max_gap_pct: float = 5.0) -> Outcome:
     """A step of more than three median periods is a gap; nothing is assumed about the time within it. Time between two
     attempts of a run, which held no GPU, is none: coverage and the ledger leave it out as well.
 
@@ -80,12 +86,13 @@ def sampling_gaps(seen: SamplingProfile, *, max_gap_pct: float = 5.0) -> Evidenc
     timestamp is wrong, or hardly anything was seen.
     """
     if seen.gaps.empty:
-        return None
+        return Passed("No gap.")
     share = seen.gaps.groupby("gpu", sort=False)["share_pct"].sum()
     worst = share.idxmax()
     failed = int(seen.gaps.groupby("gpu")["trials_ended"].sum().max())
     if not (share[worst] > max_gap_pct or failed > 0):
-        return None
+        says = "{gap_pct} of the time", "{max_gap_pct}"
+        return Passed(says, gap_pct=float(share[worst]), gpu=str(worst))
     return Evidence(
         values={
             "gap_pct": float(share[worst]),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from gpudiag._run.directions import STATE_DIRECTION
 from gpudiag.errors import NotMeasurable, in_words
 from gpudiag.measures.search import MIN_DRIFT, MIN_GAPS, SearchProfile, measure_search
-from gpudiag.rules._engine.evidence import MOST_PLACES, Evidence, NotApplicable
+from gpudiag.rules._engine.evidence import MOST_PLACES, Evidence, NotApplicable, Outcome, Passed
 from gpudiag.rules._engine.rule import rule
 from gpudiag.rules._engine.templates import Given
 from gpudiag.rules._engine.verdict import Severity
@@ -29,9 +29,7 @@ DIFFERENCE = "{what}: {stated} stated, {found} found"
     remedy="Return the value of the earlier trial in place of training again, or widen the search space.",
     refuted_by="Not a problem if repeats average over seeds on purpose.",
 )
-def duplicate_trials(
-    search: SearchProfile, *, max_share_pct: float = 5.0, severe_cost_pct: float = 10.0
-) -> Evidence | None:
+def duplicate_trials(search: SearchProfile, *, max_share_pct: float = 5.0, severe_cost_pct: float = 10.0) -> Outcome:
     """A deterministic objective gives the same value twice; the second run teaches nothing.
 
     More than 5 % of the trials with parameters equal an earlier one of the study that did not fail; a warning where
@@ -45,7 +43,11 @@ def duplicate_trials(
         raise NotApplicable("No trial has parameters of a search whose direction is known.")
     share = 100 * search.n_duplicates / search.n_with_params
     if not share > max_share_pct:
-        return None
+        return Passed(
+            "{n_duplicates} of {n_with_params:trial} repeat an earlier one (limit {max_share_pct}).",
+            n_duplicates=search.n_duplicates,
+            n_with_params=search.n_with_params,
+        )
     cost = 100 * search.duplicate_worker_h / search.trial_worker_h if search.trial_worker_h else 0.0
     return Evidence(
         values={
@@ -120,7 +122,7 @@ def trial_duration_outliers(
 )
 def trial_duration_drift(
     search: SearchProfile, *, max_p_pct: float = 1.0, min_rho_ratio: float = 0.3, min_change_ratio: float = 1.2
-) -> Evidence | None:
+) -> Outcome:
     """A forecast from all trials is wrong where they change: by 23 % at a drift of 50 % (METHODS 10).
 
     Spearman correlation of start order and duration of a study's COMPLETE trials beyond 0.3 at p below 1 %, and medians
@@ -155,7 +157,10 @@ def trial_duration_drift(
             n_workers=search.drift_workers,
             n_needed=MIN_DRIFT,
         )
-    return None
+    if not max(ratio, 1 / ratio) < min_change_ratio:
+        return None
+    says = "The last third took {drift_ratio:as ratio} times as long as the first (limit {min_change_ratio:as ratio})."
+    return Passed(says, drift_ratio=ratio)
 
 
 @rule(
@@ -176,7 +181,7 @@ def trial_duration_drift(
 )
 def trial_gap_growth(
     search: SearchProfile, *, max_p_pct: float = 1.0, min_rho_ratio: float = 0.3, min_gap_s: float = 5.0
-) -> Evidence | None:
+) -> Outcome:
     """What takes seconds now takes minutes in a search ten times as long.
 
     Gaps between trials of a worker rise with their order within a study (Spearman beyond 0.3 at p below 1 %), and the
@@ -202,7 +207,9 @@ def trial_gap_growth(
             study=search.gap_study,
             n_needed=MIN_GAPS,
         )
-    return None
+    if not search.gap_last_s <= min_gap_s:
+        return None
+    return Passed("{gap_last_s} at the median in the last third (limit {min_gap_s}).", gap_last_s=search.gap_last_s)
 
 
 @rule(
@@ -221,9 +228,7 @@ def trial_gap_growth(
     explained_by=("idle-without-trial",),
     needs_all=("workers",),
 )
-def search_paused(
-    search: SearchProfile, *, max_longest_s: float = 86400.0, max_share_pct: float = 20.0
-) -> Evidence | None:
+def search_paused(search: SearchProfile, *, max_longest_s: float = 86400.0, max_share_pct: float = 20.0) -> Outcome:
     """Days in which nothing ran delay the result, and where the GPU was kept they cost it too.
 
     One stretch without any trial of more than a day, or stretches of an hour or more that make a fifth of the time from
@@ -232,7 +237,11 @@ def search_paused(
     if not search.pause_s >= 0:
         raise NotMeasurable("No trial has start and end.", "Record start and end of each trial.")
     if not (search.longest_pause_s > max_longest_s or search.pause_pct > max_share_pct):
-        return None
+        return Passed(
+            "{pause_pct} of the time (limit {max_share_pct}), the longest {longest_pause_s} (limit {max_longest_s}).",
+            pause_pct=search.pause_pct,
+            longest_pause_s=search.longest_pause_s,
+        )
     return Evidence(
         values={name: getattr(search, name) for name in ("pause_s", "pause_pct", "longest_pause_s")},
         margin=search.pause_pct,
@@ -250,7 +259,7 @@ def search_paused(
     refuted_by="Not a problem if the study goes on after this record.",
     needs_all=("study",),
 )
-def study_tail(search: SearchProfile, *, max_tail_pct: float = 10.0, min_tail_s: float = 300.0) -> Evidence | None:
+def study_tail(search: SearchProfile, *, max_tail_pct: float = 10.0, min_tail_s: float = 300.0) -> Outcome:
     """At the end of a search all workers but one are empty, and the GPU is as good as idle.
 
     The last trial ran alone for more than a tenth of the time with trials, and 5 minutes, though more than one ran at
@@ -261,7 +270,11 @@ def study_tail(search: SearchProfile, *, max_tail_pct: float = 10.0, min_tail_s:
     if search.peak < 2:
         raise NotApplicable("Trials ran one at a time.")
     if not (search.tail_pct > max_tail_pct and search.tail_s > min_tail_s):
-        return None
+        return Passed(
+            "{tail_s} with one trial (limit {min_tail_s}), {tail_pct} of the time (limit {max_tail_pct}).",
+            tail_s=search.tail_s,
+            tail_pct=search.tail_pct,
+        )
     return Evidence(
         values={name: getattr(search, name) for name in ("tail_s", "tail_pct", "tail_idle_worker_h")},
         margin=search.tail_pct - max_tail_pct,

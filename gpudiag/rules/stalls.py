@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from gpudiag.errors import NotMeasurable
 from gpudiag.measures.base import OPEN_CLOCK, STATE_OFFSET
 from gpudiag.measures.stalls import StallsProfile, measure_stalls
-from gpudiag.rules._engine.evidence import Evidence, need_fast_samples, worst_gpu
+from gpudiag.rules._engine.evidence import Evidence, Outcome, Passed, need_fast_samples, worst_gpu
 from gpudiag.rules._engine.rule import rule
 from gpudiag.rules._engine.templates import WORST_GPU, Given
 from gpudiag.rules._engine.verdict import Severity
@@ -166,7 +166,7 @@ def stalls_aperiodic(
     min_peak_pct: float = 50.0,
     min_periods: float = 5.0,
     max_sampling_s: float = MAX_SAMPLING_S,
-) -> Evidence | None:
+) -> Outcome:
     """A GPU that is busy at times and idle within a running trial waits for something.
 
     Utilization below 10 %, past the start-up and before the tail of the trials, for a tenth of the work in five
@@ -203,7 +203,10 @@ def stalls_aperiodic(
         need_fast_samples(stalls.sampling_period_s, max_sampling_s)
         _need_exact(table[table["p95_pct"] >= min_peak_pct], "stalled_pct", min_stalled_pct)
         _need_clear(table, min_stalled_pct, min_peak_pct)
-        return None
+        if (table["stalled_pct"] >= min_stalled_pct).any():
+            return None
+        known = table[table["stalled_pct"].notna()]
+        return Passed.most(known, "stalled_pct", "{stalled_pct} of the work", "limit {min_stalled_pct}")
     worst = found["stalled_s"].idxmax()
     # A wait shorter than what a sample shows lies in samples above 10 % as well.
     lost_s = found["stalled_s"].mask(found["is_single"].eq(True), found["no_kernel_pct"] / 100 * found["work_s"])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gpudiag.errors import NotMeasurable
 from gpudiag.measures.steps import GIVE_LOG, JOIN_LOGS, StepsProfile, measure_steps, some_wait, unnamed_is_most
-from gpudiag.rules._engine.evidence import Evidence
+from gpudiag.rules._engine.evidence import Evidence, Outcome, Passed
 from gpudiag.rules._engine.rule import rule
 from gpudiag.rules._engine.templates import Given
 from gpudiag.rules._engine.verdict import Severity
@@ -89,9 +89,7 @@ _CHECKPOINTS = (Given("checkpoints_open", "at most "), "{checkpoints_s}")
     "checkpoints), evaluate on a part of the data.",
     refuted_by="Not a problem if the pauses are evaluations that you need as often as that.",
 )
-def steps_paused(
-    steps: StepsProfile, *, max_pauses_pct: float = 10.0, severe_pauses_pct: float = 25.0
-) -> Evidence | None:
+def steps_paused(steps: StepsProfile, *, max_pauses_pct: float = 10.0, severe_pauses_pct: float = 25.0) -> Outcome:
     """Between steps a training evaluates, saves and waits, and mostly leaves the GPU idle.
 
     Above 10 % of the time that the log spans, a warning from a quarter on (defaults without a published source). An
@@ -144,7 +142,7 @@ def steps_paused(
             "The log has no timestamps, and how much time passed outside of its steps is unknown.",
             GIVE_TIMESTAMPS,
         )
-    return None
+    return Passed("{pauses_pct} of the time that the log spans (limit {max_pauses_pct}).", pauses_pct=steps.pauses_pct)
 
 
 def _remedy(steps: StepsProfile) -> str:
@@ -175,7 +173,7 @@ def _remedy(steps: StepsProfile) -> str:
 )
 def steps_slower(
     steps: StepsProfile, *, max_late_ratio: float = 1.2, min_steady_pct: float = 75.0, max_p_pct: float = 3.0
-) -> Evidence | None:
+) -> Outcome:
     """A training of equal steps takes as long for its last as for its first.
 
     The median and the mean of the last fifth over 1.2 times those of the first, with three of the four changes between
@@ -194,7 +192,10 @@ def steps_slower(
             "Let the training log every 10 to 50 steps, with a time.",
         )
     _check_logs(steps)
-    return None
+    if steps.late_ratio > max_late_ratio:
+        return None
+    says = "In the last fifth {late_ratio:as ratio} times as long as in the first (limit {max_late_ratio:as ratio})."
+    return Passed(says, late_ratio=steps.late_ratio)
 
 
 @rule(
@@ -214,7 +215,7 @@ def steps_slower(
     "resume it at once. If many steps are done twice, save checkpoints more often.",
     refuted_by="Not a problem if the training was stopped on purpose, or went on with another setting.",
 )
-def steps_lost(steps: StepsProfile, *, max_lost_pct: float = 5.0) -> Evidence | None:
+def steps_lost(steps: StepsProfile, *, max_lost_pct: float = 5.0) -> Outcome:
     """What is done between the last checkpoint and a failure is done twice, and nothing is done until it is resumed.
 
     Above 5 % of the time that the log spans (a default without a published source). The interval between checkpoints is
@@ -242,7 +243,10 @@ def steps_lost(steps: StepsProfile, *, max_lost_pct: float = 5.0) -> Evidence | 
             n=steps.n_resumed,
         )
     _check_logs(steps)
-    return None
+    if not steps.n_resumed:
+        return Passed("The log tells of no resumption.")
+    says = "{n_resumed:resumption} took {resumption_pct} of the time that the log spans (limit {max_lost_pct})."
+    return Passed(says, n_resumed=steps.n_resumed, resumption_pct=steps.resumption_pct)
 
 
 def _check_logs(steps: StepsProfile) -> None:

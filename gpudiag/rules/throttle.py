@@ -11,7 +11,7 @@ from gpudiag.errors import NotMeasurable
 from gpudiag.measures._gpu.clocks import SOURCES as SOURCE_NAMES
 from gpudiag.measures.base import RECORD_GPU
 from gpudiag.measures.throttle import SLOWDOWN_C, ThrottleProfile, measure_throttle
-from gpudiag.rules._engine.evidence import Evidence, NotApplicable, worst_gpu
+from gpudiag.rules._engine.evidence import Evidence, NotApplicable, Outcome, Passed, worst_gpu
 from gpudiag.rules._engine.rule import rule
 from gpudiag.rules._engine.templates import WORST_GPU, Given, Sentence
 from gpudiag.rules._engine.verdict import Severity
@@ -70,7 +70,7 @@ def _share_says(what: str) -> Sentence:
     "(nvidia-smi -pl) is often as fast.",
     refuted_by="Not a problem if the throttle flag shows up only in single samples when clocks change.",
 )
-def thermal_throttling(t: ThrottleProfile, *, max_share_pct: float = 5.0) -> Evidence | None:
+def thermal_throttling(t: ThrottleProfile, *, max_share_pct: float = 5.0) -> Outcome:
     """A GPU that is too hot halves its clocks or worse, and utilization does not show it.
 
     Thermal slow-down bits (0x20, 0x40 of NVML's clocks-event reasons) in more than 5 % of busy time (METHODS 8).
@@ -103,7 +103,7 @@ def thermal_throttling(t: ThrottleProfile, *, max_share_pct: float = 5.0) -> Evi
     "cables, seating and temperature of the GPU (nvidia-smi -q -d PERFORMANCE,POWER,TEMPERATURE).",
     refuted_by="Not a problem if the flag shows up only in single samples when clocks change.",
 )
-def hardware_slowdown(t: ThrottleProfile, *, max_share_pct: float = 5.0) -> Evidence | None:
+def hardware_slowdown(t: ThrottleProfile, *, max_share_pct: float = 5.0) -> Outcome:
     """The hardware halves the clocks or worse to protect itself, and utilization does not show it.
 
     Hardware slow-down (0x8) or power brake (0x80) of NVML's clocks-event reasons, without a thermal bit, in more than
@@ -142,7 +142,7 @@ def hardware_slowdown(t: ThrottleProfile, *, max_share_pct: float = 5.0) -> Evid
 )
 def power_throttling(
     t: ThrottleProfile, *, max_share_pct: float = 5.0, min_capped_pct: float = MOST_OF_TIME_PCT
-) -> Evidence | None:
+) -> Outcome:
     """The power cap alone is normal for an efficient job; with clocks far down it costs time.
 
     Power cap (0x4) together with a clock below 0.8 of the reference, in more than 5 % of busy time (METHODS 1 and 8).
@@ -159,7 +159,12 @@ def power_throttling(
     found = table[low | (lowered & capped)]
     if found.empty:
         _need_cost(table, capped)
-        return None
+        return Passed.most(
+            table,
+            "capped_low_pct",
+            "{capped_low_pct} of the busy time",
+            "limit {max_share_pct}",
+        )
     ordinary = ~lowered & (table["default_w"] > 0) & (table["capped_power_w"] >= AT_CAP * table["limit_w"])
     share = table["capped_low_pct"].where(low, table["power_pct"])
     at_known = table["capped_power_w"] >= AT_CAP * table["limit_w"]
@@ -217,7 +222,7 @@ def _need_cost(table: pd.DataFrame, capped: pd.Series) -> None:
     refuted_by="Not a problem if clocks were locked on purpose, or kernels are so short that the GPU never speeds up.",
     explained_by=("power-fault-throttling", "thermal-throttling", "hardware-slowdown", "power-throttling"),
 )
-def clocks_low(t: ThrottleProfile, *, max_clock_pct: float = 60.0, min_share_pct: float = 50.0) -> Evidence | None:
+def clocks_low(t: ThrottleProfile, *, max_clock_pct: float = 60.0, min_share_pct: float = 50.0) -> Outcome:
     """Utilization says that kernels run, not how fast: at half the clock they take twice as long.
 
     The median SM clock of busy time is below 60 % of the reference, and clocks below 80 % of it fill half of the busy
@@ -234,7 +239,14 @@ def clocks_low(t: ThrottleProfile, *, max_clock_pct: float = 60.0, min_share_pct
         alone = table.index[table["busy_clock_mhz"].notna() & table["uncapped_low_pct"].isna()]
         if len(alone):
             raise NotMeasurable("The clocks of {gpus} were held down at all times.", RECORD_MAX, gpus=alone)
-        return None
+        if (ratio < max_clock_pct).any():
+            return None
+        return Passed.least(
+            table.assign(clock_pct=ratio),
+            "clock_pct",
+            "{busy_clock_mhz}, {clock_pct} of the {reference_mhz} possible",
+            "limit {max_clock_pct}",
+        )
     worst = ratio[found.index].idxmin()
     return worst_gpu(
         worst,
@@ -255,7 +267,7 @@ def clocks_low(t: ThrottleProfile, *, max_clock_pct: float = 60.0, min_share_pct
     refuted_by="Not a problem if this board slows down at a higher temperature (nvidia-smi -q -d TEMPERATURE prints "
     "it).",
 )
-def temperature_high(t: ThrottleProfile, *, max_hot_s: float = 60.0) -> Evidence | None:
+def temperature_high(t: ThrottleProfile, *, max_hot_s: float = 60.0) -> Outcome:
     """Near its slow-down threshold a GPU has no reserve, and ages faster.
 
     At 87 °C or more, where slow-down begins on many boards, 87-93 °C (METHODS 8), for more than a minute.
@@ -265,7 +277,9 @@ def temperature_high(t: ThrottleProfile, *, max_hot_s: float = 60.0) -> Evidence
         raise NotMeasurable("Temperature was not recorded.", RECORD_GPU)
     hot = table[table["hot_s"] > max_hot_s]
     if hot.empty:
-        return None
+        by = "hot_s" if table["hot_s"].max() > 0 else "max_temp_c"
+        says = "Up to {max_temp_c}, for {hot_s} at {slowdown_c} or more"
+        return Passed.most(table, by, says, "limit {max_hot_s}", slowdown_c=SLOWDOWN_C)
     worst = hot["max_temp_c"].idxmax()
     return worst_gpu(
         worst,
@@ -327,7 +341,7 @@ def _share(
     *,
     waited: str,
     **flags: pd.Series,
-) -> Evidence | None:
+) -> Outcome:
     """The finding that a share of busy time, at that median clock, is above its limit; ``waited`` is its title where
     the other GPUs wait for the one; of ``flags`` the sentence may name the worst GPU's.
     """
@@ -340,7 +354,12 @@ def _share(
         silent = share.index[share.isna()]
         if len(silent):
             raise NotMeasurable("Clocks-event reasons of {gpus} are unknown.", RECORD_GPU, gpus=silent)
-        return None
+        return Passed.most(
+            table.assign(share_pct=share),
+            "share_pct",
+            "{share_pct} of the busy time",
+            "limit {max_share_pct}",
+        )
     worst = found.idxmax()
     return _worst(
         t,

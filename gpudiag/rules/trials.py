@@ -10,7 +10,7 @@ from gpudiag.errors import NotMeasurable, in_words
 from gpudiag.measures._trials.failure_periods import LEAST_ENDED
 from gpudiag.measures._trials.horizon import IDLE_S, STALE_FACTOR, Sign
 from gpudiag.measures.trials import TrialsProfile, measure_trials
-from gpudiag.rules._engine.evidence import MOST_PLACES, Evidence
+from gpudiag.rules._engine.evidence import MOST_PLACES, Evidence, Outcome, Passed
 from gpudiag.rules._engine.rule import rule
 from gpudiag.rules._engine.templates import Given, Sentence
 from gpudiag.rules._engine.verdict import Severity
@@ -79,6 +79,13 @@ def _by_workers(periods: pd.DataFrame) -> str:
     )
 
 
+FEW_FAIL: Sentence = (
+    "{n_fail} of ",
+    Given("are_jobs", "{n_finished:finished job}", "{n_finished:finished trial}"),
+    " failed",
+    Given("n_fail", ", {fail_pct:estimate}"),
+    Given("limited", ", which is not surely more than {max_pct}.", " (limit {max_pct})."),
+)
 TRIALS: Sentence = (
     "{n_fail} of {n_finished:finished trial} failed, {fail_pct:estimate}.",
     Given("periods", " The number of workers changed: {periods}."),
@@ -121,7 +128,7 @@ def failure_rate_high(
     severe_pct: float = 25.0,
     chance_pct: float = 1.0,
     min_trials: float = 5.0,
-) -> Evidence | None:
+) -> Outcome:
     """A failed trial costs its time and teaches the search nothing.
 
     FAIL of the finished trials, judged by the lower end of the Wilson 95 % interval, so that few failures count for
@@ -154,7 +161,14 @@ def failure_rate_high(
                 "Measure again when some more have ended.",
                 n_finished=trials.n_finished,
             )
-        return None
+        return Passed(
+            FEW_FAIL,
+            limited=low <= max_pct < trials.fail_pct,
+            **{
+                name: getattr(trials, name)
+                for name in ("n_fail", "n_finished", "are_jobs", "fail_pct", "fail_low_pct", "fail_high_pct")
+            },
+        )
     timed = not math.isnan(trials.fail_worker_h)
     streak = trials.fail_streak > 1 and trials.p_fail_streak < chance_pct / 100
     common = trials.p_condition < chance_pct / 100
@@ -236,7 +250,7 @@ def _remedy(trials: TrialsProfile, *, limited: bool) -> str:
     refuted_by="Not a problem if the study is still running, or more workers run than were stated.",
     explained_by=("parallelism-above-configured",),
 )
-def trials_abandoned(trials: TrialsProfile, *, max_abandoned: float = 0.0) -> Evidence | None:
+def trials_abandoned(trials: TrialsProfile, *, max_abandoned: float = 0.0) -> Outcome:
     """An abandoned trial counts as running for ever: it hides a crash and confuses samplers that look at running
     trials.
 
@@ -245,7 +259,7 @@ def trials_abandoned(trials: TrialsProfile, *, max_abandoned: float = 0.0) -> Ev
     times the longest finished trial of its study, Optuna's own rule (optuna/visualization/_timeline.py).
     """
     if not trials.n_running:
-        return None
+        return Passed("No trial is marked RUNNING.")
     if trials.abandoned > max_abandoned:
         dead = trials.open_trials[trials.open_trials["abandoned"]].sort_values(["start", "name"])
         reasons = dead["reason"].value_counts()

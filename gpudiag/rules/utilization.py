@@ -7,7 +7,15 @@ import pandas as pd
 from gpudiag.errors import NotMeasurable
 from gpudiag.measures.base import RECORD_SPLIT
 from gpudiag.measures.utilization import UtilizationProfile, measure_utilization
-from gpudiag.rules._engine.evidence import Evidence, NotApplicable, lengths, need_fast_samples, worst_gpu
+from gpudiag.rules._engine.evidence import (
+    Evidence,
+    NotApplicable,
+    Outcome,
+    Passed,
+    lengths,
+    need_fast_samples,
+    worst_gpu,
+)
 from gpudiag.rules._engine.judging import LONGER
 from gpudiag.rules._engine.rule import rule
 from gpudiag.rules._engine.templates import EACH, WORST_GPU, Given, template
@@ -48,7 +56,7 @@ NO_UTILIZATION = f"{RECORD_SPLIT}; elsewhere {PRINTED}"
 )
 def gpu_unused(
     use: UtilizationProfile, *, max_util_pct: float = UNUSED_PCT, min_periods: float = 10.0, min_run_s: float = 60.0
-) -> Evidence | None:
+) -> Outcome:
     """A GPU that never ran a kernel is paid for and produces nothing.
 
     Utilization at most 1 % in every sample and memory never above its baseline, over 10 sampling periods
@@ -77,7 +85,9 @@ def gpu_unused(
             min_run_s=min_run_s,
             min_periods=min_periods,
         )
-    return None
+    if not (table["max_pct"] > max_util_pct).all():
+        return None
+    return Passed.least(table, "max_pct", "{max_pct} at the busiest moment", "limit {max_util_pct}")
 
 
 @rule(
@@ -111,7 +121,7 @@ def gpu_idle_beside_busy(
     min_work_pct: float = MIN_WORK_PCT,
     min_periods: float = MIN_PERIODS,
     min_run_s: float = 60.0,
-) -> Evidence | None:
+) -> Outcome:
     """A GPU that stays idle while the one beside it works is paid for and adds nothing.
 
     Always below 10 % utilization (idle by SageMaker's LowGPUUtilization) with memory at its baseline, over 10 sampling
@@ -156,7 +166,9 @@ def gpu_idle_beside_busy(
             min_run_s=min_run_s,
             min_periods=min_periods,
         )
-    return None
+    if not (table["max_pct"] >= idle_pct).all():
+        return None
+    return Passed.least(table, "max_pct", "{max_pct} at the busiest moment", "limit {idle_pct}")
 
 
 @rule(
@@ -202,7 +214,7 @@ def gpu_low_utilization(
     low_pct: float = 25.0,
     below_par_pct: float = 50.0,
     min_run_s: float = 1800.0,
-) -> Evidence | None:
+) -> Outcome:
     """The mean share of time in which the GPU ran at least one kernel, while trials ran where that is known.
 
     At most 15 %: critical, below 25 %: a warning, below 50 %: a note. 15 is jobstats' red, 25 and 50 are
@@ -218,7 +230,12 @@ def gpu_low_utilization(
         enough = (use.per_gpu["least_mean_pct"] >= below_par_pct) & ~pd.Series(_in_trials(use), use.per_gpu.index)
         _need_utilization(use.per_gpu, enough)
         _need_use(use.per_gpu)
-        return None
+        return Passed.least(
+            table[~named],
+            "mean_pct",
+            "{mean_pct} while trials ran" if _in_trials(use) else "{mean_pct}",
+            "limit {below_par_pct}",
+        )
     worst = low["mean_pct"].idxmin()
     mean, most = float(low.at[worst, "mean_pct"]), float(low["mean_pct"].max())
     seconds = float(low.at[worst, "seconds"])
@@ -283,7 +300,7 @@ def gpu_fluctuating(
     severe_idle_pct: float = 20.0,
     min_periods: float = 3.0,
     max_sampling_s: float = 30.0,
-) -> Evidence | None:
+) -> Outcome:
     """A GPU that is busy at times and idle at others waits for something, and the waits can be overlapped.
 
     95th percentile at least 70 % and 5th percentile below 10 %, each of the time with trials from the GPU's first to
@@ -307,7 +324,9 @@ def gpu_fluctuating(
         if not long_enough.all():
             values = {"min_run_s": min_run_s, "in_trials": _in_trials(use)}
             raise NotMeasurable(template(TOO_SHORT, values), LONGER, **values)
-        return None
+        if not (table["p5_pct"] >= low_pct).all():
+            return None
+        return Passed.least(table, "p5_pct", "Below {p5_pct} for only 5 % of the time", "limit {low_pct}")
     worst = uneven["idle_gpu_h"].idxmax()
     row = uneven.loc[worst]
     idle_pct = 100 * row["idle_gpu_h"] * 3600 / row["seconds"]

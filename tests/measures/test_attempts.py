@@ -19,6 +19,7 @@ from gpudiag.measures.ledger import measure_ledger
 from gpudiag.measures.sampling import measure_sampling
 from gpudiag.measures.steps import measure_steps
 from gpudiag.measures.utilization import measure_utilization
+from gpudiag.rules import Evidence
 from gpudiag.rules.sampling import sampling_gaps
 from gpudiag.run import Run
 from gpudiag.schema import EVENTS, conform
@@ -147,7 +148,7 @@ def test_gaps_coverage_and_ledger_are_of_the_attempts_alone(lost_s: float, n_gap
     unseen_pct = float(ledger.totals.set_index("cell")["share_pct"].get("unobserved", 0.0))
     assert share_pct == pytest.approx(unseen_pct if n_gaps else 0.0, abs=0.2)
     assert 100 - seen.coverage_pct == pytest.approx(unseen_pct, abs=0.2)
-    assert (sampling_gaps.judge(seen, max_gap_pct=5.0) is not None) is (n_gaps > 0)
+    assert isinstance(sampling_gaps.judge(seen, max_gap_pct=5.0), Evidence) is (n_gaps > 0)
 
 
 def test_a_record_that_went_on_between_two_jobs_is_judged_within_them() -> None:

@@ -9,6 +9,7 @@ from smallruns import T0, gpu, gpus, run, trials
 
 from gpudiag.errors import NotMeasurable
 from gpudiag.measures.utilization import measure_utilization
+from gpudiag.rules import Evidence
 from gpudiag.rules.utilization import gpu_fluctuating
 
 
@@ -111,7 +112,7 @@ def test_one_gap_between_two_jobs_is_no_alternation() -> None:
     assert (gap.per_gpu.at["0", "active_idle_phases"], waits.per_gpu.at["0", "active_idle_phases"]) == (0, 3)
     assert gap.per_gpu.at["0", "active_s"] == 2700 and gap.per_gpu.at["0", "active_idle_gpu_h"] == 0
     assert waits.per_gpu.at["0", "active_idle_gpu_h"] == 900 / 3600
-    assert gpu_fluctuating.judge(gap) is None and gpu_fluctuating.judge(waits) is not None
+    assert not isinstance(gpu_fluctuating.judge(gap), Evidence) and isinstance(gpu_fluctuating.judge(waits), Evidence)
 
 
 def test_idle_time_between_trials_is_no_phase_of_their_work() -> None:
@@ -131,4 +132,4 @@ def test_a_search_of_short_trials_alternates_only_where_trials_wait(stall_s: int
     found = measure_utilization(run(gpu=gpu(second, util_pct=np.where(idle, 0.0, 95.0)), trials=table))
     assert found.per_gpu.at["0", "active_p5_pct"] == 0
     assert found.per_gpu.at["0", "idle_in_trials_gpu_h"] == pytest.approx(30 * stall_s / 3600, abs=0.01)
-    assert (gpu_fluctuating.judge(found) is not None) is alternates
+    assert isinstance(gpu_fluctuating.judge(found), Evidence) is alternates

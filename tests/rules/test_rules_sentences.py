@@ -43,7 +43,7 @@ def placeholders(text: str) -> set[str]:
 def evidence_of(one: Rule) -> Evidence:
     """What the rule gives for its planted fault."""
     evidence = one.judge(analysis(one.id)[one.measure], **one.thresholds)
-    assert evidence is not None
+    assert isinstance(evidence, Evidence)
     return evidence
 
 
@@ -145,7 +145,7 @@ def test_a_sentence_is_rendered_from_the_evidence_and_a_plain_text_is_kept() -> 
 
 def test_a_misspelt_value_is_an_error() -> None:
     with pytest.raises(KeyError, match="wait_s"):
-        misspelt.summary(misspelt.judge(1.0) or Evidence())
+        misspelt.summary(Evidence(values={"waits_s": 5.5}))
 
 
 @pytest.mark.parametrize(

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from string import Formatter
+from typing import TYPE_CHECKING, TypeAlias
 
 from gpudiag.errors import NotMeasurable, in_words
+from gpudiag.rules._engine.templates import Given, Sentence, template
 from gpudiag.rules._engine.verdict import Severity
 from gpudiag.values import Value, Values
 
@@ -16,6 +18,9 @@ if TYPE_CHECKING:
 
 MOST_PLACES = 1000
 """Trials that a finding names: all of them, but for studies in which nobody could look at each."""
+
+
+MOST, LEAST = "the most", "the least"
 
 
 @dataclass(frozen=True)
@@ -51,6 +56,52 @@ class Evidence:
     def sentence_values(self) -> dict[str, Value]:
         """What a sentence may name: values, places, ``gpus`` (each GPU of ``where``) and extras."""
         return {"gpus": gpu_names(self.where.get("gpu", "")), **self.where, **self.values, **self.extra}
+
+
+class Passed:
+    """What a rule that found nothing measured: a template over these values, and over its thresholds by their names.
+
+        Passed("{n_fail} of {n:trial} failed (limit {max_pct}).", n_fail=1, n=90)
+
+    Where a value is unknown nothing is said, and the limits stand alone.
+    """
+
+    def __init__(self, says: Sentence, /, **values: Value) -> None:
+        self.says, self.values = says, values
+
+    @classmethod
+    def most(cls, table: pd.DataFrame, column: str, says: str, limit: str, /, **values: Value) -> Passed:
+        """By the GPU with the most in that column of a row a GPU, which the sentence names; it may use each column."""
+        return cls._of(table, table[column], (says, _place(MOST), "; ", limit, ")."), values)
+
+    @classmethod
+    def least(cls, table: pd.DataFrame, column: str, says: str, limit: str, /, **values: Value) -> Passed:
+        """By the GPU with the least in that column."""
+        return cls._of(table, -table[column], (says, _place(LEAST), "; ", limit, ")."), values)
+
+    @classmethod
+    def _of(cls, table: pd.DataFrame, by: pd.Series, says: Sentence, values: Values) -> Passed:
+        if table.empty:
+            return cls("")
+        unknown = by.isna()  # one that is unknown may be the most
+        worst = unknown.idxmax() if unknown.any() else by.idxmax()
+        several = {"several": len(by) > 1, "alike": by.nunique() == 1, "n_gpus": len(by)}
+        return cls(says, **{**table.loc[worst], **several, "gpu": str(worst), **values})
+
+    def summary(self, thresholds: Mapping[str, float], show_in: str = "UTC") -> str:
+        """The sentence, in words; empty where it would name what is unknown."""
+        values = {**self.values, **thresholds}
+        says = template(self.says, values)
+        named = (values[name] for _, name, _, _ in Formatter().parse(says) if name)
+        return "" if any(value is None or value != value for value in named) else in_words(says, values, show_in)
+
+
+def _place(worst: str) -> Sentence:
+    return (" (", Given("several", Given("alike", "each of {n_gpus:GPU}", ("{gpu}, ", worst, " of {n_gpus}")), "{gpu}"))
+
+
+Outcome: TypeAlias = "Evidence | Passed | None"
+"""What a rule returns: a finding, or none, with what it measured or without."""
 
 
 def lengths(seconds: pd.Series) -> dict[str, Value]:

@@ -10,7 +10,7 @@ from gpudiag.errors import NotGiven, NotMeasurable, in_words
 from gpudiag.faults import Failed, Fault, attempt
 from gpudiag.measures._gpu.tenants import tenants
 from gpudiag.measures.base import ALL_STUDIES, need_all
-from gpudiag.rules._engine.evidence import NotApplicable, gpu_names
+from gpudiag.rules._engine.evidence import NotApplicable, Passed, gpu_names
 from gpudiag.rules._engine.rule import Rule
 from gpudiag.rules._engine.templates import Given, template
 from gpudiag.rules._engine.verdict import Status, Verdict
@@ -99,7 +99,7 @@ def _concluded(r: Rule, analysis: Analysis, thresholds: Mapping[str, float], bla
     try:
         need_all(analysis.run, *r.needs_all)
         profile = analysis[r.measure]
-        evidence = r.judge(profile, **thresholds)
+        concluded = r.judge(profile, **thresholds)
     except Failed as failed:
         return _error(blank, failed.fault)
     except NotGiven as absent:
@@ -108,6 +108,7 @@ def _concluded(r: Rule, analysis: Analysis, thresholds: Mapping[str, float], bla
         return replace(blank, status=Status.NOT_ASSESSED, reason=missing.reason, remedy=missing.remedy)
     except NotApplicable as why:
         return replace(blank, status=Status.NOT_APPLICABLE, reason=str(why))
+    passed, evidence = (concluded, None) if isinstance(concluded, Passed) else (None, concluded)
     if evidence is not None and r.topic in OF_USE:
         own = tenants(analysis.run)
         if own.keep_apart(gpu_names(evidence.where.get("gpu", "")), beside=r.id in BESIDE):
@@ -137,7 +138,8 @@ def _concluded(r: Rule, analysis: Analysis, thresholds: Mapping[str, float], bla
         reason = in_words(template(TOO_LITTLE, values), values)
         remedy = ALL_STUDIES if analysis.run.info.others_us else COMPLETE
         return replace(blank, status=Status.NOT_ASSESSED, reason=reason, remedy=remedy)
-    return blank
+    said = passed.summary(thresholds, analysis.run.info.timezone) if passed is not None else ""
+    return replace(blank, summary=said)
 
 
 def _too_short(profile: Any, analysis: Analysis) -> str:

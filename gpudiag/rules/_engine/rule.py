@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 
 from gpudiag.errors import ConfigError, in_words, nearest
 from gpudiag.rules._engine.elsewhere import known, named, sendable
-from gpudiag.rules._engine.evidence import Evidence
+from gpudiag.rules._engine.evidence import Evidence, Outcome
 from gpudiag.rules._engine.references import without_references
 from gpudiag.rules._engine.templates import Sentence, template
 from gpudiag.rules._engine.verdict import Severity
@@ -48,7 +48,7 @@ class Rule:
     checks: str
     topic: str
     measure: Callable[[Run], Any]
-    judge: Callable[..., Evidence | None]
+    judge: Callable[..., Outcome]
     severity: Severity
     remedy: str
     says: Sentence = ""
@@ -97,13 +97,13 @@ def rule(
     explained_by: tuple[str, ...] = (),
     needs_all: tuple[Whole, ...] = (),
     remedy_by_cause: Mapping[str, str] | None = None,
-) -> Callable[[Callable[..., Evidence | None]], Rule]:
+) -> Callable[[Callable[..., Outcome]], Rule]:
     """Make a function a Rule; its name, docstring and keyword-only defaults are used.
 
     Without ``checks`` the check is listed by the function's name, in words.
     """
 
-    def make(judge: Callable[..., Evidence | None]) -> Rule:
+    def make(judge: Callable[..., Outcome]) -> Rule:
         name = judge.__name__.replace("_", "-")
         topic = judge.__module__.rsplit(".", 1)[-1]
         return Rule(
