@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import combinations
+from itertools import combinations, product
 
 import numpy as np
 import pytest
@@ -47,6 +47,14 @@ def test_colours_differ_to_every_eye(colors: dict[object, str], deficiency: str)
     for one, other in combinations(colors, 2):
         distance = np.linalg.norm(lab(colors[one], deficiency) - lab(colors[other], deficiency))
         assert distance > 15, (one, other, distance)
+
+
+@pytest.mark.parametrize("deficiency", list(DEFICIENCY))
+def test_no_colour_of_a_trial_is_one_of_what_a_gpu_did(deficiency: str) -> None:
+    """They stand beside each other on one time axis."""
+    for state, cell in product(STATE_COLORS, CELL_COLORS):
+        distance = np.linalg.norm(lab(STATE_COLORS[state], deficiency) - lab(CELL_COLORS[cell], deficiency))
+        assert distance > 13, (state, cell, distance)
 
 
 @pytest.mark.parametrize(("colors", "hatches"), [(STATE_COLORS, STATE_HATCHES), (CELL_COLORS, CELL_HATCHES)])

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from gpudiag.plots._draw.palette import CARD, CELL_COLORS, GPU_COLORS, INK, MUTED, RULE
+from gpudiag.plots._draw.palette import CARD, CELL_COLORS, GPU_COLORS, INK, MUTED, RULE, STATE_COLORS
 
 COLORS = {INK: "#e6e9ee", MUTED: "#a3acb8", RULE: "#363d48", CELL_COLORS["unobserved"]: "#3a404a"}
 """Colours that carry no state, and what they are on dark paper."""
-LINES = {GPU_COLORS[0]: "#3f9be0"}
+LINES = {GPU_COLORS[0]: "#3f9be0", STATE_COLORS["COMPLETE"]: "#2c9c63"}
 """Colours of lines that are too dim on dark paper, and what they are there; areas keep theirs."""
 PAPER = "#1b1f26"
 _PLACE = "</style>"

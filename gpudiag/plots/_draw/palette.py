@@ -1,9 +1,9 @@
 """The colours of gpudiag's figures: the same thing has the same colour everywhere.
 
-The hues are Okabe and Ito's (https://jfly.uni-koeln.de/color/), some made lighter or darker, and one wine
-red: a test simulates the common colour deficiencies and demands a visible difference between any two.
-Trial states keep the order of hues of Optuna's timeline (blue, orange, red, green, grey). Because some are
-close in grey print, a state also has a hatch and a marker, and a ledger cell a hatch.
+What a GPU did has Okabe and Ito's hues (https://jfly.uni-koeln.de/color/), some made lighter or darker, and one wine
+red. What became of a trial has others, greens, purples and red: both stand on one time axis. A test simulates the
+common colour deficiencies and demands a visible difference between any two, of a trial and a GPU as well. Because some
+are close in grey print, a state also has a hatch and a marker, and a ledger cell a hatch.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ CARD = "#ffffff"
 ACCENT = "#d55e00"
 
 STATE_COLORS: dict[str, str] = {
-    "COMPLETE": "#0072b2",
-    "PRUNED": "#f0b74a",
-    "FAIL": "#c1440e",
-    "STOPPED": "#cc79a7",
-    "RUNNING": "#009e73",
-    "ABANDONED": "#5b2a6e",
-    "WAITING": "#d0d3d8",
+    "COMPLETE": "#0f7a48",
+    "PRUNED": "#9e7dea",
+    "FAIL": "#b72a18",
+    "STOPPED": "#d277be",
+    "RUNNING": "#58b87e",
+    "ABANDONED": "#752d7f",
+    "WAITING": "#bdcfbf",
 }
-"""Colour of what became of a trial, in the order of OUTCOMES."""
+"""Colour of what became of a trial, in the order of OUTCOMES: none is that of a ledger cell."""
 
 STATE_HATCHES: dict[str, str] = {
     "COMPLETE": "", "PRUNED": "", "FAIL": "xxxx", "STOPPED": "----", "RUNNING": "////", "ABANDONED": "\\\\\\\\",
