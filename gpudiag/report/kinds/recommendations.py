@@ -11,7 +11,8 @@ from gpudiag.advice._engine.recommendation import Recommendation, Recommendation
 from gpudiag.advice._engine.resources import MEMORY, TRIAL_TIME, UTILIZATION
 from gpudiag.report._render.blocks import Block, Note, Number, RecommendationBlock, TableBlock, TableCell, TextWithId
 from gpudiag.report._render.shown import shown_as
-from gpudiag.report.format import UNKNOWN, at_most, label, quantity
+from gpudiag.report._sections.measured import criterion, measured
+from gpudiag.report.format import UNKNOWN, at_most, listed, quantity
 from gpudiag.report.format import interval as bounds
 
 NOTHING = "Nothing needs to be changed."
@@ -66,10 +67,7 @@ def options(remedies: Iterable[Recommendation]) -> TableBlock:
 
 def card(one: Recommendation) -> RecommendationBlock:
     """What to change, what it rests on, how to verify it and how to take it back, where something was changed."""
-    checks = "; ".join(
-        f"`{check.measure} {check.op} {check.value:g}`{'' if check.unit == '1' else ' ' + check.unit}"
-        for check in one.verify
-    )
+    checks = "; ".join(criterion(check.measure, check.op, check.value, check.unit) for check in one.verify)
     notes = (
         ("Assumes", one.assumption),
         ("Test first", one.verify_first),
@@ -177,8 +175,10 @@ def _after(one: Recommendation, names: Collection[str]) -> str:
 
 def _limits(predictions: Sequence[Prediction]) -> str:
     """What the predictions that are intervals rest on, or why they have no end."""
-    return "; ".join(
-        f"{label(p.measure.rpartition('.')[2])}: {p.note}"
-        for p in predictions
-        if p.note and (p.low is None or p.low != p.high)
-    )
+    said: dict[str, list[str]] = {}
+    for p in predictions:
+        if p.note and (p.low is None or p.low != p.high):
+            said.setdefault(p.note, []).append(measured(p.measure))
+    if len(said) < 2:
+        return "".join(said)
+    return " ".join(f"For {listed(of)}: {note}" for note, of in said.items())
