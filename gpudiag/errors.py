@@ -89,6 +89,11 @@ class NotMeasurable(GpudiagError):
         """What would have collected it, in words; may be empty."""
         return in_words(self.args[1], self.values)
 
+    def shown(self, show_in: str) -> tuple[str, str]:
+        """Reason and remedy with times in that zone."""
+        reason, remedy = (in_words(text, self.values, show_in) for text in self.args)
+        return reason, remedy
+
     def __str__(self) -> str:
         return f"{self.reason} {self.remedy}".rstrip()
 

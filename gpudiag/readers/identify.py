@@ -13,10 +13,8 @@ from gpudiag.readers.base import Reader
 KnownKind = Literal["telemetry", "trials", "artifacts"]
 
 EXPECTED = (
-    "a log of GPU metrics (of nvidia-smi, nvitop, gpustat, DCGM, Prometheus, AMD, W&B, MLflow or home-made), an Optuna "
-    "study, a table of trials (CSV, JSON, YAML, Parquet), what a batch leaves (task list, training log, TensorBoard, "
-    "Ray Tune, Hydra, Lightning, W&B, Slurm or Nextflow output), a trace of a profiler, or a dump "
-    "of PyTorch's flight recorder as JSON"
+    "a log of GPU metrics, an Optuna study, a table of trials, what a batch leaves such as its logs, or a trace of a "
+    "profiler ('What it reads' in README.md has the list)"
 )
 
 

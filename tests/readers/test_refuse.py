@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 import tarfile
 import zipfile
 from collections.abc import Callable
@@ -76,3 +77,13 @@ def test_an_archive_is_to_be_unpacked_first(pack: Callable[[bytes], bytes], said
 def test_standard_input_is_not_read(given: dict[str, str]) -> None:
     with pytest.raises(InputNotFound, match="standard input is not read"):
         gd.load_run(**given)
+
+
+def test_what_no_reader_knows_is_refused_in_a_line_that_says_where_the_formats_are(tmp_path: Path) -> None:
+    (tmp_path / "gpu.csv").write_text("")
+    with pytest.raises(UnknownInput) as refused:
+        gd.load_run(tmp_path / "gpu.csv")
+    said = str(refused.value).removeprefix(str(tmp_path))
+    assert "is empty (0 bytes)" in said and len(said) < 230
+    heading = re.findall(r"'(.+?)' in README\.md", said)
+    assert heading and f"## {heading[0]}\n" in (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")

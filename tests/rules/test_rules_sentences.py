@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import pickle
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 from string import Formatter
 
@@ -13,7 +14,7 @@ from plantedruns import analysis, verdict
 
 import gpudiag
 from gpudiag.analysis import Analysis
-from gpudiag.errors import NotMeasurable
+from gpudiag.errors import NotGiven, NotMeasurable
 from gpudiag.report.sentence import render
 from gpudiag.rules import RULES
 from gpudiag.rules._engine.evidence import Evidence, NotApplicable
@@ -21,7 +22,7 @@ from gpudiag.rules._engine.judging import judge_all
 from gpudiag.rules._engine.rule import Rule, check_thresholds, rule
 from gpudiag.rules._engine.templates import Given, Sentence, parts, template
 from gpudiag.rules._engine.verdict import Verdict
-from gpudiag.run import Run
+from gpudiag.run import Run, RunInfo
 
 PACKAGE = Path(gpudiag.__file__).parent
 EVERY = pytest.mark.parametrize("one", RULES, ids=lambda r: r.id)
@@ -167,3 +168,16 @@ def test_reasons_are_templates_only_with_values() -> None:
     plain = NotMeasurable("No {such} thing.")
     assert (plain.reason, plain.remedy, str(plain)) == ("No {such} thing.", "", "No {such} thing.")
     assert str(NotApplicable("Only {n:trial} failed.", n=1)) == "Only 1 trial failed."
+
+
+@pytest.mark.parametrize("error", [NotMeasurable, NotGiven, NotApplicable])
+def test_reasons_give_times_in_the_zone_of_the_run_as_sentences_do(error: type[Exception]) -> None:
+    @rule(measure=measure_nothing, severity="note", title="It waits", remedy="None.")
+    def waits_since(seconds: float) -> None:
+        """A rule."""
+        raise error("Nothing is known since {since} UTC.", since=datetime(2025, 10, 24, 22, 30, tzinfo=UTC))
+
+    run = Run(info=RunInfo(timezone="Asia/Taipei"))
+    (found,) = judge_all((waits_since,), Analysis(run), check_thresholds((waits_since,), {}))
+    assert found.reason == "Nothing is known since 2025-10-25 06:30:00 (Asia/Taipei)."
+    assert judged(waits_since).reason == "Nothing is known since 2025-10-24 22:30:00 UTC."

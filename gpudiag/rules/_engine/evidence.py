@@ -161,8 +161,12 @@ class NotApplicable(Exception):
         super().__init__(reason)
         self.values = values
 
+    def shown(self, show_in: str) -> str:
+        """The reason with times in that zone."""
+        return in_words(self.args[0], self.values, show_in)
+
     def __str__(self) -> str:
-        return in_words(self.args[0], self.values)
+        return self.shown("UTC")
 
 
 def gpu_names(gpus: object) -> list[str]:

@@ -96,6 +96,7 @@ def _error(blank: Verdict, fault: Fault) -> Verdict:
 
 
 def _concluded(r: Rule, analysis: Analysis, thresholds: Mapping[str, float], blank: Verdict) -> Verdict:
+    show_in = analysis.run.info.timezone
     try:
         need_all(analysis.run, *r.needs_all)
         profile = analysis[r.measure]
@@ -103,11 +104,12 @@ def _concluded(r: Rule, analysis: Analysis, thresholds: Mapping[str, float], bla
     except Failed as failed:
         return _error(blank, failed.fault)
     except NotGiven as absent:
-        return replace(blank, status=Status.NOT_APPLICABLE, reason=absent.reason)
+        return replace(blank, status=Status.NOT_APPLICABLE, reason=absent.shown(show_in)[0])
     except NotMeasurable as missing:
-        return replace(blank, status=Status.NOT_ASSESSED, reason=missing.reason, remedy=missing.remedy)
+        reason, remedy = missing.shown(show_in)
+        return replace(blank, status=Status.NOT_ASSESSED, reason=reason, remedy=remedy)
     except NotApplicable as why:
-        return replace(blank, status=Status.NOT_APPLICABLE, reason=str(why))
+        return replace(blank, status=Status.NOT_APPLICABLE, reason=why.shown(show_in))
     passed, evidence = (concluded, None) if isinstance(concluded, Passed) else (None, concluded)
     if evidence is not None and r.topic in OF_USE:
         own = tenants(analysis.run)
@@ -120,7 +122,7 @@ def _concluded(r: Rule, analysis: Analysis, thresholds: Mapping[str, float], bla
             status=Status.FOUND,
             title=evidence.title or r.title,
             severity=evidence.severity or r.severity,
-            summary=r.summary(evidence, analysis.run.info.timezone),
+            summary=r.summary(evidence, show_in),
             remedy=evidence.remedy or r.remedy,
             evidence=dict(evidence.values),
             where=dict(evidence.where),
@@ -138,7 +140,7 @@ def _concluded(r: Rule, analysis: Analysis, thresholds: Mapping[str, float], bla
         reason = in_words(template(TOO_LITTLE, values), values)
         remedy = ALL_STUDIES if analysis.run.info.others_us else COMPLETE
         return replace(blank, status=Status.NOT_ASSESSED, reason=reason, remedy=remedy)
-    said = passed.summary(thresholds, analysis.run.info.timezone) if passed is not None else ""
+    said = passed.summary(thresholds, show_in) if passed is not None else ""
     return replace(blank, summary=said)
 
 
