@@ -63,10 +63,15 @@ def picture_worded(picture: Picture, name: str) -> Picture:
     if name == TRIAL:
         return picture
     from matplotlib.text import Text
+    from matplotlib.ticker import FixedFormatter
 
     for text in picture.figure.findobj(Text):
         if isinstance(text, Text) and text.get_text():
             text.set_text(said(text.get_text(), name))
+    for axis in (axis for ax in picture.figure.axes for axis in (ax.xaxis, ax.yaxis)):
+        labels = axis.get_major_formatter()
+        if isinstance(labels, FixedFormatter):  # they are written anew where the picture is drawn
+            labels.seq = [said(str(label), name) for label in labels.seq]
     return replace(picture, alt=said(picture.alt, name), caption=said(picture.caption, name))
 
 

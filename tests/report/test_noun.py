@@ -13,9 +13,12 @@ from test_alignment_jobs import Jobs, loaded
 import gpudiag as gd
 from gpudiag.errors import NotMeasurable
 from gpudiag.faults import Failed, Fault
+from gpudiag.report._notebook.pages import html_page
 from gpudiag.report._render import terminal
 from gpudiag.report.noun import noun, noun_of, said, worded
 from gpudiag.report.text import screen, whole
+from gpudiag.report.timeline.lanes import lanes_of
+from gpudiag.report.timeline.packed import _content
 
 ALONE = re.compile(r"(?<![-\w.:#])trials?(?![-\w.])", re.IGNORECASE)
 
@@ -64,6 +67,7 @@ def test_pictures_say_jobs(diagnosis: gd.Diagnosis) -> None:
 
     for name in dir(diagnosis.plot):
         picture = diagnosis.picture(name)
+        picture.figure.canvas.draw()  # which writes the labels of ticks
         drawn = [one.get_text() for one in picture.figure.findobj(Text) if isinstance(one, Text)]
         assert not [text for text in (picture.alt, picture.caption, *drawn) if ALONE.search(text)], name
 
@@ -90,3 +94,15 @@ def _texts(value: Any) -> Iterator[str]:
         for one in fields(value):
             if one.name not in ("id", "rule", "rules", "measure", "code"):
                 yield from _texts(getattr(value, one.name))
+
+
+def test_the_page_says_jobs_in_its_headings_lanes_and_table(diagnosis: gd.Diagnosis) -> None:
+    page = diagnosis._notebook(pictures=False)
+    prose = "\n".join(cell.source for cell in page.cells if cell.cell_type == "markdown")
+    assert not [title for title in re.findall(r"^#+ .*", prose, re.MULTILINE) if ALONE.search(title)]
+    made = html_page(page)
+    assert "All 4 jobs: sort, filter and copy" in made and "All 4 trials" not in made
+    analysis = diagnosis.analysis
+    timeline = _content(lanes_of(analysis))
+    assert timeline["noun"] == "job" and timeline["label"].endswith("4 jobs and 1 GPU")
+    assert not [cell["label"] for cell in timeline["ledger"]["cells"] if ALONE.search(cell["label"])]

@@ -132,7 +132,7 @@ def _render(block: Block) -> str:
             return figure(name, alt, caption, f"data:{mime};base64,{image}")
         case TrialTable(n, still, _, noun):
             few = f"Some of {plural(n, noun)}: the best, the longest, the last that failed"
-            every = f"All {plural(n, 'trial')}: sort, filter and copy"  # said where a script shows them
+            every = f"All {plural(n, noun)}: sort, filter and copy"  # said where a script shows them
             return (
                 f'<details class="gd-folded gd-few" data-all="{every}"><summary>{few}</summary>\n'
                 f"{_table(still)}\n</details>"

@@ -15,6 +15,7 @@ from gpudiag.measures.ledger import LedgerProfile, measure_ledger
 from gpudiag.measures.parallelism import measure_parallelism
 from gpudiag.measures.steps import measure_steps
 from gpudiag.report.format import plural, safe
+from gpudiag.report.noun import noun_of, said
 from gpudiag.report.timeline.buckets import Raster
 from gpudiag.report.timeline.marks import Mark, event_marks, finding_marks, pause_marks
 from gpudiag.report.timeline.ribbons import Ribbon, ribbons
@@ -48,7 +49,7 @@ class Detail:
 
 @dataclass(frozen=True, eq=False)
 class Lanes:
-    """What is shown from ``start_us`` to ``end_us``. ``notes`` say what is not."""
+    """What is shown from ``start_us`` to ``end_us``. ``notes`` say what is not; ``noun`` is what a bar is called."""
 
     name: str
     timezone: str
@@ -63,11 +64,12 @@ class Lanes:
     events: tuple[Mark, ...]
     findings: tuple[Mark, ...]
     notes: tuple[str, ...]
+    noun: str
 
     @property
     def label(self) -> str:
         """What is seen, for who cannot see it."""
-        parts = [plural(len(self.bars.names), "trial")] if self.bars else []
+        parts = [plural(len(self.bars.names), self.noun)] if self.bars else []
         gpus = {gpu for channel in self.channels for gpu, _ in channel.samples}
         parts += [plural(len(gpus), "GPU")] if gpus else []
         return f"Timeline of {safe(self.name)}: {' and '.join(parts)}"
@@ -77,7 +79,7 @@ def lanes_of(analysis: Analysis, findings: Iterable[Verdict] = (), detail: Detai
     """The lanes of a run. Raises NotMeasurable where it has neither trials with a start nor telemetry."""
     run, detail = analysis.run, detail or Detail()
     parallelism, ledger = analysis.get(measure_parallelism), analysis.get(measure_ledger)
-    channels = channels_of(analysis)
+    channels, noun = channels_of(analysis), noun_of(run)
     placed = bars(run, parallelism, analysis.get(measure_failures), detail.parameters) if parallelism else None
     start_us, end_us, far = _window(placed, extent_us(channels))
     n_values = max(3 * sum(len(channel.samples) for channel in channels), 1)
@@ -102,7 +104,8 @@ def lanes_of(analysis: Analysis, findings: Iterable[Verdict] = (), detail: Detai
         raster=Raster.of(start_us, end_us, period_us(channels), most),
         events=tuple(events),
         findings=tuple(finding_marks(findings, _spans(placed))),
-        notes=tuple(notes),
+        notes=tuple(said(note, noun) for note in notes),
+        noun=noun,
     )
 
 

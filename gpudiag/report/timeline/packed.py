@@ -14,6 +14,7 @@ from gpudiag.plots._draw.causes import LABELS
 from gpudiag.plots._draw.cell_names import cell_label
 from gpudiag.plots._draw.palette import CELL_COLORS, STATE_COLORS, gpu_color, gpu_number
 from gpudiag.report.format import is_dated, safe, zone
+from gpudiag.report.noun import said
 from gpudiag.report.timeline.buckets import Buckets, Raster
 from gpudiag.report.timeline.lanes import Detail, Lanes, lanes_of
 from gpudiag.report.timeline.marks import Mark
@@ -61,6 +62,7 @@ def _content(lanes: Lanes) -> dict[str, Any]:
     order = gpus_of(lanes)
     return {
         "label": lanes.label,
+        "noun": lanes.noun,
         "start": lanes.start_us / 1e6,
         "span": (lanes.end_us - lanes.start_us) / 1e6,
         "tick": tick_us / 1e6,
@@ -83,7 +85,11 @@ def _content(lanes: Lanes) -> dict[str, Any]:
         },
         "ledger": {
             "cells": [
-                {"key": cell, "label": cell_label(cell, has_trials=lanes.has_trials), "color": CELL_COLORS[cell]}
+                {
+                    "key": cell,
+                    "label": said(cell_label(cell, has_trials=lanes.has_trials), lanes.noun),
+                    "color": CELL_COLORS[cell],
+                }
                 for cell in CELLS
             ],
             "rows": [

@@ -11,6 +11,7 @@ from gpudiag.measures.failures import measure_failures
 from gpudiag.measures.parallelism import measure_parallelism
 from gpudiag.plots._draw.palette import STATE_COLORS
 from gpudiag.report.format import FORMULA
+from gpudiag.report.noun import noun_of
 from gpudiag.report.timeline.packed import MOST_TICKS, tick_of, zone_offsets
 from gpudiag.report.timeline.sealed import sealed
 from gpudiag.report.trial_table.columns import Column, SecondsColumn, columns_of
@@ -26,7 +27,7 @@ def packed(analysis: Analysis) -> str:
     run, most = analysis.run, MOST_PARAMETERS
     known = analysis.get(measure_parallelism), analysis.get(measure_failures)
     while True:
-        content = _content(columns_of(run, *known, most), run.info.timezone)
+        content = {"noun": noun_of(run)} | _content(columns_of(run, *known, most), run.info.timezone)
         left_out = max(len(family(run.trials.columns, ("params.",))) - most, 0)
         text = sealed({**content, "left_out": left_out})
         if len(text) <= MOST_CHARS:

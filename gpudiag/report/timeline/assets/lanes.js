@@ -45,8 +45,8 @@ const dark = (color) => {
 };
 
 class TrialLane {
-  constructor(trials, tick, clock) {
-    Object.assign(this, {trials, tick, clock, name: "Trials by worker", className: "trials"});
+  constructor(trials, tick, clock, noun) {
+    Object.assign(this, {trials, tick, clock, noun, name: `${capital(noun)}s by worker`, className: "trials"});
     this.row = rowHeight(trials.workers.length);
     this.height = this.row * trials.workers.length;
     this.counts = trials.states.map((_, code) => trials.state.reduce((n, one) => n + (one === code), 0));
@@ -120,12 +120,12 @@ class TrialLane {
       const away = Math.max(start[i] * this.tick - t, t - end[i] * this.tick, 0);
       if (away <= reach) near.push([away, i]);
     }
-    if (!near.length) return {title: `Worker ${workers[row] ?? row}`, rows: [["", "no trial here"]]};
+    if (!near.length) return {title: `Worker ${workers[row] ?? row}`, rows: [["", `no ${this.noun} here`]]};
     const [, i] = near.sort((a, b) => a[0] - b[0])[0];
     const a = start[i] * this.tick, b = end[i] * this.tick;
     const told = columns.map(({name, texts, at}) => [name === "ended" ? "" : name, texts[at[i]]]);
     const others = near.length > 1 ? [["", `and ${near.length - 1} more so close by: zoom in`]] : [];
-    return {title: `Trial ${names[i]}`, tag: states[state[i]].name, color: states[state[i]].color, rows: [
+    return {title: `${capital(this.noun)} ${names[i]}`, tag: states[state[i]].name, color: states[state[i]].color, rows: [
       ["", `${this.clock.span(a, b)}, ${duration(b - a)}`], ...told.filter(([, text]) => text), ...others]};
   }
 }
@@ -181,8 +181,8 @@ class TrainingLane {
 }
 
 class LedgerLane {
-  constructor(ledger, gpus, tick) {
-    Object.assign(this, {ledger, gpus, tick, name: "Where the GPU time went", className: "ledger"});
+  constructor(ledger, gpus, tick, noun) {
+    Object.assign(this, {ledger, gpus, tick, noun, name: "Where the GPU time went", className: "ledger"});
     this.row = rowHeight(ledger.rows.length, 14);
     this.height = this.row * ledger.rows.length;
   }
@@ -214,7 +214,7 @@ class LedgerLane {
     const row = this.ledger.rows[Math.floor(y / this.row)];
     if (!row) return null;
     const i = row.start.findIndex((from, at) => from * this.tick <= t && t < row.end[at] * this.tick);
-    const said = i < 0 ? "outside the trials" : this.ledger.cells[row.cell[i]].label;
+    const said = i < 0 ? `outside the ${this.noun}s` : this.ledger.cells[row.cell[i]].label;
     const lasts = i < 0 ? [] : [["lasting", duration((row.end[i] - row.start[i]) * this.tick)]];
     return {title: `GPU ${this.gpus[row.gpu].name}`, color: i < 0 ? "" : this.ledger.cells[row.cell[i]].color,
       rows: [["", said], ...lasts]};

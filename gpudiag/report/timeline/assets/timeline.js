@@ -57,11 +57,11 @@ class Timeline {
   }
 
   made() {
-    const {findings, events, trials, trainings, ledger, gpus, channels, width, tick} = this.content;
+    const {findings, events, trials, trainings, ledger, gpus, channels, width, tick, noun} = this.content;
     const lanes = findings.length || events.length ? [new MarkLane(findings, events)] : [];
-    if (trials) lanes.push(this.trials = new TrialLane(trials, tick, this.clock));
+    if (trials) lanes.push(this.trials = new TrialLane(trials, tick, this.clock, noun));
     if (trainings.rows.length) lanes.push(new TrainingLane(trainings, tick));
-    if (ledger.rows.length) lanes.push(new LedgerLane(ledger, gpus, tick));
+    if (ledger.rows.length) lanes.push(new LedgerLane(ledger, gpus, tick, noun));
     for (const channel of channels) {
       lanes.push(new Chart(channel, gpus, width));
       if (channel.unit === "%" && channel.rows.length > MOST_LINES) lanes.push(new HeatLane(channel, gpus, width));

@@ -5,6 +5,7 @@ const STEPS_S = [0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 15, 30, 60, 120, 
   21600, 43200, DAY_S, 2 * DAY_S, 7 * DAY_S, 14 * DAY_S, 28 * DAY_S, 91 * DAY_S, 182 * DAY_S, 364 * DAY_S];
 
 const pad = (n, width = 2) => String(n).padStart(width, "0");
+const capital = (word) => word[0].toUpperCase() + word.slice(1);
 const plain = (value, digits) => String(Number(value.toFixed(digits))).replace(/\B(?=(\d{3})+$)/g, ",");
 
 /** Seconds of the window as a calendar of the run's zone; offsets come with the data, so no browser knows better. */

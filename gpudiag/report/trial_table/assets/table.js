@@ -14,6 +14,7 @@ class TrialTable {
   constructor(root, content) {
     const clock = new Clock(content.start, content.zone);
     this.columns = content.columns.map((one) => (one.ticks ? new Seconds(one, clock) : new Cells(one)));
+    this.columns[0].label = capital(content.noun);
     Object.assign(this, {root, content, page: 0, sorted: null, down: false});
     this.all = Uint32Array.from(this.columns[0].at.keys());
     this.build();
@@ -34,7 +35,7 @@ class TrialTable {
     this.hint();
     this.box = part("div", "gd-tt-box", "", root);
     const table = part("table", "", "", this.box);
-    table.ariaLabel = "Trials";
+    table.ariaLabel = `${capital(this.content.noun)}s`;
     const head = part("tr", "", "", part("thead", "", "", table));
     this.heads = this.columns.map((column) => this.head(column, head));
     this.body = part("tbody", "", "", table);
@@ -122,7 +123,7 @@ class TrialTable {
     const of = rows.length < this.all.length ? `${number(rows.length)} of ${number(this.all.length)}` : number(rows.length);
     const range = rows.length > most ? `: ${number(first + 1)}–${number(last)}` : "";
     const {unknown} = this;
-    this.said.textContent = unknown.length ? `No column is named ${unknown.join(", ")}.` : `${of} trials${range}`;
+    this.said.textContent = unknown.length ? `No column is named ${unknown.join(", ")}.` : `${of} ${this.content.noun}s${range}`;
     this.back.ariaDisabled = String(page === 0);
     this.on.ariaDisabled = String(last >= rows.length);
     this.back.hidden = this.on.hidden = rows.length <= most;
