@@ -14,6 +14,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from smallruns import gpu, gpus
+from smallruns import run as small
 from toyrun import toy_run
 
 from gpudiag.analysis import Analysis
@@ -276,3 +278,17 @@ def test_the_data_stay_small_for_large_runs(trials: int, gpus: int, samples: int
     told = unpacked(text)
     assert len(told["trials"]["names"]) == trials and len(told["gpus"]) == gpus
     assert lanes.raster.n >= 400
+
+
+@pytest.mark.parametrize(("clock_mhz", "lanes"), [(2000.0, ["GPU clock"]), (2700.0, [])])
+def test_clocks_have_a_lane_where_a_finding_is_about_them(clock_mhz: float, lanes: list[str]) -> None:
+    """GPU 0 ran at 2,700 MHz."""
+    at = np.arange(0.0, 600.0, 5.0)
+    logs = [gpu(at, name, util_pct=96.0, sm_clock_mhz=mhz) for name, mhz in (("0", 2700.0), ("1", clock_mhz))]
+    boards = gpus(gpu=["0", "1"], name=["NVIDIA A100-SXM4-40GB"] * 2)
+    run = small(gpu=pd.concat(logs, ignore_index=True), gpus=boards)
+    channels = {channel.name: channel for channel in lanes_of(Analysis(run), diagnose(run).findings).channels}
+    assert [name for name in channels if "clock" in name] == lanes
+    for name in lanes:
+        means = {gpu: float(part["sm_clock_mhz"].median()) for gpu, part in channels[name].samples}
+        assert means == {"0": 2700.0, "1": clock_mhz}

@@ -79,7 +79,8 @@ def lanes_of(analysis: Analysis, findings: Iterable[Verdict] = (), detail: Detai
     """The lanes of a run. Raises NotMeasurable where it has neither trials with a start nor telemetry."""
     run, detail = analysis.run, detail or Detail()
     parallelism, ledger = analysis.get(measure_parallelism), analysis.get(measure_ledger)
-    channels, noun = channels_of(analysis), noun_of(run)
+    findings, noun = tuple(findings), noun_of(run)
+    channels = channels_of(analysis, (finding.rule for finding in findings))
     placed = bars(run, parallelism, analysis.get(measure_failures), detail.parameters) if parallelism else None
     start_us, end_us, far = _window(placed, extent_us(channels))
     n_values = max(3 * sum(len(channel.samples) for channel in channels), 1)

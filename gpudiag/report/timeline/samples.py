@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
 import pandas as pd
@@ -20,6 +20,11 @@ from gpudiag.run import Run
 from gpudiag.units import MIB_PER_GIB
 
 Samples = list[tuple[str, pd.DataFrame]]
+OF_CLOCKS = (
+    "gpu-straggler", "clocks-low", "thermal-throttling", "hardware-slowdown", "power-throttling",
+    "power-fault-throttling",
+)  # fmt: skip
+"""Rules whose findings the clock shows; without one its lane says nothing that somebody looks for."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,10 +61,14 @@ def _between(part: pd.DataFrame, low_us: int, high_us: int) -> pd.DataFrame:
     return part.iloc[first : part["start_us"].searchsorted(high_us, "left")]
 
 
-def channels_of(analysis: Analysis) -> tuple[Channel, ...]:
-    """The quantities that the telemetry has; readings that the measures set aside are left out here too."""
+def channels_of(analysis: Analysis, found: Iterable[str] = ()) -> tuple[Channel, ...]:
+    """The quantities that the telemetry has, the clock only where a rule ``found`` something about it; readings that
+    the measures set aside are left out here too.
+    """
     run, power = analysis.run, analysis.get(measure_power)
     makers: dict[str, Callable[[Run], Channel]] = {"util_pct": _utilization, "mem_used_mib": _memory}
+    if not set(OF_CLOCKS).isdisjoint(found):
+        makers["sm_clock_mhz"] = _clock
     known = [make(run) for column, make in makers.items() if column in run.gpu and run.gpu[column].notna().any()]
     if power is not None and "power_w" in run.gpu:
         known.append(_power(run, power))
@@ -77,6 +86,11 @@ def _memory(run: Run) -> Channel:
     total = gpu_boards(run)["total_mib"].max()
     top = None if pd.isna(total) else float(total) / MIB_PER_GIB
     return Channel("mem_used_mib", "GPU memory", "GiB", MIB_PER_GIB, top, _kept(samples))
+
+
+@memoized
+def _clock(run: Run) -> Channel:
+    return Channel("sm_clock_mhz", "GPU clock", "MHz", 1.0, None, _kept(cells(run, "sm_clock_mhz")))
 
 
 def _power(run: Run, power: PowerProfile) -> Channel:
