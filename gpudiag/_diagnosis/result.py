@@ -23,6 +23,7 @@ from gpudiag.plain_data import JsonObject, json_text, plain_object
 from gpudiag.plots import WIDTH_IN, draw
 from gpudiag.report._notebook import pages
 from gpudiag.report._render.show import Show
+from gpudiag.report._sections.topics import of_a_training
 from gpudiag.report._sections.unchecked import once
 from gpudiag.report.build import build
 from gpudiag.report.document import Document
@@ -192,7 +193,7 @@ class Diagnosis:
             **SECTIONS,
             "trial_table": lambda document: trial_table(self.analysis),
             "memory": lambda document: [*SECTIONS["memory"](document), *forecasts.memory_by_number(self._capacity)],
-            "forecast": lambda document: forecasts.section(lambda: self.forecast),
+            "forecast": lambda document: [] if of_a_training(document) else forecasts.section(lambda: self.forecast),
         }
         made = {name: make if name in QUOTING else _in_its_noun(make) for name, make in made.items()}
         return made if "findings" in self.left_out else {name: _said_once(make) for name, make in made.items()}

@@ -104,7 +104,7 @@ def trials(document: Document) -> list[Block]:
     """What became of the trials, how long they took, and how much was pruned."""
     facts = document.values(TrialsProfile)
     if not facts:
-        return [Note(NO_SEARCH)] if of_a_training(document) else [_missing(document, "trials")]
+        return [] if of_a_training(document) else [_missing(document, "trials")]
     rows = [_outcome(facts, state) for state in OUTCOMES if facts.get(TrialState.n.at(state))]
     columns = ("State", "Trials", "Share", "95 % interval", "Median", "Longest", "Worker time")
     many = of_studies(document)
