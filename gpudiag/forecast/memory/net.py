@@ -14,7 +14,7 @@ from gpudiag.forecast.memory.document import CapacitySource
 from gpudiag.forecast.parallelism.observed import observe
 from gpudiag.forecast.parallelism.placement import evenly
 from gpudiag.forecast.parallelism.recent import RECENT, UNIT, recent
-from gpudiag.forecast.parallelism.spread import ratio_estimate, stretched, times
+from gpudiag.forecast.parallelism.spread import stretched
 from gpudiag.forecast.parallelism.throughput_bounds import bounded_rate
 from gpudiag.measures._time.gpu_samples import known_gpus
 from gpudiag.measures._time.microseconds import LONG_AGO, SECOND_US
@@ -149,8 +149,10 @@ def restart_cost(seconds: Array, oom_seconds: Array, given_min: float | None, wh
 
 def rates_without_crashes(run: Run, levels: Sequence[int], tick: Callable[[], None]) -> dict[int, Estimate]:
     """Trials per hour with k at once on each GPU that is used or free, if none crashed: the forecast of METHODS 10 over
-    trials that did not, over the model's of all of them at the present number, times what was measured of that. Where
-    none did, they are those of :func:`gpudiag.what_if`.
+    trials that did not, over the model's of all of them at the present number, times what was measured of that. The
+    interval is of the trials that did not, and reaches to what the model says of them alone: what was measured may be
+    less or more than the model's because of the trials that failed. Where none did, they are those of
+    :func:`gpudiag.what_if`.
 
     Bounds only where the back-test failed; unknown where nothing says how busy a GPU was.
     """
@@ -161,6 +163,7 @@ def rates_without_crashes(run: Run, levels: Sequence[int], tick: Callable[[], No
     log, here, clean = held.model.log, held.here, held.crash_free
     few = "" if len(clean.trials) >= MIN_RESTARTS else "Too few trials ended well."
     undisturbed = 1.0 if few else held.model.undisturbed(here)
+    modeled = float(held.point.throughput_h.mean())
     out = {}
     for k in levels:
         tick()
@@ -173,9 +176,9 @@ def rates_without_crashes(run: Run, levels: Sequence[int], tick: Callable[[], No
             continue
         point, many, other = clean.point(placed), clean.bootstrap(placed), clean.undisturbed(placed) / undisturbed
         loss = clean.slowed(placed, here)
-        if len(clean.trials) == len(held.model.trials):
-            out[k] = held.expected if placed == here else held.rate_of(placed, point, many, other, loss)
-            continue
-        gain = ratio_estimate(point, many, held.point, held.many, held.widening(workers), also=(other,))
-        out[k] = times(held.expected, stretched(gain, loss))
+        made = held.rate_of(placed, point, many, other, loss)
+        if len(clean.trials) < len(held.model.trials):
+            out[k] = stretched(made, modeled / held.expected.value)
+        else:
+            out[k] = held.expected if placed == here else made
     return out

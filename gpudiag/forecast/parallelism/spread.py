@@ -82,8 +82,3 @@ def by_law(value: float, sample: np.ndarray, factor: float, unit: str, *, also: 
     low, high = min(value, *ends, *also), max(value, *ends, *also)
     low, value, high = (float(np.clip(x, *within)) for x in (low, value, high))
     return Estimate(value, low, high, unit)
-
-
-def times(rate: Estimate, gain: Estimate) -> Estimate:
-    """A rate times a gain, both between their ends."""
-    return Estimate(rate.value * gain.value, rate.low * gain.low, rate.high * gain.high, rate.unit)
