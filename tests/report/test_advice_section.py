@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+import re
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from sampleruns import diagnosed
 
+import gpudiag as gd
 from gpudiag.advice._engine.proposal import Gain
 from gpudiag.diagnosis import diagnose
 from gpudiag.report._render.blocks import Folded, Note, Number, RecommendationBlock, TableBlock
@@ -16,6 +18,9 @@ from gpudiag.report._sections.advice import advice
 from gpudiag.report.document import CombinedEntry
 from gpudiag.report.kinds.recommendations import TEST_FIRST, code_of, gain, together
 from gpudiag.run import Run
+from gpudiag.simulation.trainings.spec import Between, LoaderSpec, TrainingSpec
+from gpudiag.simulation.trainings.training import simulate_training
+from gpudiag.simulation.trainings.world import train
 
 
 @pytest.mark.parametrize(
@@ -73,6 +78,28 @@ def test_a_plan_that_saves_gpu_time_is_not_without_effect(high: float, said: str
     (folded, *_) = advice(replace(document, recommendations=(one,), advice=entry))
     assert isinstance(folded, Folded) and isinstance(folded.blocks[0], Note)
     assert folded.blocks[0].text.startswith(f"In the plan: `{one.id}`.{said}")
+
+
+def test_what_a_plan_saves_and_speeds_up_is_one_number_with_known_truth(tmp_path: Path) -> None:
+    """Faster loading and fewer pauses: the factor alone holds the first, the number with what is saved holds both."""
+    spec = TrainingSpec(
+        steps_per_epoch=300,
+        loader=LoaderSpec(workers=2, batch_s=0.35),
+        between=Between(checkpoint_every=100, checkpoint_s=6.0, evaluate_s=10.0),
+    )
+    run = gd.load_run(simulate_training(spec, seed=1).write(tmp_path))
+    document = diagnose(run).document
+    assert {"loader-workers", "save-in-background", "evaluate-less"} <= set(document.advice.plan)
+    after = replace(
+        spec,
+        loader=replace(spec.loader, workers=4),
+        between=replace(spec.between, checkpoint_s=0.0, evaluate_s=5.0),
+    )
+    true = train(spec, 1).end_s / train(after, 1).end_s
+    (folded,) = advice(document)
+    assert isinstance(folded, Folded) and isinstance(folded.blocks[0], Note) and document.advice.combined is not None
+    told = re.search(r"again: with that, up to ([0-9.]+)× faster\.", folded.blocks[0].text)
+    assert told is not None and document.advice.combined.high < true <= float(told[1]) < 1.5 * true
 
 
 def test_nothing_to_do_is_one_line() -> None:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from gpudiag.advice._engine.proposal import Gain
 from gpudiag.report._render.blocks import Block, Folded, Note
 from gpudiag.report._sections.headline import not_explained
 from gpudiag.report.document import Document
 from gpudiag.report.format import at_most, hours
-from gpudiag.report.kinds.recommendations import card, gain, options, together
+from gpudiag.report.kinds.recommendations import NO_SPEED_UP, TEST_FIRST, card, gain, options, together
 
 NOTHING = "Nothing needs to be changed: no finding asks for it, and no idle time is worth filling."
 
@@ -40,10 +41,23 @@ def _plan(document: Document) -> str:
     clipped = f", the most that idle time allows ({at_most(entry.ceiling)})" if combined and combined.clipped else ""
     at_once = f" Together: {brought}{clipped}." if brought else ""
     most = "Besides, up to" if brought else "Up to"
-    saved = f" {most} {hours(entry.saved_gpu_h)} of this run need not be spent again." if entry.saved_gpu_h else ""
+    saved = f" {most} {hours(entry.saved_gpu_h)} of this run need not be spent again" if entry.saved_gpu_h else ""
+    saved += f"{_with_saved(document, gains)}." if saved else ""
     prices = (
         f" `{one.id}` {gain(one.gain)}."
         for one in document.recommendations
         if one.id in entry.plan and one.gain is not None and one.gain.is_price
     )
     return f"In the plan: {ids}.{at_once}{saved}{''.join(prices)}"
+
+
+def _with_saved(document: Document, gains: list[Gain | None]) -> str:
+    """What the plan brings with the GPU time that it saves, which is no part of the factor: at most both times go. ''
+    where that is unknown.
+    """
+    entry, ledger = document.advice, document.ledger
+    if entry.combined is None or None in gains or ledger is None or not ledger.total_gpu_s > 0:
+        return ""
+    left = 1 / entry.combined.high - 3600 * (entry.saved_gpu_h or 0.0) / ledger.total_gpu_s
+    said = gain(Gain(entry.combined.low, 1 / left)) if left > 0 else TEST_FIRST
+    return "" if said in (TEST_FIRST, NO_SPEED_UP) else f": with that, {said}"
