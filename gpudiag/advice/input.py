@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
-from gpudiag.advice._engine.gains import IDLE, fill_gain, without_causes, without_open
+from gpudiag.advice._engine.gains import IDLE, fill_gain, gpus_at_work, in_step_gain, without_causes, without_open
 from gpudiag.advice._engine.loader_waits import (
     alike,
     epochs_told,
@@ -17,9 +17,10 @@ from gpudiag.advice._engine.loader_waits import (
     source,
     waits_pct,
 )
-from gpudiag.advice._engine.proposal import Change, Proposal, Value
+from gpudiag.advice._engine.proposal import Change, Gain, Proposal, Value
 from gpudiag.advice._engine.remedy import remedy
 from gpudiag.advice._engine.situation import INPUT_WAITS, Situation
+from gpudiag.measures.ledger import LedgerProfile
 from gpudiag.measures.loader import LoaderProfile
 from gpudiag.measures.utilization import UtilizationProfile
 from gpudiag.report.format import quantity, share
@@ -34,6 +35,10 @@ RESTORE = "Restore the present value and restart."
 NO_PARALLEL = "How many trials or ranks load at once is not stated (parallel in run.toml)."
 NO_CORES = "The number of CPU cores is not stated (cpu_cores in run.toml)."
 UNSHOWN_STARTS = "Nothing recorded shows that the GPU waits at the start of epochs."
+TOGETHER = (
+    "Each GPU waits for the one whose batch comes last, and counts as busy meanwhile. So neither utilization nor the "
+    "log of one rank bounds what goes at best."
+)
 DISK = "The disk is what steps wait for: it reads no faster for more workers or a longer queue."
 MAX_PREFETCH = 16
 MANY_WORKERS = 8
@@ -75,7 +80,7 @@ def loader_workers(now: Situation) -> Proposal | None:
     if proposed == present or (proposed > present and now.fact(LoaderProfile.n_warned) > 0):
         return None
     ratio = proposed / present if proposed > present > 0 else math.inf
-    gain = fill_gain(now.bounds, min(no_wait(now, within=True), ratio), source(now))
+    gain = _without_waits(now, ratio, within=True)
     budget = (
         f"{proposed} x {parallel} trials at once = {proposed * parallel} of {cores or 'an unknown number of'} cores"
     )
@@ -113,7 +118,7 @@ def load_ahead(now: Situation) -> Proposal | None:
         f"DataLoader(..., num_workers={workers}, prefetch_factor=4, persistent_workers=True, pin_memory=True)\n"
         "# time half and twice as many: all of a host's together within its cores"
     )
-    gain = fill_gain(now.bounds, no_wait(now, within=True), source(now))
+    gain = _without_waits(now, within=True)
     checks, predictions = now.fills(gain.high if gain else math.nan)
     assumption = now.unless_unknown(_shown(now))
     doubt = DISK if now.has("io-wait") else ""
@@ -182,7 +187,7 @@ def prefetch_more(now: Situation) -> Proposal | None:
     if alike(now) and now.fact(LoaderProfile.line_batches) <= FEW_QUEUES * workers * present:
         return None
     proposed = min(2 * present, MAX_PREFETCH)
-    gain = fill_gain(now.bounds, no_wait(now, within=True), source(now))
+    gain = _without_waits(now, within=True)
     checks, predictions = now.fills(gain.high if gain else math.nan)
     return Proposal(
         (_loader("prefetch_factor", present, proposed, f"queue {workers * present} -> {workers * proposed}"),),
@@ -251,7 +256,7 @@ def cache_input(now: Situation) -> Proposal | None:
         return None
     ram = now.settings.ram_gib
     copy = "du -sh DATA; df -h /dev/shm   # does it fit?\nmkdir -p /dev/shm/data && cp -r DATA/. /dev/shm/data/"
-    gain = fill_gain(now.bounds, no_wait(now), source(now))
+    gain = _without_waits(now)
     checks, predictions = now.fills(gain.high if gain else math.nan)
     proposal = Proposal(
         (Change("place of the data", None, "/dev/shm/data", copy),),
@@ -264,6 +269,19 @@ def cache_input(now: Situation) -> Proposal | None:
         else "The host's memory is not known.",
     )
     return replace(proposal, verify_first="") if waits and ram else proposal
+
+
+def _without_waits(now: Situation, most: float = math.inf, *, within: bool = False) -> Gain | None:
+    """Between nothing and no wait for the loader, at most ``most`` times; ``within``: but at the start of epochs."""
+    if (n_gpus := _n_in_step(now)) > 1:
+        return in_step_gain(now.bounds, n_gpus, most)
+    return fill_gain(now.bounds, min(no_wait(now, within=within), most), source(now))
+
+
+def _n_in_step(now: Situation) -> int:
+    """GPUs of one training: a log tells what one rank waits for, and each waits for the last of them; 1 for trials."""
+    ledger = now.profile(LedgerProfile)
+    return 1 if now.has_trials or ledger is None else len(gpus_at_work(ledger))
 
 
 def _unbounded(now: Situation, cores: int | None) -> str:
@@ -321,6 +339,8 @@ def _unshown(now: Situation) -> str:
 
 def _shown(now: Situation) -> str:
     """What is known about the loader as the constraint."""
+    if _n_in_step(now) > 1:
+        return TOGETHER
     waits = waits_pct(now, within=True)
     if waits > 0:
         within = "Within epochs steps" if now.fact(LoaderProfile.starts_pct) > 0 else "Steps"

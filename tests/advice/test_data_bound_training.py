@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -10,6 +11,9 @@ import pytest
 
 import gpudiag as gd
 from gpudiag.advice._engine.plan import make_plan
+from gpudiag.simulation.trainings.spec import LoaderSpec, TrainingSpec
+from gpudiag.simulation.trainings.training import simulate_training
+from gpudiag.simulation.trainings.world import train
 
 STEPS, EVERY, COMPUTE_S = 6000, 20, 0.2
 BEGIN = pd.Timestamp("2026-03-01T10:00:00Z")
@@ -59,3 +63,20 @@ def test_a_number_of_workers_that_is_known_is_what_to_change(tmp_path: Path) -> 
     ids = {one.id for one in gd.diagnose(tmp_path / "before").recommendations}
     assert "loader-workers" in ids and "load-ahead" not in ids
     assert "load-ahead" in {one.id for one in gd.diagnose(run).recommendations}
+
+
+@pytest.mark.parametrize("ranks", [1, 2])
+def test_what_one_rank_waits_bounds_no_gain_of_several(tmp_path: Path, ranks: int) -> None:
+    """Late single batches come in turn: each rank waits for those of the others in a collective, and counts as busy."""
+    loader = LoaderSpec(workers=2, batch_s=0.3, batch_cv=0.6, hiccup_rate=0.02)
+    spec = TrainingSpec(epochs=2, steps_per_epoch=300, pace=(1.0,) * ranks, loader=loader, log_every=20)
+    d = gd.diagnose(gd.load_run(simulate_training(spec, seed=1).write(tmp_path)))
+    gains = {one.id: one.gain for one in d.recommendations}
+    no_wait = replace(spec, loader=replace(loader, batch_s=0.01, hiccup_rate=0.0))
+    true = train(spec, 1).end_s / train(no_wait, 1).end_s
+    some = gains["cache-input"]
+    assert gains["loader-workers"] is not None, "the ratio of workers bounds it"
+    if ranks == 1:
+        assert some is not None and true <= some.high
+    else:
+        assert some is None and true > 1.7, "the rank that logs waits for a third of its time"

@@ -11,7 +11,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 from toyrun import toy_run
 
-from gpudiag.advice._engine.gains import GainBounds, bounds_of, combine, fill_gain, gpus_at_work, saved_gain, speedup
+from gpudiag.advice._engine.gains import (
+    GainBounds,
+    bounds_of,
+    combine,
+    fill_gain,
+    gpus_at_work,
+    in_step_gain,
+    saved_gain,
+    speedup,
+)
 from gpudiag.advice._engine.proposal import Gain
 from gpudiag.measures.costs import CostsProfile, measure_costs
 from gpudiag.measures.ledger import LedgerProfile, measure_ledger
@@ -234,6 +243,26 @@ def test_changes_that_take_one_cause_away_count_once() -> None:
         assert together is not None and together.high == pytest.approx(high) and not together.clipped
     together = combine([loader, launch, Gain(1.0, 2.0)], bounds)
     assert together is not None and together.high == pytest.approx(100 / 30) and together.clipped
+
+
+@pytest.mark.parametrize(
+    ("busy", "n_gpus", "most", "high"),
+    [
+        (80.0, 2, math.inf, 1 / 0.6),
+        (80.0, 2, 1.5, 1.5),
+        (50.0, 2, 2.0, 2.0),
+        (50.0, 2, math.inf, None),
+        (0.0, 2, 2.0, None),
+    ],
+)
+def test_gpus_in_step_may_wait_in_turn(busy: float, n_gpus: int, most: float, high: float | None) -> None:
+    """Two GPUs at 80 % are both idle for a fifth of the time: two fifths go if never at once."""
+    bounds = GainBounds(busy_pct=busy)
+    one = in_step_gain(bounds, n_gpus, most)
+    assert (None if one is None else one.high) == (None if high is None else pytest.approx(high))
+    if one is not None:
+        together = combine([one], bounds)
+        assert together is not None and together.high == one.high and not together.clipped
 
 
 def test_only_hours_that_cost_nothing_are_saved() -> None:

@@ -32,6 +32,8 @@ BETWEEN_TRIALS = "between trials"
 """Idle time while no trial ran, beside that within trials."""
 BATCH, WORK = "batch", "work"
 """Changes of the GPU work itself, to which 1/u is no bound: larger kernels, and less to compute."""
+IN_STEP = "in step"
+"""Waits of one GPU of several that step together, for which the others wait in a collective: that counts as busy."""
 LEAST = 1.005
 TELLING = ("log", "trace")
 """Sources of causes that a gain may rest on."""
@@ -135,6 +137,15 @@ def fill_gain(bounds: GainBounds, most: float = math.inf, source: str = IDLE) ->
     return Gain(1.0, max(1.0, min(most, bounds.fill)), source=source) if bounds.fill > 0 else None
 
 
+def in_step_gain(bounds: GainBounds, n_gpus: int, most: float = math.inf) -> Gain | None:
+    """The same for GPUs that step together: at most the idle time of all of them, one after another, and at most
+    ``most`` times. None where neither bounds it.
+    """
+    left = 1 - n_gpus * (1 - bounds.busy_pct / 100)
+    high = min(most, 1 / left if left > 0 else math.inf)
+    return Gain(1.0, max(1.0, high), source=IN_STEP) if bounds.fill > 0 and math.isfinite(high) else None
+
+
 def without_causes(profiles: Mapping[str, Profile], *causes: str) -> float:
     """What the same work would bring if the GPUs had waited for none of these: observed time over that without the most
     they may have waited. Infinite where nothing but signs in the samples tells of them. Where profiled steps stand for
@@ -221,7 +232,8 @@ class Combined:
 def combine(gains: Iterable[Gain | None], bounds: GainBounds) -> Combined | None:
     """Factors multiply up to the ceiling, 1/u; percentages are never added (METHODS 10). Of changes that take the same
     cause of idle time away, the largest counts, and causes add up by the time that each holds. Less work takes from the
-    busy time beside them, and a larger batch multiplies what is left: these two may lie beyond the ceiling.
+    busy time beside them, and a larger batch multiplies what is left, as does what GPUs in step wait for: these three
+    may lie beyond the ceiling.
 
     The ceiling is 1/u_b of the GPUs that trials ran on; where a change brings another GPU to work or fills time without
     a trial, 1/u of all GPUs and all time.
@@ -229,7 +241,7 @@ def combine(gains: Iterable[Gain | None], bounds: GainBounds) -> Combined | None
     """
     known = [gain for gain in gains if gain is not None]
     factors = [gain for gain in known if gain.unit == "x"]
-    filling = [gain for gain in factors if gain.source not in (BATCH, WORK)]
+    filling = [gain for gain in factors if gain.source not in (BATCH, WORK, IN_STEP)]
     beyond = any(gain.source in ("devices", BETWEEN_TRIALS) for gain in filling)
     ceiling = bounds.fill_all if beyond else bounds.fill
     if math.isnan(ceiling):
@@ -243,8 +255,10 @@ def combine(gains: Iterable[Gain | None], bounds: GainBounds) -> Combined | None
     filled = math.prod(gain.high for gain in filling if gain.source not in CAUSES) * (
         1 / left if left > 0 else math.inf
     )
-    larger, less = (max([1.0, *(one.high for one in factors if one.source == source)]) for source in (BATCH, WORK))
-    high = larger * _with_less_work(min(filled, ceiling), less)
+    larger, less, waits = (
+        max([1.0, *(one.high for one in factors if one.source == source)]) for source in (BATCH, WORK, IN_STEP)
+    )
+    high = larger * waits * _with_less_work(min(filled, ceiling), less)
     hours: dict[str, float] = {}
     for gain in known:
         if gain.unit == "GPU-h" and gain.low >= 0:  # what may cost hours is no saving
