@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from gpudiag.advice._engine.capacity import FULL_PCT, hard_fit, held_levels, net_rates, safe_level
+from gpudiag.advice._engine.capacity import FULL_PCT, hard_fit, held_levels, net_gain, net_rates, safe_level
 from gpudiag.advice._engine.gains import fewer_gain, fill_gain
 from gpudiag.advice._engine.processes import AT_ONCE, started
 from gpudiag.advice._engine.proposal import Change, Gain, Prediction, Proposal, SuccessCheck
@@ -105,38 +105,42 @@ def more_workers(now: Situation) -> Proposal | None:
     rollback="Start the worker again.",
 )
 def fewer_workers(now: Situation) -> Proposal | None:
-    """Proposes the largest number at which memory was never above 90 % in this run; where none was tried for long, that
-    whose largest trials fit together. Nothing where it ended with so few.
+    """Proposes the number that the capacity of the memory recommends, as `gpudiag whatif` does; where it knows none,
+    the largest at which memory was never above 90 % in this run. Nothing where it ended with so few.
 
     Throughput falls by less than in proportion (METHODS 0): 4 to 2 costs 34-39 %, not 50 %. And the time of failed
     trials comes back: between k'/k and 1/(1 - share of failed trials).
     """
-    levels = held_levels(now.profiles)
-    present, safe = int(levels.index.max()) if len(levels) else 0, safe_level(now.profiles)
-    present = min(present, now.workers_at_last or present)
     if not now.has(*TOO_FULL) or not now.has_all("workers"):
         return None
-    if safe is not None:
-        k, fit, filled = safe, "", now.memory_as_seen(float(levels.at[safe, "max_used_pct"]))
-    elif now.capacity is not None and now.capacity.hard_fit_k >= 1:
-        k = int(now.capacity.hard_fit_k)
-        fit = f"The largest {plural(k, 'trial')} {'fits' if k == 1 else 'fit together'}, the largest {k + 1} may not. "
-        filled = _filled_by_largest(now, now.capacity, k)
+    levels, capacity = held_levels(now.profiles), now.capacity
+    present = int(levels.index.max()) if len(levels) else capacity.gains.now if capacity is not None else 0
+    present = min(present, now.workers_at_last or present)
+    if capacity is not None and not math.isnan(capacity.recommended_k):
+        k, each = capacity.workers(present), int(capacity.recommended_k)
     else:
+        k = each = safe_level(now.profiles) or 0
+    if not 0 < k < present:
         return None
-    if k >= present:
-        return None
+    fit = _fit_together(capacity, each) if capacity is not None else ""
+    filled = (
+        now.memory_as_seen(float(levels.at[k, "max_used_pct"]))
+        if capacity is None or k in levels.index
+        else _filled_by_largest(now, capacity, each)
+    )
     gone = sum(now.bounds.lost_gpu_h.values()) if now.bounds.lost_gpu_h else math.nan
     lost = gone / now.bounds.trial_gpu_h if now.bounds.trial_gpu_h > 0 else math.nan
     known = f"{share(100 * lost, exact=True)} of trial time failed."
     spent = known if lost >= 0 else "What failed trials took is not known."
     seen = "; ".join(f"{n} at once: {share(row['max_used_pct'], exact=True)}" for n, row in levels.iterrows())
+    seen = f"Most memory seen with {seen}. " if seen else ""
     failed = now.fact(TrialsProfile.fail_low_pct)
-    rates = net_rates(now.capacity, present, k)
+    gain = fewer_gain(capacity, present, k, lost)
+    rates = net_rates(capacity, present, k) or (BOUNDED if net_gain(capacity, present, k) is None else "")
     return Proposal(
         (Change(AT_ONCE, present, k, started(now.settings.command, k, f"was up to {present}")),),
-        fewer_gain(now.capacity, present, k, lost),
-        f"{fit}Most memory seen with {seen}. {spent} Failures of another kind go on.{rates or BOUNDED}",
+        gain,
+        f"{fit}{seen}{spent} Failures of another kind go on.{rates}",
         (
             SuccessCheck.of(MemoryProfile.max_used_pct, "<", FULL_PCT),
             SuccessCheck.of(TrialsProfile.fail_pct, "<", round(failed, 1)),
@@ -145,12 +149,25 @@ def fewer_workers(now: Situation) -> Proposal | None:
     )
 
 
+def _fit_together(capacity: MemoryCapacity, each: int) -> str:
+    """Up to which number on a GPU the largest trials fit, where that is what decides."""
+    if each != capacity.hard_fit_k:
+        return ""
+    where = " on a GPU" if capacity.n_gpus > 1 else ""
+    fit = "fits" if each == 1 else "fit together"
+    return f"The largest {plural(each, 'trial')} {fit}{where}, the largest {each + 1} may not. "
+
+
 def _filled_by_largest(now: Situation, capacity: MemoryCapacity, k: int) -> Prediction:
     """Fullest GPU's memory with the k largest trials at once."""
     most = float(capacity.table.set_index("k").at[k, "worst_high_mib"])
     used = now.fact(MemoryProfile.max_used_pct)
     return Prediction.of(
-        MemoryProfile.max_used_pct, used, None, 100 * most / capacity.room.total_mib, "The largest trials together."
+        MemoryProfile.max_used_pct,
+        used,
+        None,
+        min(100.0, 100 * most / capacity.room.total_mib),
+        "The largest trials together.",
     )
 
 

@@ -19,6 +19,7 @@ from gpudiag.advice import REMEDIES
 from gpudiag.advice._engine.proposal import Proposal
 from gpudiag.advice._engine.situation import Situation
 from gpudiag.forecast.memory.constraint import Constraint, share_code
+from gpudiag.forecast.memory.net import NetGains
 from gpudiag.manifest import DataLoader, Settings
 from gpudiag.measures.costs import CostsProfile
 from gpudiag.measures.failure_rates import FailureRatesProfile
@@ -76,7 +77,7 @@ def everything_found(reader: str, framework: str, *, gridded: bool) -> Any:
     """A run of which each rule found its fault, and of which most is known; ``gridded``: its sampler was a grid."""
     table = pd.DataFrame(index=range(20), columns=PARAMS[framework])
     capacity = SimpleNamespace(
-        reason="", limits=False, n_gpus=1, hard_fit_k=3.0, recommended_k=2.0,
+        reason="", limits=False, n_gpus=1, hard_fit_k=3.0, recommended_k=2.0, gains=NetGains(), workers=lambda now: 0,
         overflow=lambda k: SimpleNamespace(high=1.0),
         table=pd.DataFrame({"k": [1, 2, 3], "hard_fit": [True] * 3, "net_day": [1.0] * 3}),
         needed_constraint=lambda: Constraint(2, 400.0, 9, 1, 1, 1, None, share_code(400)),

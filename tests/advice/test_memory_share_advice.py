@@ -13,6 +13,7 @@ import pytest
 from gpudiag.advice._engine.gains import GainBounds
 from gpudiag.advice.memory import catch_oom, free_memory, isolate_trials, keep_fewer, memory_constraint
 from gpudiag.forecast.memory.constraint import Constraint, share_code
+from gpudiag.forecast.memory.net import NetGains
 from gpudiag.measures.leak import LeakProfile
 from tests.advice.capacities import levels
 from tests.advice.situations import Told, checks, gain_of, memory, predicted, situation, trials
@@ -197,7 +198,8 @@ def test_a_search_stays_at_the_number_that_the_memory_recommends_and_at_no_other
     recommended: float, offered: bool
 ) -> None:
     rates = {"net_day": [160.0, 200.0], "net_day_low": [135.0, 157.0], "net_day_high": [186.0, 245.0]}
-    capacity = SimpleNamespace(reason="", table=pd.DataFrame({"k": [3, 4], **rates}), recommended_k=recommended)
+    table = pd.DataFrame({"k": [3, 4], **rates})
+    capacity = SimpleNamespace(reason="", n_gpus=1, gains=NetGains(), table=table, recommended_k=recommended)
     made = kept([4, 3], analysis=Told(capacity=capacity))
     assert (made is not None) is offered
     if offered:
@@ -209,7 +211,7 @@ def test_a_search_stays_at_the_number_that_the_memory_recommends_and_at_no_other
 def test_every_number_between_is_weighed() -> None:
     rows = {"k": [2, 3, 4], "net_day": [90.0, 190.0, 150.0], "net_day_low": [80.0, 170.0, 140.0]}
     table = pd.DataFrame({**rows, "net_day_high": [100.0, 210.0, 160.0]})
-    capacity = SimpleNamespace(reason="", table=table, recommended_k=math.nan)
+    capacity = SimpleNamespace(reason="", n_gpus=1, gains=NetGains(), table=table, recommended_k=math.nan)
     said = kept([4, 2], analysis=Told(capacity=capacity)).assumption
     assert "90 (80–100) with 2, 190 (170–210) with 3, 150 (140–160) with 4 at once" in said
     assert "More at once would bring more of them" in said

@@ -16,6 +16,7 @@ from gpudiag.advice._engine.processes import started
 from gpudiag.advice._engine.situation import NO_UTILIZATION
 from gpudiag.advice.parallelism import MAY_SLOW, fewer_workers, more_workers, restart_workers, worker_processes
 from gpudiag.advice.startup import warm_worker
+from gpudiag.forecast.memory.net import NetGains
 from gpudiag.measures.parallelism import ParallelismProfile
 from tests.advice.capacities import costs, levels
 from tests.advice.situations import HALF, Told, checks, gain_of, memory, predicted, situation, trials, use
@@ -204,6 +205,7 @@ def test_a_forecast_of_bounds_says_so_and_needs_utilization() -> None:
 
 def capacity(rows: list[dict[str, Any]] | pd.DataFrame, n_gpus: int = 1, **more: Any) -> Told:
     told = {"reason": "", "n_gpus": n_gpus, "table": pd.DataFrame(rows), "limits": False, "recommended_k": NAN, **more}
+    told = {"gains": NetGains(), "hard_fit_k": NAN, **told}
     return Told(capacity=SimpleNamespace(overflow=lambda k: SimpleNamespace(high=0.7 * k), **told))
 
 
@@ -336,7 +338,6 @@ def test_fewer_at_once_is_for_levels_that_were_too_full(most: dict[int, float]) 
         (1.0, 500.0, 1, "The largest 1 trial fits, the largest 2 may not. "),
         (2.0, 800.0, 2, "The largest 2 trials fit together, the largest 3 may not. "),
         (3.0, 900.0, None, ""),
-        (0.0, NAN, None, ""),
         (NAN, NAN, None, ""),
     ],
 )
@@ -345,7 +346,7 @@ def test_where_fewer_were_not_tried_the_largest_trials_say_how_many_fit(
 ) -> None:
     table = pd.DataFrame({"k": [1, 2, 3], "worst_high_mib": worst_mib})
     room = SimpleNamespace(total_mib=1000.0)
-    told = Told(capacity=SimpleNamespace(reason="", table=table, hard_fit_k=hard_fit, room=room))
+    told = capacity(table, hard_fit_k=hard_fit, room=room, recommended_k=hard_fit, workers=lambda now: int(hard_fit))
     made = fewer({3: 990.0}, analysis=told)
     assert (made and made.changes[0].proposed) == offered
     if made:
@@ -375,14 +376,14 @@ def test_trials_a_day_at_both_numbers_where_the_capacity_knows(
     rows: list[tuple[int, float, float]], said: bool
 ) -> None:
     table = [{"k": k, "net_day_low": low, "net_day_high": high} for k, low, high in rows]
-    made = fewer(analysis=capacity(table))
+    made = fewer(analysis=capacity(table, recommended_k=3.0, workers=lambda now: 3))
     assert ("Good trials a day: (" in made.assumption) is said
     if said:
         (_, a, b), (_, c, d) = rows
         assert f"({c:.0f}–{d:.0f}) with 3, ({a:.0f}–{b:.0f}) with 4 at once." in made.assumption
         assert ("is not shown" in made.assumption) is (max(a, c) <= min(b, d))
         assert gain_of(made)[:2] == (pytest.approx(c / b), pytest.approx(d / a))
-    half_known = capacity([{"k": 3, "net_day_low": 1.0}, {"k": 4, "net_day_low": 1.0}])
+    half_known = capacity([{"k": n, "net_day_low": 1.0} for n in (3, 4)], recommended_k=3.0, workers=lambda now: 3)
     assert "at worst in proportion to the workers" in fewer(analysis=half_known).assumption
 
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from types import SimpleNamespace
+
 import pytest
 
 from gpudiag.forecast.estimate import NAN, Estimate
@@ -66,3 +69,14 @@ def test_what_surely_fits_and_what_may_fit_are_both_named() -> None:
 
 def test_fewer_alone_are_not_faster() -> None:
     assert said(FEWER)[0].startswith("1 at once is not expected to be faster than 3.")
+
+
+def test_no_more_is_named_where_trials_ran_out_of_memory_and_what_they_take_is_not_known() -> None:
+    unknown = (NAN, NAN, NAN)
+    here, more = scenario(NOW, (1, 1, 1), unknown), scenario(8, (1.9, 1.05, 1.95), unknown)
+    rate = Estimate(100, 90, 110, "trials/h")
+    made = Forecast("r", (here, more), NOW, NAN, rate, "", None, Drift(), StartupGain(), batch_test(), (), 10, NAN)
+    for n_oom, named in ((0, True), (1, False)):
+        crashes = SimpleNamespace(events=lambda kind, n=n_oom: n)
+        capacity = SimpleNamespace(crashes=crashes, limits=False, hard_fit_k=NAN, n_gpus=1)
+        assert ("8 at once" in _best(replace(made, capacity=capacity))) is named

@@ -27,7 +27,7 @@ from gpudiag.forecast.memory.peaks import trial_peaks
 from gpudiag.forecast.memory.recommended import MOST_NET
 from gpudiag.plots.memory_capacity import MEMORY_CAPACITY
 from gpudiag.report.format import UNKNOWN
-from gpudiag.report.kinds.memory import _advice, _all_fit, _evidence, _risk
+from gpudiag.report.kinds.memory import _advice, _all_fit, _evidence, _risk, to_run
 from gpudiag.report.kinds.parallelism import RISKY_PCT, _memory, answer, room_at_once
 from tests.forecast.memoryruns import mixed_run
 
@@ -406,3 +406,34 @@ def test_what_memory_leaves_open_is_said_there_and_its_gain_under_forecast() -> 
 @pytest.mark.parametrize(("high", "few"), [(5.0, False), (5.1, True)])
 def test_a_rare_overflow_needs_no_doubt(high: float, few: bool) -> None:
     assert ("so few" in room_at_once(2, high)) is few
+
+
+def test_nothing_is_refused_where_no_more_ran_than_fit(case: MemoryCapacity) -> None:
+    one = case.needed_constraint()
+    assert one is not None and one.k == 3
+    at_most_two = case.table.assign(seen_h=case.table["seen_h"].where(case.table["k"] <= 2))
+    at_most_two["seen_n"] = case.table["seen_n"].where(case.table["k"] <= 2)
+    assert replace(case, table=at_most_two).needed_constraint() is None
+
+
+@pytest.mark.parametrize(
+    ("recommended", "n_gpus", "now", "because", "workers"),
+    [
+        (2, 1, 4, "as they fit", 2), (2, 2, 3, "as they fit", 3), (2, 2, 5, "as they fit", 4),
+        (4, 2, 4, "as they fit", 4), (3, 3, 8, MOST_NET, 8), (3, 1, 2, MOST_NET, 3), (math.nan, 1, 4, "", 0),
+    ],
+)  # fmt: skip
+def test_that_they_fit_asks_for_no_more_than_now(
+    case: MemoryCapacity, recommended: float, n_gpus: int, now: int, because: str, workers: int
+) -> None:
+    made = replace(case, recommended_k=float(recommended), n_gpus=n_gpus, because=because, hard_fit_k=1.0)
+    assert made.workers(now) == workers
+    said = to_run(made, now)
+    assert said.startswith({0: "", now: f"Stay at {now} trials"}.get(workers, f"Run {workers} trials"))
+
+
+@pytest.mark.slow
+def test_what_is_recommended_does_not_depend_on_the_numbers_asked(samples: Path) -> None:
+    for asked in (3, [4, 5]):
+        capacity = gd.what_if(samples / "memory-exhaustion", asked).capacity
+        assert capacity is not None and capacity.recommended_k == 2

@@ -102,7 +102,13 @@ def net_rates(capacity: MemoryCapacity | None, present: int, k: int) -> str:
 
 
 def net_gain(capacity: MemoryCapacity | None, present: int, k: int) -> tuple[float, float] | None:
-    """What k at once bring in good trials per hour, as a multiple of the present number; None unknown."""
+    """What k at once bring in good trials per hour, as a multiple of the present number; None unknown. Both over all
+    GPUs.
+    """
+    if capacity is not None and present == capacity.gains.now and k % capacity.n_gpus == 0:
+        gain = capacity.gains.by_k.get(k // capacity.n_gpus)
+        if gain is not None and gain.low <= gain.high:
+            return gain.low, gain.high
     known = _net(capacity)
     if not {present, k} <= set(known):
         return None
@@ -111,11 +117,11 @@ def net_gain(capacity: MemoryCapacity | None, present: int, k: int) -> tuple[flo
 
 
 def _net(capacity: MemoryCapacity | None) -> dict[int, tuple[float, float, float]]:
-    """Trials a day that end well by number at once, with their interval, where it is known."""
+    """Trials a day that end well by number at once over all GPUs, with their interval, where it is known."""
     if capacity is None:
         return {}
     table = capacity.table.reindex(columns=["k", "net_day", "net_day_low", "net_day_high"])
-    rows = {int(k): (value, low, high) for k, value, low, high in table.itertuples(index=False)}
+    rows = {capacity.n_gpus * int(k): (value, low, high) for k, value, low, high in table.itertuples(index=False)}
     return {k: ends for k, ends in rows.items() if ends[1] <= ends[2]}
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import pandas as pd
@@ -34,9 +34,9 @@ from gpudiag.forecast.memory.levels import (
     with_rates,
     with_risks,
 )
-from gpudiag.forecast.memory.net import Restart, n_gpus_to_use, restart_cost
+from gpudiag.forecast.memory.net import NetGains, Restart, n_gpus_to_use, restart_cost
 from gpudiag.forecast.memory.overflow import Room
-from gpudiag.forecast.memory.recommended import Recommended, recommend
+from gpudiag.forecast.memory.recommended import MOST_NET, Recommended, recommend
 from gpudiag.forecast.memory.seen import seen_by_level, tightest_room
 from gpudiag.forecast.progress import Progress
 from gpudiag.load import RunLike, as_run
@@ -76,6 +76,7 @@ class MemoryCapacity(Shown):
     seen at once, for memory alone makes nothing faster; or the k with the best net throughput where none fits, or where
     its lower end is above what fits brings at most (METHODS 6); with ``risk_pct`` the greatest k whose
     ``study_risk_pct`` is within it. ``because`` says which.
+    ``gains``: what each k brings of trials that end well, over the present workers.
     ``reason``: why nothing could be told apart, or ''. ``baseline_mib`` by GPU, ``error_pct`` the mean error that
     the intervals of the peaks let expect (NaN without a peak).
     """
@@ -99,6 +100,7 @@ class MemoryCapacity(Shown):
     error_pct: float
     n_drops: int
     reason: str
+    gains: NetGains = field(default_factory=NetGains)
 
     def to_frame(self) -> pd.DataFrame:
         """``table``."""
@@ -111,6 +113,16 @@ class MemoryCapacity(Shown):
         """
         has_room = self.hard_fit_k > self.recommended_k and math.isnan(self.risk_pct)
         return not (math.isnan(self.recommended_k) or has_room)
+
+    def workers(self, now: int) -> int:
+        """How many trials to run at once over all GPUs, where ``now`` do; 0 where memory does not decide. More only for
+        more on a GPU that surely end more trials well: that they fit makes nothing faster.
+        """
+        if not self.limits:
+            return 0
+        k = int(self.recommended_k)
+        more = self.because == MOST_NET and k * self.n_gpus >= now + self.n_gpus
+        return k * self.n_gpus if more else min(k * self.n_gpus, now)
 
     def overflow(self, k: int) -> Estimate:
         """Share of ends of trials at which k at once on one GPU exceed its memory, in percent; or why it is unknown.
@@ -142,10 +154,11 @@ class MemoryCapacity(Shown):
 
     def needed_constraint(self) -> Constraint | None:
         """The constraint to propose: for the recommended number at once if some trials do not fit it, else for the
-        smallest that some do not fit; None where none would be refused, or all. The report and the advice show this
-        one.
+        smallest that some do not fit; None where none would be refused, or all, or where no more ran at once than fit.
+        The report and the advice show this one.
         """
-        beyond = [one for one in self.constraints if one.k > self.hard_fit_k and one.leaves_some]
+        ran = self.table.loc[(self.table["seen_h"] > 0) | (self.table["seen_n"] >= 1), "k"].max()
+        beyond = [one for one in self.constraints if self.hard_fit_k < one.k <= ran and one.leaves_some]
         return next((one for one in beyond if one.k == self.recommended_k), beyond[0] if beyond else None)
 
     def larger_than(self, gib: float) -> pd.DataFrame:
@@ -251,12 +264,12 @@ def _capacity(
     progress("throughput by number of trials")
     # Without memory no number is recommended, counted or not.
     counts = restart.how != "given" and not reason
-    rates, nets = throughput(run, table, crashes, restart, counts=counts, progress=progress)
+    rates, nets, gains = throughput(run, table, crashes, restart, counts=counts, progress=progress)
     table = with_rates(table, rates, nets)
     recommended = (
         Recommended(NAN, UNKNOWN_MEMORY)
         if reason
-        else recommend(table, nets, restart, hard_fit=hard_fit, most_seen=ran_most, risk_pct=risk_pct)
+        else recommend(table, nets, restart, gains=gains, hard_fit=hard_fit, most_seen=ran_most, risk_pct=risk_pct)
     )
     combos = once(run, ("combinations", seed), lambda: combinations(run, peaks))
     limits = [constraint(run, peaks, combos, room.usable_mib, room.baseline_mib, k) for k in wanted if not reason]
@@ -280,6 +293,7 @@ def _capacity(
         error_pct=peaks.error_pct,
         n_drops=peaks.n_drops,
         reason=reason,
+        gains=gains,
     )
 
 

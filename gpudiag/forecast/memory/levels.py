@@ -13,10 +13,12 @@ import pandas as pd
 from gpudiag.forecast.estimate import NAN, Estimate
 from gpudiag.forecast.memory.crashes import MIN_SEEN, Crashes
 from gpudiag.forecast.memory.net import (
+    NetGains,
     Restart,
     crash_part,
     n_gpus_to_use,
     net_estimate,
+    net_gains,
     rates_without_crashes,
     seen_net,
 )
@@ -134,16 +136,19 @@ def _failed(row: Mapping[Any, Any], crashes: Crashes, others: pd.DataFrame) -> t
 
 def throughput(
     run: Run, table: pd.DataFrame, crashes: Crashes, restart: Restart, *, counts: bool, progress: Progress
-) -> tuple[dict[int, Estimate], dict[int, Estimate]]:
-    """Trials per hour by level without crashes, and with them: as forecast, or as counted where ``counts``."""
+) -> tuple[dict[int, Estimate], dict[int, Estimate], NetGains]:
+    """Trials per hour by level without crashes, and with them: as forecast, or as counted where ``counts``; and those
+    with crashes over the present ones.
+    """
     rates = rates_without_crashes(run, [int(k) for k in table["k"]], lambda: progress(""))
     part, n_gpus = crash_part(crashes.crashed_s, crashes.well_s), n_gpus_to_use(run)
-    nets = {}
+    nets, chances = {}, {}
     for row in table.to_dict("records"):
         k, crash = int(row["k"]), Estimate(row["crash_pct"], row["crash_low_pct"], row["crash_high_pct"], "%")
+        chances[k] = crash
         counted = seen_net(run, k, n_gpus) if counts else None
         nets[k] = counted if counted is not None else net_estimate(rates[k], crash, restart, k, part)
-    return _ordered(rates, nets)
+    return *_ordered(rates, nets), net_gains(run, chances, restart, part, lambda: progress(""))
 
 
 def _ordered(

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -14,11 +14,12 @@ from gpudiag.forecast.memory.document import CapacitySource
 from gpudiag.forecast.parallelism.observed import observe
 from gpudiag.forecast.parallelism.placement import evenly
 from gpudiag.forecast.parallelism.recent import RECENT, UNIT, recent
-from gpudiag.forecast.parallelism.spread import stretched
+from gpudiag.forecast.parallelism.spread import by_law, stretched
 from gpudiag.forecast.parallelism.throughput_bounds import bounded_rate
 from gpudiag.measures._time.gpu_samples import known_gpus
 from gpudiag.measures._time.microseconds import LONG_AGO, SECOND_US
 from gpudiag.measures._trials.failure_periods import failure_periods
+from gpudiag.measures._trials.proportions import clopper_pearson_pct
 from gpudiag.run import Run
 
 Array = np.ndarray
@@ -182,3 +183,46 @@ def rates_without_crashes(run: Run, levels: Sequence[int], tick: Callable[[], No
         else:
             out[k] = held.expected if placed == here else made
     return out
+
+
+@dataclass(frozen=True)
+class NetGains:
+    """``by_k``: trials that end well with k at once on each GPU, over those of ``now`` workers, of which a GPU has at
+    most ``each``; without a unit. Empty where nothing says how busy a GPU was, the back-test failed, or few trials
+    ended well.
+    """
+
+    now: int = 0
+    each: int = 0
+    by_k: Mapping[int, Estimate] = field(default_factory=dict)
+
+
+def net_gains(
+    run: Run, chances: Mapping[int, Estimate], restart: Restart, part: Estimate, tick: Callable[[], None]
+) -> NetGains:
+    """Over the present workers, whose trials that ended well are counted. The rate that both rest on cancels, and what
+    is counted has no other future, so that this tells more than two rates side by side. ``chances``: of a crash in a
+    trial by k, in percent.
+    """
+    try:
+        held = recent(run, tick)
+    except NotMeasurable:
+        return NetGains()
+    clean, n, n_gpus, rate = held.crash_free, len(held.model.trials), len(held.model.log.gpus), held.expected.value
+    if len(clean.trials) < MIN_RESTARTS or held.test.reason:
+        return NetGains()
+    least, most = (x / 100 for x in clopper_pearson_pct(len(clean.trials), n))
+    present, gains = float(held.point.throughput_h.mean()), {}
+    for k, chance in chances.items():
+        tick()
+        placed = evenly(k * n_gpus, n_gpus)
+        if placed == held.here or held.reason(placed):
+            continue
+        other = clean.undisturbed(placed) / held.model.undisturbed(held.here)
+        point, many = float(clean.point(placed).throughput_h.mean()), clean.bootstrap(placed).throughput_h
+        gain = by_law(point / present, many / present, held.widening(k * n_gpus), "", also=(other,))
+        gain = stretched(gain, clean.slowed(placed, held.here))
+        left = net_estimate(Estimate(rate, rate, rate, UNIT), chance, restart, k, part).scaled(1 / rate, "")
+        value = gain.value * left.value * n / len(clean.trials)
+        gains[k] = Estimate(value, gain.low * left.low / most, gain.high * left.high / least, "", bool(np.isnan(value)))
+    return NetGains(held.now, max(held.here), gains)

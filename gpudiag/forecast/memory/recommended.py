@@ -9,7 +9,7 @@ import pandas as pd
 
 from gpudiag.errors import in_words
 from gpudiag.forecast.estimate import NAN, Estimate
-from gpudiag.forecast.memory.net import Restart
+from gpudiag.forecast.memory.net import NetGains, Restart
 
 MOST_NET = "as most trials per day end well even with crashes at the upper end of their interval"
 NOT_ONE = "not even the largest trial is sure to fit by itself, and what a crash costs is not known (give restart_min)"
@@ -33,6 +33,7 @@ def recommend(
     nets: dict[int, Estimate],
     restart: Restart,
     *,
+    gains: NetGains,
     hard_fit: float,
     most_seen: int,
     risk_pct: float | None,
@@ -50,9 +51,19 @@ def recommend(
     if safe_k is not None:
         safe = nets.get(safe_k)
         surely = {k: net for k, net in known.items() if safe is not None and net.low > safe.high}
+        surely = surely or _surely_better(gains, safe_k, most_seen)
         if surely:
             return Recommended(float(max(surely, key=lambda k: surely[k].low)), MOST_NET)
         return Recommended(float(safe_k), "as the largest trials fit together")
-    if known and restart.how != "unknown":
-        return Recommended(float(max(known, key=lambda k: known[k].low)), MOST_NET)
+    ran = {k: net for k, net in known.items() if k <= most_seen}
+    if ran and restart.how != "unknown":
+        return Recommended(float(max(ran, key=lambda k: ran[k].low)), MOST_NET)
     return Recommended(NAN, in_words(NOT_SO_MANY, {"most": int(hard_fit)}) if hard_fit >= 1 else NOT_ONE)
+
+
+def _surely_better(gains: NetGains, safe_k: int, most_seen: int) -> dict[int, Estimate]:
+    """By number at once, what was seen and surely ends more trials well than what fits: over those of now."""
+    if safe_k not in gains.by_k:
+        return {}
+    ran = {k: gain for k, gain in gains.by_k.items() if k <= most_seen} | {gains.each: Estimate(1.0, 1.0, 1.0)}
+    return {k: gain for k, gain in ran.items() if gain.low > gains.by_k[safe_k].high}

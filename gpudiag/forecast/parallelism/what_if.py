@@ -14,7 +14,9 @@ from gpudiag.faults import ERROR, Fault, Passing, asked, attempt
 from gpudiag.forecast.document import SCHEMA, AssignmentEntry, ForecastDocument, NowEntry
 from gpudiag.forecast.estimate import NAN, Estimate
 from gpudiag.forecast.memory.capacity import MemoryCapacity, memory_capacity
-from gpudiag.forecast.memory.levels import MOST_AT_ONCE
+from gpudiag.forecast.memory.crashes import find_crashes
+from gpudiag.forecast.memory.levels import MOST_AT_ONCE, levels_beyond, most_seen
+from gpudiag.forecast.memory.seen import seen_by_level
 from gpudiag.forecast.parallelism.assignment import Policy
 from gpudiag.forecast.parallelism.backtest import Backtest
 from gpudiag.forecast.parallelism.batch_size import BatchTest, batch_test
@@ -314,7 +316,10 @@ def _spread_out(log: ObservedLog | None) -> Placement:
 
 
 def _capacity(run: Run, per_gpu: Sequence[int], restart_min: float | None, progress: Progress) -> MemoryCapacity:
-    return memory_capacity(run, per_gpu, restart_min=restart_min, progress=progress)
+    """Of all numbers up to the most asked for or seen, for what is recommended is to depend on the run alone."""
+    seen = most_seen(seen_by_level(run), find_crashes(run))
+    levels = sorted({*levels_beyond(seen), *range(1, max(per_gpu) + 1)})
+    return memory_capacity(run, levels, restart_min=restart_min, progress=progress)
 
 
 def _replay(run: Run, pruner: Any, progress: Progress) -> PrunerReplay:

@@ -89,14 +89,22 @@ def by_number(capacity: MemoryCapacity) -> list[Block]:
 
 def to_run(capacity: MemoryCapacity, now: int) -> str:
     """How many trials to run at once, and what speaks for another number; '' where memory does not decide."""
-    k = _chosen(capacity)
-    if not k:
+    k, on_all = _chosen(capacity), capacity.workers(now)
+    if not on_all:
         return ""
-    on_all = k * capacity.n_gpus
-    where = f", {k} on each GPU" if capacity.n_gpus > 1 else ""
-    advised = f"Stay at {on_all}" if on_all == now else f"Run {on_all}"
+    where = f", {k} on each GPU" if capacity.n_gpus > 1 and on_all == k * capacity.n_gpus else ""
+    advised = f"Stay at {plural(on_all, 'trial')}" if on_all == now else f"Run {plural(on_all, 'trial')}"
     instead = "" if on_all == now else f" instead of {now}"
-    return f"{advised} trials at once{instead}{where}, {capacity.because}.{_alternative(capacity, k)}"
+    brings = _over_now(capacity, on_all, now) or _alternative(capacity, k)
+    return f"{advised} at once{instead}{where}, {capacity.because}.{brings}"
+
+
+def _over_now(capacity: MemoryCapacity, on_all: int, now: int) -> str:
+    """What another number brings of trials that end well, where it is forecast; '' for that of now."""
+    gain = capacity.gains.by_k.get(on_all // capacity.n_gpus)
+    if gain is None or not gain.known or on_all == now or now != capacity.gains.now:
+        return ""
+    return f" That would end {between(gain)} times as many trials well as now."
 
 
 def _chosen(capacity: MemoryCapacity) -> int:

@@ -276,7 +276,11 @@ def _not_faster(forecast: Forecast) -> list[str]:
 
 
 def _others(forecast: Forecast) -> list[Scenario]:
-    return [s for s in forecast.parallel if s.k != forecast.now and s.throughput.known]
+    """The numbers looked at; no more than now where trials ran out of memory and nobody knows what they take."""
+    capacity = forecast.capacity
+    full = capacity is not None and capacity.crashes.events("oom") > 0
+    known = [s for s in forecast.parallel if s.k != forecast.now and s.throughput.known]
+    return [s for s in known if s.k < forecast.now or s.overflow.known or not full]
 
 
 def _memory_known(forecast: Forecast) -> bool:

@@ -1,0 +1,59 @@
+"""The plan of a search and ``what_if`` name the same number of trials at once, and the world says what it brings."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+import pytest
+
+import gpudiag as gd
+from gpudiag.advice._engine.processes import AT_ONCE
+from gpudiag.manifest import Settings
+from gpudiag.report.kinds.forecast import tell
+from gpudiag.simulation.simulator import simulate
+from gpudiag.simulation.spec import Gpu, Spec, Trial
+
+pytestmark = pytest.mark.slow
+
+
+def search(n_gpus: int, workers: int, room_mib: int, share_pct: float) -> Spec:
+    """Trials of 1.6 to 3.4 GiB, by workers that stay on their GPU."""
+    return Spec(
+        n_trials=30 * workers,
+        workers=workers,
+        gpus=(Gpu(mem_total_mib=room_mib),) * n_gpus,
+        trial=Trial(epochs=(6, 14), gpu_share_pct=(share_pct, share_pct)),
+        settings=Settings(parallel=workers),
+    )
+
+
+def ends_well_h(spec: Spec, workers: int) -> tuple[float, float]:
+    """Trials per hour that end well with so many workers, until the last one starts, and the share that fails."""
+    trials = simulate(replace(spec, workers=workers, n_trials=60 * workers), seed=91).run.trials
+    last = trials["start"].max()
+    well = (trials["state"] != "FAIL") & (trials["end"] <= last)
+    return well.sum() / ((last - trials["start"].min()).total_seconds() / 3600), (trials["state"] == "FAIL").mean()
+
+
+@pytest.mark.parametrize(
+    ("n_gpus", "workers", "room_mib", "share_pct", "advised"),
+    [(2, 6, 8150, 85.0, 2), (2, 9, 14750, 45.0, 6), (1, 4, 12350, 25.0, None), (3, 12, 10750, 45.0, 6)],
+)
+def test_both_advise_what_fits_unless_the_present_number_ends_more_trials_well(
+    n_gpus: int, workers: int, room_mib: int, share_pct: float, advised: int | None
+) -> None:
+    spec = search(n_gpus, workers, room_mib, share_pct)
+    run = simulate(spec, seed=3).run
+    diagnosis, forecast = gd.diagnose(run), gd.what_if(run)
+    planned = [c.proposed for one in diagnosis.recommendations for c in one.changes if c.what == AT_ONCE]
+    said = re.match(r"(?:Run|Stay at) (\d+) trial", tell(forecast)[1].text)
+    assert planned == ([advised] if advised else [])
+    assert said is not None and int(said[1]) == (advised or workers)
+    assert forecast.capacity is not None
+    fits = int(forecast.capacity.hard_fit_k)
+    gain = forecast.capacity.gains.by_k[fits]
+    (now, failed), (then, fails) = ends_well_h(spec, workers), ends_well_h(spec, fits * n_gpus)
+    assert gain.low <= then / now <= gain.high and fails < failed
+    assert gain.value == pytest.approx(then / now, rel=0.2)
+    assert (gain.high < 1) is (advised is None)
