@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -29,6 +30,10 @@ MOVED_PCT = 1.0
 AHEAD = 2
 """Samples at its level before the first work: one may lie between the allocations of a first step and its kernels."""
 
+SERVERS = re.compile(r"\b(?:vllm|sglang)\b", re.IGNORECASE)
+"""Servers that fill most of a GPU when they start, whatever they serve (vLLM's --gpu-memory-utilization, 0.9), after a
+run that measures what the model takes: work ahead of it. They name their processes (VLLM::EngineCore)."""
+
 
 class GpuMemory(Row):
     """A GPU; one without memory data is unknown throughout."""
@@ -53,7 +58,7 @@ class GpuMemory(Row):
     max_util_pct: Column[float] = column("highest utilization of the GPU, NaN unknown")
     is_reserved: Column[bool] = column(
         "memory rose to its greatest at once, before the GPU was busy (50 %), and was the same until it was freed: a "
-        "framework reserved it; never where memory ran out"
+        "framework reserved it; or a server that does so (vLLM, SGLang) had the GPU; never where memory ran out"
     )
     n_rejected: Column[int] = column("readings above the total that the log states, left out of all figures")
     total_source: Column[str] = column("where the total is from")
@@ -105,7 +110,10 @@ def measure_memory(run: Run) -> MemoryProfile:
     per_gpu = pd.DataFrame.from_dict(rows, orient="index").reindex(everyone).rename_axis("gpu")
     per_gpu["max_util_pct"] = pd.Series(_most_util_pct(run), dtype=float)
     ran_out, work = _n_oom(run) > 0, {} if "util_pct" not in run.gpu else _first_and_last_work(run)
-    reserved = {gpu for gpu, own in by_gpu(samples) if gpu in work and _is_reserved(own, rows[gpu], work[gpu])}
+    serves = _serves(run)
+    reserved = {
+        gpu for gpu, own in by_gpu(samples) if gpu in work and _is_reserved(own, rows[gpu], work[gpu], gpu in serves)
+    }
     per_gpu["is_reserved"] = [not ran_out and gpu in reserved for gpu in everyone]
     per_gpu["n_rejected"] = rejected.reindex(everyone, fill_value=0)
     per_gpu["total_source"] = boards["total_source"].reindex(everyone)
@@ -124,16 +132,26 @@ def _n_oom(run: Run) -> int:
     return max(int(of_trials.sum()), int((classes_of_events(run) == "oom").sum()))
 
 
-def _is_reserved(own: pd.DataFrame, row: Mapping[str, Any], work_us: tuple[int, int]) -> bool:
-    """Whether the memory of a GPU is as of a framework that takes it all at its start, and holds it while it works."""
+def _is_reserved(own: pd.DataFrame, row: Mapping[str, Any], work_us: tuple[int, int], serves: bool) -> bool:
+    """Whether the memory of a GPU is as of a framework that takes it all at its start, and holds it while it works.
+    Of one that ``serves`` that it takes it is known.
+    """
     held = own["mem_used_mib"].to_numpy() > row["max_mib"] - MOVED_PCT / 100 * row["total_mib"]
     where = np.flatnonzero(held)
-    if not row["total_mib"] > 0 or not len(where) or where[0] == 0:
+    if not row["total_mib"] > 0 or not len(where) or (where[0] == 0 and not serves):
         return False
     time_us = microseconds(own["time"])
     ahead = int((time_us[where] < work_us[0]).sum())
     throughout = work_us[1] <= time_us[min(where[-1] + 1, len(time_us) - 1)]
-    return bool(held[where[0] : where[-1] + 1].all()) and ahead >= AHEAD and bool(throughout)
+    return bool(held[where[0] : where[-1] + 1].all()) and (serves or ahead >= AHEAD) and bool(throughout)
+
+
+def _serves(run: Run) -> set[str]:
+    """The GPUs whose processes with a name are all of servers that reserve memory."""
+    if "name" not in run.processes:
+        return set()
+    named = run.processes[["gpu", "name"]].dropna().drop_duplicates()
+    return set(named["gpu"]) - set(named.loc[~named["name"].str.contains(SERVERS), "gpu"])
 
 
 def _first_and_last_work(run: Run) -> dict[str, tuple[int, int]]:

@@ -14,7 +14,7 @@ from gpudiag.schema import IDLE_PCT
 
 RESERVED = (
     "Nothing is to be changed. To see what the job needs, let the framework take memory as it goes "
-    "(TF_FORCE_GPU_ALLOW_GROWTH=true, XLA_PYTHON_CLIENT_PREALLOCATE=false)."
+    "(TF_FORCE_GPU_ALLOW_GROWTH=true, XLA_PYTHON_CLIENT_PREALLOCATE=false). vLLM logs how much of its cache is used."
 )
 
 
@@ -27,8 +27,8 @@ RESERVED = (
     remedy_by_cause={"memory-leak": "Mend what grows: with a smaller batch memory would fill up as well, only later."},
     says=Given(
         "reserved",
-        "{gpu} held {max_used_pct:exact} of its {total_mib} from before its first work on, and no less or more: the "
-        "framework reserved it. How much the job needs is not known.",
+        "{gpu} held {max_used_pct:exact} of its {total_mib} throughout its work, and no less or more: the framework "
+        "reserved it. How much the job needs is not known.",
         "{gpu} used up to {max_used_pct:exact} of its {total_mib}: {headroom_mib} were left at the peak.",
     ),
     remedy="Limit what takes memory (batch size, model size), or run fewer trials at once where several run. One "
@@ -40,9 +40,9 @@ def memory_near_limit(memory: MemoryProfile, *, high_pct: float = 90.0) -> Outco
 
     The most memory in use is at least 90 % of the total: PyTorch's TensorBoard plugin (0.9). However short the peak:
     the allocation of a moment, as of a validation, is what fails. Failures out of memory prove peaks between samples.
-    Memory that rose to its greatest at once, two samples or more before the GPU was busy, and stayed the same to 1 % of
-    the total, was reserved by a framework (TensorFlow, JAX, vLLM): a note, unless memory ran out (defaults without a
-    published source).
+    Memory that a framework reserved is a note, unless it ran out. It rose to its greatest at once, two samples or more
+    before the GPU was busy, and stayed the same to 1 % of the total (TensorFlow, JAX; defaults without a published
+    source). Or all processes that have a name are a server's that does so, vLLM or SGLang.
     """
     full = memory.per_gpu[memory.per_gpu["max_used_pct"] >= high_pct]
     needed = full[full["is_reserved"] != True]  # noqa: E712 - NaN is unknown

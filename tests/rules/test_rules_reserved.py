@@ -13,7 +13,7 @@ from gpudiag.rules._engine.rule import check_thresholds
 from gpudiag.rules._engine.verdict import Severity, Verdict
 from gpudiag.rules.memory import memory_near_limit
 from gpudiag.run import Run
-from gpudiag.schema import EVENTS, conform
+from gpudiag.schema import EVENTS, PROCESSES, conform
 
 AT = ticks(1000.0)
 BUSY_S = 60.0
@@ -46,3 +46,25 @@ def test_memory_that_the_work_took_is_nearly_full(taken_s: float, later_pct: flo
 
 def test_memory_that_ran_out_was_needed() -> None:
     assert judged(20.0, oom=True).severity is Severity.WARNING
+
+
+@pytest.mark.parametrize(
+    ("names", "severity"),
+    [
+        (("VLLM::EngineCore",), Severity.NOTE),
+        (("python -m vllm.entrypoints.openai.api_server", "sglang::scheduler_TP0"), Severity.NOTE),
+        (("VLLM::EngineCore", "python train.py"), Severity.WARNING),
+        (("python train.py",), Severity.WARNING),
+        ((), Severity.WARNING),
+    ],
+)
+def test_a_server_reserves_after_a_run_that_measures_its_model(names: tuple[str, ...], severity: Severity) -> None:
+    """Weights, a run of 3 s at full load, then 92 % of the GPU; requests come after a minute."""
+    profiled, serving = (AT > 30) & (AT < 45), AT > 120
+    used = np.select([AT <= 30, profiled], [300.0, 0.25 * TOTAL_MIB], 0.92 * TOTAL_MIB)
+    util = np.where(profiled | serving, 95.0, 0.0)
+    seen = [(time, "0", 10 + i, name) for i, name in enumerate(names) for time in timestamps([50.0, 600.0])]
+    processes = conform(pd.DataFrame(seen, columns=["time", "gpu", "pid", "name"]), PROCESSES)
+    made = run(log(AT, util_pct=util, mem_used_mib=used), **({"processes": processes} if names else {}))
+    (found,) = judge_all([memory_near_limit], Analysis(made), check_thresholds([memory_near_limit], {}))
+    assert found.severity is severity
