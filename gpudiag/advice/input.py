@@ -70,8 +70,9 @@ def loader_workers(now: Situation) -> Proposal | None:
     loader-workers-cores asks for; as many as fit where there are more than two a core (SageMaker's Dataloader rule:
     70-200 %). The gain is at most the ratio of workers, at most 1/u, and at most what the run would bring without the
     wait for the loader, where a log states it: with the pauses of which it names no cause, and without the waits at the
-    start of epochs, which more workers make longer. Not proposed where the log states that steps do not wait for the
-    loader, nor more of them where PyTorch warned that there are more workers than cores.
+    start of epochs, which more workers make longer. GPUs of one training wait for each other and count as busy: there
+    the ratio bounds it, and the idle time of all of them one after another. Not proposed where the log states that
+    steps do not wait for the loader, nor more of them where PyTorch warned that there are more workers than cores.
     """
     present, cores, parallel = _now(now), _cores(now), now.parallel or 1
     if present is None or _feeds(now):
