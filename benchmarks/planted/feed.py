@@ -134,7 +134,7 @@ def launch(
     "gpu-busy-but-light",
     edges={
         "max_power_ratio": Edge({"power_ratio": 0.35}, {"power_ratio": 0.34}),
-        "min_busy_s": Edge({"seconds": 295.0}, {"seconds": 300.0}),
+        "min_busy_s": Edge({"seconds": 295.0}, {"seconds": 300.0}, Status.NOT_APPLICABLE),
         "max_sm_pct": Edge({"sm_pct": 50.0}, {"sm_pct": 49.0}),
     },
     bigger=({"power_ratio": 0.2}, {"power_ratio": 0.1, "sm_pct": 10.0}),
@@ -156,7 +156,7 @@ def _active(seconds: float, **columns: float) -> Run:
     "sm-activity-low",
     edges={
         "max_sm_pct": Edge({"sm_pct": 50.0}, {"sm_pct": 49.0}),
-        "min_busy_s": Edge({"seconds": 295.0}, {"seconds": 300.0}),
+        "min_busy_s": Edge({"seconds": 295.0}, {"seconds": 300.0}, Status.NOT_APPLICABLE),
     },
     bigger=({"sm_pct": 20.0}, {"sm_pct": 1.0}),
 )
@@ -172,7 +172,7 @@ def few_sms(*, sm_pct: float = 30.0, seconds: float = 600.0) -> Run:
     edges={
         "max_tensor_pct": Edge({"tensor_pct": 1.0}, {"tensor_pct": 0.9}),
         "min_sm_pct": Edge({"sm_pct": 49.0}, {"sm_pct": 50.0}),
-        "min_busy_s": Edge({"seconds": 295.0}, {"seconds": 300.0}),
+        "min_busy_s": Edge({"seconds": 295.0}, {"seconds": 300.0}, Status.NOT_APPLICABLE),
     },
     bigger=({"tensor_pct": 0.0}, {"tensor_pct": 0.0, "sm_pct": 99.0}),
 )

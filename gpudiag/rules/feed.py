@@ -10,7 +10,7 @@ import pandas as pd
 from gpudiag.errors import NotGiven, NotMeasurable
 from gpudiag.measures._gpu.idle_power import RECORD_IDLE
 from gpudiag.measures.feed import FeedProfile, measure_feed
-from gpudiag.rules._engine.evidence import Evidence, Outcome, Passed, worst_gpu
+from gpudiag.rules._engine.evidence import Evidence, NotApplicable, Outcome, Passed, worst_gpu
 from gpudiag.rules._engine.judging import MIN_EXPLAINED, RECORD_COMMAND
 from gpudiag.rules._engine.rule import rule
 from gpudiag.rules._engine.templates import WORST_GPU, Given
@@ -351,11 +351,10 @@ def gpu_busy_but_light(
     which makes the fraction an upper limit; where the greatest possible one would make the GPU light, it is not
     assessed.
     """
-    table = feed.per_gpu
-    busy = table[table["busy_s"] >= min_busy_s]
+    busy = _busy(feed, min_busy_s)
     found = busy[(busy["busy_power_ratio"] < max_power_ratio) & ~(busy["busy_sm_pct"] >= max_sm_pct)]
     if found.empty:
-        if len(busy) and busy["busy_power_ratio"].isna().all():
+        if busy["busy_power_ratio"].isna().all():
             raise NotMeasurable("Power or its limit is unknown.", "Record power.draw and power.limit of every GPU.")
         _need_idle_power(busy[~(busy["busy_sm_pct"] >= max_sm_pct)], "busy_", max_power_ratio)
         if not (busy["busy_power_ratio"] >= max_power_ratio).all():
@@ -479,10 +478,18 @@ def _need_host_cores(known: pd.DataFrame, min_starved_pct: float) -> None:
         )
 
 
-def _with(feed: FeedProfile, column: str, min_busy_s: float) -> pd.DataFrame:
-    """GPUs that were busy long enough. Raises NotGiven where none was recorded with that activity."""
+def _busy(feed: FeedProfile, min_busy_s: float) -> pd.DataFrame:
+    """GPUs that were busy long enough. Raises NotApplicable where none was."""
     busy = feed.per_gpu[feed.per_gpu["busy_s"] >= min_busy_s]
-    if len(busy) and busy[column].isna().all():
+    if busy.empty:
+        raise NotApplicable("No GPU was at 90 % utilization or more for {min_busy_s}.", min_busy_s=min_busy_s)
+    return busy
+
+
+def _with(feed: FeedProfile, column: str, min_busy_s: float) -> pd.DataFrame:
+    """The same. Raises NotGiven where none was recorded with that activity."""
+    busy = _busy(feed, min_busy_s)
+    if busy[column].isna().all():
         raise NotGiven("The activity of SMs and tensor cores was not recorded.", RECORD_ACTIVITY)
     return busy
 

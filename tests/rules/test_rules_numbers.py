@@ -180,7 +180,7 @@ def test_light_kernels_are_not_assessed_only_where_no_busy_gpu_is_known(unknown:
     one = verdict(RULE["gpu-busy-but-light"], profile(kind, {"0": known, "1": {**values, **unknown}}))
     assert one.status is Status.OK
     alone = verdict(RULE["gpu-busy-but-light"], profile(kind, {"1": {**values, **unknown}}))
-    assert alone.status is (Status.OK if "busy_s" in unknown else Status.NOT_ASSESSED)
+    assert alone.status is (Status.NOT_APPLICABLE if "busy_s" in unknown else Status.NOT_ASSESSED)
 
 
 def test_gaps_are_those_of_the_gpu_that_lacks_most() -> None:
