@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from gpudiag.errors import NotMeasurable
 from gpudiag.measures.base import OPEN_CLOCK, STATE_OFFSET
 from gpudiag.measures.stalls import StallsProfile, measure_stalls
+from gpudiag.rules._engine.counted import RANGE, Cost
 from gpudiag.rules._engine.evidence import Evidence, Outcome, Passed, need_fast_samples, worst_gpu
 from gpudiag.rules._engine.rule import rule
 from gpudiag.rules._engine.templates import WORST_GPU, Given
@@ -26,6 +27,8 @@ IN_STEPS = ("beat", "step")
 NEARLY_ALL_PCT = 75.0
 """Share of the work from which on dips are said to come without a limit (a default without a published source): single
 ones that the noise hides leave it below 100 %."""
+LOOKS_BACK_S = 1.0
+"""A sample shows up to so long before it (nvml.h): of a wait so much may lie in samples of work."""
 IN_EACH_STEP = (
     "Waits in each step are mostly for data. Let the log state how long each step waits for its batch "
     "(rec.timed(loader) of gd.Recorder does), and try more loader workers."
@@ -55,7 +58,9 @@ ANY_BEAT = (
             "in_steps",
             (" waits in each step of {beat_s}: no kernel ran in {lost_pct} of its work.", Given("beats", LOOKS_LIKE)),
             (
-                " drops by {depth_pct:=points} every {period_s}, for {width_s} each time",
+                " drops by {depth_pct:=points} every {period_s}, for {width_s}",
+                Given("is_rough", " (give or take {sampling_period_s})"),
+                " each time",
                 Given("within_pct", ", in {within_pct} of the time at work"),
                 ": {lost_pct} of its work is lost.",
             ),
@@ -63,6 +68,7 @@ ANY_BEAT = (
         Given(
             "epoch_s", (" That is once an epoch", Given("is_uncounted", ", in time that the log's bars leave out"), ".")
         ),
+        Given("in_steps", "", RANGE),
         Given("open", (" Or it waits in each step, and {most_lost_pct} is lost: ", Given("beat_s", BEAT, ANY_BEAT))),
     ),
     remedy="Find out what the job does once a period: validation, checkpoints, logging, or loader workers that "
@@ -93,7 +99,7 @@ def stalls_periodic(
     Drops whose period is that of an epoch by the log, within 5 %, come once in each. Bars count no time between them:
     where the period is an epoch by the bars and a drop more, the drops lie there, and in no pause that the log tells.
     Periods below 4 sampling periods can't be seen; with samples more than 30 s apart, finding none says nothing (a
-    default without a published source).
+    default without a published source). The cost has the interval that irregular waits have, by a sample for each drop.
     """
     table = stalls.per_gpu
     found = table[_regular(table, min_acf_ratio, min_regular_pct, min_periods, min_lost_pct)]
@@ -104,14 +110,18 @@ def stalls_periodic(
         return None
     # Samples blur a wait in each step: each lacks some of it, and none shows the full level.
     found = found.assign(lost_pct=found["lost_pct"].mask(found["reading"] == "step", found["most_lost_pct"]))
-    worst = (found["lost_pct"] * found["work_s"]).idxmax()
+    lost_s = found["lost_pct"] / 100 * found["work_s"]
+    worst = lost_s.idxmax()
+    n_times = found["n_dips"].mask(found["reading"].isin(IN_STEPS), 0)  # in each step they are no counted ones
+    cost = Cost.of(found["work_s"], lost_s, n_times, stalls.sampling_period_s)
     lost_pct, reading = float(found.at[worst, "lost_pct"]), found.at[worst, "reading"]
     uncounted = bool(found.at[worst, "is_uncounted"])
     evidence = worst_gpu(
         worst,
         found,
         ("period_s", "depth_pct", "width_s", "n_dips", "acf", "lost_pct"),
-        lost_gpu_h=float((found["lost_pct"] / 100 * found["work_s"]).sum() / 3600),
+        lost_gpu_h=cost.lost_gpu_h,
+        held_gpu_h=cost.held_gpu_h,
         margin=lost_pct - min_lost_pct,
         severity=None if lost_pct >= severe_lost_pct else Severity.NOTE,
         extra={
@@ -119,6 +129,7 @@ def stalls_periodic(
             "beats": reading == "beat",
             "open": reading == "open",
             "sampling_period_s": stalls.sampling_period_s,
+            **cost.range_of(worst),
             "within_pct": _within_pct(found.loc[worst]),
         },
         remedy=IN_EACH_STEP if reading in IN_STEPS else EACH_EPOCH if uncounted else "",
@@ -153,6 +164,7 @@ def _within_pct(of_gpu: pd.Series) -> float:
                 " was idle for {stalled_pct} of its work, in {n_stalls:wait} of up to {longest_stall_s}.",
             ),
         ),
+        RANGE,
     ),
     remedy="Look at the input first: loader workers, storage, network, a lock that workers share. Record CPU by core "
     "and I/O wait beside the GPU to see which.",
@@ -179,7 +191,8 @@ def stalls_aperiodic(
     through what seems longer than one, waits within steps were joined by samples too far apart, and their length is
     open. Without trials, pauses of more than 10 minutes are left out. Idle is SageMaker's 10 %, busy PyTorch's 50 %;
     the share, and the 30 s between samples above which finding none says nothing, are defaults without a published
-    source.
+    source. Of each wait one sample may be too many or too few: where that moves the cost by more than a tenth, its 95 %
+    interval is said (Poisson's), and there is no cost where it may be three times what it is at least.
     """
     table = stalls.per_gpu
     seen = table[
@@ -210,13 +223,22 @@ def stalls_aperiodic(
     worst = found["stalled_s"].idxmax()
     # A wait shorter than what a sample shows lies in samples above 10 % as well.
     lost_s = found["stalled_s"].mask(found["is_single"].eq(True), found["no_kernel_pct"] / 100 * found["work_s"])
+    # Waits, or work between them, that may be shorter than samples are apart: each sample is one of its own.
+    apart = found["is_single"].eq(True) | found["is_brief"].eq(True)
+    times = found["n_stalls"].mask(apart, found["stalled_s"] / stalls.sampling_period_s)
+    cost = Cost.of(found["work_s"], lost_s, times, stalls.sampling_period_s, unseen_s=LOOKS_BACK_S)
     return worst_gpu(
         worst,
         found,
         ("stalled_pct", "stalled_s", "n_stalls", "longest_stall_s", "p95_pct"),
-        lost_gpu_h=float(lost_s.sum() / 3600),
+        lost_gpu_h=cost.lost_gpu_h,
+        held_gpu_h=cost.held_gpu_h,
         margin=float(found.at[worst, "stalled_pct"] - min_stalled_pct),
-        extra={"sampling_period_s": stalls.sampling_period_s, "is_brief": found["is_brief"].eq(True)[worst]},
+        extra={
+            "sampling_period_s": stalls.sampling_period_s,
+            "is_brief": found["is_brief"].eq(True)[worst],
+            **cost.range_of(worst),
+        },
     )
 
 
