@@ -44,13 +44,14 @@ def compare(
         typer.Option("-o", "--output", metavar="DIR", help="also write HTML, Markdown, notebook and JSON there"),
     ] = None,
     *,
+    all_: Annotated[bool, typer.Option("--all", help="every check and quantity, GPU time and settings")] = False,
     fault: OnFault,
 ) -> None:
     """Compare runs: first whether that may be done, then the numbers with their intervals."""
     from gpudiag.comparison.compare import Comparisons
     from gpudiag.comparison.compare import compare as run_comparison
     from gpudiag.report._notebook.parameters import Given
-    from gpudiag.report.comparison import text
+    from gpudiag.report.comparison import screen, text
 
     if output is not None:
         check_output(output)
@@ -59,7 +60,7 @@ def compare(
             held = run_comparison(baseline, experiments[0] if len(experiments) == 1 else experiments, plan=plan)
         pairs = list(held) if isinstance(held, Comparisons) else [held]
         if format_ == "text":
-            show(block for pair in pairs for block in text(pair.document))
+            show(block for pair in pairs for block in (text if all_ else screen)(pair.document))
         else:
             typer.echo(_rendered(held, format_))
         if output is not None:

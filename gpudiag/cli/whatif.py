@@ -27,6 +27,9 @@ def whatif(
     ] = None,
     format_: Annotated[str, choice("--format", "text", "json", "md")] = "text",
     *,
+    all_: Annotated[
+        bool, typer.Option("--all", help="also models, start-up, batch, and memory by number and by parameters")
+    ] = False,
     inputs: Inputs,
     layout: ReadingOptions,
     fault: OnFault,
@@ -46,8 +49,9 @@ def whatif(
         typer.echo(forecast.to_markdown())
     else:
         from gpudiag.report._render.shown import blocks_of
+        from gpudiag.report.kinds.forecast import screen
 
-        show(blocks_of(forecast))
+        show(blocks_of(forecast) if all_ else screen(forecast))
 
 
 @contextmanager

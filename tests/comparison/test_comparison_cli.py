@@ -20,12 +20,22 @@ def starved(samples: Path) -> tuple[Path, Path]:
 
 @pytest.mark.slow
 def test_text_says_verdict_gate_and_numbers(gpudiag, starved) -> None:
-    code, out, _ = gpudiag("compare", *starved)
+    code, out, _ = gpudiag("compare", *starved, "--all")
     assert code == 0
     assert "INVALID: starved-input-pipeline after cannot be compared" in out
     assert "1  ■ fail     Same unit and definition" in out and "3  ✓ pass" in out
     assert re.search("dataloader, params +batch_size +5,632 +8,192", out)
     assert "\x1b" not in out and "nan" not in out.split()
+
+
+@pytest.mark.slow
+def test_one_screen_has_the_answer_and_ratios_only_where_they_are_results(gpudiag, starved, samples: Path) -> None:
+    code, out, _ = gpudiag("compare", *starved)
+    assert code == 0 and len(out.splitlines()) < 30
+    assert "INVALID: starved-input-pipeline after cannot be compared" in out and "What to do next" in out
+    assert "6 of 8 checks of the gate passed" in out and "--all" in out and "→" not in out
+    valid = gpudiag("compare", samples / "real-h100" / "one-worker", samples / "real-h100" / "four-workers")[1]
+    assert "22.1 s → 7.84 s, 0.35 (0.21–0.61)" in valid and valid.count("→") == 1
 
 
 @pytest.mark.slow

@@ -150,3 +150,13 @@ def test_the_answer_comes_first(samples: Path) -> None:
     assert "`gpudiag whatif`" not in said and "gpudiag whatif says" not in said
     few = CliRunner().invoke(app, ["whatif", str(samples / "real-h100/one-worker"), "--parallel", "2"]).stdout
     assert few.splitlines()[1].startswith("Which number of trials at once is fastest does not follow from this log;")
+
+
+def test_one_screen_has_the_answer_and_the_numbers_at_once(samples: Path) -> None:
+    few, whole = (
+        CliRunner().invoke(app, ["whatif", str(samples / CASE), "--parallel", "2,6", *more]).stdout
+        for more in ([], ["--all"])
+    )
+    assert 3 * len(few.splitlines()) < len(whole.splitlines()) and len(few.splitlines()) < 30
+    assert whole.startswith(few.partition("Back-test")[0].partition("What crashes")[0])
+    assert "--all" in few and "Memory capacity" not in few and "Memory capacity" in whole and "--all" not in whole

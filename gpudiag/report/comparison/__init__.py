@@ -10,6 +10,6 @@ from gpudiag.report.comparison.files import write_files
 from gpudiag.report.comparison.headline import headline
 from gpudiag.report.comparison.sections import SECTIONS
 from gpudiag.report.comparison.summary import several, summary
-from gpudiag.report.comparison.text import text
+from gpudiag.report.comparison.text import screen, text
 
-__all__ = ["SECTIONS", "calibration_text", "headline", "several", "summary", "text", "write_files"]
+__all__ = ["SECTIONS", "calibration_text", "headline", "screen", "several", "summary", "text", "write_files"]

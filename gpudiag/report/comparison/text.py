@@ -20,6 +20,9 @@ from gpudiag.report.comparison.sections import (
     verdict,
 )
 from gpudiag.report.comparison.summary import short_ratio
+from gpudiag.report.format import plural
+
+MORE = "Each check, all quantities, GPU time and settings: --all."
 
 
 def text(document: ComparisonDocument) -> list[Block]:
@@ -36,6 +39,27 @@ def text(document: ComparisonDocument) -> list[Block]:
     ):
         blocks += [Heading(title), *shown] if shown else []
     return blocks
+
+
+def screen(document: ComparisonDocument) -> list[Block]:
+    """The verdict, the ratios where they are a result, and the plan; and the option that shows the rest."""
+    is_open = document.verdict == "no evidence"
+    telling = tuple(
+        q for q in document.quantities if q.verdict != "no evidence" or (is_open and q.kind in ("time", "speed"))
+    )
+    valid = document.verdict != "invalid"
+    blocks: list[Block] = [Masthead(f"{document.experiment.name} against {document.baseline.name}", ())]
+    blocks += verdict(document)
+    for title, shown in (
+        (
+            "Quantities: baseline, experiment, ratio (95 % interval)",
+            _quantities(replace(document, quantities=telling)) if valid else [],
+        ),
+        ("The plan", _plan(document)),
+    ):
+        blocks += [Heading(title), *shown] if shown else []
+    passed = sum(check.status == "pass" for check in document.gate)
+    return [*blocks, Note(f"{passed} of {plural(len(document.gate), 'check')} of the gate passed. {MORE}")]
 
 
 def _gate(document: ComparisonDocument) -> list[Block]:

@@ -29,7 +29,8 @@ from gpudiag.report.format import (
 SLOWER = "Throughput counts trials, not what the search learns: with more at once the sampler knows less at each start."
 RISKY_PCT = 5.0
 """Upper end of the chance of an overflow from which a number of trials is not recommended (a default)."""
-HERE, ELSEWHERE = "stands below", "is in `gpudiag whatif`, under Memory capacity"
+HERE, ELSEWHERE = "stands below", "is in `gpudiag whatif --all`, under Memory capacity"
+WITH_ALL = "is told with --all"
 BOUNDS = "So there are bounds only."
 START_UPS_OPEN = (
     "The log leaves open how long trials start up: let them store when they begin to train (gd.TrialTimestamps). "
@@ -37,9 +38,11 @@ START_UPS_OPEN = (
 )
 
 
-def parallelism(forecast: Forecast, *, best: bool = True) -> list[Block]:
-    """The present state, the table, what follows (with ``best``) and how far it can be trusted."""
-    said = (_best(forecast, HERE) if best else "", _trust(forecast), _drift(forecast))
+def parallelism(forecast: Forecast, *, best: bool = True, crashes: str = HERE) -> list[Block]:
+    """The present state, the table, what follows (with ``best``, and where crashes are told) and how far it can be
+    trusted.
+    """
+    said = (_best(forecast, crashes) if best else "", _trust(forecast), _drift(forecast))
     blocks: list[Block] = [Note(_now(forecast)), _table(forecast), *(Note(text) for text in said if text)]
     return [*blocks, *_assignment(forecast)]
 
