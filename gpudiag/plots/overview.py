@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from matplotlib.figure import Figure
@@ -32,6 +32,8 @@ HALF_INCH = (USE_INCH + BAND_INCH) / 2
 """Of memory and of utilization where they stand above each other: the figure is as high as the other one."""
 ROOM_INCH, LEGEND_INCH = 0.95, 0.2
 """Time axis and two legends; a third, of several GPUs."""
+LEVEL: dict[str, Any] = {"rotation": 0, "ha": "right", "va": "center"}
+"""Of the words beside a low axis: turned they would be longer than it is high."""
 LEAST_PCT = 5.0
 """Of a bar of the band: categories that never hold more could not be seen, and have no place in its legend."""
 
@@ -100,7 +102,8 @@ def _on_one_axis(
         ax = next(rows)
         legend_above(ax, draw_levels(ax, use))
         least = -4 if len(use) > 1 else 0  # the line of an idle GPU would lie under the axis
-        ax.set(ylabel="GPU use\n[%]", ylim=(least, 103), yticks=[0, 100])
+        ax.set(ylim=(least, 103), yticks=[0, 100])
+        ax.set_ylabel("GPU use\n[%]", **LEVEL)
     for ax in axes[:-1]:
         ax.tick_params(labelbottom=False)
     figure.align_ylabels(axes)
@@ -116,7 +119,7 @@ def _draw_band(ax: Axes, ledger: LedgerProfile) -> None:
     legend_above(ax, cell_handles(shown, has_trials=ledger.has_trials), 5)
     ax.set(yticks=[0, 100], ylim=(0, 100))
     # Upright it would be higher than the band.
-    ax.set_ylabel("GPU time\n[%]", rotation=0, ha="right", va="center")
+    ax.set_ylabel("GPU time\n[%]", **LEVEL)
     ax.grid(visible=False)
 
 
@@ -125,7 +128,8 @@ def _draw_memory(ax: Axes, mem: list[Trace], memory: MemoryProfile) -> None:
     highest = max([*totals, *(float(np.nanmax(part.value)) for part in mem)])
     handles = draw_levels(ax, mem, highest)
     legend_above(ax, [*handles, *draw_capacity(ax, memory)])
-    ax.set(ylabel="memory\n[GiB]", ylim=(0, 1.08 * highest or 1.0))
+    ax.set(ylim=(0, 1.08 * highest or 1.0))
+    ax.set_ylabel("memory\n[GiB]", **LEVEL)
 
 
 def _of_memory(memory: MemoryProfile) -> pd.DataFrame:
@@ -185,7 +189,10 @@ def _alt_use(utilization: UtilizationProfile, ledger: LedgerProfile | None) -> s
     means = means.dropna()
     if len(means) > 1:
         low, high = means.idxmin(), means.idxmax()
-        text += f", from {share(means[low])} (GPU {short(str(low))}) to {share(means[high])} (GPU {short(str(high))})"
+        if share(means[low]) != share(means[high]):
+            text += (
+                f", from {share(means[low])} (GPU {short(str(low))}) to {share(means[high])} (GPU {short(str(high))})"
+            )
     return text
 
 

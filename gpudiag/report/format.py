@@ -226,14 +226,24 @@ def alike(unit: str, *values: float | None, exact: bool = False) -> list[str]:
     return [f"{_few(value * per, exact=exact)} {name}" if _known(value) else UNKNOWN for value in values]
 
 
+MANY_S = 100
+"""Seconds from which on no value of a table has fractions of one."""
+
+
 def hours_below(unit: str, values: Iterable[float | None]) -> list[str]:
     """Exact hours of one table, in one unit, with as many decimals each: '1.00 GPU-h' above '1.23 GPU-h'."""
     held = list(values)
     texts = alike(unit, *held, exact=True)
+    amounts = [_amount(*one) for one in zip(held, texts, strict=True)]
+    whole = max(map(abs, amounts), default=0.0) >= MANY_S and any(text.endswith("-s") for text in texts)
+    if whole:
+        texts = [f"< 1 {text.rpartition(' ')[2]}" if 0 < amount < 0.5 else text
+                 for amount, text in zip(amounts, texts, strict=True)]  # fmt: skip
     digits = max((len(text.partition(" ")[0].partition(".")[2]) for text in texts if text[0] not in "<>"), default=0)
+    digits = 0 if whole else digits
     return [
         f"{amount:,.{digits}f} {text.partition(' ')[2]}" if amount and text[0] not in "<>" else text
-        for amount, text in zip(map(_amount, held, texts), texts, strict=True)
+        for amount, text in zip(amounts, texts, strict=True)
     ]
 
 

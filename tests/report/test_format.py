@@ -363,3 +363,7 @@ def test_the_hours_of_a_table_are_in_one_unit() -> None:
         "1.32 GPU-h", "< 0.01 GPU-h", "0.02 GPU-h", "0 GPU-h", "–",
     ]  # fmt: skip
     assert fmt.hours_below("GPU-h", [0.5, 0.005, 0.0]) == ["1,800 GPU-s", "18 GPU-s", "0 GPU-s"]
+    seconds = [672.1, 16.01, 0.3, 0.001, 0.0, None]
+    assert fmt.hours_below("GPU-h", [one and one / 3600 for one in seconds]) == [
+        "672 GPU-s", "16 GPU-s", "< 1 GPU-s", "< 1 GPU-s", "0 GPU-s", "–",
+    ]  # fmt: skip

@@ -44,9 +44,9 @@ def _logged(document: Document) -> list[Block]:
     )
     failures = facts.get(StepsProfile.mttf_s)
     if failures is not None:
-        said += (
-            f" It was resumed {plural(facts[StepsProfile.n_resumed], 'time')}, every {duration(failures)} on average."
-        )
+        n_resumed = facts[StepsProfile.n_resumed]
+        every = f", every {duration(failures)} on average" if n_resumed > 1 else ""
+        said += f" It was resumed {plural(n_resumed, 'time')}{every}."
     undated, few = facts[StepsProfile.n_undated], facts[StepsProfile.n_left_out]
     if undated > UNDATED * facts[StepsProfile.n_step_lines]:
         said += (
