@@ -13,7 +13,7 @@ from gpudiag.measures._time.bins import bin_width_s
 from gpudiag.measures._time.gpu_time import GpuTime, gpu_time
 from gpudiag.measures._time.ledger_frames import binned, cell_seconds, compute_seconds, spans
 from gpudiag.measures._time.microseconds import SECOND_US, utc
-from gpudiag.measures._time.timeline import Samples
+from gpudiag.measures._time.timeline import NO_TRIAL, Samples
 from gpudiag.measures._time.weighted import weighted_quantiles
 from gpudiag.measures.base import RECORD_LONGER, Profile, need_gpu
 from gpudiag.run import Run
@@ -96,6 +96,7 @@ class GpuLedger(Row):
     idle_s: Column[float] = column("time in the categories of an idle GPU")
     idle_pct: Column[float] = column("its share of the window")
     no_trial_s: Column[float] = column("observed time without a trial; in short pauses no sample may say what it did")
+    ending_s: Column[float] = column("idle time without a trial after the last trial of all began")
     outside_s: Column[float] = column("telemetry outside the window")
     outside_busy_s: Column[float] = column("its part at 10 % or more")
 
@@ -174,7 +175,9 @@ def measure_ledger(run: Run) -> LedgerProfile:
     if not any(len(part.time_us) > 1 for part in time.samples.values()):
         raise NotMeasurable("There is only one sample of each GPU.", RECORD_LONGER)
     cells, compute = cell_seconds(time.timelines), compute_seconds(time.timelines)
-    per_gpu = _per_gpu(time, cells, compute)
+    whole = time.joined and "study" not in run.info.incomplete
+    last_us = float(time.trials.start_us.max()) if whole else float("nan")
+    per_gpu = _per_gpu(time, cells, compute, last_us)
     totals = cells.groupby("cell", observed=False)["gpu_s"].sum().reset_index()
     total = float(totals["gpu_s"].sum())
     seconds = totals.set_index("cell")["gpu_s"]
@@ -218,7 +221,7 @@ def measure_ledger(run: Run) -> LedgerProfile:
     )
 
 
-def _per_gpu(time: GpuTime, cells: pd.DataFrame, compute: pd.DataFrame) -> pd.DataFrame:
+def _per_gpu(time: GpuTime, cells: pd.DataFrame, compute: pd.DataFrame, last_us: float) -> pd.DataFrame:
     rows = {}
     seconds = cells["gpu_s"].groupby(cells["gpu"], sort=False).sum().to_dict()
     idle = cells[cells["cell"].isin(IDLE)].groupby("gpu", sort=False)["gpu_s"].sum().to_dict()
@@ -229,7 +232,7 @@ def _per_gpu(time: GpuTime, cells: pd.DataFrame, compute: pd.DataFrame) -> pd.Da
         observed = window - left[gpu]
         idle_s = float(idle.get(gpu, 0.0))
         line = time.timelines[gpu]
-        seen = ~np.isnan(line.util_pct)
+        seen, empty = ~np.isnan(line.util_pct), line.cell == NO_TRIAL
         util = line.util_pct[seen]
         p5, p50, p95 = weighted_quantiles(util, line.length_s[seen], (0.05, 0.5, 0.95))
         outside, busy = _outside(time.samples.get(gpu, Samples.none()), time.windows_of[gpu])
@@ -245,6 +248,7 @@ def _per_gpu(time: GpuTime, cells: pd.DataFrame, compute: pd.DataFrame) -> pd.Da
             "idle_s": idle_s,
             "idle_pct": _pct(idle_s, window),
             "no_trial_s": float(line.length_s[seen & (line.held == 0)].sum()) if time.joined else float("nan"),
+            "ending_s": float((line.end_us - np.maximum(line.start_us, last_us)).clip(0)[empty].sum()) / SECOND_US,
             "outside_s": outside,
             "outside_busy_s": busy,
         }

@@ -11,6 +11,7 @@ from gpudiag.measures.ledger import LedgerProfile, measure_ledger
 from gpudiag.rules._engine.evidence import Evidence, NotApplicable, Outcome, Passed
 from gpudiag.rules._engine.rule import rule
 from gpudiag.rules._engine.templates import Given
+from gpudiag.rules._engine.verdict import Severity
 
 OWN_TIME = CELLS[STARTUP:]
 """Cells of a GPU on which trials ran."""
@@ -22,6 +23,11 @@ TRIALS_OR_PROCESSES = (
     "the steps of a training whose commands tell them apart."
 )
 BESIDE = ("beside_ratio", "beside_s", "beside_mib")
+MOSTLY = 0.5
+NONE_LEFT = (
+    "If the search had no trial left: begin its longest trials first, limit their time, or let another search use "
+    "the free GPUs. If it had, a worker was missing: start it again."
+)
 WHOSE = (
     "Ask whose process it is, and move it or the training to another GPU. If it is part of the job, as an evaluator, "
     "give it a GPU of its own or run it afterwards."
@@ -158,12 +164,14 @@ def work_outside_trials(
     says=(
         "{gpus} ",
         Given("several", "were", "was"),
-        " idle without a trial for {no_trial_s}, {no_trial_pct} of the search; the longest stretch took {longest_s}.",
+        " idle without a trial for {no_trial_s}, {no_trial_pct} of the search; the longest stretch took {longest_s}",
+        Given("ending_s", ", and {ending_s} passed after the last trial had begun"),
+        ".",
     ),
     remedy="Keep the workers running: restart the command in a loop or as a service, and set n_trials or a timeout "
     "that lasts. Or release the GPU.",
     refuted_by="Not a problem if the GPU was released meanwhile, or trials are missing from the record.",
-    explained_by=("trial-gaps",),
+    explained_by=("study-tail", "trial-gaps"),
     needs_all=("gpus",),
 )
 def idle_without_trial(
@@ -174,6 +182,7 @@ def idle_without_trial(
     Of the observed time of the GPUs that trials ran on, from the first trial to the last, more than 10 % without a
     trial and at 10 % utilization or less (a default without a published source), for 10 minutes at least, as long as
     memory held without work counts as a zombie (METHODS 8). GPUs on which no trial ever ran are not counted.
+    Where most of it passed after the last trial had begun, no worker was missing: a note, as the end of a search is.
     """
     if not ledger.has_trials:
         raise NotApplicable("No trial is known for the time observed, so nothing says when none ran.")
@@ -191,12 +200,17 @@ def idle_without_trial(
     named = empty.loc[empty["gpu_s"] >= 0.05 * seconds, "gpu"].astype(str)
     spans = ledger.spans[(ledger.spans["cell"] == "idle_no_trial") & ledger.spans["gpu"].isin(used["gpu"])]
     longest = (spans["end"] - spans["start"]).dt.total_seconds().max()
+    ending_s = float(ledger.per_gpu["ending_s"].reindex(used["gpu"].unique()).sum())
+    ends = ending_s > MOSTLY * seconds
     return Evidence(
         values={"no_trial_s": seconds, "no_trial_pct": share, "longest_s": float(longest)},
         where={"gpu": ", ".join(named)},
         lost_gpu_h=seconds / 3600,
         margin=share - max_no_trial_pct,
-        extra={"several": len(named) > 1},
+        severity=Severity.NOTE if ends else None,
+        extra={"several": len(named) > 1, "ending_s": ending_s if ends else None},
+        remedy=NONE_LEFT if ends else "",
+        not_caused_by=("trial-gaps",) if ends else ("study-tail",),
     )
 
 
