@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from gpudiag.advice._engine.capacity import FULL_PCT, hard_fit, held_levels, net_gain, net_rates, safe_level
-from gpudiag.advice._engine.gains import fewer_gain, fill_gain
+from gpudiag.advice._engine.gains import fewer_gain, fill_gain, start_gain
 from gpudiag.advice._engine.processes import AT_ONCE, started
 from gpudiag.advice._engine.proposal import Change, Gain, Prediction, Proposal, SuccessCheck
 from gpudiag.advice._engine.remedy import remedy
@@ -56,6 +56,8 @@ def more_workers(now: Situation) -> Proposal | None:
     """
     k, cores = now.parallel, now.settings.cpu_cores
     if k is None or now.has(*TOO_FULL, "gpu-idle-beside-busy", "gpu-unused") or not now.has_all("workers"):
+        return None
+    if now.misses_workers:  # these are started first
         return None
     if now.has(*INPUT_WAITS):  # the input is mended first: one more trial would wait beside the others
         return None
@@ -190,7 +192,7 @@ def restart_workers(now: Situation) -> Proposal | None:
     configured, effective = now.fact(CONFIGURED), now.fact(EFFECTIVE)
     if not configured > effective:
         return None
-    gain = fill_gain(now.bounds, configured / effective)
+    gain = start_gain(now.bounds, configured / effective)
     command = now.settings.command or "python train.py"
     code = f"for i in $(seq {round(configured)}); do\n  (until {command}; do sleep 10; done) &\ndone; wait"
     peak = now.fact(ParallelismProfile.peak)
@@ -222,7 +224,7 @@ def worker_processes(now: Situation) -> Proposal | None:
     configured, effective = now.fact(CONFIGURED), now.fact(EFFECTIVE)
     if not configured >= 1 or not now.optuna:
         return None
-    gain = fill_gain(now.bounds, configured / effective)
+    gain = start_gain(now.bounds, configured / effective)
     code = (
         f"for i in $(seq {round(configured)}); do python train.py & done; wait  # each calls study.optimize(n_jobs=1)"
     )

@@ -39,6 +39,10 @@ PART_OF_A_JOB = (
     "Find out why work stopped there while other GPUs went on: it may be part of the same job (see the log of its rank "
     "or worker, and py-spy dump --pid PID). End nothing before you know. If its part is done, release the GPU."
 )
+PART_OF_A_SEARCH = (
+    "See whether the search had trials left. If so, the worker of that GPU stopped: its log may say why, and a loop "
+    "around its command starts it again. If not, release the GPU."
+)
 OWN_MEMORY = (
     "Find out what the job waited for then, in its log or while it lasts (py-spy dump --pid PID): validation on the "
     "CPU, storage, another process, or in a notebook its author. End nothing before you know."
@@ -115,9 +119,8 @@ def idle_after_work(idle: IdlenessProfile, *, max_trail_s: float = 600.0) -> Out
         return found
     beside: pd.DataFrame = idle.per_gpu.query("trail_s > @max_trail_s and trail_beside_s > @max_trail_s")
     most_s = float(beside["trail_beside_s"].max())
-    return replace(
-        found, extra={**found.extra, "beside_s": most_s}, remedy=PART_OF_A_JOB if len(beside) else found.remedy
-    )
+    part = PART_OF_A_SEARCH if idle.has_trials else PART_OF_A_JOB
+    return replace(found, extra={**found.extra, "beside_s": most_s}, remedy=part if len(beside) else found.remedy)
 
 
 @rule(

@@ -389,7 +389,7 @@ def test_trials_a_day_at_both_numbers_where_the_capacity_knows(
 
 @pytest.mark.parametrize(
     ("effective", "high"),
-    [(3.0, 4 / 3), (1.0, 2.5), (2.5, 1.6), (3.99, 4 / 3.99), (4.0, None), (5.0, None), (NAN, None)],
+    [(3.0, 4 / 3), (1.0, 10 / 3), (2.5, 1.6), (3.99, 4 / 3.99), (4.0, None), (5.0, None), (NAN, None)],
 )
 def test_workers_that_stopped_are_started_again(effective: float, high: float | None) -> None:
     given = (at_once(configured=4.0, effective=effective), use(40.0), trials(fail_high_pct=5.0))
@@ -397,11 +397,11 @@ def test_workers_that_stopped_are_started_again(effective: float, high: float | 
     assert (made is None) is (high is None)
     if made is None or high is None:
         return
-    assert gain_of(made) == (1.0, pytest.approx(high), "x", "idle")
+    assert gain_of(made) == (1.0, pytest.approx(high), "x", "between trials")
     assert made.changes[0].text == ""
     assert "$(seq 4); do\n  (until run.sh;" in made.changes[0].code
     assert checks(made) == [("parallelism.efficiency_pct", ">=", 75.0), ("trials.fail_pct", "<=", 5.0)]
-    assert predicted(made) == {"utilization.mean_pct": (40.0, 40.0, pytest.approx(40 * high))}
+    assert predicted(made) == {"utilization.mean_pct": (40.0, 40.0, pytest.approx(min(100.0, 40 * high)))}
     never = restart_workers.propose(situation(at_once(configured=4.0, effective=effective, peak=3), bounds=HALF))
     assert never is not None and never.changes[0].text == "workers: 3 → 4" and "never started" in never.assumption
     unstated = restart_workers.propose(situation(*given, bounds=GainBounds()))
@@ -416,7 +416,7 @@ def test_threads_become_processes_where_a_number_was_configured(configured: floa
     assert (made is not None) is offered
     if made is not None:
         high = max(1.0, configured / 1.25)
-        assert gain_of(made) == (1.0, pytest.approx(high), "x", "idle")
+        assert gain_of(made) == (1.0, pytest.approx(high), "x", "between trials")
         assert f"$(seq {configured:.0f}); do python" in made.changes[0].code
         assert checks(made) == [("parallelism.effective", ">", 1.2)]
         assert predicted(made) == {"utilization.mean_pct": (40.0, 40.0, pytest.approx(40 * high))}

@@ -146,6 +146,12 @@ def in_step_gain(bounds: GainBounds, n_gpus: int, most: float = math.inf) -> Gai
     return Gain(1.0, max(1.0, high), source=IN_STEP) if bounds.fill > 0 and math.isfinite(high) else None
 
 
+def start_gain(bounds: GainBounds, most: float) -> Gain | None:
+    """The same of workers that are missing: their GPUs had no trial, so that 1/u counts the time without one too."""
+    gain = Gain(1.0, max(1.0, min(most, bounds.fill_all)), source=BETWEEN_TRIALS)
+    return gain if bounds.fill_all > 0 else None
+
+
 def without_causes(profiles: Mapping[str, Profile], *causes: str) -> float:
     """What the same work would bring if the GPUs had waited for none of these: observed time over that without the most
     they may have waited. Infinite where nothing but signs in the samples tells of them. Where profiled steps stand for

@@ -206,6 +206,12 @@ class Situation:
         seen = self.profile(ParallelismProfile)
         return None if seen is None or seen.workers.empty else int(seen.workers["n_workers"].iloc[-1]) or None
 
+    @property
+    def misses_workers(self) -> bool:
+        """True where fewer workers were there at the end than ran at once, and a finding says that it cost time."""
+        found = self.has("idle-without-trial", "parallelism-below-configured")
+        return found and (self.workers_at_last or math.inf) < (self.parallel or 0)
+
     def unless_unknown(self, assumption: str) -> str:
         """The assumption of a gain that rests on utilization, or that there is none."""
         return assumption if self.bounds.fill > 0 else NO_UTILIZATION
