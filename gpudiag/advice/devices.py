@@ -9,6 +9,7 @@ from gpudiag.advice._engine.gains import NOTHING
 from gpudiag.advice._engine.proposal import Change, Gain, Proposal, SuccessCheck
 from gpudiag.advice._engine.remedy import remedy
 from gpudiag.advice._engine.situation import Situation
+from gpudiag.measures.attribution import AttributionProfile
 from gpudiag.measures.balance import BalanceProfile
 from gpudiag.measures.ledger import GpuLedger, LedgerProfile
 from gpudiag.measures.utilization import GpuUtilization, UtilizationProfile
@@ -43,7 +44,10 @@ def pin_gpu(now: Situation) -> Proposal | None:
     as many trials at once as GPUs, and one GPU with work that others can share. One training has no workers.
     """
     n = _n_gpus(now)
-    if n < 2 or now.one_training:
+    if n < 2 or now.one_training or now.misses_workers:  # a GPU whose worker is gone needs no other placement
+        return None
+    where = now.profile(AttributionProfile)
+    if where is not None and (where.trials["n_gpus"] > 1).any():  # one trial uses several as it is
         return None
     few = "" if (now.parallel or n) >= n else f"Only {now.parallel} trial runs at once: start {n} workers."
     change = Change("GPU of a worker", _at_work(now), "GPU i mod n", _worker_on_each(now, n))
@@ -127,7 +131,7 @@ def _on_all(now: Situation, change: Change, forecast: Gain | None, few: str) -> 
 
 def _worker_on_each(now: Situation, n: int) -> str:
     return (
-        f"for i in range({now.parallel or n}):\n"
+        f"for i in range({max(now.parallel or n, n)}):\n"
         f'    env = {{**os.environ, "CUDA_VISIBLE_DEVICES": str(i % {n}), "CUDA_DEVICE_ORDER": "PCI_BUS_ID"}}\n'
         '    subprocess.Popen([sys.executable, "worker.py", "--device", "0"], env=env)  # 0: the one that it can see\n'
         f"# in worker.py: {DEVICE[now.torch]}"

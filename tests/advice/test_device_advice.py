@@ -98,7 +98,7 @@ def test_one_gpu_needs_no_pinning(n: int, given: bool) -> None:
 
 @pytest.mark.parametrize(
     ("parallel", "workers", "few"),
-    [(None, 3, ""), (3, 3, ""), (4, 4, ""), (1, 1, "Only 1 trial runs at once: start 3 workers.")],
+    [(None, 3, ""), (3, 3, ""), (4, 4, ""), (1, 3, "Only 1 trial runs at once: start 3 workers.")],
 )
 def test_as_many_workers_as_gpus_at_least(parallel: int | None, workers: int, few: str) -> None:
     made = pin_gpu.propose(situation(use(20.0, gpus(3)), rules=(unused("1"),), bounds=HALF, parallel=parallel))

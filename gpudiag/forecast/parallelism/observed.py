@@ -150,6 +150,14 @@ def observe(run: Run) -> ObservedLog:
 def _need_places(time: GpuTime) -> None:
     if time.where is None:
         return
+    several = time.where.trials["n_gpus"].iloc[time.trials.rows.index] > 1
+    if 100 * several.mean() > MAX_UNKNOWN_PCT:
+        raise NotMeasurable(
+            "{n:trial} of {of} ran on several GPUs each, so that none of these shows how busy one trial keeps a GPU.",
+            "Start one more worker for ten trials, and compare the trials per hour.",
+            n=int(several.sum()),
+            of=len(several),
+        )
     unknown = time.where.trials["gpu"].iloc[time.trials.rows.index].isna().mean() * 100
     if unknown <= MAX_UNKNOWN_PCT:
         return
