@@ -8,6 +8,7 @@ import pytest
 from sampleruns import sample
 
 import gpudiag as gd
+from gpudiag.errors import ConfigError
 from gpudiag.run import Run
 
 BASE = "hyperband(min_resource={},max_resource=100)"
@@ -51,3 +52,9 @@ def test_the_traps_are_named(run: Run) -> None:
     assert "run 15 trials or more of the next study to the end" in text
     assert found.workers == 4  # an abandoned trial makes it look like five
     assert found.rank["spearman"].isna().all()
+
+
+def test_a_study_that_is_not_there_is_refused_with_those_that_are(run: gd.Run) -> None:
+    (name,) = run.trials["study"].unique()
+    with pytest.raises(ConfigError, match=f"no study 'other' in this run; its studies are: {name}"):
+        gd.replay_pruner(run, "median()", study="other")

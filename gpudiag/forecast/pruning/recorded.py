@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from gpudiag._run.directions import STATE_DIRECTION
-from gpudiag.errors import NotMeasurable
+from gpudiag.errors import MOST_NAMES, ConfigError, NotMeasurable
 from gpudiag.forecast.pruning.startup_bounds import StartupBounds, startup_bounds
 from gpudiag.measures._time.concurrency import assign_workers
 from gpudiag.measures._time.microseconds import SECOND_US, microseconds
@@ -79,11 +79,16 @@ def recorded_studies(run: Run, *, study: str | None = None, direction: str | Non
         direction: 'minimize' or 'maximize', for studies whose record does not say.
 
     Raises:
+        ConfigError: there is no such study.
         NotMeasurable: there are no intermediate values, the study has several objectives (Optuna does not prune
             those), or nothing says which direction is better.
     """
     if run.reports.empty:
         raise NotMeasurable(NO_REPORTS, REPORT)
+    names = [str(name) for name in run.trials["study"].unique()]
+    if study is not None and study not in names:
+        more = f" and {len(names) - MOST_NAMES} more" if len(names) > MOST_NAMES else ""
+        raise ConfigError(f"no study '{study}' in this run; its studies are: {', '.join(names[:MOST_NAMES])}{more}.")
     directions = dict(zip(run.studies["study"], run.studies["directions"], strict=True))
     begun = set(run.trials.loc[run.trials["state"] != "WAITING", "study"])
     with_reports = [name for name in run.reports["study"].unique() if study in (None, name) and name in begun]

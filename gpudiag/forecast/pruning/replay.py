@@ -70,7 +70,7 @@ def replay_pruner(
         progress: called with (events done, events in all) now and then; what it raises ends the replay.
 
     Raises:
-        ConfigError: the text names no pruner, or Optuna refuses its parameters.
+        ConfigError: the text names no pruner, Optuna refuses its parameters, or there is no such study.
         NotMeasurable: there are no intermediate values, several objectives, or trials were selected away.
     """
     held = MemoRun.of(as_run(run))

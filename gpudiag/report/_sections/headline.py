@@ -32,6 +32,7 @@ from gpudiag.report._sections.unchecked import wanted
 from gpudiag.report._sections.unexplained import far_from_peak, unexplained
 from gpudiag.report.document import Counts, Document, Headline, Level, Use, VerdictEntry
 from gpudiag.report.format import duration, plural, quantity, safe, share
+from gpudiag.report.kinds.recommendations import TEST_FIRST
 from gpudiag.report.noun import noun
 from gpudiag.rules._engine.judging import MIN_COVERAGE_PCT, MIN_OBSERVED_S, MIN_SAMPLES
 from gpudiag.rules._engine.verdict import Severity, Status, worst_of
@@ -400,10 +401,13 @@ def _price(document: Document, rule: str) -> str:
     one = recommended(document, rule)
     if one is None or one.gain is None or one.gain.unit != "x":
         return ""
-    said = brings(one)
+    if not (said := brings(one)):
+        return ""
     if one.gain.low >= 1:
         return f" It makes the run {said}." if one.is_bounded and one.gain.high > WORTH_NAMING else ""
-    return f" {FEWER_FAIL} {said}." if one.gain.source == "failures" else f" It makes the run {said}."
+    if one.gain.source == "failures":
+        return f" {FEWER_FAIL} {said}."
+    return " Its gain is unknown: test this first." if said == TEST_FIRST else f" It makes the run {said}."
 
 
 def _larger(document: Document, rule: str) -> str:

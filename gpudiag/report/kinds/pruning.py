@@ -33,8 +33,8 @@ def notes(replay: PrunerReplay) -> tuple[str, ...]:
     said = [replay.reason or LEVELS[replay.level], _tested(replay), _best(replay), _rank(replay), _length(replay)]
     if not replay.ordered and replay.n_replays > 1:
         said.append(
-            f"Optuna keeps no time of reports, and up to {replay.workers} trials ran at once: the interval holds "
-            f"{replay.n_replays} replays in different orders."
+            f"Optuna keeps no time of reports, and up to {plural(replay.workers, 'trial')} ran at once: the interval "
+            f"holds {replay.n_replays} replays in different orders."
         )
     if replay.level != "exact":
         said.append(CONTROL)
