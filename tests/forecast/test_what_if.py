@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import optuna
 import pandas as pd
 import pytest
 from documents import fits
@@ -366,3 +367,9 @@ def test_utilization_of_the_present_number_is_what_was_measured(startup_s: float
     measured = 97 * work_s * n / ((n - 1) * cycle_s + cycle_s - gap_s)
     util = forecast.at(1).util
     assert util.value == pytest.approx(measured, rel=0.01) and util.low <= measured <= 1.01 * util.high
+
+
+def test_a_study_without_a_trial_is_given_and_has_not_begun(tmp_path: Path) -> None:
+    optuna.create_study(storage=f"sqlite:///{tmp_path / 'o.db'}", study_name="empty")
+    with pytest.raises(NotMeasurable, match="No trial has begun yet in empty"):
+        gd.what_if(tmp_path)

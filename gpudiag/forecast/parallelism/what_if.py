@@ -188,6 +188,9 @@ def what_if(
     held = MemoRun.of(as_run(run))
     if held.trials.empty and len(held.steps):
         raise NotMeasurable(OF_TRAINING, SEE_GAINS)
+    if held.trials.empty and len(held.studies):
+        names = held.studies["study"].astype(str).tolist()
+        raise NotMeasurable("No trial has begun yet in {names}.", "Come back when some have finished.", names=names)
     need_columns(held.trials, ("state",), "trials table", GIVE_TRIALS)
     need_all(held, "workers")
     if n := n_epochs(held.trials):
