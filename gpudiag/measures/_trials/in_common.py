@@ -1,4 +1,6 @@
-"""Which value of a parameter failed trials have oftener than those that began near them and ended well."""
+"""Which value of a parameter failed trials, or others that stand out, have oftener than those that began near them
+and ended well.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,9 @@ from gpudiag.measures._trials.chances import p_more_often_within
 from gpudiag.statement import NOTHING, Statement
 
 MOST_VALUES = 10
-"""A number with more values is cut at its deciles."""
+"""A number with more values is cut at its deciles; of a text with more, those that are few are left out."""
+MOST_TEXTS = 50
+"""A text with more values is no choice but a name."""
 LEAST = 5
 """Trials that must have failed, or a value, before values are compared."""
 
@@ -60,7 +64,7 @@ def _best(trials: pd.DataFrame, ends: pd.DataFrame, bad: pd.Series, *, single: b
     """The value, and which trials have it."""
     if bad.sum() < LEAST:
         return InCommon(), bad & False
-    well = ends["state"].isin(("COMPLETE", "PRUNED"))
+    well = ends["state"].isin(("COMPLETE", "PRUNED")) & ~bad
     near = _neighbors(ends, bad, well)
     at = ends.loc[bad, "end"]
     if at.notna().any():
@@ -103,9 +107,10 @@ def _conditions(name: str, values: pd.Series, *, single: bool) -> Iterator[tuple
     number = pd.to_numeric(values, errors="coerce")
     if values.dtype == bool or number.notna().sum() < values.notna().sum():
         texts = values.astype(object).map(str).where(values.notna())
-        if texts.nunique() <= MOST_VALUES:
-            for text in sorted(texts.dropna().unique()):
-                yield Statement("{name} = {text}", name=name, text=text), texts == text
+        often = texts.value_counts()
+        often = often if len(often) <= MOST_VALUES else often[often >= LEAST]
+        for text in sorted(often.index) if len(often) <= MOST_TEXTS else ():
+            yield Statement("{name} = {text}", name=name, text=text), texts == text
         return
     cuts = np.unique(number.dropna())
     if len(cuts) > MOST_VALUES:
