@@ -13,7 +13,7 @@ from gpudiag.errors import NotMeasurable
 from gpudiag.facts import Column, Fact, Row, Rows, column, fact, table_of
 from gpudiag.measures._ends.out_of_memory import growth_filled, out_of_memory
 from gpudiag.measures._gpu.boards import gpu_boards
-from gpudiag.measures._gpu.fills import Fill, fills
+from gpudiag.measures._gpu.fills import FULL, Fill, fills
 from gpudiag.measures._gpu.gpu_rows import by_gpu
 from gpudiag.measures._gpu.restarts import was_restarted
 from gpudiag.measures._time.activity import activity
@@ -25,7 +25,9 @@ from gpudiag.measures._time.trial_intervals import intervals_of
 from gpudiag.measures._trials.abandoned import find_open_trials
 from gpudiag.measures._trials.memory_falls import falls_at_ends
 from gpudiag.measures._waits.logged import LoggedInterval, logged_trainings
+from gpudiag.measures.attribution import measure_attribution
 from gpudiag.measures.base import RECORD_LONGER, Profile, clocks_may_differ, need_gpu
+from gpudiag.measures.failures import trial_ends
 from gpudiag.run import Run
 
 GROWTH = ["slope_pct_h", "p_rise", "rise_pct", "rise_mib", "span_s"]
@@ -40,6 +42,10 @@ FEW = 3
 GROWS = 0.01
 LONG = 0.25
 """A trial that takes this share of the time or more may itself be what grows."""
+MOST_LATE = 0.8
+"""Share of the trials that ran out of memory, and began when half of the growth was over, from which on it is why."""
+SPARE = 0.1
+"""Of the total: growth is measured over the middle of the search, and goes on."""
 LOADED = 0.9
 MOST_ALIKE = 0.95
 """Correlation of neighbours beyond which twenty blocks say nothing more."""
@@ -67,7 +73,8 @@ class GpuLeak(Row):
     span_s: Column[float] = column("that time")
     ran_out: Column[bool] = column(
         "a training ran out of GPU memory, and what was in use at most in its first tenth is nearly all (90 %) with "
-        "the growth up to then"
+        "the growth up to then; or trials did, of which four in five began when half of the growth was over, and what "
+        "others took at most is nearly all with the growth"
     )
     n_fills: Column[float] = column(
         "times that memory in use reached 90 % of the total and then fell by a fifth of it, as a job ended and was "
@@ -139,7 +146,8 @@ def measure_leak(run: Run) -> LeakProfile:
         limit = math.nan if len(run.trials) else total
         filled = _filled(time, used, util, limit, told)
         if ran_out is None:
-            grew = _growth(time, floor, total, window) | {"ran_out": False}
+            grew = _growth(time, floor, total, window)
+            grew["ran_out"] = _trials_ran_out(run, str(gpu), time, used, floor, grew["rise_mib"], total)
         else:
             its = ran_out.samples(time, [fill for fill, again in filled if again], BLOCKS * MIN_PER_BLOCK)
             grew = _growth(time[its], used[its], total, None)
@@ -204,6 +212,26 @@ def _growth(time: np.ndarray, used: np.ndarray, total_mib: float, window: tuple[
         float(hours[-1] - hours[0]) * 3600,
     )
     return dict(zip(GROWTH, values, strict=True))
+
+
+def _trials_ran_out(
+    run: Run, gpu: str, time: np.ndarray, used: np.ndarray, floor: np.ndarray, rise_mib: float, total_mib: float
+) -> bool:
+    """Whether growth took the room that trials lacked: they ran out late, and had found it before."""
+    if not rise_mib > 0 or run.trials.empty:
+        return False
+    ends = trial_ends(run)
+    ours = measure_attribution(run).trials["gpu"].fillna(gpu).astype(str).str.split(",").map(lambda names: gpu in names)
+    began = microseconds(ends.loc[((ends["kind"] == "oom") & ends["start"].notna() & ours).to_numpy(), "start"])
+    before = time < began.min() if len(began) else np.zeros(len(time), bool)
+    if before.sum() < BLOCKS:
+        return False
+    first = np.arange(BLOCKS) * len(time) // BLOCKS
+    least = np.minimum.reduceat(floor, first)
+    half = np.flatnonzero(least >= least[: BLOCKS // 4].min() + rise_mib / 2)
+    late = len(half) > 0 and float((began >= time[first[half[0]]]).mean()) >= MOST_LATE
+    need_mib = float(np.max(used[before] - floor[before]) + floor.min())
+    return late and need_mib < FULL * total_mib <= need_mib + rise_mib + SPARE * total_mib
 
 
 def _filled(

@@ -44,7 +44,7 @@ def _kind_says(what: str) -> Sentence:
     remedy="Run fewer trials at once, or limit the parameters that take memory (batch size, model size) and reject "
     "such combinations before they start. Catch torch.OutOfMemoryError so that one trial fails and not the worker.",
     refuted_by="Not a problem if the search is meant to find the limit.",
-    explained_by=("failures-by-number-at-once",),
+    explained_by=("memory-leak", "failures-by-number-at-once"),
 )
 def failures_out_of_memory(failures: FailuresProfile, *, max_trials: float = 0.0) -> Evidence | None:
     """A trial that does not fit costs its time and often that of its neighbors.
@@ -215,7 +215,7 @@ def failures_bimodal(
 
 
 def _kind(failures: FailuresProfile, kind: str, limit: float) -> Evidence | None:
-    """The finding that one class of failure occurred."""
+    """The finding that one class of failure occurred; less than half of the failures is not why trials fail."""
     rows = failures.by_kind[failures.by_kind["kind"] == kind]
     n, events = (int(rows[name].sum()) for name in ("n", "n_events"))
     if max(n, events) > limit:
@@ -225,6 +225,7 @@ def _kind(failures: FailuresProfile, kind: str, limit: float) -> Evidence | None
             values={"n": n, "n_lines": events, "followers": followers, "n_fail": failures.n_fail},
             where={"trial": ", ".join(own["name"].head(MOST_PLACES))} if n else {},
             margin=max(n, events) - limit,
+            not_cause_of=("failure-rate-high",) if 0 < 2 * n < failures.n_fail else (),
         )
     if not failures.n_fail:
         raise NotApplicable("No trial failed.")

@@ -19,6 +19,7 @@ FIND = (
     "torch.cuda.memory_allocated() at the end of each epoch."
 )
 RAN_OUT = "GPU memory grew until the training ran out of it"
+TRIALS_RAN_OUT = "GPU memory grew until trials ran out of it"
 ONLY_LATER = "A smaller batch would run out as well, only later."
 
 
@@ -35,7 +36,7 @@ ONLY_LATER = "A smaller batch would run out as well, only later."
             " grew {n_fills:time} until it was nearly full and was freed, by {fill_mib} in {fill_s} each.",
             (
                 " grew by {rise_mib} ({rise_pct} of the total) in {span_s}",
-                Given("ran_out", ", and the training ran out of it"),
+                Given("ran_out", Given("has_trials", ", and trials ran out of it", ", and the training ran out of it")),
                 ".",
             ),
         ),
@@ -61,7 +62,8 @@ def memory_leak(
     trials, the same holds within each stretch at whose end 90 % was in use and a fifth of the total was freed, of which
     there must be two (a default without a published source). A restart shows in the log, as 30 s of an idle GPU, or as
     less memory than a CUDA context takes. A cache that one process fills and frees is no leak. A training that ran out
-    of memory is looked at up to then: what was in use at most in its first tenth left room, and the growth took it.
+    of memory is looked at up to then: what was in use at most in its first tenth left room, and the growth took it. Of
+    trials that ran out of it, four in five must have begun when half of the growth was over.
     """
     table = leak.per_gpu
 
@@ -111,7 +113,9 @@ def memory_leak(
         extra={"has_trials": leak.has_trials, "refills": again, "ran_out": not ran_out.empty},
     )
     if ran_out.empty:
-        return replace(evidence, not_cause_of=("training-failed",))
+        return replace(evidence, not_cause_of=("training-failed", "failures-out-of-memory"))
+    if leak.has_trials:
+        return replace(evidence, title=TRIALS_RAN_OUT)
     return replace(evidence, title=RAN_OUT, severity=Severity.CRITICAL, remedy=f"{FIND} {ONLY_LATER}")
 
 
@@ -124,7 +128,7 @@ def memory_leak(
     remedy="Find the process that holds it: a worker that did not end, a child of the loader, or a notebook "
     "(nvidia-smi --query-compute-apps=pid,name,used_memory --format=csv).",
     refuted_by="Not a problem if another job holds it that has not worked yet, or workers wait for trials on purpose.",
-    explained_by=("work-outside-trials",),
+    explained_by=("work-outside-trials", "trials-abandoned"),
     needs_all=("gpus",),
 )
 def memory_residual(leak: LeakProfile, *, max_residual_mib: float = 300.0) -> Outcome:
