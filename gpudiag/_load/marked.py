@@ -13,6 +13,7 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 
+from gpudiag._load.let_go import held_until, let_go_before
 from gpudiag._run.worker_names import worker_names
 from gpudiag.report.format import listed, plural
 from gpudiag.run import Run
@@ -51,9 +52,10 @@ def without_marked_ends(run: Run) -> Run:
 
 def without_ends_after_silence(run: Run) -> Run:
     """The run with ends of FAIL trials unknown that came after a long time in which no trial began or ended and no GPU
-    was active. Clocks must be joined for GPUs to tell.
+    was active, or in which its own GPU was idle with its memory freed. Clocks must be joined for GPUs to tell.
     """
-    return _doubted(run, "no trial began or ended for long before, and no GPU is known to have worked", _alone)
+    run = _doubted(run, "no trial began or ended for long before, and no GPU is known to have worked", _alone)
+    return _doubted(run, "its GPU had been idle, and its memory freed, for long before", _let_go)
 
 
 def _doubted(run: Run, why: str, sign: Sign) -> Run:
@@ -184,8 +186,20 @@ def _alone(run: Run, trials: pd.DataFrame) -> pd.Series:
     begun = np.append(np.sort(trials["start"].dropna().to_numpy("datetime64[us]")), np.datetime64("NaT", "us"))
     next_s = (begun[np.searchsorted(begun[:-1], end)] - end) / np.timedelta64(1, "s")
     longs = zip(before, end, (silent_s > least_s) & ~(next_s > RESTART_S), strict=True)
-    alone = [bool(long) and not _at_work(run, low, high) for low, high, long in longs]
+    alone = [
+        bool(long) and not _at_work(run, low, high) and not held_until(run, int(low.astype(int)), int(high.astype(int)))
+        for low, high, long in longs
+    ]
     return pd.Series(alone, trials.index[far], dtype=bool).reindex(trials.index, fill_value=False)
+
+
+def _let_go(run: Run, trials: pd.DataFrame) -> pd.Series:
+    """Longer than any trial that finished, with its GPU idle and its memory freed for long before the end."""
+    out = _untold(trials)
+    rows = np.flatnonzero(out)
+    if len(rows):
+        out.iloc[rows] = let_go_before(run, rows, MORE_S)
+    return out
 
 
 def _at_work(run: Run, low: np.datetime64, high: np.datetime64) -> bool:

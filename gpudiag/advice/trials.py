@@ -40,8 +40,12 @@ ABANDONED_RULES = ("trials-abandoned", "parallelism-above-configured")
     rollback="Create the storage without heartbeat_interval.",
 )
 def heartbeat(now: Situation) -> Proposal | None:
-    """SIGKILL, SIGTERM and sys.exit() leave a trial RUNNING for ever (METHODS 0); a heartbeat bounds that."""
-    if not now.optuna:
+    """SIGKILL, SIGTERM and sys.exit() leave a trial RUNNING for ever (METHODS 0); a heartbeat bounds that.
+
+    Not proposed where a process most likely hangs: its thread sends heartbeats all the same.
+    """
+    trials = now.profile(TrialsProfile)
+    if not now.optuna or (trials is not None and trials.hangs):
         return None
     code = "storage = optuna.storages.RDBStorage(url, heartbeat_interval=60, grace_period=120)"
     now_code = (

@@ -15,11 +15,14 @@ from gpudiag.measures._time.microseconds import SECOND_US, microseconds
 from gpudiag.measures._time.pauses import holds_pause, pauses
 from gpudiag.measures._time.trial_intervals import intervals_of, trial_names, without_own_times
 from gpudiag.measures._trials.chances import p_trend
+from gpudiag.measures._trials.in_common import in_common
+from gpudiag.measures._trials.left_idle import NOTHING, beside_the_last, within_trials
 from gpudiag.measures._trials.placed import placed_trials, worker_counts
 from gpudiag.measures._trials.repeats import describe_repeats, find_repeats, small_space
 from gpudiag.measures.base import Profile, TrialRow, need_trials
 from gpudiag.run import Run
 from gpudiag.schema import FINISHED, STATES
+from gpudiag.statement import Statement
 
 IQRS = 3.0
 TIMES_MEDIAN = 3.0
@@ -93,6 +96,23 @@ class SearchProfile(Profile, topic="search"):
         label="combinations of the values tried",
     )
     outlier_worker_h: Fact[float] = fact("the time of the outliers")
+    outlier_idle_gpu_h: Fact[float] = fact(
+        "idle time of GPUs that one of them had to itself; 0 without telemetry", label="GPU idle meanwhile"
+    )
+    outlier_idle_gpus: Fact[str] = fact("these GPUs, joined by commas")
+    outlier_condition: Fact[Statement] = fact(
+        "the value of a parameter that they have most oftener than other trials that ended well near them",
+        label="in common",
+    )
+    n_outliers_compared: Fact[int] = fact("of them, those with that parameter")
+    n_outliers_with: Fact[int] = fact("of them, those with that value", label="unusually long with it")
+    n_others_compared: Fact[int] = fact("other trials that ended well with that parameter")
+    n_others_with: Fact[int] = fact("other trials that ended well with that value", label="others with it")
+    p_outlier_condition: Fact[float] = fact(
+        "one-sided, exact within ten neighbors in the order of starts, times the values tried",
+        label="chance of such a share by luck (p)",
+    )
+    outlier_held_mib: Fact[float] = fact("mean memory held on each of them then, the least; NaN where none was")
     drift_rho: Fact[float] = fact(
         "of start order and duration of COMPLETE trials of a study, 20 or more; of the study with the smallest p",
         label="rank correlation with the order",
@@ -114,8 +134,17 @@ class SearchProfile(Profile, topic="search"):
     n_gaps: Fact[int] = fact("gaps that it rests on, of the study with most where none has enough")
     gap_study: Fact[str] = fact("the study, where there are several")
     tail_s: Fact[float] = fact(
-        "time at the end in which one trial ran alone though more had run at once before", label="last trial alone"
+        "time at the end in which no trial began and the last ``n_tail`` ran alone, though more had run at once before",
+        label="last trials alone",
     )
+    n_tail: Fact[int] = fact(
+        "how many: one, or up to half of those that ran at once where that left workers idle for longer in all"
+    )
+    tail_trials: Fact[str] = fact("their names, joined by commas")
+    tail_idle_gpu_h: Fact[float] = fact(
+        "time without a trial meanwhile of GPUs that trials ran on; 0 without telemetry", label="GPUs idle meanwhile"
+    )
+    tail_idle_gpus: Fact[str] = fact("these GPUs, joined by commas")
     tail_pct: Fact[float] = fact("its share of the time with trials", label="of the whole study")
     tail_idle_worker_h: Fact[float] = fact("what the other workers lost", label="workers idle meanwhile")
     peak: Fact[int] = fact("most trials at once")
@@ -140,6 +169,9 @@ def measure_search(run: Run) -> SearchProfile:
     repeated = describe_repeats(run, intervals, repeats, small=not space.empty)
     seconds = intervals["duration_s"].fillna(0).to_numpy()
     own = intervals[~without_own_times(run)]
+    far = intervals.merge(outliers[["study", "trial"]].assign(far=True), "left", on=["study", "trial"])["far"].notna()
+    common = in_common(run.trials.reset_index(drop=True), intervals, far, single=True)
+    left_idle = within_trials(run, np.flatnonzero(far)) if far.any() else NOTHING
     return SearchProfile(
         outliers=outliers,
         repeats=repeated,
@@ -155,9 +187,18 @@ def measure_search(run: Run) -> SearchProfile:
         duplicate_worker_h=float(seconds[repeats].sum() / 3600),
         n_combinations=float(math.prod(map(len, space["values"]))) if len(space) else math.nan,
         outlier_worker_h=float(outliers["duration_s"].sum() / 3600),
+        outlier_idle_gpu_h=left_idle.gpu_h,
+        outlier_idle_gpus=left_idle.gpus,
+        outlier_condition=common.condition,
+        n_outliers_compared=common.n_bad,
+        n_outliers_with=common.bad_with,
+        n_others_compared=common.n_well,
+        n_others_with=common.well_with,
+        p_outlier_condition=common.p,
+        outlier_held_mib=left_idle.all_held_mib,
         **_drift(run, own),
         **_gap_growth(own),
-        **_tail(own),
+        **_tail(run, own),
         **_pauses(run),
         n_timed=int(own["known"].sum()),
         trial_worker_h=float(seconds.sum() / 3600),
@@ -306,12 +347,16 @@ def _pauses(run: Run) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _tail(intervals: pd.DataFrame) -> dict[str, Any]:
+def _tail(run: Run, intervals: pd.DataFrame) -> dict[str, Any]:
     known = intervals[intervals["known"]]
     unknown: dict[str, Any] = {
         "tail_s": math.nan,
         "tail_pct": math.nan,
+        "n_tail": 0,
+        "tail_trials": "",
         "tail_idle_worker_h": math.nan,
+        "tail_idle_gpu_h": math.nan,
+        "tail_idle_gpus": "",
         "peak": 0,
     }
     if known.empty or intervals["state"].eq("RUNNING").any():
@@ -324,11 +369,22 @@ def _tail(intervals: pd.DataFrame) -> dict[str, Any]:
     inside = (start >= left[-1]) & (end <= right[-1])
     peak = int(count_at(start[inside], start[inside], end[inside]).max(initial=0))
     ends = np.sort(end[inside])
-    alone = max(ends[-1] - max(ends[-2], start[inside].max()), 0) if len(ends) > 1 and peak > 1 else 0
-    busy = float((right - left).sum())
+    alone_us = {
+        n: max(int(ends[-1]) - max(int(ends[-1 - n]), int(start[inside].max())), 0)
+        for n in range(1, max(peak // 2, 1) + 1)
+        if n < len(ends) and peak > 1
+    } or {1: 0}
+    n_tail = max(alone_us, key=lambda n: (peak - n) * alone_us[n])
+    alone = alone_us[n_tail]
+    last = known[end > right[-1] - alone] if alone else known[:0]
+    idle = beside_the_last(run, int(right[-1]) - alone, int(right[-1])) if alone else NOTHING
     return {
         "tail_s": alone / SECOND_US,
-        "tail_pct": 100 * alone / busy,
-        "tail_idle_worker_h": (peak - 1) * alone / SECOND_US / 3600 if peak else 0.0,
+        "tail_pct": 100 * alone / float((right - left).sum()),
+        "n_tail": n_tail,
+        "tail_trials": ", ".join(trial_names(last, several=intervals["study"].nunique() > 1)),
+        "tail_idle_worker_h": (peak - n_tail) * alone / SECOND_US / 3600 if peak else 0.0,
+        "tail_idle_gpu_h": idle.gpu_h,
+        "tail_idle_gpus": idle.gpus,
         "peak": peak,
     }

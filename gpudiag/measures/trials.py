@@ -15,6 +15,7 @@ from gpudiag.measures._trials.abandoned import OpenTrial, find_open_trials
 from gpudiag.measures._trials.constraints import infeasible
 from gpudiag.measures._trials.failure_periods import FailurePeriod, failure_periods
 from gpudiag.measures._trials.in_common import in_common
+from gpudiag.measures._trials.left_idle import behind_dead_trials
 from gpudiag.measures._trials.outcomes import outcomes_of
 from gpudiag.measures._trials.pareto import pareto_front
 from gpudiag.measures._trials.proportions import streak_probability, wilson_pct
@@ -24,6 +25,9 @@ from gpudiag.run import Run
 from gpudiag.schema import ABANDONED, ADDED, FINISHED, OUTCOMES, STOPPED
 from gpudiag.statement import NOTHING, Statement, joined
 
+LEFT_IDLE = 0.1
+"""Share of the search that GPUs were idle behind dead trials, from which on that is what matters of them (as of idle
+time without a trial)."""
 MOST_PARAMS = 8
 """Parameters of the best trial that are named."""
 
@@ -147,6 +151,15 @@ class TrialsProfile(Profile, topic="trials"):
     )
     span_s: Fact[float] = fact("first start to last end")
     abandoned: Fact[int] = fact("RUNNING trials that the data show to be dead", label="dead, at least")
+    dead_idle_gpu_h: Fact[float] = fact(
+        "idle time of GPUs behind trials that are dead or hang, up to the next start there; 0 without telemetry",
+        label="GPU idle since then",
+    )
+    dead_idle_gpus: Fact[str] = fact("these GPUs, joined by commas")
+    dead_held_mib: Fact[float] = fact(
+        "mean memory held on each of them then, the least; NaN where one held none", label="memory held since then"
+    )
+    hangs: Fact[bool] = fact("they held memory, and were idle for a tenth of the search: most likely a process hangs")
     fail_worker_h: Fact[float] = fact(
         "sum of durations of FAIL whose end is known; NaN where none is", label="time of failed trials"
     )
@@ -175,7 +188,8 @@ def measure_trials(run: Run) -> TrialsProfile:
     fail_low, fail_high = wilson_pct(n_fail, n_finished)
     failed = _failed_in_order(intervals)
     fail_streak = _longest(failed)
-    opens = find_open_trials(run)
+    span_s = (intervals["end"].max() - intervals["start"].min()).total_seconds()
+    opens, left_idle = find_open_trials(run), behind_dead_trials(run)
     results = _results(run, known_to_study)
     best = _best(run, results[~results["infeasible"]], intervals.groupby("study")["start"].min())
     to_best_s, after_best_s = _around_best(
@@ -207,8 +221,12 @@ def measure_trials(run: Run) -> TrialsProfile:
         success_streak=_longest(~failed),
         p_fail_streak=streak_probability(n_fail / n_finished, n_finished, fail_streak) if n_fail else math.nan,
         **_in_common(run),
-        span_s=(intervals["end"].max() - intervals["start"].min()).total_seconds(),
+        span_s=span_s,
         abandoned=int(opens["abandoned"].sum()),
+        dead_idle_gpu_h=left_idle.gpu_h,
+        dead_idle_gpus=left_idle.gpus,
+        dead_held_mib=left_idle.all_held_mib,
+        hangs=left_idle.all_held_mib > 0 and 3600 * left_idle.gpu_h >= LEFT_IDLE * span_s,
         fail_worker_h=float(by_state.at["FAIL", "total_worker_s"]) / 3600,
         to_best_worker_h=to_best_s / 3600,
         **_told(run, best),

@@ -37,7 +37,14 @@ APART = (
     remedy="Check which GPU each trial was given (CUDA_VISIBLE_DEVICES, device arguments). Hand each new trial to the "
     "GPU with the fewest; a fixed GPU for each worker lets GPUs wait for long trials.",
     refuted_by="Not a problem if the GPUs differ in speed, or the job was meant for some of them.",
-    explained_by=("rank-missing", "gpu-idle-beside-busy", "gpu-unused"),
+    explained_by=(
+        "rank-missing",
+        "gpu-idle-beside-busy",
+        "gpu-unused",
+        "trials-abandoned",
+        "study-tail",
+        "trial-duration-outliers",
+    ),
 )
 def gpu_imbalance(
     share: BalanceProfile, *, min_jain_ratio: float = 0.8, min_tasks_per_gpu_ratio: float = 2.0

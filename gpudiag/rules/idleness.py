@@ -101,7 +101,7 @@ def idle_before_work(idle: IdlenessProfile, *, max_lead_s: float = 1200.0) -> Ou
     ),
     remedy="End the job and release the GPU when its work has ended. Look for a process that still holds memory.",
     refuted_by="Not a problem if the recorder ran on after the job.",
-    explained_by=("rank-missing", "log-silent"),
+    explained_by=("rank-missing", "log-silent", "trials-abandoned", "study-tail", "trial-duration-outliers"),
 )
 def idle_after_work(idle: IdlenessProfile, *, max_trail_s: float = 600.0) -> Outcome:
     """The end of the work is not the end of the bill.
@@ -224,7 +224,7 @@ def idle_between_work(
     remedy="Find the process (nvidia-smi --query-compute-apps=pid,name,used_memory --format=csv). If it is no part of "
     "your job, end or move it: a notebook kernel, a child of a crashed job, or a model server without requests.",
     refuted_by="Not a problem if it is a server that must answer at once.",
-    explained_by=("rank-missing",),
+    explained_by=("rank-missing", "trials-abandoned", "trial-duration-outliers"),
 )
 def gpu_allocated_idle(idle: IdlenessProfile, *, max_idle_s: float = 600.0) -> Outcome:
     """Memory that an idle process holds is lost to everybody else.

@@ -171,7 +171,7 @@ def work_outside_trials(
     remedy="Keep the workers running: restart the command in a loop or as a service, and set n_trials or a timeout "
     "that lasts. Or release the GPU.",
     refuted_by="Not a problem if the GPU was released meanwhile, or trials are missing from the record.",
-    explained_by=("study-tail", "trial-gaps"),
+    explained_by=("trials-abandoned", "study-tail", "trial-duration-outliers", "trial-gaps"),
     needs_all=("gpus",),
 )
 def idle_without_trial(

@@ -25,6 +25,7 @@ HEARTBEAT = "Set heartbeat_interval on the storage, or record the processes on t
     "threads that share the GIL: start processes instead.",
     refuted_by="Not a problem if the study ran out of trials, workers were stopped on purpose, or run.toml states more "
     "than were asked for.",
+    explained_by=("trials-abandoned",),
     needs_all=("workers",),
 )
 def parallelism_below_configured(p: ParallelismProfile, *, min_share_pct: float = 75.0) -> Outcome:
@@ -156,6 +157,7 @@ def trial_gaps(
     "another trial's end within 2 s.",
     remedy="Start worker processes instead of n_jobs threads. Look for a lock or a single GPU that all wait for.",
     refuted_by="Not a problem if workers were started one at a time.",
+    explained_by=("trials-abandoned",),
     needs_all=("workers",),
 )
 def trials_serialised(p: ParallelismProfile, *, max_effective: float = SERIAL_BELOW) -> Outcome:

@@ -10,6 +10,23 @@ from gpudiag.rules._engine.rule import rule
 from gpudiag.rules._engine.templates import Given
 from gpudiag.rules._engine.verdict import Severity
 
+HUNG = 0.5
+"""Share of the time of unusually long trials that their GPU was idle, from which on it is told (a default without a
+published source)."""
+LONG_AND_IDLE = " far longer than the others, its GPU idle"
+WHERE_IT_STANDS = (
+    "See in its log where the trial stood; while it lasts, py-spy dump --pid PID shows it. Give each trial a time "
+    "limit, and data loaders a timeout (DataLoader(timeout=...)), so that what hangs fails."
+)
+CHANCE = 0.01
+"""From which on no value of a parameter is named as common to them."""
+COMMON = ("n_outliers_with", "n_outliers_compared", "n_others_with", "n_others_compared", "p_outlier_condition")
+OF_IDLE_GPUS = (
+    "idle-without-trial", "idle-after-work", "gpu-allocated-idle", "gpu-fluctuating", "gpu-low-utilization",
+    "gpu-imbalance", "stalls-aperiodic",
+)  # fmt: skip
+"""Checks of idle GPUs, which the end of a search or a trial that hung may explain."""
+FEW_ALONE = "The last trials ran alone"
 DIFFERENCE = "{what}: {stated} stated, {found} found"
 
 
@@ -73,8 +90,25 @@ def duplicate_trials(search: SearchProfile, *, max_share_pct: float = 5.0, sever
     severity="note",
     title="Some trials took far longer than the others",
     checks="Unusually long trials",
-    says="{n_outliers:trial} took {cost_pct} of the trial time: trial {name} ({state}) ran {longest_s}, where "
-    "{median_s} is usual.",
+    says=(
+        "{n_outliers:trial} took {cost_pct} of the trial time: trial {name} ({state}) ran {longest_s}, where "
+        "{median_s} is usual.",
+        Given(
+            "common",
+            " {n_outliers_with} of {n_outliers_compared:such trial} had {condition}; of others, {n_others_with} of "
+            "{n_others_compared}.",
+        ),
+        Given(
+            "idle_s",
+            (
+                " Meanwhile {gpus} ",
+                Given("several_gpus", "were", "was"),
+                " idle for {idle_s}",
+                Given("held_mib", " with {held_mib} held"),
+                ": a trial that hangs looks like that.",
+            ),
+        ),
+    ),
     remedy="Look at the parameters and the log of these trials. A time limit for each trial, or pruning on time, "
     "bounds them.",
     refuted_by="Not a problem if these parameters are meant to make trials long.",
@@ -87,7 +121,9 @@ def trial_duration_outliers(
     Longer than the third quartile of the log durations of its state plus 3 interquartile ranges (Tukey's far out), and
     than 3 times its median (for FAIL, of all finished trials). It is also longer than 3 times the median of COMPLETE: a
     trial that was pruned late is no outlier. Told from a minute of such trials on; a warning where they took a quarter
-    of the trial time (defaults without a published source).
+    of the trial time (defaults without a published source). Where the GPU that they had to themselves was idle for half
+    of it, that is what they cost. A value of a parameter that they have oftener than those that began near them is
+    named where that is chance in less than 1 % (one-sided exact test, times all values tried).
     """
     if not search.n_timed:
         raise NotMeasurable("No trial has a known duration.", "Record start and end of each trial.")
@@ -96,12 +132,36 @@ def trial_duration_outliers(
         return None
     cost = 100 * search.outlier_worker_h / search.trial_worker_h
     worst = far.iloc[0]
+    common = search.p_outlier_condition < CHANCE
+    hung = search.outlier_idle_gpu_h >= HUNG * search.outlier_worker_h
     return Evidence(
-        values={"n_outliers": len(far), "longest_s": float(worst["duration_s"]), "median_s": float(worst["median_s"])},
-        where={"trial": ", ".join(far["name"].head(MOST_PLACES))},
+        values={
+            "n_outliers": len(far),
+            "longest_s": float(worst["duration_s"]),
+            "median_s": float(worst["median_s"]),
+            **({"outlier_idle_gpu_h": search.outlier_idle_gpu_h} if hung else {}),
+            **({name: getattr(search, name) for name in COMMON} if common else {}),
+        },
+        where={
+            "trial": ", ".join(far["name"].head(MOST_PLACES)),
+            **({"gpu": search.outlier_idle_gpus} if hung else {}),
+        },
+        lost_gpu_h=search.outlier_idle_gpu_h if hung else None,
         margin=float(worst["duration_s"] - worst["median_s"]),
         severity=Severity.WARNING if cost >= severe_cost_pct else None,
-        extra={"name": worst["name"], "state": worst["state"], "cost_pct": cost},
+        title=("One trial took" if len(far) == 1 else "Some trials took") + LONG_AND_IDLE if hung else "",
+        remedy=WHERE_IT_STANDS if hung else "",
+        not_cause_of=() if hung else OF_IDLE_GPUS,
+        extra={
+            "name": worst["name"],
+            "state": worst["state"],
+            "cost_pct": cost,
+            "idle_s": 3600 * search.outlier_idle_gpu_h if hung else 0.0,
+            "several_gpus": ", " in search.outlier_idle_gpus,
+            "common": common,
+            "condition": search.outlier_condition,
+            "held_mib": search.outlier_held_mib if search.outlier_held_mib > 0 else 0.0,
+        },
     )
 
 
@@ -254,7 +314,15 @@ def search_paused(search: SearchProfile, *, max_longest_s: float = 86400.0, max_
     severity="note",
     title="The last trial ran alone",
     checks="End of the search",
-    says="The last trial ran alone for {tail_s}, {tail_pct} of the time with trials; up to {peak} ran at once before.",
+    says=(
+        "The last ",
+        Given("several", "{n_tail:trial}", "trial"),
+        " ({trial}) ran alone for {tail_s}, {tail_pct} of the time with trials; up to {peak} ran at once before.",
+        Given(
+            "idle_s",
+            (" Meanwhile {gpus} ", Given("several_gpus", "were", "was"), " idle without a trial, for {idle_s} in all."),
+        ),
+    ),
     remedy="Start the longest trials first, or give the last ones a time limit. Let several studies share the workers.",
     refuted_by="Not a problem if the study goes on after this record.",
     needs_all=("study",),
@@ -263,7 +331,8 @@ def study_tail(search: SearchProfile, *, max_tail_pct: float = 10.0, min_tail_s:
     """At the end of a search all workers but one are empty, and the GPU is as good as idle.
 
     The last trial ran alone for more than a tenth of the time with trials, and 5 minutes, though more than one ran at
-    once before (defaults without a published source).
+    once before (defaults without a published source). So did the last few, up to half of those that ran at once. It
+    costs the time of GPUs that trials ran on and that had none meanwhile.
     """
     if not search.tail_s >= 0:
         raise NotMeasurable("The search has not ended, or no trial has start and end.", "Judge the finished search.")
@@ -275,10 +344,24 @@ def study_tail(search: SearchProfile, *, max_tail_pct: float = 10.0, min_tail_s:
             tail_s=search.tail_s,
             tail_pct=search.tail_pct,
         )
+    idle = search.tail_idle_gpu_h > 0
     return Evidence(
-        values={name: getattr(search, name) for name in ("tail_s", "tail_pct", "tail_idle_worker_h")},
+        values={
+            **{name: getattr(search, name) for name in ("tail_s", "tail_pct", "tail_idle_worker_h")},
+            **({"tail_idle_gpu_h": search.tail_idle_gpu_h} if idle else {}),
+        },
+        where={"trial": search.tail_trials, **({"gpu": search.tail_idle_gpus} if idle else {})},
+        lost_gpu_h=search.tail_idle_gpu_h if idle else None,
         margin=search.tail_pct - max_tail_pct,
-        extra={"peak": search.peak},
+        title=FEW_ALONE if search.n_tail > 1 else "",
+        not_cause_of=() if idle else OF_IDLE_GPUS,
+        extra={
+            "peak": search.peak,
+            "several": search.n_tail > 1,
+            "n_tail": search.n_tail,
+            "several_gpus": ", " in search.tail_idle_gpus,
+            "idle_s": 3600 * search.tail_idle_gpu_h if idle else 0.0,
+        },
     )
 
 

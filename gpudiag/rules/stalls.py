@@ -169,7 +169,7 @@ def _within_pct(of_gpu: pd.Series) -> float:
     remedy="Look at the input first: loader workers, storage, network, a lock that workers share. Record CPU by core "
     "and I/O wait beside the GPU to see which.",
     refuted_by="Not a problem if several short jobs share one record without a list of trials: give the trials.",
-    explained_by=("cpu-bound-input", "io-wait", "loader-slow", "steps-lost", "steps-paused"),
+    explained_by=("cpu-bound-input", "io-wait", "loader-slow", "steps-lost", "steps-paused", "trial-duration-outliers"),
 )
 def stalls_aperiodic(
     stalls: StallsProfile,

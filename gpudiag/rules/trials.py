@@ -9,7 +9,7 @@ import pandas as pd
 from gpudiag.errors import NotMeasurable, in_words
 from gpudiag.measures._trials.failure_periods import LEAST_ENDED
 from gpudiag.measures._trials.horizon import IDLE_S, STALE_FACTOR, Sign
-from gpudiag.measures.trials import TrialsProfile, measure_trials
+from gpudiag.measures.trials import LEFT_IDLE, TrialsProfile, measure_trials
 from gpudiag.rules._engine.evidence import MOST_PLACES, Evidence, Outcome, Passed
 from gpudiag.rules._engine.rule import rule
 from gpudiag.rules._engine.templates import Given, Sentence
@@ -118,6 +118,7 @@ TRIALS: Sentence = (
         "failures-out-of-memory",
         "failures-device-assert",
         "failures-not-finite",
+        "failures-host-killed",
     ),
     needs_all=("outcomes",),
 )
@@ -230,20 +231,53 @@ def _remedy(trials: TrialsProfile, *, limited: bool) -> str:
     return WHAT_ENDED if 2 * trials.n_died > trials.n_fail else ""
 
 
+HANGS = "A trial hangs and its GPU is idle"
+LEFT = "A GPU stayed idle after its trial died"
+FIND_WHERE = (
+    "See where its process stands (py-spy dump --pid PID) before you end it. Give each trial a time limit, and data "
+    "loaders a timeout (DataLoader(timeout=...)), so that what hangs fails and its GPU goes on."
+)
+OF_IDLE = (
+    "idle-without-trial", "idle-after-work", "gpu-allocated-idle", "gpu-low-utilization", "gpu-imbalance",
+    "memory-residual", "parallelism-below-configured", "trials-serialised",
+)  # fmt: skip
+"""Checks of GPUs and workers that did nothing."""
+
+
+MARKED_RUNNING: Sentence = (
+    Given("at_least", "At least "),
+    "{abandoned} of {n_running:trial} marked RUNNING ",
+    Given("several", "are", "is"),
+    Given("hangs", " no longer at work (", " dead ("),
+    Given("several", "trials", "trial"),
+    " {names}",
+    Given("more", ", ..."),
+    "): {reasons}.",
+)
+
+
 @rule(
     measure=measure_trials,
     severity="warning",
     title="Trials marked RUNNING are dead",
     checks="Abandoned trials",
     says=(
-        Given("at_least", "At least "),
-        "{abandoned} of {n_running:trial} marked RUNNING ",
-        Given("several", "are", "is"),
-        " dead (",
-        Given("several", "trials", "trial"),
-        " {names}",
-        Given("more", ", ..."),
-        "): {reasons}.",
+        Given(
+            "n_running", MARKED_RUNNING, "{n_dead:failed trial} ended long before being marked FAIL (trial {names})."
+        ),
+        Given(
+            "idle_s",
+            (
+                " {gpus} ",
+                Given("several_gpus", "were", "was"),
+                " idle for {idle_s} since then",
+                Given(
+                    "held_mib",
+                    ", with {held_mib} held: most likely a process there lives and hangs.",
+                    ", and nothing took the place.",
+                ),
+            ),
+        ),
     ),
     remedy="Find out what ended them: SIGKILL, SIGTERM, sys.exit() and the out-of-memory killer leave a trial "
     "RUNNING. Mark them FAIL; with heartbeat_interval a storage of Optuna does so by itself.",
@@ -256,19 +290,41 @@ def trials_abandoned(trials: TrialsProfile, *, max_abandoned: float = 0.0) -> Ou
 
     Dead is a trial whose worker took another one, whose process left the GPU, whose heartbeats stopped, whose GPU went
     idle for good, whose memory was freed, or in whose place another trial runs (METHODS 4). So is one older than 5
-    times the longest finished trial of its study, Optuna's own rule (optuna/visualization/_timeline.py).
+    times the longest finished trial of its study, Optuna's own rule (optuna/visualization/_timeline.py). What it
+    cost is the time that its GPU was idle without a trial from then on, also behind the last one where memory is held.
+    From a tenth of the search on, that is told of trials that were marked FAIL later as well.
     """
-    if not trials.n_running:
+    left = trials.dead_idle_gpu_h >= LEFT_IDLE * trials.span_s / 3600
+    if not trials.n_running and not left:
         return Passed("No trial is marked RUNNING.")
-    if trials.abandoned > max_abandoned:
-        dead = trials.open_trials[trials.open_trials["abandoned"]].sort_values(["start", "name"])
+    if trials.abandoned > max_abandoned or not trials.n_running:
+        opens = trials.open_trials
+        its = opens["abandoned"] if trials.n_running else opens["state"] == "FAIL"
+        dead = opens[its.astype(bool)].sort_values(["start", "name"])
         reasons = dead["reason"].value_counts()
+        idle = trials.dead_idle_gpu_h > 0
         crowded = bool({Sign.CROWDED, Sign.BEYOND} & set(reasons.index))
         return Evidence(
-            values={"abandoned": trials.abandoned, "n_running": trials.n_running},
-            where={"trial": ", ".join(dead["name"].head(MOST_PLACES))},
+            values={
+                **({"abandoned": trials.abandoned, "n_running": trials.n_running} if trials.n_running else {}),
+                **({"dead_idle_gpu_h": trials.dead_idle_gpu_h} if idle else {}),
+            },
+            where={
+                "trial": ", ".join(dead["name"].head(MOST_PLACES)),
+                **({"gpu": trials.dead_idle_gpus} if idle else {}),
+            },
+            lost_gpu_h=trials.dead_idle_gpu_h if idle else None,
             margin=trials.abandoned - max_abandoned,
+            title=HANGS if trials.hangs else LEFT if left else "",
+            remedy=FIND_WHERE if trials.hangs else "",
+            not_cause_of=() if left else OF_IDLE,
             extra={
+                "idle_s": 3600 * trials.dead_idle_gpu_h if idle else 0.0,
+                "several_gpus": ", " in trials.dead_idle_gpus,
+                "held_mib": trials.dead_held_mib if trials.hangs else 0.0,
+                "hangs": trials.hangs,
+                "n_running": trials.n_running,
+                "n_dead": len(dead),
                 "at_least": crowded and trials.abandoned < trials.n_running,
                 "several": trials.abandoned != 1,
                 "reasons": "; ".join(str(SIGNS[sign]) for sign in reasons.index),

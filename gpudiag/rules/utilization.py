@@ -199,6 +199,9 @@ def gpu_idle_beside_busy(
         "idle-before-work",
         "idle-between-work",
         "log-silent",
+        "trials-abandoned",
+        "study-tail",
+        "trial-duration-outliers",
         "idle-after-work",
         "startup-dominated",
         "stalls-periodic",
@@ -289,6 +292,7 @@ def gpu_low_utilization(
         "cpu-bound-input",
         "io-wait",
         "startup-dominated",
+        "trial-duration-outliers",
     ),
 )
 def gpu_fluctuating(
