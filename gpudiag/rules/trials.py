@@ -319,7 +319,7 @@ def trials_abandoned(trials: TrialsProfile, *, max_abandoned: float = 0.0) -> Ou
             remedy=FIND_WHERE if trials.hangs else "",
             not_cause_of=() if left else OF_IDLE,
             extra={
-                "idle_s": 3600 * trials.dead_idle_gpu_h if idle else 0.0,
+                "idle_s": 3600 * trials.dead_idle_gpu_h if left else 0.0,
                 "several_gpus": ", " in trials.dead_idle_gpus,
                 "held_mib": trials.dead_held_mib if trials.hangs else 0.0,
                 "hangs": trials.hangs,
