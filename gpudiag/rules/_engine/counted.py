@@ -44,8 +44,8 @@ class Cost:
         most_s = (lost_s + (most - times) * period_s + times * unseen_s).clip(upper=work_s)
         known = not most_s.sum(skipna=False) >= UNKNOWN_RATIO * least_s.sum(skipna=False)  # NaN without a period
         hours = float((lost_s if known else most_s).sum() / 3600)
-        shares = (100 * seconds / work_s for seconds in (lost_s, least_s, most_s))
-        return cls(*shares, hours if known else None, None if known else hours)
+        pct, least_pct, most_pct = (100 * seconds / work_s for seconds in (lost_s, least_s, most_s))
+        return cls(pct, least_pct, most_pct, hours if known else None, None if known else hours)
 
     def range_of(self, gpu: object) -> dict[str, Value]:
         """What the sentence says of one GPU, beside the sampling period."""
