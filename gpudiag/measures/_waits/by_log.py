@@ -57,6 +57,10 @@ def _alone(training: LoggedTraining, part: UnusedTime) -> bool:
     return not bool((part.running[beside] > 1).any())
 
 
+FEWEST = 3
+"""Samples in an interval, below which they do not tell how long the GPU was idle in it."""
+
+
 class _InSteps(NamedTuple):
     """Share of the time of steps without a kernel: the median, and what it is between in most intervals."""
 
@@ -76,26 +80,47 @@ def logged_waits(trainings: Sequence[LoggedTraining], part: UnusedTime, *, surel
     intervals = [one for training in trainings for one in training.intervals]
     start, end = edges(intervals)
     idle, seen = part.between(start, end)
-    usual, taken = _in_steps(intervals, idle, seen), np.zeros(len(intervals))
-    for at, (one, idle_s) in enumerate(zip(intervals, idle.tolist(), strict=True)):
-        if one.parts:
-            steps_s = one.steps_s / 2 if one.cause == "restart" else one.steps_s  # how many of these were done is open
-            high_s = min(one.paused_s, idle_s - one.least_steps_s * usual.low)
-            low_s = idle_s - one.steps_s * usual.high
-            left_s = min(high_s, idle_s - steps_s * usual.share)
-            for held in sorted(one.parts, key=lambda held: held.work != "checkpoint"):  # which runs no kernels
-                least_s = surely * (low_s - (one.paused_s - held.low_s))
-                likely_s = waits.add(held.work, min(held.s, left_s), least_s, min(held.high_s, high_s))
-                left_s -= likely_s
-                taken[at] += likely_s
+    lengths, taken = (end - start) / SECOND_US, np.zeros(len(intervals))
+    blocks = _paused_blocks(intervals, lengths, part.period_s)
+    blurred = any(block.stop - block.start > 1 for block in blocks)
+    paused_share = sum(one.paused_s for one in intervals) / max(float(lengths.sum()), 1e-9) if blurred else 0.0
+    usual = _in_steps(intervals, idle, seen, paused_share)
+    for block in blocks:
+        paused = [one for one in intervals[block] if one.parts]
+        few = block.stop - block.start > 1  # samples that meet one of several pauses stand for those that they miss
+        paused_s, idle_s = sum(one.paused_s for one in paused), float(idle[block].sum())
+        # how many of the steps before a restart were done is open
+        steps_s = sum(one.steps_s / 2 if one.cause == "restart" else one.steps_s for one in intervals[block])
+        high_s = min(paused_s, idle_s - sum(one.least_steps_s for one in intervals[block]) * usual.low)
+        low_s = idle_s - sum(one.steps_s for one in intervals[block]) * usual.high
+        left_s = min(high_s, idle_s - steps_s * usual.share)
+        held_parts = [held for one in paused for held in one.parts]
+        for work in sorted({held.work for held in held_parts}, key=lambda work: (work != "checkpoint", work)):
+            own = [held for held in held_parts if held.work == work]  # a checkpoint runs no kernels
+            least_s = 0.0 if few else surely * (low_s - (paused_s - sum(held.low_s for held in own)))
+            most_s = sum(held.high_s for held in own)
+            likely_s = waits.add(
+                work, min(sum(held.s for held in own), left_s), least_s, most_s if few else min(most_s, high_s)
+            )
+            left_s -= likely_s
+            taken[block] += likely_s * np.array([one.paused_s for one in intervals[block]]) / max(paused_s, 1e-9)
     waited = np.nan_to_num([one.loader_s for one in intervals])
-    lengths = (end - start) / SECOND_US
     for block in _blocks(lengths, ENOUGH_SAMPLES * part.period_s):
         waited_s, idle_s, left_s = (float(values[block].sum()) for values in (waited, idle, idle - taken))
         if waited_s > 0:
             low_s = surely * (waited_s - (float(lengths[block].sum()) - idle_s))
             waits.add("loader", min(waited_s, left_s), low_s, min(waited_s, idle_s))
     return waits
+
+
+def _paused_blocks(intervals: Sequence[LoggedInterval], lengths: np.ndarray, period_s: float) -> list[slice]:
+    """Each interval with a pause by itself; where most are shorter than three samples, those side by side that hold
+    enough samples together.
+    """
+    paused = np.array([bool(one.parts) for one in intervals], bool)
+    if paused.any() and np.median(lengths[paused]) < FEWEST * period_s:
+        return [block for block in _blocks(lengths, ENOUGH_SAMPLES * period_s) if paused[block].any()]
+    return [slice(at, at + 1) for at in np.flatnonzero(paused).tolist()]
 
 
 def _blocks(lengths: np.ndarray, least: float) -> Iterator[slice]:
@@ -110,13 +135,15 @@ def _blocks(lengths: np.ndarray, least: float) -> Iterator[slice]:
         yield slice(begin, len(lengths))
 
 
-def _in_steps(intervals: Sequence[LoggedInterval], idle: np.ndarray, seen: np.ndarray) -> _InSteps:
-    """From the intervals without a pause; where these are few, steps may have any idle time, and likely none."""
+def _in_steps(intervals: Sequence[LoggedInterval], idle: np.ndarray, seen: np.ndarray, paused_share: float) -> _InSteps:
+    """From the intervals without a pause; where these are few, steps may have any idle time, and likely none.
+    ``paused_share``: of these intervals, in which samples far apart show a pause beside them.
+    """
     plain = np.array([not one.parts for one in intervals], bool) & (seen > 0)
     shares = idle[plain] / seen[plain]
     if len(shares) < ENOUGH:
         return _InSteps(0.0, 0.0, 1.0)
-    low, middle, high = np.quantile(shares, (0.05, 0.5, 0.95)).tolist()
+    low, middle, high = np.quantile(shares, (0.05, 0.5 * (1 - min(paused_share, 1.0)), 0.95)).tolist()
     return _InSteps(middle, low, high)
 
 
