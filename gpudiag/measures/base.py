@@ -206,6 +206,8 @@ NVIDIA_SMI = (
 )
 """What records all that a check of a GPU's telemetry asks for, with no program but the driver's own."""
 
+NO_REPORTS = "The pruned trials have no intermediate values."
+GIVE_STORAGE = "Give the study's storage instead of an export or a log."
 RECORD_LONGER = "Let the recorder run as long as the job; start it before the first trial and stop it after the last."
 RECORD_GPU = f"Record the GPU with: {NVIDIA_SMI.format(period_s=1)}"
 DCGM_LOG = "record a log of DCGM and diagnose it alone: dcgmi dmon -e 203,155,252,1001 -d 1000 > dcgmi.log"

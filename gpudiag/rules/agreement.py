@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import math
+
 from gpudiag.errors import NotMeasurable
 from gpudiag.measures.agreement import MIN_N, SAFE, AgreementProfile, measure_agreement
+from gpudiag.measures.base import GIVE_STORAGE, NO_REPORTS
 from gpudiag.rules._engine.evidence import Evidence, NotApplicable
 from gpudiag.rules._engine.rule import rule
 
@@ -41,6 +44,8 @@ def pruned_too_early(
         )
     if agreement.rho_low > safe_ratio:
         return None
+    if math.isnan(agreement.cut_step):
+        raise NotMeasurable(NO_REPORTS, GIVE_STORAGE)
     if not agreement.rho_low <= safe_ratio:
         raise NotMeasurable(
             "Only {n:COMPLETE trial} reported at the first step that is cut and after it; {n_needed} are needed.",

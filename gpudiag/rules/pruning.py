@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 from gpudiag.errors import NotMeasurable
+from gpudiag.measures.base import GIVE_STORAGE, NO_REPORTS
 from gpudiag.measures.pruning import MIN_COMPLETE, PruningProfile, measure_pruning
 from gpudiag.rules._engine.evidence import Evidence, NotApplicable, Outcome, Passed
 from gpudiag.rules._engine.rule import rule
@@ -137,9 +138,7 @@ def pruned_before_possible(pruning: PruningProfile, *, max_trials: float = 0.0) 
             extra={"pruner": pruning.pruner, "never": math.isinf(pruning.config_first_report)},
         )
     if math.isnan(pruning.before_possible):
-        raise NotMeasurable(
-            "The pruned trials have no intermediate values.", "Give the study's storage instead of an export."
-        )
+        raise NotMeasurable(NO_REPORTS, GIVE_STORAGE)
     return None
 
 

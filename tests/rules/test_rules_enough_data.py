@@ -10,6 +10,7 @@ from small_profiles import NAN, TIMES, profile, verdict
 
 from gpudiag.diagnosis import Diagnosis, diagnose
 from gpudiag.load import load_run
+from gpudiag.measures.agreement import AgreementProfile
 from gpudiag.measures.sampling import SamplingProfile
 from gpudiag.measures.shift import ShiftProfile
 from gpudiag.measures.stalls import StallsProfile
@@ -17,6 +18,7 @@ from gpudiag.measures.trials import TrialsProfile
 from gpudiag.measures.utilization import UtilizationProfile
 from gpudiag.rules._engine.rule import Rule
 from gpudiag.rules._engine.verdict import Severity, Status
+from gpudiag.rules.agreement import pruned_too_early
 from gpudiag.rules.sampling import sampling_coverage, sampling_gaps
 from gpudiag.rules.shift import gpu_level_shift
 from gpudiag.rules.stalls import stalls_aperiodic, stalls_periodic
@@ -126,3 +128,13 @@ def test_too_little_work_for_its_course_says_how_much_would_do() -> None:
     one = verdict(gpu_level_shift, shift)
     assert one.status is Status.NOT_ASSESSED
     assert "in stretches of 10 min" in one.reason and "1 h 10 min of work" in one.remedy
+
+
+def test_a_table_without_reports_asks_for_the_storage_and_no_controls() -> None:
+    """An export names pruned trials and none of their values: trials without pruning would not show them either."""
+    one = verdict(pruned_too_early, profile(AgreementProfile, n_pruned=24, n=0))
+    assert one.status is Status.NOT_ASSESSED
+    assert one.reason == "The pruned trials have no intermediate values."
+    assert one.remedy == "Give the study's storage instead of an export or a log."
+    few = verdict(pruned_too_early, profile(AgreementProfile, n_pruned=24, n=3, cut_step=2.0))
+    assert few.remedy.startswith("Run 15 trials or more unpruned")
