@@ -13,6 +13,7 @@ from gpudiag._load.assemble import assemble
 from gpudiag._load.folder import beside, left, not_used, refuse_several_runs, search
 from gpudiag._load.folder_of_runs import SeveralRuns, runs_apart, taken_together
 from gpudiag._load.intake import Intake, are_rows, as_pandas, is_other_frame, take
+from gpudiag._load.logged_trials import trials_once
 from gpudiag._load.sessions import refuse_sessions_apart, within_session, without_undated
 from gpudiag._load.sources import as_runs, is_whole, name_of
 from gpudiag._run.selection import Span, span_of
@@ -167,6 +168,7 @@ def _of_inputs(inputs: Sequence[tuple[object, str]], stated: Mapping[str, Any]) 
     if tracked is not None:
         intakes, notes = tracked.beside(intakes)
         manifest = manifest.model_copy(update={"notes": (*manifest.notes, *notes)})
+    intakes = trials_once(intakes)
     refuse_sessions_apart(intakes, _all_shown(sources))
     return assemble(intakes, manifest, manifest.name or name_of(sources, manifest.study), options)
 
@@ -204,7 +206,8 @@ def _of_folder(path: Path, stated: Mapping[str, Any], span: tuple[str, str] = ("
         named = []
         found, others = search(folder, options, file.name)
         manifest = manifest.model_copy(update={"notes": (*manifest.notes, *([left(others)] if others else []))})
-    found = without_undated(found)
+    every = trials_once([*named, *without_undated(found)])
+    named, found = every[: len(named)], every[len(named) :]
     if not file.is_file():
         if several := runs_apart(found, folder):
             raise SeveralRuns(folder, several)
@@ -261,4 +264,11 @@ def locate(name: str, folder: Path) -> str | Path:
 
 
 def _options(manifest: Manifest) -> ReadOptions:
-    return ReadOptions(parse_zone(manifest.timezone), manifest.columns, manifest.period_s, manifest.study, beside=True)
+    return ReadOptions(
+        parse_zone(manifest.timezone),
+        manifest.columns,
+        manifest.period_s,
+        manifest.study,
+        beside=True,
+        parallel=manifest.settings.parallel,
+    )

@@ -10,6 +10,7 @@ from itertools import combinations, pairwise
 from pathlib import Path, PurePath
 
 from gpudiag._load.intake import Intake
+from gpudiag._load.logged_trials import is_logged
 from gpudiag._load.own_trainings import Course, are_apart, course_of
 from gpudiag._load.passed_over import some
 from gpudiag.errors import InputError
@@ -44,7 +45,9 @@ class _Part:
     def trials(self) -> frozenset[tuple[str, int]]:
         """Study and number of each trial of its searches."""
         found = [
-            one.data.trials for one in self.intakes if isinstance(one.data, Trials) and one.record.kind == "trials"
+            one.data.trials
+            for one in self.intakes
+            if isinstance(one.data, Trials) and (one.record.kind == "trials" or is_logged(one.data))
         ]
         return frozenset(key for table in found for key in zip(table["study"], table["trial"], strict=True))
 

@@ -64,7 +64,8 @@ def inspect(
             left = _left_out(folder, manifest)
             zone = given.timezone if timezone else parse_zone(manifest.timezone)
             period = given.period_s or manifest.period_s
-            options = ReadOptions(zone, given.columns or manifest.columns, period, given.study)
+            parallel = manifest.settings.parallel
+            options = ReadOptions(zone, given.columns or manifest.columns, period, given.study, parallel=parallel)
             records: list[InputRecord] = []
             logs = _Logs(folder)
             for one in _inputs_of(folder, file, manifest):

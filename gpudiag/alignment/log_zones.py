@@ -60,10 +60,11 @@ def logs_in_one_zone(parts: Sequence[Trials], *, local_gpus: bool = False) -> li
 
 
 def _moved(part: Trials, by_s: float, note: str) -> Trials:
-    events, steps, profiled = (
-        later(table, TIMES, np.full(len(table), by_s)) for table in (part.events, part.steps, part.profiled)
+    trials, events, steps, profiled = (
+        later(table, TIMES, np.full(len(table), by_s))
+        for table in (part.trials, part.events, part.steps, part.profiled)
     )
-    return replace(part, events=events, steps=steps, profiled=profiled, notes=(*part.notes, note))
+    return replace(part, trials=trials, events=events, steps=steps, profiled=profiled, notes=(*part.notes, note))
 
 
 def _path(part: Trials) -> str:

@@ -25,6 +25,10 @@ from gpudiag.schema import ADDED
 SERIAL_BELOW = 1.2
 """Effective parallelism at or below which several workers did one worker's work (METHODS 4)."""
 RECORD_TIMESTAMPS = "Record start and end of each trial, as an Optuna storage does by itself."
+STARTS_INFERRED = (
+    "Every trial starts exactly where the one before it ended, as starts do that a log of ends alone implies. So the "
+    "time between trials is not known."
+)
 
 
 class Concurrency(Row):

@@ -26,8 +26,9 @@ from gpudiag.measures._waits.divided import logged_gpus
 from gpudiag.measures._waits.logged import LoggedTraining
 from gpudiag.measures.attribution import measure_attribution
 from gpudiag.measures.base import RECORD_LONGER, Profile, need_gpu
+from gpudiag.measures.parallelism import RECORD_TIMESTAMPS
 from gpudiag.run import Run
-from gpudiag.schema import LASTING
+from gpudiag.schema import FINISHED, LASTING
 from gpudiag.spans import Window
 
 MAX_BLOCKS = 240
@@ -89,6 +90,7 @@ class ShiftProfile(Profile, topic="shift"):
 def measure_shift(run: Run) -> ShiftProfile:
     """Levels of utilization of each GPU at work. Needs gpu.util_pct."""
     need_gpu(run, "util_pct")
+    _need_starts(run)
     works = work_by_gpu(run)
     if not works:
         raise NotMeasurable("There is only one sample of each GPU.", RECORD_LONGER)
@@ -103,6 +105,19 @@ def measure_shift(run: Run) -> ShiftProfile:
     segments = pd.DataFrame(levels, columns=["gpu", "start", "end", "mean_pct", "work_s"])
     times = {name: utc(segments[name].to_numpy(np.int64)) for name in ("start", "end")}
     return ShiftProfile(segments.assign(**times), per_gpu, work_coverage_pct(run, works))
+
+
+def _need_starts(run: Run) -> None:
+    """Raise NotMeasurable where it is unknown of most trials when they ran: levels are those with as many at once."""
+    intervals = intervals_of(run)
+    ended = intervals[intervals["state"].isin(FINISHED)]
+    n = int((~ended["known"]).sum())
+    if n > 1 and 2 * n > len(ended):
+        raise NotMeasurable(
+            "Nothing tells when {n:trial} began, and so how many ran at once: fewer at once need less of a GPU.",
+            RECORD_TIMESTAMPS,
+            n=n,
+        )
 
 
 Level = tuple[int, int, float, float]

@@ -44,7 +44,7 @@ class ReadOptions:
 
     ``timezone``: zone of timestamps that carry none. ``columns``: names for a file without a header.
     ``period_s``: sampling period of a file without timestamps. ``study``: the one study to read; ``beside``: with
-    those of its storage that may have run at the same time.
+    those of its storage that may have run at the same time. ``parallel``: trials that ran at once, as stated.
     """
 
     timezone: tzinfo
@@ -52,6 +52,7 @@ class ReadOptions:
     period_s: float | None = None
     study: str | None = None
     beside: bool = False
+    parallel: int | None = None
 
     def __post_init__(self) -> None:
         """Raise ConfigError for an option of a wrong type, and for a period that is none."""

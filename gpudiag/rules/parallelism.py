@@ -5,7 +5,13 @@ from __future__ import annotations
 import math
 
 from gpudiag.errors import NotMeasurable
-from gpudiag.measures.parallelism import SERIAL_BELOW, ParallelismProfile, measure_parallelism
+from gpudiag.measures.parallelism import (
+    RECORD_TIMESTAMPS,
+    SERIAL_BELOW,
+    STARTS_INFERRED,
+    ParallelismProfile,
+    measure_parallelism,
+)
 from gpudiag.rules._engine.evidence import Evidence, NotApplicable, Outcome, Passed
 from gpudiag.rules._engine.rule import rule
 from gpudiag.rules._engine.templates import Given
@@ -134,6 +140,8 @@ def trial_gaps(
             n_gaps=len(p.gaps),
             n_needed=MIN_GAPS,
         )
+    if not p.gaps["gap_s"].any():
+        raise NotMeasurable(STARTS_INFERRED, RECORD_TIMESTAMPS)
     if not p.median_gap_s > max_gap_s:
         return Passed("{median_gap_s} at the median (limit {max_gap_s}).", median_gap_s=p.median_gap_s)
     if not p.handover_pct < max_handover_pct:

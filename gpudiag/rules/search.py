@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from gpudiag._run.directions import STATE_DIRECTION
 from gpudiag.errors import NotMeasurable, in_words
+from gpudiag.measures.parallelism import RECORD_TIMESTAMPS, STARTS_INFERRED
 from gpudiag.measures.search import MIN_DRIFT, MIN_GAPS, SearchProfile, measure_search
 from gpudiag.rules._engine.evidence import MOST_PLACES, Evidence, NotApplicable, Outcome, Passed
 from gpudiag.rules._engine.rule import rule
@@ -267,6 +268,8 @@ def trial_gap_growth(
             study=search.gap_study,
             n_needed=MIN_GAPS,
         )
+    if search.gap_worker_h == 0:
+        raise NotMeasurable(STARTS_INFERRED, RECORD_TIMESTAMPS)
     if not search.gap_last_s <= min_gap_s:
         return None
     return Passed("{gap_last_s} at the median in the last third (limit {min_gap_s}).", gap_last_s=search.gap_last_s)

@@ -1,5 +1,5 @@
 """The text log of a training or of its workers: steps, and failures, loader timing, epochs, what the model is and GPUs
-given as events.
+given as events; and the trials that Optuna's own log tells of.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ from gpudiag.readers._batches.log_lines import (
     why_failed,
     worker_of,
 )
+from gpudiag.readers._batches.optuna_lines import counts_trials, told_by_optuna, totals_of_bars
 from gpudiag.readers._io.lines import numbered_lines, plain
 from gpudiag.readers._io.paths import as_text
 from gpudiag.readers._io.problems import ProblemLog
@@ -35,6 +36,7 @@ from gpudiag.readers._steps.step_log import StepLog
 from gpudiag.readers._steps.trainer_line import trainer_line
 from gpudiag.readers._steps.trainer_output import TrainerOutput
 from gpudiag.readers._steps.trainer_session import session_rows, sessions_note
+from gpudiag.readers._studies.logged_trials import LoggedTrials
 from gpudiag.readers._studies.timestamps import to_utc
 from gpudiag.readers.base import Reader, ReadOptions, Trials
 from gpudiag.schema import EVENTS, conform, empty, text_dtype
@@ -59,12 +61,14 @@ _CANCELED_AT = " CANCELLED AT "
 
 
 def recognises(source: Source) -> bool:
-    """True if the head tells of an event or of three steps of a training; other formats quote such lines."""
+    """True if the head tells of an event, a trial or three steps of a training; other formats quote such lines."""
     if source.is_binary or not source.head:
         return False
     lines = [plain(line) for line in lines_of_log(source)]
     told = {kind_of(line) for line in lines}
-    return bool(told - _SAYS_LITTLE) or _trains(lines) or ("raised" in told and _is_output(source.path, lines))
+    if told - _SAYS_LITTLE or any(map(told_by_optuna, lines)):
+        return True
+    return _trains(lines) or ("raised" in told and _is_output(source.path, lines))
 
 
 def _is_output(path: Path, lines: Sequence[str]) -> bool:
@@ -87,8 +91,8 @@ def _trains(lines: Sequence[str]) -> bool:
 
 
 def read(source: Source, options: ReadOptions) -> Trials:
-    """What the lines say, in their order: ``events`` and ``steps``. A failure that was printed twice is two events, but
-    for the traceback below Optuna's own line about a trial that failed.
+    """What the lines say, in their order: ``events``, ``steps`` and ``trials``. A failure that was printed twice is two
+    events, but for the traceback below Optuna's own line about a trial that failed.
 
     ``time`` is the line's own timestamp, NaT where it has none. Of an event, ``trial`` is the number the line names,
     ``gpu`` the one it says the trial was given, ``worker`` the one it says took it. Where nothing in the log tells the
@@ -103,9 +107,13 @@ def _read(source: Source, options: ReadOptions, day_first: bool | None) -> Trial
     every = (line for _, line in numbered_lines(source, ProblemLog()))
     of_lines = LineClock.of([plain(line) for line in source.lines], every, day_first=day_first)
     steps, trainer = StepLog(source.path, dated=of_lines.dated), TrainerOutput()
+    logged, totals = LoggedTrials(), totals_of_bars([plain(line) for line in source.lines])
     n_ordinary, dated, ignored, of_trial = 0, False, False, False
     for number, line in numbered_lines(source, problems):
+        if counts_trials(line, totals):
+            continue
         stamp = of_lines.stamp(line)
+        logged.take(number, line, stamp if of_lines.dated else "")
         timestamp = stamp if of_lines.dated else line_timestamp(line)
         of_step = steps.take(number, line, stamp)
         of_step |= trainer.take(number, line, timestamp)
@@ -122,7 +130,8 @@ def _read(source: Source, options: ReadOptions, day_first: bool | None) -> Trial
             rows.append(_Event(timestamp or _stated(line), kind, number, line, n_ordinary))
     name = as_text(source.path.name)
     sessions = [] if len(steps) else trainer.sessions()
-    if not rows and not len(steps) and not sessions:
+    of_trials = logged.read(source, options, problems)
+    if not rows and not len(steps) and not sessions and not of_trials.rows:
         note = f"{name}: a training log without a line about steps, failures, loader timing, epoch times or GPUs."
         return Trials(problems=problems.all, notes=(note,), reader=NAME)
     rows = [row._replace(behind=n_ordinary - row.behind) for row in rows]
@@ -132,12 +141,15 @@ def _read(source: Source, options: ReadOptions, day_first: bool | None) -> Trial
     )
     said_of_steps = steps.note() if len(steps) else sessions_note(sessions)
     said = [f"{count} x {kind}" for kind, count in Counter(row.kind for row in rows).most_common()]
-    notes = [f"{name}: " + ", ".join([*said, *([said_of_steps] if said_of_steps else [])]) + "."]
-    if {clock, steps_clock} & {"local", "mixed"}:
+    said += [said_of_steps] if said_of_steps else []
+    notes = [*([f"{name}: " + ", ".join(said) + "."] if said else []), *of_trials.notes]
+    if {clock, steps_clock, *of_trials.studies.get("clock", ())} & {"local", "mixed"}:
         notes.append(f"{name}: timestamps without a zone read as local time of {options.timezone}.")
     if of_lines.open:
         notes.append(f"{name}: {DAY_OR_MONTH}")
     return Trials(
+        trials=of_trials.trials,
+        studies=of_trials.studies,
         events=events,
         steps=of_steps,
         problems=problems.all,
