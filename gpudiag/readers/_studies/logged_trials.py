@@ -185,14 +185,18 @@ def _direction(ended: list[_Ended]) -> str:
     A new best is better than the one before. Where none ever is, the others are worse than the best; but what broke a
     constraint is never the best, however good, so that all must agree then.
     """
-    told = [one.said for one in ended if one.said.best is not None and len(one.said.values) == 1]
-    lower, before = set[bool](), None
-    for said in told:
-        if before is not None and said.best == said.number and said.best_value != before:
-            lower.add(said.best_value < before)
-        before = said.best_value
-    if not lower:
-        lower = {said.best_value < said.values[0] for said in told if said.best_value != said.values[0]}
+    lower, others = set[bool](), set[bool]()
+    before: float | None = None
+    for said in (one.said for one in ended):
+        best = said.best_value
+        if best is None or len(said.values) != 1:
+            continue
+        if before is not None and said.best == said.number and best != before:
+            lower.add(best < before)
+        if best != said.values[0]:
+            others.add(best < said.values[0])
+        before = best
+    lower = lower or others
     return "" if len(lower) != 1 else "MINIMIZE" if lower.pop() else "MAXIMIZE"
 
 
