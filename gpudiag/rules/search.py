@@ -160,6 +160,7 @@ def trial_duration_outliers(
             "idle_s": 3600 * search.outlier_idle_gpu_h if hung else 0.0,
             "several_gpus": ", " in search.outlier_idle_gpus,
             "common": common,
+            **{name: getattr(search, name) for name in COMMON},
             "condition": search.outlier_condition,
             "held_mib": search.outlier_held_mib if search.outlier_held_mib > 0 else 0.0,
         },

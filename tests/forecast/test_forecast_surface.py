@@ -137,7 +137,7 @@ def test_sections_of_a_run_without_trials_are_one_line_each() -> None:
     sections = shown(replace(run, trials=run.trials.iloc[:0], reports=run.reports.iloc[:0]))
     for name in SECTIONS.keys() - {"masthead"}:
         (line,) = filter(None, getattr(sections, name)._repr_markdown_().splitlines())
-        assert "trials" in line
+        assert "trial" in line
     assert "Capacity of" in sections.masthead._repr_markdown_()
 
 

@@ -103,8 +103,8 @@ def test_the_first_screen_says_which_dump_is_lacking(tmp_path: Path) -> None:
     said, proof, then = diagnose(gd.load_run(tmp_path)).document.headline.sentences
     assert said == "3 of 4 ranks wait in a collective, and there is no dump of rank 2."
     assert proof == (
-        "3 of 4 ranks wait in all_reduce number 11 of group 0 (default_pg) since 2026-02-03 14:00:11 UTC, for up to "
-        "10 min, but there is no dump of rank 2."
+        "3 of 4 ranks wait in all_reduce number 11 of group 0 (default_pg) since 2026-02-03 14:00:11 (Etc/UTC), for up "
+        "to 10 min, but there is no dump of rank 2."
     )
     assert then.startswith("Fetch the dump of rank 2 too, written at the same time as the others")
 
