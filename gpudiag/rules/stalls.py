@@ -27,6 +27,9 @@ IN_STEPS = ("beat", "step")
 NEARLY_ALL_PCT = 75.0
 """Share of the work from which on dips are said to come without a limit (a default without a published source): single
 ones that the noise hides leave it below 100 %."""
+SAME = 1.1
+"""Idle time up to so many times that of the regular drops is not told apart from it (a default without a published
+source)."""
 LOOKS_BACK_S = 1.0
 """A sample shows up to so long before it (nvml.h): of a wait so much may lie in samples of work."""
 IN_EACH_STEP = (
@@ -69,6 +72,7 @@ ANY_BEAT = (
             "epoch_s", (" That is once an epoch", Given("is_uncounted", ", in time that the log's bars leave out"), ".")
         ),
         Given("in_steps", "", RANGE),
+        Given("all_pct", " With waits of other lengths it was idle for {all_pct} of its work."),
         Given("open", (" Or it waits in each step, and {most_lost_pct} is lost: ", Given("beat_s", BEAT, ANY_BEAT))),
     ),
     remedy="Find out what the job does once a period: validation, checkpoints, logging, or loader workers that "
@@ -130,11 +134,22 @@ def stalls_periodic(
             "open": reading == "open",
             "sampling_period_s": stalls.sampling_period_s,
             **cost.range_of(worst),
+            "all_pct": _all_pct(found.loc[worst], float(cost.most_pct[worst])),
             "within_pct": _within_pct(found.loc[worst]),
         },
         remedy=IN_EACH_STEP if reading in IN_STEPS else EACH_EPOCH if uncounted else "",
     )
     return replace(evidence, not_caused_by=("steps-paused",) if uncounted else ())
+
+
+def _all_pct(of_gpu: pd.Series, most_pct: float) -> float:
+    """Idle share of the work where that is more than drops of about one length can be, else NaN."""
+    all_pct = float(of_gpu["stalled_pct"])
+    return (
+        all_pct
+        if of_gpu["reading"] not in IN_STEPS and all_pct > max(most_pct, SAME * of_gpu["lost_pct"])
+        else math.nan
+    )
 
 
 def _within_pct(of_gpu: pd.Series) -> float:

@@ -12,7 +12,7 @@ from smallruns import gpu, run
 from gpudiag.measures.stalls import measure_stalls
 from gpudiag.rules._engine.counted import Cost
 from gpudiag.rules._engine.evidence import Evidence
-from gpudiag.rules.stalls import stalls_aperiodic
+from gpudiag.rules.stalls import stalls_aperiodic, stalls_periodic
 
 DRAWS = 40
 
@@ -65,3 +65,15 @@ def test_counted_waits_vary_as_poisson() -> None:
     assert one.lost_gpu_h is None
     many = Cost.of(*(pd.Series([value], ["0"]) for value in (10_000.0, 900.0, 90.0)), 10.0)
     assert many.lost_gpu_h == pytest.approx(0.25)
+
+
+@pytest.mark.parametrize(("spread", "told"), [(0.7, True), (0.0, False)])
+def test_regular_waits_of_other_lengths_are_told_with_all_idle_time(spread: float, told: bool) -> None:
+    """One begins every minute; drops of more than twice the usual length are none of the regular ones."""
+    rng, util = np.random.default_rng(1), np.full(5400, 96.0)
+    for start in range(60, len(util) - 60, 60):
+        util[start : start + min(int(10 * math.exp(rng.normal(0, spread))), 45)] = 0
+    found = stalls_periodic.judge(measure_stalls(run(gpu=gpu(np.arange(len(util)) * 1.0, util_pct=util))))
+    assert found is not None
+    all_pct = float(found.extra["all_pct"])  # type: ignore[arg-type]
+    assert all_pct == pytest.approx(100 * np.mean(util == 0), rel=0.05) if told else math.isnan(all_pct)
