@@ -14,6 +14,7 @@ _TICK_US = 10_000
 """nvidia-smi asks all GPUs of a tick within a few milliseconds: no recorder reads one GPU as often, and then rests."""
 _APART = 10
 """Ticks are so many times further apart than rows of one tick."""
+_TRIED = 4_000
 _FEW_TICKS = 20
 """In fewer, one of many places may lie off by chance."""
 SLOW = ("mem_used_mib", "mem_free_mib", "mem_total_mib", "temp_c", "mem_temp_c", "energy_j")
@@ -45,7 +46,8 @@ def turns(timestamps: np.ndarray, columns: Mapping[str, np.ndarray]) -> Turns:
     if close is not None:  # a row that came late is still of its tick
         return Turns(*(found if found is not None and found[0] == close[0] else close))
     if found is None:
-        return one
+        slow = _slow_ticks(step)
+        return one if slow is None else Turns(*slow)
     size, tick = found
     if _differ(columns, tick, size):
         return Turns(size, tick)
@@ -64,6 +66,30 @@ def _ticks(step: np.ndarray, limit_us: int) -> tuple[int, np.ndarray] | None:
     if np.median(np.abs(step[~near])) < _APART * max(int(step[near].max()), 1):
         return None
     return common, tick
+
+
+def _slow_ticks(step: np.ndarray) -> tuple[int, np.ndarray] | None:
+    """As :func:`_ticks`, of a tool that now and then takes long to ask the GPUs of a tick, but rests longer.
+
+    The longest steps then stand after every n-th row, which happens by chance in no log of some ticks.
+    """
+    for size in range(2, MOST_GPUS + 1):
+        if _after_every(size, step[:_TRIED]) is not None and (tick := _after_every(size, step)) is not None:
+            return size, tick
+    return None
+
+
+def _after_every(size: int, step: np.ndarray) -> np.ndarray | None:
+    """The tick of each row, if the longest steps stand after every ``size`` rows and most others are milliseconds."""
+    rests = len(step) // size
+    if rests < _FEW_TICKS:
+        return None
+    far = (step >= np.partition(step, -rests)[-rests]) | (step < 0)
+    tick = np.append(0, np.cumsum(far))
+    within = float(np.median(step[~far])) if not far.all() else np.inf
+    if within > _TICK_US or np.median(step[far]) < _APART * max(within, 1):
+        return None
+    return tick if (np.bincount(tick)[:-1] == size).mean() >= REGULAR else None
 
 
 def _limit(step: np.ndarray) -> int:

@@ -158,3 +158,27 @@ def test_a_log_that_begins_in_the_middle_of_a_tick_numbers_its_gpus_alike(tmp_pa
     assert telemetry.gpu.groupby("gpu")["mem_used_mib"].agg(["min", "max", "size"]).to_numpy().tolist() == [
         [20_000 + 16 * gpu, 20_000 + 16 * gpu, 119 + (gpu == 3)] for gpu in range(4)
     ]
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_gpus_that_took_long_to_ask_are_still_of_their_tick(seed: int, tmp_path: Path) -> None:
+    """As where the GPUs are woken for each tick: a fifth of the steps within one takes up to half a second."""
+    random = np.random.default_rng(seed)
+    at_s, rows = 0.0, []
+    for tick in range(120):
+        for gpu in range(8):
+            at_s += random.uniform(0.05, 0.5) if random.random() < 0.2 else random.choice([0.0, 0.0, 0.001])
+            rows.append((START + pd.Timedelta(seconds=round(at_s, 3)), 90, 20_000 * (gpu == 0) + tick))
+        at_s += 1.0
+    telemetry = read(shell(rows), tmp_path)
+    held = telemetry.gpu.groupby("gpu")["mem_used_mib"].agg(["min", "max", "size"]).to_numpy().tolist()
+    assert held == [[20_000, 20_119, 120], *[[0, 119, 120]] * 7]
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_one_gpu_whose_sampling_jitters_stays_one(seed: int, tmp_path: Path) -> None:
+    random = np.random.default_rng(seed)
+    step_s = random.choice([0.001, 0.5, 1.0]) + random.exponential(random.choice([0.001, 0.1]), 400)
+    at_s = np.round(np.cumsum(step_s + 30.0 * (random.random(400) < 0.02)), 3)
+    samples = [(START + pd.Timedelta(seconds=s), int(random.integers(0, 101)), 20_000) for s in at_s]
+    assert set(read(shell(samples), tmp_path).gpu["gpu"]) == {"0"}
