@@ -85,11 +85,12 @@ def _moment(year: int, month: int, day: int, clock: str, half: str | None, zone:
         timestamp = datetime(year, month, day, hour, int(minutes)) + timedelta(seconds=float(rest[0]) if rest else 0.0)
     except ValueError:
         return None
-    offset = _offset(zone)
+    offset = offset_of(zone)
     return Moment(timestamp - (offset or timedelta()), offset is not None, zone)
 
 
-def _offset(zone: str) -> timedelta | None:
+def offset_of(zone: str) -> timedelta | None:
+    """How far a zone is from UTC, by its abbreviation or as ``+0530``; None if that means several offsets or none."""
     if zone in _OFFSETS_H:
         return timedelta(hours=_OFFSETS_H[zone])
     if match := re.fullmatch(r"([+-])(\d\d):?(\d\d)", zone):

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from datetime import timedelta
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,7 @@ from gpudiag.readers._io.source import Source
 from gpudiag.readers._shape import smi_table, ticks
 from gpudiag.readers._shape.finish import finish, nothing_usable
 from gpudiag.readers._shape.identity import GpuIdentity, resolve, short_bus_id
-from gpudiag.readers._shape.moments import Moment, read_moment
+from gpudiag.readers._shape.moments import Moment, offset_of, read_moment
 from gpudiag.readers.base import Reader, ReadOptions, Telemetry
 from gpudiag.readers.telemetry.smi_messages import failure
 
@@ -35,6 +36,8 @@ _OTHER_TOOLS = {
     "-q": re.compile("=+NVSMI LOG=+"),
     "--query-gpu": re.compile(r".*\butilization\.gpu \[%\]"),
 }
+_SOON = timedelta(minutes=1)
+"""A table comes so soon below the date that a script writes for it."""
 _NO_GPU = -1
 _METRICS = tuple(name for name in smi_table.SmiReadings.__dataclass_fields__ if name not in ("errors", "lost"))
 
@@ -94,6 +97,7 @@ class _Writer:
     gpus: dict[tuple[str, str], GpuIdentity] = field(default_factory=dict)
     other_tools: set[str] = field(default_factory=set)
     _moment: Moment | None = None
+    _offset: timedelta | None = None
     _part: str = ""
     _head: smi_table.GpuHeading | None = None
     _numbers: dict[tuple[str, str], int] = field(default_factory=dict)
@@ -107,12 +111,23 @@ class _Writer:
         elif line[0] == "+":
             self._drop_head(number)
         elif (moment := read_moment(line)) and moment.day and moment.clock:
-            self._moment, self._part = moment, ""
+            self._moment, self._part = self._in_zone(moment), ""
         elif text := failure(line):
             self._fail(number, text, line)
         else:
             self.log.add(NOT_TABLE, line=number, example=line)
             self.other_tools.update(tool for tool, form in _OTHER_TOOLS.items() if form.match(line))
+
+    def _in_zone(self, moment: Moment) -> Moment:
+        """The moment with the zone of a ``date`` line above it, as of a script, where a table states none."""
+        above = self._moment
+        if above is not None and above.utc and not moment.zone:
+            offset = offset_of(above.zone)
+            if offset is not None and abs(above.timestamp + offset - moment.timestamp) <= _SOON:
+                self._offset = offset
+        if moment.zone or self._offset is None:
+            return moment
+        return replace(moment, timestamp=moment.timestamp - self._offset, utc=True)
 
     def _framed(self, number: int, line: str) -> None:
         if line.startswith("| NVIDIA-SMI"):

@@ -95,6 +95,22 @@ def test_date_lines_of_other_forms(date: str, utc: str, tmp_path: Path) -> None:
     assert read(snapshot(date), tmp_path).gpu["time"].tolist() == [pd.Timestamp(utc, tz="UTC")]
 
 
+@pytest.mark.parametrize(
+    ("dates", "utc"),
+    [
+        (["==== Sun May  4 04:27:{:02} AM EDT 2025 ====\nSun May  4 04:27:{:02} 2025"] * 3, "2025-05-04 08:27"),
+        (["Sun May  4 09:57:{:02} +0530 2025\nSun May  4 09:57:{:02} 2025", "Sun May  4 09:57:{:02} 2025"],
+         "2025-05-04 04:27"),
+        (["Sun May  4 08:12:{:02} EDT 2025\nSun May  4 08:27:{:02} 2025"], "2025-05-04 08:27"),
+        (["Sun May  4 12:27:{:02} UTC 2025\nSun May  4 08:27:{:02} 2025"], "2025-05-04 08:27"),
+    ],
+    ids=["shell", "once", "long before", "of another zone"],
+)  # fmt: skip
+def test_a_zone_stated_above_a_table_holds_for_it(dates: list[str], utc: str, tmp_path: Path) -> None:
+    telemetry = read("".join(snapshot(date.format(at, at)) for at, date in enumerate(dates)), tmp_path)
+    assert telemetry.gpu["time"].tolist() == [pd.Timestamp(f"{utc}:{at:02}", tz="UTC") for at in range(len(dates))]
+
+
 def test_snapshots_of_one_second_share_it(tmp_path: Path) -> None:
     dates = ["Sun Jun 11 16:43:02 2023"] * 4 + ["Sun Jun 11 16:43:03 2023"] * 2 + ["Sun Jun 11 16:43:04 2023"]
     telemetry = read("&\n".join(map(snapshot, dates)), tmp_path)
