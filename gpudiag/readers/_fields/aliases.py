@@ -130,6 +130,9 @@ _SCALES = {
 SERIES = re.compile(r"(?P<name>[A-Za-z_:][\w:]*)\{(?P<labels>.*)\}")
 """The name of a series of Prometheus with its labels, as Grafana writes it above a column."""
 
+_SMALL_UNIT = re.compile(r"(?<![A-Za-z])[mk](?:Wh?|J)(?![a-z])")
+"""mW, kWh and mJ are words, though a capital letter stands within them."""
+
 _NEEDS_GPU = ("load", "busy", "activity", "used", "limit", "graphics", "clock", "free", "total", "")
 """Words that alone mean a GPU's metric only if the name says GPU."""
 
@@ -157,6 +160,7 @@ class Meaning:
 def words_of(name: str) -> list[str]:
     """The words of a name in lower case; digits and per cent signs are words of their own."""
     text = re.sub(r"([KMG])iB", r"\1B", name.replace("µ", "u").replace("μ", "u"))
+    text = _SMALL_UNIT.sub(lambda unit: unit[0].lower(), text)
     text = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", text)
     return re.findall(r"[a-z]+|\d+|%", re.sub(r"(?i)gpuid", "gpu id", text).lower())
 

@@ -57,6 +57,9 @@ def test_spellings(target: str) -> None:
         ("sm_clock_ghz", 1000),
         ("gpu_energy_kwh", 3.6e6),
         ("energy_mj", 0.001),
+        ("Power (mW)", 0.001),
+        ("gpu_power_mW", 0.001),
+        ("GPU Energy [kWh]", 3.6e6),
         ("power_w", 1),
     ],
 )
