@@ -36,6 +36,19 @@ def gpus_in_blocks(block: np.ndarray, *, dated: bool) -> int:
     return common if common <= MOST_GPUS and (inner == common).mean() >= REGULAR else 1
 
 
+def usual_size(block: np.ndarray, headings: int) -> tuple[int, bool]:
+    """The size of the block of half of the rows, where headers or dates set blocks apart, and if most rows have it.
+
+    (0, False) where other lines set blocks apart, and where they hold a row each, or so many that they are of one GPU.
+    """
+    of_block = np.bincount(block)
+    of_row = np.sort(of_block[block])
+    size = int(of_row[len(of_row) // 2])  # what most rows have is their median
+    if 2 * headings < len(of_block) or not 1 < size <= MOST_GPUS:
+        return 0, False
+    return size, bool(2 * np.count_nonzero(of_row == size) > len(of_row))
+
+
 def clock_of(moments: Sequence[tuple[int, Moment]]) -> list[tuple[int, Moment]]:
     """Moments with a day and a clock each: the Windows prompt writes them on two lines."""
     out: list[tuple[int, Moment]] = []

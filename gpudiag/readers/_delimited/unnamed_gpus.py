@@ -8,9 +8,9 @@ import numpy as np
 
 from gpudiag.readers._delimited.bursts import turns
 from gpudiag.readers._delimited.pieces import BlockRows, column_of
-from gpudiag.readers._delimited.row_order import blocks, gpus_in_blocks, place_in
+from gpudiag.readers._delimited.row_order import blocks, gpus_in_blocks, place_in, usual_size
 from gpudiag.readers._delimited.sorted_rows import SortedRows, columns_of, lines_of
-from gpudiag.readers._delimited.sweep import Sweep
+from gpudiag.readers._delimited.sweep import NEW_HEADER, REPEATED, Sweep
 from gpudiag.readers._shape.finish import Known
 from gpudiag.readers._shape.identity import HOSTS, GpuIdentity, machines
 from gpudiag.readers._shape.tidy import NO_GPU
@@ -22,6 +22,15 @@ _BURSTS = (
     "Rows do not name their GPU and come {size} at a time. Neither memory nor temperature tells several GPUs: they "
     "were taken as those of one. Log the index of each GPU if there are more."
 )
+_UNEVEN = (
+    "Rows do not name their GPU, and differently many stand between two headers: they are assumed to be of one GPU. If "
+    "there are several, every value here is a mixture of them. Log the index of each GPU."
+)
+_LEFT_OUT = (
+    "{size} rows stand between two headers, but for {count:,} rows, as where two programs write one file: these were "
+    "left out, and their time with them."
+)
+_NOT_WHOLE = "row of a block that is not whole"
 
 
 def by_face(pieces: Sequence[BlockRows], faces: Sequence[GpuIdentity], sweep: Sweep, notes: list[str]) -> SortedRows:
@@ -101,6 +110,12 @@ def in_order(pieces: Sequence[BlockRows], sweep: Sweep, notes: list[str]) -> Sor
     else:
         tick = blocks(lines, np.concatenate([np.empty(0, dtype=np.int32), *sweep.breaks]))
         count = gpus_in_blocks(tick, dated=bool(sweep.moments))
+        if count == 1 and len(lines):
+            size, most = usual_size(tick, _headings(sweep))
+            notes += [_UNEVEN] * (size > 0 and not most)
+            if most:
+                count = size
+                lines, columns, tick = _whole(size, lines, columns, tick, sweep, notes)
     if count == 1:
         return SortedRows(columns, lines, np.zeros(len(lines), dtype=np.int16), ["0"], _called(["0"], names))
     notes.append(f"Rows do not name their GPU: the {count} GPUs were told by the order of rows.")
@@ -113,6 +128,22 @@ def in_order(pieces: Sequence[BlockRows], sweep: Sweep, notes: list[str]) -> Sor
     labels = [str(number) for number in range(count)]
     columns = {name: values[order] for name, values in columns.items()}
     return SortedRows(columns, lines[order], code[order], labels, _called(labels, names), tick[order])
+
+
+def _headings(sweep: Sweep) -> int:
+    return len(sweep.moments) + sum(one.count for one in sweep.log.all if one.kind in (REPEATED, NEW_HEADER))
+
+
+def _whole(
+    size: int, lines: np.ndarray, columns: dict[str, np.ndarray], tick: np.ndarray, sweep: Sweep, notes: list[str]
+) -> tuple[np.ndarray, dict[str, np.ndarray], np.ndarray]:
+    """The rows of blocks of this size, with the number of their block among these; the others are counted as lost."""
+    kept = (np.bincount(tick) == size)[tick]
+    left = int(np.count_nonzero(~kept))
+    sweep.log.add(_NOT_WHOLE, left, line=int(lines[np.argmin(kept)]), lost=True)
+    notes.append(_LEFT_OUT.format(size=size, count=left))
+    numbers = np.unique(tick[kept], return_inverse=True)[1].astype(np.int64)
+    return lines[kept], {name: values[kept] for name, values in columns.items()}, numbers
 
 
 def _called(labels: Sequence[str], names: Sequence[str]) -> list[Known]:

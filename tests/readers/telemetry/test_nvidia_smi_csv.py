@@ -7,6 +7,7 @@ import re
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -250,6 +251,43 @@ def test_gpus_told_by_their_order_in_a_block(count: int, read: Any) -> None:
     assert telemetry.gpus["gpu"].tolist() == [str(g) for g in range(count)]
     assert telemetry.gpu.groupby("gpu")["util_pct"].first().tolist() == list(range(count))
     assert telemetry.gpu["time"].max() == pd.Timestamp("2025-09-21 16:12:05", tz="UTC")
+
+
+def two_writers(random: np.random.Generator, rounds: int, torn: float) -> list[str]:
+    """Lines of two loops of nvidia-smi over 8 GPUs, the last one idle; some rounds of one run into the other's."""
+    lines: list[str] = []
+    for _ in range(rounds):
+        first, second = (["utilization.gpu [%]", *(f"{90 + g if g < 7 else 0} %" for g in range(8))] for _ in range(2))
+        if random.random() < torn:
+            cut = int(random.integers(1, 9))
+            lines += [*first[:cut], *second[:4], first[cut] + second[4], *second[5:], *first[cut + 1 :]]
+        else:
+            lines += [*first, *second]
+    return lines
+
+
+def test_two_programs_that_write_one_file_leave_the_whole_blocks(read: Any) -> None:
+    lines = two_writers(np.random.default_rng(1), 200, 0.3)
+    telemetry = read(*lines)
+    assert telemetry.gpu.groupby("gpu")["util_pct"].median().tolist() == [90, 91, 92, 93, 94, 95, 96, 0]
+    assert telemetry.gpu.groupby("gpu").size().nunique() == 1
+    left = problems(telemetry)["row of a block that is not whole"][0]
+    rows = sum(line.count("%") == 1 and line[0].isdigit() for line in lines)
+    assert left == rows - len(telemetry.gpu) > 100
+    assert any(f"but for {left:,} rows" in note for note in telemetry.notes)
+
+
+def test_rows_in_blocks_of_all_sizes_are_assumed_to_be_of_one_gpu_aloud(read: Any) -> None:
+    random = np.random.default_rng(2)
+    lines = [
+        line for _ in range(60) for line in ("utilization.gpu [%]", *["50 %"] * int(random.choice([2, 3, 4, 5, 7, 9])))
+    ]
+    telemetry = read(*lines)
+    assert telemetry.gpus["gpu"].tolist() == ["0"]
+    assert any("assumed to be of one GPU" in note for note in telemetry.notes)
+    assert not any("of one GPU" in note for note in read(*["utilization.gpu [%]", "50 %"] * 60).notes)
+    again = [line for _ in range(5) for line in ("utilization.gpu [%]", *["50 %"] * int(random.integers(50, 90)))]
+    assert not any("of one GPU" in note for note in read(*again).notes), "a log that was begun anew"
 
 
 def test_windows_prompt_writes_day_and_time_apart(read: Any) -> None:
