@@ -68,7 +68,7 @@ def piece_of(parsed: Parsed, layout: Layout, lines: np.ndarray) -> BlockRows:
 
 
 def piece_of_fast_rows(rows: FastRows, layout: Layout, lines: np.ndarray) -> BlockRows | None:
-    """The rows that went the short way; None if uuids, bus ids or hosts do not stay with their index."""
+    """The rows that went the short way; None if uuids, bus ids, else names, or hosts do not stay with their index."""
     columns = dict(rows.columns)
     index = columns.pop("index", None)
     texts = {field.target: place for place, field in layout.used if field.target in _FACE and field.kind == "text"}
@@ -78,7 +78,8 @@ def piece_of_fast_rows(rows: FastRows, layout: Layout, lines: np.ndarray) -> Blo
     if index is None:
         return None
     code, first = _index_codes(index)
-    if not all(rows.stays(texts[target], first, code) for target in {"uuid", "bus_id", "host"} & set(texts)):
+    own = {"uuid", "bus_id"} & set(texts) or {"name"}
+    if not all(rows.stays(texts[target], first, code) for target in (own | {"host"}) & set(texts)):
         return None
     identities = []
     for at in first.tolist():
@@ -234,13 +235,17 @@ def _told(rows: pl.DataFrame, flags: Sequence[tuple[str, int]]) -> np.ndarray:
 def _who(rows: pl.DataFrame) -> tuple[np.ndarray | None, tuple[GpuIdentity, ...]]:
     """Which of the GPUs met each row speaks of: by uuid, else bus id, else index or board; on each host by itself."""
     texts = [name for name in ("uuid", "bus_id", "board") if name in rows.columns]
-    if texts or "host" in rows.columns or rows.schema.get("index") == pl.String:
+    if texts or "host" in rows.columns or rows.schema.get("index") == pl.String or _several_names(rows):
         code, first = _text_codes(rows, texts)
     elif "index" in rows.columns:
         code, first = _index_codes(rows["index"].to_numpy())
     else:
         return None, _nameless(rows)
     return code, tuple(_face(rows, int(at)) for at in first)
+
+
+def _several_names(rows: pl.DataFrame) -> bool:
+    return {"index", "name"} <= set(rows.columns) and rows["name"].n_unique() > 1
 
 
 def _index_codes(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -267,6 +272,8 @@ def _text_codes(rows: pl.DataFrame, texts: Sequence[str]) -> tuple[np.ndarray, n
             index = pl.when(number.is_between(0, _MOST_GPUS - 1)).then(number).cast(pl.String)
         parts.append(index)
         also.append(index.fill_null(""))
+        if not texts and _several_names(rows):  # of another model is another GPU
+            also.append(pl.col("name").fill_null(""))
     elif not parts:  # the host alone
         parts.append(pl.col("name").fill_null("") if "name" in rows.columns else pl.lit(""))
     key = rows.select(pl.concat_str(pl.coalesce(parts), *also, separator="\n").alias("key")).to_series()

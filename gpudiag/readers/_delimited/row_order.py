@@ -67,8 +67,8 @@ def clock_of(moments: Sequence[tuple[int, Moment]]) -> list[tuple[int, Moment]]:
 
 def timestamps_from_lines(
     lines: np.ndarray, code: np.ndarray, moments: Sequence[tuple[int, Moment]], period_s: float | None, zone: tzinfo
-) -> pd.Series:
-    """The time of each row: that of the last line above it that states one, NaT above the first.
+) -> tuple[pd.Series, np.ndarray]:
+    """The time of each row, that of the last line above it that states one, NaT above the first; and its turn there.
 
     Rows of one GPU (they stand together) that share such a line follow each other at the sampling period.
     """
@@ -78,4 +78,4 @@ def timestamps_from_lines(
     turn = place_in(above + code.astype(np.int64) * (len(at) + 1))
     later = pd.to_timedelta(turn * round((period_s or DEFAULT_PERIOD_S) * SECOND_US), unit="us")
     timestamps = stated.iloc[np.maximum(above, 0)].reset_index(drop=True) + later
-    return timestamps.mask(above < 0)
+    return timestamps.mask(above < 0), turn

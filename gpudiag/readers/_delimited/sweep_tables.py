@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Sequence
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
@@ -23,12 +25,13 @@ from gpudiag.readers._shape.coded import Coded
 from gpudiag.readers._shape.corrections import correct
 from gpudiag.readers._shape.finish import Known, finish, nothing_usable
 from gpudiag.readers._shape.gpu_text import told
-from gpudiag.readers._shape.identity import GpuIdentity, machines, resolve
+from gpudiag.readers._shape.identity import GpuIdentity, machines, other_model, resolve
 from gpudiag.readers._shape.implied_events import implied_events
 from gpudiag.readers._shape.ticks import (
     FROM_START,
     MIDNIGHT_NOTE,
     apart,
+    counted_note,
     relative_note,
     relative_time,
     since_midnight,
@@ -39,6 +42,10 @@ from gpudiag.readers.base import ReadOptions, Telemetry
 
 _MOST_GPUS = 4096
 """More texts in a column are not the names of GPUs, and would take minutes to tell apart."""
+_COUNTED = 0.1
+"""Share of the rows whose time is counted from that of a row above from which on this is told."""
+_TORN = 1000
+"""A name in so many times fewer rows than another is none."""
 
 
 def assemble(
@@ -115,11 +122,12 @@ def _marks(sweep: Sweep) -> list[tuple[int, Any, str]]:
 
 def _named(pieces: Sequence[BlockRows], sweep: Sweep, notes: list[str], source: Source, reader: str) -> SortedRows:
     """Rows that say which GPU they speak of."""
+    _forget_torn_names(pieces)
     identities = list(dict.fromkeys(identity for piece in pieces for identity in piece.identities))
     several = bool(machines(identities))  # without its host an index names no GPU of them
     identities = [one for one in identities if _names_a_gpu(one) and (one.host or one.uuid or not several)]
     identities, how = numbering.in_order(identities, pieces)
-    ids, made_up = resolve(identities)
+    ids, made_up = resolve(identities, lambda one, other: other_model(identities[one], identities[other]))
     notes += how + made_up + _moved(identities, ids)
     labels = list(dict.fromkeys(ids))
     place = {label: at for at, label in enumerate(labels)}
@@ -140,6 +148,18 @@ def _named(pieces: Sequence[BlockRows], sweep: Sweep, notes: list[str], source: 
     sizes = [sum(own[gpu].stop - own[gpu].start for own in cuts) for gpu in range(len(labels))]
     code = np.repeat(np.arange(len(labels), dtype=np.int16), sizes)
     return SortedRows(columns_of(order), lines_of(order), code, labels, _described(labels, identities, ids))
+
+
+def _forget_torn_names(pieces: Sequence[BlockRows]) -> None:
+    """Take the names of a row or two away where others stand in very many: two rows ran together within the name."""
+    rows: Counter[str] = Counter()
+    for piece in pieces:
+        if piece.code is not None:
+            for identity, count in zip(piece.identities, np.bincount(piece.code[piece.code >= 0]), strict=False):
+                rows[identity.name] += int(count)
+    torn = {name for name, count in rows.items() if name and _TORN * count < max(rows.values())}
+    for piece in pieces if torn else ():
+        piece.identities = tuple(replace(one, name="") if one.name in torn else one for one in piece.identities)
 
 
 def _moved(identities: Sequence[GpuIdentity], ids: Sequence[str]) -> list[str]:
@@ -193,7 +213,9 @@ def _time(rows: SortedRows, sweep: Sweep, options: ReadOptions, notes: list[str]
     moments = clock_of(sweep.moments)
     if moments:
         notes += zone_note([moment for _, moment in moments])
-        return timestamps_from_lines(rows.lines, rows.code, moments, options.period_s, options.timezone)
+        timestamps, turn = timestamps_from_lines(rows.lines, rows.code, moments, options.period_s, options.timezone)
+        notes += [counted_note(options.period_s)] * bool(np.mean(turn > 0) > _COUNTED)
+        return timestamps
     notes.append(relative_note(options.period_s))
     tick = place_in(rows.code) if rows.tick is None else rows.tick
     return pd.Series(relative_time(tick, options.period_s)).dt.tz_localize("UTC")

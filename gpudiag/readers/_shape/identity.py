@@ -34,6 +34,7 @@ class GpuIdentity:
 HOSTS = "GPUs of several hosts are named host/index."
 TWO_GPUS = "Two different GPUs have index {index}; the one seen later is called {label}."
 TWO_GPUS_AS = "Two different GPUs have index {index} ({why}); the one seen later is called {label}."
+OTHER_MODEL = "{one} and {other}"
 
 
 def _never(_one: int, _other: int) -> Statement:
@@ -110,6 +111,13 @@ def _keys(identity: GpuIdentity) -> list[tuple[str, str]]:
 def short_bus_id(text: str) -> str:
     """A PCI bus id without leading zeros of its domain and in lower case: drivers print 4 or 8 digits of it."""
     return re.sub(r"^0*([0-9a-f]*):", r"\1:", text.strip().lower())
+
+
+def other_model(one: GpuIdentity, other: GpuIdentity) -> Statement:
+    """Why two without a uuid or bus id to tell them are different GPUs by their names; NOTHING if they need not be."""
+    if any((a.uuid or a.bus_id) for a in (one, other)) or same_model(one.name, other.name):
+        return NOTHING
+    return Statement(OTHER_MODEL, one=one.name, other=other.name)
 
 
 def same_model(one: str, other: str) -> bool:

@@ -120,9 +120,21 @@ def relative_time(tick: np.ndarray, period_s: float | None) -> np.ndarray:
 
 def relative_note(period_s: float | None) -> str:
     """The sentence that goes with :func:`relative_time`."""
-    how = f"{period_s:g} s as told" if period_s else f"{DEFAULT_PERIOD_S:g} s assumed, on which every duration rests"
-    how += "" if period_s else " (give the real one with --period, or as period_s in run.toml)"
-    return f"Its samples carry no time: they are counted from 1970-01-01 with a period of {how}."
+    return f"Its samples carry no time: they are counted from 1970-01-01 with a period of {_how(period_s)}."
+
+
+def counted_note(period_s: float | None) -> str:
+    """The sentence on samples that share a date line, as from one date at the top."""
+    return f"Its samples carry no time: they are counted from the date above them with a period of {_how(period_s)}."
+
+
+def _how(period_s: float | None) -> str:
+    if period_s:
+        return f"{period_s:g} s as told"
+    return (
+        f"{DEFAULT_PERIOD_S:g} s assumed, on which every duration rests (give the real one with --period, or as "
+        "period_s in run.toml)"
+    )
 
 
 def since_midnight(time_of_day: np.ndarray) -> np.ndarray:

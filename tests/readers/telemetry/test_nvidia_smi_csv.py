@@ -290,6 +290,29 @@ def test_rows_in_blocks_of_all_sizes_are_assumed_to_be_of_one_gpu_aloud(read: An
     assert not any("of one GPU" in note for note in read(*again).notes), "a log that was begun anew"
 
 
+def test_a_gpu_of_another_model_at_one_index_is_another_gpu(read: Any) -> None:
+    """Two machines write one file; two of their rows ran together within the name."""
+    row = "0, Tesla {}, {} %, {} MiB"
+    lines = [
+        row.format(*(("V100-PCIE-32GB", 90, 100) if k // 60 % 2 else ("V100-SXM2-32GB", 10, 200))) for k in range(6000)
+    ]
+    lines[1000], lines[2000] = row.format("V100-PCIE-a V100-PCIE-32GB", 90, 100), row.format("Vsla V100-PCIE", 90, 100)
+    date = "Sun Nov 21 14:02:20 2021"
+    telemetry = read(date, "index, name, utilization.gpu [%], memory.used [MiB]", *lines)
+    found = telemetry.gpu.groupby("gpu")["util_pct"].agg(["min", "max"])
+    assert sorted(found.index) == ["0", "0b"] and telemetry.gpus["name"].nunique() == 2
+    sxm = telemetry.gpus.set_index("gpu")["name"].str.contains("SXM2")
+    assert telemetry.gpu.loc[telemetry.gpu["gpu"] == sxm.idxmax(), "util_pct"].mean() < 11
+    assert any("V100-PCIE" in note and "is called 0b" in note for note in telemetry.notes)
+    assert any("counted from the date above them with a period of 1 s assumed" in note for note in telemetry.notes)
+
+
+def test_names_of_one_product_written_in_two_ways_are_one_gpu(read: Any) -> None:
+    rows = [f"0, {name}, 90 %, 5 MiB" for name in ["GeForce RTX 3090"] * 40 + ["NVIDIA GeForce RTX 3090", "[N/A]"] * 20]
+    telemetry = read("index, name, utilization.gpu [%], memory.used [MiB]", *rows)
+    assert telemetry.gpus["gpu"].tolist() == ["0"] and len(telemetry.gpu) == len(rows)
+
+
 def test_windows_prompt_writes_day_and_time_apart(read: Any) -> None:
     lines = [line for k in range(4) for line in ("Mon 09/28/2020 ", f"12:1{k} AM", f"{k} %, 588 MiB", "")]
     assert read(*lines).gpu["time"].tolist() == [
