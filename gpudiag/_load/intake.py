@@ -21,6 +21,7 @@ from gpudiag.readers._io.url import is_url
 from gpudiag.readers.base import ReadOptions, Telemetry, Trials, read_by, refuse
 from gpudiag.readers.frames import read_frame
 from gpudiag.readers.identify import EXPECTED, identify
+from gpudiag.readers.telemetry import reader_of
 from gpudiag.schema import FINISHED
 
 _NEVER = np.datetime64("NaT", "us")
@@ -63,6 +64,8 @@ def take(given: object, options: ReadOptions, *, shown_as: str | None = None) ->
         return _taken(data, options, f"<{type(given).__name__}>", "trials", "")
     source = given if isinstance(given, Source) else Source.open(given)
     found = identify(source)
+    if found is None and (named := reader_of(source, options.columns)):
+        found = "telemetry", named
     if found is None:
         raise refuse(source, EXPECTED)
     kind, reader = found

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 
 import numpy as np
@@ -131,7 +132,9 @@ def in_order(pieces: Sequence[BlockRows], sweep: Sweep, notes: list[str]) -> Sor
 
 
 def _headings(sweep: Sweep) -> int:
-    return len(sweep.moments) + sum(one.count for one in sweep.log.all if one.kind in (REPEATED, NEW_HEADER))
+    """How many lines are headers, dates, or the one text that comes again and again."""
+    again = max(Counter(text for _, text in sweep.others).values(), default=0)
+    return len(sweep.moments) + again + sum(one.count for one in sweep.log.all if one.kind in (REPEATED, NEW_HEADER))
 
 
 def _whole(

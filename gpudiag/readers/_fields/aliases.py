@@ -232,6 +232,8 @@ def _target(core: frozenset[str], unit: str, gpu: bool) -> str:
 
 def scale_in(target: str, unit: str) -> float | None:
     """What a number with this unit behind it is worth in the target's unit; None for a unit that is not known."""
+    if target.endswith("_mib") and unit.strip() in ("K", "M", "G"):
+        unit = f"{unit.strip()}iB"
     known = [_UNIT_OF[word] for word in words_of(unit) if word in _UNIT_OF]
     return _scale(target, known[0]) if known else None
 

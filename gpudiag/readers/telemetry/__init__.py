@@ -118,6 +118,11 @@ READERS = (*_TOOLS, *(_unless(reader, _HOME_MADE[:at]) for at, reader in enumera
 """Logs of known tools first; home-made ones are what no tool is known to write."""
 
 
+def reader_of(source: Source, columns: tuple[str, ...] = ()) -> Reader[Telemetry] | None:
+    """The reader that recognises it; rows of numbers alone are a table where their columns are named."""
+    return choose(READERS, source) or (table_csv.READER if table_csv.takes_named(source, columns) else None)
+
+
 def read_telemetry(
     path: str | Path,
     *,
@@ -147,7 +152,7 @@ def read_telemetry(
         InputError: it is recognised but holds no usable sample.
     """
     source = Source.open(path)
-    reader = choose(READERS, source)
+    reader = reader_of(source, columns)
     if reader is None:
         raise refuse(source, EXPECTED)
     return read_by(reader, source, ReadOptions(parse_zone(timezone), columns, period_s))

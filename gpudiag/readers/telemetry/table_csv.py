@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from gpudiag.errors import ConfigError, InputError
 from gpudiag.readers._delimited.gpu_columns import unused
 from gpudiag.readers._delimited.grid import Layout, is_missing
+from gpudiag.readers._delimited.number_rows import NAME_THEM, alike, clock_apart, in_one_unit, number_rows
 from gpudiag.readers._delimited.ranges import names_by_ranges
 from gpudiag.readers._delimited.sweep import TORN, Sweep
 from gpudiag.readers._delimited.sweep_tables import assemble
@@ -57,6 +58,11 @@ def recognises(source: Source) -> bool:
     return find_header(lines) is not None or headless(lines) is not None
 
 
+def takes_named(source: Source, columns: Sequence[str]) -> bool:
+    """Whether it holds rows that can be read once their columns are named, though nothing in it tells of GPUs."""
+    return bool(columns) and not source.is_dir and not source.is_binary and number_rows(_top(source)) is not None
+
+
 def _top(source: Source) -> list[str]:
     """The first lines, without quotes."""
     text = "\n".join(source.top[: _SNIFFED_LINES + _SAMPLE_LINES])
@@ -83,7 +89,13 @@ def _table(source: Source, options: ReadOptions) -> _TableFormat:
     lines = _top(source)
     header = find_header(lines)
     if options.columns:
-        separator = header.separator if header else headless(lines[:_SNIFFED_LINES]) or ","
+        found = None if header else number_rows(lines)
+        if found and found[1] != len(options.columns) and headless(lines[:_SNIFFED_LINES]) is None:
+            raise ConfigError(
+                f"{source.path}: {len(options.columns)} columns were named ({', '.join(options.columns)}), and its "
+                f"rows have {found[1]}; {NAME_THEM}."
+            )
+        separator = header.separator if header else headless(lines[:_SNIFFED_LINES]) or (found[0] if found else ",")
         own = tuple(OF_DMON.get(name, name) for name in options.columns)
         of_dmon = {"sm", "mem"} <= set(options.columns)  # where mem is the time with accesses
         header = TableHeader(header.line if header else 0, separator, own if of_dmon else options.columns)
@@ -125,6 +137,16 @@ def _check_times(source: Source, header: TableHeader) -> None:
 def _laid_out(source: Source, header: TableHeader, below: Sequence[str]) -> _TableFormat:
     steps: list[Prepare | None] = [quoting("\n".join(source.top[: _SNIFFED_LINES + _SAMPLE_LINES]))]
     rows = rows_under(below, header.separator, len(header.names))
+    if not rows and header.separator == ",":
+        steps.append(clock_apart)
+        rows = rows_under(clock_apart("\n".join(below).encode()).decode().split("\n"), ",", len(header.names))
+    if not header.line:
+        rows = alike(rows)
+    meanings = [meaning_of(name) for name in header.names]
+    if header.separator != BLANKS and (units := in_one_unit(meanings, rows, header.separator)):
+        steps.append(units)
+        text = "\n".join(header.separator.join(row) for row in rows)
+        rows = rows_under(units(text.encode()).decode().split("\n"), header.separator, len(header.names))
     if header.separator == BLANKS:
         steps.append(squeeze)
     elif header.separator == "," and (numbers := _decimals(header.names, rows)):
