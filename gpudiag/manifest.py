@@ -57,6 +57,14 @@ TextList = Annotated[tuple[str, ...], BeforeValidator(_listed)]
 """One name or several: ``telemetry = "gpu.csv"`` is as good as a list."""
 
 
+def _named(value: Any) -> Any:
+    return [name.strip() for name in value.split(",") if name.strip()] if isinstance(value, str) else value
+
+
+Columns = Annotated[tuple[str, ...], BeforeValidator(_named)]
+"""Names of columns: a list, or one text with commas as ``--columns`` takes it."""
+
+
 def _lower(value: Any) -> Any:
     given = _listed(value)
     if not isinstance(given, list):
@@ -162,7 +170,7 @@ class Manifest(_Strict):
     period_s: float | None = Field(
         None, ge=1e-6, le=MOST_OFFSET_S, description="sampling period of telemetry without timestamps"
     )
-    columns: TextList = Field((), description="column names of telemetry without a header")
+    columns: Columns = Field((), description="column names of telemetry without a header")
     clock_offset_s: float | None = Field(
         None,
         ge=-MOST_OFFSET_S,

@@ -8,6 +8,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
+import gpudiag as gd
 from gpudiag.errors import ConfigError, UnknownInput
 from gpudiag.readers.base import Telemetry
 from gpudiag.readers.telemetry import read_telemetry
@@ -87,3 +88,13 @@ def test_names_make_no_table_of_other_text(text: str, tmp_path: Path) -> None:
     (tmp_path / "x").write_text(text)
     with pytest.raises(UnknownInput):
         read_telemetry(tmp_path / "x", columns=("power_w",))
+
+
+@pytest.mark.parametrize(
+    "columns", ['"timestamp, util_pct,mem_used_mib,power_w"', '["timestamp", "util_pct", "mem_used_mib", "power_w"]']
+)
+def test_a_run_toml_names_them_as_a_list_or_as_the_option_does(columns: str, tmp_path: Path) -> None:
+    write(SHELL, tmp_path, "utf-16")
+    (tmp_path / "run.toml").write_text(f'telemetry = "log.txt"\ntimezone = "UTC"\ncolumns = {columns}\n')
+    run = gd.load_run(tmp_path)
+    assert run.gpu["util_pct"].tolist() == list(range(30)) and set(run.gpu["power_w"]) == {2.23}
