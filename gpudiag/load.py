@@ -12,7 +12,7 @@ import pandas as pd
 from gpudiag._load.assemble import assemble
 from gpudiag._load.folder import beside, left, not_used, refuse_several_runs, search
 from gpudiag._load.folder_of_runs import SeveralRuns, runs_apart, taken_together
-from gpudiag._load.intake import Intake, are_rows, as_pandas, is_other_frame, take
+from gpudiag._load.intake import Intake, are_rows, as_pandas, is_other_frame, logged_beside, take
 from gpudiag._load.logged_trials import trials_once
 from gpudiag._load.sessions import refuse_sessions_apart, within_session, without_undated
 from gpudiag._load.sources import as_runs, is_whole, name_of
@@ -165,6 +165,7 @@ def _of_inputs(inputs: Sequence[tuple[object, str]], stated: Mapping[str, Any]) 
             manifest = Manifest.model_validate(tracked.stated).model_copy(update=stated)
         else:
             intakes.append(_expect(take(one, options), one, role))
+            intakes += logged_beside(one, intakes[-1], options)
     if tracked is not None:
         intakes, notes = tracked.beside(intakes)
         manifest = manifest.model_copy(update={"notes": (*manifest.notes, *notes)})

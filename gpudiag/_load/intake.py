@@ -18,10 +18,11 @@ from gpudiag.files import never_replace
 from gpudiag.readers import trials as trial_readers
 from gpudiag.readers._io.source import Source
 from gpudiag.readers._io.url import is_url
+from gpudiag.readers.artifacts import wandb_run
 from gpudiag.readers.base import ReadOptions, Telemetry, Trials, read_by, refuse
 from gpudiag.readers.frames import read_frame
 from gpudiag.readers.identify import EXPECTED, identify
-from gpudiag.readers.telemetry import reader_of
+from gpudiag.readers.telemetry import reader_of, wandb_binary
 from gpudiag.schema import FINISHED
 
 _NEVER = np.datetime64("NaT", "us")
@@ -71,6 +72,14 @@ def take(given: object, options: ReadOptions, *, shown_as: str | None = None) ->
     kind, reader = found
     never_replace(source.path)
     return _taken(read_by(reader, source, options), options, shown_as or str(source.path), kind, source.sha256())
+
+
+def logged_beside(given: object, taken: Intake, options: ReadOptions) -> list[Intake]:
+    """What a training logged in a W&B run file that is given by itself, without its folder."""
+    if taken.record.reader != wandb_binary.NAME or not isinstance(given, str | Path):
+        return []
+    data = wandb_run.logged(Source.open(given), options)
+    return [_taken(data, options, taken.record.path, "artifacts", taken.record.sha256)] if len(data.steps) else []
 
 
 def is_other_frame(given: object) -> bool:

@@ -15,8 +15,8 @@ from gpudiag.readers._io.problems import ProblemLog
 from gpudiag.readers._io.wire_format import Message, message
 
 MAGIC = b":W&B\xe1\xbe"
-HISTORY, STATS, RUN, EXIT = 2, 7, 17, 18
-"""Fields of a record: metrics of the training, those of the system, the run's description, how it ended."""
+HISTORY, STATS, RUN, EXIT, ENVIRONMENT = 2, 7, 17, 18, 26
+"""Fields of a record: metrics of the training, those of the system, the run, how it ended, the machine."""
 KEY, VALUE_JSON = 1, 16
 """Fields of an item of metrics, configuration or summary."""
 CUT = "last record is cut"

@@ -97,6 +97,15 @@ def read(source: Source, options: ReadOptions) -> Trials:
     return _with_steps(out, folders, histories, options)
 
 
+def logged(source: Source, options: ReadOptions) -> Trials:
+    """What a training logged in a run file that lies outside of its folder, as table ``steps``; no trial."""
+    history: list[dict[str, float]] = []
+    _from_file(
+        source.path, {"name": "", "state": "", "host": None}, ProblemLog(), history
+    )  # telemetry has its problems
+    return _with_steps(Trials(reader=NAME), [source.path], [history], options)
+
+
 def _with_steps(
     out: Trials, folders: Sequence[Path], histories: Sequence[Sequence[Mapping[str, float]]], options: ReadOptions
 ) -> Trials:

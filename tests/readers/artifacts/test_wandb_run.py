@@ -182,5 +182,16 @@ def test_run_files_outside_of_their_folders(tmp_path: Path, wandb_bytes: ModuleT
     assert [Path(path).name for path in out.steps["path"].unique()] == ["copied.wandb", "run-abc.wandb"]
     run = load_run(tmp_path, timezone="UTC")
     assert len(run.steps) == 2 * 224 and len(run.gpu) == 40
-    alone = load_run(tmp_path / "run-abc.wandb", timezone="UTC")
-    assert any("where the folder" in note for record in alone.info.inputs for note in record.notes)
+
+
+def test_a_run_file_given_by_itself_tells_what_the_training_logged(tmp_path: Path, wandb_bytes: ModuleType) -> None:
+    """A run that was killed: its file alone has no trial of it, but its system metrics and its steps."""
+    rows = [{"_timestamp": AT_S + 3.0 * k, "train/global_step": 10 * (k + 1), "loss": 0.5} for k in range(30)]
+    measured = [wandb_bytes.stats(AT_S + 15.0 * k, {"gpu.0.gpu": 90.0}) for k in range(8)]
+    begun = wandb_bytes.run_record("abc", "a", AT_S, {}, "node8")
+    content = wandb_bytes.run_file([begun, *measured, *map(wandb_bytes.history, rows)])
+    (tmp_path / "run-abc.wandb").write_bytes(content)
+    run = load_run(tmp_path / "run-abc.wandb", timezone="UTC")
+    assert len(run.gpu) == 8 and not len(run.trials)
+    assert run.steps["step"].tolist() == [10 * (k + 1) for k in range(30)]
+    assert (run.steps["time"].diff().dropna() == pd.Timedelta(seconds=3)).all()

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from wandb_bytes import BLOCK, run_file, stats
+from wandb_bytes import BLOCK, environment, run_file, stats
 
 from gpudiag.errors import InputError
 from gpudiag.readers._io.problems import ProblemLog
@@ -65,6 +65,16 @@ def test_cpu_without_cores_is_the_machine_only_in_old_versions(
 ) -> None:
     out = read(tmp_path, run_file([stats(AT_S, {"cpu": 60.0, memory: 50.0, "proc.memory.availableMB": 10.0})]))
     assert ("cpu_pct" not in out.host) if expected is None else out.host["cpu_pct"].tolist() == [expected]
+
+
+def test_the_machine_that_the_file_tells_names_the_gpus(tmp_path: Path) -> None:
+    boards = [("NVIDIA H100 80GB HBM3", "GPU-7d83c649-a451-78d1-cf90-503a571b9ab4"), ("NVIDIA T4", "")]
+    ticks = [stats(1e9 + 10 * k, {"gpu.0.gpu": 90.0, "gpu.1.gpu": 1.0}) for k in range(4)]
+    gpus = read(tmp_path, run_file([environment(boards), environment([]), *ticks])).gpus.set_index("gpu")
+    assert gpus["name"].to_dict() == {"0": boards[0][0], "1": boards[1][0]}
+    assert gpus.loc["0", "uuid"] == boards[0][1] and pd.isna(gpus.loc["1", "uuid"])
+    first = [stats(1e9 + 10 * k, {"gpu.0.gpu": 90.0}) for k in range(4)]
+    assert read(tmp_path, run_file([environment(boards), *first])).gpus["gpu"].tolist() == ["0"]
 
 
 def test_a_killed_run_is_read_up_to_its_last_block(tmp_path: Path) -> None:

@@ -48,6 +48,12 @@ def history(values: Mapping[str, object]) -> bytes:
     return field(2, b"".join(field(1, one) for one in items))
 
 
+def environment(gpus: Sequence[tuple[str, str]]) -> bytes:
+    """The machine as since 0.19: name and uuid of each GPU."""
+    boards = b"".join(field(24, field(1, name) + field(2, 85_520_809_984) + field(5, uuid)) for name, uuid in gpus)
+    return field(26, field(17, len(gpus)) + boards)
+
+
 def exit_record(code: int, runtime_s: int) -> bytes:
     return field(18, (field(1, code) if code else b"") + field(2, runtime_s))
 
