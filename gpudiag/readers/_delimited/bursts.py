@@ -15,7 +15,7 @@ _TICK_US = 10_000
 _APART = 10
 """Ticks are so many times further apart than rows of one tick."""
 _TRIED = 4_000
-_FEW_TICKS = 20
+FEW_TICKS = 20
 """In fewer, one of many places may lie off by chance."""
 SLOW = ("mem_used_mib", "mem_free_mib", "mem_total_mib", "temp_c", "mem_temp_c", "energy_j")
 """What one GPU keeps within a tick. Utilization, clocks and power may be low whenever it is asked after a rest."""
@@ -82,7 +82,7 @@ def _slow_ticks(step: np.ndarray) -> tuple[int, np.ndarray] | None:
 def _after_every(size: int, step: np.ndarray) -> np.ndarray | None:
     """The tick of each row, if the longest steps stand after every ``size`` rows and most others are milliseconds."""
     rests = len(step) // size
-    if rests < _FEW_TICKS:
+    if rests < FEW_TICKS:
         return None
     far = (step >= np.partition(step, -rests)[-rests]) | (step < 0)
     tick = np.append(0, np.cumsum(far))
@@ -115,7 +115,7 @@ def _of_its_own(rounds: np.ndarray) -> bool:
 
     So do readings of one GPU that rises or falls all the time: from tick to tick it goes further than within one.
     """
-    if len(rounds) < _FEW_TICKS:
+    if len(rounds) < FEW_TICKS:
         return False
     offset = rounds - np.median(rounds, axis=1, keepdims=True)
     course = np.abs(np.median(np.diff(rounds, axis=0), axis=0))

@@ -8,7 +8,7 @@ from datetime import datetime, tzinfo
 import numpy as np
 import pandas as pd
 
-from gpudiag.readers._delimited.bursts import MOST_GPUS, REGULAR
+from gpudiag.readers._delimited.bursts import FEW_TICKS, MOST_GPUS, REGULAR
 from gpudiag.readers._shape.moments import Moment
 from gpudiag.readers._shape.ticks import DEFAULT_PERIOD_S, moment_column
 from gpudiag.units import SECOND_US
@@ -39,12 +39,12 @@ def gpus_in_blocks(block: np.ndarray, *, dated: bool) -> int:
 def usual_size(block: np.ndarray, headings: int) -> tuple[int, bool]:
     """The size of the block of half of the rows, where headers or dates set blocks apart, and if most rows have it.
 
-    (0, False) where other lines set blocks apart, and where they hold a row each, or so many that they are of one GPU.
+    (0, False) where blocks are few or set apart by other lines, hold a row each, or so many that they are of one GPU.
     """
     of_block = np.bincount(block)
     of_row = np.sort(of_block[block])
     size = int(of_row[len(of_row) // 2])  # what most rows have is their median
-    if 2 * headings < len(of_block) or not 1 < size <= MOST_GPUS:
+    if len(of_block) < FEW_TICKS or 2 * headings < len(of_block) or not 1 < size <= MOST_GPUS:
         return 0, False
     return size, bool(2 * np.count_nonzero(of_row == size) > len(of_row))
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from gpudiag.readers._delimited.bursts import turns
+from gpudiag.readers._delimited.bursts import REGULAR, turns
 from gpudiag.readers._delimited.pieces import BlockRows, column_of
 from gpudiag.readers._delimited.row_order import blocks, gpus_in_blocks, place_in, usual_size
 from gpudiag.readers._delimited.sorted_rows import SortedRows, columns_of, lines_of
@@ -111,12 +111,11 @@ def in_order(pieces: Sequence[BlockRows], sweep: Sweep, notes: list[str]) -> Sor
     else:
         tick = blocks(lines, np.concatenate([np.empty(0, dtype=np.int32), *sweep.breaks]))
         count = gpus_in_blocks(tick, dated=bool(sweep.moments))
-        if count == 1 and len(lines):
-            size, most = usual_size(tick, _headings(sweep))
-            notes += [_UNEVEN] * (size > 0 and not most)
-            if most:
-                count = size
-                lines, columns, tick = _whole(size, lines, columns, tick, sweep, notes)
+        size, most = usual_size(tick, _headings(sweep))
+        notes += [_UNEVEN] * (size > 0 and not most)
+        if most and count in (1, size):
+            kept, tick = _whole(size, lines, tick, sweep, notes)
+            count, lines, columns = size, lines[kept], {name: values[kept] for name, values in columns.items()}
     if count == 1:
         return SortedRows(columns, lines, np.zeros(len(lines), dtype=np.int16), ["0"], _called(["0"], names))
     notes.append(f"Rows do not name their GPU: the {count} GPUs were told by the order of rows.")
@@ -138,15 +137,19 @@ def _headings(sweep: Sweep) -> int:
 
 
 def _whole(
-    size: int, lines: np.ndarray, columns: dict[str, np.ndarray], tick: np.ndarray, sweep: Sweep, notes: list[str]
-) -> tuple[np.ndarray, dict[str, np.ndarray], np.ndarray]:
-    """The rows of blocks of this size, with the number of their block among these; the others are counted as lost."""
-    kept = (np.bincount(tick) == size)[tick]
+    size: int, lines: np.ndarray, tick: np.ndarray, sweep: Sweep, notes: list[str]
+) -> tuple[np.ndarray, np.ndarray]:
+    """Which rows are of blocks of this size, and the number of their block among these; the others count as lost.
+
+    Where a row of a block is torn, which GPU the others are of is not known.
+    """
+    whole = np.bincount(tick) == size
+    kept = whole[tick]
     left = int(np.count_nonzero(~kept))
     sweep.log.add(_NOT_WHOLE, left, line=int(lines[np.argmin(kept)]), lost=True)
-    notes.append(_LEFT_OUT.format(size=size, count=left))
-    numbers = np.unique(tick[kept], return_inverse=True)[1].astype(np.int64)
-    return lines[kept], {name: values[kept] for name, values in columns.items()}, numbers
+    if whole.mean() < REGULAR:
+        notes.append(_LEFT_OUT.format(size=size, count=left))
+    return kept, (np.cumsum(whole) - 1)[tick[kept]]
 
 
 def _called(labels: Sequence[str], names: Sequence[str]) -> list[Known]:
