@@ -8,7 +8,7 @@ to :mod:`gpudiag.readers._delimited.grid`, which knows every exception and takes
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -19,6 +19,8 @@ from gpudiag.readers._delimited.grid import Field, Layout, is_missing
 _REGULAR = 0.8
 """Share of regular rows below which the long way is the shorter one."""
 
+_MANY_ROWS = 10_000
+_UNEVEN_STEPS = (3, 8, 5, 13, 7, 11)
 _MOST_DECIMALS = 6
 _MASK_BYTES = 18
 _TIMESTAMPS = ("%Y/%m/%d %H:%M:%S%.f", "%Y-%m-%d %H:%M:%S%.f", "%Y-%m-%dT%H:%M:%S%.f")
@@ -49,6 +51,15 @@ class FastRows:
     def text(self, place: int, row: int) -> str:
         """The cell in a column of a regular row."""
         return self.cells.text(place, int(self._kept[row]))
+
+    def mostly_stays(self, place: int, first: np.ndarray, code: np.ndarray) -> bool:
+        """As :meth:`stays`; of many rows told from one in eight, at uneven steps: GPUs that take turns all come up."""
+        if len(code) < _MANY_ROWS:
+            return self.stays(place, first, code)
+        step = np.resize(_UNEVEN_STEPS, len(code) // 8 + 1)
+        some = np.concatenate([first, (at := np.cumsum(step))[at < len(code)]])
+        own = np.concatenate([np.arange(len(first)), code[some[len(first) :]]])
+        return replace(self, _kept=self._kept[some]).stays(place, np.arange(len(first)), own)
 
     def stays(self, place: int, first: np.ndarray, code: np.ndarray) -> bool:
         """True if the cells of each code are the same text, that of the code's first row."""

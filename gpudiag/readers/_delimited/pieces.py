@@ -78,8 +78,10 @@ def piece_of_fast_rows(rows: FastRows, layout: Layout, lines: np.ndarray) -> Blo
     if index is None:
         return None
     code, first = _index_codes(index)
-    own = {"uuid", "bus_id"} & set(texts) or {"name"}
-    if not all(rows.stays(texts[target], first, code) for target in (own | {"host"}) & set(texts)):
+    if not all(rows.stays(texts[target], first, code) for target in {"uuid", "bus_id", "host"} & set(texts)):
+        return None
+    by_name = "name" in texts and not {"uuid", "bus_id"} & set(texts)
+    if by_name and not rows.mostly_stays(texts["name"], first, code):
         return None
     identities = []
     for at in first.tolist():

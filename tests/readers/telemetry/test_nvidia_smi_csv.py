@@ -293,11 +293,12 @@ def test_rows_in_blocks_of_all_sizes_are_assumed_to_be_of_one_gpu_aloud(read: An
     assert parts.gpus["gpu"].tolist() == ["0"] and not any("of one GPU" in note for note in parts.notes)
 
 
-def test_a_gpu_of_another_model_at_one_index_is_another_gpu(read: Any) -> None:
+@pytest.mark.parametrize("rows", [6_000, 30_000])
+def test_a_gpu_of_another_model_at_one_index_is_another_gpu(rows: int, read: Any) -> None:
     """Two machines write one file; two of their rows ran together within the name."""
     row = "0, Tesla {}, {} %, {} MiB"
     lines = [
-        row.format(*(("V100-PCIE-32GB", 90, 100) if k // 60 % 2 else ("V100-SXM2-32GB", 10, 200))) for k in range(6000)
+        row.format(*(("V100-PCIE-32GB", 90, 100) if k // 60 % 2 else ("V100-SXM2-32GB", 10, 200))) for k in range(rows)
     ]
     lines[1000], lines[2000] = row.format("V100-PCIE-a V100-PCIE-32GB", 90, 100), row.format("Vsla V100-PCIE", 90, 100)
     date = "Sun Nov 21 14:02:20 2021"
