@@ -24,7 +24,7 @@ _BURSTS = (
     "were taken as those of one. Log the index of each GPU if there are more."
 )
 _UNEVEN = (
-    "Rows do not name their GPU, and differently many stand between two headers: they are assumed to be of one GPU. If "
+    "Rows do not name their GPU, and their number between two headers varies: they are assumed to be of one GPU. If "
     "there are several, every value here is a mixture of them. Log the index of each GPU."
 )
 _LEFT_OUT = (
