@@ -80,7 +80,7 @@ def judge_sessions(now: Situation) -> Proposal | None:
         f'gpudiag report RUN --timezone {zone} --between "{span}"   # the longest'
     )
     return Proposal(
-        (Change("sessions judged together", len(sessions), 1, code),),
+        (Change("sessions judged together", len(sessions), "each by itself", code),),
         NOTHING,
         f"No GPU was sampled for more than {duration(SILENCE_S)} between one and the next. {SHOWS}",
         (SuccessCheck.of(SamplingProfile.coverage_pct, ">=", MIN_COVERAGE_PCT),),

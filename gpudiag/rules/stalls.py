@@ -30,6 +30,9 @@ ones that the noise hides leave it below 100 %."""
 SAME = 1.1
 """Idle time up to so many times that of the regular drops is not told apart from it (a default without a published
 source)."""
+SHORT_S = 600.0
+"""Work from which on waits in it are more than a note: much of a shorter one may be its start-up (a default without a
+published source)."""
 LOOKS_BACK_S = 1.0
 """A sample shows up to so long before it (nvml.h): of a wait so much may lie in samples of work."""
 IN_EACH_STEP = (
@@ -180,6 +183,7 @@ def _within_pct(of_gpu: pd.Series) -> float:
             ),
         ),
         RANGE,
+        Given("short", " It worked for {work_s}: much of that may be its start-up."),
     ),
     remedy="Look at the input first: loader workers, storage, network, a lock that workers share. Record CPU by core "
     "and I/O wait beside the GPU to see which.",
@@ -208,6 +212,7 @@ def stalls_aperiodic(
     the share, and the 30 s between samples above which finding none says nothing, are defaults without a published
     source. Of each wait one sample may be too many or too few: where that moves the cost by more than a tenth, its 95 %
     interval is said (Poisson's), and there is no cost where it may be three times what it is at least.
+    A note where the GPU worked for less than 10 minutes.
     """
     table = stalls.per_gpu
     seen = table[
@@ -236,6 +241,7 @@ def stalls_aperiodic(
         known = table[table["stalled_pct"].notna()]
         return Passed.most(known, "stalled_pct", "{stalled_pct} of the work", "limit {min_stalled_pct}")
     worst = found["stalled_s"].idxmax()
+    short = bool(found.at[worst, "work_s"] < SHORT_S)
     # A wait shorter than what a sample shows lies in samples above 10 % as well.
     lost_s = found["stalled_s"].mask(found["is_single"].eq(True), found["no_kernel_pct"] / 100 * found["work_s"])
     # Waits, or work between them, that may be shorter than samples are apart: each sample is one of its own.
@@ -249,7 +255,10 @@ def stalls_aperiodic(
         lost_gpu_h=cost.lost_gpu_h,
         held_gpu_h=cost.held_gpu_h,
         margin=float(found.at[worst, "stalled_pct"] - min_stalled_pct),
+        severity=Severity.NOTE if short else None,
         extra={
+            "short": short,
+            "work_s": float(found.at[worst, "work_s"]),
             "sampling_period_s": stalls.sampling_period_s,
             "is_brief": found["is_brief"].eq(True)[worst],
             **cost.range_of(worst),

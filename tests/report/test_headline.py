@@ -410,6 +410,14 @@ def test_the_next_step_says_how_to_record(codes: list[str], said: str) -> None:
     assert headline(replace(fault, recommendations=(replace(one, text=""),))).sentences[2] == said
 
 
+def test_nvidia_smi_is_not_asked_for_on_a_jetson() -> None:
+    told = document(*(verdict("not_assessed", rule=f"r{n}", remedy="Run nvidia-smi -q.") for n in range(2)),
+                    verdict("not_assessed", rule="log", remedy="Give the log."))  # fmt: skip
+    of_jetson = replace(told, inputs=(InputRecord("tegrastats.log", "telemetry", "tegrastats"),))
+    assert headline(told).sentences[2] == "To settle 2 more checks: run nvidia-smi -q."
+    assert headline(of_jetson).sentences[2] == "To settle 1 more check: give the log."
+
+
 def test_training_without_a_search_is_not_asked_for_a_study() -> None:
     no_trials = [verdict("not_assessed", rule=f"t{n}", remedy=GIVE_TRIALS) for n in range(3)]
     power = verdict("not_assessed", rule="p", remedy="Record power")

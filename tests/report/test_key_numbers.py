@@ -52,6 +52,24 @@ def test_gpu_time_and_the_largest_part_of_it_that_is_no_result(
     assert (words, "10 GPU-h") in key_numbers(made(cells, outcomes))
 
 
+@pytest.mark.parametrize(
+    ("outside_h", "measures", "words"),
+    [
+        (1.0, {}, "of GPU time"),
+        (1.2, {}, "of GPU time from the first work to the last"),
+        (1.2, {"trials": {"n": 4, "are_jobs": False}}, "of GPU time from the first trial to the last"),
+        (1.2, {"trials": {"n": 4, "are_jobs": True}}, "of GPU time from the first job to the last"),
+    ],
+)
+def test_gpu_time_says_what_it_is_of_where_much_was_recorded_besides(
+    outside_h: float, measures: dict[str, dict[str, float | str | None]], words: str
+) -> None:
+    ledger = {"outside_gpu_s": outside_h * HOUR_S}
+    document = made({"busy": 10 * HOUR_S}, {}, ledger=ledger, **measures)
+    joined = replace(document, clock=replace(document.clock, joined=True))
+    assert (words, "10 GPU-h") in key_numbers(joined)
+
+
 def test_without_telemetry_it_is_the_time_of_the_trials() -> None:
     trials = {"n": 9, "state.COMPLETE.n": 2, "state.PRUNED.n": 7}
     times = {"state.COMPLETE.total_worker_s": 900.0, "state.PRUNED.total_worker_s": 2700.0}

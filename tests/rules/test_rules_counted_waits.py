@@ -12,6 +12,7 @@ from smallruns import gpu, run
 from gpudiag.measures.stalls import measure_stalls
 from gpudiag.rules._engine.counted import Cost
 from gpudiag.rules._engine.evidence import Evidence
+from gpudiag.rules._engine.verdict import Severity
 from gpudiag.rules.stalls import stalls_aperiodic, stalls_periodic
 
 DRAWS = 40
@@ -65,6 +66,16 @@ def test_counted_waits_vary_as_poisson() -> None:
     assert one.lost_gpu_h is None
     many = Cost.of(*(pd.Series([value], ["0"]) for value in (10_000.0, 900.0, 90.0)), 10.0)
     assert many.lost_gpu_h == pytest.approx(0.25)
+
+
+@pytest.mark.parametrize(("work_s", "severity"), [(500, Severity.NOTE), (700, None)])
+def test_waits_in_short_work_are_a_note(work_s: int, severity: Severity | None) -> None:
+    """Its start-up may be much of it."""
+    util = np.full(work_s, 96.0)
+    for start in (20, 70, 130, 260, 300, 410):
+        util[start : start + 20] = 0
+    found = stalls_aperiodic.judge(measure_stalls(run(gpu=gpu(np.arange(len(util)) * 1.0, util_pct=util))))
+    assert found is not None and found.severity is severity and found.extra["short"] is (severity is not None)
 
 
 @pytest.mark.parametrize(("spread", "told"), [(0.7, True), (0.0, False)])

@@ -23,6 +23,8 @@ LOST = {
 }  # fmt: skip
 WORTH_SAYING = 0.05
 """Smaller parts of the GPU time are no key number."""
+MUCH_OUTSIDE = 0.1
+"""Share of the telemetry outside the ledger from which on its key number says what it is of."""
 APART_PCT = 10.0
 """Where the mean utilization of GPUs differs by less, the mean of all speaks for each."""
 STATE_WORDS = {
@@ -133,7 +135,16 @@ def _time(document: Document) -> KeyNumber | None:
     parts = [max(parts), (held.seconds().get("unobserved", 0.0), "not observed")]
     said = [(share(100 * s / held.total_gpu_s), of) for s, of in parts if s >= WORTH_SAYING * held.total_gpu_s]
     words = [f"{part} {of}" if place else f"{part} of it {of}" for place, (part, of) in enumerate(said)]
-    return (", ".join(("of GPU time", *words)), quantity(held.total_gpu_s / 3600, "GPU-h"))
+    return (", ".join((f"of GPU time{_between(document, held)}", *words)), quantity(held.total_gpu_s / 3600, "GPU-h"))
+
+
+def _between(document: Document, held: LedgerEntry) -> str:
+    """' from the first work to the last' where much of the record lies outside, so that times are not those of it."""
+    outside_s = document.values(LedgerProfile).get(LedgerProfile.outside_gpu_s) or 0.0
+    if outside_s < MUCH_OUTSIDE * (outside_s + held.total_gpu_s):
+        return ""
+    what = noun(document) if document.values(TrialsProfile) and document.clock.joined else "work"
+    return f" from the first {what} to the last"
 
 
 def _time_of_jobs(jobs: TopicValues) -> KeyNumber:

@@ -57,9 +57,11 @@ def settles_most(document: Document) -> str:
 
 def wanted(document: Document) -> tuple[str, int]:
     """The step that would settle most of the open checks, and how many; '' where none is known. Training without a
-    search has no study to give: nobody is asked for one where telemetry is there.
+    search has no study to give: nobody is asked for one where telemetry is there, nor for a log of nvidia-smi on a
+    Jetson, which has none.
     """
     no_study = GIVE_TRIALS if document.values(UtilizationProfile) and not document.values(TrialsProfile) else ""
-    open_ = document.of_status(Status.NOT_ASSESSED)
-    steps = Counter(verdict.remedy for verdict in open_ if verdict.remedy not in ("", no_study))
+    jetson = any(one.reader == "tegrastats" for one in document.inputs)
+    asked = (verdict.remedy for verdict in document.of_status(Status.NOT_ASSESSED))
+    steps = Counter(step for step in asked if step not in ("", no_study) and not (jetson and "nvidia-smi" in step))
     return steps.most_common(1)[0] if steps else ("", 0)
