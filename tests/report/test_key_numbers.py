@@ -70,6 +70,14 @@ def test_gpu_time_says_what_it_is_of_where_much_was_recorded_besides(
     assert (words, "10 GPU-h") in key_numbers(joined)
 
 
+def test_of_power_alone_it_is_the_power() -> None:
+    one = {"gpu.0.mean_w": 2.74, "gpu.0.max_w": 13.2}
+    assert key_numbers(made({}, {}, power={**one})) == (("mean power of the GPU, 13.2 W at most", "2.74 W"),)
+    two = {**one, "gpu.1.mean_w": 250.0, "gpu.1.max_w": 300.0}
+    assert key_numbers(made({}, {}, power={**two})) == (("mean power of 2 GPUs together", "253 W"),)
+    assert not key_numbers(made({}, {}, power={"gpu.0.mean_w": None, "gpu.0.max_w": None}))
+
+
 def test_without_telemetry_it_is_the_time_of_the_trials() -> None:
     trials = {"n": 9, "state.COMPLETE.n": 2, "state.PRUNED.n": 7}
     times = {"state.COMPLETE.total_worker_s": 900.0, "state.PRUNED.total_worker_s": 2700.0}

@@ -7,6 +7,7 @@ from gpudiag.measures.jobs import JobsProfile
 from gpudiag.measures.ledger import IDLE, GpuLedger, LedgerProfile
 from gpudiag.measures.memory import GpuMemory, MemoryProfile
 from gpudiag.measures.mfu import MfuProfile
+from gpudiag.measures.power import GpuPower, PowerProfile
 from gpudiag.measures.steps import StepsProfile
 from gpudiag.measures.trials import TrialsProfile, TrialState
 from gpudiag.measures.utilization import GpuUtilization, UtilizationProfile
@@ -39,7 +40,7 @@ KeyNumber = tuple[str, str]
 def key_numbers(document: Document) -> tuple[KeyNumber, ...]:
     """At most four, of those that are known."""
     made = (
-        _use(document),
+        _use(document) or _power(document),
         _time(document) or _in_steps(document),
         _trials(document) or _memory(document),
         _money(document) or _best(document) or _step(document),
@@ -108,6 +109,17 @@ def _use(document: Document) -> KeyNumber | None:
     if 0 < n < recorded:
         return (f"mean utilization of {n} of {recorded} GPUs", share(mean))
     return ("mean GPU utilization" if n <= 1 else f"mean utilization of {n} GPUs{_from_to(document)}", share(mean))
+
+
+def _power(document: Document) -> KeyNumber | None:
+    """What the GPUs drew, of telemetry that has nothing else of their use."""
+    rows = document.values(PowerProfile).by_row(GpuPower).values()
+    means, most = ([w for cells in rows if isinstance(w := cells[name], float)] for name in ("mean_w", "max_w"))
+    if not means or not most:
+        return None
+    of = "the GPU" if len(means) == 1 else f"{len(means)} GPUs together"
+    peak = "" if len(means) > 1 else f", {quantity(max(most), 'W')} at most"
+    return (f"mean power of {of}{peak}", quantity(sum(means), "W"))
 
 
 def _from_to(document: Document) -> str:
