@@ -10,7 +10,6 @@ from datetime import tzinfo
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 from gpudiag.errors import ConfigError, InputError, UnknownInput, expected
-from gpudiag.readers._delimited.number_rows import NAME_THEM, number_rows
 from gpudiag.readers._io.problems import INCOMPLETE, Problem
 from gpudiag.readers._io.source import Source
 from gpudiag.shown import Shown
@@ -197,6 +196,8 @@ def refuse(source: Source, expected: str) -> UnknownInput:
     if names := _column_names(first):
         return UnknownInput(f"{path}: none of its columns is known ({names}); expected {expected}.")
     shown = first if len(first) <= 100 else first[:97] + "..."
+    from gpudiag.readers._delimited.number_rows import NAME_THEM, number_rows  # and with it polars
+
     if rows := number_rows(source.top[:_LOOKED_AT]):
         return UnknownInput(
             f"{path}: its rows hold {'a number' if rows[1] == 1 else f'{rows[1]} numbers'} that nothing names; if they "

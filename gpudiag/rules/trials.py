@@ -292,7 +292,7 @@ def trials_abandoned(trials: TrialsProfile, *, max_abandoned: float = 0.0) -> Ou
     idle for good, whose memory was freed, or in whose place another trial runs (METHODS 4). So is one older than 5
     times the longest finished trial of its study, Optuna's own rule (optuna/visualization/_timeline.py). What it
     cost is the time that its GPU was idle without a trial from then on, also behind the last one where memory is held.
-    From a tenth of the search on, that is told of trials that were marked FAIL later as well.
+    From a tenth of the search on, trials that were marked FAIL later count, too.
     """
     left = trials.dead_idle_gpu_h >= LEFT_IDLE * trials.span_s / 3600
     if not trials.n_running and not left:

@@ -76,6 +76,6 @@ def _in_one_unit(data: bytes, mixed: Mapping[int, Mapping[str, float]], separato
         for place, scales in mixed.items():
             match = _MEASURED.fullmatch(cells[place].strip()) if place < len(cells) else None
             if match and match[2] in scales:
-                cells[place] = f"{float(match[1]) * scales[match[2]]:.10g}"
+                cells[place] = repr(float(match[1]) * scales[match[2]])
         lines.append(separator.join(cells))
     return "\n".join(lines).encode()
