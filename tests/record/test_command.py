@@ -159,7 +159,7 @@ def test_killing_the_recorder_leaves_the_command_alone(tmp_path: Path) -> None:
     ready, done, path = tmp_path / "ready", tmp_path / "done", tmp_path / "a.csv"
     process = start(path, "sh", "-c", f"echo x > {ready}; sleep 1; echo y > {done}")
     wait_for(ready)
-    wait_for(path, ",host")
+    wait_for(path, ",host\n")
     process.kill()
     process.communicate()
     wait_for(done)
@@ -196,7 +196,7 @@ def test_a_signal_ends_a_recording_without_a_command_and_it_says_where_it_lies(t
         stderr=subprocess.PIPE,
         preexec_fn=lambda: signal.signal(number, signal.SIG_DFL),  # the tests may themselves run with nohup
     )
-    wait_for(path, ",host")
+    wait_for(path, ",host\n")
     process.send_signal(number)
     returned, _, err = finish(process)
     assert returned == 0
@@ -208,7 +208,7 @@ def test_a_signal_ends_a_recording_without_a_command_and_it_says_where_it_lies(t
 def test_nohup_keeps_a_recording_from_a_hangup(tmp_path: Path) -> None:
     path = tmp_path / "a.csv"
     process = subprocess.Popen(["nohup", *GPUDIAG, "-o", str(path)], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-    wait_for(path, ",host")
+    wait_for(path, ",host\n")
     process.send_signal(signal.SIGHUP)
     time.sleep(0.5)
     assert process.poll() is None
