@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 
 from gpudiag._run.gpu_names import declared_gpus
@@ -18,9 +20,9 @@ LAST_US = 60 * SECOND_US
 Sampled = tuple[np.ndarray, np.ndarray, np.ndarray]
 
 
-def held_until(run: Run, low_us: int, high_us: int) -> bool:
+def held_until(sampled: Mapping[str, Sampled], low_us: int, high_us: int) -> bool:
     """Whether a GPU that was active in a stretch held its memory up to the end of it: a process that hung lives."""
-    return any(_held(own, low_us, high_us) for own in _gpus(run).values())
+    return any(_held(own, low_us, high_us) for own in sampled.values())
 
 
 def let_go_before(run: Run, rows: np.ndarray, least_s: float) -> list[bool]:
@@ -28,7 +30,7 @@ def let_go_before(run: Run, rows: np.ndarray, least_s: float) -> list[bool]:
     names meanwhile, was idle for ``least_s`` or more before its end, its memory freed.
     """
     named = {row: gpus[0] for row, gpus in declared_gpus(run).items() if len(gpus) == 1}
-    sampled = _gpus(run)
+    sampled = sampled_gpus(run)
     start, end = (microseconds(run.trials[name]) for name in ("start", "end"))
     begun, open_end = run.trials["start"].notna().to_numpy(), run.trials["end"].isna().to_numpy()
     found = []
@@ -47,7 +49,7 @@ def let_go_before(run: Run, rows: np.ndarray, least_s: float) -> list[bool]:
     return found
 
 
-def _gpus(run: Run) -> dict[str, Sampled]:
+def sampled_gpus(run: Run) -> dict[str, Sampled]:
     """Times, utilization and memory of each GPU; none where one of them was not recorded, or clocks may differ."""
     if not run.info.clock.joined or not {"util_pct", "mem_used_mib"} <= set(run.gpu):
         return {}

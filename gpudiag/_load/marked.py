@@ -13,7 +13,7 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 
-from gpudiag._load.let_go import held_until, let_go_before
+from gpudiag._load.let_go import held_until, let_go_before, sampled_gpus
 from gpudiag._run.worker_names import worker_names
 from gpudiag.report.format import listed, plural
 from gpudiag.run import Run
@@ -185,10 +185,13 @@ def _alone(run: Run, trials: pd.DataFrame) -> pd.Series:
     least_s = np.maximum(FACTOR * _longest_s(trials)[far].to_numpy(), MORE_S)
     begun = np.append(np.sort(trials["start"].dropna().to_numpy("datetime64[us]")), np.datetime64("NaT", "us"))
     next_s = (begun[np.searchsorted(begun[:-1], end)] - end) / np.timedelta64(1, "s")
-    longs = zip(before, end, (silent_s > least_s) & ~(next_s > RESTART_S), strict=True)
+    long = (silent_s > least_s) & ~(next_s > RESTART_S)
+    sampled = sampled_gpus(run) if long.any() else {}
     alone = [
-        bool(long) and not _at_work(run, low, high) and not held_until(run, int(low.astype(int)), int(high.astype(int)))
-        for low, high, long in longs
+        bool(is_long)
+        and not _at_work(run, low, high)
+        and not held_until(sampled, int(low.astype(int)), int(high.astype(int)))
+        for low, high, is_long in zip(before, end, long, strict=True)
     ]
     return pd.Series(alone, trials.index[far], dtype=bool).reindex(trials.index, fill_value=False)
 

@@ -91,7 +91,7 @@ def sampling_gaps(seen: SamplingProfile, *, max_gap_pct: float = 5.0) -> Outcome
     worst = share.idxmax()
     failed = int(seen.gaps.groupby("gpu")["trials_ended"].sum().max())
     if not (share[worst] > max_gap_pct or failed > 0):
-        says = "{gap_pct} of the time", "{max_gap_pct}"
+        says = "Gaps leave out {gap_pct} of the time ({gpu}; limit {max_gap_pct})."
         return Passed(says, gap_pct=float(share[worst]), gpu=str(worst))
     return Evidence(
         values={

@@ -344,7 +344,8 @@ def study_tail(search: SearchProfile, *, max_tail_pct: float = 10.0, min_tail_s:
         raise NotApplicable("Trials ran one at a time.")
     if not (search.tail_pct > max_tail_pct and search.tail_s > min_tail_s):
         return Passed(
-            "{tail_s} with one trial (limit {min_tail_s}), {tail_pct} of the time (limit {max_tail_pct}).",
+            "{tail_s} with {n_tail:trial} (limit {min_tail_s}), {tail_pct} of the time (limit {max_tail_pct}).",
+            n_tail=search.n_tail,
             tail_s=search.tail_s,
             tail_pct=search.tail_pct,
         )

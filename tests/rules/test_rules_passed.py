@@ -8,18 +8,24 @@ from functools import cache
 from pathlib import Path
 from string import Formatter
 
+import numpy as np
 import pandas as pd
 import pytest
 from sampleruns import SAMPLES, sample
 from small_profiles import profile, verdict
+from smallruns import gpu, run
 
 import gpudiag as gd
 from gpudiag.measures.memory import MemoryProfile, measure_memory
+from gpudiag.measures.sampling import measure_sampling
+from gpudiag.measures.search import SearchProfile
 from gpudiag.measures.throttle import ThrottleProfile
 from gpudiag.measures.trials import TrialsProfile
 from gpudiag.report import sections
 from gpudiag.rules import Passed, Status, rule
 from gpudiag.rules.memory import memory_headroom, memory_near_limit
+from gpudiag.rules.sampling import sampling_gaps
+from gpudiag.rules.search import study_tail
 from gpudiag.rules.throttle import temperature_high, thermal_throttling
 from gpudiag.rules.trials import failure_rate_high
 
@@ -74,6 +80,21 @@ def test_the_limit_said_is_the_one_in_force_and_never_a_number_of_the_run_of_tha
     assert Passed("{idle_pct} (limit {low_pct})", idle_pct=3.0, low_pct=84.0).summary({"low_pct": 10.0}) == (
         "3 % (limit 10 %)"
     )
+
+
+def test_gaps_are_said_as_a_share_of_the_time_with_their_limit() -> None:
+    times = np.delete(np.arange(1000.0), slice(500, 520))
+    found = sampling_gaps.judge(measure_sampling(run(gpu=gpu(times, util_pct=np.full(len(times), 90.0)))))
+    assert isinstance(found, Passed)
+    assert (
+        found.summary(sampling_gaps.thresholds) == "Gaps leave out 1.8 % of the time (GPU 0; limit 5 %)."
+    )  # 21 s less the 3 that samples stand for
+
+
+@pytest.mark.parametrize(("n", "said"), [(1, "1 trial"), (3, "3 trials")])
+def test_the_end_of_a_search_is_said_with_as_many_trials_as_ran_then(n: int, said: str) -> None:
+    found = verdict(study_tail, profile(SearchProfile, tail_s=120.0, tail_pct=2.0, n_tail=n, peak=8))
+    assert found.summary == f"2 min with {said} (limit 5 min), 2 % of the time (limit 10 %)."
 
 
 @pytest.mark.parametrize(

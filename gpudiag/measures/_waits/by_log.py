@@ -22,6 +22,8 @@ from gpudiag.schema import IDLE_PCT
 ENOUGH_SAMPLES = 20
 ENOUGH = 5
 """Intervals of nothing but steps that show how idle a GPU is in them."""
+FEWEST = 3
+"""Samples in an interval, below which they do not tell how long the GPU was idle in it."""
 
 
 def joined_trainings(run: Run) -> list[LoggedTraining]:
@@ -55,10 +57,6 @@ def _alone(training: LoggedTraining, part: UnusedTime) -> bool:
     low, high = training.span_us
     beside = (part.end_us > low) & (part.start_us < high)
     return not bool((part.running[beside] > 1).any())
-
-
-FEWEST = 3
-"""Samples in an interval, below which they do not tell how long the GPU was idle in it."""
 
 
 class _InSteps(NamedTuple):

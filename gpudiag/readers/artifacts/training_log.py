@@ -105,9 +105,10 @@ def _read(source: Source, options: ReadOptions, day_first: bool | None) -> Trial
     problems = ProblemLog()
     rows: list[_Event] = []
     every = (line for _, line in numbered_lines(source, ProblemLog()))
-    of_lines = LineClock.of([plain(line) for line in source.lines], every, day_first=day_first)
+    head = [plain(line) for line in source.lines]
+    of_lines = LineClock.of(head, every, day_first=day_first)
     steps, trainer = StepLog(source.path, dated=of_lines.dated), TrainerOutput()
-    logged, totals = LoggedTrials(), totals_of_bars([plain(line) for line in source.lines])
+    logged, totals = LoggedTrials(), totals_of_bars(head)
     n_ordinary, dated, ignored, of_trial = 0, False, False, False
     for number, line in numbered_lines(source, problems):
         if counts_trials(line, totals):
