@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from gpudiag.advice import REMEDIES
-from gpudiag.advice._engine.proposal import TIERS
+from gpudiag.advice._engine.proposal import TIERS, WHEN
 from gpudiag.advice._engine.remedy import Remedy
 from gpudiag.report.check_page import with_id_links
 from gpudiag.rules._engine.references import with_links
@@ -28,7 +28,7 @@ def remedies_markdown(remedies: Sequence[Remedy] = REMEDIES) -> str:
         out += [
             f"## {item.id}",
             "",
-            f"{item.title} ({item.safety}, tier {item.tier}; {item.effort}; {item.apply}).",
+            f"{item.title} ({item.safety}, tier {item.tier}; {item.effort}; {WHEN[item.apply]}).",
             "",
         ]
         out += [with_links(item.docstring), ""]

@@ -122,7 +122,7 @@ def test_options_stand_in_the_order_of_their_cards(samples: Path) -> None:
     (row,) = [row for row in table.rows if getattr(row[0], "id", "") == "loader-workers"]
     gain, safety, apply, change = row[1:]
     assert (gain, safety) == (Number(TEST_FIRST), "safe, test first")
-    assert (apply, change) == ("next study", "num_workers: 2 → 3")
+    assert (apply, change) == ("next run", "num_workers: 2 → 3")
     (card,) = [block for block in blocks if isinstance(block, RecommendationBlock) and block.id == "loader-workers"]
     assert "memory of the fullest GPU 76 %" in dict(card.notes)["Predicted for after the change"]
     cards = [block.id for block in blocks if isinstance(block, RecommendationBlock)]

@@ -11,6 +11,8 @@ from gpudiag.plain_data import LEFT_OUT
 Value = bool | int | float | str
 Safety = Literal["safe", "moderate", "risky"]
 Apply = Literal["now", "next study"]
+WHEN: dict[Apply, str] = {"now": "now", "next study": "next run"}
+"""When to apply it, as a person reads it: a training is no study."""
 
 TIERS: tuple[tuple[Safety, str], ...] = (
     ("safe", "it only observes, or writes something down"),

@@ -113,9 +113,9 @@ def trials(document: Document) -> list[Block]:
     pictures = (Figure("durations"), Figure("duration_ecdf"), Figure("parallel_coordinates"))
     parts = (_tiles(facts, *COURSE, *_abandoned(facts)), *pictures)
     if document.headline.level == "ok":  # nothing to look for: the sentence is enough
-        more = Folded("By state, how long trials took, and which parameters did best", (table, *parts))
+        more = Folded("By state, and how long trials took", (table, *parts))
         return [Note(_completed(document)), *_never_best(facts), more, *_pruning(document)]
-    more = Folded("How long trials took, and which parameters did best", parts)
+    more = Folded("How long trials took", parts)
     said = (*failed_trials(document), *_never_best(facts))
     return [Note(_completed(document)), table, *said, more, *_pruning(document)]
 

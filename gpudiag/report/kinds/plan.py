@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gpudiag.advice._engine.plan import Plan
-from gpudiag.advice._engine.proposal import Gain
+from gpudiag.advice._engine.proposal import WHEN, Gain
 from gpudiag.report._render.blocks import Block, Heading, Note, Number, TableBlock, TableCell
 from gpudiag.report._render.shown import shown_as
 from gpudiag.report.format import UNKNOWN, hours, quantity, safe
@@ -25,7 +25,7 @@ def plan(made: Plan) -> list[Block]:
         return [Heading(heading), Note("It holds no change.")]
     rows = [
         (*(str(row[name]) or UNKNOWN for name in COLUMNS), gain(one))
-        for row, one in zip(made.to_frame().to_dict("records"), gains, strict=True)
+        for row, one in zip(made.to_frame().replace({"apply": WHEN}).to_dict("records"), gains, strict=True)
     ]
     return [Heading(heading), TableBlock((*COLUMNS.values(), "Gain"), tuple(rows)), *_predicted(made)]
 

@@ -6,7 +6,7 @@ import math
 from collections.abc import Collection, Iterable, Sequence
 
 from gpudiag.advice._engine.advise import Advice
-from gpudiag.advice._engine.proposal import Gain, Prediction
+from gpudiag.advice._engine.proposal import WHEN, Gain, Prediction
 from gpudiag.advice._engine.recommendation import Recommendation, Recommendations
 from gpudiag.advice._engine.resources import MEMORY, TRIAL_TIME, UTILIZATION
 from gpudiag.report._render.blocks import Block, Note, Number, RecommendationBlock, TableBlock, TableCell, TextWithId
@@ -55,7 +55,7 @@ def options(remedies: Iterable[Recommendation]) -> TableBlock:
             *(
                 (UNKNOWN, UNKNOWN)
                 if one.is_the_rules_own
-                else (f"{one.safety}{', test first' if one.verify_first else ''}", one.apply)
+                else (f"{one.safety}{', test first' if one.verify_first else ''}", WHEN[one.apply])
             ),
             one.changes[0].text or UNKNOWN,
         )
@@ -77,7 +77,7 @@ def card(one: Recommendation) -> RecommendationBlock:
         ("Worked if", checks),
         ("Does not help if", one.refute),
         ("Undo", one.rollback if one.tier else ""),
-        ("Effort", f"{one.effort}, {one.apply}" if one.effort else ""),
+        ("Effort", f"{one.effort}, {WHEN[one.apply]}" if one.effort else ""),
         ("Predicted for after the change", _predicted(one)),
         ("On the predictions", _limits(one.predictions)),
     )
