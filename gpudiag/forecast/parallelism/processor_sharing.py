@@ -60,37 +60,35 @@ def resimulate(
     state = _State.fresh(draws, placed)
     speeds = _speeds(busy, workers) * (1.0 - loss) ** np.maximum(np.arange(workers + 1) - 1, 0)
     reached = np.column_stack([busy, np.repeat(busy[:, -1:], max(0, workers + 1 - busy.shape[1]), axis=1)])
-    rows = np.arange(n_futures)
+    row = np.arange(n_futures)
+    speed_at, reached_at = (row[:, None] * table.shape[1] for table in (speeds, reached))
+    speeds, reached = speeds.ravel(), reached.ravel()
     counted = np.zeros(n_futures, np.int64)
     cycles = np.zeros(n_futures)
     active = np.zeros(n_futures)
     lasted = np.zeros(n_futures)
     events = 0
-    while (counted < n_trials - first).any():
+    while (going := counted < n_trials - first).any():
         if events % TICK_EVENTS == 0:
             tick()
         events += 1
-        going = counted < n_trials - first
-        training = state.training_by_gpu()
-        rate = np.where(state.trains, np.take_along_axis(speeds[rows[:, None], training], state.gpu, axis=1), 1.0)
+        rate = np.where(state.trains, speeds[speed_at + state.training[state.gpu]], 1.0)
         wait = state.left / rate
-        worker = wait.argmin(axis=1)
-        step = wait[rows, worker]
-        lasted += np.where(going, step, 0.0)
-        active += np.where(going, step * reached[rows[:, None], training].mean(axis=1), 0.0)
+        next_at = state.first + wait.argmin(axis=1)
+        step = wait.ravel()[next_at]
+        passed = np.where(going, step, 0.0)
+        lasted += passed
+        active += passed * (reached[reached_at + state.training.reshape(n_futures, -1)].sum(axis=1) / len(placed))
         state.now += step
         state.left -= rate * step[:, None]
-        state.left[rows, worker] = 0.0
-        ends = state.trains[rows, worker]
-        begun = rows[~ends]
-        state.trains[begun, worker[begun]] = True
-        state.left[begun, worker[begun]] = draws.work_s[begun, state.trial[begun, worker[begun]]]
-        done = rows[ends]
-        number = state.number[done, worker[done]]
+        ends = state.trains.ravel()[next_at]
+        state.begin(row[~ends], next_at[~ends], draws)
+        done, at = row[ends], next_at[ends]
+        number = state.number[at]
         new = (number >= first) & (number < n_trials)
-        cycles[done[new]] += (state.now - state.since[rows, worker])[done[new]]
+        cycles[done[new]] += (state.now[done] - state.since[at])[new]
         counted[done[new]] += 1
-        state.take(done, worker[done], draws, policy)
+        state.take(done, at, draws, policy)
     return Futures(3600.0 * workers * counted / cycles, 100.0 * active / lasted)
 
 
@@ -103,7 +101,13 @@ def _speeds(busy: np.ndarray, workers: int) -> np.ndarray:
 
 @dataclass
 class _State:
-    """Workers of all futures, shape (n_futures, workers) each, and the clock of each future."""
+    """Workers of all futures, and the clock of each future.
+
+    ``left`` and ``trains`` have the shape (n_futures, workers) and lie row by row, so that ``ravel`` copies nothing.
+    ``trial``, ``number`` and ``since`` are of the same workers in one row, of which those of the i-th future begin at
+    ``first[i]``. ``training``: trials that train by future and GPU, in one row; ``gpu``: where in it a worker's GPU
+    stands, shape (n_futures, workers).
+    """
 
     left: np.ndarray
     trains: np.ndarray
@@ -111,42 +115,57 @@ class _State:
     number: np.ndarray
     since: np.ndarray
     gpu: np.ndarray
+    training: np.ndarray
+    first: np.ndarray
     now: np.ndarray
     taken: np.ndarray
-    gpus: int
 
     @classmethod
     def fresh(cls, draws: Draws, placed: Placement) -> _State:
         n_futures, n_trials = draws.work_s.shape
         workers = sum(placed)
-        number = np.broadcast_to(np.arange(workers), (n_futures, workers)).copy()
+        number = np.tile(np.arange(workers), n_futures)
         trial = number % n_trials
-        left = np.take_along_axis(draws.pause_s, trial, axis=1)
+        rows = np.arange(n_futures)
         return cls(
-            left=left,
+            left=np.ascontiguousarray(draws.pause_s[:, trial[:workers]]),
             trains=np.zeros((n_futures, workers), bool),
             trial=trial,
             number=number,
-            since=np.zeros((n_futures, workers)),
-            gpu=np.broadcast_to(gpu_of_workers(placed), (n_futures, workers)).copy(),
+            since=np.zeros(n_futures * workers),
+            gpu=gpu_of_workers(placed) + rows[:, None] * len(placed),
+            training=np.zeros(n_futures * len(placed), np.int64),
+            first=rows * workers,
             now=np.zeros(n_futures),
             taken=np.full(n_futures, workers),
-            gpus=len(placed),
         )
 
-    def training_by_gpu(self) -> np.ndarray:
-        """Number of training trials, shape (n_futures, gpus)."""
-        return np.stack([(self.trains & (self.gpu == gpu)).sum(axis=1) for gpu in range(self.gpus)], axis=1)
+    def begin(self, rows: np.ndarray, at: np.ndarray, draws: Draws) -> None:
+        """The workers at ``at``, of the futures ``rows``, begin to train."""
+        self.trains.ravel()[at] = True
+        self.left.ravel()[at] = draws.work_s[rows, self.trial[at]]
+        self.training[self.gpu.ravel()[at]] += 1
 
-    def take(self, rows: np.ndarray, workers: np.ndarray, draws: Draws, policy: Policy) -> None:
-        """The workers ``workers`` of the futures ``rows`` take their next trials."""
+    def take(self, rows: np.ndarray, at: np.ndarray, draws: Draws, policy: Policy) -> None:
+        """The workers at ``at``, of the futures ``rows``, have ended a trial and take their next ones."""
         number = self.taken[rows]
         trial = number % draws.work_s.shape[1]
         self.taken[rows] += 1
-        self.number[rows, workers], self.trial[rows, workers] = number, trial
-        self.trains[rows, workers] = False
-        self.left[rows, workers] = draws.pause_s[rows, trial]
-        self.since[rows, workers] = self.now[rows]
+        self.number[at], self.trial[at] = number, trial
+        self.trains.ravel()[at] = False
+        self.training[self.gpu.ravel()[at]] -= 1
+        self.left.ravel()[at] = draws.pause_s[rows, trial]
+        self.since[at] = self.now[rows]
         if self.gpus > 1 and policy != "round robin":
-            held = None if draws.memory_mib is None else np.take_along_axis(draws.memory_mib, self.trial, axis=1)[rows]
-            self.gpu[rows, workers] = choose_gpu(policy, self.gpu[rows], workers, held, self.gpus)
+            self._choose(rows, at - self.first[rows], draws, policy)
+
+    def _choose(self, rows: np.ndarray, workers: np.ndarray, draws: Draws, policy: Policy) -> None:
+        """The GPUs of the trials just taken; each future is one row, so that no GPU is chosen twice at once."""
+        trial = self.trial.reshape(self.left.shape)[rows]
+        held = None if draws.memory_mib is None else draws.memory_mib[rows[:, None], trial]
+        gpu = self.gpu[rows] - rows[:, None] * self.gpus
+        self.gpu[rows, workers] = choose_gpu(policy, gpu, workers, held, self.gpus) + rows * self.gpus
+
+    @property
+    def gpus(self) -> int:
+        return len(self.training) // len(self.now)
