@@ -38,6 +38,7 @@ def waited(seed: int, period_s: float) -> tuple[float, Evidence | None]:
     return true_pct + 0.04 * (100 - true_pct) * bool(row["is_single"]), stalls_aperiodic.judge(table)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("period_s", [1.0, 10.0, 30.0, 60.0])
 def test_the_truth_lies_in_the_range_that_is_told(period_s: float) -> None:
     told = [(true_pct, found) for true_pct, found in (waited(seed, period_s) for seed in range(DRAWS)) if found]
