@@ -8,10 +8,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from gpudiag.errors import ConfigError
+from gpudiag.readers._io.paths import without_kind
 from gpudiag.readers._io.url import is_url, name_of_url, scheme_of, shown, sqlite_path
 
 UNNAMED = "run"
-PACKED = (".gz", ".zst", ".zstd", ".xz", ".bz2", ".zip")
 
 
 def is_whole(given: object) -> bool:
@@ -54,7 +54,8 @@ def name_of(inputs: Sequence[object], study: str | None = None) -> str:
         return _of_paths(paths) or UNNAMED
     if urls:
         return name_of_url(urls[0], study or "") or UNNAMED
-    return next((str(name) for given in inputs if (name := getattr(given, "study_name", ""))), UNNAMED)
+    names = (getattr(given, "study_name", "") for given in inputs)  # a column, of a table that has one
+    return next((name for name in names if isinstance(name, str) and name), UNNAMED)
 
 
 def _is_file(given: object) -> bool:
@@ -65,13 +66,8 @@ def _is_file(given: object) -> bool:
 def _of_paths(paths: list[Path]) -> str:
     whole = [path.resolve() for path in paths]
     if len(whole) == 1:
-        return whole[0].name if whole[0].is_dir() else _stem(paths[0])
+        return whole[0].name if whole[0].is_dir() else without_kind(paths[0])
     try:
         return Path(os.path.commonpath([path if path.is_dir() else path.parent for path in whole])).name
     except ValueError:  # on two drives
-        return _stem(paths[0])
-
-
-def _stem(path: Path) -> str:
-    """A file's name without its kind, by which a packed one is called as the file in it is."""
-    return Path(path.stem).stem if path.suffix.lower() in PACKED else path.stem
+        return without_kind(paths[0])

@@ -14,7 +14,7 @@ from typing import Any
 
 from gpudiag.errors import InputError
 from gpudiag.readers._batches.batch_tables import batch
-from gpudiag.readers._io.paths import as_text
+from gpudiag.readers._io.paths import without_kind
 from gpudiag.readers._io.problems import ProblemLog
 from gpudiag.readers._io.source import Source
 from gpudiag.readers._jobs.gpu_counts import allocated_gpus, counts_gpus
@@ -110,7 +110,7 @@ def trials_of(
             f"{plural(n_again, 'job')} began anew after a requeue, and not all earlier runs are listed; "
             "sacct --duplicates lists them."
         )
-    study = as_text(source.path.name).split(".")[0]
+    study = without_kind(source.path)
     return batch(trials, source, options, reader, problems, study=study, events=events, notes=notes, lines=lines)
 
 

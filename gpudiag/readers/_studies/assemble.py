@@ -18,8 +18,9 @@ from gpudiag.readers._studies.optuna_clock import SLACK, Clocked, to_utc
 from gpudiag.readers._studies.pivot import floats, pivot_attributes, pivot_params
 from gpudiag.readers._studies.space import declared_space
 from gpudiag.readers._studies.stamped import apply_timestamps
-from gpudiag.readers._studies.stored import Stored
+from gpudiag.readers._studies.stored import Stored, named_studies
 from gpudiag.readers._studies.timestamps import possible
+from gpudiag.readers._studies.trial_rows import NUMBER_TWICE
 from gpudiag.readers.base import Trials
 from gpudiag.schema import MOST_STEPS, REPORTS, STATES, STUDIES, TRIALS, conform, empty, text_dtype
 
@@ -95,7 +96,7 @@ def _clean(trials: pd.DataFrame, studies: pd.DataFrame, problems: ProblemLog) ->
     if not _sorted(places, out["number"].to_numpy()):
         out = out.assign(place=places).sort_values(["place", "number", "trial_id"], kind="stable").drop(columns="place")
         twice = out.duplicated(["study_id", "number"])
-        problems.add("trial number used twice, first kept", int(twice.sum()), lost=True)
+        problems.add(NUMBER_TWICE, int(twice.sum()), lost=True)
         out = out[~twice]
     return out.reset_index(drop=True)
 
@@ -141,19 +142,13 @@ def _notes(clocks: dict[object, Clocked], studies: pd.DataFrame, zone: tzinfo) -
         if clock.clock == "unknown" or key not in names:
             continue
         by_decision.setdefault(f"read as {clock.meaning(zone)} ({clock.why})", []).append(names[key])
-    return tuple(f"{_named(found)}: timestamps {decision}." for decision, found in by_decision.items())
+    return tuple(f"{named_studies(found)}: timestamps {decision}." for decision, found in by_decision.items())
 
 
 def _without_trials(studies: pd.DataFrame, trials: pd.DataFrame) -> tuple[str, ...]:
     """That studies hold none, which is no fault of reading."""
     names = studies.loc[~studies["study"].isin(trials["study"]), "study"].tolist()
-    return (f"{_named(names)}: no trials yet.",) if names else ()
-
-
-def _named(studies: list[str]) -> str:
-    """'Study 'a'', 'Studies 'a', 'b', 'c' and 2 more'."""
-    names = ", ".join(f"'{name}'" for name in studies[:3]) + (f" and {len(studies) - 3} more" if studies[3:] else "")
-    return f"{'Study' if len(studies) == 1 else 'Studies'} {names}"
+    return (f"{named_studies(names)}: no trials yet.",) if names else ()
 
 
 def _joined(parts: list[pd.Series], index: pd.Index) -> pd.Series:

@@ -4,26 +4,28 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import compress
 
 import numpy as np
 import pandas as pd
 
 from gpudiag.errors import InputError
-from gpudiag.readers._io.paths import as_text
-from gpudiag.readers._io.problems import INCOMPLETE, ProblemLog
+from gpudiag.readers._io.paths import as_text, without_kind
+from gpudiag.readers._io.problems import ProblemLog
 from gpudiag.readers._io.source import Source
 from gpudiag.readers._studies.end_order import checked_ends
 from gpudiag.readers._studies.fold import settle_local
 from gpudiag.readers._studies.given_states import NUMBERS_READ, are_numbers, named, state_of
 from gpudiag.readers._studies.pivot import column, plain
+from gpudiag.readers._studies.stored import named_studies, pick_study
 from gpudiag.readers._studies.timestamps import Timestamps, duration_s, to_utc
+from gpudiag.readers._studies.trial_rows import good_rows, studies_of_rows, study_column
 from gpudiag.readers.base import ReadOptions, Trials
-from gpudiag.schema import REPORTS, STATES, STUDIES, TRIALS, conform, empty, text_dtype
+from gpudiag.schema import REPORTS, STUDIES, TRIALS, conform, empty, text_dtype
 
 _FAMILIES = {"params_": "params.", "user_attrs_": "user_attrs.", "system_attrs_": "system_attrs."}
 _KNOWN = ("number", "value", "datetime_start", "datetime_complete", "duration", "state")
-UNKNOWN_STATE = f"{INCOMPLETE} trials whose state is none that is known"
-"""Left out, they would make a rate of failures that of the others."""
 STEP_DIGITS = 18
 """Of the largest step; a longer number is none."""
 _STEP = re.compile(r"intermediate_values_(-?\d+)$")
@@ -45,42 +47,50 @@ def from_columns(
 ) -> Trials:
     """Tables from columns of cells (None where empty). Raises InputError if no row is a trial.
 
-    The export names no study: it is called as the caller says, else like the file.
+    A table that names no study is called as the caller says, else like the file; so is, of one that does, what names
+    none. Raises StudyNotFound where such a table lacks the study that was asked for.
     """
     if "number" not in columns:
         raise InputError(f"{source.path}: expected a column 'number', got {', '.join(map(str, columns))[:100]!r}.")
     by_number = [NUMBERS_READ] if are_numbers(columns.get("state", ())) else []
-    columns = named(columns, str(source.path))
-    keep = _good_rows(columns, problems)
-    count = len(next(iter(columns.values()), ()))
-    if count and not keep.any():
+    told, called = study_column(columns), without_kind(source.path)
+    studies = studies_of_rows(columns, told, called if told else options.study or called)
+    if told:
+        pick_study(options.study, studies, source.path)
+    cells: CellColumns = named(columns, str(source.path))
+    if options.study and not options.beside:
+        cells, studies = _only(cells, studies, studies == options.study)
+    count = len(studies)
+    cells, studies = _only(cells, studies, good_rows(cells, studies, problems))
+    if count and not len(studies):
         raise InputError(f"{source.path}: none of its {count} rows is a trial (a number and a state such as COMPLETE).")
-    study = options.study or as_text(source.path.name).split(".")[0]
-    cells = {name: [cell for cell, good in zip(values, keep, strict=True) if good] for name, values in columns.items()}
     number = np.array([int(str(cell)) for cell in cells["number"]], dtype="int64")
-    start, end = (_timestamps(cells.get(name), len(number), options, problems) for name in _KNOWN[2:4])
-    frame = pd.DataFrame({"trial": number, "state": _states(cells, len(number))})
-    clock = _clock(start, end)
-    local = settle_local(frame["trial"], start.time, end.time, options.timezone) if clock == "local" else None
-    frame["start"], ends = (local.start, local.end) if local else (start.time, end.time)
-    frame["end"] = checked_ends(frame["start"], ends, source.path, problems)
+    frame = pd.DataFrame({"study": pd.Series(studies, dtype=text_dtype()), "trial": number})
+    frame["state"] = _states(cells, len(number))
+    times = _times(frame, cells, options, problems)
+    frame["start"], frame["end"] = times.start, checked_ends(times.start, times.end, source.path, problems)
     open_ended = frame["start"].isna() | frame["end"].isna()
     stated = [duration_s(cell) for cell in cells.get("duration", [None] * len(number))]
     frame["duration_s"] = np.where(open_ended, stated, np.nan)
-    wide, objectives = _wide(cells, len(number))
-    frame = pd.concat([frame.assign(study=study), pd.DataFrame(wide, index=frame.index)], axis=1)
-    studies = pd.DataFrame(
-        {"study": [study], "directions": [""], "source": [as_text(source.path)], "clock": [clock]}, dtype=text_dtype()
-    )
-    order = np.argsort(number, kind="stable")
+    wide, objectives = _wide({name: own for name, own in cells.items() if name != told}, len(number))
+    reports = _reports(cells, frame)
+    order = np.lexsort((number, pd.factorize(studies)[0]))
+    frame = pd.concat([frame, pd.DataFrame(wide, index=frame.index)], axis=1).iloc[order]
+    names = list(times.clocks) or [options.study or called]
+    shown = {"study": names, "directions": "", "source": as_text(source.path)}
+    clocks = [times.clocks.get(name, "unknown") for name in names]
     return Trials(
-        trials=conform(frame.iloc[order], TRIALS) if len(frame) else empty(TRIALS),
-        reports=_reports(cells, study, number),
-        studies=conform(studies, STUDIES),
+        trials=conform(frame, TRIALS) if len(frame) else empty(TRIALS),
+        reports=reports,
+        studies=conform(pd.DataFrame(shown).assign(clock=clocks), STUDIES),
         problems=problems.all,
-        notes=(*_clock_note(study, clock, local.said if local else "", options), *objectives, *by_number),
+        notes=(*times.notes, *objectives, *by_number),
         reader=reader,
     )
+
+
+def _only(columns: CellColumns, studies: np.ndarray, keep: np.ndarray) -> tuple[CellColumns, np.ndarray]:
+    return {name: list(compress(cells, keep)) for name, cells in columns.items()}, studies[keep]
 
 
 def typed(texts: Sequence[str]) -> list[object]:
@@ -96,22 +106,6 @@ def typed(texts: Sequence[str]) -> list[object]:
         return [text or None for text in texts]
 
 
-def _good_rows(columns: CellColumns, problems: ProblemLog) -> np.ndarray:
-    """Rows with a number of their own and, where there is that column, a known state."""
-    numbers = [str(cell) if cell is not None else "" for cell in columns["number"]]
-    good = np.array([bool(re.fullmatch(r"\d{1,18}", text)) for text in numbers], dtype=bool)
-    example = next((f"number {n!r}" for n, ok in zip(numbers, good, strict=True) if not ok), "")
-    problems.add("row without a number", int((~good).sum()), example=example, lost=True)
-    if "state" in columns:
-        known = np.array([state_of(cell) in STATES for cell in columns["state"]], dtype=bool)
-        words = {str(cell) for cell, odd in zip(columns["state"], good & ~known, strict=True) if odd}
-        problems.add(UNKNOWN_STATE, int((good & ~known).sum()), example=", ".join(sorted(words)), lost=True)
-        good &= known
-    twice = pd.Series(numbers, dtype="object").where(good).duplicated().to_numpy() & good
-    problems.add("trial number used twice, first kept", int(twice.sum()), lost=True)
-    return good & ~twice
-
-
 def _states(cells: CellColumns, rows: int) -> list[str]:
     """The state column; without one a trial with a value is COMPLETE and any other of unknown end FAIL or RUNNING."""
     if "state" in cells:
@@ -124,8 +118,39 @@ def _states(cells: CellColumns, rows: int) -> list[str]:
     ]
 
 
-def _timestamps(cells: Sequence[object] | None, rows: int, options: ReadOptions, problems: ProblemLog) -> Timestamps:
-    timestamps = to_utc(cells if cells is not None else [None] * rows, options.timezone)
+@dataclass(frozen=True)
+class _Times:
+    start: pd.Series
+    end: pd.Series
+    clocks: dict[str, str]
+    notes: tuple[str, ...]
+
+
+def _times(frame: pd.DataFrame, cells: CellColumns, options: ReadOptions, problems: ProblemLog) -> _Times:
+    """Starts and ends, study by study, since each may have been written on a clock of its own."""
+    columns = [np.array(cells.get(name, [None] * len(frame)), dtype=object) for name in _KNOWN[2:4]]
+    parts: list[tuple[pd.Series, pd.Series]] = []
+    clocks: dict[str, str] = {}
+    read_as: dict[str, list[str]] = {}
+    for study, own in frame.groupby("study", sort=False):
+        start, end = (_timestamps(column[own.index].tolist(), options, problems) for column in columns)
+        clock, times = _clock(start, end), (start.time.set_axis(own.index), end.time.set_axis(own.index))
+        local = settle_local(own["trial"], times[0], times[1], options.timezone) if clock == "local" else None
+        parts.append((local.start, local.end) if local else times)
+        clocks[str(study)] = clock
+        if clock in ("local", "mixed"):
+            read_as.setdefault(f"(assumed{local.said if local else ''})", []).append(str(study))
+    notes = [
+        f"{named_studies(names)}: timestamps without a zone read as local time of {options.timezone} {doubt}."
+        for doubt, names in read_as.items()
+    ]
+    nothing = [(frame["trial"].astype("datetime64[us, UTC]"),) * 2]
+    starts, ends = (pd.concat(list(both)).reindex(frame.index) for both in zip(*(parts or nothing), strict=True))
+    return _Times(starts, ends, clocks, tuple(notes))
+
+
+def _timestamps(cells: Sequence[object], options: ReadOptions, problems: ProblemLog) -> Timestamps:
+    timestamps = to_utc(cells, options.timezone)
     problems.add("timestamp that is no date", timestamps.bad, example=timestamps.example)
     return timestamps
 
@@ -154,25 +179,23 @@ def _wide(cells: CellColumns, rows: int) -> tuple[dict[str, pd.Series], list[str
     return out, names and [f"Objectives: {', '.join(names)}."]
 
 
-def _reports(cells: CellColumns, study: str, number: np.ndarray) -> pd.DataFrame:
+def _reports(cells: CellColumns, trials: pd.DataFrame) -> pd.DataFrame:
     """Intermediate values, where the export was asked for them (``intermediate_values_<step>``)."""
     parts = []
     for name, values in cells.items():
         found = _STEP.match(name)
         if found and len(found[1]) <= STEP_DIGITS:
             numbers = pd.to_numeric(pd.Series(list(values), dtype="object"), errors="coerce").astype(float)
-            parts.append(pd.DataFrame({"trial": number, "step": int(found[1]), "value": numbers})[numbers.notna()])
+            told = trials[["study", "trial"]].assign(step=int(found[1]), value=numbers)
+            parts.append(told[numbers.notna()])
     if not parts:
         return empty(REPORTS)
-    return conform(pd.concat(parts).sort_values(["trial", "step"], kind="stable").assign(study=study), REPORTS)
+    order = {study: place for place, study in enumerate(trials["study"].unique())}
+    reports = pd.concat(parts, ignore_index=True)
+    by = [reports["step"], reports["trial"], reports["study"].map(order)]
+    return conform(reports.iloc[np.lexsort(by)], REPORTS)
 
 
 def _clock(start: Timestamps, end: Timestamps) -> str:
     found = {timestamps.clock for timestamps in (start, end)} - {"unknown"}
     return "unknown" if not found else found.pop() if len(found) == 1 else "mixed"
-
-
-def _clock_note(study: str, clock: str, doubt: str, options: ReadOptions) -> tuple[str, ...]:
-    if clock not in ("local", "mixed"):
-        return ()
-    return (f"Study '{study}': timestamps without a zone read as local time of {options.timezone} (assumed{doubt}).",)

@@ -13,7 +13,7 @@ import pandas as pd
 
 from gpudiag.readers._batches.batch_tables import batch
 from gpudiag.readers._batches.optuna_lines import StudyLine, TrialLine, told_by_optuna
-from gpudiag.readers._io.paths import as_text
+from gpudiag.readers._io.paths import as_text, without_kind
 from gpudiag.readers._io.problems import ProblemLog
 from gpudiag.readers._io.source import Source
 from gpudiag.readers._steps.other_work import moment_of
@@ -97,7 +97,7 @@ class LoggedTrials:
         parts: list[Trials] = []
         taken: set[str] = set()
         for study in studies:
-            own = options.study or as_text(source.path.name).split(".")[0]
+            own = options.study or without_kind(source.path)
             name = study.name or (own if own not in taken else f"{own} ({len(taken) + 1})")
             taken.add(name)
             parts.append(_tables(study, name, source, options, problems))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -64,3 +64,9 @@ def pick_study(wanted: str | None, present: Iterable[str], where: object) -> Non
     hint = nearest(wanted, names)
     guess = f" ({hint})" if hint.startswith("did") else ""
     raise StudyNotFound(f"{where}: has no study '{wanted}'{guess}; it has {listed}.")
+
+
+def named_studies(studies: Sequence[str]) -> str:
+    """'Study 'a'', 'Studies 'a', 'b', 'c' and 2 more'."""
+    names = ", ".join(f"'{name}'" for name in studies[:3]) + (f" and {len(studies) - 3} more" if studies[3:] else "")
+    return f"{'Study' if len(studies) == 1 else 'Studies'} {names}"

@@ -10,7 +10,7 @@ from gpudiag.errors import InputError
 from gpudiag.readers._batches.batch_tables import batch
 from gpudiag.readers._io import plain_yaml
 from gpudiag.readers._io.csv_records import cells_of, records
-from gpudiag.readers._io.paths import as_text
+from gpudiag.readers._io.paths import as_text, without_kind
 from gpudiag.readers._io.problems import ProblemLog
 from gpudiag.readers._io.source import Source
 from gpudiag.readers._steps.time_names import time_name
@@ -97,7 +97,7 @@ def _table(source: Source, problems: ProblemLog) -> pd.DataFrame:
 def _name(source: Source) -> str:
     """``version_3`` for the logger's own layout, else the file's name."""
     path = source.path
-    return as_text(path.parent.name if path.name.startswith("metrics.") else path.name.split(".")[0])
+    return as_text(path.parent.name) if path.name.startswith("metrics.") else without_kind(path)
 
 
 def _hparams(source: Source, problems: ProblemLog) -> dict[str, Any]:

@@ -19,7 +19,7 @@ from gpudiag.readers._batches import nextflow_cells
 from gpudiag.readers._batches.batch_tables import batch
 from gpudiag.readers._batches.nextflow_cells import NOTHING
 from gpudiag.readers._io.lines import delimiter_of, numbered_lines
-from gpudiag.readers._io.paths import as_text
+from gpudiag.readers._io.paths import without_kind
 from gpudiag.readers._io.problems import ProblemLog
 from gpudiag.readers._io.source import Source
 from gpudiag.readers._studies.timestamps import to_utc
@@ -66,7 +66,7 @@ def read(source: Source, options: ReadOptions) -> Trials:
         _trial(task, line, problems) | {"start": start, "end": end}
         for task, line, start, end in zip(tasks, lines, starts, ends, strict=True)
     ]
-    study = as_text(source.path.name).split(".")[0]
+    study = without_kind(source.path)
     out = batch(
         rows, source, options, NAME, problems, study=study, notes=_notes(tasks, len(found) - len(tasks)), lines=lines
     )

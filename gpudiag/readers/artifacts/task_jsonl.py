@@ -37,7 +37,7 @@ from gpudiag.readers._batches.task_words import (
     TIMES,
 )
 from gpudiag.readers._io.json_values import read_json
-from gpudiag.readers._io.paths import as_text
+from gpudiag.readers._io.paths import as_text, without_kind
 from gpudiag.readers._io.problems import ProblemLog
 from gpudiag.readers._io.source import Source
 from gpudiag.readers._studies.end_order import checked_ends
@@ -120,7 +120,7 @@ def tables(
     numbered = _paired(found)
     lines, tasks = [line for line, _ in numbered], [task for _, task in numbered]
     start, end, notes = _times(tasks, options, problems)
-    frame = _frame(tasks, options.study or as_text(source.path.name).split(".")[0], options.study)
+    frame = _frame(tasks, options.study or without_kind(source.path), options.study)
     clocks = {start.clock, end.clock} - {"unknown"}
     clock = clocks.pop() if len(clocks) == 1 else "mixed" if clocks else "unknown"
     local = settle_rows(start.time, end.time, options.timezone) if clock == "local" else None

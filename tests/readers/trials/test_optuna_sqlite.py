@@ -26,6 +26,7 @@ from gpudiag.errors import InputError, StudyNotFound, UnknownInput
 from gpudiag.readers._io import sqlite_database, sqlite_file
 from gpudiag.readers._io.source import Source
 from gpudiag.readers._studies.optuna_rdb import KNOWN, NEWEST
+from gpudiag.readers._studies.trial_rows import NUMBER_TWICE
 from gpudiag.readers.base import ReadOptions, Trials
 from gpudiag.readers.trials import optuna_sqlite, read_trials
 
@@ -484,7 +485,7 @@ def test_rows_that_make_no_sense_are_counted(study: Path) -> None:
     assert kinds == {
         "timestamp that is no date": 1,
         "trial without a study, an id, a number or a known state": 1,
-        "trial number used twice, first kept": 1,
+        NUMBER_TWICE: 1,
         "parameter of unknown distribution": 3,
         "attribute that is not JSON, kept as text": 1,
     }

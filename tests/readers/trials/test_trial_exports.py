@@ -20,8 +20,8 @@ from optuna.storages import InMemoryStorage
 import gpudiag as gd
 from gpudiag.errors import InputError
 from gpudiag.readers._io.source import Source
-from gpudiag.readers._studies.flat import UNKNOWN_STATE
 from gpudiag.readers._studies.timestamps import duration_s, to_utc
+from gpudiag.readers._studies.trial_rows import NUMBER_TWICE, UNKNOWN_STATE
 from gpudiag.readers.trials import READERS, read_trials
 
 STATES = ("COMPLETE", "PRUNED", "FAIL", "RUNNING", "WAITING")
@@ -167,7 +167,7 @@ def test_torn_rows_and_repeated_headers_are_counted(tmp_path: Path) -> None:
         "row of another width": 2,
         "row without a number": 1,
         UNKNOWN_STATE: 1,
-        "trial number used twice, first kept": 1,
+        NUMBER_TWICE: 1,
     }
 
 

@@ -1,0 +1,81 @@
+"""Which rows of a table are trials, and of which study each is."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import pandas as pd
+
+from gpudiag.readers._io.problems import INCOMPLETE, ProblemLog
+from gpudiag.readers._studies.given_states import state_of
+from gpudiag.schema import STATES
+
+STUDY = ("study_name", "study")
+"""Columns that name the study of a row, the first of them that a table has."""
+UNKNOWN_STATE = f"{INCOMPLETE} trials whose state is none that is known"
+"""Left out, they would make a rate of failures that of the others."""
+NUMBER_TWICE = f"{INCOMPLETE} of trials with one number in one study only the first is read"
+SAID_AGAIN = "row that says again what one before it says, left out"
+_INDEX = ("", "Unnamed: 0")
+"""Names of a column that only counts rows."""
+
+
+def study_column(columns: Mapping[str, Sequence[object]]) -> str:
+    """The column that names the study of each row; empty without one."""
+    return next((name for name in STUDY if any(cell is not None for cell in columns.get(name, ()))), "")
+
+
+def studies_of_rows(columns: Mapping[str, Sequence[object]], told: str, default: str) -> np.ndarray:
+    """The study that each row names in the column ``told``, and the default where it names none."""
+    rows = len(next(iter(columns.values()), ()))
+    cells = columns[told] if told else [None] * rows
+    out = np.empty(rows, dtype=object)
+    out[:] = [default if cell is None or not (text := _text(cell)) else text for cell in cells]
+    return out
+
+
+def good_rows(columns: Mapping[str, Sequence[object]], studies: np.ndarray, problems: ProblemLog) -> np.ndarray:
+    """Rows with a number of their own within their study and, where there is that column, a known state."""
+    numbers = [str(cell) if cell is not None else "" for cell in columns["number"]]
+    good = np.array([bool(re.fullmatch(r"\d{1,18}", text)) for text in numbers], dtype=bool)
+    example = next((f"number {n!r}" for n, ok in zip(numbers, good, strict=True) if not ok), "")
+    problems.add("row without a number", int((~good).sum()), example=example, lost=True)
+    if "state" in columns:
+        known = np.array([state_of(cell) in STATES for cell in columns["state"]], dtype=bool)
+        words = {str(cell) for cell, odd in zip(columns["state"], good & ~known, strict=True) if odd}
+        problems.add(UNKNOWN_STATE, int((good & ~known).sum()), example=", ".join(sorted(words)), lost=True)
+        good &= known
+    return good & ~_twice(columns, numbers, studies, good, problems)
+
+
+def _twice(
+    columns: Mapping[str, Sequence[object]], numbers: list[str], studies: np.ndarray, good: np.ndarray, log: ProblemLog
+) -> np.ndarray:
+    """Rows whose number a row of their study before them has: the same trial once more, or another trial."""
+    keys = pd.DataFrame({"study": studies, "number": numbers})
+    twice = np.zeros(len(keys), dtype=bool)
+    twice[good] = keys[good].duplicated().to_numpy()
+    if twice.any():
+        whole = keys.assign(**{f"cell {at}": _texts(cells) for at, cells in enumerate(_said(columns))})
+        again = np.zeros(len(keys), dtype=bool)
+        again[good] = whole[good].duplicated().to_numpy()
+        other = twice & ~again
+        log.add(SAID_AGAIN, int((twice & again).sum()))
+        example = f"{other.sum():,} of {good.sum():,} left out; a column {STUDY[0]} tells studies apart"
+        log.add(NUMBER_TWICE, int(other.sum()), example=example, lost=True)
+    return twice
+
+
+def _said(columns: Mapping[str, Sequence[object]]) -> list[Sequence[object]]:
+    return [cells for name, cells in columns.items() if name not in _INDEX]
+
+
+def _texts(cells: Sequence[object]) -> list[str]:
+    return [str(cell) for cell in cells]
+
+
+def _text(cell: object) -> str:
+    """The name in a cell; a number that a gap in its column made a float is whole again."""
+    return str(int(cell)) if isinstance(cell, float) and cell.is_integer() else str(cell).strip()

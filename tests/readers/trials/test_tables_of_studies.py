@@ -1,0 +1,101 @@
+"""Tables of trials of several studies: each is read apart, and no row is lost without a word."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+import gpudiag as gd
+from gpudiag.errors import StudyNotFound
+from gpudiag.readers._studies.trial_rows import NUMBER_TWICE, SAID_AGAIN
+from gpudiag.readers.trials import read_trials
+
+ROWS = """study_name,number,value,state,datetime_start,datetime_complete,params_x
+fold 2,0,0.5,COMPLETE,2026-03-01 10:00:00,2026-03-01 10:01:00,1
+fold 2,1,0.4,COMPLETE,2026-03-01 10:01:00,2026-03-01 10:02:00,2
+fold 1,1,,FAIL,2026-03-01T10:01:00+00:00,2026-03-01T10:03:00+00:00,4
+fold 1,0,0.6,COMPLETE,2026-03-01T10:00:00+00:00,2026-03-01T10:00:30+00:00,3
+,0,0.7,COMPLETE,,,5
+"""
+BY_STUDY = {("fold 2", 0): 1, ("fold 2", 1): 2, ("fold 1", 0): 3, ("fold 1", 1): 4, ("all.trials", 0): 5}
+
+
+def _csv(path: Path) -> Path:
+    path.write_text(ROWS)
+    return path
+
+
+def _frame(path: Path) -> pd.DataFrame:
+    return pd.read_csv(_csv(path))
+
+
+def _json(path: Path) -> Path:
+    _frame(path).to_json(path, orient="records")
+    return path
+
+
+def _parquet(path: Path) -> Path:
+    _frame(path).to_parquet(path)
+    return path
+
+
+@pytest.mark.parametrize("write", [_csv, _json, _parquet])
+def test_each_study_of_a_table_is_read_apart(tmp_path: Path, write: Callable[[Path], Path]) -> None:
+    out = read_trials(write(tmp_path / "all.trials.table"), timezone="Asia/Taipei")
+    keys = zip(out.trials["study"], out.trials["trial"], strict=True)
+    assert dict(zip(keys, out.trials["params.x"], strict=True)) == BY_STUDY
+    assert (
+        list(dict.fromkeys(out.trials["study"])) == out.studies["study"].tolist() == ["fold 2", "fold 1", "all.trials"]
+    )
+    assert out.studies["clock"].tolist() == ["local", "utc", "unknown"]
+    assert set(out.studies["directions"]) == {""} and out.problems == ()
+    start = out.trials.set_index(["study", "trial"])["start"]
+    assert start["fold 2", 0] == pd.Timestamp("2026-03-01T02:00Z") and start["fold 1", 0] == pd.Timestamp(
+        "2026-03-01T10:00Z"
+    )
+    assert out.notes == ("Study 'fold 2': timestamps without a zone read as local time of Asia/Taipei (assumed).",)
+    assert "user_attrs.study_name" not in out.trials
+
+
+def test_one_study_of_a_table_can_be_asked_for(tmp_path: Path) -> None:
+    path = _csv(tmp_path / "all.trials.csv")
+    assert read_trials(path, study="fold 1").trials["params.x"].tolist() == [3, 4]
+    assert gd.load_run(path, study="fold 1", timezone="UTC").trials["params.x"].tolist() == [3, 4]
+    with pytest.raises(StudyNotFound, match=r"has no study 'fold 3'.*it has 'fold 2', 'fold 1', 'all.trials'"):
+        read_trials(path, study="fold 3")
+
+
+def test_a_frame_names_studies_as_a_file_does(tmp_path: Path) -> None:
+    run = gd.load_run(_frame(tmp_path / "t.csv").dropna(subset="study_name"), timezone="UTC")
+    assert run.trials.groupby("study", sort=False).size().to_dict() == {"fold 2": 2, "fold 1": 2}
+
+
+def test_numbers_name_studies_and_reports_follow_them(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text(
+        "study,number,value,state,intermediate_values_0,intermediate_values_1\n"
+        "7,0,1.5,COMPLETE,3,2\n7,1,1.5,COMPLETE,4,\n12,0,2.5,COMPLETE,5,6\n"
+    )
+    out = read_trials(path)
+    assert out.studies["study"].tolist() == ["7", "12"]
+    assert out.reports[["study", "trial", "step", "value"]].to_numpy().tolist() == [
+        ["7", 0, 0, 3.0], ["7", 0, 1, 2.0], ["7", 1, 0, 4.0], ["12", 0, 0, 5.0], ["12", 0, 1, 6.0]
+    ]  # fmt: skip
+
+
+def test_another_trial_of_a_number_is_no_silent_loss(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    row = "{0},{1},COMPLETE,2026-03-01 10:0{0}:00,2026-03-01 10:0{0}:30\n"
+    header = "number,value,state,datetime_start,datetime_complete\n"
+    path.write_text(header + "".join(row.format(n, value) for value in (1, 2) for n in range(3)))
+    assert {one.kind: (one.count, one.lost) for one in read_trials(path).problems} == {NUMBER_TWICE: (3, True)}
+    (told,) = [one for one in gd.diagnose(gd.load_run(path, timezone="UTC")).findings if one.rule == "input-unread"]
+    assert "3 of 6 left out; a column study_name tells studies apart" in told.summary
+    path.write_text(header + "".join(row.format(n, 1) for n in (0, 1, 2, 0, 1, 2, 2)))
+    out = read_trials(path)
+    assert {one.kind: (one.count, one.lost) for one in out.problems} == {SAID_AGAIN: (4, False)}
+    assert out.trials["trial"].tolist() == [0, 1, 2]
+    assert "input-unread" not in {one.rule for one in gd.diagnose(gd.load_run(path, timezone="UTC")).findings}
