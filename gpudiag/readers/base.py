@@ -193,6 +193,8 @@ def refuse(source: Source, expected: str) -> UnknownInput:
     if source.is_binary:
         return UnknownInput(f"{path}: is a binary file of no known kind; expected {expected}.")
     first = next((line.strip() for line in source.lines if line.strip()), "")
+    if needed := _lacks(first):
+        return UnknownInput(f"{path}: {needed}; its columns are {_column_names(first)}.")
     if names := _column_names(first):
         return UnknownInput(f"{path}: none of its columns is known ({names}); expected {expected}.")
     shown = first if len(first) <= 100 else first[:97] + "..."
@@ -215,6 +217,14 @@ def _parquet_columns(source: Source) -> str:
     schema = schema_of(source)
     names = [] if schema is None else [str(name) for name in schema.names]
     return ", ".join(names[:8]) + (", ..." if len(names) > 8 else "")
+
+
+def _lacks(line: str) -> str:
+    """What a table needs that numbers trials; empty for any other line."""
+    from gpudiag.readers._studies.trial_columns import NEEDED, numbers_trials  # which needs what is here
+
+    names = [name.strip(' "') for name in line.split(max(",;\t", key=line.count))]
+    return NEEDED if _column_names(line) and numbers_trials(names) else ""
 
 
 def _column_names(line: str) -> str:

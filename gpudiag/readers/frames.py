@@ -18,8 +18,9 @@ from gpudiag.readers._shape.given_index import with_index
 from gpudiag.readers._shape.given_numbers import names_of, read_numbers, refuse_other_units
 from gpudiag.readers._shape.given_times import read_times
 from gpudiag.readers._shape.identity import GpuIdentity, resolve
-from gpudiag.readers._studies.flat import from_columns, is_trials_header
+from gpudiag.readers._studies.flat import from_columns
 from gpudiag.readers._studies.given_states import NUMBERS_READ, are_numbers, name_of, named
+from gpudiag.readers._studies.trial_columns import LOOKED_AT, is_own_header, is_own_table, is_trials_header
 from gpudiag.readers.base import ReadOptions, Telemetry, Trials
 from gpudiag.readers.identify import identify
 from gpudiag.schema import GPU, STATES, STUDIES, TRIALS, conform
@@ -46,7 +47,7 @@ def read_frame(frame: pd.DataFrame, options: ReadOptions) -> Telemetry | Trials:
     try:
         if {"time", "gpu"} <= names:
             return _telemetry(frame, options)
-        if is_trials_header([str(name) for name in frame.columns]):
+        if is_trials_header([str(name) for name in frame.columns]) or _is_own_table(frame):
             cells = {str(name): _cells(frame[name]) for name in frame.columns}
             return from_columns(cells, Source(Path(options.study or "study"), b""), options, NAME, ProblemLog())
         if {"trial", "state"} <= names:
@@ -61,6 +62,14 @@ def read_frame(frame: pd.DataFrame, options: ReadOptions) -> Telemetry | Trials:
         return log
     got = ", ".join(sorted(names)[:12]) or "none"
     raise InputError(f"DataFrame: expected {EXPECTED}; its columns are: {got}.")
+
+
+def _is_own_table(frame: pd.DataFrame) -> bool:
+    """Whether it is a table of trials with columns of somebody's own, and not with those of table ``trials``."""
+    columns = [str(name) for name in frame.columns]
+    if {"trial", "state"} <= set(columns) or not is_own_header(columns):
+        return False
+    return is_own_table(frame.head(LOOKED_AT).set_axis(columns, axis=1).to_dict("records"))
 
 
 def _as_log(frame: pd.DataFrame, options: ReadOptions) -> Telemetry | None:

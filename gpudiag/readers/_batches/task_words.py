@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 _STATES = {
     "COMPLETE": "ok okay success successful succeeded complete completed done finished passed pass",
     "FAIL": "failed failure fail error errored crashed crash timeout timed_out oom killed cancelled canceled aborted",
@@ -50,3 +52,5 @@ TAKEN = frozenset(STATUS + TIMES + DETAIL + STUDY).union(*PLACES.values())
 """Keys that have a column of their own."""
 NOT_TASKS = _keys("op_code training_iteration _runtime level levelname")
 """Keys of Optuna journals, Ray Tune results, wandb events and ordinary logs."""
+OF_GPUS = re.compile(r"util|power|watt|temp|memory\.used|mem_used|vram")
+"""In a name of a column: beside timestamps, one of samples."""

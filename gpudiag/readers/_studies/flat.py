@@ -20,6 +20,7 @@ from gpudiag.readers._studies.given_states import NUMBERS_READ, are_numbers, nam
 from gpudiag.readers._studies.pivot import column, plain
 from gpudiag.readers._studies.stored import named_studies, pick_study
 from gpudiag.readers._studies.timestamps import Timestamps, duration_s, to_utc
+from gpudiag.readers._studies.trial_columns import own_columns
 from gpudiag.readers._studies.trial_rows import good_rows, studies_of_rows, study_column
 from gpudiag.readers.base import ReadOptions, Trials
 from gpudiag.schema import REPORTS, STUDIES, TRIALS, conform, empty, text_dtype
@@ -34,14 +35,6 @@ _INTEGER = re.compile(r"[+-]?\d{1,18}$")
 CellColumns = Mapping[str, Sequence[object]]
 
 
-def is_trials_header(names: Sequence[str]) -> bool:
-    """True for the column names of ``study.trials_dataframe()``, with any further columns."""
-    known = set(names)
-    valued = "value" in known or "values" in known or any(name.startswith(("value_", "values_")) for name in names)
-    dated = "datetime_start" in known or any(name.startswith("params_") for name in names)
-    return "number" in known and valued and (dated or "state" in known)
-
-
 def from_columns(
     columns: CellColumns, source: Source, options: ReadOptions, reader: str, problems: ProblemLog
 ) -> Trials:
@@ -50,6 +43,7 @@ def from_columns(
     A table that names no study is called as the caller says, else like the file; so is, of one that does, what names
     none. Raises StudyNotFound where such a table lacks the study that was asked for.
     """
+    columns = own_columns(columns)
     if "number" not in columns:
         raise InputError(f"{source.path}: expected a column 'number', got {', '.join(map(str, columns))[:100]!r}.")
     by_number = [NUMBERS_READ] if are_numbers(columns.get("state", ())) else []
@@ -110,11 +104,13 @@ def _states(cells: CellColumns, rows: int) -> list[str]:
     """The state column; without one a trial with a value is COMPLETE and any other of unknown end FAIL or RUNNING."""
     if "state" in cells:
         return [state_of(cell) for cell in cells["state"]]
-    values = next((cells[name] for name in cells if name.startswith("value")), [None] * rows)
-    ends = cells.get("datetime_complete", [None] * rows)
+    valued = (name for name in ("value", *cells) if name in cells and name.startswith("value"))
+    values = next((cells[name] for name in valued), [None] * rows)
+    ends, took = (cells.get(name, [None] * rows) for name in ("datetime_complete", "duration"))
+    ended = [end is not None or lasted is not None for end, lasted in zip(ends, took, strict=True)]
     return [
-        "COMPLETE" if value is not None else "FAIL" if end is not None else "RUNNING"
-        for value, end in zip(values, ends, strict=True)
+        "COMPLETE" if value is not None else "FAIL" if over else "RUNNING"
+        for value, over in zip(values, ended, strict=True)
     ]
 
 
@@ -159,10 +155,10 @@ def _wide(cells: CellColumns, rows: int) -> tuple[dict[str, pd.Series], list[str
     """Objectives, parameters and attributes; columns that are none of these become user attributes."""
     out: dict[str, pd.Series] = {}
     names: list[str] = []
-    several = [name for name in cells if name.startswith(("values_", "value_"))]
+    several = _valued(cells)
     for name, values in cells.items():
         prefix = next((p for p in _FAMILIES if name.startswith(p)), "")
-        if name in several:
+        if name in several and name != "value":
             metric = name.partition("_")[2]
             target = f"value_{several.index(name)}" if len(several) > 1 else "value"
             names += [f"{target} is '{metric}'"] if not metric.isdigit() else []
@@ -177,6 +173,11 @@ def _wide(cells: CellColumns, rows: int) -> tuple[dict[str, pd.Series], list[str
         series = column(objects, np.arange(rows), rows)
         out[target] = pd.to_numeric(series, errors="coerce").astype(float) if target.startswith("value") else series
     return out, names and [f"Objectives: {', '.join(names)}."]
+
+
+def _valued(cells: CellColumns) -> list[str]:
+    """The columns of the objectives: the only one, else one for each."""
+    return ["value"] if "value" in cells else [name for name in cells if name.startswith(("values_", "value_"))]
 
 
 def _reports(cells: CellColumns, trials: pd.DataFrame) -> pd.DataFrame:

@@ -11,20 +11,20 @@ from typing import Any
 
 from gpudiag.errors import InputError
 from gpudiag.readers._batches.nextflow_cells import is_trace_header
-from gpudiag.readers._batches.task_words import DURATION_MS, DURATION_S, END, NOT_TASKS, START, STATUS
+from gpudiag.readers._batches.task_words import DURATION_MS, DURATION_S, END, NOT_TASKS, OF_GPUS, START, STATUS
 from gpudiag.readers._io.csv_records import cells_of, header_and_rows
 from gpudiag.readers._io.lines import delimiter_of
 from gpudiag.readers._io.problems import ProblemLog
 from gpudiag.readers._io.source import Source
 from gpudiag.readers._shape.exported import exported_table
-from gpudiag.readers._studies.flat import is_trials_header, typed
+from gpudiag.readers._studies.flat import typed
+from gpudiag.readers._studies.trial_columns import is_own_header, is_trials_header
 from gpudiag.readers.artifacts import task_jsonl
 from gpudiag.readers.base import Reader, ReadOptions, Trials
 
 NAME = "task-csv"
 
 _SPENT = START + END + DURATION_S + DURATION_MS
-_TELEMETRY = re.compile(r"util|power|watt|temp|memory\.used|mem_used|vram")
 _LOOKED_AT = 20
 _MOST_COLUMNS = 4096
 
@@ -46,9 +46,10 @@ def recognises(source: Source) -> bool:
         return False
     if (
         is_trials_header(own)
+        or is_own_header(own)
         or is_trace_header(own)
         or exported_table(own)
-        or any(_TELEMETRY.search(name) for name in names)
+        or any(OF_GPUS.search(name) for name in names)
     ):
         return False
     rows = (cells_of(line, delimiter) for line in source.lines[1:_LOOKED_AT])

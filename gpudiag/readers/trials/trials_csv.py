@@ -2,25 +2,38 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from gpudiag.readers._io.csv_records import cells_of, header_and_rows
 from gpudiag.readers._io.lines import delimiter_of
 from gpudiag.readers._io.problems import ProblemLog
 from gpudiag.readers._io.source import Source
-from gpudiag.readers._studies.flat import from_columns, is_trials_header, typed
+from gpudiag.readers._studies.flat import from_columns, typed
+from gpudiag.readers._studies.trial_columns import LOOKED_AT, is_own_header, is_own_table, is_trials_header
 from gpudiag.readers.base import Reader, ReadOptions, Trials
 
 NAME = "optuna-trials-csv"
 DASHBOARD_NAME = "optuna-dashboard-csv"
 
+_NUMBERED = re.compile("(?i)number|trial")
 _DASHBOARD = {"Number": "number", "State": "state", "Value": "value"}
 _DASHBOARD_FAMILIES = {"Param ": "params_", "UserAttribute ": "user_attrs_", "Objective ": "values_"}
 
 
 def recognises(source: Source) -> bool:
-    """The header of ``trials_dataframe().to_csv()``: with or without index, flat or with two header lines."""
-    return is_trials_header(plain_names(_header(source)))
+    """The header of ``trials_dataframe().to_csv()``, with or without index, flat or with two header lines; or a table
+    of trials that somebody wrote.
+    """
+    names = plain_names(_header(source))
+    return is_trials_header(names) or is_own_table(_first_rows(source, names))
+
+
+def _first_rows(source: Source, names: list[str]) -> list[dict[str, str]]:
+    if not names or not is_own_header(names):
+        return []
+    rows = (cells_of(line, delimiter_of(source.lines[0])) for line in source.lines[1 : LOOKED_AT + 1])
+    return [dict(zip(names, row, strict=True)) for row in rows if len(row) == len(names)]
 
 
 def recognises_dashboard(source: Source) -> bool:
@@ -32,7 +45,7 @@ def _header(source: Source) -> list[str]:
     if source.is_binary or not source.lines:
         return []
     line = source.lines[0]
-    return cells_of(line, delimiter_of(line), holding="umber")  # of number and Number
+    return cells_of(line, delimiter_of(line)) if _NUMBERED.search(line) else []
 
 
 def plain_names(header: Sequence[str]) -> list[str]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from itertools import islice
 from typing import Any
 
 from gpudiag.errors import InputError
@@ -16,7 +17,8 @@ from gpudiag.readers._io.json_values import DECODER
 from gpudiag.readers._io.problems import ProblemLog
 from gpudiag.readers._io.source import Source
 from gpudiag.readers._io.surrogates import without_halves
-from gpudiag.readers._studies.flat import from_columns, is_trials_header
+from gpudiag.readers._studies.flat import from_columns
+from gpudiag.readers._studies.trial_columns import LOOKED_AT, is_own_header, is_own_table, is_trials_header
 from gpudiag.readers.base import Reader, ReadOptions, Trials
 
 NAME = "optuna-cli-json"
@@ -34,16 +36,22 @@ def recognises(source: Source) -> bool:
     text = source.text.lstrip()
     if source.is_binary or not text.startswith("["):
         return not source.is_binary and bool(_OF_FRAME.match(text))
-    first = next(_objects(text, ProblemLog()), None)
-    return first is not None and is_trials_header([*first, *_flat(first)])
+    return _are_trials(_objects(text, ProblemLog()))
+
+
+def _are_trials(found: Iterator[Mapping[str, Any]]) -> bool:
+    first = next(found, None)
+    if first is None or is_trials_header([*first, *_flat(first)]):
+        return first is not None
+    own = [_flat(first)]
+    return is_own_header(list(own[0])) and is_own_table([*own, *map(_flat, islice(found, LOOKED_AT))])
 
 
 def recognises_yaml(source: Source) -> bool:
     """A YAML list whose first item has the keys of a trial."""
     if source.is_binary or not source.text.startswith("- "):
         return False
-    first = next(_items(source.text, ProblemLog()), None)
-    return first is not None and is_trials_header([*first, *_flat(first)])
+    return _are_trials(_items(source.text, ProblemLog()))
 
 
 def read(source: Source, options: ReadOptions) -> Trials:

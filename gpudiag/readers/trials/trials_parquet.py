@@ -7,7 +7,8 @@ import pyarrow as pa
 from gpudiag.readers._io.parquet_file import schema_of, table_of, unreadable
 from gpudiag.readers._io.problems import ProblemLog
 from gpudiag.readers._io.source import Source
-from gpudiag.readers._studies.flat import from_columns, is_trials_header
+from gpudiag.readers._studies.flat import from_columns
+from gpudiag.readers._studies.trial_columns import is_trials_header
 from gpudiag.readers.base import Reader, ReadOptions, Trials
 from gpudiag.readers.trials.trials_csv import plain_names
 

@@ -1,0 +1,103 @@
+"""What the columns of a table of trials are called: by Optuna, and in tables that people write themselves."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from datetime import timedelta
+
+from gpudiag.readers._batches.task_words import DURATION_S, END, MOMENT, NOT_TASKS, OF_GPUS, START, STATUS
+from gpudiag.readers._shape.exported import exported_table
+from gpudiag.readers._studies.trial_rows import STUDY
+
+NUMBER = ("trial_number", "trial", "trial_id")
+VALUE = ("value", "objective", "objective_value")
+_STATE = ("state", "status")
+_SECONDS = tuple(name for name in DURATION_S if re.search(r"(_s|_sec|secs|seconds)$", name))
+_OPTUNA = ("datetime_start", "datetime_complete", "duration")
+_OURS = {"number": NUMBER, "value": VALUE, "state": _STATE, "datetime_start": START, "datetime_complete": END}
+_ROW_A_STEP = re.compile(r"(?:.*[/_])?(?:epoch|step|iter|iteration|num_updates|current_steps)")
+"""Columns of which a trial has many rows."""
+_NUMBERED = "a column trial with a whole number of its own for each row"
+NEEDED = f"a table of trials needs {_NUMBERED}, and a column value with numbers"
+LOOKED_AT = 100
+_LONGEST_S = 1e8
+"""More than three years."""
+
+Columns = Mapping[str, Sequence[object]]
+
+
+def is_trials_header(names: Sequence[str]) -> bool:
+    """True for the column names of ``study.trials_dataframe()``, with any further columns."""
+    known = set(names)
+    valued = "value" in known or "values" in known or any(name.startswith(("value_", "values_")) for name in names)
+    dated = "datetime_start" in known or any(name.startswith("params_") for name in names)
+    return "number" in known and valued and (dated or "state" in known)
+
+
+def numbers_trials(names: Sequence[str]) -> bool:
+    """Whether a column numbers trials by its name; where anything may have numbers, one of values is beside it."""
+    known = {_plain(name) for name in names}
+    return bool(known & set(NUMBER)) or ("number" in known and bool(known & set(VALUE)))
+
+
+def is_own_header(names: Sequence[str]) -> bool:
+    """True for column names of a table of trials that somebody wrote: a number of the trial and its value, and nothing
+    that makes it a table of tasks, of steps or of samples.
+    """
+    known = {_plain(name) for name in names}
+    if "number" in names or not known & set(NUMBER) or not known & set(VALUE) or exported_table(names):
+        return False
+    of_tasks = known & set(STATUS) and (known & {*START, *END, *DURATION_S}).difference(_OPTUNA)
+    of_samples = known & set(MOMENT) and any(OF_GPUS.search(name) for name in known)
+    of_steps = known & set(NOT_TASKS) or any(map(_ROW_A_STEP.fullmatch, known))
+    return not (of_tasks or of_samples or of_steps)
+
+
+def is_own_table(rows: Sequence[Mapping[str, object]]) -> bool:
+    """Whether rows with such names are trials: each has a whole number that no other of its study has, and values are
+    numbers.
+    """
+    if not rows or not is_own_header(list(rows[0])):
+        return False
+    place = {ours: name for name, ours in optuna_names(list(rows[0])).items()}
+    keys = [(*(row.get(name) for name in STUDY), str(row.get(place["number"]))) for row in rows[:LOOKED_AT]]
+    values = [row.get(place["value"]) for row in rows[:LOOKED_AT]]
+    whole = all(re.fullmatch(r"\d{1,18}", str(key[-1])) for key in keys)
+    return whole and len({*map(str, keys)}) == len(keys) and all(v in (None, "") or _is_number(v) for v in values)
+
+
+def optuna_names(names: Sequence[str]) -> dict[str, str]:
+    """Names of such a table whose meaning is certain, each with Optuna's for it."""
+    plain = {_plain(name): name for name in reversed(names)}
+    found = {ours: next((plain[word] for word in words if word in plain), "") for ours, words in _OURS.items()}
+    return {name: ours for ours, name in found.items() if name}
+
+
+def own_columns(columns: Columns) -> Columns:
+    """The columns of such a table by Optuna's names, a duration in seconds as a duration; any others as they are."""
+    if not is_own_header(list(columns)):
+        return columns
+    ours = optuna_names(list(columns))
+    out = {ours.get(name, name): cells for name, cells in columns.items()}
+    seconds = next((name for name in columns if _plain(name) in _SECONDS), "")
+    if seconds and "duration" not in out:
+        out["duration"] = [_duration(cell) for cell in out.pop(seconds)]
+    return out
+
+
+def _plain(name: str) -> str:
+    return re.sub(r"[\s-]+", "_", name.strip().lower())
+
+
+def _duration(cell: object) -> timedelta | None:
+    """So many seconds; None for what is no time that a trial can take."""
+    return timedelta(seconds=float(str(cell))) if _is_number(cell) and 0 <= float(str(cell)) < _LONGEST_S else None
+
+
+def _is_number(cell: object) -> bool:
+    try:
+        float(str(cell))
+    except ValueError:
+        return False
+    return not isinstance(cell, bool)

@@ -1,0 +1,104 @@
+"""Tables of trials that people write themselves: read where their columns are certain, refused with what they lack."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import gpudiag as gd
+from gpudiag.errors import UnknownInput
+from gpudiag.readers._io.source import Source
+from gpudiag.readers.identify import identify
+from gpudiag.readers.trials import read_trials
+
+
+def written(path: Path, *lines: str) -> Path:
+    path.write_text("\n".join(lines) + "\n")
+    return path
+
+
+@pytest.mark.parametrize(
+    "header",
+    ["Trial Number,Value", "trial_number,value", "trial,objective", "trial_id,Value", "Trial,Objective Value"],
+)
+def test_a_number_and_a_value_are_a_table_of_trials(tmp_path: Path, header: str) -> None:
+    path = written(tmp_path / "mine.csv", f"{header},lr", "3,0.5,0.1", "4,,0.2", "9,0.25,0.3")
+    trials = read_trials(path).trials
+    assert trials["trial"].tolist() == [3, 4, 9] and set(trials["study"]) == {"mine"}
+    np.testing.assert_array_equal(trials["value"], [0.5, np.nan, 0.25])
+    assert trials["state"].tolist() == ["COMPLETE", "RUNNING", "COMPLETE"]
+    assert trials["user_attrs.lr"].tolist() == [0.1, 0.2, 0.3]
+
+
+def test_times_and_states_of_other_names(tmp_path: Path) -> None:
+    path = written(tmp_path / "t.csv", "trial,value,started_at,Finished,value_std",
+                   "0,0.5,2026-03-01 10:00:00,2026-03-01 10:01:00,7", "1,,2026-03-01 10:01:00,2026-03-01 10:03:00,",
+                   "2,,2026-03-01 10:03:00,,")  # fmt: skip
+    trials = read_trials(path, timezone="UTC").trials
+    assert (trials["end"] - trials["start"]).dt.total_seconds().tolist()[:2] == [60.0, 120.0]
+    assert trials["state"].tolist() == ["COMPLETE", "FAIL", "RUNNING"]
+    assert trials["value"][0] == 0.5 and trials["user_attrs.value_std"][0] == 7
+    trials = read_trials(written(tmp_path / "t.csv", "trial,value,elapsed_s", "0,1,12.5", "1,,-3", "2,,60")).trials
+    np.testing.assert_array_equal(trials["duration_s"], [12.5, np.nan, 60.0])
+    assert trials["state"].tolist() == ["COMPLETE", "RUNNING", "FAIL"]
+    trials = read_trials(written(tmp_path / "t.csv", "Trial,Value,Status", "0,1,ok", "1,2,Pruned", "2,,oom")).trials
+    assert trials["state"].tolist() == ["COMPLETE", "PRUNED", "FAIL"]
+
+
+def test_columns_of_optuna_beside_another_number_are_its(tmp_path: Path) -> None:
+    header = "trial_number,value,state,datetime_start,datetime_complete,params_lr"
+    path = written(tmp_path / "t.csv", header, "4,0.5,COMPLETE,2026-03-01 10:00:00,2026-03-01 10:01:00,0.1")
+    trials = read_trials(path, timezone="UTC").trials
+    assert trials[["trial", "value", "params.lr", "state"]].to_numpy().tolist() == [[4, 0.5, 0.1, "COMPLETE"]]
+
+
+def test_a_list_and_a_frame_are_read_as_the_file_is(tmp_path: Path) -> None:
+    rows = [{"trial": 0, "value": 0.5, "params": {"lr": 0.1}}, {"trial": 1, "value": None, "params": {"lr": 0.2}}]
+    (tmp_path / "t.json").write_text(json.dumps(rows))
+    assert read_trials(tmp_path / "t.json").trials["params.lr"].tolist() == [0.1, 0.2]
+    run = gd.load_run(pd.DataFrame({"Trial Number": [0, 1], "Value": [0.5, None], "lr": [0.1, 0.2]}))
+    assert run.trials[["trial", "state"]].to_numpy().tolist() == [[0, "COMPLETE"], [1, "RUNNING"]]
+
+
+@pytest.mark.parametrize(
+    ("lines", "reader"),
+    [
+        (["trial,epoch,loss", "0,0,1", "0,1,.5", "0,2,.3"], "metrics-csv"),
+        (["trial,epoch,value,loss", "0,0,1,1", "0,1,.5,1", "0,2,.3,1"], "metrics-csv"),
+        (["trial,epoch,step,value", "0,0,0,1", "0,0,1,1"], "lightning-csv"),
+        (["trial_id,training_iteration,time_total_s,timestamp,value", "a_0,1,3.5,1767200000,2"], "ray-tune-table"),
+        (["trial,value,status,duration_s,gpu", "0,0.5,ok,5,0", "1,0.6,ok,6,1"], "task-csv"),
+        (["trial,value,timestamp,gpu_util", *(f"{n},1,2026-03-01 10:00:{n:02},7{n}" for n in range(3))], "table-csv"),
+        (["study,trial,state,start,end,value", "s,0,COMPLETE,2026-03-01T10:00Z,,1"], "gpudiag-export"),
+    ],
+)
+def test_what_others_read_stays_theirs(tmp_path: Path, lines: list[str], reader: str) -> None:
+    found = identify(Source.open(written(tmp_path / "t.csv", *lines)))
+    assert found is not None and found[1].name == reader
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        ["trial,accuracy,lr", "0,0.5,0.1"],
+        ["trial,value,fold", "0,0.5,1", "0,0.6,2"],
+        ["trial_id,value", "a8f3,0.5", "b8f3,0.6"],
+        ["trial,value", "0,red", "1,green"],
+        ["number,value,lr", "0,0.5,0.1"],
+    ],
+)
+def test_what_is_not_certain_is_refused_with_what_is_needed(tmp_path: Path, lines: list[str]) -> None:
+    path = written(tmp_path / "t.csv", *lines)
+    said = "needs a column trial with a whole number of its own for each row, and a column value with numbers; its "
+    with pytest.raises(UnknownInput, match=said + "columns are " + lines[0].replace(",", ", ")):
+        read_trials(path)
+    assert identify(Source.open(path)) is None
+
+
+def test_a_study_column_tells_equal_numbers_apart(tmp_path: Path) -> None:
+    path = written(tmp_path / "t.csv", "study,trial,value", "a,0,1", "b,0,2")
+    assert read_trials(path).trials[["study", "trial", "value"]].to_numpy().tolist() == [["a", 0, 1.0], ["b", 0, 2.0]]
