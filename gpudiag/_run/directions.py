@@ -20,6 +20,13 @@ def undirected(run: RunTables) -> list[str]:
     return [str(study) for study, many in several.items() if many and not known.get(study)]
 
 
+def searches(run: RunTables) -> list[str]:
+    """The studies that look for a best value: their direction is known, or two trials have a value. A batch is none."""
+    valued = run.trials[_values(run)].notna().any(axis=1).groupby(run.trials["study"]).sum() > 1
+    directed = run.studies.loc[run.studies["directions"].fillna("") != "", "study"]
+    return list(dict.fromkeys([*directed, *valued.index[valued]]))
+
+
 def with_directions(run: R, stated: Sequence[str]) -> R:
     """The run whose studies without a direction have the stated ones, one for each of their objectives."""
     if not stated:

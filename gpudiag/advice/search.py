@@ -172,7 +172,7 @@ def skip_repeats(now: Situation) -> Proposal | None:
         (Change("parameters tried before", None, "value of the earlier trial", SKIP),),
         _saved(now, search),
         f"All {plural(search.n_duplicates, 'repeat')} are skipped, and none was wanted.",
-        (SuccessCheck.of(SearchProfile.duplicate_worker_h, "<=", round(search.duplicate_worker_h / 10, 3)),),
+        (_fewer(search),),
     )
 
 
@@ -207,6 +207,13 @@ def constant_liar(now: Situation) -> Proposal | None:
         (SuccessCheck.of(SearchProfile.duplicate_pct, "<", round(search.duplicate_pct / 2, 1)),),
         verify_first="" if stated else "The sampler is not stated: this applies to TPE, before Optuna 5.",
     )
+
+
+def _fewer(search: SearchProfile) -> SuccessCheck:
+    """A tenth of the time of the repeats, or of their share where no time of them is known."""
+    if math.isfinite(search.duplicate_worker_h):
+        return SuccessCheck.of(SearchProfile.duplicate_worker_h, "<=", round(search.duplicate_worker_h / 10, 3))
+    return SuccessCheck.of(SearchProfile.duplicate_pct, "<=", round(search.duplicate_pct / 10, 1))
 
 
 def _saved(now: Situation, search: SearchProfile, why: str = "") -> Gain | None:

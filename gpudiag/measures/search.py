@@ -89,7 +89,9 @@ class SearchProfile(Profile, topic="search"):
     )
     n_enqueued: Fact[int] = fact("those that somebody enqueued", label="enqueued")
     duplicate_pct: Fact[float] = fact("their share of the trials with parameters")
-    duplicate_worker_h: Fact[float] = fact("the time they took", label="time of the repeats")
+    duplicate_worker_h: Fact[float] = fact(
+        "the time they took; NaN where no time of any is known", label="time of the repeats"
+    )
     n_combinations: Fact[float] = fact(
         "combinations of the values tried, where the space of the only study has fewer than it has trials with "
         "parameters and every trial has every parameter; NaN elsewhere",
@@ -168,6 +170,7 @@ def measure_search(run: Run) -> SearchProfile:
     space = small_space(run, with_params)
     repeated = describe_repeats(run, intervals, repeats, small=not space.empty)
     seconds = intervals["duration_s"].fillna(0).to_numpy()
+    repeats_timed = not repeats.any() or bool(repeated["duration_s"].notna().any())
     own = intervals[~without_own_times(run)]
     far = intervals.merge(outliers[["study", "trial"]].assign(far=True), "left", on=["study", "trial"])["far"].notna()
     common = in_common(run.trials.reset_index(drop=True), intervals, far, single=True)
@@ -184,7 +187,7 @@ def measure_search(run: Run) -> SearchProfile:
         n_after_grid=int((repeated["why"] == "grid").sum()),
         n_enqueued=int((repeated["why"] == "enqueued").sum()),
         duplicate_pct=100 * float(repeats.sum()) / float(with_params.sum()) if with_params.any() else math.nan,
-        duplicate_worker_h=float(seconds[repeats].sum() / 3600),
+        duplicate_worker_h=float(seconds[repeats].sum() / 3600) if repeats_timed else math.nan,
         n_combinations=float(math.prod(map(len, space["values"]))) if len(space) else math.nan,
         outlier_worker_h=float(outliers["duration_s"].sum() / 3600),
         outlier_idle_gpu_h=left_idle.gpu_h,

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from gpudiag._run.directions import STATE_DIRECTION
+import math
+
 from gpudiag.errors import NotMeasurable, in_words
 from gpudiag.measures.parallelism import RECORD_TIMESTAMPS, STARTS_INFERRED
 from gpudiag.measures.search import MIN_DRIFT, MIN_GAPS, SearchProfile, measure_search
@@ -38,8 +39,9 @@ DIFFERENCE = "{what}: {stated} stated, {found} found"
     checks="Repeated parameters",
     says=(
         Given("n_combinations", "The values tried make only {n_combinations:combination}: "),
-        "{n_duplicates} of {n_with_params:trial} ({repeats_pct}) repeat the parameters of an earlier one, for "
-        "{cost_pct} of the trial time.",
+        "{n_duplicates} of {n_with_params:trial} ({repeats_pct}) repeat the parameters of an earlier one",
+        Given("cost_pct", ", for {cost_pct} of the trial time"),
+        ".",
         Given("n_same_seed", " {n_same_seed} of them come in the order of the first: their samplers have one seed."),
         Given("n_after_grid", " GridSampler had tried its whole grid before {n_after_grid} of them."),
         Given("n_enqueued", " {n_enqueued} of them were enqueued."),
@@ -55,10 +57,8 @@ def duplicate_trials(search: SearchProfile, *, max_share_pct: float = 5.0, sever
     search has trials leaves a sampler nothing but repeats; so does a grid that was searched. Repeats that come in the
     order in which their parameters were drawn first are of a sampler that was made again with the same seed.
     """
-    if not search.n_with_params and search.n_undirected:
-        raise NotMeasurable("Nothing says whether lower or higher values are better.", STATE_DIRECTION)
     if not search.n_with_params:
-        raise NotApplicable("No trial has parameters of a search whose direction is known.")
+        raise NotApplicable("No trial has parameters of a search.")
     share = 100 * search.n_duplicates / search.n_with_params
     if not share > max_share_pct:
         return Passed(
@@ -66,18 +66,19 @@ def duplicate_trials(search: SearchProfile, *, max_share_pct: float = 5.0, sever
             n_duplicates=search.n_duplicates,
             n_with_params=search.n_with_params,
         )
-    cost = 100 * search.duplicate_worker_h / search.trial_worker_h if search.trial_worker_h else 0.0
+    cost = 100 * search.duplicate_worker_h / search.trial_worker_h if search.trial_worker_h else math.nan
+    took = search.duplicate_worker_h
     return Evidence(
         values={
             "n_duplicates": search.n_duplicates,
             "repeats_pct": share,
-            "duplicate_worker_h": search.duplicate_worker_h,
+            **({"duplicate_worker_h": took} if math.isfinite(took) else {}),
         },
         margin=share - max_share_pct,
         severity=Severity.WARNING if cost >= severe_cost_pct else None,
         extra={
             "n_with_params": search.n_with_params,
-            "cost_pct": cost,
+            "cost_pct": cost if math.isfinite(cost) else None,
             "n_combinations": search.n_combinations,
             "n_same_seed": search.n_same_seed,
             "n_after_grid": search.n_after_grid,

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import random
+from pathlib import Path
 from typing import Any
 
 import optuna
@@ -99,6 +101,50 @@ def test_a_table_without_distributions(values: list[float], small: bool) -> None
     })  # fmt: skip
     found = measure_search(Run(trials=trials, studies=pd.DataFrame({"study": ["s"], "directions": ["MINIMIZE"]})))
     assert (not found.space.empty) is small
+
+
+TABLE = "number,value,state,datetime_start,datetime_complete,params_x,params_kind\n"
+
+
+def rows(*, timed: bool, valued: bool = True) -> str:
+    """30 trials a minute each; the parameters of 10 are those of the trial 10 before, one of which failed."""
+    out = TABLE
+    for k in range(30):
+        state = "FAIL" if k == 3 else "COMPLETE"
+        times = f"2026-03-02 09:{k:02}:00,2026-03-02 09:{k:02}:30" if timed else ","
+        x = k - 10 if 10 <= k < 20 else k
+        out += f"{k},{1.0 if valued and k != 3 else ''},{state},{times},0.{x:02},{'' if x % 2 else 'a'}\n"
+    return out
+
+
+def test_repeats_need_no_direction(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text(rows(timed=True))
+    run = gd.load_run(path, timezone="UTC")
+    found = measure_search(run)
+    assert (found.n_with_params, found.n_duplicates) == (30, 9)
+    assert found.duplicate_worker_h == pytest.approx(9 * 30 / 3600)
+    (told,) = [one for one in gd.diagnose(run).findings if one.rule == "duplicate-trials"]
+    assert told.severity.name == "WARNING" and "9 of 30 trials (30 %) repeat" in told.summary
+    assert "of an earlier one, for 30 % of the trial time." in told.summary
+    assert found.n_same_seed == 0, "somebody's list, once more"
+    path.write_text(rows(timed=True).replace(",0.", ",0.123456789"))
+    assert measure_search(gd.load_run(path, timezone="UTC")).n_same_seed == 9
+
+
+def test_without_times_it_is_not_said_what_repeats_cost(tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text(rows(timed=False))
+    run = gd.load_run(tmp_path / "t.csv", timezone="UTC")
+    assert math.isnan(measure_search(run).duplicate_worker_h)
+    diagnosis = gd.diagnose(run)
+    (told,) = [one for one in diagnosis.findings if one.rule == "duplicate-trials"]
+    assert told.severity.name == "NOTE" and told.summary.endswith("repeat the parameters of an earlier one.")
+    assert "nan" not in diagnosis.to_markdown().lower().split()
+
+
+def test_trials_without_a_value_are_no_search(tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text(rows(timed=True, valued=False))
+    assert measure_search(gd.load_run(tmp_path / "t.csv", timezone="UTC")).n_with_params == 0
 
 
 def test_a_grid_that_is_searched_again() -> None:

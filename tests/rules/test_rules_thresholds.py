@@ -416,7 +416,6 @@ SHORT: list[tuple[str, dict[str, Any], Status | Severity]] = [
     ("duplicate-trials", {"n_duplicates": 5}, OK),
     ("duplicate-trials", {"duplicate_worker_h": 0.1}, WARNING),
     ("duplicate-trials", {"n_with_params": 0}, NOT_APPLICABLE),
-    ("duplicate-trials", {"n_with_params": 0, "n_undirected": 1}, NOT_ASSESSED),
     ("trial-duration-outliers", {"outliers": FAR.iloc[:0]}, OK),
     ("trial-duration-outliers", {"outlier_worker_h": 2.5}, WARNING),
     ("trial-duration-outliers", {"outlier_worker_h": 59 / 3600}, OK),

@@ -8,6 +8,7 @@ import math
 import numpy as np
 import pandas as pd
 
+from gpudiag._run.directions import searches
 from gpudiag.measures._time.microseconds import NEVER, microseconds
 from gpudiag.run import Run
 
@@ -26,12 +27,11 @@ DIGITS = 6
 def find_repeats(run: Run) -> tuple[np.ndarray, np.ndarray]:
     """Which trials repeat an earlier one that did not fail, and which have parameters that a search chose.
 
-    A repeat of a failed trial is a retry, which is meant. Tasks of a batch, which has no direction, share parameters.
+    A repeat of a failed trial is a retry, which is meant. Tasks of a batch, which is no search, share parameters.
     """
-    searches = run.studies.loc[run.studies["directions"].fillna("") != "", "study"]
     frame, names = _with_texts(run)
     chosen = frame[names].notna().any(axis=1) if names else pd.Series(False, frame.index)
-    with_params = (chosen & frame["study"].isin(searches)).to_numpy()
+    with_params = (chosen & frame["study"].isin(searches(run))).to_numpy()
     kept = frame[with_params & ~frame["state"].isin(["FAIL", "WAITING"]).to_numpy()].sort_values(["study", "trial"])
     repeated = kept.duplicated(["study", *names])
     out = np.zeros(len(frame), bool)
@@ -53,7 +53,8 @@ def describe_repeats(run: Run, intervals: pd.DataFrame, repeats: np.ndarray, *, 
     together = pd.Series(microseconds(lived["start"].loc[order]), order) < latest
     why = pd.Series("", frame.index)
     if not small:
-        why[_same_sequence(frame, names, repeats)] = "seed"
+        sampled = frame["study"].isin(_sampled(run)).to_numpy()
+        why[_same_sequence(frame, names, repeats) & sampled] = "seed"
     why[repeats & _after_the_grid(frame)] = "grid"
     if ENQUEUED in frame:
         why[repeats & frame[ENQUEUED].notna().to_numpy()] = "enqueued"
@@ -116,6 +117,19 @@ def _same_sequence(frame: pd.DataFrame, names: list[str], repeats: np.ndarray) -
         if in_order >= max(MIN_IN_ORDER, again.sum() / 2):
             out[own.index[again]] = True
     return out
+
+
+def _sampled(run: Run) -> list[str]:
+    """The studies that declare a space, or have a value that only a sampler draws: somebody's lists, and the grids of
+    other tools, may be gone through in one order again.
+    """
+    names = [name for name in run.trials if str(name).startswith("params.")]
+    return [
+        str(study)
+        for study, own in run.trials.groupby("study", sort=False)
+        if _declared_sizes(run, str(study)) is not None
+        or not all(_written(value) for name in names for value in own[name].dropna())
+    ]
 
 
 def _after_the_grid(frame: pd.DataFrame) -> np.ndarray:
