@@ -147,6 +147,13 @@ def test_trials_without_a_value_are_no_search(tmp_path: Path) -> None:
     assert measure_search(gd.load_run(tmp_path / "t.csv", timezone="UTC")).n_with_params == 0
 
 
+def test_a_choice_of_none_is_a_parameter() -> None:
+    space: dict[str, Any] = {"kind": CategoricalDistribution([None, "a"])}
+    found = measure_search(added([{"kind": None if k % 2 else "a"} for k in range(20)], space))
+    assert (found.n_with_params, found.n_duplicates) == (20, 18)
+    assert found.space.empty, "nothing tells the choice of None from no choice at all"
+
+
 def test_a_grid_that_is_searched_again() -> None:
     study = optuna.create_study(sampler=GridSampler({"x": [0.1, 0.2, 0.3]}, seed=1))
     for _ in range(6):  # each but the first repeats one trial and stops

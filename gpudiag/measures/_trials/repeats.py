@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -15,6 +16,8 @@ from gpudiag.run import Run
 GRID_ID = "system_attrs.grid_id"
 GRID = "system_attrs.search_space"
 ENQUEUED = "system_attrs.fixed_params"
+NONE = "null"
+"""The choice of None in a declared space."""
 MIN_IN_ORDER = 4
 """So many repeats in a row of one sequence: by chance one pair in as many as there are draws follows the other."""
 TIMES_TRIED = 3
@@ -27,10 +30,12 @@ DIGITS = 6
 def find_repeats(run: Run) -> tuple[np.ndarray, np.ndarray]:
     """Which trials repeat an earlier one that did not fail, and which have parameters that a search chose.
 
-    A repeat of a failed trial is a retry, which is meant. Tasks of a batch, which is no search, share parameters.
+    A repeat of a failed trial is a retry, which is meant. Tasks of a batch, which is no search, share parameters. A
+    choice of None is read as no value: where a study declares one, a trial without any value that ended well has it.
     """
     frame, names = _with_texts(run)
     chosen = frame[names].notna().any(axis=1) if names else pd.Series(False, frame.index)
+    chosen |= frame["study"].isin(_with_none(run)) & frame["state"].isin(["COMPLETE", "PRUNED"])
     with_params = (chosen & frame["study"].isin(searches(run))).to_numpy()
     kept = frame[with_params & ~frame["state"].isin(["FAIL", "WAITING"]).to_numpy()].sort_values(["study", "trial"])
     repeated = kept.duplicated(["study", *names])
@@ -78,11 +83,12 @@ def small_space(run: Run, with_params: np.ndarray) -> pd.DataFrame:
         return nothing
     values = [list(dict.fromkeys(tried[name].tolist())) for name in names]
     n_tried = math.prod(map(len, values))
-    declared = _declared_sizes(run, str(tried["study"].iloc[0]))
+    declared = _declared(run, str(tried["study"].iloc[0]))
     if declared is None:
         finite = TIMES_TRIED * n_tried <= len(tried) and all(_written(value) for each in values for value in each)
     else:
-        finite = math.prod(declared.get(name.removeprefix("params."), math.inf) for name in names) < len(tried)
+        sizes = {f"params.{name}": _size(held) for name, held in declared.items()}
+        finite = math.prod(sizes.get(name, math.inf) for name in names) < len(tried)
     if not finite or n_tried >= len(tried):
         return nothing
     ordered = [sorted(v) if all(isinstance(x, int | float) for x in v) else sorted(v, key=str) for v in values]
@@ -127,7 +133,7 @@ def _sampled(run: Run) -> list[str]:
     return [
         str(study)
         for study, own in run.trials.groupby("study", sort=False)
-        if _declared_sizes(run, str(study)) is not None
+        if _declared(run, str(study)) is not None
         or not all(_written(value) for name in names for value in own[name].dropna())
     ]
 
@@ -150,17 +156,23 @@ def _after_the_grid(frame: pd.DataFrame) -> np.ndarray:
     return out
 
 
-def _declared_sizes(run: Run, study: str) -> dict[str, float] | None:
-    """How many values each parameter can take; None where the study declares no space."""
+def _declared(run: Run, study: str) -> dict[str, dict[str, Any]] | None:
+    """The domain of each parameter; None where the study declares no space."""
     if "space" not in run.studies:
         return None
     texts = run.studies.loc[run.studies["study"] == study, "space"].dropna()
-    return {name: _size(held) for name, held in json.loads(str(texts.iloc[0])).items()} if len(texts) else None
+    return dict(json.loads(str(texts.iloc[0]))) if len(texts) else None
 
 
-def _size(held: dict[str, object]) -> float:
+def _with_none(run: Run) -> list[str]:
+    """The studies that declare a choice of None."""
+    spaces = {str(study): _declared(run, str(study)) or {} for study in run.studies["study"]}
+    return [study for study, space in spaces.items() if any(NONE in held.get("choices", ()) for held in space.values())]
+
+
+def _size(held: dict[str, Any]) -> float:
     if "choices" in held:
-        return float(len(held["choices"]))  # type: ignore[arg-type]
+        return float(len(held["choices"]))
     low, high, step = (float(str(held[name])) if held.get(name) is not None else math.nan
                        for name in ("low", "high", "step"))  # fmt: skip
     if low == high:
