@@ -79,6 +79,21 @@ def test_the_course_in_time_is_by_number_of_workers() -> None:
     )
 
 
+def test_trials_that_ran_alone_for_hours_are_not_counted_with_two_workers() -> None:
+    """A second worker runs for 2,000 s at the beginning and comes back for the end: 8 of its time's 20 trials fail."""
+    alone = [("COMPLETE", 2000.0 + 100 * i, 2099.0 + 100 * i) for i in range(60)]
+    rows = [*workers(2, 40), *alone, *workers(2, 20, since=8000.0)]
+    failing = {i for i in range(0, 40, 5)}
+    found = measure_trials(
+        run(trials=trials([("FAIL", *row[1:]) if i in failing else row for i, row in enumerate(rows)]))
+    )
+    assert found.by_period[["n_workers", "n_ended", "n_fail"]].to_numpy().tolist() == [
+        [2, 40, 8],
+        [1, 60, 0],
+        [2, 20, 0],
+    ]
+
+
 def test_levels_are_counted_at_the_end_with_the_trial_itself() -> None:
     rows = [("COMPLETE", 0, 100), ("FAIL", 50, 80), ("COMPLETE", 200, 300)]
     levels = measure_failure_rates(run(trials=trials(rows))).by_level

@@ -58,6 +58,23 @@ def test_numbers_of_workers_that_hold() -> None:
     assert (times / S).tolist() == [2, 60] and number.tolist() == [3, 2]
 
 
+def test_a_worker_that_was_away_for_hours_was_not_there_meanwhile() -> None:
+    """Two workers, one alone for 60 trials of 100 s, and two again; a wait of minutes in the first stretch is none."""
+    start = np.concatenate([np.repeat(np.arange(20.0), 2), np.arange(20, 80), np.repeat(np.arange(80.0, 100), 2)]) * 100
+    both = np.concatenate([np.tile([0, 1], 20), np.zeros(60), np.tile([0, 1], 20)]).astype(int)
+    here = ~((both == 1) & (start >= 500) & (start < 1000))
+    start, both = start[here].astype(np.int64) * S, both[here]
+    times, number = workers_over_time(start, start + 99 * S, both)
+    assert number.tolist() == [2, 1, 2] and (times / S).tolist() == [0, 1999, 8000]
+
+
+def test_of_numbers_that_hold_for_moments_the_longest_is_left() -> None:
+    """Of 60 workers each comes 100 s after the one before it, but the 31st, which comes 150 s after it; none goes."""
+    comes = 100 * S * np.arange(60) + 50 * S * (np.arange(60) >= 30)
+    _, number = workers_over_time(comes, np.full(60, 6050 * S), np.arange(60))
+    assert number.tolist() == [30]
+
+
 def test_who_finds_no_more_trials_has_not_left() -> None:
     """Four workers and twelve trials; the last ones end minutes apart."""
     start = np.repeat(np.arange(3) * 100.0, 4)
