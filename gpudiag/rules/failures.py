@@ -132,8 +132,9 @@ def failures_poisoned(failures: FailuresProfile, *, max_followers_trials: float 
 
     FAIL of at most a tenth of the usual duration, right after a FAIL on the same worker, both of a kind that poisons
     (assert, illegal access, or without text). Short failures must come oftener there than after trials that ended well
-    (Fisher, 1 % without text), and not with a value of a parameter. More than 2 such followers are a finding (a default
-    without a published source).
+    (Fisher, 1 % without text), and not with a value of a parameter. Without text they must do so in each study even
+    without its longest stretch in which none began that ended well: what begins broken fails in a row, too. More than 2
+    such followers are a finding (a default without a published source).
     """
     if not failures.n_fail:
         raise NotApplicable("No trial failed.")

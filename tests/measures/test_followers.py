@@ -36,11 +36,26 @@ def test_where_every_trial_fails_alike_none_follows_from_another(workers: int, t
     assert _followers(table) == []
 
 
-@pytest.mark.parametrize("text", [None, ASSERT])
 @pytest.mark.parametrize("named", [True, False])
-def test_where_the_first_failure_is_long_the_short_ones_after_it_follow(named: bool, text: str | None) -> None:
-    table = _in_a_row([("FAIL", 300.0), *[("FAIL", 2.0)] * 9], detail=text)
-    assert _followers(table if named else table.drop(columns="worker").assign(end=table["end"])) == list(range(1, 10))
+def test_where_the_first_failure_is_long_the_short_ones_after_it_follow_if_its_error_says_so(named: bool) -> None:
+    for text, expected in ((ASSERT, list(range(1, 10))), (None, [])):
+        table = _in_a_row([("FAIL", 300.0), *[("FAIL", 2.0)] * 9], detail=text)
+        assert _followers(table if named else table.drop(columns="worker").assign(end=table["end"])) == expected
+
+
+@pytest.mark.parametrize("workers", [1, 4])
+@pytest.mark.parametrize("before", [0, 40, 80])
+def test_one_stretch_in_which_all_fail_is_no_poisoned_process(before: int, workers: int) -> None:
+    """A study that begins or ends broken, or is so for a while, has failures in a row, and so has one that is all
+    broken; without an error that tells, and without another such stretch, nothing shows what made them fail."""
+    lives = [*[("COMPLETE", 150.0)] * before, *[("FAIL", 3.0)] * 40, *[("COMPLETE", 150.0)] * (80 - before)]
+    once = [*[("COMPLETE", 150.0)] * 20, ("FAIL", 3.0), *[("COMPLETE", 150.0)] * 20]
+    assert _followers(_in_a_row([*lives, *once], workers)) == []
+    broken = _in_a_row([("FAIL", 3.0)] * 60, workers).assign(study="broken")
+    well = _in_a_row([("COMPLETE", 150.0)] * 60, workers)
+    later = pd.Timedelta(hours=5)
+    well = well.assign(start=well["start"] + later, end=well["end"] + later)
+    assert _followers(pd.concat([broken, well], ignore_index=True)) == []
 
 
 @pytest.mark.parametrize("text", [None, ASSERT])

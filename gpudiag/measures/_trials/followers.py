@@ -26,16 +26,17 @@ def follows(trials: pd.DataFrame, ends: pd.DataFrame) -> np.ndarray:
     others near them lack, would have failed anywhere, and are left out.
 
     ``trials`` and ``ends`` (of the same trials study, state, start, end, duration_s, known, kind) have the same rows.
-    Short is a tenth of the usual duration; where no trial ended well, of the longest of the failures in a row before
-    it. Without workers, right after means within 2 s of the other's end: the worker was handed over.
+    Short is a tenth of the usual duration of the study; where none of it ended well, of the longest of the failures in
+    a row before it. Without workers, right after means within 2 s of the other's end: the worker was handed over.
+    Without an error that tells, see :func:`_oftener`.
     """
     out = np.zeros(len(ends), bool)
     place, before = _in_rows(trials, ends)
     fails = (ends["state"].eq("FAIL") & ends["kind"].isin(POISONING)).to_numpy()
     well = (ends["known"] & ends["state"].isin(("COMPLETE", "PRUNED"))).to_numpy()
     lasted_s = ends["duration_s"].to_numpy(float)
-    usual_s = float(np.median(lasted_s[well])) if well.any() else 0.0
-    compared_s = np.full(len(ends), usual_s) if usual_s > 0 else _longest_before(place, before, fails, lasted_s)
+    usual_s = ends["duration_s"].where(well).groupby(ends["study"]).transform("median").to_numpy(float)
+    compared_s = np.where(usual_s > 0, usual_s, _longest_before(place, before, fails, lasted_s))
     short = fails & (lasted_s <= np.minimum(SHORT_S, SHORT_SHARE * compared_s))
     after_fail, after_well = (np.zeros(len(ends), bool) for _ in range(2))
     behind = before >= 0
@@ -44,12 +45,39 @@ def follows(trials: pd.DataFrame, ends: pd.DataFrame) -> np.ndarray:
         return out
     anywhere = having_in_common(trials, ends, pd.Series(short, ends.index), BY_CHANCE)
     told = ends["kind"].ne("unknown").to_numpy()
-    for kind, limit in ((told, TOLD_BY_CHANCE), (~told, BY_CHANCE)):
-        hits, rest = short & kind & ~anywhere, ~anywhere
-        counts = [(int((hits & group).sum()), int((rest & group).sum())) for group in (after_fail, after_well)]
-        if not usual_s > 0 or p_more_often(*counts[0], *counts[1]) <= limit:
-            out |= hits & after_fail
+    counted = (after_fail & ~anywhere, after_well & ~anywhere)
+    if not (usual_s > 0).any() or _chance(short & told, *counted) <= TOLD_BY_CHANCE:
+        out |= short & told & counted[0]
+    return out | _oftener(ends, well, short & ~told, *counted)
+
+
+def _oftener(
+    ends: pd.DataFrame, well: np.ndarray, short: np.ndarray, after_fail: np.ndarray, after_well: np.ndarray
+) -> np.ndarray:
+    """The short failures behind failures, of each study in which they are no coincidence.
+
+    They must come oftener than behind trials that ended well even without the longest stretch of the study in which
+    none began that ended well: what is broken at the beginning, at the end or for a while fails in a row as well.
+    """
+    out = np.zeros(len(ends), bool)
+    hits = short & after_fail
+    studies = ends["study"].to_numpy()
+    judged = list(dict.fromkeys(studies[hits]))
+    for study in judged:
+        mine = studies == study
+        order = np.flatnonzero(mine)[np.argsort(microseconds(ends["start"])[mine], kind="stable")]
+        stretch = np.zeros(len(ends), np.int64)
+        stretch[order] = np.cumsum(well[order])
+        rest = after_fail & mine & (stretch != np.bincount(stretch[hits & mine]).argmax())
+        if _chance(short, rest, after_well & mine) <= BY_CHANCE / len(judged):
+            out |= hits & mine
     return out
+
+
+def _chance(hits: np.ndarray, after_fail: np.ndarray, after_well: np.ndarray) -> float:
+    """Chance of so many hits behind failures, were they as frequent behind trials that ended well."""
+    counts = [(int((hits & group).sum()), int(group.sum())) for group in (after_fail, after_well)]
+    return p_more_often(*counts[0], *counts[1])
 
 
 def _in_rows(trials: pd.DataFrame, ends: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:
