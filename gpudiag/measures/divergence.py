@@ -100,7 +100,7 @@ def _with_loss(run: Run) -> pd.DataFrame:
     lines = lines[lines["not_finite"].notna()].drop_duplicates()
     logs = training_logs(run)
     of_logs, told_by, stating = logs.lines, dict(logs.told_by), set(lines["path"])
-    lines = lines[[told_by.get(str(path)) not in stating for path in lines["path"]]]
+    lines = lines[np.array([told_by.get(str(path)) not in stating for path in lines["path"]], bool)]
     known = of_logs.drop_duplicates("path").set_index("path") if len(of_logs) else pd.DataFrame(columns=["log", "part"])
     paths = lines["path"].map(lambda path: told_by.get(str(path), str(path)))
     log, part = (paths.map(known[name].to_dict()) for name in ("log", "part"))
