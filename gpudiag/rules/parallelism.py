@@ -150,6 +150,7 @@ def trial_gaps(
     share = 100 * gaps_s / (gaps_s + trials_s)
     return Evidence(
         values={name: getattr(p, name) for name in ("median_gap_s", "mean_gap_s", "gap_worker_h", "handover_pct")},
+        lost_worker_h=p.gap_worker_h,
         margin=p.median_gap_s - max_gap_s,
         severity=Severity.NOTE if share < min_share_pct else None,
         extra={"n_gaps": len(p.gaps), "share_pct": share},

@@ -187,6 +187,7 @@ def failure_rate_high(
     )  # fmt: skip
     return Evidence(
         values={name: getattr(trials, name) for name in names},
+        lost_worker_h=trials.fail_worker_h,
         margin=low - max_pct,
         title=AT_THE_LIMIT if limited else "",
         remedy=_remedy(trials, limited=limited),

@@ -9,19 +9,22 @@ from gpudiag.rules._engine.verdict import Severity, Status, Verdict
 
 
 def ranked_findings(verdicts: Iterable[Verdict]) -> tuple[Verdict, ...]:
-    """The findings among verdicts: by GPU-hours lost, then severity, then their order; mere notes last, and first what
-    is critical though nobody can tell its cost. A symptom stands directly after its cause, and a cause where the worst
-    of its symptoms would stand.
+    """The findings among verdicts: by GPU-hours lost, then severity, then hours of workers lost, then their order; mere
+    notes last, and first what is critical though nobody can tell its cost. A symptom stands directly after its cause,
+    and a cause where the worst of its symptoms would stand.
     """
     found = [verdict for verdict in verdicts if verdict.status is Status.FOUND]
     return _symptoms_after_causes(sorted(found, key=_urgency))
 
 
-def _urgency(verdict: Verdict) -> tuple[bool, float, int]:
-    cost = math.nan if verdict.lost_gpu_h is None else verdict.lost_gpu_h
-    if not math.isfinite(cost):
-        cost = math.inf if verdict.severity is Severity.CRITICAL else 0.0
-    return verdict.severity is Severity.NOTE, -cost, verdict.severity.rank
+def _urgency(verdict: Verdict) -> tuple[bool, float, int, float]:
+    unknown = math.inf if verdict.severity is Severity.CRITICAL else 0.0
+    gpu_h, worker_h = _known(verdict.lost_gpu_h, unknown), _known(verdict.lost_worker_h, 0.0)
+    return verdict.severity is Severity.NOTE, -gpu_h, verdict.severity.rank, -worker_h
+
+
+def _known(hours: float | None, unknown: float) -> float:
+    return hours if hours is not None and math.isfinite(hours) else unknown
 
 
 def _symptoms_after_causes(found: Sequence[Verdict]) -> tuple[Verdict, ...]:
