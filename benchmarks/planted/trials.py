@@ -41,7 +41,7 @@ def above(*, above_s: float = 20.0) -> Run:
     edges={
         "max_gap_s": Edge({"gap_s": 5.0}, {"gap_s": 5.1}),
         "max_handover_pct": Edge({"at_once": 10}, {"at_once": 9}),
-        "min_share_pct": Edge({"trial_s": 365.0}, {"trial_s": 360.0}, Severity.NOTE, Severity.WARNING),
+        "min_share_pct": Edge({"trial_s": 365.0}, {"trial_s": 360.0}),
     },
     bigger=({"gap_s": 60.0}, {"gap_s": 600.0}),
 )

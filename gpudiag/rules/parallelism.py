@@ -15,7 +15,6 @@ from gpudiag.measures.parallelism import (
 from gpudiag.rules._engine.evidence import Evidence, NotApplicable, Outcome, Passed
 from gpudiag.rules._engine.rule import rule
 from gpudiag.rules._engine.templates import Given
-from gpudiag.rules._engine.verdict import Severity
 
 MIN_GAPS = 5
 HEARTBEAT = "Set heartbeat_interval on the storage, or record the processes on the GPU, so that dead trials are known."
@@ -129,7 +128,7 @@ def trial_gaps(
 
     Median gap above 5 s (METHODS 4), gaps from workers assigned first in, first out. Where most trials start within 2 s
     of another's end, trials follow one another at once and an idle worker is a missing one instead. Gaps that take less
-    than 5 % of the time in trials and gaps (a default without a published source) are a note.
+    than 5 % of the time in trials and gaps (a default without a published source) are no fault.
     """
     if p.gaps.empty:
         raise NotApplicable("No worker ran two trials one after the other.")
@@ -148,11 +147,16 @@ def trial_gaps(
         return None
     gaps_s, trials_s = 3600 * p.gap_worker_h, p.effective * p.busy_s if p.busy_s else 0.0
     share = 100 * gaps_s / (gaps_s + trials_s)
+    if share < min_share_pct:
+        return Passed(
+            "{median_gap_s} at the median, {share_pct} of the workers' time (limit {min_share_pct}).",
+            median_gap_s=p.median_gap_s,
+            share_pct=share,
+        )
     return Evidence(
         values={name: getattr(p, name) for name in ("median_gap_s", "mean_gap_s", "gap_worker_h", "handover_pct")},
         lost_worker_h=p.gap_worker_h,
         margin=p.median_gap_s - max_gap_s,
-        severity=Severity.NOTE if share < min_share_pct else None,
         extra={"n_gaps": len(p.gaps), "share_pct": share},
     )
 

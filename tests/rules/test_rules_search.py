@@ -278,6 +278,15 @@ def test_gaps_between_trials(gap: float, handover: float, status: Status) -> Non
         assert "gaps take 9.1 % of the workers' time" in found.summary  # 0.4 h beside 4 h of trials
 
 
+@pytest.mark.parametrize(("gap_worker_h", "status"), [(0.210, OK), (0.211, FOUND)])
+def test_gaps_that_take_little_of_the_time_are_no_fault(gap_worker_h: float, status: Status) -> None:
+    """Beside 4 h of trials: 5 % is 0.2105 h."""
+    said = verdict(trial_gaps, parallel(median_gap_s=60.0, gap_worker_h=gap_worker_h))
+    assert said.status is status and (status is OK or said.severity is WARNING)
+    if status is OK:
+        assert said.summary == "1 min at the median, 5 % of the workers' time (limit 5 %)."
+
+
 def test_no_gap_no_question() -> None:
     assert verdict(trial_gaps, parallel(gaps=pd.DataFrame({"gap_s": []}))).status is NOT_APPLICABLE
 
