@@ -211,9 +211,9 @@ def stated(*, stated: int = 12) -> Run:
     bigger=({"pause_s": 90_000.0}, {"pause_s": 400_000.0}),
 )
 def paused(*, pause_s: float = 20_000.0, n: int = 100) -> Run:
-    """The trials of one worker, of 99 s each, stop once in the middle, for ``pause_s``."""
+    """The trials of one worker, of 99 s each, stop once in the middle, for ``pause_s`` behind one that failed."""
     rows = in_workers([99.0] * n)
     half = n // 2
     end = rows[half - 1][2]
     later = [(state, end + pause_s + start, end + pause_s + stop) for state, start, stop in rows[: n - half]]
-    return run(trials=trials([*rows[:half], *later]))
+    return run(trials=trials([*rows[: half - 1], ("FAIL", *rows[half - 1][1:]), *later]))

@@ -14,6 +14,7 @@ from gpudiag.measures._time.concurrency import busy_stretches, count_at
 from gpudiag.measures._time.microseconds import SECOND_US, microseconds
 from gpudiag.measures._time.pauses import holds_pause, pauses
 from gpudiag.measures._time.trial_intervals import intervals_of, trial_names, without_own_times
+from gpudiag.measures._trials.broken_off import SearchPause, search_pauses
 from gpudiag.measures._trials.chances import p_trend
 from gpudiag.measures._trials.in_common import in_common
 from gpudiag.measures._trials.left_idle import NOTHING, beside_the_last, within_trials
@@ -75,6 +76,7 @@ class SearchProfile(Profile, topic="search"):
     repeats: Rows = table_of(RepeatedTrial)
     space: Rows = table_of(ParameterChoice)
     stated: Rows = table_of(Contradiction)
+    pauses: Rows = table_of(SearchPause)
     n_with_params: Fact[int] = fact("trials with parameters")
     n_undirected: Fact[int] = fact("studies of several values of which nothing says which is better")
     n_duplicates: Fact[int] = fact(
@@ -157,6 +159,18 @@ class SearchProfile(Profile, topic="search"):
     longest_pause_s: Fact[float] = fact("the longest stretch of it", label="longest stretch")
     n_pauses: Fact[int] = fact("stretches")
     pause_pct: Fact[float] = fact("its share of the time from the first start to the last end", label="of the time")
+    broken_off_s: Fact[float] = fact(
+        "time in which no trial began or ended, an hour or more without any trial, behind trials that died or failed "
+        "and whose studies went on later",
+        label="nothing ran after it broke off",
+    )
+    longest_broken_off_s: Fact[float] = fact("the longest stretch of it", label="longest stretch")
+    n_broken_off: Fact[int] = fact("stretches")
+    broken_off_pct: Fact[float] = fact(
+        "its share of the time from the first start to the last end, without other stretches of an hour or more in "
+        "which no trial ran",
+        label="of the time of the search",
+    )
     n_timed: Fact[int] = fact("trials with start and end")
     trial_worker_h: Fact[float] = fact("their time")
 
@@ -337,17 +351,22 @@ def _trend(values: np.ndarray, least: int) -> tuple[float, float, float, float]:
 
 def _pauses(run: Run) -> dict[str, Any]:
     """Stretches of an hour or more in which no trial ran, open ones counted to where they most likely ended."""
-    placed = placed_trials(run)
-    if placed.empty:
-        return {"pause_s": math.nan, "longest_pause_s": math.nan, "n_pauses": 0, "pause_pct": math.nan}
-    start, end = microseconds(placed["start"]), microseconds(placed["end"])
-    left, right = pauses(start, end)
-    lengths = (right - left) / SECOND_US
-    span_s = float(end.max() - start.min()) / SECOND_US
+    placed, found = placed_trials(run), search_pauses(run)
+    lengths, broke_off = found["pause_s"], found["broke_off"] != ""
+    unseen_s = found["unseen_s"][broke_off]
+    span_s = (placed["end"].max() - placed["start"].min()).total_seconds() if len(placed) else math.nan
+    searched_s = span_s - float(lengths[~broke_off].sum())
     return {
-        "pause_s": float(lengths.sum()), "longest_pause_s": float(lengths.max(initial=0.0)), "n_pauses": len(lengths),
+        "pauses": found,
+        "pause_s": float(lengths.sum()) if len(placed) else math.nan,
+        "longest_pause_s": float(lengths.max()) if len(found) else 0.0 if len(placed) else math.nan,
+        "n_pauses": len(found),
         "pause_pct": 100 * float(lengths.sum()) / span_s if span_s else math.nan,
-    }  # fmt: skip
+        "broken_off_s": float(unseen_s.sum()),
+        "longest_broken_off_s": float(unseen_s.max()) if len(unseen_s) else 0.0,
+        "n_broken_off": len(unseen_s),
+        "broken_off_pct": min(100 * float(unseen_s.sum()) / searched_s, 100.0) if searched_s else math.nan,
+    }
 
 
 def _tail(run: Run, intervals: pd.DataFrame) -> dict[str, Any]:

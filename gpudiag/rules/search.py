@@ -29,6 +29,7 @@ OF_IDLE_GPUS = (
 )  # fmt: skip
 """Checks of idle GPUs, which the end of a search or a trial that hung may explain."""
 FEW_ALONE = "The last trials ran alone"
+PAUSES = ("pause_s", "n_pauses", "n_broken_off", "broken_off_pct", "longest_broken_off_s")
 DIFFERENCE = "{what}: {stated} stated, {found} found"
 
 
@@ -281,37 +282,69 @@ def trial_gap_growth(
 @rule(
     measure=measure_search,
     severity="note",
-    title="No trial ran for a long time",
+    title="The search broke off and went on much later",
     checks="Time without any trial",
     says=(
-        "No trial ran for {pause_s}, {pause_pct} of the time from the first start to the last end",
-        Given("several", "; the longest of {n_pauses:stretch|stretches} took {longest_pause_s}"),
-        ".",
+        "No trial began or ended from {since:as minute} to {until:as minute} UTC, for {longest_broken_off_s}: ",
+        Given("several_trials", "trials {trials}", "trial {trials}"),
+        Given("failed", " failed", " broke off"),
+        " before that, and ",
+        Given("several_studies", "their studies", "the study"),
+        " went on after it.",
+        Given("several", " {n_broken_off} such stretches took {broken_off_s} in all."),
+        " If GPUs were held meanwhile, that cost up to {broken_off_s} of each.",
     ),
-    remedy="Find out what stopped the workers: a full disk, a lost session, a reboot. A loop or a service around the "
-    "worker starts it again.",
-    refuted_by="Not a problem if the search was stopped on purpose, or its parts were meant to run days apart.",
+    remedy="Find out what ended the trial: an error, a full disk, a lost session, a reboot. A loop or a service around "
+    "the worker starts it again.",
+    refuted_by="Not a problem if somebody stopped the search on purpose, and nobody held its GPUs.",
     explained_by=("idle-without-trial",),
     needs_all=("workers",),
 )
 def search_paused(search: SearchProfile, *, max_longest_s: float = 86400.0, max_share_pct: float = 20.0) -> Outcome:
-    """Days in which nothing ran delay the result, and where the GPU was kept they cost it too.
+    """A search that breaks off delays its result, and where the GPU was kept it costs that too.
 
-    One stretch without any trial of more than a day, or stretches of an hour or more that make a fifth of the time from
-    the first start to the last end (defaults without a published source).
+    Without any trial for an hour or more, behind one that died or failed, and whose study went on later: one such
+    stretch of more than a day, or a fifth of the time of the search in them (defaults without a published source). A
+    night after a search that somebody ended is none: no trial was undone, and nothing says that a GPU was held. Nor is
+    one behind a failure where others of the study were followed by the next trial within a minute, or one before which
+    no trial of the study had finished.
     """
     if not search.pause_s >= 0:
         raise NotMeasurable("No trial has start and end.", "Record start and end of each trial.")
-    if not (search.longest_pause_s > max_longest_s or search.pause_pct > max_share_pct):
+    if not (search.longest_broken_off_s > max_longest_s or search.broken_off_pct > max_share_pct):
         return Passed(
-            "{pause_pct} of the time (limit {max_share_pct}), the longest {longest_pause_s} (limit {max_longest_s}).",
-            pause_pct=search.pause_pct,
-            longest_pause_s=search.longest_pause_s,
+            Given(
+                "n_pauses",
+                (
+                    "No trial ran for {pause_s}. ",
+                    Given(
+                        "n_broken_off",
+                        "Behind trials that broke off or failed it was {broken_off_pct} of the search (limit "
+                        "{max_share_pct}), at most {longest_broken_off_s} (limit {max_longest_s}).",
+                        "Nothing shows that the search was to go on meanwhile.",
+                    ),
+                ),
+                "There was no hour without a trial.",
+            ),
+            **{name: getattr(search, name) for name in PAUSES},
         )
+    broke_off = search.pauses[search.pauses["broke_off"] != ""]
+    longest = broke_off.loc[broke_off["unseen_s"].idxmax()]
+    trials = str(longest["broke_off"]).split(", ")
     return Evidence(
-        values={name: getattr(search, name) for name in ("pause_s", "pause_pct", "longest_pause_s")},
-        margin=search.pause_pct,
-        extra={"several": search.n_pauses > 1, "n_pauses": search.n_pauses},
+        values={name: getattr(search, name) for name in ("broken_off_s", "broken_off_pct", "longest_broken_off_s")},
+        where={"trial": ", ".join(broke_off["broke_off"])},
+        margin=search.broken_off_pct,
+        extra={
+            "since": longest["start"].to_pydatetime(),
+            "until": longest["end"].to_pydatetime(),
+            "trials": trials[:3],
+            "several_trials": len(trials) > 1,
+            "several_studies": len({name.rpartition("/")[0] for name in trials}) > 1,
+            "failed": bool(longest["failed"]),
+            "several": search.n_broken_off > 1,
+            "n_broken_off": search.n_broken_off,
+        },
     )
 
 
