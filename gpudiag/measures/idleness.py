@@ -19,7 +19,7 @@ from gpudiag.measures._time.cells import cells, longest_period_s
 from gpudiag.measures._time.coverage import coverage_pct, least_pct
 from gpudiag.measures._time.expected import trials_window
 from gpudiag.measures._time.free_ends import free_ends
-from gpudiag.measures._time.idle import pauses
+from gpudiag.measures._time.idle import are_unbroken, pauses
 from gpudiag.measures._time.job_spans import job_spans, within_jobs
 from gpudiag.measures._time.microseconds import LONG_AGO, SECOND_US, microseconds
 from gpudiag.measures._time.work import stretches
@@ -256,6 +256,7 @@ def _allocated(one: GpuCourse, elsewhere: np.ndarray, total_mib: float) -> dict[
     idle = (one.util <= ZERO_PCT) & (one.used >= held_from_mib(total_mib)) & elsewhere
     first, last = stretches(idle, one.start_us, one.end_us)
     long = one.end_us[last] - one.start_us[first] >= LONGEST_WAIT_S * SECOND_US
+    long[long] = are_unbroken((one.util <= ZERO_PCT)[elsewhere], (last - first + 1)[long])
     first, last = first[long], last[long]
     length_s = (one.end_us[last] - one.start_us[first]) / SECOND_US
     known = bool(np.isfinite(one.used).any())

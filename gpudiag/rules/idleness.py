@@ -17,6 +17,7 @@ from gpudiag.rules._engine.evidence import (
     need_fast_samples,
     worst_gpu,
 )
+from gpudiag.rules._engine.judging import MIN_SAMPLES
 from gpudiag.rules._engine.rule import rule
 from gpudiag.rules._engine.templates import EACH, WORST_GPU, Given, Sentence
 from gpudiag.rules._engine.verdict import Severity
@@ -28,6 +29,7 @@ IDLE: tuple[Sentence, ...] = (
     " idle for ",
     *EACH,
 )
+FEW_AT_AN_END = "Fewer than {n:sample} show that the GPU was idle: work may lie between them."
 HOLDING = Given("holding", (", with {held_mib} held", Given("some_hold", " on {holding}")))
 RESERVED: Sentence = " If it was reserved for the job, that cost {reserved_gpu_h}."
 MOSTLY = 0.5
@@ -69,11 +71,11 @@ OWN_MEMORY = (
 def idle_before_work(idle: IdlenessProfile, *, max_lead_s: float = 1200.0) -> Outcome:
     """A GPU that is reserved while data are prepared is paid for all the same.
 
-    More than 20 minutes from the first sample to the first activity: MaxInitializationTime of SageMaker's profiler
-    rules. With memory held meanwhile (1 GiB and a tenth of the total) a process had the GPU already: a warning. Where
-    trials tell when the job ran, what lies outside is not the job's and has no cost. Nor has it where no GPU had a GiB
-    in use, or a tenth of its memory beside a log that tells of all steps: no process was there, and whether a job had
-    reserved the GPU is not known. What it would cost then is said.
+    More than 20 minutes and 10 samples from the first sample to the first activity: MaxInitializationTime of
+    SageMaker's profiler rules. With memory held meanwhile (1 GiB and a tenth of the total) a process had the GPU
+    already: a warning. Where trials tell when the job ran, what lies outside is not the job's and has no cost. Nor
+    has it where no GPU had a GiB in use, or a tenth of its memory beside a log that tells of all steps: no process
+    was there, and whether a job had reserved the GPU is not known. What it would cost then is said.
     """
     return _end(idle, "lead", max_lead_s)
 
@@ -106,13 +108,13 @@ def idle_before_work(idle: IdlenessProfile, *, max_lead_s: float = 1200.0) -> Ou
 def idle_after_work(idle: IdlenessProfile, *, max_trail_s: float = 600.0) -> Outcome:
     """The end of the work is not the end of the bill.
 
-    More than 10 minutes from the last activity to the last sample, as long as memory held without work counts as a
-    zombie (METHODS 8). A hole in the record of a tenth of that may hide work: only what follows it counts. With memory
-    held meanwhile (1 GiB and a tenth of the total) it is a warning. Its cost is counted as that of the time before.
-    Time up to which a log tells of an evaluation or a checkpoint behind its last step is time outside of steps.
-    Where another GPU worked on for more than that, both may be one job, which nobody is advised to end. Where no GPU
-    had memory held, as before the work, the job had most likely ended: a note without a cost. Not so where its log
-    stops short or at an error: it may have kept the GPU.
+    More than 10 minutes and 10 samples from the last activity to the last sample, as long as memory held without
+    work counts as a zombie (METHODS 8). A hole in the record of a tenth of that may hide work: only what follows it
+    counts. With memory held meanwhile (1 GiB and a tenth of the total) it is a warning. Its cost is counted as that
+    of the time before. Time up to which a log tells of an evaluation or a checkpoint behind its last step is time
+    outside of steps. Where another GPU worked on for more than that, both may be one job, which nobody is advised
+    to end. Where no GPU had memory held, as before the work, the job had most likely ended: a note without a cost.
+    Not so where its log stops short or at an error: it may have kept the GPU.
     """
     found = _end(idle, "trail", max_trail_s)
     if not isinstance(found, Evidence):
@@ -164,8 +166,9 @@ def idle_between_work(
 
     An unbroken stretch below 10 % utilization of more than 10 minutes, from which on an idle stretch without trials
     is no wait within one job, and memory held counts as a zombie (METHODS 8). It needs 10 samples, as jobstats'
-    unused GPU does; with more than 60 s between samples, shorter pauses go unseen. Below 10 minutes it is a wait at
-    any setting. Where trials tell when the GPU was meant to work, idle time without a trial and waits are asked for
+    unused GPU does, and more than follow each other by chance where samples far apart meet a GPU that is idle in
+    part; with more than 60 s between samples, shorter pauses go unseen. Below 10 minutes it is a wait at any
+    setting. Where trials tell when the GPU was meant to work, idle time without a trial and waits are asked for
     instead. A warning from a tenth of the time between first and last activity on, as for idle time without a
     trial, or with memory held, as at the ends. Whether one job waited or one ended and another began is not known
     without its log. Memory that was the same before and after (5 % of the total or 300 MiB) tells that it most
@@ -229,10 +232,10 @@ def idle_between_work(
 def gpu_allocated_idle(idle: IdlenessProfile, *, max_idle_s: float = 600.0) -> Outcome:
     """Memory that an idle process holds is lost to everybody else.
 
-    At least 1 GiB and a tenth of the total in use at 0-1 % utilization for more than 10 minutes without a break, as a
-    zombie or a forgotten notebook does (METHODS 8). Idle time before, after and, without trials, between the work is
-    counted there, with the memory held. Memory that was the same before and after a stretch between work is most
-    likely the work's own: then nothing is to be ended.
+    At least 1 GiB and a tenth of the total in use at 0-1 % utilization for more than 10 minutes without a break, as
+    a zombie or a forgotten notebook does (METHODS 8). That takes as many samples as a pause between the work. Idle
+    time before, after and, without trials, between the work is counted there, with the memory held. Memory that was
+    the same before and after a stretch between work is most likely the work's own: then nothing is to be ended.
     """
     table = idle.per_gpu
     found = table[table["longest_allocated_idle_s"] > max_idle_s]
@@ -265,7 +268,9 @@ def _end(idle: IdlenessProfile, end: str, limit_s: float) -> Outcome:
     seconds = table[f"{end}_s"]
     if not seconds.notna().any():
         raise NotApplicable("No GPU was active in this record.")
-    long: pd.DataFrame = table[seconds > limit_s]
+    long: pd.DataFrame = table[seconds > max(limit_s, (MIN_SAMPLES - 1) * idle.sampling_period_s)]
+    if long.empty and (seconds > limit_s).any():
+        raise NotMeasurable(FEW_AT_AN_END, "Sample every 1 to 5 s (nvidia-smi -l 1).", n=MIN_SAMPLES)
     if long.empty:
         return Passed.most(table[seconds.notna()], f"{end}_s", f"{{{end}_s}}", "limit {limit_s}", limit_s=limit_s)
     worst = long[f"{end}_s"].idxmax()

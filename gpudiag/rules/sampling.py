@@ -80,7 +80,9 @@ def sampling_gaps(seen: SamplingProfile, *, max_gap_pct: float = 5.0) -> Outcome
     """A step of more than three median periods is a gap; nothing is assumed about the time within it. Time between two
     attempts of a run, which held no GPU, is none: coverage and the ledger leave it out as well.
 
-    The median is that of the whole record or, if longer, of the 21 steps around it. Reported where the gaps of a GPU
+    The median is that of the whole record or, if longer, of the 21 steps around it. A step above half an hour is a gap
+    in any case, but in a record that usually samples more rarely than every 20 minutes, where it is one above 1.5
+    median periods. Reported where the gaps of a GPU
     leave more than this share of its span unobserved (a default without a published source), and as a warning where
     trials failed within gaps, for then the missing data are informative, and where it is more than 99 %: then a
     timestamp is wrong, or hardly anything was seen.

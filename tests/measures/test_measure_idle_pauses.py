@@ -75,6 +75,28 @@ def test_a_wait_a_hole_and_few_samples_are_no_pause() -> None:
     assert [row(one)["between_s"] for one in sparse] == [0, 3000]
 
 
+def one_in_three_at_work(seed: int, step_s: float) -> pd.DataFrame:
+    """A GPU that works a third of each minute, sampled at moments that know nothing of it, with its memory held."""
+    busy = np.random.default_rng(seed).random(400) < 1 / 3
+    return gpu(
+        np.arange(400) * step_s, util_pct=np.where(busy, 95.0, 0.0), mem_used_mib=60_000.0, mem_total_mib=TOTAL_MIB
+    )
+
+
+@pytest.mark.parametrize("step_s", [300.0, 1500.0])
+def test_samples_that_are_idle_in_a_row_by_chance_are_no_pause(step_s: float) -> None:
+    """Ten of them follow each other in most of these records, and stand for an hour or four."""
+    rows = [row(one_in_three_at_work(seed, step_s)) for seed in range(60)]
+    assert sum(one["between_s"] > 0 for one in rows) <= 6, "1 in 20 by chance"
+    assert sum(one["allocated_idle_s"] > 0 for one in rows) <= 6
+    table = one_in_three_at_work(7, step_s)
+    table.loc[150:189, "util_pct"] = 0.0
+    assert row(table)["between_s"] >= 40 * step_s, "forty in a row are no chance"
+    table.loc[150:189, "util_pct"] = 8.0  # below work, and no stretch at 0 %
+    table.loc[300:339, "util_pct"] = 0.0
+    assert row(table)["n_between"] == 2, "one pause hides no other"
+
+
 def test_no_second_of_an_idle_gpu_is_counted_twice() -> None:
     """Idle ends, waits and pauses of a GPU without trials are its idle time in the ledger."""
     rng = np.random.default_rng(7)

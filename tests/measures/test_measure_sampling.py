@@ -55,13 +55,18 @@ def test_weights_by_hand() -> None:
     assert sample_weights(np.array([0, 5, 10, 70, 75]) * 1_000_000) == pytest.approx([5, 5, 10, 10, 5])
 
 
-@given(st.lists(st.integers(1, 10_000_000), min_size=1, max_size=60))
+SHORT_OR_LONG = st.integers(1, 10_000_000) | st.integers(1, 36_000_000_000)
+
+
+@given(st.lists(SHORT_OR_LONG, min_size=1, max_size=60))
 def test_cells_tile_the_observed_time(steps: list[int]) -> None:
     time = np.concatenate([[0], np.cumsum(steps)])
     left, right = cell_borders(time)
-    cap = max(3 * int(np.median(steps)), 3_000_000)
+    usual = int(np.median(steps))
+    long = max(1_800_000_000, int(1.5 * usual))
+    cap = max(min(3 * usual, long), 3_000_000)
     places = [min(max(i - 10, 0), max(len(steps) - 21, 0)) for i in range(len(steps))]
-    around = [3 * int(np.median(steps[low : low + 21])) if len(steps) > 20 else 0 for low in places]
+    around = [min(3 * int(np.median(steps[low : low + 21])), long) if len(steps) > 20 else 0 for low in places]
     caps = np.maximum(cap, around)
     assert (left <= time).all() and (right >= time).all()
     joined = np.diff(time) <= caps
@@ -85,6 +90,43 @@ def test_a_recorder_that_goes_on_at_a_longer_period_leaves_no_gaps(order: int, n
     if n_slow == 90:
         hole = gpu(np.delete(timestamps, np.arange(40, 46) if order < 0 else np.arange(640, 646)))
         assert measure_sampling(run(gpu=hole)).gaps["gap_s"].tolist() == [420.0]
+
+
+@given(
+    st.lists(st.integers(1, 1000), min_size=30, max_size=80),
+    st.floats(1, 3600),
+    st.sets(st.integers(5, 70), max_size=4),
+)
+def test_a_recorder_with_one_period_is_observed_but_for_what_it_dropped(
+    late: list[int], period_s: float, dropped: set[int]
+) -> None:
+    """From every second to every hour, up to a tenth of a period late each time."""
+    due = period_s * (np.arange(len(late)) + np.array(late) / 10_000)
+    kept = np.delete(due, [place for place in dropped if place < len(due) - 1])
+    row = measure_sampling(run(gpu=gpu(kept))).per_gpu.loc["0"]
+    step = np.diff(kept)
+    missing = step[step > max(min(3 * period_s, max(1800, 1.5 * period_s)), 3) / 1.11].sum()
+    assert row["unobserved_s"] <= missing + 1e-6, "nothing else is a gap"
+    assert row["coverage_pct"] >= 85
+
+
+@given(st.lists(st.floats(0, 2.5), min_size=40, max_size=120), st.sampled_from([2.0, 20.0, 120.0]))
+def test_what_lies_far_from_every_sample_is_not_observed(powers: list[float], least_s: float) -> None:
+    """Steps from seconds or minutes up to 300 times as long, at random: each moment seen is near a sample."""
+    time = np.concatenate([[0.0], np.cumsum(least_s * 10 ** np.array(powers))])
+    us = (1e6 * time).astype(np.int64)
+    left, right = cell_borders(us)
+    reach = max(900e6, 0.75 * float(np.median(np.diff(us))))
+    assert (us - left).max() <= reach + 1 and (right - us).max() <= reach + 1
+
+
+def test_an_epoch_of_hours_is_no_period_of_a_recorder_of_minutes() -> None:
+    """One sample an epoch: 40 epochs of five minutes, and 25 of four hours."""
+    time = np.cumsum([0.0, *[300.0] * 40, *[14_400.0] * 25])
+    row = measure_sampling(run(gpu=gpu(time))).per_gpu.loc["0"]
+    assert row["n_gaps"] == 25 and row["cap_s"] == 1800
+    # 12,150 s of the first 41 samples and half a step of five minutes at the end; half an hour of each long step.
+    assert row["observed_s"] == pytest.approx(40 * 300 + 300 + 25 * 1800, abs=1)
 
 
 def test_single_readings_between_long_holes_are_no_period() -> None:

@@ -28,16 +28,19 @@ Part = tuple[float, float, float]
 
 
 def found(*gpus: Sequence[Part], **tables: Any) -> dict[str, Verdict]:
+    return {name: one for name, one in judged(*gpus, **tables).items() if one.status is Status.FOUND}
+
+
+def judged(*gpus: Sequence[Part], step_s: float = STEP_S, **tables: Any) -> dict[str, Verdict]:
     logs = []
     for name, parts in enumerate(gpus):
-        repeats = [round(minutes * 60 / STEP_S) for _, _, minutes in parts]
+        repeats = [round(minutes * 60 / step_s) for _, _, minutes in parts]
         util, gib = (np.repeat([float(part[i]) for part in parts], repeats) for i in (0, 1))
-        seconds = pd.to_timedelta(np.arange(len(util)) * STEP_S, unit="s")
+        seconds = pd.to_timedelta(np.arange(len(util)) * step_s, unit="s")
         more = {"util_pct": util, "mem_used_mib": 1024 * gib, "mem_total_mib": 81_920.0}
         logs.append(pd.DataFrame({"time": T0 + seconds, "gpu": str(name), **more}))
     run = Run(gpu=conform(pd.concat(logs, ignore_index=True), GPU), **tables)
-    verdicts = judge_all(ASKED, Analysis(run), check_thresholds(ASKED, {}))
-    return {one.rule: one for one in verdicts if one.status is Status.FOUND}
+    return {one.rule: one for one in judge_all(ASKED, Analysis(run), check_thresholds(ASKED, {}))}
 
 
 def test_all_gpus_idle_in_the_middle() -> None:
@@ -50,6 +53,14 @@ def test_all_gpus_idle_in_the_middle() -> None:
         in (one.summary)
     )
     assert "most likely a job ended or crashed" in one.summary and "another GPU" not in one.summary
+
+
+def test_few_samples_at_an_end_tell_no_end_of_the_work() -> None:
+    """Every five minutes: nine of them are 45 minutes, between which the GPU may have worked."""
+    few, many = (judged([(0, 60, n * 5), (95, 60, 600), (0, 60, n * 5)], step_s=300) for n in (9, 10))
+    for rule in ("idle-before-work", "idle-after-work"):
+        assert few[rule].status is Status.NOT_ASSESSED and "Fewer than 10 samples show" in few[rule].reason
+        assert many[rule].status is Status.FOUND
 
 
 def test_what_the_samples_do_not_show_is_said() -> None:

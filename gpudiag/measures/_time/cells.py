@@ -3,7 +3,8 @@
 METHODS: a sample stands for the midpoint (Voronoi) cell around it, each half capped at 1.5 times
 the median period (at least 1.5 s), so that a sampler that slows down under load does not bias a
 mean and a gap is never bridged. Where it goes on at a longer period, the median of the steps around
-counts.
+counts. A quarter of an hour on each side is the most, or 0.75 periods of a log that keeps to a longer one:
+what lies hours from any sample was not observed.
 """
 
 from __future__ import annotations
@@ -27,6 +28,12 @@ CAP_PERIODS = 3
 AROUND = 10
 """Steps on each side of one, with which it is compared: the recorder's period there is their median."""
 MIN_CAP_S = 3.0
+LONG_CAP_S = 1800.0
+"""Samples further apart may have a whole job between them: three times the longest wait within one (a default without a
+published source)."""
+LONG_CAP_PERIODS = 1.5
+"""Of a log whose usual step is longer still: no sample that it lacks is bridged, and no late one makes a gap (a default
+without a published source)."""
 MANY_STEPS = 100_000
 MANY_CODES = np.iinfo(np.int16).max
 
@@ -217,7 +224,8 @@ def seen_us(start_us: np.ndarray, end_us: np.ndarray, window: tuple[int, int]) -
 
 def caps_us(step: np.ndarray, period_us: int) -> int | np.ndarray:
     """How long each step may be that is no gap."""
-    cap = max(CAP_PERIODS * period_us, int(MIN_CAP_S * SECOND_US))
+    long_us = max(int(LONG_CAP_S * SECOND_US), int(LONG_CAP_PERIODS * period_us))
+    cap = max(min(CAP_PERIODS * period_us, long_us), int(MIN_CAP_S * SECOND_US))
     over = step > cap
     long = np.flatnonzero(over)
     n = 2 * AROUND + 1
@@ -231,7 +239,7 @@ def caps_us(step: np.ndarray, period_us: int) -> int | np.ndarray:
     caps, windows = np.full(len(step), cap), np.lib.stride_tricks.sliding_window_view(step, n)
     for some in np.array_split(np.flatnonzero(mostly), len(long) // MANY_STEPS + 1):  # each takes 21 times its memory
         middle = np.partition(windows[first[some]], AROUND)[:, AROUND]
-        caps[long[some]] = np.maximum(cap, CAP_PERIODS * middle)
+        caps[long[some]] = np.maximum(cap, np.minimum(CAP_PERIODS * middle, long_us))
     return caps
 
 

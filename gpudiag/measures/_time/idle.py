@@ -16,6 +16,8 @@ from gpudiag.spans import Window
 
 MIN_SAMPLES = 10
 """Of a pause: two samples of 0 % stand for no ten minutes (as many as jobstats asks of an unused GPU)."""
+BY_CHANCE = 0.05
+"""Stretches as long that independent samples of the same GPU would show (a default without a published source)."""
 
 
 def pauses(at_work: np.ndarray, start_us: np.ndarray, end_us: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -23,8 +25,26 @@ def pauses(at_work: np.ndarray, start_us: np.ndarray, end_us: np.ndarray) -> tup
     its last, too long for a wait, and of enough samples to be sure of it.
     """
     first, last = no_waits(at_work, start_us, end_us, ())
-    own = last - first + 1 >= MIN_SAMPLES
+    active = np.flatnonzero(at_work)
+    own = are_unbroken(~at_work[active[0] : active[-1] + 1], last - first + 1) if len(first) else first
     return first[own], last[own]
+
+
+def are_unbroken(idle: np.ndarray, n_samples: np.ndarray) -> np.ndarray:
+    """Whether each stretch of so many idle samples was most likely idle throughout: samples far apart miss work between
+    them, so that some follow each other by chance.
+
+    ``idle``: of all samples among which the stretches lie. If each told its own moment alone, as many in a row would be
+    met :data:`BY_CHANCE` times at most, by the share of idle samples outside of the stretches that were no chance.
+    """
+    sure = np.zeros(len(n_samples), bool)
+    while True:
+        n, n_idle = len(idle) - n_samples[sure].sum(), np.count_nonzero(idle) - n_samples[sure].sum()
+        share = n_idle / n if n else 0.0
+        more = (n_samples >= MIN_SAMPLES) & ((n - n_idle) * share ** n_samples.astype(float) <= BY_CHANCE)
+        if not (more & ~sure).any():
+            return sure
+        sure |= more
 
 
 def no_waits(
