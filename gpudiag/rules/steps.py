@@ -82,7 +82,7 @@ _CHECKPOINTS = (Given("checkpoints_open", "at most "), "{checkpoints_s}")
         Given("recorded_part", ". The GPU's record covers {recorded_pauses_s} of the pauses"),
         Given("unrecorded", ". The GPU's record covers none of the pauses"),
         Given("idle_paused_pct", ". The pauses hold {idle_paused_pct} of the time that the GPU waited within its work"),
-        Given("n_unseen", ". It may be more: the log has no timestamps"),
+        Given("n_unseen", ". It may be more: its lines on steps have no timestamps"),
         ".",
     ),
     remedy="Look at what the log says there: evaluate or save less often, save in the background (asynchronous "
@@ -139,7 +139,7 @@ def steps_paused(steps: StepsProfile, *, max_pauses_pct: float = 10.0, severe_pa
         raise NotMeasurable("The log does not say how long its steps took.", GIVE_LOG)
     if steps.n_unseen:
         raise NotMeasurable(
-            "The log has no timestamps, and how much time passed outside of its steps is unknown.",
+            "The log's lines on steps have no timestamps, and how much time passed outside of them is unknown.",
             GIVE_TIMESTAMPS,
         )
     return Passed("{pauses_pct} of the time that the log spans (limit {max_pauses_pct}).", pauses_pct=steps.pauses_pct)
@@ -208,7 +208,7 @@ def steps_slower(
         Given("n_down_unknown", "at least "),
         "{resumption_s} ({resumption_pct}) went into standing still",
         Given("n_repeated", " and into doing {n_repeated:step} twice"),
-        Given("n_down_unknown", ". How long it was down is unknown: the log has no timestamps"),
+        Given("n_down_unknown", ". How long it was down is unknown: the log's lines on steps have no timestamps"),
         ".",
     ),
     remedy="See in the log, above where it was resumed, what stopped the training, and mend that. Let the scheduler "
@@ -238,7 +238,8 @@ def steps_lost(steps: StepsProfile, *, max_lost_pct: float = 5.0) -> Outcome:
         raise NotMeasurable("The log does not say how long its steps took.", GIVE_LOG)
     if steps.n_down_unknown:
         raise NotMeasurable(
-            "The training was resumed {n:time}, and how long it was down is unknown: the log has no timestamps.",
+            "The training was resumed {n:time}, and how long it was down is unknown: the log's lines on steps have no "
+            "timestamps.",
             GIVE_TIMESTAMPS,
             n=steps.n_resumed,
         )

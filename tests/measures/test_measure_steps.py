@@ -390,6 +390,46 @@ def test_a_restart_from_the_first_step_is_a_resumption_where_the_log_tells_of_it
     assert said.down_s == pytest.approx(100) and said.resumption_s == pytest.approx(200)
 
 
+FAILED = ["Traceback (most recent call last):", "torch.cuda.OutOfMemoryError: CUDA out of memory"]
+
+
+@pytest.mark.parametrize(
+    ("told", "total", "n_trainings", "n_repeated"),
+    [
+        ([], "/900", 1, 100),  # the same training, from the first step on again
+        ([], "/450", 2, 0),  # another number of steps: another training
+        (["Resuming from checkpoint-20"], "/900", 1, 80),
+        (["Resuming from checkpoint-20"], "/450", 1, 80),  # with other settings, and from what was done
+    ],
+)
+def test_what_begins_behind_a_failure(
+    tmp_path: Path, told: list[str], total: str, n_trainings: int, n_repeated: int
+) -> None:
+    again = plain_steps(200, 300, total=total)[2 if told else 0 :]
+    said = measured(tmp_path, [*plain_steps(0, 100, total="/900"), *FAILED, *told, *again])
+    assert (said.n_trainings, said.n_repeated) == (n_trainings, n_repeated)
+    assert said.n_resumed == (n_trainings == 1)
+
+
+def test_a_training_that_was_resumed_before_does_not_begin_anew(tmp_path: Path) -> None:
+    """Resumed from step 60 after 100, then a start from the first step of which no line says that it resumes."""
+    resumed = ["Resuming from checkpoint-60", *plain_steps(200, 150, total="/900")[6:]]
+    anew = plain_steps(500, 200, total="/900")
+    said = measured(tmp_path, [*plain_steps(0, 100, total="/900"), *FAILED, *resumed, *FAILED, *anew])
+    assert (said.n_trainings, said.n_resumed, said.n_repeated) == (2, 1, 40)
+
+
+def test_what_is_told_before_a_bar_that_is_advanced_at_once_is_not_lost(tmp_path: Path) -> None:
+    """Hugging Face draws a bar at 0, and then where its training goes on: at the step that its checkpoint holds."""
+    first = bars([(0, 500, 1.0)])
+    drawn = ["0%|  | 0/1000 [00:00<?, ?it/s]", *bars([(475, 700, 1.0)])]
+    said = measured(tmp_path, [*first, *FAILED, "Resuming training from checkpoint-475", *drawn])
+    assert (said.n_trainings, said.n_resumed, said.n_repeated) == (1, 1, 26)
+    early = [bars([(0, 25, 1.0)])[0], *bars([(200, 425, 1.0)])]  # its first known step is the first of all
+    said = measured(tmp_path, [*early, *FAILED, "Resuming training from checkpoint-200", *early], "early.log")
+    assert said.n_trainings == 1
+
+
 def bars(spans: list[tuple[int, int, float]], total: int = 1000, name: str = "") -> list[str]:
     """By span a bar without a name: from which step to which, and seconds of a step; drawn at once, then every 25."""
     lines = []

@@ -70,7 +70,10 @@ def test_the_share_is_judged_as_in_other_logs(tmp_path: Path) -> None:
     measured(tmp_path, list(litgpt()))
     diagnosis = gd.diagnose(gd.load_run(tmp_path))
     verdict = diagnosis.verdicts["steps-paused"]
-    assert verdict.severity.value == "warning" and "It may be more: the log has no timestamps" in verdict.summary
+    assert (
+        verdict.severity.value == "warning"
+        and "It may be more: its lines on steps have no timestamps" in verdict.summary
+    )
     said = " ".join(block.text for block in steps(diagnosis.document) if isinstance(block, Note))
     assert "At least 2 min passed outside of steps." in said and "unknown" not in said, "4 evaluations of 30 s"
 

@@ -48,7 +48,7 @@ def test_a_gap_at_each_epoch_that_no_bar_counts_is_none_of_the_evaluations(tmp_p
     assert said["stalls-periodic"].evidence["period_s"] == pytest.approx(118, abs=1)
     assert "once an epoch, in time that the log's bars leave out" in said["stalls-periodic"].summary
     assert "first batch" in said["stalls-periodic"].remedy and said["stalls-periodic"].caused_by is None
-    assert "It may be more: the log has no timestamps" in said["steps-paused"].summary
+    assert "It may be more: its lines on steps have no timestamps" in said["steps-paused"].summary
 
 
 def test_an_evaluation_with_a_bar_remains_the_cause_of_what_comes_once_an_epoch(tmp_path: Path) -> None:

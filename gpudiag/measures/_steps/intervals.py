@@ -10,7 +10,7 @@ import pandas as pd
 
 from gpudiag.measures._steps.clocks import apart, clock_of, in_order, is_coarse
 from gpudiag.measures._steps.histories import with_named_pauses
-from gpudiag.measures._steps.lines import floats, meant_of, standing, told_of, without_end
+from gpudiag.measures._steps.lines import floats, meant_of, since_of, standing, told_of, without_end
 from gpudiag.measures._steps.logs import training_logs
 from gpudiag.measures._steps.pace import CLOCK_S
 from gpudiag.measures._steps.places import Places, advanced, places_of, redrawn, trainings_of
@@ -133,7 +133,7 @@ def _of_series(lines: pd.DataFrame, reached: float) -> list[pd.DataFrame]:
     lines = lines[~redrawn(lines)]
     lines = _with_clocks(lines)
     ahead = advanced(lines)
-    lines = lines.assign(advanced=np.append(False, ahead[:-1]))[~ahead]
+    lines = _without_advanced(lines, ahead)
     places = places_of(lines)
     found = []
     for number, own in enumerate(trainings_of(lines, places.done, places.attempt)):
@@ -141,6 +141,18 @@ def _of_series(lines: pd.DataFrame, reached: float) -> list[pd.DataFrame]:
         part = part.assign(begun_s=np.nan) if number else part  # the log began with another training
         found.append(_of_training(part, places.of(own), reached))
     return [part for part in found if len(part)]
+
+
+def _without_advanced(lines: pd.DataFrame, ahead: np.ndarray) -> pd.DataFrame:
+    """The lines but for bars that were advanced at once. What was told before one of them stands before the next line,
+    which is marked ``advanced``.
+    """
+    behind = np.append(False, ahead[:-1])
+    since = since_of(lines)
+    for at in np.flatnonzero(behind).tolist():
+        since[at] = ", ".join(text for text in (since[at - 1], since[at]) if text)
+    lines = lines.assign(advanced=behind, since=since) if behind.any() else lines.assign(advanced=behind)
+    return lines[~ahead]
 
 
 def _with_clocks(lines: pd.DataFrame) -> pd.DataFrame:

@@ -85,18 +85,22 @@ def _base_of(lines: pd.DataFrame, epoch: float, at: int, done: np.ndarray, step:
 
 def trainings_of(lines: pd.DataFrame, done: np.ndarray, attempt: np.ndarray) -> list[slice]:
     """The lines of each training: what begins at the first step is another, unless the log tells of a resumption, or of
-    a failure before the one that it follows had come to its last step.
+    a failure before the one that it follows had come to its last step. One of another number of steps is another, and
+    so is one behind a training that was resumed before: that goes on from a checkpoint, and would not begin anew.
     """
     since, total = told_of(lines), floats(lines, "total")
     whole = done == total  # a line for all of the first epoch
     at_first = whole | (done <= np.nanmax([spacing_of(done, attempt), done[0]]))
     ended = floats(lines, "step") >= total
-    begins = [
-        at
-        for at in (np.flatnonzero(np.diff(attempt) > 0) + 1).tolist()
-        if at_first[at] and "resumption" not in since[at] and not ("failure" in since[at] and not ended[at - 1])
-    ]
-    return [slice(low, high) for low, high in pairwise([0, *begins, len(lines)])]
+    resumed = np.array(["resumption" in text for text in since], bool)
+    begins = [0]
+    for at in (np.flatnonzero(np.diff(attempt) > 0) + 1).tolist():
+        if not at_first[at] or resumed[at]:
+            continue
+        failed = "failure" in since[at] and not ended[at - 1] and not abs(total[at] - total[at - 1]) > 0
+        if not failed or resumed[begins[-1] : at].any():
+            begins.append(at)
+    return [slice(low, high) for low, high in pairwise([*begins, len(lines)])]
 
 
 def redrawn(lines: pd.DataFrame) -> np.ndarray:

@@ -16,6 +16,8 @@ WELL_PCT = 95.0
 """From this goodput on a sentence says enough."""
 UNDATED = 0.02
 """Share of lines; a damaged one or two are no matter."""
+NO_CLOCK = "its lines on steps have no timestamps"
+"""Of a log: other lines of it may have some."""
 
 
 def steps(document: Document) -> list[Block]:
@@ -67,16 +69,16 @@ def _unseen(facts: TopicValues, unit: str) -> str:
     """What is known of the time outside of steps where no timestamps show all of it."""
     seen_s = facts.get(StepsProfile.pauses_s)
     if seen_s:
-        return f"At least {duration(seen_s)} passed outside of {unit}s. It may be more: the log has no timestamps."
-    return f"How much time passed outside of {unit}s is unknown: the log has no timestamps."
+        return f"At least {duration(seen_s)} passed outside of {unit}s. It may be more: {NO_CLOCK}."
+    return f"How much time passed outside of {unit}s is unknown: {NO_CLOCK}."
 
 
 def _as_a_whole(facts: TopicValues) -> str:
     """What is known where no line tells how long a step took."""
     whole, evaluated = (duration(facts[name]) for name in (StepsProfile.logged_s, StepsProfile.evaluations_s))
     return (
-        f"The log has no timestamps. It states that all of it took {whole} and its evaluations {evaluated}, but not "
-        "how long a step took."
+        f"The log's lines on steps have no timestamps. It states that all of it took {whole} and its evaluations "
+        f"{evaluated}, but not how long a step took."
     )
 
 
