@@ -25,6 +25,7 @@ from gpudiag.run import Run
 from gpudiag.schema import ABANDONED, ADDED, FINISHED, OUTCOMES, STOPPED
 from gpudiag.statement import NOTHING, Statement, joined
 
+MOST_STUDIES = 3
 LEFT_IDLE = 0.1
 """Share of the search that GPUs were idle behind dead trials, from which on that is what matters of them (as of idle
 time without a trial)."""
@@ -131,6 +132,12 @@ class TrialsProfile(Profile, topic="trials"):
     fail_streak: Fact[int] = fact("longest run of FAIL", label="longest streak of failures")
     success_streak: Fact[int] = fact("longest run without FAIL")
     fail_study: Fact[str] = fact("the study with most failures, '' where there is only one")
+    n_studies: Fact[int] = fact("studies of which a trial finished")
+    n_failed_studies: Fact[int] = fact(
+        "those of which every finished trial failed, where trials of others ended well; 0 for jobs of a scheduler",
+        label="studies without a success",
+    )
+    failed_studies: Fact[str] = fact("their names, the first three, joined by commas")
     fail_condition: Fact[Statement] = fact(
         "the value of a parameter that failed trials have most oftener than trials that ended well between the first "
         "and the last of them; of the study with most failures, without those that followed another in a poisoned "
@@ -221,6 +228,7 @@ def measure_trials(run: Run) -> TrialsProfile:
         success_streak=_longest(~failed),
         p_fail_streak=streak_probability(n_fail / n_finished, n_finished, fail_streak) if n_fail else math.nan,
         **_in_common(run),
+        **_failed_studies(intervals, are_jobs=bool(are_jobs(run.trials).all())),
         span_s=span_s,
         abandoned=int(opens["abandoned"].sum()),
         dead_idle_gpu_h=left_idle.gpu_h,
@@ -302,6 +310,17 @@ def _in_common(run: Run) -> dict[str, Any]:
         "n_well_compared": found.n_well,
         "n_well_with": found.well_with,
         "p_condition": found.p,
+    }
+
+
+def _failed_studies(intervals: pd.DataFrame, *, are_jobs: bool) -> dict[str, Any]:
+    done = intervals[intervals["state"].isin(FINISHED)]
+    all_failed = (done["state"] == "FAIL").groupby(done["study"], sort=False).all()
+    names = [] if are_jobs or all_failed.all() else all_failed.index[all_failed].tolist()
+    return {
+        "n_studies": len(all_failed),
+        "n_failed_studies": len(names),
+        "failed_studies": ", ".join(map(str, names[:MOST_STUDIES])),
     }
 
 

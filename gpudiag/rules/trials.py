@@ -9,7 +9,7 @@ import pandas as pd
 from gpudiag.errors import NotMeasurable, in_words
 from gpudiag.measures._trials.failure_periods import LEAST_ENDED
 from gpudiag.measures._trials.horizon import IDLE_S, STALE_FACTOR, Sign
-from gpudiag.measures.trials import LEFT_IDLE, TrialsProfile, measure_trials
+from gpudiag.measures.trials import LEFT_IDLE, MOST_STUDIES, TrialsProfile, measure_trials
 from gpudiag.rules._engine.evidence import MOST_PLACES, Evidence, Outcome, Passed
 from gpudiag.rules._engine.rule import rule
 from gpudiag.rules._engine.templates import Given, Sentence
@@ -37,6 +37,7 @@ WHAT_ENDED = (
     "(journalctl -k | grep -i oom), a scheduler, sys.exit(), a reboot."
 )
 AT_THE_LIMIT = "Jobs reached their time limit"
+WHOLE_STUDIES = "All trials of a study failed"
 MOSTLY = 0.5
 JOB_ENDS = (
     "See how each of them ended, by its State and ExitCode (sacct) and by the last lines of its log. Out of GPU "
@@ -98,6 +99,14 @@ TRIALS: Sentence = (
             "{n_well_with} of {n_well_compared}.",
         ),
     ),
+    Given(
+        "n_failed_studies",
+        (
+            " In {n_failed_studies} of {n_studies} studies every finished trial failed: {failed_studies}",
+            Given("n_more_studies", " and {n_more_studies} more"),
+            ".",
+        ),
+    ),
     Given("fail_s", " That took {fail_s} of trial time."),
     Given("streak", " {fail_streak} failed in a row, more than by chance."),
     Given("few", " These are too few for a rate."),
@@ -135,7 +144,8 @@ def failure_rate_high(
     FAIL of the finished trials, judged by the lower end of the Wilson 95 % interval, so that few failures count for
     as little as they prove. 2 % and, for critical, 25 % are defaults without a published source. A streak is called
     more than chance where the Markov recursion gives it less than 1 %. Below 5 finished trials a failure is only a
-    note (a default without a published source). A value of a parameter is named that failed trials have oftener than
+    note (a default without a published source), and so is a study of several of which every finished trial failed,
+    however few these are of all. A value of a parameter is named that failed trials have oftener than
     those that began near them and ended well. It is a one-sided exact test within each ten trials in the order of
     starts, below 1 % times all values tried. Where the number of workers changed, a rate over all of the run is that of
     no part of it, so the sentence gives each.
@@ -153,7 +163,8 @@ def failure_rate_high(
             n_nodes=trials.n_nodes,
         )
     low, few = trials.fail_low_pct, trials.n_finished < min_trials
-    if not low > max_pct:
+    whole = not low > max_pct and trials.n_failed_studies > 0
+    if not low > max_pct and not whole:
         if few:
             raise NotMeasurable(
                 "Only {n_finished:trial} finished."
@@ -183,16 +194,17 @@ def failure_rate_high(
         *(("fail_worker_h",) if timed else ()),
         *(("n_died",) if trials.n_died > 0 else ()),
         *(("fail_streak", "p_fail_streak") if streak else ()),
+        *(("n_failed_studies",) if trials.n_failed_studies > 0 else ()),
         *(("n_fail_with", "n_fail_compared", "n_well_with", "n_well_compared", "p_condition") if common else ()),
     )  # fmt: skip
     return Evidence(
         values={name: getattr(trials, name) for name in names},
         lost_worker_h=trials.fail_worker_h,
-        margin=low - max_pct,
-        title=AT_THE_LIMIT if limited else "",
+        margin=None if whole else low - max_pct,
+        title=AT_THE_LIMIT if limited else WHOLE_STUDIES if whole else "",
         remedy=_remedy(trials, limited=limited),
         severity=Severity.NOTE
-        if trials.jobs_logged or (few and not limited)
+        if trials.jobs_logged or whole or (few and not limited)
         else Severity.CRITICAL
         if limited or low > severe_pct
         else None,
@@ -209,6 +221,10 @@ def failure_rate_high(
                 name: getattr(trials, name)
                 for name in ("n_fail_with", "n_fail_compared", "n_well_with", "n_well_compared")
             },
+            "n_failed_studies": trials.n_failed_studies,
+            "n_studies": trials.n_studies,
+            "failed_studies": trials.failed_studies,
+            "n_more_studies": max(trials.n_failed_studies - MOST_STUDIES, 0),
             "few": few,
             "periods": _by_workers(trials.by_period),
             "jobs": trials.are_jobs,
