@@ -52,10 +52,12 @@ def from_columns(
     if told:
         pick_study(options.study, studies, source.path)
     cells: CellColumns = named(columns, str(source.path))
-    if options.study and not options.beside:
-        cells, studies = _only(cells, studies, studies == options.study)
-    count = len(studies)
-    cells, studies = _only(cells, studies, good_rows(cells, studies, problems))
+    asked = _only(cells, studies, studies == options.study) if options.study else (cells, studies)
+    good = good_rows(*asked, problems)  # what is wrong in studies beside it is no matter of the one asked for
+    if options.study and options.beside:
+        asked, good = (cells, studies), good_rows(cells, studies, ProblemLog())
+    count = len(good)
+    cells, studies = _only(*asked, good)
     if count and not len(studies):
         raise InputError(f"{source.path}: none of its {count} rows is a trial (a number and a state such as COMPLETE).")
     number = np.array([int(str(cell)) for cell in cells["number"]], dtype="int64")

@@ -68,6 +68,14 @@ def test_one_study_of_a_table_can_be_asked_for(tmp_path: Path) -> None:
         read_trials(path, study="fold 3")
 
 
+def test_a_loss_in_another_study_is_none_of_the_one_asked_for(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text(ROWS + "fold 1,0,0.9,COMPLETE,,,6\n")
+    rules = {name: [one.rule for one in gd.diagnose(gd.load_run(path, study=name, timezone="UTC")).findings]
+             for name in (None, "fold 1", "fold 2")}  # fmt: skip
+    assert ["input-unread" in found for found in rules.values()] == [True, True, False]
+
+
 def test_a_frame_names_studies_as_a_file_does(tmp_path: Path) -> None:
     run = gd.load_run(_frame(tmp_path / "t.csv").dropna(subset="study_name"), timezone="UTC")
     assert run.trials.groupby("study", sort=False).size().to_dict() == {"fold 2": 2, "fold 1": 2}
