@@ -183,7 +183,7 @@ TRIALS = TableSpec(
         ColumnSpec("start", "time", "start, UTC", required=True),
         ColumnSpec("end", "time", "end, UTC; NaT while open", required=True),
         ColumnSpec("last_seen", "time", "its last heartbeat, UTC"),
-        ColumnSpec("marked", "time", "when it was marked FAIL long after its end, which nobody knows, UTC"),
+        ColumnSpec("marked", "time", "when it was marked FAIL or PRUNED long after its end, which nobody knows, UTC"),
         ColumnSpec("added", "text", "result or copy: its result was added to the study, in which it did not run"),
         ColumnSpec("duration_s", "float", "stated duration, only where start or end is unknown", "s", 0, MOST_S),
         ColumnSpec("value", "float", "objective of a single-objective study; a PRUNED trial's is its last report"),

@@ -75,6 +75,53 @@ def test_a_saved_error_says_that_the_trial_lived_until_then() -> None:
     assert marked(believed(rows, detail=[None] * 20 + ["RuntimeError: NCCL timeout"])) == []
 
 
+def one_worker(pruned: float | None = 0.5, n: int = 20) -> tuple[Rows, list[float | None]]:
+    """Trials of 100 s in a row, of which every third is pruned, and the values that they have."""
+    states = ["PRUNED" if k % 3 == 0 else "COMPLETE" for k in range(n)]
+    values = [pruned if state == "PRUNED" else 0.5 for state in states]
+    return [(state, 2000 + 101.0 * k, 2100 + 101.0 * k) for k, state in enumerate(states)], values
+
+
+@pytest.mark.parametrize(
+    ("state", "value", "pruned", "end", "wanted"),
+    [
+        ("PRUNED", None, 0.5, 16 * H, [20]),  # with it two ran for the whole search, which otherwise had one worker
+        ("PRUNED", 0.5, 0.5, 16 * H, []),  # it reported, so that it ran
+        ("PRUNED", None, None, 16 * H, []),  # none has a report: nothing is missing
+        ("COMPLETE", 0.5, 0.5, 16 * H, []),  # it has a value
+        ("PRUNED", None, 0.5, 1990.0, []),  # long, and alone
+    ],
+)
+def test_a_trial_that_reported_nothing_was_marked_pruned(
+    state: str, value: float | None, pruned: float | None, end: float, wanted: list[int]
+) -> None:
+    rows, values = one_worker(pruned)
+    made = believed([*rows, (state, 1000.0, end)], value=[*values, value])
+    assert marked(made) == wanted
+    if wanted:
+        assert made.info.notes[-1].startswith("1 trial may have ended long before being marked PRUNED (trial 20): ")
+        assert measure_parallelism(made).window_s < 3100 and measure_search(made).outliers.empty
+
+
+def test_a_study_of_unknown_direction_that_prunes_is_a_search() -> None:
+    rows, values = one_worker()
+    table = trials([*rows, ("PRUNED", 1000.0, 16 * H)], value=[*values, None])
+    made = without_marked_ends(run(joined=False, trials=table, studies=study("")))
+    assert marked(made) == [20]
+
+
+@pytest.mark.parametrize(("begins_after_s", "n_died"), [(0.006, 0), (5.0, 1)])
+def test_what_a_process_goes_on_from_at_once_is_not_said_to_have_ended_with_it(
+    begins_after_s: float, n_died: int
+) -> None:
+    """In a loop the next trial begins in moments; whether it hung until then, or was marked, nothing tells."""
+    alone = [("COMPLETE", 100.006 * k, 100.006 * k + 100) for k in range(10)]
+    since = 9 * H + begins_after_s
+    again = [("COMPLETE", since + 100.006 * k, since + 100.006 * k + 100) for k in range(5)]
+    found = measure_trials(made := believed([*alone, ("FAIL", 1001.0, 9 * H), *again]))
+    assert marked(made) == [10] and found.n_died == n_died and np.isnan(found.fail_worker_h)
+
+
 def test_jobs_end_when_their_scheduler_says() -> None:
     made = run(joined=False, trials=trials([*two_workers(), ("FAIL", 2100.0, 16 * H)]), studies=study(""))
     assert marked(without_ends_after_silence(without_marked_ends(made))) == []

@@ -1,8 +1,9 @@
-"""Trials that were marked FAIL long after they had ended: of these the recorded end is when somebody marked them.
+"""Trials that were marked FAIL or PRUNED long after they had ended: of these the recorded end is when somebody marked
+them.
 
-A killed trial stays RUNNING until a restarted worker, Optuna's heartbeats or a person marks it FAIL, and the storage
-takes that moment for its end. A trial that raised an exception ends when it says; so does one that hung. The end is
-believed unless something contradicts it.
+A killed trial stays RUNNING until a restarted worker, Optuna's heartbeats or a person marks it, and the storage takes
+that moment for its end. A trial that raised an exception ends when it says; so does one that hung. The end is believed
+unless something contradicts it. That of a COMPLETE trial is: it has a value.
 """
 
 from __future__ import annotations
@@ -39,14 +40,16 @@ Sign = Callable[[Run, pd.DataFrame], pd.Series]
 
 
 def without_marked_ends(run: Run) -> Run:
-    """The run with ends of FAIL trials unknown that heartbeats, workers or the number at once contradict."""
+    """The run with ends of FAIL trials, and of PRUNED ones that reported nothing, unknown that heartbeats, workers or
+    the number at once contradict.
+    """
     signs: dict[str, Sign] = {
         "heartbeats had stopped long before": _silent,
         "the worker had begun another trial before": _reused,
         "otherwise more trials ran at once than at any other time": _crowded,
     }
     for why, sign in signs.items():
-        run = _doubted(run, why, sign)
+        run = _doubted(run, why, sign, ends=_ends_without_work)
     return run
 
 
@@ -58,29 +61,55 @@ def without_ends_after_silence(run: Run) -> Run:
     return _doubted(run, "its GPU had been idle, and its memory freed, for long before", _let_go)
 
 
-def _doubted(run: Run, why: str, sign: Sign) -> Run:
+def _failures(_: Run, trials: pd.DataFrame) -> pd.Series:
+    return trials["state"] == "FAIL"
+
+
+def _ends_without_work(run: Run, trials: pd.DataFrame) -> pd.Series:
+    """FAIL, and PRUNED without any report in a study of which FEWEST or more others have them: nothing that a pruner
+    could judge shows that it ran.
+    """
+    pruned = trials["state"] == "PRUNED"
+    reported = trials["value"].notna() if "value" in trials else pd.Series(False, trials.index)
+    keys = pd.MultiIndex.from_frame(trials[["study", "trial"]])
+    reported |= keys.isin(pd.MultiIndex.from_frame(run.reports[["study", "trial"]]))
+    n_reported = (pruned & reported).groupby(trials["study"]).transform("sum")
+    return _failures(run, trials) | (pruned & ~reported & (n_reported >= FEWEST))
+
+
+def _of_searches(run: Run, trials: pd.DataFrame) -> pd.Series:
+    """Trials of studies that have a direction or prune: jobs, and tasks of a table, end when it says so."""
+    directed = run.studies.loc[run.studies["directions"].fillna("") != "", "study"]
+    return trials["study"].isin([*directed, *trials.loc[trials["state"] == "PRUNED", "study"]])
+
+
+def _doubted(run: Run, why: str, sign: Sign, ends: Sign = _failures) -> Run:
     trials = run.trials.reset_index(drop=True)
-    searches = run.studies.loc[run.studies["directions"].fillna("") != "", "study"]  # jobs end when a scheduler says so
-    failed = (trials["state"] == "FAIL") & trials["start"].notna() & trials["end"].notna()
-    failed &= trials["study"].isin(searches)
+    doubtful = ends(run, trials) & trials["start"].notna() & trials["end"].notna() & _of_searches(run, trials)
     if "added" in trials:
-        failed &= trials["added"].isna()
-    if not failed.any():
+        doubtful &= trials["added"].isna()
+    if not doubtful.any():
         return run
-    doubted = sign(run, trials.assign(failed=failed, lasted_s=_seconds(trials["end"] - trials["start"]))) & failed
+    with_times = trials.assign(doubtful=doubtful, lasted_s=_seconds(trials["end"] - trials["start"]))
+    doubted = sign(run, with_times) & doubtful
     if not doubted.any():
         return run
     marked = trials["marked"] if "marked" in trials else pd.Series(pd.NaT, trials.index, dtype=dtype("time"))
+    note = _note(trials[doubted], why)
     trials = trials.assign(marked=marked.where(~doubted, trials["end"]), end=trials["end"].where(~doubted))
-    names = [str(number) for number in trials.loc[doubted, "trial"].head(MOST_NAMED)]
-    n = int(doubted.sum())
+    return replace(run, trials=trials, info=replace(run.info, notes=(*run.info.notes, note)))
+
+
+def _note(doubted: pd.DataFrame, why: str) -> str:
+    names = [str(number) for number in doubted["trial"].head(MOST_NAMED)]
+    n, states = len(doubted), sorted(set(doubted["state"]))
     more = f" and {n - MOST_NAMED:,} more" if n > MOST_NAMED else ""
     which = f"trial{'s' if n > 1 else ''} {', '.join(names) + more if more else listed(names)}"
-    note = (
-        f"{plural(n, 'failed trial')} may have ended long before being marked FAIL ({which}): {why}. Of the time until "
-        "the mark only what the data prove is counted."
+    noun = "failed trial" if states == ["FAIL"] else "trial"
+    return (
+        f"{plural(n, noun)} may have ended long before being marked {' or '.join(states)} ({which}): {why}. Of the "
+        "time until the mark only what the data prove is counted."
     )
-    return replace(run, trials=trials, info=replace(run.info, notes=(*run.info.notes, note)))
 
 
 def _seconds(lengths: pd.Series) -> pd.Series:
@@ -92,7 +121,8 @@ def _silent(run: Run, trials: pd.DataFrame) -> pd.Series:
     if "last_seen" not in trials:
         return pd.Series(False, trials.index)
     late_s = _seconds(trials["end"] - trials["last_seen"])
-    usual_s = late_s.where(trials["state"].isin(["COMPLETE", "PRUNED"])).groupby(trials["study"]).transform("max")
+    ended = trials["state"].isin(["COMPLETE", "PRUNED"]) & ~trials["doubtful"]
+    usual_s = late_s.where(ended).groupby(trials["study"]).transform("max")
     return late_s > np.maximum(2 * usual_s.fillna(LEAST_SILENT_S), LEAST_SILENT_S)
 
 
@@ -105,7 +135,7 @@ def _reused(run: Run, trials: pd.DataFrame) -> pd.Series:
     for _, own in named.groupby("name", sort=False):
         following = own["start"].shift(-1)
         early = own["end"] > following + handover
-        ended = own[~own["failed"] & own["end"].notna()]
+        ended = own[~own["doubtful"] & own["end"].notna()]
         if not (ended["end"] > ended["start"].shift(-1) + handover).any():
             out[own.index[early & (following > own["start"])]] = True
     return out
@@ -113,15 +143,16 @@ def _reused(run: Run, trials: pd.DataFrame) -> pd.Series:
 
 def _longest_s(trials: pd.DataFrame) -> pd.Series:
     """The longest finished trial of each trial's study; NaN where too few have finished."""
-    lasted = trials["lasted_s"].where(trials["state"].isin(["COMPLETE", "PRUNED"]) & (trials["lasted_s"] > 0))
+    finished = trials["state"].isin(["COMPLETE", "PRUNED"]) & ~trials["doubtful"]
+    lasted = trials["lasted_s"].where(finished & (trials["lasted_s"] > 0))
     by_study = lasted.groupby(trials["study"])
     return by_study.transform("max").where(by_study.transform("count") >= FEWEST)
 
 
 def _untold(trials: pd.DataFrame) -> pd.Series:
-    """Failures of which no error is known, and that lasted longer than any trial that finished."""
+    """Doubtful ones of which no error is known, and that lasted longer than any trial that finished."""
     told = trials["detail"].notna() if "detail" in trials else False
-    return trials["failed"] & ~(pd.Series(told, trials.index)) & (trials["lasted_s"] > _longest_s(trials))
+    return trials["doubtful"] & ~(pd.Series(told, trials.index)) & (trials["lasted_s"] > _longest_s(trials))
 
 
 def _too_long(trials: pd.DataFrame, untold: pd.Series) -> pd.Series:

@@ -10,7 +10,8 @@ import pandas as pd
 
 from gpudiag._run.allocated_gpus import JOB_GPUS, allocated_gpus, are_jobs
 from gpudiag.facts import Column, Fact, Row, Rows, column, fact, table_of
-from gpudiag.measures._time.trial_intervals import intervals_of, without_own_times
+from gpudiag.measures._time.microseconds import NEVER, microseconds
+from gpudiag.measures._time.trial_intervals import HANDOVER_US, intervals_of, without_own_times
 from gpudiag.measures._trials.abandoned import OpenTrial, find_open_trials
 from gpudiag.measures._trials.constraints import infeasible
 from gpudiag.measures._trials.failure_periods import FailurePeriod, failure_periods
@@ -100,7 +101,8 @@ class TrialsProfile(Profile, topic="trials"):
     n_finished: Fact[int] = fact("COMPLETE, PRUNED and FAIL", label="finished trials")
     n_fail: Fact[int] = fact("FAIL, without those that somebody stopped", label="failed trials")
     n_died: Fact[int] = fact(
-        "FAIL of unknown kind that were marked so after the end of the trial: its process ended, and reported no error",
+        "FAIL of unknown kind that were marked so after the end of the trial: its process ended, and reported no "
+        "error; without those after which the next trial began at once, so that it may have gone on",
         label="ended with their process",
     )
     n_stopped: Fact[int] = fact("FAIL of which the error says that they were stopped or canceled", label="stopped")
@@ -290,8 +292,16 @@ def _failed_in_order(intervals: pd.DataFrame) -> np.ndarray:
 
 def _died(run: Run) -> int:
     ends = trial_ends(run)
-    silent = (ends["state"] == "FAIL") & (ends["kind"] == "unknown")
-    return int(run.trials.loc[silent.to_numpy(), "marked"].notna().sum()) if "marked" in run.trials else 0
+    if "marked" not in run.trials:
+        return 0
+    silent = ((ends["state"] == "FAIL") & (ends["kind"] == "unknown")).to_numpy()
+    mine = run.trials[silent & run.trials["marked"].notna().to_numpy()]
+    begun = np.append(np.sort(microseconds(ends["start"].dropna())), NEVER)
+    marked = microseconds(mine["marked"])
+    following = np.searchsorted(begun, marked)
+    beside = following > np.searchsorted(begun, microseconds(mine["start"]), "right")
+    seen = mine["last_seen"].notna().to_numpy() if "last_seen" in mine else False
+    return int((beside | seen | (begun[following] > marked + HANDOVER_US)).sum())
 
 
 def _in_common(run: Run) -> dict[str, Any]:
