@@ -145,8 +145,8 @@ def failure_rate_high(
     as little as they prove. 2 % and, for critical, 25 % are defaults without a published source. A streak is called
     more than chance where the Markov recursion gives it less than 1 %. Below 5 finished trials a failure is only a
     note (a default without a published source), and so is a study of several of which every finished trial failed,
-    however few these are of all. A value of a parameter is named that failed trials have oftener than
-    those that began near them and ended well. It is a one-sided exact test within each ten trials in the order of
+    however few these are of all. A value of a parameter is named that failed trials have oftener than those that began
+    near them and ended well. It is a one-sided exact test within each ten trials in the order of
     starts, below 1 % times all values tried. Where the number of workers changed, a rate over all of the run is that of
     no part of it, so the sentence gives each.
 
@@ -162,34 +162,55 @@ def failure_rate_high(
             "State host in run.toml: the node that was recorded.",
             n_nodes=trials.n_nodes,
         )
-    low, few = trials.fail_low_pct, trials.n_finished < min_trials
-    whole = not low > max_pct and trials.n_failed_studies > 0
-    if not low > max_pct and not whole:
-        if few:
-            raise NotMeasurable(
-                "Only {n_finished:trial} finished."
-                if trials.n_fail
-                else "Only {n_finished:trial} finished, and none failed.",
-                "Measure again when some more have ended.",
-                n_finished=trials.n_finished,
-            )
-        return Passed(
-            FEW_FAIL,
-            limited=low <= max_pct < trials.fail_pct,
-            **{
-                name: getattr(trials, name)
-                for name in ("n_fail", "n_finished", "are_jobs", "fail_pct", "fail_low_pct", "fail_high_pct")
-            },
-        )
-    timed = not math.isnan(trials.fail_worker_h)
-    streak = trials.fail_streak > 1 and trials.p_fail_streak < chance_pct / 100
-    common = trials.p_condition < chance_pct / 100
+    few = trials.n_finished < min_trials
+    whole = not trials.fail_low_pct > max_pct and trials.n_failed_studies > 0
+    if not trials.fail_low_pct > max_pct and not whole:
+        return _seldom(trials, max_pct, few=few)
     limited = trials.are_jobs and trials.n_timed_out > 0
     limited &= not trials.timed_out_h < MOSTLY * trials.fail_worker_h
-    held = trials.are_jobs and trials.job_gpu_h > 0
-    names = (
+    critical = limited or trials.fail_low_pct > severe_pct
+    mild = trials.jobs_logged or whole or (few and not limited)
+    streak = trials.fail_streak > 1 and trials.p_fail_streak < chance_pct / 100
+    common = trials.p_condition < chance_pct / 100
+    timed = not math.isnan(trials.fail_worker_h)
+    return Evidence(
+        values={name: getattr(trials, name) for name in _named(trials, timed=timed, streak=streak, common=common)},
+        lost_worker_h=trials.fail_worker_h,
+        margin=None if whole else trials.fail_low_pct - max_pct,
+        title=AT_THE_LIMIT if limited else WHOLE_STUDIES if whole else "",
+        remedy=_remedy(trials, limited=limited),
+        severity=Severity.NOTE if mild else Severity.CRITICAL if critical else None,
+        extra={
+            **{name: getattr(trials, name) for name in SAID},
+            "fail_s": 3600 * trials.fail_worker_h if timed else 0.0,
+            "streak": streak,
+            "died": trials.n_died > 0,
+            "common": common,
+            "study": trials.fail_study,
+            "condition": trials.fail_condition,
+            "n_more_studies": max(trials.n_failed_studies - MOST_STUDIES, 0),
+            "few": few,
+            "periods": _by_workers(trials.by_period),
+            "jobs": trials.are_jobs,
+            "logged": trials.jobs_logged,
+            "has_others": trials.failed_job_gpu_h < trials.job_gpu_h,
+            "all_timed_out": trials.n_timed_out == trials.n_fail,
+        },
+    )
+
+
+SAID = (
+    "fail_streak", "n_died", "n_fail_with", "n_fail_compared", "n_well_with", "n_well_compared", "n_timed_out",
+    "failed_job_gpu_h", "job_gpu_h", "timed_out_gpu_h", "n_failed_studies", "n_studies", "failed_studies",
+)  # fmt: skip
+"""What the sentence on failed trials names of the profile."""
+
+
+def _named(trials: TrialsProfile, *, timed: bool, streak: bool, common: bool) -> tuple[str, ...]:
+    """The numbers of the profile that are evidence."""
+    return (
         *(("n_timed_out",) if trials.are_jobs and trials.n_timed_out else ()),
-        *(("failed_job_gpu_h", "job_gpu_h", "timed_out_gpu_h") if held else ()),
+        *(("failed_job_gpu_h", "job_gpu_h", "timed_out_gpu_h") if trials.are_jobs and trials.job_gpu_h > 0 else ()),
         "fail_pct", "fail_low_pct", "fail_high_pct", "n_fail", "n_finished",
         *(("fail_worker_h",) if timed else ()),
         *(("n_died",) if trials.n_died > 0 else ()),
@@ -197,46 +218,21 @@ def failure_rate_high(
         *(("n_failed_studies",) if trials.n_failed_studies > 0 else ()),
         *(("n_fail_with", "n_fail_compared", "n_well_with", "n_well_compared", "p_condition") if common else ()),
     )  # fmt: skip
-    return Evidence(
-        values={name: getattr(trials, name) for name in names},
-        lost_worker_h=trials.fail_worker_h,
-        margin=None if whole else low - max_pct,
-        title=AT_THE_LIMIT if limited else WHOLE_STUDIES if whole else "",
-        remedy=_remedy(trials, limited=limited),
-        severity=Severity.NOTE
-        if trials.jobs_logged or whole or (few and not limited)
-        else Severity.CRITICAL
-        if limited or low > severe_pct
-        else None,
-        extra={
-            "fail_s": 3600 * trials.fail_worker_h if timed else 0.0,
-            "fail_streak": trials.fail_streak,
-            "streak": streak,
-            "died": trials.n_died > 0,
-            "n_died": trials.n_died,
-            "common": common,
-            "study": trials.fail_study,
-            "condition": trials.fail_condition,
-            **{
-                name: getattr(trials, name)
-                for name in ("n_fail_with", "n_fail_compared", "n_well_with", "n_well_compared")
-            },
-            "n_failed_studies": trials.n_failed_studies,
-            "n_studies": trials.n_studies,
-            "failed_studies": trials.failed_studies,
-            "n_more_studies": max(trials.n_failed_studies - MOST_STUDIES, 0),
-            "few": few,
-            "periods": _by_workers(trials.by_period),
-            "jobs": trials.are_jobs,
-            "logged": trials.jobs_logged,
-            "has_others": trials.failed_job_gpu_h < trials.job_gpu_h,
-            "n_timed_out": trials.n_timed_out,
-            "all_timed_out": trials.n_timed_out == trials.n_fail,
-            "failed_job_gpu_h": trials.failed_job_gpu_h,
-            "job_gpu_h": trials.job_gpu_h,
-            "timed_out_gpu_h": trials.timed_out_gpu_h,
-        },
-    )
+
+
+def _seldom(trials: TrialsProfile, max_pct: float, *, few: bool) -> Passed:
+    """Where too many failures are not shown."""
+    if few:
+        raise NotMeasurable(
+            "Only {n_finished:trial} finished."
+            if trials.n_fail
+            else "Only {n_finished:trial} finished, and none failed.",
+            "Measure again when some more have ended.",
+            n_finished=trials.n_finished,
+        )
+    names = ("n_fail", "n_finished", "are_jobs", "fail_pct", "fail_low_pct", "fail_high_pct")
+    limited = trials.fail_low_pct <= max_pct < trials.fail_pct
+    return Passed(FEW_FAIL, limited=limited, **{name: getattr(trials, name) for name in names})
 
 
 def _remedy(trials: TrialsProfile, *, limited: bool) -> str:
