@@ -39,7 +39,7 @@ def above(*, above_s: float = 20.0) -> Run:
 @fault(
     "trial-gaps",
     edges={
-        "max_gap_s": Edge({"gap_s": 5.0}, {"gap_s": 5.1}),
+        "max_gap_s": Edge({"gap_s": 5.0, "trial_s": 90.0}, {"gap_s": 5.1, "trial_s": 90.0}),
         "max_handover_pct": Edge({"at_once": 10}, {"at_once": 9}),
         "min_share_pct": Edge({"trial_s": 365.0}, {"trial_s": 360.0}),
     },
