@@ -112,13 +112,13 @@ def test_findings_are_ranked_by_gpu_hours(toy: Diagnosis) -> None:
     assert [v.rule for v in replace(toy, verdicts=unknown).findings] == ["r4", "r5", "r1", "r2", "r0", "nan", "r3"]
 
 
-def test_of_findings_whose_gpu_hours_nobody_knows_what_cost_workers_most_comes_first(toy: Diagnosis) -> None:
-    rows = [("warning", None), ("note", 90.0), ("warning", 2.0), ("warning", math.nan), ("warning", 30.0)]
-    rows += [("critical", None)]
-    found = [Verdict(f"r{n}", "", Status.FOUND, Severity(s), lost_worker_h=h) for n, (s, h) in enumerate(rows)]
+def test_of_findings_whose_gpu_hours_nobody_knows_what_took_a_tenth_of_the_time_comes_first(toy: Diagnosis) -> None:
+    rows = [("warning", None), ("note", 90.0), ("warning", 9.9), ("warning", math.nan), ("warning", 10.0)]
+    rows += [("warning", 30.0), ("critical", None)]
+    found = [Verdict(f"r{n}", "", Status.FOUND, Severity(s), lost_time_pct=pct) for n, (s, pct) in enumerate(rows)]
     found.append(Verdict("gpus", "", Status.FOUND, Severity.WARNING, lost_gpu_h=0.5))
     order = [v.rule for v in replace(toy, verdicts=tuple(found)).findings]
-    assert order == ["r5", "gpus", "r4", "r2", "r0", "r3", "r1"]
+    assert order == ["r6", "gpus", "r5", "r4", "r0", "r2", "r3", "r1"]
 
 
 def test_fewer_sections_are_of_the_same_advice(toy: Diagnosis) -> None:

@@ -155,7 +155,7 @@ def trial_gaps(
         )
     return Evidence(
         values={name: getattr(p, name) for name in ("median_gap_s", "mean_gap_s", "gap_worker_h", "handover_pct")},
-        lost_worker_h=p.gap_worker_h,
+        lost_time_pct=share,
         margin=p.median_gap_s - max_gap_s,
         extra={"n_gaps": len(p.gaps), "share_pct": share},
     )

@@ -78,6 +78,7 @@ def pruning_rate_high(
             "at_first_pct": pruning.at_first_pct,
             "median_step": pruning.median_step,
         },
+        lost_time_pct=pruning.cost_pct,
         margin=(pruning.of_decided_pct if none else low) - high_pct,
         severity=Severity.CRITICAL if none else Severity.WARNING if costly or early else None,
         extra={
@@ -193,6 +194,7 @@ def pruned_late(pruning: PruningProfile, *, min_late_pct: float = 50.0, high_cos
             "pruned_median_s": pruning.pruned_median_s,
             "complete_median_s": pruning.complete_median_s,
         },
+        lost_time_pct=pruning.cost_pct * pruning.n_late / pruning.n_late_known,
         margin=pruning.late_low_pct - min_late_pct,
         severity=Severity.WARNING if pruning.cost_pct > high_cost_pct else None,
         extra={"cost_pct": pruning.cost_pct},

@@ -75,7 +75,7 @@ def duplicate_trials(search: SearchProfile, *, max_share_pct: float = 5.0, sever
             "repeats_pct": share,
             **({"duplicate_worker_h": took} if math.isfinite(took) else {}),
         },
-        lost_worker_h=search.duplicate_worker_h,
+        lost_time_pct=cost,
         margin=share - max_share_pct,
         severity=Severity.WARNING if cost >= severe_cost_pct else None,
         extra={
@@ -392,7 +392,7 @@ def study_tail(search: SearchProfile, *, max_tail_pct: float = 10.0, min_tail_s:
         },
         where={"trial": search.tail_trials, **({"gpu": search.tail_idle_gpus} if idle else {})},
         lost_gpu_h=search.tail_idle_gpu_h if idle else None,
-        lost_worker_h=search.tail_idle_worker_h,
+        lost_time_pct=search.tail_pct * (1 - search.n_tail / search.peak),
         margin=search.tail_pct - max_tail_pct,
         title=FEW_ALONE if search.n_tail > 1 else "",
         not_cause_of=() if idle else OF_IDLE_GPUS,

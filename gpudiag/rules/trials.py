@@ -173,9 +173,10 @@ def failure_rate_high(
     streak = trials.fail_streak > 1 and trials.p_fail_streak < chance_pct / 100
     common = trials.p_condition < chance_pct / 100
     timed = not math.isnan(trials.fail_worker_h)
+    took_s = float(trials.by_state["total_worker_s"].sum())
     return Evidence(
         values={name: getattr(trials, name) for name in _named(trials, timed=timed, streak=streak, common=common)},
-        lost_worker_h=trials.fail_worker_h,
+        lost_time_pct=100 * 3600 * trials.fail_worker_h / took_s if took_s > 0 else None,
         margin=None if whole else trials.fail_low_pct - max_pct,
         title=AT_THE_LIMIT if limited else WHOLE_STUDIES if whole else "",
         remedy=_remedy(trials, limited=limited),

@@ -32,12 +32,12 @@ class Evidence:
     uses, in no other output; it goes before a value of the same name. ``lost_gpu_h``: GPU-hours this cost, None where
     it cannot be told. ``margin``: how far past the threshold, in the threshold's unit.
     ``severity`` overrides the rule's own where the case is milder or worse. ``held_gpu_h``: GPU-hours that the fault
-    may have held, which bound what it can explain where the loss is unknown, or known in part. ``lost_worker_h``: time
-    of trials and workers that it cost, by which findings of the same GPU-hours and severity are ordered. ``absence``:
-    something did not happen, which needs as long a record as saying that nothing is wrong does. ``remedy``: what to do
-    instead of what the rule advises, in a case where that would do harm. ``title``: in place of the rule's, where that
-    would say too much of the case. ``not_caused_by``: rules that it names as causes and that are none here;
-    ``not_cause_of``: rules that name it as a cause, and it is none here.
+    may have held, which bound what it can explain where the loss is unknown, or known in part. ``lost_time_pct``: share
+    of the workers' time that it took, by which findings of the same GPU-hours and severity are ordered where it is
+    large. ``absence``: something did not happen, which needs as long a record as saying that nothing is wrong does.
+    ``remedy``: what to do instead of what the rule advises, in a case where that would do harm. ``title``: in place of
+    the rule's, where that would say too much of the case. ``not_caused_by``: rules that it names as causes and that are
+    none here; ``not_cause_of``: rules that name it as a cause, and it is none here.
     """
 
     summary: str = ""
@@ -47,7 +47,7 @@ class Evidence:
     margin: float | None = None
     severity: Severity | None = None
     held_gpu_h: float | None = None
-    lost_worker_h: float | None = None
+    lost_time_pct: float | None = None
     extra: Values = field(default_factory=dict)
     absence: bool = False
     remedy: str = ""

@@ -7,11 +7,15 @@ from collections.abc import Iterable, Sequence
 
 from gpudiag.rules._engine.verdict import Severity, Status, Verdict
 
+LARGE_PCT = 10.0
+"""Share of the workers' time from which on it goes before what nobody knows the cost of (a default without a published
+source, as of repeats that are a warning)."""
+
 
 def ranked_findings(verdicts: Iterable[Verdict]) -> tuple[Verdict, ...]:
-    """The findings among verdicts: by GPU-hours lost, then severity, then hours of workers lost, then their order; mere
-    notes last, and first what is critical though nobody can tell its cost. A symptom stands directly after its cause,
-    and a cause where the worst of its symptoms would stand.
+    """The findings among verdicts: by GPU-hours lost, then severity, then a large share of the workers' time lost, then
+    their order; mere notes last, and first what is critical though nobody can tell its cost. A symptom stands directly
+    after its cause, and a cause where the worst of its symptoms would stand.
     """
     found = [verdict for verdict in verdicts if verdict.status is Status.FOUND]
     return _symptoms_after_causes(sorted(found, key=_urgency))
@@ -19,12 +23,13 @@ def ranked_findings(verdicts: Iterable[Verdict]) -> tuple[Verdict, ...]:
 
 def _urgency(verdict: Verdict) -> tuple[bool, float, int, float]:
     unknown = math.inf if verdict.severity is Severity.CRITICAL else 0.0
-    gpu_h, worker_h = _known(verdict.lost_gpu_h, unknown), _known(verdict.lost_worker_h, 0.0)
-    return verdict.severity is Severity.NOTE, -gpu_h, verdict.severity.rank, -worker_h
+    gpu_h, time_pct = _known(verdict.lost_gpu_h, unknown), _known(verdict.lost_time_pct, 0.0)
+    large_pct = time_pct if time_pct >= LARGE_PCT else 0.0
+    return verdict.severity is Severity.NOTE, -gpu_h, verdict.severity.rank, -large_pct
 
 
-def _known(hours: float | None, unknown: float) -> float:
-    return hours if hours is not None and math.isfinite(hours) else unknown
+def _known(cost: float | None, unknown: float) -> float:
+    return cost if cost is not None and math.isfinite(cost) else unknown
 
 
 def _symptoms_after_causes(found: Sequence[Verdict]) -> tuple[Verdict, ...]:

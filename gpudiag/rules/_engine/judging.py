@@ -129,7 +129,7 @@ def _concluded(r: Rule, analysis: Analysis, thresholds: Mapping[str, float], bla
             lost_gpu_h=evidence.lost_gpu_h,
             margin=evidence.margin,
             held_gpu_h=evidence.held_gpu_h,
-            lost_worker_h=evidence.lost_worker_h,
+            lost_time_pct=evidence.lost_time_pct,
             not_caused_by=evidence.not_caused_by,
             not_cause_of=evidence.not_cause_of,
         )

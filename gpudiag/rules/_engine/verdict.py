@@ -76,7 +76,7 @@ class Verdict(Shown):
     lost_gpu_h: float | None = None
     margin: float | None = None
     held_gpu_h: float | None = None
-    lost_worker_h: float | None = None
+    lost_time_pct: float | None = None
     caused_by: str | None = None
     fault: Fault | None = None
     checks: str = ""
