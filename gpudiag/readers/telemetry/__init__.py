@@ -56,11 +56,19 @@ def _asked_once(reader: Reader[Telemetry]) -> Reader[Telemetry]:
     return replace(reader, recognises=lru_cache(maxsize=2)(reader.recognises))
 
 
-_TOOLS: tuple[Reader[Telemetry], ...] = tuple(
-    map(
-        _asked_once,
-        (
-            gpudiag_csv.READER,
+_RECORDED = _asked_once(gpudiag_csv.READER)
+
+
+def _of_others(reader: Reader[Telemetry]) -> Reader[Telemetry]:
+    """The reader of a tool for what is no recording of ours, whatever else may stand in that."""
+    return replace(reader, recognises=lambda source: reader.recognises(source) and not _RECORDED.recognises(source))
+
+
+_TOOLS: tuple[Reader[Telemetry], ...] = (
+    _RECORDED,
+    *(
+        _asked_once(_of_others(reader))
+        for reader in (
             gpudiag_parquet.READER,
             parquet.READER,
             nvidia_smi_csv.READER,
@@ -90,8 +98,8 @@ _TOOLS: tuple[Reader[Telemetry], ...] = tuple(
             mlflow.READER,
             mlflow.DATABASE,
             smi_messages.READER,
-        ),
-    )
+        )
+    ),
 )
 
 

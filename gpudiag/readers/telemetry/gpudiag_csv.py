@@ -37,6 +37,7 @@ from gpudiag.units import FIRST_YEAR, LAST_YEAR
 NAME = "gpudiag-record"
 _SNIFFED_LINES = 100
 _ENDS = tuple(f",{kind}" for kind in KINDS)
+_OWN = (*_ENDS, f",{COLUMNS[-1]}")
 _NEEDED = {"time", "gpu", "pid", "name", "kind", "detail", "record"}
 _WHOLE = ("pid", "throttle_reasons", "pstate", "trial")
 _FLOATS = ("mono_s", *(name for name in NUMBERS if name not in _WHOLE))
@@ -60,7 +61,11 @@ class Session:
 
 
 def recognises(source: Source) -> bool:
-    return any(line.startswith(MAGIC) for line in source.lines[:_SNIFFED_LINES])
+    """The head of a session, among lines that are mostly ours: in a file of another format it is one line of many."""
+    lines = [line for line in source.lines[:_SNIFFED_LINES] if line.strip()]
+    if not any(line.startswith(MAGIC) for line in lines):
+        return False
+    return 2 * sum(line.startswith((MAGIC, GPU_LINE + "{")) or line.endswith(_OWN) for line in lines) > len(lines)
 
 
 def read(source: Source, options: ReadOptions) -> Telemetry:

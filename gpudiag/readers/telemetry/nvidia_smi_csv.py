@@ -33,7 +33,7 @@ def recognises(source: Source) -> bool:
     if header:
         return not _dated_otherwise(split_header(lines[header - 1]), lines[header:])
     rows = rows_like(lines)
-    filled = [line for line in lines if line.strip() and not read_moment(line)] if rows else []
+    filled = [line for line in lines if line.strip() and line[0] != "#" and not read_moment(line)] if rows else []
     if not rows or 2 * len(rows) < len(filled):
         return False
     first = split_header(filled[0])  # a header in other words is another dialect's

@@ -113,6 +113,17 @@ def test_exactly_one_reader_of_all_registries_claims_it(sample: Sample, tmp_path
     assert claims == [sample.reader]
 
 
+@over([sample for sample in SAMPLES if isinstance(sample.content, str) and sample.reader != "gpudiag-record"])
+def test_the_head_of_a_recording_of_ours_within_it_is_a_line_of_it(sample: Sample, tmp_path: Path) -> None:
+    lines = str(sample.content).splitlines(keepends=True)
+    for at in {0, 1, 2, len(lines) // 2, min(len(lines), 50)}:
+        text = "".join([*lines[:at], '# gpudiag-record 1 {"host": "node7"}\n', *lines[at:]])
+        source = Source.open(put(text, tmp_path, str(at)))
+        claims = [r.name for r in (*READERS, *TRIAL_READERS, *ARTIFACT_READERS) if r.recognises(source)]
+        broken = not at or lines[0].lstrip()[:1] in ("[", "{")  # no first line of that tool, or no JSON any more
+        assert claims == [sample.reader] or (broken and not claims)
+
+
 @over(SAMPLES)
 def test_tables_follow_the_schema(sample: Sample, plain: Plain) -> None:
     telemetry = plain(sample)
