@@ -16,7 +16,7 @@ from gpudiag.rules._engine.evidence import (
     need_fast_samples,
     worst_gpu,
 )
-from gpudiag.rules._engine.judging import LONGER
+from gpudiag.rules._engine.judging import LONGER, MIN_OBSERVED_S, MIN_SAMPLES
 from gpudiag.rules._engine.rule import rule
 from gpudiag.rules._engine.templates import EACH, WORST_GPU, Given, template
 from gpudiag.rules._engine.verdict import Severity
@@ -222,13 +222,24 @@ def gpu_low_utilization(
 
     At most 15 %: critical, below 25 %: a warning, below 50 %: a note. 15 is jobstats' red, 25 and 50 are
     job_defense_shield's threshold and target (Princeton). So are the 30 minutes below which a run is too
-    short for more than a note. PyTorch's profiler and the ICSE'24 study of low utilization use 50 too.
+    short for more than a note; a GPU of which a minute or ten samples are not known is not judged, however many there
+    are beside it. PyTorch's profiler and the ICSE'24 study of low utilization use 50 too.
     Lost is the time in which no kernel ran, 100 % less the mean of all of it.
     A GPU that was never used, or idle beside a busy one, is named by the rule for that alone.
     """
     table = _at_work(use)
     named = (use.per_gpu["max_pct"] <= UNUSED_PCT) | _idle_beside(use.per_gpu, IDLE_PCT, MIN_WORK_PCT)
-    low = table[(table["mean_pct"] < below_par_pct) & ~named]
+    below = (table["mean_pct"] < below_par_pct) & ~named
+    low = table[below & (table["seconds"] >= MIN_OBSERVED_S) & (use.per_gpu["n_samples"] >= MIN_SAMPLES)]
+    if low.empty and below.any():
+        raise NotMeasurable(
+            "{gpus} worked below {below_par_pct}, but less than {least_s} or {least:sample} of each were observed.",
+            LONGER,
+            gpus=table.index[below],
+            below_par_pct=below_par_pct,
+            least_s=MIN_OBSERVED_S,
+            least=MIN_SAMPLES,
+        )
     if low.empty:
         enough = (use.per_gpu["least_mean_pct"] >= below_par_pct) & ~pd.Series(_in_trials(use), use.per_gpu.index)
         _need_utilization(use.per_gpu, enough)

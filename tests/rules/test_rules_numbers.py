@@ -328,9 +328,9 @@ ELSEWHERE: list[tuple[str, Any, float, float | None, str]] = [
         profile(
             UtilizationProfile,
             {
-                "0": {"mean_pct": 30.75, "max_pct": 90.0, "observed_s": 7200.0, "idle_gpu_h": 1.25},
-                "1": {"mean_pct": 20.75, "max_pct": 90.0, "observed_s": 3600.0, "idle_gpu_h": 0.5},
-                "2": {"mean_pct": 90.0, "max_pct": 90.0, "observed_s": 3600.0, "idle_gpu_h": 0.1},
+                "0": {"mean_pct": 30.75, "max_pct": 90.0, "n_samples": 100, "observed_s": 7200.0, "idle_gpu_h": 1.25},
+                "1": {"mean_pct": 20.75, "max_pct": 90.0, "n_samples": 100, "observed_s": 3600.0, "idle_gpu_h": 0.5},
+                "2": {"mean_pct": 90.0, "max_pct": 90.0, "n_samples": 100, "observed_s": 3600.0, "idle_gpu_h": 0.1},
             },
         ),
         29.25, (0.6925 * 2 + 0.7925),

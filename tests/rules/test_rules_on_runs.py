@@ -159,3 +159,17 @@ def test_a_glance_at_a_gpu_proves_no_health(seconds: float, n: int, told: str) -
     found = {v.rule: v for v in verdicts}
     for rule in ("gpu-low-utilization", "memory-near-limit"):
         assert found[rule].status is (Status.NOT_ASSESSED if told else Status.OK) and told in found[rule].reason
+
+
+@pytest.mark.parametrize(("step_s", "n", "known"), [(14, 2, False), (1, 12, False), (30, 9, False), (14, 10, True)])
+@pytest.mark.parametrize("n_gpus", [1, 8])
+def test_a_glance_at_gpus_proves_no_low_use_however_many_they_are(
+    step_s: int, n: int, n_gpus: int, *, known: bool
+) -> None:
+    frame = pd.concat(
+        pd.DataFrame({"time": at(np.arange(n) * step_s), "gpu": str(gpu), "util_pct": 20.0}) for gpu in range(n_gpus)
+    )
+    verdicts = judge_all(RULES, Analysis(Run(gpu=conform(frame, GPU))), check_thresholds(RULES, {}))
+    low = next(v for v in verdicts if v.rule == "gpu-low-utilization")
+    assert low.status is (Status.FOUND if known else Status.NOT_ASSESSED)
+    assert known or "less than 1 min or 10 samples of each were observed" in low.reason
