@@ -12,6 +12,7 @@ import pandas as pd
 from gpudiag.errors import NotMeasurable
 from gpudiag.facts import Column, Fact, Row, Rows, column, fact, table_of
 from gpudiag.measures._gpu.gpu_rows import by_gpu
+from gpudiag.measures._steps.clocks import WHOLE_S
 from gpudiag.measures._steps.courses import courses, has_pace, left_out
 from gpudiag.measures._steps.every_steps import every_n_steps
 from gpudiag.measures._steps.late_steps import late_steps
@@ -25,6 +26,7 @@ from gpudiag.measures._time.expected import logged_window
 from gpudiag.measures._time.gpu_time import gpu_time
 from gpudiag.measures._time.microseconds import SECOND_US, microseconds
 from gpudiag.measures._time.weighted import weighted_quantiles
+from gpudiag.measures._waits.divided import logged_gpus
 from gpudiag.measures._waits.logged import PAUSES
 from gpudiag.measures.base import Profile
 from gpudiag.measures.causes import measure_causes
@@ -141,6 +143,11 @@ class StepsProfile(Profile, topic="steps"):
         label="most time for the start of epochs",
     )
     n_unseen: Fact[float] = fact("stretches that may hold time outside of steps which no clock of the log tells")
+    open_s: Fact[float] = fact(
+        "time by which intervals took far longer than their steps usually do, though not apart from the others: pauses "
+        "or slow steps",
+        label="pauses or slow steps",
+    )
     n_pauses: Fact[int] = fact("pauses", label="pauses")
     n_evaluations: Fact[int] = fact("pauses in which the log tells of an evaluation", label="pauses with an evaluation")
     evaluations_s: Fact[float] = fact(
@@ -176,6 +183,9 @@ class StepsProfile(Profile, topic="steps"):
     idle_paused_gpu_h: Fact[float] = fact(
         "GPU time without a kernel in these pauses, as measure causes divides it",
         label="without a kernel in the pauses",
+    )
+    sampling_period_s: Fact[float] = fact(
+        "time from sample to sample on these GPUs, of the one sampled least often; NaN without one"
     )
     idle_paused_pct: Fact[float] = fact(
         "its share of the GPU time without a kernel that lies within the work", label="waits within the work, in pauses"
@@ -302,6 +312,7 @@ def measure_steps(run: Run) -> StepsProfile:
         n_unnamed_every=unnamed_every,
         between_epochs_s=float(sum(map(between_epochs_s, told))),
         n_unseen=float(whole["unseen"].sum()),
+        open_s=float(whole["open_s"].sum()),
         n_pauses=len(pauses),
         n_evaluations=int(pauses["since"].str.contains("evaluation", regex=False).sum()),
         evaluations_s=evaluations_s,
@@ -316,6 +327,7 @@ def measure_steps(run: Run) -> StepsProfile:
         logged_gpus=n_gpus,
         recorded_pauses_s=recorded_s,
         idle_paused_gpu_h=waits.paused_gpu_h,
+        sampling_period_s=waits.period_s,
         idle_paused_pct=waits.paused_pct,
         first_s=float(rows["first_s"].sum(skipna=False)),
         n_resumed=n_resumed,
@@ -412,12 +424,14 @@ def _training(part: pd.DataFrame) -> dict[str, object]:
 
 class _Waits(NamedTuple):
     """GPU-hours without a kernel in pauses, their share of those within the work (NaN without telemetry), the GPUs on
-    which the log's pauses are seen, and how many seconds each of them is without a kernel in evaluations.
+    which the log's pauses are seen, the longest time from sample to sample of these, and how many seconds each of them
+    is without a kernel in evaluations.
     """
 
     paused_gpu_h: float = math.nan
     paused_pct: float = math.nan
     gpus: tuple[str, ...] = ()
+    period_s: float = math.nan
     evaluations_s: tuple[float, ...] = ()
 
     @property
@@ -438,7 +452,8 @@ def _waits(run: Run) -> _Waits:
     logged = causes.causes[(causes.causes["source"] == "log") & (causes.causes["gpu_s"] > 0)]
     gpus = tuple(logged["gpu"].unique())
     evaluations_s = logged[logged["cause"] == EVALUATION].groupby("gpu")["gpu_s"].sum().reindex(gpus, fill_value=0.0)
-    return _Waits(held / 3600, 100 * held / within, gpus, tuple(evaluations_s))
+    period_s = max((logged_gpus(run)[gpu].part.period_s for gpu in gpus), default=math.nan)
+    return _Waits(held / 3600, 100 * held / within, gpus, period_s, tuple(evaluations_s))
 
 
 def _at_evaluations(waits: _Waits, evaluated_s: float) -> tuple[float, float]:
@@ -501,7 +516,7 @@ def _stretches(part: pd.DataFrame) -> pd.DataFrame:
     """
     known = part[part["each_s"].notna()]
     work = known["told_s"].fillna(known["each_s"]) * known["n"]
-    rounded = known["coarse"] & known["told_s"].isna() & ~(known["paused_s"] > 0)
+    rounded = (known["tick_s"] >= WHOLE_S) & known["told_s"].isna() & ~(known["paused_s"] > 0)
     most = max(int(work.sum() / ROUNDED_S), FEWEST_STRETCHES) if 2 * rounded.sum() > len(known) else MOST_STRETCHES
     stretch = np.arange(len(known)) * min(MOST_STRETCHES, most, len(known)) // max(len(known), 1)
     by = known.assign(work=work).groupby(stretch)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from gpudiag.errors import NotMeasurable
 from gpudiag.measures.base import OPEN_CLOCK, STATE_OFFSET
 from gpudiag.measures.stalls import StallsProfile, measure_stalls
-from gpudiag.rules._engine.counted import RANGE, Cost
+from gpudiag.rules._engine.counted import LOOKS_BACK_S, RANGE, Cost
 from gpudiag.rules._engine.evidence import Evidence, Outcome, Passed, need_fast_samples, worst_gpu
 from gpudiag.rules._engine.rule import rule
 from gpudiag.rules._engine.templates import WORST_GPU, Given
@@ -33,8 +33,6 @@ source)."""
 SHORT_S = 600.0
 """Work from which on waits in it are more than a note: much of a shorter one may be its start-up (a default without a
 published source)."""
-LOOKS_BACK_S = 1.0
-"""A sample shows up to so long before it (nvml.h): of a wait so much may lie in samples of work."""
 IN_EACH_STEP = (
     "Waits in each step are mostly for data. Let the log state how long each step waits for its batch "
     "(rec.timed(loader) of gd.Recorder does), and try more loader workers."

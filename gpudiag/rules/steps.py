@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+import math
+from typing import NamedTuple
+
+import pandas as pd
+
 from gpudiag.errors import NotMeasurable
 from gpudiag.measures.steps import GIVE_LOG, JOIN_LOGS, StepsProfile, measure_steps, some_wait, unnamed_is_most
+from gpudiag.rules._engine.counted import LOOKS_BACK_S, Cost
 from gpudiag.rules._engine.evidence import Evidence, Outcome, Passed
 from gpudiag.rules._engine.rule import rule
 from gpudiag.rules._engine.templates import Given
@@ -15,6 +21,7 @@ MOSTLY = 0.9
 CLEAR_S = 1.0
 """Bounds closer to each other say the same."""
 GIVE_TIMESTAMPS = "Let the log begin its lines with a timestamp, such as %(asctime)s in the format of Python's logging."
+NAME_PAUSES = "Let the log have a line where an evaluation or a checkpoint begins, and one where it ends."
 AT_THE_END = (
     "Look at what the log says there. An evaluation at the end can use a part of the data, or run in a job of its own "
     "that holds fewer GPUs or none."
@@ -38,6 +45,10 @@ AT_MULTIPLES = (
     "start anew (persistent_workers=True keeps them)."
 )
 """Where such pauses come every so many steps."""
+IDLE_RANGE = Given(
+    "is_rough",
+    " The GPU was idle for {least_pct} to {most_pct} of the pauses, as samples are {sampling_period_s} apart.",
+)
 _CHECKPOINTS = (Given("checkpoints_open", "at most "), "{checkpoints_s}")
 
 
@@ -84,6 +95,7 @@ _CHECKPOINTS = (Given("checkpoints_open", "at most "), "{checkpoints_s}")
         Given("idle_paused_pct", ". The pauses hold {idle_paused_pct} of the time that the GPU waited within its work"),
         Given("n_unseen", ". It may be more: its lines on steps have no timestamps"),
         ".",
+        IDLE_RANGE,
     ),
     remedy="Look at what the log says there: evaluate or save less often, save in the background (asynchronous "
     "checkpoints), evaluate on a part of the data.",
@@ -93,11 +105,13 @@ def steps_paused(steps: StepsProfile, *, max_pauses_pct: float = 10.0, severe_pa
     """Between steps a training evaluates, saves and waits, and mostly leaves the GPU idle.
 
     Above 10 % of the time that the log spans, a warning from a quarter on (defaults without a published source). An
-    interval between two lines holds a pause if it took twice the time of its steps and five seconds more. Where
-    neither timestamps nor one bar tell of the time between epochs, nothing is said of less.
+    interval between two lines holds a pause if it stands apart from the others, took twice the time of its steps, and
+    ten steps or five seconds more. Where neither timestamps nor one bar tell of the time between epochs, or what may be
+    pauses does not stand apart, nothing is said of less. The cost is the time without a kernel in the pauses. Samples
+    meet a pause or miss it, as they do the waits of the check on waits without a period: the bounds are as there.
     """
     if steps.pauses_pct > max_pauses_pct:
-        longest, n_every = steps.pauses.iloc[0], steps.n_unnamed_every
+        longest, n_every, cost = steps.pauses.iloc[0], steps.n_unnamed_every, _cost(steps)
         return Evidence(
             values={
                 "pauses_pct": steps.pauses_pct,
@@ -112,8 +126,13 @@ def steps_paused(steps: StepsProfile, *, max_pauses_pct: float = 10.0, severe_pa
             },
             margin=steps.pauses_pct - max_pauses_pct,
             severity=Severity.WARNING if steps.pauses_pct >= severe_pauses_pct else None,
-            lost_gpu_h=steps.idle_paused_gpu_h if steps.idle_paused_gpu_h > 0 else None,
+            lost_gpu_h=cost.lost_gpu_h,
+            held_gpu_h=cost.held_gpu_h,
             extra={
+                "is_rough": cost.is_rough,
+                "least_pct": cost.least_pct,
+                "most_pct": cost.most_pct,
+                "sampling_period_s": steps.sampling_period_s,
                 "recorded_part": 0 < steps.recorded_pauses_s < MOSTLY * steps.pauses_s,
                 "unrecorded": steps.recorded_pauses_s == 0,
                 "recorded_pauses_s": steps.recorded_pauses_s,
@@ -142,7 +161,45 @@ def steps_paused(steps: StepsProfile, *, max_pauses_pct: float = 10.0, severe_pa
             "The log's lines on steps have no timestamps, and how much time passed outside of them is unknown.",
             GIVE_TIMESTAMPS,
         )
+    if steps.pauses_pct + 100 * steps.open_s / steps.logged_s > max_pauses_pct:
+        raise NotMeasurable(
+            "Times between lines differ much: {open_s} of {logged_s} may be pauses as well as slow steps.",
+            NAME_PAUSES,
+            open_s=steps.open_s,
+            logged_s=steps.logged_s,
+        )
     return Passed("{pauses_pct} of the time that the log spans (limit {max_pauses_pct}).", pauses_pct=steps.pauses_pct)
+
+
+class _Cost(NamedTuple):
+    """GPU-hours without a kernel in the pauses, or the most where that is unknown; and their share of the recorded
+    pauses, at least and at most.
+    """
+
+    lost_gpu_h: float | None = None
+    held_gpu_h: float | None = None
+    is_rough: bool = False
+    least_pct: float = math.nan
+    most_pct: float = math.nan
+
+
+def _cost(steps: StepsProfile) -> _Cost:
+    """Of the mean GPU, as all are sampled at once: samples that miss a pause miss it on each."""
+    if not (steps.idle_paused_gpu_h > 0 and steps.logged_gpus > 0):
+        return _Cost()
+    idle_s = 3600 * steps.idle_paused_gpu_h / steps.logged_gpus
+    if not (steps.recorded_pauses_s > 0 and steps.sampling_period_s > 0):
+        return _Cost(steps.idle_paused_gpu_h)
+    times = min(float(steps.n_pauses), idle_s / steps.sampling_period_s)
+    paused, idle, n = (pd.Series([value], ["0"]) for value in (steps.recorded_pauses_s, idle_s, times))
+    cost = Cost.of(paused, idle, n, steps.sampling_period_s, unseen_s=LOOKS_BACK_S)
+    return _Cost(
+        cost.lost_gpu_h and cost.lost_gpu_h * steps.logged_gpus,
+        cost.held_gpu_h and cost.held_gpu_h * steps.logged_gpus,
+        bool(cost.range_of("0")["is_rough"]),
+        float(cost.least_pct["0"]),
+        float(cost.most_pct["0"]),
+    )
 
 
 def _remedy(steps: StepsProfile) -> str:

@@ -8,6 +8,10 @@ import numpy as np
 
 WHOLE_SECONDS_S = 10.0
 """A clock that shows whole seconds tells shorter times to no better than a tenth."""
+WHOLE_S = 1.0
+MOST_DIGITS = 6
+EXACT_S = 4e-7
+"""Seconds since 1970 as floating-point numbers are off by up to a quarter of a microsecond."""
 
 
 def in_order(time: np.ndarray) -> np.ndarray:
@@ -41,9 +45,18 @@ def clock_of(time: np.ndarray, log_s: np.ndarray, elapsed: np.ndarray) -> np.nda
     )
 
 
-def is_coarse(clock: np.ndarray) -> bool:
+def tick_of(clock: np.ndarray) -> float:
+    """The power of ten of a second of which all times are multiples, one second at most; 0 where none are known."""
     known = clock[~np.isnan(clock)]
-    return len(known) > 0 and not (known != np.round(known)).any()
+    if not len(known):
+        return 0.0
+    digits = next((n for n in range(MOST_DIGITS) if (np.abs(known - np.round(known, n)) < EXACT_S).all()), MOST_DIGITS)
+    return float(10.0**-digits)
+
+
+def is_coarse(clock: np.ndarray) -> bool:
+    """Whether it shows whole seconds."""
+    return tick_of(clock) >= WHOLE_S
 
 
 def apart(clock: np.ndarray, bar: np.ndarray, told: np.ndarray) -> np.ndarray:

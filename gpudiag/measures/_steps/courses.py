@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 import pandas as pd
 
+from gpudiag.measures._steps.clocks import WHOLE_S
 from gpudiag.measures._steps.intervals import step_intervals
 from gpudiag.measures._steps.lines import MIN_LINES
 from gpudiag.measures._steps.pace import ENOUGH, pace_s, usual_s
 from gpudiag.measures._steps.resumptions import resumes
+from gpudiag.measures._steps.standing_apart import least_apart
 from gpudiag.measures._steps.whole_time import whole_times
 from gpudiag.measures._time.weighted import weighted_quantiles
 from gpudiag.memo import memoized
@@ -18,12 +22,19 @@ from gpudiag.schema import LASTING
 MIXED = 4
 """Where fewer than one line in four is of a training with lines enough, they are those of several at once."""
 PAUSE_TIMES, STATED_TIMES = 2.0, 1.1
-PAUSE_S, TOLD_S = 5.0, 2.0
-"""An interval holds a pause where it took five seconds more than its steps, and twice their usual time, or 1.1 times
-what its line states for just these steps. Where the log tells of other work in it, 1.1 times and two seconds are
-enough, which is more than a clock of whole seconds is off."""
-FINE_PAUSE_S, FINE_TOLD_S = 2.0, 0.2
-"""The same where lines state the time of just their steps and the clock has parts of a second: no guess is needed."""
+PAUSE_S, PAUSE_STEPS, PAUSE_TICKS = 5.0, 10.0, 5.0
+"""An interval holds a pause where it stands apart from the others, with such that took twice the usual time of their
+steps, and what it took more is ten steps or five seconds, whichever is less, and five ticks of the clock (defaults
+without a published source). Where a line states the time of just these steps, 1.1 times and five ticks are enough: no
+guess is needed."""
+OFTEN = 0.1
+"""Where so many of the intervals stand apart, steps of another kind may come in turn (the last of some micro-batches):
+what they take more must be ten steps even if that is more than five seconds."""
+TOLD_S, FINE_TOLD_S, TOLD_TICKS = 2.0, 0.2, 2.0
+MOST_OTHERS = 0.95
+"""Where the log tells of other work in it, it need not stand apart: 1.1 times are enough, with two ticks and more than
+19 of 20 others took beyond their steps, or two seconds, which is more than a clock of whole seconds is off. Where lines
+state the time of just their steps and the clock has parts of a second, it is a tenth of that."""
 ALIKE = 1.5
 TURNS = (2, 3)
 """Bars of a training and of its evaluation, and of a test."""
@@ -40,7 +51,8 @@ def courses(run: Run) -> list[pd.DataFrame]:
 
     Columns are those of :func:`step_intervals` and ``each_s`` (time of a step in it), ``told_s`` (the same as its line
     states it, where the clock shows whole seconds and nothing paused), ``usual`` (at pace),
-    ``paused_s``, ``work_s`` (what a stated wait for data is part of), ``usual_s`` (time of a step in all of it),
+    ``paused_s``, ``open_s`` (what it took more than its steps usually do, where that is a pause or slow steps),
+    ``work_s`` (what a stated wait for data is part of), ``usual_s`` (time of a step in all of it),
     ``pace_s`` (around the interval), ``down_s`` (of ``resumed``, what the steps in it leave at that pace) and
     ``again_s`` (time of the repeated steps, at that pace). A pause in which the log tells of a resumption, or a long
     one behind a failure, is in ``resumed``, but for the evaluations and checkpoints in it whose time is stated; the
@@ -106,7 +118,8 @@ def _course(part: pd.DataFrame) -> pd.DataFrame:
     """
     took, as_stated, n, apart = (part[name].to_numpy(float) for name in ("took_s", "stated_s", "n", "apart_s"))
     took = took - apart
-    first, coarse = part["first"].to_numpy(), bool(part["coarse"].iloc[0])
+    first, tick_s = part["first"].to_numpy(), float(part["tick_s"].iloc[0])
+    coarse = tick_s >= WHOLE_S
     attempt, between = part["attempt"].to_numpy(), part["resumed"].to_numpy()  # between the lines of two attempts
     took = np.where(first & np.isnan(took) & (attempt == 0), as_stated, np.where(between > 0, np.nan, took))
     steps = np.where(n > 0, n, np.nan)  # a bar that is drawn anew has none: all the time before it is a pause
@@ -119,18 +132,24 @@ def _course(part: pd.DataFrame) -> pd.DataFrame:
     bare = np.where(net, took - lasted, took)
     shown = alone if alone.sum() >= ENOUGH else timed
     whole_s = usual_s(bare[shown], n[shown], coarse=coarse)
-    near_s = pace_s(bare, n, _at_pace(shown, bare, n, whole_s), coarse=coarse)
-    stated = np.where(told & _holds_more(part, as_stated, took, n * near_s), np.nan, as_stated)
+    step_s = whole_s if part["unit"].iloc[0] == "step" else np.inf
+    near_s = pace_s(bare, n, _at_pace(shown, bare, n, whole_s, step_s, tick_s), coarse=coarse)
+    stated = np.where(told & _holds_more(part, as_stated, took, n * near_s, step_s, tick_s), np.nan, as_stated)
     silent = np.isnan(stated)
     left_out_s = _left_out_s(shown & ~silent & ~part["opens"].to_numpy(), took - stated, n)
     late_s = np.where(told, 0.0, _late_s(part["loader_s"].to_numpy(float), n, shown))
     at_pace_s = np.where(late_s > 0, np.minimum(n * near_s + late_s, took), n * near_s)
     own = np.where(silent, at_pace_s, np.minimum(stated + n * left_out_s, took))
-    times = np.where(silent & ~told, PAUSE_TIMES, np.where(net, 1.0, STATED_TIMES))
-    sure = ~silent & (not coarse)
-    enough = np.where(told, np.where(sure, FINE_TOLD_S, TOLD_S), np.where(sure, FINE_PAUSE_S, PAUSE_S))
-    paused = inner & (took - own >= enough) & (took >= times * own)
-    paused &= ~_slow_steps(paused & silent & ~told & (n > 0), took / steps)
+    stands, far = np.zeros((2, len(took)), bool)
+    for same, times, of_step_s in ((silent, PAUSE_TIMES, step_s), (~silent, STATED_TIMES, 0.0)):
+        long = _long(inner & ~told & same, took, own, times, of_step_s, tick_s)
+        stands, far = stands | long.apart, far | long.far
+    usual_more_s = float(np.quantile((took - own)[alone], MOST_OTHERS)) if alone.sum() >= ENOUGH else np.inf
+    most_s = np.where(~silent & (not coarse), FINE_TOLD_S, TOLD_S)
+    enough = np.minimum(most_s, max(TOLD_TICKS * tick_s, usual_more_s))
+    named = inner & told & (took - own >= enough) & (took >= np.where(net, 1.0, STATED_TIMES) * own)
+    slow = _slow_steps(far & silent & ~told & (n > 0), took / steps)
+    paused = (stands | named) & ~slow
     pause = np.where(paused, took - own, 0.0)
     failed = part["since"].str.contains("failure", regex=False).to_numpy() & (took - own >= DOWN_S) & (n > 0)
     failed &= part["recounted"].diff().fillna(0).eq(0).to_numpy()
@@ -145,6 +164,7 @@ def _course(part: pd.DataFrame) -> pd.DataFrame:
         told_s=np.where(coarse & ~paused, (stated + n * left_out_s) / steps, np.nan),
         usual=timed & ~paused,
         paused_s=np.where(resumed | (between > 0), worked, pause) + apart,
+        open_s=np.where(far & ~paused & ~slow, took - own, 0.0),
         resumed=np.where(resumed, pause, between) - worked,
         down_s=gone - worked,
         again_s=np.maximum(part["repeated"].to_numpy() - untimed, 0.0) * pace,
@@ -162,21 +182,47 @@ def _of_known_work(timed: np.ndarray, alone: np.ndarray, took: np.ndarray, laste
     return known if alone.sum() < ENOUGH and (lasted[known] < took[known]).all() else np.zeros(len(timed), bool)
 
 
-def _at_pace(shown: np.ndarray, took: np.ndarray, n: np.ndarray, whole_s: float) -> np.ndarray:
+def _at_pace(
+    shown: np.ndarray, took: np.ndarray, n: np.ndarray, whole_s: float, step_s: float, tick_s: float
+) -> np.ndarray:
     """Of the intervals that show what is usual, all but those with a pause by what is usual in all of the training."""
     out = shown.copy()
     took, n = took[shown], n[shown]
-    far = (took - n * whole_s >= PAUSE_S) & (took >= PAUSE_TIMES * n * whole_s)
+    far = _long(np.ones(len(n), bool), took, n * whole_s, PAUSE_TIMES, step_s, tick_s).apart
     out[shown] = ~far | _slow_steps(far, took / n)
     return out
 
 
-def _holds_more(part: pd.DataFrame, stated: np.ndarray, took: np.ndarray, steps_s: np.ndarray) -> np.ndarray:
+class _Long(NamedTuple):
+    """Intervals that took far longer than their steps, and which of them do so ``apart`` from the others."""
+
+    far: np.ndarray
+    apart: np.ndarray
+
+
+def _long(asked: np.ndarray, took: np.ndarray, own: np.ndarray, times: float, step_s: float, tick_s: float) -> _Long:
+    """Of those that are asked of, beside what is their steps' ``own``. ``step_s``: of a step, infinite where any time
+    may be of another kind of work, 0 where what is their own is stated.
+    """
+    with_steps = asked & (own > 0)
+    ratio = np.divide(took, own, out=np.ones(len(took)), where=with_steps)
+    least = least_apart(ratio[with_steps], tick_s / own[with_steps], times)
+    apart = asked & ((ratio >= least) | (own == 0))
+    often = apart.sum() >= OFTEN * asked.sum() and step_s < np.inf
+    enough_s = PAUSE_STEPS * step_s if often else min(PAUSE_S, PAUSE_STEPS * step_s)
+    enough = asked & (took - own >= max(enough_s, PAUSE_TICKS * tick_s))
+    return _Long(enough & (apart | (took >= times * own)), enough & apart)
+
+
+def _holds_more(
+    part: pd.DataFrame, stated: np.ndarray, took: np.ndarray, steps_s: np.ndarray, step_s: float, tick_s: float
+) -> np.ndarray:
     """Where a stated time is far beyond that of its steps and leaves nothing of the interval, as nanoGPT's times do,
     which hold an evaluation. An epoch's first line states its own time alone.
     """
-    far = (stated - steps_s >= PAUSE_S) & (stated >= PAUSE_TIMES * steps_s)
-    all_of_it = (took - stated < TOLD_S) | (took < STATED_TIMES * stated)
+    enough_s = max(min(PAUSE_S, PAUSE_STEPS * step_s), PAUSE_TICKS * tick_s)
+    far = (stated - steps_s >= enough_s) & (stated >= PAUSE_TIMES * steps_s)
+    all_of_it = (took - stated < TOLD_TICKS * tick_s) | (took < STATED_TIMES * stated)
     return far & all_of_it & ~part["opens"].to_numpy()
 
 

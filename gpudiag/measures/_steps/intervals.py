@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import numpy as np
 import pandas as pd
 
-from gpudiag.measures._steps.clocks import apart, clock_of, in_order, is_coarse
+from gpudiag.measures._steps.clocks import WHOLE_S, apart, clock_of, in_order, tick_of
 from gpudiag.measures._steps.histories import with_named_pauses
 from gpudiag.measures._steps.lines import floats, meant_of, since_of, standing, told_of, without_end
 from gpudiag.measures._steps.logs import training_logs
@@ -35,7 +35,7 @@ COLUMNS = (
     "unit",
     "attempt",
     "recounted",
-    "coarse",
+    "tick_s",
     "undated",
     "unseen",
     "start",
@@ -75,8 +75,9 @@ def step_intervals(run: Run) -> pd.DataFrame:
     training, named ``FILE (2)`` and so on.
 
     Columns: ``path`` (the log's first file), ``training`` (its name), ``rank`` and ``trial`` (NaN without), ``unit``,
-    ``attempt`` from 0, ``recounted`` (how often steps had been counted anew while no line numbered epochs), ``coarse``
-    (its clock shows whole seconds), ``undated`` (lines in it whose timestamp lies before an earlier line's), ``unseen``
+    ``attempt`` from 0, ``recounted`` (how often steps had been counted anew while no line numbered epochs), ``tick_s``
+    (what its clock counts in, at most a second; 0 without one), ``undated`` (lines in it whose timestamp lies before
+    an earlier line's), ``unseen``
     (it may hold time outside of steps that no clock tells), ``start`` and ``end`` (UTC; NaT without timestamps),
     ``done`` (steps since the first epoch began, at the end), ``n`` (steps in it), ``took_s`` (by timestamps, else by
     the bar's clock, else as stated; NaN unknown), ``stated_s`` (n times the stated mean of just these steps, NaN where
@@ -173,8 +174,8 @@ def _of_training(lines: pd.DataFrame, places: Places, reached: float) -> pd.Data
     # A bar redrawn stands where it stood, but for one behind other work.
     keep = np.append((np.diff(done) != 0) | (np.diff(bar) != 0) | np.array(told[1:], bool), True)
     clock = clock_of(time, floats(lines, "log_s"), floats(lines, "elapsed_s"))
-    coarse = is_coarse(clock[keep])
-    if coarse:
+    tick_s = tick_of(clock[keep])
+    if tick_s >= WHOLE_S:
         stated_s = floats(lines, "step_s")
         stated_s = stated_s[np.isfinite(stated_s)]
         keep &= ~_drawn_too_early(keep, done, bar, clock, float(np.median(stated_s)) if len(stated_s) else np.nan)
@@ -222,7 +223,7 @@ def _of_training(lines: pd.DataFrame, places: Places, reached: float) -> pd.Data
                 "unit": lines["unit"].to_numpy(),
                 "attempt": attempt,
                 "recounted": recounted,
-                "coarse": coarse,
+                "tick_s": tick_s,
                 "undated": undated,
                 "unseen": unseen & ~first,
                 "start": pd.to_datetime(np.append(np.datetime64("NaT", "us"), time[:-1]), utc=True),

@@ -8,7 +8,8 @@ from typing import Any, NamedTuple
 
 import pandas as pd
 
-from gpudiag.measures._steps.courses import TOLD_S
+from gpudiag.measures._steps.clocks import WHOLE_S
+from gpudiag.measures._steps.courses import FINE_TOLD_S, TOLD_S
 from gpudiag.measures._time.weighted import weighted_quantiles
 from gpudiag.schema import LASTING
 
@@ -26,19 +27,20 @@ class Part(NamedTuple):
     high_s: float
 
 
-def parts_of(paused_s: float, since: str, stated_s: Mapping[str, float]) -> list[Part]:
+def parts_of(paused_s: float, since: str, stated_s: Mapping[str, float], *, coarse: bool) -> list[Part]:
     """The parts of a pause in which the log tells of ``since``; the likeliest add up to it, but for less than two
-    seconds that nothing explains beside stated times.
+    seconds that nothing explains beside stated times, or a fifth of a second unless its clock is ``coarse``.
 
-    A stated time holds as far as the pause is long. Where they are two seconds longer than it, the work went on beside
+    A stated time holds as far as the pause is long. Where they are so much longer than it, the work went on beside
     the steps, and how much of it lies in the pause is open. What they leave is of the work whose time is not stated, or
     of both; the log may as well not tell of what it is.
     """
+    slack_s = TOLD_S if coarse else FINE_TOLD_S
     told = [work for work in LASTING if work in since.split(", ")]
     if not told:
         return [Part(OTHER, paused_s, paused_s, paused_s)]
     stated = {work: min(stated_s[work], paused_s) for work in told if stated_s[work] > 0}
-    beside = sum(stated_s[work] for work in stated) > paused_s + TOLD_S
+    beside = sum(stated_s[work] for work in stated) > paused_s + slack_s
     fitting = min(paused_s / sum(stated.values()), 1.0) if stated else 1.0
     parts = [
         Part(work, fitting * seconds, 0.0 if beside else fitting * seconds, seconds if beside else fitting * seconds)
@@ -49,12 +51,13 @@ def parts_of(paused_s: float, since: str, stated_s: Mapping[str, float]) -> list
     if open_:
         most_s = paused_s - sum(part.low_s for part in parts)
         return [*parts, Part(open_[0] if len(open_) == 1 else BOTH, rest_s, 0.0, most_s)]
-    return [*parts, Part(OTHER, rest_s, rest_s, rest_s)] if rest_s >= TOLD_S else parts
+    return [*parts, Part(OTHER, rest_s, rest_s, rest_s)] if rest_s >= slack_s else parts
 
 
 def pause_parts(row: Mapping[str, Any]) -> tuple[Part, ...]:
     """The parts of the pause in an interval of a course."""
-    return tuple(parts_of(float(row["paused_s"]), row["since"], {work: float(row[f"{work}_s"]) for work in LASTING}))
+    stated_s = {work: float(row[f"{work}_s"]) for work in LASTING}
+    return tuple(parts_of(float(row["paused_s"]), row["since"], stated_s, coarse=row["tick_s"] >= WHOLE_S))
 
 
 def held_s(parts: Iterable[Part], work: str) -> tuple[float, float]:

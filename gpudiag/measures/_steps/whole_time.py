@@ -129,8 +129,9 @@ def _course(one: _Stated) -> pd.DataFrame:
     path = str(one.line["path"])
     return course.assign(
         path=path, training=one.training, unit=str(one.line["unit"]), rank=np.nan, trial=np.nan, attempt=0,
-        recounted=0, coarse=False, undated=0.0, first=False, new_epoch=False, opens=False, down_open=False,
-        repeated=0.0, checkpoint_s=0.0, resumed=0.0, usual=False, apart_s=0.0, **dict.fromkeys(_UNKNOWN, np.nan),
+        recounted=0, tick_s=0.0, undated=0.0, first=False, new_epoch=False, opens=False, down_open=False,
+        repeated=0.0, checkpoint_s=0.0, resumed=0.0, usual=False, apart_s=0.0, open_s=0.0,
+        **dict.fromkeys(_UNKNOWN, np.nan),
         **dict.fromkeys(("start", "end"), pd.Series(pd.NaT, course.index, dtype="datetime64[us, UTC]")),
     ).astype(dict.fromkeys(("path", "training"), text_dtype()))  # fmt: skip
 

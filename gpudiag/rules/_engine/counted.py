@@ -16,6 +16,8 @@ ROUGH_RATIO = 0.1
 UNKNOWN_RATIO = 3.0
 """A cost that may be so many times what it is at least is unknown."""
 HALF_Z = 1.96 / 2
+LOOKS_BACK_S = 1.0
+"""A sample shows up to so long before it (nvml.h): of a wait so much may lie in samples of work."""
 RANGE = Given("is_rough", " It may be {least_pct} to {most_pct}, as samples are {sampling_period_s} apart.")
 
 
