@@ -29,11 +29,17 @@ FREE_MIB, HELD_MIB = 4.0, 60_000.0
 
 
 def recorded(
-    *, before_s: float = TEST_S, left_mib: float = FREE_MIB, pause_s: float = PAUSE_S, again: int = 1, gpus: int = 1
+    *,
+    before_s: float = TEST_S,
+    left_mib: float = FREE_MIB,
+    pause_s: float = PAUSE_S,
+    again: int = 1,
+    gpus: int = 1,
+    train_s: float = TRAIN_S,
 ) -> Run:
-    """So many times work for ``before_s`` and a pause, then 25 min of training at 95 %; a sample each 5 s."""
+    """So many times work for ``before_s`` and a pause, then a training at 95 %; a sample each 5 s."""
     parts = [(60.0, 0.0, FREE_MIB), *[(before_s, 95.0, HELD_MIB), (pause_s, 0.0, left_mib)] * again]
-    parts += [(LOAD_S, 0.0, HELD_MIB), (TRAIN_S, 95.0, HELD_MIB), (60.0, 0.0, FREE_MIB)]
+    parts += [(LOAD_S, 0.0, HELD_MIB), (train_s, 95.0, HELD_MIB), (60.0, 0.0, FREE_MIB)]
     length, util, used = (np.array(column) for column in zip(*parts, strict=True))
     when = np.arange(0.0, length.sum(), 5.0)
     part = np.searchsorted(np.cumsum(length), when, "right")
@@ -76,6 +82,14 @@ def test_a_training_is_not_as_long_as_with_the_test_before_it() -> None:
     assert not training_spans(Side(Analysis(one), "with a test"))
 
 
+@pytest.mark.parametrize(("before_s", "train_s"), [(180.0, 190.0), (190.0, 180.0), (550.0, 60.0), (550.0, 3000.0)])
+@pytest.mark.parametrize("gpus", [1, 2])
+def test_of_two_jobs_either_may_be_the_longer(before_s: float, train_s: float, gpus: int) -> None:
+    one = recorded(before_s=before_s, train_s=train_s, gpus=gpus)
+    assert stalled_s(one) == 0
+    assert measure_ledger(one).total_gpu_s == pytest.approx((120 + LOAD_S + before_s + train_s) * gpus, abs=10 * gpus)
+
+
 @pytest.mark.parametrize(
     ("how", "stalls_s"),
     [
@@ -83,6 +97,7 @@ def test_a_training_is_not_as_long_as_with_the_test_before_it() -> None:
         ({"left_mib": 900.0}, PAUSE_S + LOAD_S),  # a CUDA context is left
         ({"before_s": 700.0}, PAUSE_S + LOAD_S),  # a training that may have crashed
         ({"again": 8}, 8 * PAUSE_S + LOAD_S),  # tests of 16 min, as trials of a search
+        ({"again": 2, "train_s": TEST_S}, 2 * PAUSE_S + LOAD_S),
         ({"pause_s": 40.0}, 40.0 + LOAD_S),  # a script goes on to its next part
     ],
 )

@@ -34,11 +34,12 @@ def are_no_waits(start_us: np.ndarray, end_us: np.ndarray, between: Sequence[Win
 
 @memoized
 def between_jobs(run: Run) -> list[Window]:
-    """One to ten minutes between short tests and the training behind them: no process had a GPU, no log tells of steps
-    on both sides, and no recorded command ran on. In microseconds, in order.
+    """One to ten minutes between two jobs, or between short tests and the training behind them: no process had a GPU,
+    no log tells of steps on both sides, and no recorded command ran on. In microseconds, in order.
 
-    Tests of up to ten minutes each, half of the training at most, come before it. Between the trials of a search, and
-    where a training that ran for longer begins again, such time is the job's own.
+    Jobs of up to ten minutes each come before: one, however long what follows is, or several of half of the training at
+    most. Between the trials of a search, and where a training that ran for longer begins again, such time is the job's
+    own.
     """
     gpus = {} if run.info.clock.joined and len(run.trials) else occupied_by_gpu(run)
     free = [ALWAYS] if gpus else []
@@ -54,14 +55,15 @@ def between_jobs(run: Run) -> list[Window]:
     at = np.searchsorted(done, [low for low, _ in free], "right")  # the first work behind each
     edges = np.unique([0, *at.tolist(), len(done)])
     length_us = done[edges[1:] - 1] - begun[edges[:-1]]
-    training = int(length_us.argmax())
-    tests_us = length_us[:training]
-    if tests_us.max(initial=0) > LONGEST_WAIT_US or tests_us.sum() > TESTED * length_us[training]:
-        return []
-    return [
-        (low, high)
-        for (low, high), behind in zip(free, at.tolist(), strict=True)
-        if 0 < behind <= edges[training]
-        and high - low >= SHORTEST_US
+    found = [
+        (window, behind)
+        for window, behind in zip(free, at.tolist(), strict=True)
+        if 0 < behind < len(done)
+        and window[1] - window[0] >= SHORTEST_US
         and begun[behind] - done[behind - 1] <= LONGEST_WAIT_US
     ]
+    one = len({behind for _, behind in found}) == 1
+    before = np.array([done[found[0][1] - 1] - begun[0]]) if one else length_us[: length_us.argmax()]
+    if before.max(initial=0) > LONGEST_WAIT_US or (not one and before.sum() > TESTED * length_us.max()):
+        return []
+    return [window for window, behind in found if one or behind <= edges[len(before)]]
