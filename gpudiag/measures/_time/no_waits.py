@@ -62,8 +62,8 @@ def between_jobs(run: Run) -> list[Window]:
         and window[1] - window[0] >= SHORTEST_US
         and begun[behind] - done[behind - 1] <= LONGEST_WAIT_US
     ]
-    one = len({behind for _, behind in found}) == 1
-    before = np.array([done[found[0][1] - 1] - begun[0]]) if one else length_us[: length_us.argmax()]
-    if before.max(initial=0) > LONGEST_WAIT_US or (not one and before.sum() > TESTED * length_us.max()):
+    alone = len({behind for _, behind in found}) == 1
+    before = np.array([done[found[0][1] - 1] - begun[0]]) if alone else length_us[: length_us.argmax()]
+    if before.max(initial=0) > LONGEST_WAIT_US or (not alone and before.sum() > TESTED * length_us.max()):
         return []
-    return [window for window, behind in found if one or behind <= edges[len(before)]]
+    return [window for window, behind in found if alone or behind <= edges[len(before)]]
