@@ -22,6 +22,7 @@ from gpudiag.measures._time.free_ends import free_ends
 from gpudiag.measures._time.idle import are_unbroken, pauses
 from gpudiag.measures._time.job_spans import job_spans, within_jobs
 from gpudiag.measures._time.microseconds import LONG_AGO, SECOND_US, microseconds
+from gpudiag.measures._time.steady import first_work
 from gpudiag.measures._time.work import stretches
 from gpudiag.measures._waits.divided import logged_gpus
 from gpudiag.measures._waits.logged import worked_until_us
@@ -152,10 +153,12 @@ def _held(run: Run, samples: pd.DataFrame) -> pd.DataFrame:
 def _one_gpu(
     one: GpuCourse, work: ActiveTime, until_us: int, total_mib: float, *, has_trials: bool
 ) -> dict[str, object]:
-    lead, trail = _ends(one)
+    begin = first_work(one.at_work, one.start_us, one.end_us, one.used >= held_from_mib(total_mib))
+    begin = int(one.at_work.argmax()) if has_trials else begin
+    lead, trail = _ends(one, begin)
     first, last = pauses(one.at_work, one.start_us, one.end_us)
-    if has_trials:
-        first, last = first[:0], last[:0]
+    own = (first > begin) & (not has_trials)
+    first, last = first[own], last[own]
     elsewhere = np.ones(len(one.util), bool)
     for part in (lead, trail, *map(slice, first, last + 1)):
         elsewhere[part] = False
@@ -169,14 +172,16 @@ def _one_gpu(
     }
 
 
-def _ends(one: GpuCourse) -> tuple[slice, slice]:
-    """The samples before the first and after the last activity, but for what a hole parts from it."""
+def _ends(one: GpuCourse, begin: int) -> tuple[slice, slice]:
+    """The samples before the sample at which work begins and after the last activity, but for what a hole parts from
+    it.
+    """
     active = np.flatnonzero(one.at_work)
     if not len(active):
         return slice(0, 0), slice(0, 0)
     weight = one.weight_s
     hole = np.append((one.start_us[1:] - one.end_us[:-1]) / SECOND_US, 0.0)  # behind each sample
-    lead, trail = slice(0, active[0]), slice(active[-1] + 1, None)
+    lead, trail = slice(0, begin), slice(active[-1] + 1, None)
     hiding = np.flatnonzero(hole[lead][:-1] > HOLE_SHARE * weight[lead].sum())
     if len(hiding):
         lead = slice(0, hiding[0] + 1)

@@ -26,6 +26,7 @@ from gpudiag.measures._time.job_spans import job_spans
 from gpudiag.measures._time.microseconds import microseconds
 from gpudiag.measures._time.no_waits import between_jobs
 from gpudiag.measures._time.series import series
+from gpudiag.measures._time.steady import first_work
 from gpudiag.measures._time.timeline import STALLED, TAIL, WAITING
 from gpudiag.measures._time.trial_intervals import intervals_of
 from gpudiag.measures._time.weighted import weighted_mean, weighted_quantiles
@@ -250,7 +251,8 @@ def _in_activity(samples: pd.DataFrame, between: Sequence[Window], *, leave_paus
         active = np.flatnonzero(util[own] >= IDLE_PCT) + own.start
         if not len(active):
             continue
-        within[active[0] : active[-1] + 1] = 1.0
+        begin = first_work(util[own] >= IDLE_PCT, start_us[own], end_us[own]) + own.start
+        within[begin if leave_pauses_out else active[0] : active[-1] + 1] = 1.0
         if leave_pauses_out:
             first, last = no_waits(activity(util[own]), start_us[own], end_us[own], between)
             for low, high in zip(first + own.start, last + own.start + 1, strict=True):

@@ -14,6 +14,7 @@ from gpudiag.measures._time.expected import trials_window, with_logs
 from gpudiag.measures._time.gpu_time import GpuTime, gpu_time
 from gpudiag.measures._time.microseconds import SECOND_US, microseconds
 from gpudiag.measures._time.phases import Phases
+from gpudiag.measures._time.steady import first_work
 from gpudiag.measures._time.timeline import (
     FOREIGN,
     LIKELY,
@@ -47,8 +48,8 @@ class WorkSamples:
 
     ``running`` counts the trials on the GPU (0 without trials), rounded up where some may have run there; ``working``
     those of them that are past their start-up and before their tail, where that is seen, and else is the same. Without
-    trials, or without a common clock, all time from the first to the last activity counts as work and ``from_trials``
-    is False. ``step_us``: median step between samples.
+    trials, or without a common clock, all time from the first steady to the last activity counts as work and
+    ``from_trials`` is False. ``step_us``: median step between samples.
     """
 
     time_us: np.ndarray
@@ -131,10 +132,10 @@ def _work(samples: Samples, timeline: Timeline | None, doubt: _Doubt | None, *, 
     unclear = np.zeros(n, bool)
     running = np.broadcast_to(np.int32(0), n)
     if timeline is None:
-        active = np.flatnonzero(samples.value >= IDLE_PCT)
+        active = samples.value >= IDLE_PCT
         at_work = np.zeros(n, bool)
-        if len(active):
-            at_work[active[0] : active[-1] + 1] = True
+        if active.any():
+            at_work[first_work(active, samples.start_us, samples.end_us) : np.flatnonzero(active)[-1] + 1] = True
     else:
         at = np.searchsorted(timeline.start_us, samples.time_us, "right") - 1
         inside = (at >= 0) & (samples.time_us < np.append(timeline.end_us, 0)[at])

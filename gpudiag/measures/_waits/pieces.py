@@ -11,6 +11,7 @@ import numpy as np
 from gpudiag.measures._time.gpu_time import GpuTime
 from gpudiag.measures._time.microseconds import SECOND_US
 from gpudiag.measures._time.no_waits import are_no_waits
+from gpudiag.measures._time.steady import first_work
 from gpudiag.measures._time.timeline import (
     BUSY,
     BUSY_LOW,
@@ -134,13 +135,13 @@ def _amid(line: Timeline, spans: Sequence[Window]) -> np.ndarray:
 
 
 def _outside(line: Timeline, between: Sequence[Window]) -> np.ndarray:
-    """Without trials: before the first and after the last work, and in idle stretches that are no waits."""
+    """Without trials: before the first steady and after the last work, and in idle stretches that are no waits."""
     idle = ~(line.util_pct >= IDLE_PCT)
     active = np.flatnonzero(~idle)
     if not len(active):
         return np.ones(len(idle), bool)
     out = np.zeros(len(idle), bool)
-    out[: active[0]] = out[active[-1] + 1 :] = True
+    out[: first_work(~idle, line.start_us, line.end_us)] = out[active[-1] + 1 :] = True
     apart = np.flatnonzero(active[1:] - active[:-1] > 1)
     before, after = active[apart], active[apart + 1]
     long = are_no_waits(line.end_us[before], line.start_us[after], between)
