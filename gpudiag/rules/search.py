@@ -328,12 +328,12 @@ def search_paused(search: SearchProfile, *, max_longest_s: float = 86400.0, max_
             ),
             **{name: getattr(search, name) for name in PAUSES},
         )
-    broke_off = search.pauses[search.pauses["broke_off"] != ""]
-    longest = broke_off.loc[broke_off["unseen_s"].idxmax()]
+    pauses = search.pauses[search.pauses["broke_off"] != ""]
+    longest, broke_off = pauses.loc[pauses["unseen_s"].idxmax()], pauses["broke_off"].tolist()
     trials = str(longest["broke_off"]).split(", ")
     return Evidence(
         values={name: getattr(search, name) for name in ("broken_off_s", "broken_off_pct", "longest_broken_off_s")},
-        where={"trial": ", ".join(broke_off["broke_off"])},
+        where={"trial": ", ".join(broke_off)},
         margin=search.broken_off_pct,
         extra={
             "since": longest["start"].to_pydatetime(),

@@ -14,6 +14,7 @@ from gpudiag.readers._delimited.table_layout import names_columns
 from gpudiag.readers._delimited.unnamed_cells import left_out
 from gpudiag.readers._fields.nvidia_fields import announces, layout_of, legal, own_name, split_header
 from gpudiag.readers._io.problems import ProblemLog
+from gpudiag.readers._io.record_format import MAGIC
 from gpudiag.readers._io.source import Source
 from gpudiag.readers._shape.moments import read_moment
 from gpudiag.readers._shape.timestamp_forms import tell_form
@@ -33,8 +34,10 @@ def recognises(source: Source) -> bool:
     if header:
         return not _dated_otherwise(split_header(lines[header - 1]), lines[header:])
     rows = rows_like(lines)
-    filled = [line for line in lines if line.strip() and line[0] != "#" and not read_moment(line)] if rows else []
-    if not rows or 2 * len(rows) < len(filled):
+    if not rows:
+        return False
+    filled = [line for line in lines if line.strip() and not line.startswith(MAGIC) and not read_moment(line)]
+    if 2 * len(rows) < len(filled):
         return False
     first = split_header(filled[0])  # a header in other words is another dialect's
     return first in rows or len(first) == 1 or (len(first) != len(rows[0]) and not names_columns(first))
