@@ -21,6 +21,8 @@ def search(tmp_path: Path) -> Path:
     log = logging.FileHandler(tmp_path / "search.log")
     log.setFormatter(logging.Formatter(FORM))
     logging.getLogger("optuna").addHandler(log)
+    before = optuna.logging.get_verbosity()
+    optuna.logging.set_verbosity(optuna.logging.INFO)  # other tests want less
     try:
         study = optuna.create_study(storage=f"sqlite:///{tmp_path / 'optuna.db'}", study_name="search")
 
@@ -34,6 +36,7 @@ def search(tmp_path: Path) -> Path:
 
         study.optimize(objective, n_trials=12, catch=(MemoryFull,))
     finally:
+        optuna.logging.set_verbosity(before)
         logging.getLogger("optuna").removeHandler(log)
         log.close()
     return tmp_path

@@ -73,7 +73,7 @@ FEW_IDLE = [0.0] * 8 + [95.0] * 2  # some idle samples, for the idle power
         (run(BUSY, sm_active_pct=85.0), "compute_bound"),
         (run(BUSY, sm_active_pct=40.0), "light"),
         (run(BUSY), "busy"),
-        (run([95.0] + [2.0] * N + [95.0] * 20), "stalled"),
+        (run([95.0] * 20 + [2.0] * N + [95.0] * 20), "stalled"),
         (run([30.0] * N, mem_used_mib=3000.0, host={"cpu_max_core_pct": 40.0}), "small_work"),
         (run([30.0] * N, mem_used_mib=3000.0), ""),
         (run([0.5] * N), "unused"),

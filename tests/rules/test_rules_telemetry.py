@@ -24,7 +24,7 @@ CRITICAL, WARNING, NOTE = Severity.CRITICAL, Severity.WARNING, Severity.NOTE
 
 
 def use(**gpu: Any) -> UtilizationProfile:
-    return profile(UtilizationProfile, {"0": gpu})
+    return profile(UtilizationProfile, {"0": {"n_samples": 1000, **gpu}})
 
 
 IDLE = {"max_pct": 0.0, "mean_pct": 0.0, "n_samples": 78, "observed_s": 390.0, "mem_at_baseline": True}
