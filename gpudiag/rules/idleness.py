@@ -29,7 +29,6 @@ IDLE: tuple[Sentence, ...] = (
     " idle for ",
     *EACH,
 )
-FEW_AT_AN_END = "Fewer than {n:sample} show that the GPU was idle: work may lie between them."
 HOLDING = Given("holding", (", with {held_mib} held", Given("some_hold", " on {holding}")))
 RESERVED: Sentence = " If it was reserved for the job, that cost {reserved_gpu_h}."
 MOSTLY = 0.5
@@ -270,7 +269,11 @@ def _end(idle: IdlenessProfile, end: str, limit_s: float) -> Outcome:
         raise NotApplicable("No GPU was active in this record.")
     long: pd.DataFrame = table[seconds > max(limit_s, (MIN_SAMPLES - 1) * idle.sampling_period_s)]
     if long.empty and (seconds > limit_s).any():
-        raise NotMeasurable(FEW_AT_AN_END, "Sample every 1 to 5 s (nvidia-smi -l 1).", n=MIN_SAMPLES)
+        raise NotMeasurable(
+            "Fewer than {n:sample} show that the GPU was idle: work may lie between them.",
+            "Sample every 1 to 5 s (nvidia-smi -l 1).",
+            n=MIN_SAMPLES,
+        )
     if long.empty:
         return Passed.most(table[seconds.notna()], f"{end}_s", f"{{{end}_s}}", "limit {limit_s}", limit_s=limit_s)
     worst = long[f"{end}_s"].idxmax()
