@@ -176,7 +176,7 @@ SIMULATED: dict[str, Respec] = {
     "trials-serialised": lambda spec: {
         "workers": 1, "n_trials": 20, "settings": spec.settings.model_copy(update={"parallel": 4}),
     },
-    "trial-gaps": lambda spec: {"gap_s": (20.0, 60.0)},
+    "trial-gaps": lambda spec: {"gap_s": (60.0, 120.0)},
     "trials-abandoned": lambda spec: {"abandoned_rate": 0.1},
     "failures-poisoned": lambda spec: {"assert_rate": 0.15, "poisoned": 3, "n_trials": 80},
     "sampling-coverage": lambda spec: {"outages_s": ((0.0, 3000.0),), "n_trials": 24},
