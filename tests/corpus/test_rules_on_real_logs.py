@@ -78,16 +78,13 @@ LOGS: dict[str, Expected] = {
         },
     ),
     # Six GPUs in five tables hours apart: GPUs 0 and 1 hold 17 GB at 0 % and P8 in two of them, GPU 3 is at 24086 of
-    # 24576 MiB, GPUs 4 and 5 hold 0-3 MiB. Between the fourth and the fifth table lie 11 hours.
+    # 24576 MiB, GPUs 4 and 5 hold 0-3 MiB. Between the fourth and the fifth table lie 11 hours. So few glances do not
+    # show that the memory was held between them.
     "nvidia-smi-table/X-yang03__hstu-jagged-dense-optimize-research__gpu_log.txt": Expected(
-        {
-            "gpu-allocated-idle": "0, 1",
-            "memory-near-limit": "3",
-            "sampling-coverage": "0, 1, 2, 3, 4, 5",
-        },
+        {"memory-near-limit": "3", "sampling-coverage": "0, 1, 2, 3, 4, 5"},
         unknown=("gpu-unused", "gpu-idle-beside-busy", "stalls-aperiodic", "memory-leak", "memory-headroom"),
         noted=("sampling-gaps",),
-        numbers={"memory-near-limit": {"max_used_pct": 98.0}, "gpu-allocated-idle": {"allocated_mib": 17_706}},
+        numbers={"memory-near-limit": {"max_used_pct": 98.0}},
     ),
     # One RTX 3090 every 5 minutes for a week: 14.3 % over 1956 rows; 23 of them at 87 °C or more, 89 at most.
     "homemade-csv/UdonsiKalu__logs__gpu_monitor.prose.log": Expected(
