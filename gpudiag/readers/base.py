@@ -193,10 +193,12 @@ def refuse(source: Source, expected: str) -> UnknownInput:
     if source.is_binary:
         return UnknownInput(f"{path}: is a binary file of no known kind; expected {expected}.")
     first = next((line.strip() for line in source.lines if line.strip()), "")
-    if needed := _lacks(first):
-        return UnknownInput(f"{path}: {needed}; its columns are {_column_names(first)}.")
-    if names := _column_names(first):
-        return UnknownInput(f"{path}: none of its columns is known ({names}); expected {expected}.")
+    if names := _header(first):
+        from gpudiag.readers._studies.trial_columns import NEEDED, numbers_trials  # which needs what is here
+
+        if numbers_trials(names):
+            return UnknownInput(f"{path}: {NEEDED}; its columns are {_listed(names, 12)}.")
+        return UnknownInput(f"{path}: none of its columns is known ({_listed(names, 12)}); expected {expected}.")
     shown = first if len(first) <= 100 else first[:97] + "..."
     from gpudiag.readers._delimited.number_rows import NAME_THEM, number_rows  # and with it polars
 
@@ -215,21 +217,15 @@ def _parquet_columns(source: Source) -> str:
     from gpudiag.readers._io.parquet_file import schema_of
 
     schema = schema_of(source)
-    names = [] if schema is None else [str(name) for name in schema.names]
-    return ", ".join(names[:8]) + (", ..." if len(names) > 8 else "")
+    return "" if schema is None else _listed([str(name) for name in schema.names], 8)
 
 
-def _lacks(line: str) -> str:
-    """What a table needs that numbers trials; empty for any other line."""
-    from gpudiag.readers._studies.trial_columns import NEEDED, numbers_trials  # which needs what is here
-
-    names = [name.strip(' "') for name in line.split(max(",;\t", key=line.count))]
-    return NEEDED if _column_names(line) and numbers_trials(names) else ""
-
-
-def _column_names(line: str) -> str:
-    """The names in a line that can only be the header of a table; empty for any other line."""
+def _header(line: str) -> list[str]:
+    """The names in a line that can only be the header of a table; none for any other line."""
     names = [cell.strip(' "') for cell in line.split(max(",;\t", key=line.count))]
-    if len(names) < 2 or not all(re.fullmatch(r"[^\W\d][\w .%()\[\]/°-]{0,39}", name) for name in names):
-        return ""
-    return ", ".join(names[:12]) + (", ..." if len(names) > 12 else "")
+    fits = len(names) > 1 and all(re.fullmatch(r"[^\W\d][\w .%()\[\]/°-]{0,39}", name) for name in names)
+    return names if fits else []
+
+
+def _listed(names: Sequence[str], most: int) -> str:
+    return ", ".join(names[:most]) + (", ..." if len(names) > most else "")

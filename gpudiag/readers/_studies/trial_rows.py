@@ -58,7 +58,8 @@ def _twice(
     twice = np.zeros(len(keys), dtype=bool)
     twice[good] = keys[good].duplicated().to_numpy()
     if twice.any():
-        whole = keys.assign(**{f"cell {at}": _texts(cells) for at, cells in enumerate(_said(columns))})
+        said = {f"cell {name}": list(map(str, cells)) for name, cells in columns.items() if name not in _INDEX}
+        whole = keys.assign(**said)
         again = np.zeros(len(keys), dtype=bool)
         again[good] = whole[good].duplicated().to_numpy()
         other = twice & ~again
@@ -66,14 +67,6 @@ def _twice(
         example = f"{other.sum():,} of {good.sum():,} left out; a column {STUDY[0]} tells studies apart"
         log.add(NUMBER_TWICE, int(other.sum()), example=example, lost=True)
     return twice
-
-
-def _said(columns: Mapping[str, Sequence[object]]) -> list[Sequence[object]]:
-    return [cells for name, cells in columns.items() if name not in _INDEX]
-
-
-def _texts(cells: Sequence[object]) -> list[str]:
-    return [str(cell) for cell in cells]
 
 
 def _text(cell: object) -> str:
