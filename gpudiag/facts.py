@@ -179,10 +179,10 @@ class Row:
     @classmethod
     def differs(cls, frame: pd.DataFrame) -> str:
         """In what a table is not as declared; empty where it is."""
-        columns = cls.declared()
-        missing = [name for name, column in columns.items() if name not in frame and not column.optional]
+        columns, there = cls.declared(), set(frame.columns)
+        missing = [name for name, column in columns.items() if name not in there and not column.optional]
         extra = [name for name in frame if name not in columns and not str(name).startswith(cls.families or "\0")]
-        wrong = [name for name, column in columns.items() if name in frame and not _is_of(frame[name], column.kind)]
+        wrong = [name for name, column in columns.items() if name in there and not _is_of(frame[name], column.kind)]
         parts = (("lacks", missing), ("has undeclared", extra), ("holds another kind in", wrong))
         return "; ".join(f"{what} {', '.join(map(str, names))}" for what, names in parts if names)
 

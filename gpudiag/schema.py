@@ -454,10 +454,11 @@ def conform(frame: pd.DataFrame, table: TableSpec) -> pd.DataFrame:
 
     out: dict[str, pd.Series] = {}
     for column in table.columns:
-        if column.name in frame:
+        if column.name in frame.columns:
             series = frame[column.name]
             if column.required or series.notna().any():
-                out[column.name] = series.astype(dtype(column.kind))
+                wanted = dtype(column.kind)
+                out[column.name] = series if series.dtype == wanted else series.astype(wanted)
         elif column.kind == "key":
             raise KeyError(f"table {table.name} needs column {column.name}")
         elif column.required:

@@ -70,6 +70,8 @@ def _ends_without_work(run: Run, trials: pd.DataFrame) -> pd.Series:
     could judge shows that it ran.
     """
     pruned = trials["state"] == "PRUNED"
+    if not pruned.any():
+        return _failures(run, trials)
     reported = trials["value"].notna() if "value" in trials else pd.Series(False, trials.index)
     keys = pd.MultiIndex.from_frame(trials[["study", "trial"]])
     reported |= keys.isin(pd.MultiIndex.from_frame(run.reports[["study", "trial"]]))
@@ -85,7 +87,10 @@ def _of_searches(run: Run, trials: pd.DataFrame) -> pd.Series:
 
 def _doubted(run: Run, why: str, sign: Sign, ends: Sign = _failures) -> Run:
     trials = run.trials.reset_index(drop=True)
-    doubtful = ends(run, trials) & trials["start"].notna() & trials["end"].notna() & _of_searches(run, trials)
+    doubtful = ends(run, trials) & trials["start"].notna() & trials["end"].notna()
+    if not doubtful.any():
+        return run
+    doubtful &= _of_searches(run, trials)
     if "added" in trials:
         doubtful &= trials["added"].isna()
     if not doubtful.any():

@@ -235,6 +235,14 @@ def test_errors_of_the_driver_and_cuda_do(kind: str, error: str) -> None:
     assert measure_events(run_of([(1800, kind, error)], {"3": [(1790.0, 9999.0)]})).n_vanished == 1
 
 
+def test_rows_of_a_clock_that_repeats_whole_seconds_count_once() -> None:
+    """Rows that come three times would be less than no time apart."""
+    once = run_of([(1800, "raised", RAISED)], {"3": [(1790.0, 9999.0)]})
+    thrice = replace(once, gpu=pd.concat([once.gpu] * 3, ignore_index=True))
+    pd.testing.assert_frame_equal(measure_events(thrice).vanished, measure_events(once).vanished)
+    assert measure_events(thrice).n_vanished == 1
+
+
 @pytest.mark.parametrize(
     ("files", "ends_s", "n"),
     [

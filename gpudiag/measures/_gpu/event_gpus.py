@@ -96,10 +96,12 @@ def readings(run: Run) -> dict[str, np.ndarray]:
 
 
 def seconds_by_gpu(run: Run, told: np.ndarray) -> dict[str, np.ndarray]:
-    """Seconds since 1970 of the rows of each GPU that are ``told`` and have a time, in order."""
+    """Seconds since 1970 at which each GPU has rows that are ``told``, in order, each once: clocks of whole seconds
+    repeat them.
+    """
     time_us, told = microseconds(run.gpu["time"]), told & run.gpu["time"].notna().to_numpy()
     times = {gpu: time_us[rows][told[rows]] for gpu, rows in sorted(rows_by_gpu(run).items())}
-    return {gpu: np.sort(own) / SECOND_US for gpu, own in times.items() if len(own)}
+    return {gpu: np.unique(own) / SECOND_US for gpu, own in times.items() if len(own)}
 
 
 def silences(run: Run) -> list[Silence]:

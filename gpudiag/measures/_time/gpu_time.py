@@ -74,11 +74,13 @@ class GpuTime:
         idle = self.samples.get(gpu, Samples.none()).value < IDLE_PCT
         return self.joined and not self.exact and bool(idle.any() and not idle.all())
 
-    def likeliest(self) -> dict[str, np.ndarray]:
-        """``places`` with each trial of unknown GPU on the one where it most likely ran."""
+    def likeliest(self, rather: str = "") -> dict[str, np.ndarray]:
+        """``places`` with each trial of unknown GPU on the one where it most likely ran: of several that are as likely,
+        on ``rather``, or else the first.
+        """
         best, where = np.zeros(len(self.trials.start_us)), np.full(len(self.trials.start_us), None)
         for gpu, (places, chance) in self.maybe.items():
-            better = places[chance > best[places]]
+            better = places[(chance > best[places]) | ((chance == best[places]) & (gpu == rather))]
             where[better], best[places] = gpu, np.maximum(best[places], chance)
         return {gpu: np.union1d(places, np.flatnonzero(where == gpu)) for gpu, places in self.places.items()}
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -48,6 +48,8 @@ class LeftIdle:
         return min(named) if named and not any(map(math.isnan, named)) else math.nan
 
 
+Places = dict[str, np.ndarray]
+"""By GPU the positions of the trials on it."""
 NOTHING = LeftIdle({}, {})
 MAY_LIVE = (Sign.STALE, Sign.IDLE)
 """Signs that a trial does not go on, and not that its process is gone."""
@@ -69,15 +71,29 @@ def behind_dead_trials(run: Run) -> LeftIdle:
     opens = find_open_trials(run)
     may_live = opens.loc[opens["reason"].isin(MAY_LIVE), ["study", "trial"]].assign(may_live=True)
     lives = time.trials.rows.merge(may_live, "left", on=["study", "trial"])["may_live"].notna().to_numpy()
+
+    def left(where: Places) -> LeftIdle:
+        return _idle(run, time, _behind(time, where, dead, lives), first=NO_TRIAL, last=NO_TRIAL, behind=True)
+
+    return _least(time, left)
+
+
+def _behind(time: GpuTime, where: Places, dead: np.ndarray, lives: np.ndarray) -> dict[str, list[Window]]:
+    """By GPU from the end of each dead trial to the next start, and behind the last where a dead one may live."""
     spans = {}
-    for gpu, places in time.likeliest().items():
+    for gpu, places in where.items():
         starts = np.append(np.sort(time.trials.start_us[places]), NEVER)
         ends = time.trials.end_us[places[dead[places]]]
         found = list(zip(ends.tolist(), starts[np.searchsorted(starts, ends)].tolist(), strict=True))
         if lives[places].any():  # beside others on one GPU nobody sees it hang before they are done
             found.append((max(int(time.trials.end_us[places].max()), time.windows[-1][1]), int(NEVER)))
         spans[gpu] = union(found)
-    return _idle(run, time, spans, first=NO_TRIAL, last=NO_TRIAL, behind=True)
+    return spans
+
+
+def _least(time: GpuTime, left: Callable[[Places], LeftIdle]) -> LeftIdle:
+    """Where several GPUs are as likely to have had a trial, what is left whichever had it."""
+    return min((left(time.likeliest(gpu)) for gpu in time.maybe or [""]), key=lambda one: one.gpu_h)
 
 
 def beside_the_last(run: Run, low_us: int, high_us: int) -> LeftIdle:
@@ -95,11 +111,13 @@ def within_trials(run: Run, rows: Iterable[int]) -> LeftIdle:
     if time is None:
         return NOTHING
     mine = time.trials.rows.index.isin(list(rows))
-    spans = {}
-    for gpu, places in time.likeliest().items():
-        own = places[mine[places]]
-        spans[gpu] = union(zip(time.trials.start_us[own].tolist(), time.trials.end_us[own].tolist(), strict=True))
-    return _idle(run, time, spans, first=STARTUP, last=STALLED)
+    lived = list(zip(time.trials.start_us.tolist(), time.trials.end_us.tolist(), strict=True))
+
+    def left(where: Places) -> LeftIdle:
+        spans = {gpu: union(lived[place] for place in places[mine[places]]) for gpu, places in where.items()}
+        return _idle(run, time, spans, first=STARTUP, last=STALLED)
+
+    return _least(time, left)
 
 
 def _known_time(run: Run) -> GpuTime | None:
