@@ -18,6 +18,8 @@ UNKNOWN_STATE = f"{INCOMPLETE} trials whose state is none that is known"
 """Left out, they would make a rate of failures that of the others."""
 NUMBER_TWICE = f"{INCOMPLETE} of trials with one number in one study only the first is read"
 SAID_AGAIN = "row that says again what one before it says, left out"
+HEADER_AGAIN = "header, which a table that was appended to repeats"
+GONE_ON = "row of a trial that had not ended, left out for a later row of it"
 _INDEX = ("", "Unnamed: 0")
 """Names of a column that only counts rows."""
 
@@ -40,8 +42,11 @@ def good_rows(columns: Mapping[str, Sequence[object]], studies: np.ndarray, prob
     """Rows with a number of their own within their study and, where there is that column, a known state."""
     numbers = [str(cell) if cell is not None else "" for cell in columns["number"]]
     good = np.array([bool(re.fullmatch(r"\d{1,18}", text)) for text in numbers], dtype=bool)
-    example = next((f"number {n!r}" for n, ok in zip(numbers, good, strict=True) if not ok), "")
-    problems.add("row without a number", int((~good).sum()), example=example, lost=True)
+    header = np.array(numbers, dtype=object) == "number"
+    problems.add(HEADER_AGAIN, int(header.sum()))
+    bad = ~good & ~header
+    example = f"number {numbers[np.argmax(bad)]!r}" if bad.any() else ""
+    problems.add("row without a number", int(bad.sum()), example=example, lost=True)
     if "state" in columns:
         known = np.array([state_of(cell) in STATES for cell in columns["state"]], dtype=bool)
         words = {str(cell) for cell, odd in zip(columns["state"], good & ~known, strict=True) if odd}
@@ -58,15 +63,39 @@ def _twice(
     twice = np.zeros(len(keys), dtype=bool)
     twice[good] = keys[good].duplicated().to_numpy()
     if twice.any():
+        earlier = good & _before_its_end(columns, list(zip(studies, numbers, strict=True)), good)
+        log.add(GONE_ON, int(earlier.sum()))
+        good = good & ~earlier
+        twice[:] = earlier
+        twice[good] = keys[good].duplicated().to_numpy()
         said = {f"cell {name}": list(map(str, cells)) for name, cells in columns.items() if name not in _INDEX}
         whole = keys.assign(**said)
         again = np.zeros(len(keys), dtype=bool)
         again[good] = whole[good].duplicated().to_numpy()
-        other = twice & ~again
-        log.add(SAID_AGAIN, int((twice & again).sum()))
+        other = twice & ~again & ~earlier
+        log.add(SAID_AGAIN, int(again.sum()))
         example = f"{other.sum():,} of {good.sum():,} left out; a column {STUDY[0]} tells studies apart"
         log.add(NUMBER_TWICE, int(other.sum()), example=example, lost=True)
     return twice
+
+
+def _before_its_end(
+    columns: Mapping[str, Sequence[object]], keys: list[tuple[str, str]], good: np.ndarray
+) -> np.ndarray:
+    """Rows of what had not ended, behind which there is another of the same number and, where it had one, start: a
+    table that was appended to as trials went on.
+    """
+    out = np.zeros(len(keys), dtype=bool)
+    if "state" not in columns:
+        return out
+    starts = columns.get("datetime_start", [None] * len(keys))
+    later: dict[tuple[str, str], set[object]] = {}
+    for row in np.flatnonzero(good)[::-1].tolist():
+        behind = later.setdefault(keys[row], set())
+        goes_on = state_of(columns["state"][row]) in ("RUNNING", "WAITING")
+        out[row] = goes_on and bool(behind) and (starts[row] is None or starts[row] in behind)
+        behind.add(starts[row])
+    return out
 
 
 def _text(cell: object) -> str:

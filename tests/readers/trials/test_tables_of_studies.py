@@ -10,7 +10,7 @@ import pytest
 
 import gpudiag as gd
 from gpudiag.errors import StudyNotFound
-from gpudiag.readers._studies.trial_rows import NUMBER_TWICE, SAID_AGAIN
+from gpudiag.readers._studies.trial_rows import GONE_ON, HEADER_AGAIN, NUMBER_TWICE, SAID_AGAIN
 from gpudiag.readers.trials import read_trials
 
 ROWS = """study_name,number,value,state,datetime_start,datetime_complete,params_x
@@ -107,3 +107,22 @@ def test_another_trial_of_a_number_is_no_silent_loss(tmp_path: Path) -> None:
     assert {one.kind: (one.count, one.lost) for one in out.problems} == {SAID_AGAIN: (4, False)}
     assert out.trials["trial"].tolist() == [0, 1, 2]
     assert "input-unread" not in {one.rule for one in gd.diagnose(gd.load_run(path, timezone="UTC")).findings}
+
+
+def test_a_table_that_was_appended_to_as_trials_went_on_tells_how_they_ended(tmp_path: Path) -> None:
+    """Each time with all trials so far, and with the header; another trial of the same number is still one."""
+    path = tmp_path / "t.csv"
+    header = "number,value,state,datetime_start,datetime_complete\n"
+    runs = "{0},,RUNNING,2026-03-01 10:0{0}:00,\n"
+    done = "{0},{0}.5,COMPLETE,2026-03-01 10:0{0}:00,2026-03-01 10:0{0}:30\n"
+    went_on = [header, runs.format(0), runs.format(1), header, done.format(0), runs.format(1), runs.format(2)]
+    path.write_text("".join([*went_on, header, done.format(0), done.format(1), runs.format(2)]))
+    out = read_trials(path)
+    assert out.trials["state"].tolist() == ["COMPLETE", "COMPLETE", "RUNNING"]
+    assert out.trials["value"].tolist()[:2] == [0.5, 1.5] and out.trials["end"].notna().tolist() == [True, True, False]
+    assert {one.kind: (one.count, one.lost) for one in out.problems} == {
+        HEADER_AGAIN: (2, False), GONE_ON: (4, False), SAID_AGAIN: (1, False)
+    }  # fmt: skip
+    path.write_text(header + runs.format(0) + done.format(0).replace("10:00:00", "11:00:00"))
+    out = read_trials(path)
+    assert out.trials["state"].tolist() == ["RUNNING"] and out.problems[0].kind == NUMBER_TWICE

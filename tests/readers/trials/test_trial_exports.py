@@ -21,7 +21,7 @@ import gpudiag as gd
 from gpudiag.errors import InputError
 from gpudiag.readers._io.source import Source
 from gpudiag.readers._studies.timestamps import duration_s, to_utc
-from gpudiag.readers._studies.trial_rows import NUMBER_TWICE, UNKNOWN_STATE
+from gpudiag.readers._studies.trial_rows import HEADER_AGAIN, NUMBER_TWICE, UNKNOWN_STATE
 from gpudiag.readers.trials import READERS, read_trials
 
 STATES = ("COMPLETE", "PRUNED", "FAIL", "RUNNING", "WAITING")
@@ -165,7 +165,7 @@ def test_torn_rows_and_repeated_headers_are_counted(tmp_path: Path) -> None:
     assert {p.kind: p.count for p in out.problems} == {
         "last line without its end, its last cell may be cut": 1,
         "row of another width": 2,
-        "row without a number": 1,
+        HEADER_AGAIN: 1,
         UNKNOWN_STATE: 1,
         NUMBER_TWICE: 1,
     }
