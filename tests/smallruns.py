@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from gpudiag.manifest import Settings
+from gpudiag.memo import MemoRun
 from gpudiag.run import ClockRecord, Run, RunInfo
 from gpudiag.schema import GPU, GPUS, REPORTS, STEPS, STUDIES, TRIALS, conform
 
@@ -54,10 +55,11 @@ def study(directions: str, name: str = "s") -> pd.DataFrame:
 def run(
     joined: bool = True, overrides: dict[str, Any] | None = None, settings: dict[str, Any] | None = None, **tables: Any
 ) -> Run:
+    """Its tables are not to be edited in place: what is made of it is made once."""
     info = RunInfo(
         settings=Settings(**(settings or {})), clock=ClockRecord(joined=joined), gpu_overrides=overrides or {}
     )
-    return Run(info=info, **tables)
+    return MemoRun.of(Run(info=info, **tables))
 
 
 def steps_of(

@@ -111,8 +111,8 @@ def test_pauses_whose_period_is_that_of_a_beat_remain_pauses_by_the_log(every_s:
 @pytest.mark.parametrize(("step_s", "wait_s"), [(12.0, 5.0), (4.0, 1.6)])
 def test_a_wait_in_each_step_is_regular_and_its_time_is_told(step_s: float, wait_s: float) -> None:
     work = training(step_s, wait_s, 200)
-    verdicts = found(run(gpu=sampled(work, 1.0), steps=logged(work, 10)))
-    row = measure_stalls(run(gpu=sampled(work, 1.0), steps=logged(work, 10))).per_gpu.loc["0"]
+    waits = run(gpu=sampled(work, 1.0), steps=logged(work, 10))
+    verdicts, row = found(waits), measure_stalls(waits).per_gpu.loc["0"]
     assert row["period_s"] == pytest.approx(step_s, rel=0.01) and row["reading"] == "step"
     assert row["most_lost_pct"] == pytest.approx(100 * wait_s / step_s, abs=1)
     assert verdicts["stalls-periodic"].summary.startswith(f"GPU 0 waits in each step of {step_s:.0f} s: no kernel ran")

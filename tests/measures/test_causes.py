@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -17,7 +18,6 @@ from smallruns import SECOND, T0, gpu, run, steps_of, trials
 import gpudiag as gd
 from gpudiag.measures._waits.by_trace import CAUSES as TRACED
 from gpudiag.measures.causes import CAUSES, CausesProfile, measure_causes
-from gpudiag.run import Run
 from gpudiag.schema import PROFILED, STEPS, conform
 
 sys.path.append(str(Path(__file__).resolve().parents[2] / "benchmarks"))
@@ -148,7 +148,7 @@ def test_logs_of_trials_count_where_their_trial_ran() -> None:
 def test_profiled_steps_stand_for_all_where_they_are_alike() -> None:
     """Half of each second idle: 0.3 for launching and 0.2 for other code, in the trace as in the run."""
     what = run(gpu=training(50.0), steps=steps_of(LINES, step_s=1.0))
-    like = Run(**{**vars(what), "profiled": profiled(1.0, operator_pct=20.0, optimizer_pct=10.0, other_pct=20.0)})
+    like = replace(what, profiled=profiled(1.0, operator_pct=20.0, optimizer_pct=10.0, other_pct=20.0))
     found = measure_causes(like)
     assert found.trace_fit == ""
     assert found.by_cause.at["launch", "gpu_s"] == pytest.approx(180, rel=0.01)
@@ -159,7 +159,7 @@ def test_profiled_steps_stand_for_all_where_they_are_alike() -> None:
 def test_gaps_between_queued_kernels_are_of_no_cause_of_the_host() -> None:
     """Half of each second idle: 0.3 for launching and 0.2 between queued kernels, which no source explains."""
     what = run(gpu=training(50.0), steps=steps_of(LINES, step_s=1.0))
-    found = measure_causes(Run(**{**vars(what), "profiled": profiled(1.0, operator_pct=30.0, queued_pct=20.0)}))
+    found = measure_causes(replace(what, profiled=profiled(1.0, operator_pct=30.0, queued_pct=20.0)))
     assert found.trace_fit == ""
     launch = found.by_cause.loc["launch"]
     assert (launch["gpu_s"], launch["low_gpu_s"], launch["high_gpu_s"]) == pytest.approx((180, 180, 180), rel=0.01)
@@ -170,7 +170,7 @@ def test_a_profiler_that_slows_the_host_leaves_bounds() -> None:
     """The profiled step takes 1.1 s with the same 0.5 s of kernels: a tenth of a second of it is the profiler's."""
     what = run(gpu=training(50.0), steps=steps_of(LINES, step_s=1.0))
     shown = profiled(1.1, operator_pct=100 * 0.4 / 1.1, other_pct=100 * 0.2 / 1.1)
-    row = measure_causes(Run(**{**vars(what), "profiled": shown})).by_cause.loc["launch"]
+    row = measure_causes(replace(what, profiled=shown)).by_cause.loc["launch"]
     assert row["gpu_s"] == pytest.approx(600 * 0.4 * 0.5 / 0.6, rel=0.02)
     assert (row["low_gpu_s"], row["high_gpu_s"]) == pytest.approx((600 * 0.3, 600 * 0.4), rel=0.02)
 
@@ -190,7 +190,7 @@ def test_profiled_steps_that_are_not_alike_say_nothing(
     trace: pd.DataFrame | None, steps: pd.DataFrame | None, fit: str
 ) -> None:
     what = run(gpu=training(50.0), **({} if steps is None else {"steps": steps}))
-    found = measure_causes(what if trace is None else Run(**{**vars(what), "profiled": trace}))
+    found = measure_causes(what if trace is None else replace(what, profiled=trace))
     assert found.trace_fit == fit
     assert not set(found.by_cause.index) & (set(TRACED) - {"loader"})
 
@@ -213,7 +213,7 @@ def test_causes_add_up_and_lie_within_their_bounds(
     table = trials([("COMPLETE", float(times[0]), float(times[-1]))]) if data.draw(st.booleans()) else None
     what = run(gpu=gpu(times, util_pct=util), **({} if table is None else {"trials": table}))
     log = steps_of(lines, step_s=float(spacing), loader_s=wait, since=told) if lines else what.steps
-    what = Run(**{**vars(what), "steps": log, "profiled": profiled(float(spacing), operator_pct=traced)})
+    what = replace(what, steps=log, profiled=profiled(float(spacing), operator_pct=traced))
     try:
         found = measure_causes(what)
     except gd.NotMeasurable:
@@ -228,6 +228,7 @@ def test_causes_add_up_and_lie_within_their_bounds(
 
 
 @pytest.mark.slow
+@pytest.mark.many
 @pytest.mark.parametrize("seed", [731, 732, 733])
 def test_causes_of_simulated_trainings(seed: int) -> None:
     """A few of the runs of benchmarks/accuracy_causes.py, on seeds of their own."""

@@ -18,6 +18,7 @@ from drawn import few_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from smallruns import T0, gpu, run, steps_of
+from verdicts import verdict_of, verdicts_of
 from writtendumps import START, Call, Dump, calls
 
 import gpudiag as gd
@@ -46,7 +47,7 @@ def measured(tmp_path: Path, dumps: Sequence[Dump], written_s: float | None = AF
 def statuses(tmp_path: Path, dumps: Sequence[Dump], written_s: float = AFTER_S) -> dict[str, str]:
     for dump in dumps:
         dump.write(tmp_path, written_s=written_s)
-    return {one.rule: one.status.value for one in diagnose(gd.load_run(tmp_path)).verdicts if one.rule in RULES}
+    return {one.rule: one.status.value for one in verdicts_of(gd.load_run(tmp_path), *RULES)}
 
 
 def hung(rank: int, last: int = 10, **unlike: Any) -> Dump:
@@ -57,8 +58,8 @@ def hung(rank: int, last: int = 10, **unlike: Any) -> Dump:
 def test_a_run_without_a_dump_is_not_asked() -> None:
     with pytest.raises(NotGiven):
         measure_collectives(run(gpu=gpu(range(60), util_pct=50.0)))
-    verdicts = diagnose(run(gpu=gpu(range(60), util_pct=50.0))).verdicts
-    assert {one.status for one in verdicts if one.rule in RULES} == {Status.NOT_APPLICABLE}
+    verdicts = verdicts_of(run(gpu=gpu(range(60), util_pct=50.0)), *RULES)
+    assert {one.status for one in verdicts} == {Status.NOT_APPLICABLE}
 
 
 def test_healthy_dumps_give_no_finding(tmp_path: Path) -> None:
@@ -394,14 +395,14 @@ def test_a_wait_since_nobody_knows_when_is_not_none(tmp_path: Path) -> None:
     loaded = gd.load_run(tmp_path)
     found = measure_collectives(loaded)
     assert (found.hang, found.missing_ranks, found.timeout_s) == ("missing", "2", 600.0) and math.isnan(found.wait_s)
-    one = diagnose(loaded).verdicts["rank-missing"]
+    one = verdict_of(loaded, "rank-missing")
     assert one.status is Status.NOT_ASSESSED and "since when is not known" in one.reason
 
 
 def test_a_send_since_nobody_knows_when_is_not_cleared(tmp_path: Path) -> None:
     waits = Dump(3, [*calls(10), Call(1, 10.5, None, name="recv 3<-2", p2p=True)])
     written_without_times(tmp_path, waits, *(Dump(rank, calls(10)) for rank in range(3)))
-    assert diagnose(gd.load_run(tmp_path)).verdicts["rank-missing"].status is Status.NOT_ASSESSED
+    assert verdict_of(gd.load_run(tmp_path), "rank-missing").status is Status.NOT_ASSESSED
 
 
 def test_the_longest_hang_comes_first_and_one_of_unknown_length_last(tmp_path: Path) -> None:
@@ -441,7 +442,7 @@ def test_a_cause_of_unknown_length_does_not_hide_a_wait_that_is_known(tmp_path: 
     loaded = gd.load_run(tmp_path)
     found = measure_collectives(loaded)
     assert (found.group.split()[0], found.missing_ranks, found.elsewhere) == ("0", "2, 3", True)
-    assert diagnose(loaded).verdicts["rank-missing"].status is Status.FOUND
+    assert verdict_of(loaded, "rank-missing").status is Status.FOUND
 
 
 def test_clocks_that_differ_make_no_wait(tmp_path: Path) -> None:

@@ -10,13 +10,14 @@ import pandas as pd
 import pytest
 from scipy import stats
 from smallruns import run, study, trials
+from verdicts import verdicts_of
 
-import gpudiag as gd
 from gpudiag.measures._trials.error_texts import error_texts, failure_texts
 from gpudiag.measures._trials.split import best_split
 from gpudiag.measures.failure_rates import measure_failure_rates
 from gpudiag.measures.search import measure_search
 from gpudiag.measures.trials import measure_trials
+from gpudiag.rules._engine.verdict import Status
 from gpudiag.run import Run, RunInfo
 
 OOM = "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate {} MiB."
@@ -111,7 +112,8 @@ def test_levels_are_counted_at_the_end_with_the_trial_itself() -> None:
     ],
 )
 def test_only_failures_that_fit_the_change_are_said_to_come_with_it(failing: list[int], found: bool) -> None:
-    ids = {finding.rule: finding for finding in gd.diagnose(four_then_two(failing)).findings}
+    verdicts = verdicts_of(four_then_two(failing), "failures-by-number-at-once", "failure-rate-high")
+    ids = {verdict.rule: verdict for verdict in verdicts if verdict.status is Status.FOUND}
     assert ("failures-by-number-at-once" in ids) is found
     if found:
         assert ids["failures-by-number-at-once"].summary.startswith("With 4 workers, 13 of 40 trials failed, 32.5 %")

@@ -7,8 +7,8 @@ import math
 import numpy as np
 import pytest
 from smallruns import gpu, run, trials
+from verdicts import verdict_of
 
-import gpudiag as gd
 from gpudiag.measures._gpu.fills import fills
 from gpudiag.measures.leak import LeakProfile, measure_leak
 from gpudiag.run import Run
@@ -69,8 +69,8 @@ def test_a_cache_that_a_busy_gpu_fills_and_frees_is_no_leak() -> None:
     ("every_s", "idle", "status"), [(30.0, True, "found"), (30.0, False, "not_assessed"), (10.0, False, "ok")]
 )
 def test_growth_up_to_falls_is_a_leak_where_restarts_show(every_s: float, idle: bool, status: str) -> None:
-    found = gd.diagnose(recorded(np.tile(RAMP, 3), every_s=every_s, idle=idle)).verdicts
-    assert next(v for v in found if v.rule == "memory-leak").status.value == status
+    found = verdict_of(recorded(np.tile(RAMP, 3), every_s=every_s, idle=idle), "memory-leak")
+    assert found.status.value == status
 
 
 def test_the_rise_is_that_which_was_measured() -> None:

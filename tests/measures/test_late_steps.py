@@ -32,11 +32,11 @@ def drawn(kind: str, rng: np.random.Generator, lines: int) -> np.ndarray:
 
 
 @pytest.mark.parametrize("kind", ["two times", "seldom", "log-normal", "Pareto"])
-@pytest.mark.parametrize("lines", [20, 60, 240])
+@pytest.mark.parametrize("lines", [20, 240])
 def test_times_in_any_order_become_no_slower(kind: str, lines: int) -> None:
     rng = np.random.default_rng(lines)
-    said = sum(slower(late_steps(course(drawn(kind, rng, lines)))) for _ in range(200))
-    assert said <= 12, "3 % of 200, and two and a half standard deviations"
+    said = sum(slower(late_steps(course(drawn(kind, rng, lines)))) for _ in range(100))
+    assert said <= 6, "3 % of 100, and not quite two standard deviations"
 
 
 @pytest.mark.parametrize("kind", ["seldom", "log-normal"])

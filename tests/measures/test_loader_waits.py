@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from smallruns import at, gpu, run
+from verdicts import verdict_of
 
 import gpudiag as gd
 from gpudiag.measures.bottleneck import measure_bottleneck
@@ -133,7 +134,7 @@ def test_io_wait_counts_by_the_cores_that_it_holds(cores: int | None, share_pct:
     (row,) = measure_feed(made).per_gpu.to_dict("records")
     assert row["io_soft_starved_pct"] == pytest.approx(share_pct, abs=1, nan_ok=True)
     assert row["most_io_soft_starved_pct"] == pytest.approx(most_pct, abs=1)
-    status = gd.diagnose(made).verdicts["io-wait"].status
+    status = verdict_of(made, "io-wait").status
     assert status is {None: Status.NOT_ASSESSED, 8: Status.OK}.get(cores, Status.FOUND)
     assert row["io_cores"] == pytest.approx(0.08 * (cores or np.nan), rel=0.02, nan_ok=True)
 
@@ -158,9 +159,9 @@ def test_the_mean_of_many_cores_bounds_the_busiest(
     (row,) = measure_feed(made).per_gpu.to_dict("records")
     assert row["p95_cpu_pct"] == pytest.approx(most_pct, nan_ok=True)
     assert row["least_p95_cpu_pct"] == least_pct
-    small, diagnosis = most_pct < 70, gd.diagnose(made)
+    small = most_pct < 70
     assert measure_bottleneck(made).label == ("small_work" if small else "")
-    status = diagnosis.verdicts["batch-or-kernels-small"].status
+    status = verdict_of(made, "batch-or-kernels-small").status
     assert status is (Status.FOUND if small else Status.NOT_ASSESSED)
 
 
@@ -175,7 +176,7 @@ def test_the_few_cores_of_a_job_may_be_full_where_the_host_is_not(cores: float, 
     made = run(gpu=gpu(seconds, util_pct=60.0), host=host)
     (row,) = measure_feed(made).per_gpu.to_dict("records")
     assert row["most_full_starved_pct"] == pytest.approx(most_pct, nan_ok=True) and row["full_starved_pct"] == 0
-    status = gd.diagnose(made).verdicts["cpu-bound-input"].status
+    status = verdict_of(made, "cpu-bound-input").status
     assert status is (Status.NOT_ASSESSED if most_pct == 100 else Status.OK)
 
 
@@ -185,7 +186,7 @@ def test_no_io_wait_and_a_gpu_that_works_need_no_number_of_cores(wait_pct: float
     seconds = np.arange(0, 1000, 5.0)
     host = conform(pd.DataFrame({"time": at(seconds), "io_wait_pct": wait_pct}), HOST)
     made = run(gpu=gpu(seconds, util_pct=util_pct), host=host)
-    assert gd.diagnose(made).verdicts["io-wait"].status is Status.OK
+    assert verdict_of(made, "io-wait").status is Status.OK
 
 
 def test_full_cores_count_beside_a_gpu_below_its_limit() -> None:

@@ -8,11 +8,11 @@ from dataclasses import replace
 
 import pandas as pd
 import pytest
+from verdicts import verdict_of
 
-import gpudiag as gd
-from gpudiag.diagnosis import diagnose
 from gpudiag.measures._gpu.xids import HARDWARE_XIDS, PROGRAM_XIDS
 from gpudiag.measures.events import EventsProfile, measure_events
+from gpudiag.memo import MemoRun
 from gpudiag.rules import RULES
 from gpudiag.rules._engine.verdict import Status
 from gpudiag.run import InputRecord, Run
@@ -49,7 +49,7 @@ def run_of(
     told = pd.DataFrame({"time": AT + pd.to_timedelta(at, unit="s"), "kind": kinds, "detail": details})
     listed = pd.DataFrame({"gpu": list("01234567")}) if gpus is None else gpus
     run = replace(Run(), gpu=conform(table, GPU), gpus=conform(listed, GPUS), events=conform(told, EVENTS))
-    return recorded(run, "01234567")
+    return MemoRun.of(recorded(run, "01234567"))
 
 
 def recorded(run: Run, *files: str, ends_s: Iterable[float] = ()) -> Run:
@@ -83,7 +83,7 @@ def test_gpus_behind_one_switch_are_each_one() -> None:
     assert losses(found) == (4, 4, set("2345"))
     by_address = dict(zip(found.events["detail"].str.extract(r"0000:(\w\w):")[0], found.events["gpu"], strict=True))
     assert by_address == dict(zip(buses, "2345", strict=True)), "nvidia-smi numbers them by address"
-    said = next(v for v in gd.diagnose(run_of(lines, gone)).verdicts if v.rule == "gpu-lost")
+    said = verdict_of(run_of(lines, gone), "gpu-lost")
     assert said.summary == "GPUs 2, 3, 4 and 5 were lost at 2026-03-01 10:30:03 UTC."
 
 
@@ -99,9 +99,9 @@ def test_gpus_behind_one_switch_are_each_one() -> None:
 def test_where_readings_do_not_tell_the_gpu_its_address_stands_for_it(
     gone: dict[str, list[tuple[float, float]]], why: str
 ) -> None:
-    found = measure_events(run_of(pair(1803, "5e"), gone))
-    assert losses(found) == (1, 1, {"0000:5e:00"}), why
-    said = next(v for v in gd.diagnose(run_of(pair(1803, "5e"), gone)).verdicts if v.rule == "gpu-lost")
+    run = run_of(pair(1803, "5e"), gone)
+    assert losses(measure_events(run)) == (1, 1, {"0000:5e:00"}), why
+    said = verdict_of(run, "gpu-lost")
     assert said.summary == "GPU 0000:5e:00 was lost at 2026-03-01 10:30:03 UTC." and said.where == {}
 
 
@@ -123,7 +123,7 @@ def test_a_gpu_that_gave_readings_again_was_lost_again() -> None:
     gone = {"3": [(1000.0, 1500.0), (2000.0, 9999.0)]}
     found = run_of([*pair(1003, "5e"), *pair(2003, "5e")], gone)
     assert losses(measure_events(found)) == (1, 2, {"3"})
-    said = next(v for v in gd.diagnose(found).verdicts if v.rule == "gpu-lost")
+    said = verdict_of(found, "gpu-lost")
     assert said.summary == "GPU 3 was lost 2 times, first at 2026-03-01 10:16:43 UTC."
 
 
@@ -150,7 +150,7 @@ def test_what_a_xid_is_a_sign_of(line: str, origin: str) -> None:
     run = run_of([(60.0, kind, line)])
     found = measure_events(run)
     assert (found.n_hardware, found.n_application, found.n_ambiguous) == tuple(int(origin == one) for one in "hpu")
-    said = next(v for v in gd.diagnose(run).verdicts if v.rule == "gpu-hardware-errors")
+    said = verdict_of(run, "gpu-hardware-errors")
     grave = {"h": "critical", "u": "note"}.get(origin)
     assert (said.status.value, grave) == ("found", said.severity.value) if grave else said.status.value == "ok"
     assert said.where == ({"gpu": "0000:18:00"} if grave and kind == "xid" else {}), "a SXid's address is a switch's"
@@ -174,7 +174,7 @@ def test_errors_of_either_kind_are_named_by_their_numbers() -> None:
     ]
 
     def said(*events: tuple[float, str, str]) -> str:
-        return next(v.summary for v in gd.diagnose(run_of(events)).verdicts if v.rule == "gpu-hardware-errors")
+        return verdict_of(run_of(events), "gpu-hardware-errors").summary
 
     at = "first at 2026-03-01 10:01:0"
     assert said(*lines) == f"The logs hold 2 hardware errors of a GPU (Xid 149; SXid 22013), {at}0 UTC."
@@ -188,7 +188,7 @@ RAISED = "RuntimeError: CUDA error: unspecified launch failure"
 
 
 def judged(run: Run) -> tuple[Status, str]:
-    verdict = diagnose(run).verdicts["gpu-lost"]
+    verdict = verdict_of(run, "gpu-lost")
     return verdict.status, verdict.summary or verdict.reason
 
 

@@ -147,7 +147,7 @@ def search_of(at_once: int, kept_mib: float, seed: int = 0) -> Run:
 @pytest.mark.parametrize("at_once", [1, 2, 3])
 def test_what_trials_free_at_their_end_is_no_leak_and_hides_none(at_once: int) -> None:
     """However the sizes of those that run together happen to follow each other."""
-    for seed in range(4):
+    for seed in range(2):
         found = measure_leak(search_of(at_once, 0.0, seed))
         assert found.per_gpu.at["0", "rise_pct"] < 5, "they grow in no run"
         assert found.freed_pct > 50

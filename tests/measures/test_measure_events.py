@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+from verdicts import verdict_of, verdicts_of
 
 import gpudiag as gd
 from gpudiag.measures.events import measure_events
@@ -47,8 +48,7 @@ def test_a_training_log_that_names_a_gpu_is_diagnosed(tmp_path: Path) -> None:
     (tmp_path / "train.log").write_text("\n".join(lines) + "\n")
     run = gd.load_run(tmp_path, timezone="UTC")
     assert "3" in set(run.events["gpu"].dropna())
-    found = gd.diagnose(run)
-    assert [v.status.value for v in found.verdicts if v.rule == "gpu-lost"] == ["found"]
+    assert verdict_of(run, "gpu-lost").status.value == "found"
 
 
 def test_a_lost_gpu_in_a_table_of_nvidia_smi_is_named(tmp_path: Path) -> None:
@@ -59,8 +59,7 @@ def test_a_lost_gpu_in_a_table_of_nvidia_smi_is_named(tmp_path: Path) -> None:
         for minute in range(40) for gpu in (0, 1)
     ]  # fmt: skip
     (tmp_path / "gpu.csv").write_text("\n".join([head, *rows]) + "\n")
-    found = gd.diagnose(gd.load_run(tmp_path, timezone="UTC"))
-    lost = next(v for v in found.verdicts if v.rule == "gpu-lost")
+    lost = verdict_of(gd.load_run(tmp_path, timezone="UTC"), "gpu-lost")
     assert lost.status.value == "found" and lost.where == {"gpu": "1"}
 
 
@@ -96,7 +95,7 @@ def test_a_counter_tells_of_what_came_within_the_record_and_before(
 
 
 def hardware(run: Run) -> gd.Verdict:
-    return next(v for v in gd.diagnose(run).verdicts if v.rule == "gpu-hardware-errors")
+    return verdicts_of(run, "gpu-hardware-errors", "gpu-lost")["gpu-hardware-errors"]
 
 
 def test_a_rise_is_critical_and_what_was_counted_before_a_warning_of_unknown_time() -> None:
@@ -136,7 +135,7 @@ def test_errors_of_another_gpu_are_not_explained_by_a_lost_one() -> None:
 
 def test_a_lost_gpu_is_named_in_the_sentence_where_each_event_names_one() -> None:
     def said(*rows: tuple[float, str, str, str | None]) -> str:
-        return next(v.summary for v in gd.diagnose(run_of(*rows)).verdicts if v.rule == "gpu-lost")
+        return verdict_of(run_of(*rows), "gpu-lost").summary
 
     assert said((0, "gpu_lost", "lost", "n2/2")) == "GPU n2/2 was lost at 2026-03-01 10:00:00 UTC."
     assert said((0, "gpu_lost", "lost", "1"), (5, "gpu_lost", "lost", "0")).startswith("GPUs 0 and 1 were lost, first")

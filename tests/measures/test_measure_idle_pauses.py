@@ -86,9 +86,9 @@ def one_in_three_at_work(seed: int, step_s: float) -> pd.DataFrame:
 @pytest.mark.parametrize("step_s", [300.0, 1500.0])
 def test_samples_that_are_idle_in_a_row_by_chance_are_no_pause(step_s: float) -> None:
     """Ten of them follow each other in most of these records, and stand for an hour or four."""
-    rows = [row(one_in_three_at_work(seed, step_s)) for seed in range(60)]
-    assert sum(one["between_s"] > 0 for one in rows) <= 6, "1 in 20 by chance"
-    assert sum(one["allocated_idle_s"] > 0 for one in rows) <= 6
+    rows = [row(one_in_three_at_work(seed, step_s)) for seed in range(20)]
+    assert sum(one["between_s"] > 0 for one in rows) <= 2, "1 in 20 by chance"
+    assert sum(one["allocated_idle_s"] > 0 for one in rows) <= 2
     table = one_in_three_at_work(7, step_s)
     table.loc[150:189, "util_pct"] = 0.0
     assert row(table)["between_s"] >= 40 * step_s, "forty in a row are no chance"

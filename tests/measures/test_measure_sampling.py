@@ -7,6 +7,7 @@ from drawn import few_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from smallruns import at, gpu, run, steps_of, trials
+from verdicts import verdict_of
 
 from gpudiag.diagnosis import diagnose
 from gpudiag.errors import NotMeasurable
@@ -92,6 +93,7 @@ def test_a_recorder_that_goes_on_at_a_longer_period_leaves_no_gaps(order: int, n
         assert measure_sampling(run(gpu=hole)).gaps["gap_s"].tolist() == [420.0]
 
 
+@settings(max_examples=few_of(60))
 @given(
     st.lists(st.integers(1, 1000), min_size=30, max_size=80),
     st.floats(1, 3600),
@@ -155,6 +157,7 @@ def test_cells_sorts_drops_unknown_and_impossible_and_keeps_the_last_of_twins() 
     assert found["weight_s"].sum() == pytest.approx(6)
 
 
+@settings(max_examples=few_of(60))
 @given(
     st.lists(st.sampled_from([1_000_000, 1_000_001, 5_000_000]) | st.integers(1, 10_000_000), min_size=1, max_size=50)
 )
@@ -272,7 +275,7 @@ def test_gaps_and_the_ledger_tell_the_same_share_unobserved() -> None:
     row, cells = seen.per_gpu.loc["0"], found.totals.set_index("cell")["share_pct"]
     assert 100 * row["unobserved_s"] / row["span_s"] == pytest.approx(share)
     assert cells["unobserved"] == pytest.approx(share)
-    assert diagnose(log).verdicts["sampling-gaps"].status is Status.OK
+    assert verdict_of(log, "sampling-gaps").status is Status.OK
 
 
 def test_a_mean_lies_within_its_values() -> None:
@@ -294,9 +297,8 @@ def test_telemetry_of_a_part_of_a_training_covers_that_part_of_its_log() -> None
     part = run(gpu=gpu(np.arange(300.0, 1080, 10), util_pct=95.0), steps=logged_steps(0.0, 7200.0))
     found = measure_sampling(part)
     assert (found.expected_s, found.coverage_pct) == (7200.0, pytest.approx(100 * 780 / 7200))
-    diagnosis = diagnose(part)
-    assert "covers 10.8 % of 2 h" in diagnosis.verdicts["sampling-coverage"].summary
-    assert diagnosis.verdicts["stalls-periodic"].status is Status.NOT_ASSESSED
+    assert "covers 10.8 % of 2 h" in verdict_of(part, "sampling-coverage").summary
+    assert verdict_of(part, "stalls-periodic").status is Status.NOT_ASSESSED
 
 
 @pytest.mark.parametrize("shift_s", [-28800.0, -3600.0, 3600.0, 28800.0])
@@ -326,7 +328,7 @@ def test_pauses_of_a_log_beyond_the_record_are_told_as_such() -> None:
         found = measure_steps(part)
         assert found.n_pauses == 3 and found.pauses_s == pytest.approx(600)
         assert found.recorded_pauses_s == pytest.approx(recorded_s, abs=25)
-        assert words in diagnose(part).verdicts["steps-paused"].summary
+        assert words in verdict_of(part, "steps-paused").summary
 
 
 @given(st.lists(st.integers(1, 40), max_size=4))

@@ -35,9 +35,8 @@ def measured(folder: Path, lines: list[str], name: str = "train.log") -> StepsPr
 
 
 @pytest.mark.parametrize("dialect", WRITERS)
-@pytest.mark.parametrize("seed", [3, 4])
-def test_time_of_a_step(tmp_path: Path, dialect: str, seed: int) -> None:
-    run = train(random.Random(seed), 2000, 1.7, wait=0.2)
+def test_time_of_a_step(tmp_path: Path, dialect: str) -> None:
+    run = train(random.Random(3), 2000, 1.7, wait=0.2)
     said = measured(tmp_path, WRITERS[dialect](run, 20))
     assert said.unit == "step"
     assert said.step_s == pytest.approx(sum(run.step_s) / len(run.step_s), rel=0.03)

@@ -28,7 +28,7 @@ def test_a_copy_keeps_what_is_made_of_it_and_the_run_itself_nothing() -> None:
         made.append(about)
         return len(made) + more
 
-    plain = run()
+    plain = Run()
     assert [count(plain), count(plain)] == [1, 2]
     copy = MemoRun.of(plain)
     assert [count(copy), count(copy), count(MemoRun.of(copy))] == [3, 3, 3] and copy.gpu is plain.gpu
@@ -82,7 +82,7 @@ def test_threads_that_ask_for_the_same_wait_for_the_first() -> None:
 def test_a_table_edited_in_place_is_measured_anew(edit) -> None:
     table = gpu(range(0, 400, 2), util_pct=[85.0] * 200, mem_used_mib=[5000.0] * 200, mem_total_mib=[24000.0] * 200)
     jobs = trials([("COMPLETE", start, start + 95) for start in range(0, 400, 100)])
-    edited = run(trials=jobs, gpu=table)
+    edited = Run(trials=jobs, gpu=table)
     before = json.dumps(gd.diagnose(edited).to_dict())
     changed = edit(edited.gpu)
     for column in ("time", "gpu", "util_pct"):

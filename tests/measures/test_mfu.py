@@ -52,7 +52,7 @@ def made(
         events=conform(events.assign(kind="model", path="train.log"), EVENTS),
         steps=steps_of(lines, tokens_s=tokens_s, tokens_of=tokens_of),
     )
-    return Run(**{**vars(whole), "info": replace(whole.info, training=Training(**training))})
+    return replace(whole, info=replace(whole.info, training=Training(**training)))
 
 
 def bracket(p: MfuProfile) -> tuple[float, float]:
@@ -69,7 +69,7 @@ def test_six_flops_a_parameter_and_token_over_the_peak() -> None:
 
 def test_tokens_of_all_gpus_are_divided_by_those_that_worked() -> None:
     whole = made(LLAMA, tokens_s=61_600.0, tokens_of="all", n_gpus=8, dtype="bf16")
-    idle = Run(**{**vars(whole), "gpu": pd.concat([whole.gpu, gpu(range(0, 301, 5), "8", util_pct=0.0)])})
+    idle = replace(whole, gpu=pd.concat([whole.gpu, gpu(range(0, 301, 5), "8", util_pct=0.0)]))
     for one in (whole, idle):
         p = measure_mfu(one)
         assert (p.training_gpus, p.high_tokens_s_per_gpu) == (8, 7700.0)
@@ -83,7 +83,7 @@ def test_run_toml_says_on_how_many_gpus_it_ran() -> None:
 
 def test_ranks_in_the_log_are_gpus_that_the_telemetry_lacks() -> None:
     whole = made(LLAMA, tokens_s=61_600.0, tokens_of="all", n_gpus=2, dtype="bf16")
-    ranked = Run(**{**vars(whole), "steps": whole.steps.assign(rank=pd.array([7] * len(LINES), dtype="Int64"))})
+    ranked = replace(whole, steps=whole.steps.assign(rank=pd.array([7] * len(LINES), dtype="Int64")))
     assert measure_mfu(ranked).training_gpus == 8
 
 
@@ -224,7 +224,7 @@ def test_withheld_with_the_reason(whole: Run, why: str) -> None:
 
 def test_gpus_of_two_models_have_no_one_peak() -> None:
     whole = made(LLAMA, tokens_s=7.0, tokens_of="gpu", n_gpus=2)
-    mixed = Run(**{**vars(whole), "gpus": gpus(gpu=["0", "1"], name=[H100, A100])})
+    mixed = replace(whole, gpus=gpus(gpu=["0", "1"], name=[H100, A100]))
     assert f"different models: {A100} and {H100}" in str(measure_mfu(mixed).withheld)
 
 
@@ -232,7 +232,7 @@ def test_several_trainings_have_no_one_mfu() -> None:
     whole = made(LLAMA, tokens_s=7.0, tokens_of="gpu", columns={"tensor_active_pct": 30.0})
     other = whole.steps.assign(path="other.log", time=whole.steps["time"] + pd.Timedelta(seconds=7))
     both = pd.concat([whole.steps, other], ignore_index=True)
-    assert "logs of 2 trainings" in str(measure_mfu(Run(**{**vars(whole), "steps": both})).withheld)
+    assert "logs of 2 trainings" in str(measure_mfu(replace(whole, steps=both)).withheld)
 
 
 def test_without_tokens_the_activity_of_tensor_cores_is_what_is_known() -> None:
@@ -254,7 +254,7 @@ def test_a_run_that_tells_nothing_is_not_measured() -> None:
 def test_what_the_log_states_itself_stands_beside() -> None:
     whole = made(LLAMA, tokens_s=7700.0, tokens_of="gpu", dtype="bf16")
     own = whole.steps.assign(mfu_pct=[40.0] * 29 + [1.0], gpu_tflops=400.0, series="torchtitan")
-    p = measure_mfu(Run(**{**vars(whole), "steps": own}))
+    p = measure_mfu(replace(whole, steps=own))
     assert (p.log_mfu_pct, p.log_tflops, p.log_kind) == (40.0, 400.0, "torchtitan")
     assert p.log_low_pct == p.log_high_pct == pytest.approx(100 * 400 / 989.4)
     assert p.mfu_low_pct == pytest.approx(37.5, abs=0.01)

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from smallruns import at, gpu, run, steps_of
+from verdicts import verdicts_of
 
 from gpudiag.analysis import Analysis
 from gpudiag.comparison.side import Side
@@ -17,9 +18,6 @@ from gpudiag.measures.causes import measure_causes
 from gpudiag.measures.ledger import measure_ledger
 from gpudiag.measures.stalls import measure_stalls
 from gpudiag.measures.utilization import measure_utilization
-from gpudiag.rules import RULES
-from gpudiag.rules._engine.judging import judge_all
-from gpudiag.rules._engine.rule import check_thresholds
 from gpudiag.rules._engine.verdict import Status
 from gpudiag.run import Run
 from gpudiag.schema import EVENTS, conform
@@ -56,8 +54,7 @@ def logged(one: Run, begin_s: float, end_s: float) -> Run:
     return replace(one, steps=steps_of(lines))
 
 
-@pytest.mark.parametrize("gpus", [1, 2])
-@pytest.mark.parametrize("again", [1, 3])
+@pytest.mark.parametrize(("again", "gpus"), [(1, 1), (3, 2)])
 def test_time_between_a_test_and_the_training_is_no_wait(again: int, gpus: int) -> None:
     one = recorded(again=again, gpus=gpus)
     assert stalled_s(one) == 0
@@ -68,8 +65,7 @@ def test_time_between_a_test_and_the_training_is_no_wait(again: int, gpus: int) 
     assert measure_utilization(one).per_gpu.at["0", "active_mean_pct"] == pytest.approx(95, abs=0.1)
     causes = measure_causes(one).by_cause["gpu_s"]
     assert causes["unknown"] == pytest.approx(0.05 * worked_s, rel=0.02)
-    asked = [rule for rule in RULES if rule.id in ("gpu-low-utilization", "stalls-aperiodic", "gpu-fluctuating")]
-    verdicts = judge_all(asked, Analysis(one), check_thresholds(asked, {}))
+    verdicts = verdicts_of(one, "gpu-low-utilization", "stalls-aperiodic", "gpu-fluctuating")
     assert all(verdict.status is not Status.FOUND for verdict in verdicts)
 
 
@@ -82,8 +78,9 @@ def test_a_training_is_not_as_long_as_with_the_test_before_it() -> None:
     assert not training_spans(Side(Analysis(one), "with a test"))
 
 
-@pytest.mark.parametrize(("before_s", "train_s"), [(180.0, 190.0), (190.0, 180.0), (550.0, 60.0), (550.0, 3000.0)])
-@pytest.mark.parametrize("gpus", [1, 2])
+@pytest.mark.parametrize(
+    ("before_s", "train_s", "gpus"), [(180.0, 190.0, 1), (190.0, 180.0, 2), (550.0, 60.0, 2), (550.0, 3000.0, 1)]
+)
 def test_of_two_jobs_either_may_be_the_longer(before_s: float, train_s: float, gpus: int) -> None:
     one = recorded(before_s=before_s, train_s=train_s, gpus=gpus)
     assert stalled_s(one) == 0

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from verdicts import verdict_of
 
 import gpudiag as gd
 from gpudiag.measures._steps.pace import BESIDE, pace_s
@@ -154,6 +155,5 @@ def test_what_is_not_in_the_pauses_is_not_advised(tmp_path: Path, told: str, rem
             lines.append(f"{at(now_s)} {told}")
             now_s += SAVE_S
     (tmp_path / "train.log").write_text("\n".join(lines), encoding="utf-8")
-    verdicts = gd.diagnose(gd.load_run(tmp_path, timezone="UTC")).verdicts
-    (paused,) = [one for one in verdicts if one.rule == "steps-paused"]
+    paused = verdict_of(gd.load_run(tmp_path, timezone="UTC"), "steps-paused")
     assert paused.remedy.startswith(remedy) and other not in paused.remedy

@@ -23,12 +23,12 @@ from gpudiag.measures.shift import measure_shift
 from gpudiag.run import Run
 from gpudiag.simulation import Gpu, simulate
 
-LANES, STEPS = 2, 5
+LANES, STEPS = 2, 4
 US = 1_000_000
 
 
 def drawn(seed: int) -> tuple[Stretches, Chances]:
-    """One stretch of five steps in which trials come and go."""
+    """One stretch of four steps in which trials come and go."""
     rng = np.random.default_rng(seed)
     running = rng.random((LANES, 1, STEPS)) < 0.8
     begins = running & (rng.random((LANES, 1, STEPS)) < 0.3)

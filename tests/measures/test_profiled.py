@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
@@ -81,14 +82,14 @@ def test_steps_of_another_length_or_other_kernels_are_not_like_the_run(
     step_s: float, idle_pct: float, unlike: bool
 ) -> None:
     what = run(gpu=training(50.0), steps=steps_of(LINES, step_s=1.0))
-    p = measure_profiled(Run(**{**vars(what), "profiled": profiled(step_s, data_pct=idle_pct)}))
+    p = measure_profiled(replace(what, profiled=profiled(step_s, data_pct=idle_pct)))
     assert (p.unlike_run, p.stands_for_run) == (unlike, not unlike)
     assert not measure_profiled(Run(profiled=profiled(step_s, data_pct=idle_pct))).unlike_run, "nothing to compare with"
 
 
 def test_what_it_cost_the_run_is_that_of_the_causes() -> None:
     what = run(gpu=training(50.0), steps=steps_of(LINES, step_s=1.0))
-    like = Run(**{**vars(what), "profiled": profiled(1.0, operator_pct=30.0, other_pct=20.0)})
+    like = replace(what, profiled=profiled(1.0, operator_pct=30.0, other_pct=20.0))
     p, causes = measure_profiled(like), measure_causes(like)
     assert p.stands_for_run
     assert p.launch_gpu_h == pytest.approx(causes.by_cause.at["launch", "low_gpu_s"] / 3600)
@@ -98,7 +99,7 @@ def test_what_it_cost_the_run_is_that_of_the_causes() -> None:
 def test_a_gain_is_bounded_by_the_most_that_was_waited() -> None:
     """Of 720 s observed, 600 are steps, a third of them at most waited for launches: without, 520 s are left."""
     what = run(gpu=training(50.0), steps=steps_of(LINES, step_s=1.0))
-    causes = measure_causes(Run(**{**vars(what), "profiled": profiled(1.0, operator_pct=100 / 3, other_pct=100 / 6)}))
+    causes = measure_causes(replace(what, profiled=profiled(1.0, operator_pct=100 / 3, other_pct=100 / 6)))
     found = {"causes": causes}
     assert without_causes(found, "launch") == pytest.approx(720 / 520, rel=0.02)
     assert without_causes(found, "launch", "host") == pytest.approx(720 / 420, rel=0.02)

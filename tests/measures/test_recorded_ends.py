@@ -122,13 +122,10 @@ TABLE = {
     #            none         done         short        no total     died      ctrl-c  way down
     DONE:       ("ok",        "ok",        "not known", "ok",        "failed", "ok",   "open"),
     code(1):    ("failed",    "open",      "failed",    "failed",    "failed", "ok",   "open"),
-    code(137):  ("failed",    "failed",    "failed",    "failed",    "failed", "ok",   "failed"),
     KILLED:     ("failed",    "failed",    "failed",    "failed",    "failed", "ok",   "failed"),
     RAISED:     ("failed",    "open",      "failed",    "failed",    "failed", "ok",   "open"),
     TERM:       ("outside",   "ok",        "outside",   "outside",   "failed", "ok",   "open"),
-    code(124):  ("outside",   "ok",        "outside",   "outside",   "failed", "ok",   "open"),
     CTRL_C:     ("ok",        "ok",        "ok",        "ok",        "failed", "ok",   "open"),
-    code(130):  ("ok",        "ok",        "ok",        "ok",        "failed", "ok",   "open"),
     NO_END:     ("not known", "ok",        "not known", "not known", "failed", "ok",   "open"),
 }  # fmt: skip
 

@@ -12,6 +12,7 @@ import pandas as pd
 import pytest
 from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
 from optuna.samplers import BaseSampler, GridSampler, NSGAIISampler, RandomSampler, TPESampler
+from verdicts import verdict_of
 
 import gpudiag as gd
 from gpudiag.measures.search import SearchProfile, measure_search
@@ -124,7 +125,7 @@ def test_repeats_need_no_direction(tmp_path: Path) -> None:
     found = measure_search(run)
     assert (found.n_with_params, found.n_duplicates) == (30, 9)
     assert found.duplicate_worker_h == pytest.approx(9 * 30 / 3600)
-    (told,) = [one for one in gd.diagnose(run).findings if one.rule == "duplicate-trials"]
+    told = verdict_of(run, "duplicate-trials")
     assert told.severity.name == "WARNING" and "9 of 30 trials (30 %) repeat" in told.summary
     assert "of an earlier one, for 30 % of the trial time." in told.summary
     assert found.n_same_seed == 0, "somebody's list, once more"

@@ -36,11 +36,9 @@ def written(path: Path, n: int, step_s: float, every: int, evaluation_s: float, 
 @pytest.mark.parametrize(
     ("n", "step_s", "every", "evaluation_s", "save_s"),
     [
-        (2000, 0.25, 50, 3.0, 3.0),
         (2000, 0.25, 50, 3.0, 1.5),
         (2000, 0.25, 50, 10.0, 3.0),
         (1000, 0.6, 50, 10.0, 4.0),
-        (1000, 0.65, 20, 5.0, 2.0),
         (600, 1.5, 20, 10.0, 0.2),
         (2000, 0.25, 200, 3.0, 0.0),
     ],

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+from verdicts import verdict_of, verdicts_of
 
-import gpudiag as gd
 from gpudiag.load import load_run
 from gpudiag.measures.silence import measure_silence
 from gpudiag.run import Run
@@ -79,13 +79,13 @@ def test_a_gpu_that_works_on_may_be_of_another_job(tmp_path: Path) -> None:
     run = run_of(tmp_path, util=0)
     of_other = run.gpu[run.gpu["gpu"] == "0"].assign(gpu="7", util_pct=80.0)
     run = dataclasses.replace(run, gpu=pd.concat([run.gpu, of_other], ignore_index=True))
-    silent = gd.diagnose(run).verdicts["log-silent"]
+    silent = verdict_of(run, "log-silent")
     assert (silent.severity.value, silent.where["gpu"], silent.lost_gpu_h) == ("note", "0, 1", None)
     assert silent.summary.endswith("Another GPU worked on: it may be of the same job.")
 
 
 def test_it_explains_idle_time_after_the_work_and_costs_what_that_did(tmp_path: Path) -> None:
-    found = gd.diagnose(run_of(tmp_path, util=0)).verdicts
+    found = verdicts_of(run_of(tmp_path, util=0), "log-silent", "idle-after-work")
     silent = found["log-silent"]
     assert silent.lost_gpu_h == pytest.approx(2 * SILENT_S / 3600, abs=0.01)
     assert found["idle-after-work"].caused_by == "log-silent"

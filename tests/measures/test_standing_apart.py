@@ -9,14 +9,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 from smallruns import run, steps_of
+from verdicts import verdict_of
 
-from gpudiag.analysis import Analysis
 from gpudiag.measures._steps.clocks import tick_of
 from gpudiag.measures._steps.standing_apart import least_apart
 from gpudiag.measures.steps import StepsProfile, measure_steps
-from gpudiag.rules import RULES
-from gpudiag.rules._engine.judging import judge_all
-from gpudiag.rules._engine.rule import check_thresholds
 from gpudiag.run import Run
 
 Spread = Callable[[np.random.Generator, int], np.ndarray]
@@ -55,10 +52,10 @@ def test_pauses_far_beyond_a_wide_spread_are_found(spread: Spread) -> None:
     assert said.n_pauses == LINES // EVERY and said.pauses_pct == pytest.approx(truth_pct, abs=1.0)
 
 
-@pytest.mark.parametrize("step_s", [0.011, 3.0, 30.0])
+@pytest.mark.parametrize("step_s", [0.011, 30.0])
 @pytest.mark.parametrize("spread", [EVEN, LOG_NORMAL, PARETO])
 def test_jitter_is_no_pause(step_s: float, spread: Spread) -> None:
-    assert sum(measured(seed, step_s, spread)[0].n_pauses > 0 for seed in range(5)) == 0
+    assert sum(measured(seed, step_s, spread)[0].n_pauses > 0 for seed in range(3)) == 0
 
 
 def test_steps_of_another_kind_are_no_pauses() -> None:
@@ -71,9 +68,7 @@ def test_steps_of_another_kind_are_no_pauses() -> None:
 @pytest.mark.parametrize(("spread", "status"), [(EVEN, "ok"), (LOG_NORMAL, "not_assessed")])
 def test_what_may_be_pauses_as_well_as_slow_steps_is_not_said_to_be_fine(spread: Spread, status: str) -> None:
     one, _ = logged(1, 30.0, spread)
-    rules = [rule for rule in RULES if rule.id == "steps-paused"]
-    (verdict,) = judge_all(rules, Analysis(one), check_thresholds(rules, {}))
-    assert verdict.status.value == status
+    assert verdict_of(one, "steps-paused").status.value == status
 
 
 @pytest.mark.parametrize("alpha", [1.0, 2.0, 5.0])

@@ -8,15 +8,17 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from verdicts import verdict_of, verdicts_of
 
 import gpudiag as gd
-from gpudiag.diagnosis import Diagnosis
 from gpudiag.errors import ConfigError
 from gpudiag.measures._gpu.tenants import tenants
 from gpudiag.measures._gpu.terms import terms_of
 from gpudiag.measures.ledger import measure_ledger
-from gpudiag.rules._engine.verdict import Status, Verdict
+from gpudiag.rules._engine.verdict import Status, Verdicts
+from gpudiag.run import Run
 
+OTHERS = "The log says that the training was given GPUs 2 and 3; the others may have been of other jobs, or of none."
 COMPARED = ("gpu-idle-beside-busy", "gpu-unused", "gpu-imbalance")
 
 
@@ -58,8 +60,8 @@ def _logged(folder: Path, said: str, use: Sequence[int] = (40, 40, 95, 95, 0, 0,
     return folder
 
 
-def _compared(diagnosis: Diagnosis) -> dict[str, Verdict]:
-    return {one.rule: one for one in diagnosis.verdicts if one.rule in COMPARED}
+def _compared(run: Run) -> Verdicts:
+    return verdicts_of(run, *COMPARED)
 
 
 def _pod(name: str) -> dict[str, str]:
@@ -69,18 +71,19 @@ def _pod(name: str) -> dict[str, str]:
 @pytest.mark.parametrize("label", ["", "exported_"])
 def test_gpus_of_other_pods_and_of_none_are_told_and_not_advised_upon(label: str, tmp_path: Path) -> None:
     own, other = ({label + key: text for key, text in _pod(name).items()} for name in ("trainer-0", "other-x"))
-    diagnosis = gd.diagnose(gd.load_run(_monitored(tmp_path, [own, own, other, {}], [90, 90, 50, 0])))
+    run = gd.load_run(_monitored(tmp_path, [own, own, other, {}], [90, 90, 50, 0]))
     why = "The GPUs may be of several jobs: monitoring names ml/other-x on 2; ml/trainer-0 on 0, 1; nobody on 3."
     remedy = "Name the GPUs of one job, and only these are looked at: --gpus 0,1."
-    for verdict in _compared(diagnosis).values():
+    for verdict in _compared(run):
         assert (verdict.status, verdict.reason, verdict.remedy) == (Status.NOT_ASSESSED, why, remedy), verdict.rule
+    diagnosis = gd.diagnose(run)
     assert f"But the{why[3:]} {remedy}" in diagnosis.headline and "Spread the workers" not in diagnosis.to_markdown()
 
 
 def test_whoever_names_the_gpus_has_said_that_they_are_of_one_job(tmp_path: Path) -> None:
     folder = _monitored(tmp_path, [_pod("worker-0"), _pod("worker-1")], [90, 0])
-    apart, chosen = (_compared(gd.diagnose(gd.load_run(folder, gpus=gpus))) for gpus in ("", "0,1"))
-    assert {one.status for one in apart.values()} <= {Status.NOT_ASSESSED, Status.FOUND}
+    apart, chosen = (_compared(gd.load_run(folder, gpus=gpus)) for gpus in ("", "0,1"))
+    assert {one.status for one in apart} <= {Status.NOT_ASSESSED, Status.FOUND}
     assert apart["gpu-idle-beside-busy"].status is Status.NOT_ASSESSED
     assert apart["gpu-unused"].status is Status.FOUND, "a pod that held a GPU and never used it"
     assert chosen["gpu-idle-beside-busy"].status is Status.FOUND
@@ -131,13 +134,13 @@ def test_terms_of_a_gpu(names: str, terms: list[str]) -> None:
     ids=["one pod", "exporters", "containers of exporters", "none"],
 )
 def test_gpus_of_one_job_are_held_against_each_other(pods: list[dict[str, str]], tmp_path: Path) -> None:
-    found = _compared(gd.diagnose(gd.load_run(_monitored(tmp_path, pods, [90, 0]))))
+    found = _compared(gd.load_run(_monitored(tmp_path, pods, [90, 0])))
     assert found["gpu-idle-beside-busy"].status is Status.FOUND
 
 
 def test_jobs_of_slurm_are_told_apart_as_pods_are(tmp_path: Path) -> None:
     folder = _monitored(tmp_path, [{"hpc_job": "11"}, {"hpc_job": "12"}], [90, 0])
-    found = _compared(gd.diagnose(gd.load_run(folder)))["gpu-idle-beside-busy"]
+    found = _compared(gd.load_run(folder))["gpu-idle-beside-busy"]
     assert found.reason == "The GPUs may be of several jobs: monitoring names job 11 on 0; job 12 on 1."
 
 
@@ -152,13 +155,16 @@ def test_jobs_of_slurm_are_told_apart_as_pods_are(tmp_path: Path) -> None:
     ],
 )
 def test_gpus_that_the_log_does_not_name_are_of_other_jobs(said: str, tmp_path: Path) -> None:
-    diagnosis = gd.diagnose(gd.load_run(_logged(tmp_path, said), timezone="UTC"))
-    why = "The log says that the training was given GPUs 2 and 3; the others may have been of other jobs, or of none."
-    for verdict in _compared(diagnosis).values():
-        assert (verdict.status, verdict.reason) == (Status.NOT_ASSESSED, why), verdict.rule
+    run = gd.load_run(_logged(tmp_path, said), timezone="UTC")
+    for verdict in _compared(run):
+        assert (verdict.status, verdict.reason) == (Status.NOT_ASSESSED, OTHERS), verdict.rule
         assert verdict.remedy.endswith("--gpus 2,3.")
-    assert "gpu-low-utilization" not in {one.rule for one in diagnosis.findings}
-    assert why in diagnosis.headline and "Spread the workers" not in diagnosis.to_markdown()
+    assert verdict_of(run, "gpu-low-utilization").status is not Status.FOUND
+
+
+def test_a_report_tells_that_other_gpus_are_of_other_jobs(tmp_path: Path) -> None:
+    diagnosis = gd.diagnose(gd.load_run(_logged(tmp_path, "CUDA_VISIBLE_DEVICES=2,3"), timezone="UTC"))
+    assert OTHERS in diagnosis.headline and "Spread the workers" not in diagnosis.to_markdown()
 
 
 @pytest.mark.parametrize(
@@ -183,7 +189,7 @@ def test_a_training_that_was_given_gpus_and_used_none_is_told(tmp_path: Path) ->
 
 @pytest.mark.parametrize("said", ["", "CUDA_VISIBLE_DEVICES=8,9", "SLURM_JOB_GPUS=0-7"])
 def test_numbers_of_other_gpus_or_of_all_tell_nothing(said: str, tmp_path: Path) -> None:
-    found = _compared(gd.diagnose(gd.load_run(_logged(tmp_path, said), timezone="UTC")))
+    found = _compared(gd.load_run(_logged(tmp_path, said), timezone="UTC"))
     assert found["gpu-idle-beside-busy"].status is Status.FOUND
 
 
@@ -191,6 +197,6 @@ def test_the_gpus_of_a_job_alone(tmp_path: Path) -> None:
     folder = _logged(tmp_path, "")
     run = gd.load_run(folder, timezone="UTC", gpus=[2, 3])
     assert set(run.gpu["gpu"]) == {"2", "3"} and run.gpu["util_pct"].mean() == 95
-    assert {one.status for one in _compared(gd.diagnose(run)).values()} == {Status.OK}
+    assert {one.status for one in _compared(run)} == {Status.OK}
     with pytest.raises(ConfigError, match="no GPU '9'"):
         gd.load_run(folder, timezone="UTC", gpus="9")

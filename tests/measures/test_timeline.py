@@ -7,6 +7,7 @@ from itertools import combinations
 
 import numpy as np
 import pytest
+from drawn import few_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -77,7 +78,7 @@ def worlds(draw: st.DrawFn) -> tuple[Samples, list[tuple[int, int]]]:
 
 
 @pytest.mark.slow
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=few_of(400), deadline=None)
 @given(world=worlds())
 def test_every_instant_has_the_cell_of_its_definition(world: tuple[Samples, list[tuple[int, int]]]) -> None:
     shown, spans = world

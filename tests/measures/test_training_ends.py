@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from verdicts import verdict_of
 
 import gpudiag as gd
 from gpudiag.load import load_run
@@ -133,7 +134,7 @@ def test_what_slurm_canceled_says_so(tmp_path: Path, reason: str, outcome: str, 
     assert found.failed[["outcome", "kind", "text"]].to_numpy().tolist() == [
         [outcome, kind, f"CANCELLED AT 2026-03-01T12:00:00{reason}"]
     ]
-    (verdict,) = (one for one in gd.diagnose(run).verdicts if one.rule == "training-failed")
+    verdict = verdict_of(run, "training-failed")
     assert verdict.severity.value == ("critical" if outcome == "failed" else "note")
     assert verdict.remedy.startswith(remedy) and ("more time" in verdict.remedy) == (kind == "time_limit")
     if not reason:
@@ -227,7 +228,7 @@ def test_a_job_that_was_ended_when_all_was_done_held_its_gpus(tmp_path: Path, re
     run = run_of(tmp_path, train=lines(10, 1000) + "Training done.\n" + CANCELED.format("JOB 77", reason))
     found = measure_endings(run)
     assert (found.n_failed, found.n_outside, found.n_held, found.n_open) == (0, 0, 1, 0)
-    (verdict,) = (one for one in gd.diagnose(run).verdicts if one.rule == "training-failed")
+    verdict = verdict_of(run, "training-failed")
     assert verdict.severity.value == "note" and verdict.remedy.startswith("Let the job end with the training")
     assert verdict.summary == (
         f"All 1,000 steps were done, but the job went on until it was ended: CANCELLED AT 2026-03-01T12:00:00{reason}. "
@@ -243,9 +244,7 @@ def test_an_error_before_a_cancellation_is_what_ended_the_training(tmp_path: Pat
 def test_a_log_that_only_stops_may_still_run(tmp_path: Path) -> None:
     found = ending(tmp_path, train=lines(10, 400))
     assert (found.n_failed, found.n_short, found.last_step, found.total_steps) == (0, 1, 400, 1000)
-    (verdict,) = (
-        v for v in gd.diagnose(run_of(tmp_path, train=lines(10, 400))).verdicts if v.rule == "training-failed"
-    )
+    verdict = verdict_of(run_of(tmp_path, train=lines(10, 400)), "training-failed")
     assert verdict.status.value == "not_assessed" and "step 400 of 1,000" in str(verdict)
 
 
@@ -361,7 +360,7 @@ def test_the_only_other_file_with_an_error_may_have_any_name_but_not_the_kernels
 def test_an_error_without_steps_beside_a_log_of_unknown_lines_is_open(tmp_path: Path) -> None:
     ended = "step 590/1200 loss 2.5\nslurmstepd: error: *** JOB 1 ON n CANCELLED AT T DUE TO TIME LIMIT ***\n"
     run = run_of(tmp_path, slurm_1=ended, slurm_2="step 600/1200 loss 2.5\nstep 1200/1200 loss 2.0\ndone\n")
-    (verdict,) = (one for one in gd.diagnose(run).verdicts if one.rule == "training-failed")
+    verdict = verdict_of(run, "training-failed")
     assert measure_endings(run).has_unknown_logs and verdict.status.value == "not_assessed"
 
 

@@ -63,16 +63,14 @@ def test_a_log_that_reaches_beyond_its_trial_tells_nothing_of_it() -> None:
     what = two_trials()
     short = trials([("COMPLETE", 0, 300), ("COMPLETE", 300, 1415)])
     with pytest.raises(gd.NotMeasurable, match="one trial alone"):
-        measure_trial_waits(
-            gd.Run(**{**vars(what), "trials": short, "steps": what.steps[what.steps["path"] == "a.log"]})
-        )
+        measure_trial_waits(replace(what, trials=short, steps=what.steps[what.steps["path"] == "a.log"]))
 
 
 def test_trials_that_share_a_gpu_are_not_told_apart() -> None:
     what = two_trials()
     beside = trials([("COMPLETE", 0, 610), ("COMPLETE", 0, 1415)])
     with pytest.raises(gd.NotMeasurable):
-        measure_trial_waits(gd.Run(**{**vars(what), "trials": beside}))
+        measure_trial_waits(replace(what, trials=beside))
 
 
 @pytest.mark.slow
@@ -115,6 +113,7 @@ def test_the_causes_of_a_trial_add_up_to_its_time_without_a_kernel(util: list[fl
 
 
 @pytest.mark.slow
+@pytest.mark.many
 @pytest.mark.parametrize("seed", [951, 952])
 def test_simulated_trainings_one_after_the_other(tmp_path: Path, seed: int) -> None:
     """Three trainings on one GPU, each a trial with its own log: the truth of each is known by itself."""

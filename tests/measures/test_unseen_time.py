@@ -7,6 +7,7 @@ import random
 from pathlib import Path
 
 import pytest
+from verdicts import verdict_of
 
 import gpudiag as gd
 from gpudiag.errors import NotMeasurable
@@ -52,7 +53,7 @@ def test_time_outside_of_steps_is_a_finding_or_not_assessed_where_more_is_unknow
     unknown = gd.diagnose(loaded(tmp_path, few))
     assert unknown.verdicts["steps-paused"].status.value == "not_assessed"
     assert "no timestamps" in unknown.verdicts["steps-paused"].reason
-    found = gd.diagnose(loaded(tmp_path, many)).verdicts["steps-paused"]
+    found = verdict_of(loaded(tmp_path, many), "steps-paused")
     assert found.status.value == "found" and "may be more" in found.summary
     text = unknown.to_markdown()
     assert "At least 1 min passed outside of steps. It may be more" in text
@@ -123,19 +124,19 @@ def test_a_stated_time_that_shows_the_evaluation_leaves_nothing_open(tmp_path: P
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("n", "each_s"), [(400, 0.2496), (900, 0.0337), (3000, 0.0104), (4000, 0.0014)])
+@pytest.mark.parametrize(("n", "each_s"), [(400, 0.2496), (3000, 0.0104), (4000, 0.0014)])
 def test_the_rounded_means_of_keras_are_no_clock_that_goes_back(tmp_path: Path, n: int, each_s: float) -> None:
     """The mean of an epoch's steps in whole milliseconds; each takes up to a fifth more or less."""
     rng, lines = random.Random(5), []
-    for epoch in range(6):
-        lines.append(f"Epoch {epoch + 1}/6")
+    for epoch in range(3):
+        lines.append(f"Epoch {epoch + 1}/3")
         passed_s = 0.0
         for at in range(1, n + 1):
             passed_s += each_s * rng.uniform(0.8, 1.2)
             left_s = passed_s if at == n else each_s * (n - at)
             lines.append(f"{at}/{n} ━━━━━━━━━━━━━━━━━━━━ {left_s:.0f}s {1000 * passed_s / at:.0f}ms/step - loss: 2.1")
     said = measured(tmp_path, lines)
-    assert (said.n_resumed, said.n_trainings, said.n_steps) == (0, 1, 6 * n)
+    assert (said.n_resumed, said.n_trainings, said.n_steps) == (0, 1, 3 * n)
     assert said.step_s == pytest.approx(each_s, rel=0.1)
     assert said.p95_step_s <= 1.3 * said.step_s, "no spikes"
 
@@ -167,7 +168,7 @@ def test_what_is_lost_without_a_known_downtime_is_a_least_value(tmp_path: Path) 
 @pytest.mark.slow
 @pytest.mark.parametrize(("again", "status"), [(100, "found"), (10, "not_assessed")])
 def test_a_least_value_may_prove_a_loss_and_never_that_there_is_none(tmp_path: Path, again: int, status: str) -> None:
-    verdict = gd.diagnose(loaded(tmp_path, restarted(again=again))).verdicts["steps-lost"]
+    verdict = verdict_of(loaded(tmp_path, restarted(again=again)), "steps-lost")
     assert verdict.status.value == status
     said = verdict.summary if status == "found" else verdict.reason
     assert ("at least 1 min 47 s" in said) == (status == "found") and "how long it was down is unknown" in said.lower()

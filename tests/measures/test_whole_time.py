@@ -6,6 +6,7 @@ import math
 from pathlib import Path
 
 import pytest
+from verdicts import verdict_of
 
 import gpudiag as gd
 from gpudiag.errors import NotMeasurable
@@ -178,5 +179,5 @@ def test_the_share_of_evaluations_is_judged(tmp_path: Path) -> None:
     assert all(found.verdicts[name].status.value == "not_assessed" for name in ("steps-lost", "steps-slower"))
     assert "It states that all of it took 7 min 13 s and its evaluations 2 min 01 s" in found.to_markdown()
     write(tmp_path, Trainer(evaluate_s=1.0).lines)
-    few = gd.diagnose(gd.load_run(tmp_path)).verdicts["steps-paused"]
+    few = verdict_of(gd.load_run(tmp_path), "steps-paused")
     assert few.status.value == "not_assessed", "checkpoints and waits may be in the rest"

@@ -86,7 +86,7 @@ def test_waits_that_may_lie_between_trials_of_unknown_gpu_are_no_stalls(ahead_s:
     )
 
 
-LIVES_S = np.array([100.0, 15.0, 15.0, 15.0, 15.0] * 20)
+LIVES_S = np.array([100.0, 15.0, 15.0, 15.0, 15.0] * 10)
 
 
 def _lock_step(every_s: int, unnamed: Sequence[int], beside: Sequence[tuple[str, float, float]]) -> tuple[Run, float]:
@@ -109,7 +109,7 @@ def _lock_step(every_s: int, unnamed: Sequence[int], beside: Sequence[tuple[str,
 @pytest.mark.parametrize("every_s", [0, 40])
 @pytest.mark.parametrize(
     ("unnamed", "beside"),
-    [((), ()), ((10,), ()), ((11, 12), ()), ((), (("COMPLETE", 320.0, 1320.0),))],
+    [((), ()), ((10,), ()), ((11, 12), ()), ((), (("COMPLETE", 320.0, 820.0),))],
     ids=["all-named", "a-long-one", "two-short-ones", "one-beside-many"],
 )
 def test_trials_of_unknown_gpu_leave_the_rest_of_its_time_as_it_is_known(

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
+from verdicts import verdicts_of
 
 import gpudiag as gd
 from gpudiag.cli import app
@@ -43,7 +44,7 @@ def test_the_rank_that_others_wait_for_is_named(ranks: Path) -> None:
     text = said("trace", *sorted(ranks.glob("*.gz")))
     assert "One rank keeps the others waiting" in text and "Rank 2 spent" in text
     assert [line.split()[0] for line in text.splitlines() if line.strip()[:1] in "012" and "%" in line][:3] == [*"012"]
-    verdicts = {v.rule: v for v in gd.diagnose(ranks).verdicts}
+    verdicts = verdicts_of(gd.load_run(ranks), "rank-behind", "steps-communication")
     assert verdicts["rank-behind"].status.value == "found" and verdicts["rank-behind"].evidence["late_rank"] == 2
     assert verdicts["steps-communication"].caused_by == "rank-behind"
 
