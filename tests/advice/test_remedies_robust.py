@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
+from sampleruns import diagnosed as diagnosed_sample
 from sampleruns import sample
 from toyrun import toy_run
 
@@ -21,7 +21,6 @@ from gpudiag.rules import RULES
 from gpudiag.rules._engine.verdict import Status
 from gpudiag.run import Run
 
-SAMPLES = Path(__file__).resolve().parents[2] / "data" / "samples"
 STATED = Settings(parallel=2, cpu_cores=16, ram_gib=64, pruner="median()")
 LOADER = DataLoader(num_workers=2, prefetch_factor=2, persistent_workers=False, pin_memory=False, batch_size=8)
 RUNS = {
@@ -30,16 +29,15 @@ RUNS = {
     "telemetry only": toy_run(trials=0),
     "one sample": toy_run(samples=1, trials=1),
     "toy": toy_run(),
-    "case 1": sample("hpo-aggressive-pruning"),
-    "case 4": sample("memory-exhaustion"),
 }
+CASES = {"case 1": "hpo-aggressive-pruning", "case 4": "memory-exhaustion"}
 
 
-@pytest.fixture(scope="module", params=RUNS, ids=str)
+@pytest.fixture(scope="module", params=[*RUNS, *CASES], ids=str)
 def diagnosed(request: pytest.FixtureRequest) -> Diagnosis:
+    if request.param in CASES:
+        return diagnosed_sample(CASES[request.param])
     run = RUNS[request.param]
-    if request.param.startswith("case"):
-        return diagnose(run)
     return diagnose(replace(run, info=replace(run.info, settings=STATED, dataloader=LOADER)))
 
 
@@ -86,8 +84,8 @@ def test_little_observed_is_verified_first() -> None:
 @pytest.mark.slow
 def test_a_large_study_gets_bounds_in_place_of_forecasts(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("gpudiag.advice._engine.situation.MAX_FORECAST_TRIALS", 1)
-    now = Situation.of(Analysis(RUNS["case 1"]), {}, ())
+    now = Situation.of(Analysis(sample(CASES["case 1"])), {}, ())
     assert now.capacity is None and now.forecast(5) is None
     monkeypatch.undo()
-    told = Situation.of(Analysis(RUNS["case 1"]), {}, ()).forecast(5)
+    told = Situation.of(Analysis(sample(CASES["case 1"])), {}, ()).forecast(5)
     assert told is not None and told.at(5).gain.low <= told.at(5).gain.high

@@ -10,7 +10,6 @@ from typing import Any
 
 import pandas as pd
 import pytest
-from scipy.stats import chi2
 
 from gpudiag.advice._engine.situation import Situation
 from gpudiag.advice.steps import EVALUATE, SAVE, evaluate_less, evaluate_on_all, save_in_background, save_interval
@@ -92,6 +91,8 @@ def test_each_log_gets_the_lines_of_its_framework(dialect: str) -> None:
 @pytest.mark.parametrize("n", [1, 3, 10])
 def test_the_interval_is_youngs_and_its_ends_those_of_the_rate(n: int) -> None:
     """Garwood's interval by the chi-square distribution, and √(2·C·M)."""
+    from scipy.stats import chi2
+
     span_s, cost_s = 100_000.0, 30.0
     made = save_interval.propose(now(checkpoint_s=cost_s, checkpoint_every_s=50_000.0, n_resumed=n, mttf_s=span_s / n))
     assert made is not None

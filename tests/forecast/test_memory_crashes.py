@@ -7,7 +7,6 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
-from scipy import stats
 
 from gpudiag.forecast.estimate import Estimate
 from gpudiag.forecast.memory.crashes import find_crashes
@@ -45,6 +44,8 @@ def test_what_so_many_trials_prove() -> None:
 
 def test_classes_are_kept_apart_and_a_poisoned_process_is_one_event() -> None:
     """One worker. An assert takes the two trials after it along; an overflow restarts the worker after 300 s."""
+    from scipy import stats
+
     rows = [(100.0 * i, 100.0 * i + 99, "COMPLETE", None) for i in range(10)]
     rows += [(1000, 1050, "FAIL", ASSERT), (1051, 1053, "FAIL", ASSERT), (1054, 1056, "FAIL", ASSERT)]
     rows += [(1116, 1150, "FAIL", OOM), (1450, 1550, "COMPLETE", None)]
@@ -63,6 +64,8 @@ def test_classes_are_kept_apart_and_a_poisoned_process_is_one_event() -> None:
 
 def test_crashes_by_number_at_once() -> None:
     """At two at once half run out of memory, alone none does."""
+    from scipy import stats
+
     rows = [(1000.0 * i, 1000.0 * i + 500, "COMPLETE", None) for i in range(20)]
     for i in range(20):
         at = 30000.0 + 1000 * i

@@ -9,7 +9,6 @@ import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy import stats
 
 from gpudiag.forecast.memory.overflow import Room, overflow_chances, overflow_table, study_risk_pct
 from gpudiag.forecast.memory.peaks import trial_peaks
@@ -73,6 +72,8 @@ def test_none_seen_is_not_never() -> None:
 @pytest.mark.parametrize("n_large", [0, 1, 4, 20])
 def test_the_upper_end_for_one_is_the_limit_of_clopper_and_pearson(n_large: int) -> None:
     """Of 50 trials so many do not fit alone; one of twice the largest does not either."""
+    from scipy import stats
+
     peaks = np.where(np.arange(50) < n_large, 20000.0, 9000.0)
     found = table(peaks, np.ones(50), 15000.0, [1]).loc[1]
     assert found["sets_over_pct"] == pytest.approx(2 * n_large)
