@@ -13,6 +13,8 @@ import pytest
 from documents import fits
 from sampleruns import diagnosed
 
+pytestmark = pytest.mark.slow  # each sample is diagnosed
+
 SAMPLES = Path(__file__).resolve().parents[2] / "data" / "samples"
 RUNS = (
     "healthy",
@@ -45,14 +47,12 @@ def busy_pct(name: str) -> float:
     return float(table[column].max())
 
 
-@pytest.mark.slow
 @pytest.mark.many
 @pytest.mark.parametrize("name", RUNS)
 def test_the_document_fits_its_schema(name: str) -> None:
     fits(document(name), "diagnosis-4")
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", RUNS)
 def test_no_gain_at_constant_work_beats_the_idle_time(name: str) -> None:
     ceiling = 100 / busy_pct(name)
@@ -132,7 +132,6 @@ def test_case_1_corrects_that_start_up_dominates() -> None:
     assert "is not known" in said
 
 
-@pytest.mark.slow
 def test_case_1_repeats_no_guessed_percentage() -> None:
     text = diagnosed("hpo-aggressive-pruning").to_markdown().replace("–", "-")
     for guess in (r"\+\s?5-10", r"10-15\s?%", r"15-20\s?%", r"13-18\s?%"):

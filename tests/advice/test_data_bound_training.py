@@ -39,6 +39,7 @@ def training(folder: Path, wait_s: float, name: str) -> gd.Run:
     return gd.load_run(folder, timezone="UTC")
 
 
+@pytest.mark.slow
 def test_the_wait_has_its_cost_its_bound_and_a_prediction_that_is_checked(tmp_path: Path) -> None:
     before, after = training(tmp_path, 0.3, "before"), training(tmp_path, 0.02, "after")
     d = gd.diagnose(before)
@@ -57,6 +58,7 @@ def test_the_wait_has_its_cost_its_bound_and_a_prediction_that_is_checked(tmp_pa
     assert compared.plan and {each.status for each in compared.plan} == {"came true"}
 
 
+@pytest.mark.slow
 def test_a_number_of_workers_that_is_known_is_what_to_change(tmp_path: Path) -> None:
     run = training(tmp_path, 0.3, "before")
     (tmp_path / "before/run.toml").write_text('timezone = "UTC"\n[dataloader]\nnum_workers = 2\n')
@@ -65,6 +67,7 @@ def test_a_number_of_workers_that_is_known_is_what_to_change(tmp_path: Path) -> 
     assert "load-ahead" in {one.id for one in gd.diagnose(run).recommendations}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ranks", [1, 2])
 def test_what_one_rank_waits_bounds_no_gain_of_several(tmp_path: Path, ranks: int) -> None:
     """Late single batches come in turn: each rank waits for those of the others in a collective, and counts as busy."""

@@ -21,7 +21,7 @@ pytestmark = pytest.mark.slow
 def search(n_gpus: int, workers: int, room_mib: int, share_pct: float) -> Spec:
     """Trials of 1.6 to 3.4 GiB, by workers that stay on their GPU."""
     return Spec(
-        n_trials=30 * workers,
+        n_trials=20 * workers,
         workers=workers,
         gpus=(Gpu(mem_total_mib=room_mib),) * n_gpus,
         trial=Trial(epochs=(6, 14), gpu_share_pct=(share_pct, share_pct)),
@@ -31,7 +31,7 @@ def search(n_gpus: int, workers: int, room_mib: int, share_pct: float) -> Spec:
 
 def ends_well_h(spec: Spec, workers: int) -> tuple[float, float]:
     """Trials per hour that end well with so many workers, until the last one starts, and the share that fails."""
-    trials = simulate(replace(spec, workers=workers, n_trials=60 * workers), seed=91).run.trials
+    trials = simulate(replace(spec, workers=workers, n_trials=40 * workers), seed=91).run.trials
     last = trials["start"].max()
     well = (trials["state"] != "FAIL") & (trials["end"] <= last)
     return well.sum() / ((last - trials["start"].min()).total_seconds() / 3600), (trials["state"] == "FAIL").mean()
@@ -39,7 +39,7 @@ def ends_well_h(spec: Spec, workers: int) -> tuple[float, float]:
 
 @pytest.mark.parametrize(
     ("n_gpus", "workers", "room_mib", "share_pct", "advised"),
-    [(2, 6, 8150, 85.0, 2), (2, 9, 14750, 45.0, 6), (1, 4, 12350, 25.0, None), (3, 12, 10750, 45.0, 6)],
+    [(2, 6, 8150, 85.0, 2), (1, 4, 12350, 25.0, None), (3, 12, 10750, 45.0, 6)],
 )
 def test_both_advise_what_fits_unless_the_present_number_ends_more_trials_well(
     n_gpus: int, workers: int, room_mib: int, share_pct: float, advised: int | None

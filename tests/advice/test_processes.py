@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pandas as pd
 import pytest
+from sampleruns import diagnosed
 
-import gpudiag as gd
 from gpudiag.advice._engine.processes import keeps_processes
 from gpudiag.run import Run, RunInfo
 from gpudiag.schema import PROCESSES, TRIALS, conform
@@ -34,8 +32,8 @@ def test_a_process_that_outlives_every_trial_is_kept() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("name", "kept"), [("one-worker", True), ("process-per-trial", False)])
-def test_on_a_real_gpu(name: str, kept: bool, samples: Path) -> None:
-    run = gd.load_run(samples / "real-h100" / name)
-    assert keeps_processes(run) is kept
-    advised = {one.id for one in gd.diagnose(run).advice.recommendations}
+def test_on_a_real_gpu(name: str, kept: bool) -> None:
+    found = diagnosed(f"real-h100/{name}")
+    assert keeps_processes(found.run) is kept
+    advised = {one.id for one in found.advice.recommendations}
     assert not (kept and "warm-worker" in advised)

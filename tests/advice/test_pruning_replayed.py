@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
+from sampleruns import diagnosed
 
 import gpudiag as gd
 from gpudiag.advice._engine.proposal import Prediction
@@ -50,8 +50,8 @@ def test_where_most_curves_were_cut_nothing_is_predicted_from_them() -> None:
 
 @pytest.mark.slow
 def test_a_laxer_pruner_is_priced_by_its_replay_and_never_sold_as_a_speed_up() -> None:
-    run = gd.load_run(Path(__file__).resolve().parents[2] / "data" / "samples" / "hpo-aggressive-pruning")
-    diagnosis = gd.diagnose(run)
+    diagnosis = diagnosed("hpo-aggressive-pruning")
+    run = diagnosis.run
     proposal = pruner_patience.propose(Situation.of(diagnosis.analysis, diagnosis.profiles, diagnosis.verdicts))
     assert proposal is not None and proposal.gain is not None
     (change,) = proposal.changes

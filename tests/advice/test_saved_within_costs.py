@@ -10,6 +10,7 @@ from gpudiag.advice.steps import LESS_WORK
 SAMPLES = ("slow-rank", "memory-exhaustion", "hpo-aggressive-pruning", "starved-input-pipeline/before")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SAMPLES)
 def test_no_more_is_saved_than_was_lost(name: str) -> None:
     d = diagnosed(name)

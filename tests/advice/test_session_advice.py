@@ -56,6 +56,7 @@ def test_other_gpus_after_a_silence_are_held_for_their_own_time() -> None:
     assert not advised(found) and found.profiles["sampling"].coverage_pct == pytest.approx(100)
 
 
+@pytest.mark.slow
 def test_the_longest_session_is_cut_out_as_shown() -> None:
     made, found = diagnosed(("0", 0, 1), ("0", 10, 12.5), ("0", 20, 21))
     (one,) = (one for one in found.recommendations if one.id == "judge-sessions")
@@ -65,6 +66,7 @@ def test_the_longest_session_is_cut_out_as_shown() -> None:
     assert not advised(alone)
 
 
+@pytest.mark.slow
 def test_trials_hold_a_record_together() -> None:
     _, found = diagnosed(("0", 0, 1), ("0", 10, 12), trials=trials([("COMPLETE", 0, 12 * HOUR_S)]))
     assert advised(found) == {"record-run"}

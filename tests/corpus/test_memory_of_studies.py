@@ -33,8 +33,8 @@ STUDIES = (
     "sqlite/Mahdi-gohari__DeepLearning__optuna_itransformer_fixed_cv_study_v3@86541e21.db",
     "journal/Alkem0s__Genetic-AI-Detector__optuna_journal@8022cfb2.log",
 )
-FEW = 3
-"""Of the studies alone every third: nothing in them differs to who only looks for memory."""
+FEW = 6
+"""Of the studies alone every sixth: nothing in them differs to who only looks for memory."""
 NO_GPU_LOG = (NO_MEMORY, "No trial has a start and an end.")
 
 

@@ -18,7 +18,7 @@ from gpudiag.readers.identify import identify
 
 pytestmark = [pytest.mark.corpus, pytest.mark.slow]
 
-MIXTURES = 20
+MIXTURES = 10
 LONGEST_S = 20.0
 """Of processor time, so that a busy machine fails nothing."""
 

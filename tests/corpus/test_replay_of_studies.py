@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+from test_optuna import read
 
 import gpudiag as gd
 from gpudiag.errors import GpudiagError
@@ -13,13 +14,12 @@ from gpudiag.forecast.pruning.play import as_recorded, backtest
 from gpudiag.forecast.pruning.pruner import quiet, resolve_pruner
 from gpudiag.forecast.pruning.recorded import recorded_studies
 from gpudiag.forecast.pruning.stage import Stage
-from gpudiag.readers.trials import read_trials
 from gpudiag.run import Run
 
 pytestmark = [pytest.mark.corpus, pytest.mark.slow]
 
 FAMILIES = ("median()", "hyperband()")
-MOST_TRIALS = 60
+MOST_TRIALS = 30
 
 
 def studies(corpus: Path) -> list[tuple[str, Run]]:
@@ -29,10 +29,10 @@ def studies(corpus: Path) -> list[tuple[str, Run]]:
     for path in sorted((corpus / "optuna").glob("*/*")):
         if path.suffix in (".csv", ".json"):
             continue
-        read = read_trials(path, timezone="UTC")
-        directions = dict(zip(read.studies["study"], read.studies["directions"], strict=True))
-        for name in read.reports["study"].unique():
-            run = _run(read, name)
+        found_in = read(path)
+        directions = dict(zip(found_in.studies["study"], found_in.studies["directions"], strict=True))
+        for name in found_in.reports["study"].unique():
+            run = _run(found_in, name)
             decided = run.trials[run.trials["state"].isin(["COMPLETE", "PRUNED"])]["trial"]
             content = int(pd.util.hash_pandas_object(run.reports[["trial", "step", "value"]]).sum())
             if "," not in directions[name] and run.reports["trial"].isin(decided).any() and content not in seen:
@@ -41,10 +41,10 @@ def studies(corpus: Path) -> list[tuple[str, Run]]:
     return found
 
 
-def _run(read: object, name: str) -> Run:
+def _run(study_file: object, name: str) -> Run:
     tables: dict[str, pd.DataFrame] = {}
     for table in ("trials", "reports", "studies"):
-        frame = getattr(read, table)
+        frame = getattr(study_file, table)
         tables[table] = frame[frame["study"] == name].reset_index(drop=True)
     trials = tables["trials"].head(MOST_TRIALS)
     reports = tables["reports"]

@@ -57,6 +57,7 @@ def test_complete_trials_are_those_of_so_many_workers(phases: pd.DataFrame) -> N
     assert one.complete.high > 0.97 * one.throughput.high and one.complete.low < 0.5 * one.throughput.low, "who knows"
 
 
+@pytest.mark.slow
 def test_complete_trials_an_hour_are_those_that_came_though_crashes_are_short(samples: Path) -> None:
     """A trial that runs out of memory takes a few minutes: at four at once half of all fail, and most are completed."""
     run = sample("memory-exhaustion")
@@ -82,6 +83,7 @@ def test_the_present_number_has_the_rate_that_was_measured() -> None:
     assert here.throughput.low <= forecast.rate.low < forecast.rate.high <= here.throughput.high
 
 
+@pytest.mark.slow
 def test_no_rate_reaches_below_zero_and_what_drifts_is_counted_in_its_last_third() -> None:
     """Trials of very different length that become shorter: one of two thirds of the time says nothing of the last."""
     rng = np.random.default_rng(3)

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 from documents import fits
-from notebookchain import complaints
 from sampleruns import sample
 from typer.testing import CliRunner
 
@@ -26,6 +25,16 @@ def made() -> Forecast:
     return gd.what_if(gd.simulate(seed=3, n_trials=60, startup_s=(5.0, 9.0)).run, [2, 6])
 
 
+@pytest.fixture
+def loaded_once(monkeypatch: pytest.MonkeyPatch, samples: Path) -> None:
+    """The command asks the samples that other tests have read, which keep what is made of them."""
+
+    def load(source: str, **_: object) -> gd.Run:
+        return sample(Path(source).relative_to(samples).as_posix())
+
+    monkeypatch.setattr("gpudiag.load.load_run", load)
+
+
 @pytest.mark.slow
 def test_command_prints_json_that_keeps_its_schema(samples: Path) -> None:
     result = CliRunner().invoke(app, ["whatif", str(samples / CASE), "--parallel", "2, 6", "--format", "json"])
@@ -36,7 +45,7 @@ def test_command_prints_json_that_keeps_its_schema(samples: Path) -> None:
 
 
 @pytest.mark.slow
-def test_command_prints_text_and_markdown(samples: Path) -> None:
+def test_command_prints_text_and_markdown(samples: Path, loaded_once: None) -> None:
     text = CliRunner().invoke(app, ["whatif", str(samples / CASE), "--parallel", "6"]).stdout
     assert "Back-test" in text and "Forecast for" in text
     markdown = CliRunner().invoke(app, ["whatif", str(samples / CASE), "--parallel", "6", "--format", "md"]).stdout
@@ -46,7 +55,7 @@ def test_command_prints_text_and_markdown(samples: Path) -> None:
 @pytest.mark.parametrize(
     "arguments", [["--parallel", "two"], ["--parallel", "0"], ["--format", "xml"], ["--pruner", "x("]]
 )
-def test_command_refuses_what_it_does_not_understand(samples: Path, arguments: list[str]) -> None:
+def test_command_refuses_what_it_does_not_understand(samples: Path, loaded_once: None, arguments: list[str]) -> None:
     result = CliRunner().invoke(app, ["whatif", str(samples / CASE), *arguments])
     assert isinstance(result.exception, ConfigError)
 
@@ -64,13 +73,14 @@ def test_more_at_once_than_memory_is_looked_at_for_is_a_gap(made: Forecast) -> N
     fits(json.loads(many.to_json()), "forecast-2")
 
 
+@pytest.mark.slow
 def test_out_of_range_names_the_option(samples: Path) -> None:
     result = CliRunner().invoke(app, ["whatif", str(samples / CASE), "--parallel", "2,65"])
     assert str(result.exception) == "parallel (--parallel) must hold whole numbers from 1 to 64, but got '65'."
 
 
 @pytest.mark.slow
-def test_a_pipe_gets_every_column(samples: Path) -> None:
+def test_a_pipe_gets_every_column(samples: Path, loaded_once: None) -> None:
     text = CliRunner().invoke(app, ["whatif", str(samples / CASE), "--parallel", "2"], env={"COLUMNS": "60"}).stdout
     heads = [line for line in text.splitlines() if line.lstrip().startswith("At once  ")]
     assert any(line.endswith("COMPLETE/h") for line in heads) and max(map(len, text.splitlines())) <= 60
@@ -120,16 +130,6 @@ def test_figure_of_bounds_has_boxes() -> None:
     assert heights == pytest.approx(sorted(s.throughput.high - s.throughput.low for s in bounds.parallel))
 
 
-@pytest.mark.slow
-def test_notebook_becomes_a_report(samples: Path, tmp_path: Path) -> None:
-    from gpudiag.report._notebook.runner import run_notebook
-
-    files = run_notebook("capacity_report", tmp_path, {"run_path": samples / "memory-exhaustion", "parallel": "2,4"})
-    text = files.md.read_text()
-    assert complaints(text) == [] and "| At once |" in text
-    assert "Throughput in trials per hour" in files.html.read_text()
-
-
 def test_sections_of_a_run_without_trials_are_one_line_each() -> None:
     from gpudiag.report._sections.forecast import SECTIONS, shown
 
@@ -142,7 +142,7 @@ def test_sections_of_a_run_without_trials_are_one_line_each() -> None:
 
 
 @pytest.mark.slow
-def test_the_answer_comes_first(samples: Path) -> None:
+def test_the_answer_comes_first(samples: Path, loaded_once: None) -> None:
     """How many to run at once, before any table; where nothing tells, that."""
     said = CliRunner().invoke(app, ["whatif", str(samples / CASE), "--parallel", "2, 6"]).stdout
     _, first, *_ = said.splitlines()
@@ -152,7 +152,8 @@ def test_the_answer_comes_first(samples: Path) -> None:
     assert few.splitlines()[1].startswith("Which number of trials at once is fastest does not follow from this log;")
 
 
-def test_one_screen_has_the_answer_and_the_numbers_at_once(samples: Path) -> None:
+@pytest.mark.slow
+def test_one_screen_has_the_answer_and_the_numbers_at_once(samples: Path, loaded_once: None) -> None:
     few, whole = (
         CliRunner().invoke(app, ["whatif", str(samples / CASE), "--parallel", "2,6", *more]).stdout
         for more in ([], ["--all"])

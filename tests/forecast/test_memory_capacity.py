@@ -227,6 +227,7 @@ def test_the_same_seed_gives_the_same_and_faces_agree(run: gd.Run, case: MemoryC
     assert "[GiB]" in picture.figure.axes[0].get_ylabel() and "9" in picture.alt
 
 
+@pytest.mark.slow
 def test_the_figure_holds_every_level_and_labels_that_do_not_touch(run: gd.Run) -> None:
     """What is above the scale stands at its end as an arrow; no marker is cut, and none is left out."""
     case = gd.memory_capacity(run, [1, 2, 3, 4, 6, 12])
@@ -362,9 +363,9 @@ def test_where_no_trial_ended_well_no_run_of_them_is_counted(case: MemoryCapacit
 
 
 @pytest.mark.slow
-def test_what_fits_does_not_depend_on_what_is_asked(case: MemoryCapacity, samples: Path) -> None:
+def test_what_fits_does_not_depend_on_what_is_asked(case: MemoryCapacity, run: gd.Run) -> None:
     """Two fit, and nobody asked for two: that is not said to be fewer than one."""
-    asked = gd.memory_capacity(samples / "memory-exhaustion", [3, 4])
+    asked = gd.memory_capacity(run, [3, 4])
     assert asked.hard_fit_k == case.hard_fit_k == 2 and list(asked.table["k"]) == [3, 4]
     assert asked.recommended_k in (3, 4) and "sure to fit up to 2 at once only" in _advice(asked)
 
@@ -433,7 +434,7 @@ def test_that_they_fit_asks_for_no_more_than_now(
 
 
 @pytest.mark.slow
-def test_what_is_recommended_does_not_depend_on_the_numbers_asked(samples: Path) -> None:
+def test_what_is_recommended_does_not_depend_on_the_numbers_asked(run: gd.Run) -> None:
     for asked in (3, [4, 5]):
-        capacity = gd.what_if(samples / "memory-exhaustion", asked).capacity
+        capacity = gd.what_if(run, asked).capacity
         assert capacity is not None and capacity.recommended_k == 2

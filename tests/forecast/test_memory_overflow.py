@@ -93,7 +93,7 @@ def test_the_upper_end_holds_the_truth_that_a_small_log_misses() -> None:
     rng = np.random.default_rng(0)
     truth = 100 * (1 / 15) ** 2
     below = []
-    for _ in range(40):
+    for _ in range(30):
         peaks = np.where(rng.random(50) < 1 / 15, 12000.0, 3000.0)
         found = table(peaks, np.ones(50), 20000.0, [2]).loc[2]
         below.append([found[name] < truth / 1.5 for name in ("p_overflow_pct", "p_high_pct")])
@@ -148,7 +148,7 @@ def overflowing_sets(made: object, workers: int, total_mib: float) -> float:
 
 @pytest.mark.slow
 def test_the_chance_is_what_happens_with_more_at_once() -> None:
-    for seed in (0, 3, 6):
+    for seed in (0, 3):
         made = mixed_run(seed, 3, n_trials=150)
         peaks = trial_peaks(made.run, np.random.default_rng(0))
         room = Room(20000.0, peaks.baseline_mib["0"])
@@ -156,7 +156,7 @@ def test_the_chance_is_what_happens_with_more_at_once() -> None:
         weight = peaks.trials["weight_s"].to_numpy()
         found = overflow_table(peaks.draws, weight, room, [4, 5], rng, at_peak=peaks.at_peak).set_index("k")
         for k in (4, 5):
-            truth = 100 * overflowing_sets(mixed_run(seed, k, n_trials=800), k, room.total_mib)
+            truth = 100 * overflowing_sets(mixed_run(seed, k, n_trials=500), k, room.total_mib)
             if truth >= 0.5:
                 assert truth / 3 <= found.at[k, "p_overflow_pct"] <= 3 * truth
             assert found.at[k, "p_low_pct"] <= truth <= found.at[k, "p_high_pct"]

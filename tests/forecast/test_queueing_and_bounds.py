@@ -135,6 +135,7 @@ def test_studies_of_other_lengths_do_not_drift() -> None:
     assert not find_drift(np.tile(work[:100], 2), study).studies_differ
 
 
+@pytest.mark.slow
 def test_drift_keeps_its_false_alarm_rate() -> None:
     rng = np.random.default_rng(9)
     alarms = sum(find_drift(rng.lognormal(4, 0.4, 100), np.full(100, "s")).found for _ in range(400))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from dataclasses import replace
+from itertools import cycle
 from typing import Any
 
 import numpy as np
@@ -55,6 +56,7 @@ def test_every_prune_of_one_process_is_repeated(pruner: str, direction: str) -> 
     assert (found.regret.low, found.regret.high) == (0, 0)
 
 
+@pytest.mark.many
 @pytest.mark.slow
 @pytest.mark.parametrize("pruner", SPECS)
 def test_every_prune_of_several_workers_is_repeated_where_reports_have_times(pruner: str) -> None:
@@ -69,8 +71,7 @@ def test_every_prune_of_several_workers_is_repeated_where_reports_have_times(pru
     assert plain.steps.low <= plain.logged_steps <= plain.steps.high
 
 
-@pytest.mark.parametrize("direction", ["minimize", "maximize"])
-@pytest.mark.parametrize("pruner", SPECS)
+@pytest.mark.parametrize(("pruner", "direction"), list(zip(SPECS, cycle(["minimize", "maximize"]), strict=False)))
 def test_full_curves_give_the_truth(pruner: str, direction: str) -> None:
     run = full_run(direction=direction)
     truth = cut_by_optuna(pruner, 40, 16, direction, 3)
@@ -324,6 +325,7 @@ def shown() -> PrunerReplay:
     return gd.replay_pruner(run_of(study, "median()"), "hyperband(min_resource=2)")
 
 
+@pytest.mark.slow
 def test_it_shows_itself(shown: PrunerReplay, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "80")
     text = repr(shown)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 import gpudiag as gd
 from gpudiag.measures.trials import measure_trials
 
@@ -39,6 +41,7 @@ def test_of_many_the_first_three_are_named_and_the_others_counted(tmp_path: Path
     assert "In 5 of 6 studies every finished trial failed: a, b, c and 2 more." in found.summary
 
 
+@pytest.mark.slow
 def test_one_success_or_none_at_all_names_no_study(tmp_path: Path) -> None:
     assert told(loaded(tmp_path, good="C" * 100, bad="FC")) is None
     assert told(loaded(tmp_path, good="C" * 100, bad="PF", open="R")) is None

@@ -31,6 +31,7 @@ def test_the_rule_of_the_page_runs(root: Path, monkeypatch: pytest.MonkeyPatch, 
         assert "nightly-room" in shown and "Too little memory is left for the nightly job" in shown
 
 
+@pytest.mark.slow
 def test_its_limits_are_checked_like_any_other(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(root)
     code = snippet(root).replace("nightly-room.min_left_mib=6500", "nightly-room.min_left=6500")

@@ -29,20 +29,21 @@ def bench() -> ModuleType:
 
 @pytest.mark.slow
 def test_healthy_runs_stay_quiet(bench: ModuleType) -> None:
-    alarms = bench.false_alarms(10)
+    alarms = bench.false_alarms(5)
     assert alarms.n_loud <= 0.1 * alarms.runs, alarms.above
     assert not alarms.too_many
     assert alarms.clear["gpu-low-utilization"] > 0.8 * alarms.runs, "quiet because it was judged"
 
 
+@pytest.mark.many
 @pytest.mark.slow
-def test_faults_of_life_size_are_found_and_told_without_gaps(bench: ModuleType) -> None:
-    for rule in (*simulated.PLANTED, *simulated.SIMULATED):
-        run = simulated.faulty_run(rule, 1)
-        assert run is not None
-        found = bench.judged_by(run, rule)
-        assert found.status is Status.FOUND, (rule, found.reason)
-        assert "nan" not in found.summary.split(), found.summary
+@pytest.mark.parametrize("rule", [*simulated.PLANTED, *simulated.SIMULATED])
+def test_faults_of_life_size_are_found_and_told_without_gaps(bench: ModuleType, rule: str) -> None:
+    run = simulated.faulty_run(rule, 1)
+    assert run is not None
+    found = bench.judged_by(run, rule)
+    assert found.status is Status.FOUND, found.reason
+    assert "nan" not in found.summary.split(), found.summary
 
 
 def test_the_table_is_of_these_rules_and_holds_what_was_promised(bench: ModuleType, root: Path) -> None:

@@ -58,6 +58,7 @@ def beside(last: tuple[str, float, float], worked_s: float, held_s: float) -> Ru
     return search({"0": busy, "1": [*own, (last[0], begun, begun + last[2])]}, logs)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("held_s", "words"), [(9e9, "a trial hangs"), (100.0, "stayed idle after its trial died")])
 def test_a_trial_that_stays_running_is_named_with_what_its_gpu_idled(held_s: float, words: str) -> None:
     d = gd.diagnose(beside(("RUNNING", 0.0, np.nan), 100.0, held_s))
@@ -70,18 +71,21 @@ def test_a_trial_that_stays_running_is_named_with_what_its_gpu_idled(held_s: flo
     assert ("heartbeat" in d.headline) == (held_s < H), "a process that hangs sends heartbeats"
 
 
+@pytest.mark.slow
 def test_a_trial_that_hung_and_was_then_ended_is_named_with_what_its_gpu_idled() -> None:
     d = gd.diagnose(beside(("FAIL", 0.0, 2 * H), 100.0, 2 * H))
     assert d.findings[0].rule == "trial-duration-outliers" and "its GPU idle" in d.headline
     assert d.findings[0].lost_gpu_h == pytest.approx(2 - 100 / H, rel=0.05)
 
 
+@pytest.mark.slow
 def test_a_long_trial_that_works_is_no_hang() -> None:
     d = gd.diagnose(beside(("COMPLETE", 0.0, 2 * H), 2 * H, 2 * H))
     long = d.findings["trial-duration-outliers"]
     assert long.lost_gpu_h is None and "hangs" not in long.summary
 
 
+@pytest.mark.slow
 def test_a_failed_trial_whose_gpu_was_let_go_of_ended_long_before_its_mark() -> None:
     gone, hung = (beside(("FAIL", 0.0, 2 * H), 100.0, held_s) for held_s in (100.0, 2 * H))
     assert without_ends_after_silence(gone).trials["end"].isna().sum() == 1
@@ -90,6 +94,7 @@ def test_a_failed_trial_whose_gpu_was_let_go_of_ended_long_before_its_mark() -> 
     assert d.findings[0].rule == "trials-abandoned" and "ended long before being marked FAIL" in d.findings[0].summary
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_last", [1, 2])
 def test_the_last_trials_alone_are_named_with_the_gpus_that_idled_meanwhile(n_last: int) -> None:
     own = {str(i): one_after_another(8, 10.0 * i) for i in range(4)}
@@ -120,6 +125,7 @@ def failing(late: bool) -> Run:
     return run(log(at, util_pct=util, mem_used_mib=used, mem_total_mib=24564.0), trials=table, studies=study())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("late", [True, False])
 def test_memory_that_grew_is_why_trials_ran_out_of_it_where_they_did_late(late: bool) -> None:
     found = gd.diagnose(failing(late)).findings
@@ -127,6 +133,7 @@ def test_memory_that_grew_is_why_trials_ran_out_of_it_where_they_did_late(late: 
     assert (found["failures-out-of-memory"].caused_by == "memory-leak") == late
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("n_oom", "explains"), [(3, False), (15, True)])
 def test_a_kind_of_few_failures_is_not_why_trials_fail(n_oom: int, explains: bool) -> None:
     rows = [("FAIL" if i < 20 else "COMPLETE", low, high) for i, (_, low, high) in enumerate(one_after_another(60))]

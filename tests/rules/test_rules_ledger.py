@@ -214,6 +214,7 @@ def test_start_ups_of_workers_that_ran_one_trial_cannot_be_kept(n_trials: int, s
     assert judged(startup_dominated, costs(37.0, 20.0, n_trials=n_trials)).status is status
 
 
+@pytest.mark.slow
 def test_start_ups_explain_the_idle_time_that_they_hold() -> None:
     """Forty trials of a minute, 40 s of it start-up; and three at once, whose start-ups never leave the GPU idle."""
     at = np.arange(2.5, 2400.0, 5.0)

@@ -118,6 +118,7 @@ def test_what_is_unknown_is_not_said() -> None:
     assert Passed.most(pd.DataFrame({"a_s": []}), "a_s", "{a_s}", "limit {b_s}").summary({"b_s": 1.0}) == ""
 
 
+@pytest.mark.slow
 def test_own_rules_may_say_what_they_measured() -> None:
     @rule(measure=measure_memory, severity="note", title="Little room", remedy="None.", says="{gpu}")
     def room(memory: MemoryProfile, *, min_left_mib: float = 8000.0) -> Passed:

@@ -19,7 +19,12 @@ from gpudiag.rules._engine.verdict import Severity, Status, Verdict
 from gpudiag.run import Run
 
 EVERY = pytest.mark.parametrize("planted", FAULTS.values(), ids=lambda planted: planted.rule)
-EDGES = [(planted, name) for planted in FAULTS.values() for name in planted.edges]
+EDGES = [
+    pytest.param(planted, name, id=f"{planted.rule}:{name}", marks=pytest.mark.slow if i else ())
+    for planted in FAULTS.values()
+    for i, name in enumerate(planted.edges)
+]
+"""Of each rule the first threshold at once, the others with the slow tests."""
 
 
 def judged(rule: Rule, run: Run, thresholds: Mapping[str, float] | None = None) -> Verdict:
@@ -42,7 +47,7 @@ def test_every_rule_and_every_threshold_has_a_planted_fault() -> None:
     assert all(fault.edges and fault.bigger for fault in FAULTS.values())
 
 
-@pytest.mark.parametrize(("planted", "name"), EDGES, ids=[f"{f.rule}:{name}" for f, name in EDGES])
+@pytest.mark.parametrize(("planted", "name"), EDGES)
 def test_short_of_the_threshold_and_past_it(planted: Fault, name: str) -> None:
     rule, edge = RULE[planted.rule], planted.edges[name]
     limit = {} if edge.limit is None else {name: edge.limit}
@@ -106,6 +111,15 @@ def test_what_idles_a_gpu_is_counted_in_gpu_hours(rule: str) -> None:
 
 
 @EVERY
+def test_the_biggest_fault_stays_found(planted: Fault) -> None:
+    found = judged(RULE[planted.rule], planted.make(**planted.bigger[-1]))
+    assert found.status is Status.FOUND, found.reason
+    assert found.severity.rank <= verdict(planted.rule).severity.rank
+
+
+@pytest.mark.many
+@pytest.mark.slow
+@pytest.mark.parametrize("planted", [fault for fault in FAULTS.values() if len(fault.bigger) > 1], ids=lambda f: f.rule)
 def test_a_bigger_fault_stays_found(planted: Fault) -> None:
     """A bigger fault never turns FOUND into OK, nor a finding into a milder one."""
     rank = verdict(planted.rule).severity.rank

@@ -59,6 +59,7 @@ def diagnosed(folder: Path, used_of: Callable[[np.ndarray], np.ndarray], error: 
     return gd.diagnose(gd.load_run(folder, timezone="UTC"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("used_of", "after_h"),
     [(grows, 0.0), (grows, 1.5), (grows_twice, 0.0), (with_peaks, 0.2)],
@@ -77,6 +78,7 @@ def test_memory_that_grew_until_it_ran_out_is_the_cause(
     assert not any("take a smaller batch" in one.text for one in d.recommendations)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("used_of", "grew"), [(stays, False), (grows_a_little, True)])
 def test_one_step_that_does_not_fit_keeps_its_advice(
     tmp_path: Path, used_of: Callable[[np.ndarray], np.ndarray], grew: bool
@@ -88,6 +90,7 @@ def test_one_step_that_does_not_fit_keeps_its_advice(
     assert d.document.headline.sentences[2].startswith("The GPU's memory did not suffice: take a smaller batch")
 
 
+@pytest.mark.slow
 def test_another_error_is_not_laid_to_memory_that_grew(tmp_path: Path) -> None:
     d = diagnosed(tmp_path, grows, "ValueError: shapes (3,4) and (5,) differ\n", 0.0)
     assert d.findings["training-failed"].caused_by is None

@@ -64,6 +64,7 @@ def test_the_truth_lies_in_the_range_that_is_told(period_s: float) -> None:
     assert np.mean(within) >= 0.85  # of 95 %, in so few draws
 
 
+@pytest.mark.slow
 def test_samples_close_to_each_other_leave_no_range() -> None:
     one, idle_h = paused(1, 2.0)
     _, found = told(one)

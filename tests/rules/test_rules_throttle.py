@@ -179,6 +179,7 @@ def test_trials_do_not_wait_for_a_slow_gpu(tmp_path: Path) -> None:
     assert of_three(tmp_path, logged=False).summary.endswith("at most 0.25 GPU-h.")
 
 
+@pytest.mark.slow
 def test_gpus_that_wait_for_a_slow_one_are_busy_and_not_well_used(tmp_path: Path) -> None:
     of_three(tmp_path)
     first = gd.diagnose(gd.load_run(tmp_path)).document.headline.sentences[0]
