@@ -1,12 +1,14 @@
 """Profiles put together by hand, in any size: what the figures are tested on.
 
-A toy search: ``workers`` workers take trials one after the other, GPUs are busy while trials run.
+A toy search: ``workers`` workers take trials one after the other, GPUs are busy while trials run. What several tests
+ask for is made once: they look, and change nothing.
 """
 
 from __future__ import annotations
 
 import dataclasses
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -26,6 +28,7 @@ from gpudiag.measures.pruning import PruningProfile
 from gpudiag.measures.steps import StepsProfile
 from gpudiag.measures.trials import TrialsProfile
 from gpudiag.measures.utilization import UtilizationProfile
+from gpudiag.memo import MemoRun
 from gpudiag.run import Run
 from gpudiag.schema import GPU, STATES, STUDIES, TRIALS, conform
 
@@ -82,6 +85,7 @@ def toy_workers(size: Size, rng: np.random.Generator) -> pd.DataFrame:
     return frame
 
 
+@cache
 def toy_parallelism(size: Size = Size(), seed: int = 1) -> ParallelismProfile:
     frame = toy_workers(size, np.random.default_rng(seed))
     moves = pd.concat(
@@ -325,9 +329,10 @@ def toy_clock() -> ClockProfile:
     )
 
 
+@cache
 def toy_profiles(size: Size = Size()) -> dict[str, Any]:
     """All topics of one toy."""
-    run = toy_run(size)
+    run = MemoRun.of(toy_run(size))
     return {
         "ledger": measured(measure_ledger, run),
         "causes": measured(measure_causes, run),
