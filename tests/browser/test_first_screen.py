@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from base64 import b64decode
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from sampleruns import report_of
@@ -33,26 +35,33 @@ def sample(request: pytest.FixtureRequest) -> tuple[str, Path]:
     return request.param, report_of(request.param) / "report.html"
 
 
-def shown(browser, path: Path, width: int, height: int) -> dict[str, float]:
-    page = browser.new_page(viewport={"width": width, "height": height})
-    page.goto(path.as_uri())
-    found = page.evaluate(SHOWN)
+@pytest.fixture(scope="module")
+def wide(browser, sample: tuple[str, Path]) -> Iterator[Any]:
+    page = browser.new_page(viewport={"width": 1280, "height": 800}, reduced_motion="reduce")
+    page.goto(sample[1].as_uri())
+    yield page
     page.close()
-    return found
 
 
-def test_the_first_screen_holds_headline_numbers_next_step_and_picture(browser, sample: tuple[str, Path]) -> None:
+@pytest.fixture(scope="module")
+def narrow(browser, sample: tuple[str, Path]) -> Iterator[Any]:
+    page = browser.new_page(viewport={"width": 390, "height": 844})
+    page.goto(sample[1].as_uri())
+    yield page
+    page.close()
+
+
+def test_the_first_screen_holds_headline_numbers_next_step_and_picture(wide, narrow) -> None:
     assert (
-        shown(browser, sample[1], 1280, 800)["picture"] <= 820
+        wide.evaluate(SHOWN)["picture"] <= 820
     )  # a headline of two lines and a proof of two leave the axis label below the edge
-    narrow = shown(browser, sample[1], 390, 844)
-    assert narrow["summary"] <= 844 and narrow["width"] == 390
+    found = narrow.evaluate(SHOWN)
+    assert found["summary"] <= 844 and found["width"] == 390
 
 
-def test_it_is_short(browser, sample: tuple[str, Path]) -> None:
-    name, path = sample
-    screens, words = LIMITS[name]
-    found = shown(browser, path, 1280, 800)
+def test_it_is_short(wide, sample: tuple[str, Path]) -> None:
+    screens, words = LIMITS[sample[0]]
+    found = wide.evaluate(SHOWN)
     assert found["length"] <= screens * 800 and found["words"] <= words and found["open"] <= 5
 
 
@@ -64,27 +73,22 @@ def test_on_paper_the_longest_have_ten_pages_at_most(browser, name: str) -> None
     page.close()
 
 
-def test_the_headline_leads_to_its_finding(browser, sample: tuple[str, Path]) -> None:
-    page = browser.new_page(viewport={"width": 1280, "height": 800}, reduced_motion="reduce")
-    page.goto(sample[1].as_uri())
-    link = page.locator(".gd-do a")
+def test_the_headline_leads_to_its_finding(wide) -> None:
+    link = wide.locator(".gd-do a")
     if link.count():
         link.click()
-        card = page.locator(link.get_attribute("href"))
+        card = wide.locator(link.get_attribute("href"))
         assert card.is_visible() and 0 <= card.bounding_box()["y"] <= 800
-    page.close()
 
 
-def test_the_picture_of_a_narrow_screen_keeps_its_colors_on_a_dark_page(browser, sample: tuple[str, Path]) -> None:
+def test_the_picture_of_a_narrow_screen_keeps_its_colors_on_a_dark_page(narrow) -> None:
     """It is the SVG for narrow screens, with its own style sheet for dark paper, and nothing inverts it."""
     for scheme in ("dark", "light"):
-        page = browser.new_page(viewport={"width": 390, "height": 844}, color_scheme=scheme)
-        page.goto(sample[1].as_uri())
-        used, source = page.evaluate(
+        narrow.emulate_media(color_scheme=scheme)
+        used, source = narrow.evaluate(
             "(img => [getComputedStyle(img).filter, img.currentSrc])"
             "(document.querySelector('[id^=figure-overview] img'))"
         )
         kind, _, svg = source.partition(",")
         assert used == "none" and kind == "data:image/svg+xml;base64"
         assert "@media (prefers-color-scheme: dark)" in b64decode(svg).decode()
-        page.close()

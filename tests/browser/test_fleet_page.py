@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from datetime import datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -106,42 +107,44 @@ def page(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
     yield table.save(tmp_path_factory.mktemp(request.param) / "fleet.html")
 
 
-def shown(browser, path: Path, width: int, height: int, **options: str) -> dict:
-    opened = browser.new_page(viewport={"width": width, "height": height}, **options)
-    opened.goto(path.as_uri())
-    found = opened.evaluate(SHOWN)
+@pytest.fixture(scope="module")
+def opened(browser, page: Path) -> Iterator[Any]:
+    opened = browser.new_page()
+    opened.goto(page.as_uri())
+    yield opened
     opened.close()
-    return found
 
 
-def test_the_first_screen_holds_the_answers_and_the_picture(browser, page: Path) -> None:
-    assert shown(browser, page, 1280, 800)["picture"] <= 900
-    assert shown(browser, page, 390, 844)["banner"] <= 844
+def shown(opened: Any, width: int, height: int) -> dict:
+    opened.set_viewport_size({"width": width, "height": height})
+    return opened.evaluate(SHOWN)
+
+
+def test_the_first_screen_holds_the_answers_and_the_picture(opened) -> None:
+    assert shown(opened, 1280, 800)["picture"] <= 900
+    assert shown(opened, 390, 844)["banner"] <= 844
 
 
 @pytest.mark.parametrize("width", [390, 1280])
-def test_nothing_leaves_a_screen(browser, page: Path, width: int) -> None:
-    found = shown(browser, page, width, 844)
+def test_nothing_leaves_a_screen(opened, width: int) -> None:
+    found = shown(opened, width, 844)
     assert found["width"] == width and found["scrolled"] == 0 and found["wide"] == []
 
 
-def test_a_large_fleet_is_a_short_and_small_page(browser, page: Path) -> None:
-    assert shown(browser, page, 1280, 800)["words"] <= 950
+def test_a_large_fleet_is_a_short_and_small_page(opened, page: Path) -> None:
+    assert shown(opened, 1280, 800)["words"] <= 950
     assert page.stat().st_size <= 1_100_000
 
 
-def test_on_paper_it_has_few_pages(browser, page: Path) -> None:
-    opened = browser.new_page()
-    opened.goto(page.as_uri())
+def test_on_paper_it_has_few_pages(opened) -> None:
     assert opened.pdf(format="A4").count(b"/Type /Page\n") <= 8
-    opened.close()
 
 
-def test_a_map_keeps_its_colors_on_a_dark_page(browser, page: Path) -> None:
+def test_a_map_keeps_its_colors_on_a_dark_page(opened) -> None:
     """Inverted, bright would mean unused."""
+    opened.emulate_media(color_scheme="dark")
     for width in (390, 1280):
-        opened = browser.new_page(viewport={"width": width, "height": 844}, color_scheme="dark")
-        opened.goto(page.as_uri())
+        opened.set_viewport_size({"width": width, "height": 844})
         name = "heat" if opened.locator("#figure-heat").count() else "hosts"
         assert opened.evaluate(f"getComputedStyle(document.querySelector('#figure-{name} img')).filter") == "none"
-        opened.close()
+    opened.emulate_media(color_scheme="light")
