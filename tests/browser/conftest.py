@@ -6,6 +6,7 @@ import os
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from toyrun import TOY_RULES, toy_run
@@ -34,6 +35,14 @@ def browser() -> Iterator[object]:
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=ARGS)
         yield browser
         browser.close()
+
+
+@pytest.fixture(scope="session")
+def axe() -> Any:
+    """axe-core, with Playwright imported only in the process that has a browser."""
+    from axe_playwright_python.sync_playwright import Axe
+
+    return Axe()
 
 
 @pytest.fixture(scope="session")

@@ -15,7 +15,6 @@ from typing import Any
 import nbformat
 import pytest
 from labserver import PATIENCE_S, TOKEN, Lab
-from playwright.sync_api import TimeoutError as TookTooLong
 from sampleruns import diagnosed, report_of, sample
 
 from gpudiag.run import Run
@@ -117,6 +116,8 @@ def window(user) -> Iterator[Any]:
 
 def _told(page, question: str, argument: object = None) -> Any:
     """What the page answers as soon as that is neither null nor false; fails with what JupyterLab shows instead."""
+    from playwright.sync_api import TimeoutError as TookTooLong
+
     try:
         return page.wait_for_function(question, arg=argument, polling=200).json_value()
     except TookTooLong:

@@ -9,7 +9,6 @@ from typing import Any
 
 import pandas as pd
 import pytest
-from axe_playwright_python.sync_playwright import Axe
 from sampleruns import report_of
 from test_accessibility import TAGS
 from toyrun import toy_run
@@ -41,8 +40,8 @@ def opened(browser: Any, path: Path, said: list[str], **options: Any) -> Any:
     return page
 
 
-@pytest.fixture(params=LOOKS, ids=lambda look: f"{look[0]}-{look[1]}")
-def page(browser: Any, sample_report: Path, request: pytest.FixtureRequest) -> Iterator[Any]:
+@pytest.fixture(scope="module", params=LOOKS, ids=lambda look: f"{look[0]}-{look[1]}")
+def alive(browser: Any, sample_report: Path, request: pytest.FixtureRequest) -> Iterator[Any]:
     """The report with its timeline alive; on leaving, nothing was said and nothing asked of a network."""
     width, scheme = request.param
     said: list[str] = []
@@ -52,6 +51,18 @@ def page(browser: Any, sample_report: Path, request: pytest.FixtureRequest) -> I
     yield page
     page.close()
     assert said == []
+
+
+@pytest.fixture
+def page(alive: Any) -> Iterator[Any]:
+    """The same page for all tests of a look, each of which finds it at its top with everything shown."""
+    yield alive
+    alive.emulate_media(media="screen")
+    alive.mouse.move(2, 2)
+    alive.locator(".gd-tl-stage").focus()
+    alive.keyboard.press("0")
+    alive.evaluate("() => { document.querySelectorAll('button.test').forEach(one => one.remove()); scrollTo(0, 0); }")
+    alive.wait_for_function(SETTLED)
 
 
 def window(page: Any) -> tuple[float, float]:
@@ -178,11 +189,11 @@ def test_a_finding_with_a_place_in_time_has_a_way_there(page: Any) -> None:
     assert window(page) != whole and page.locator(".gd-tl-stage").evaluate("e => e === document.activeElement")
 
 
-def test_it_is_no_wider_than_the_screen_and_axe_finds_nothing(page: Any) -> None:
+def test_it_is_no_wider_than_the_screen_and_axe_finds_nothing(page: Any, axe: Any) -> None:
     room = page.locator(".gd-timeline").bounding_box()
     assert room["x"] >= 0 and room["x"] + room["width"] <= page.viewport_size["width"]
     options = {"resultTypes": ["violations"], "runOnly": {"type": "tag", "values": TAGS}}
-    found = Axe().run(page, context=".gd-both", options=options).response
+    found = axe.run(page, context=".gd-both", options=options).response
     assert [violation["id"] for violation in found["violations"]] == [] and len(found["passes"]) > 5
 
 

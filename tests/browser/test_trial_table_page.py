@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from axe_playwright_python.sync_playwright import Axe
 from sampleruns import diagnosed, report_of
 from test_accessibility import TAGS
 from test_timeline_page import opened
@@ -49,6 +48,9 @@ def page(browser: Any, path: Path, request: pytest.FixtureRequest) -> Iterator[A
     assert said == []
 
 
+ANY_WIDTH = pytest.mark.parametrize("page", LOOKS[:1], ids=["1280-light"], indirect=True)
+
+
 def shown(page: Any) -> None:
     page.locator(".gd-few > summary").click()
     page.locator(".gd-trials tbody tr").first.wait_for()
@@ -67,6 +69,7 @@ def found(page: Any, wanted: str) -> int:
     return int(said.split(" ")[0].replace(",", ""))
 
 
+@ANY_WIDTH
 def test_conditions_and_words_choose_rows(page: Any) -> None:
     trials = diagnosed(SAMPLE).run.trials
     failed, lr = trials["state"] == "FAIL", trials["params.lr"]
@@ -89,6 +92,7 @@ def test_conditions_and_words_choose_rows(page: Any) -> None:
     assert page.locator(".gd-trials [role=status]").inner_text() == "No column is named nothing."
 
 
+@ANY_WIDTH
 def test_a_column_sorts_both_ways_and_the_unknown_stay_last(page: Any) -> None:
     found(page, "state=COMPLETE")
     button = page.get_by_role("button", name="Value", exact=True)
@@ -137,6 +141,7 @@ def test_a_click_on_a_row_shows_the_trial_on_the_timeline(page: Any) -> None:
     assert chosen == [name.removeprefix("Trial ")]
 
 
+@ANY_WIDTH
 def test_the_copy_holds_what_is_chosen_in_all_digits(page: Any) -> None:
     page.evaluate(COPIED)
     n = found(page, "state=COMPLETE model=base")
@@ -154,11 +159,11 @@ def test_the_copy_holds_what_is_chosen_in_all_digits(page: Any) -> None:
     np.testing.assert_allclose(copied["duration_s"], lasted, atol=0.001)
 
 
-def test_no_part_is_wider_than_the_screen_and_axe_finds_nothing(page: Any) -> None:
+def test_no_part_is_wider_than_the_screen_and_axe_finds_nothing(page: Any, axe: Any) -> None:
     assert page.evaluate("document.documentElement.scrollWidth") <= page.viewport_size["width"]
     assert page.locator(".gd-tt-box").evaluate("box => box.scrollWidth <= box.clientWidth")
     options = {"resultTypes": ["violations"], "runOnly": {"type": "tag", "values": TAGS}}
-    found = Axe().run(page, context=".gd-few", options=options).response
+    found = axe.run(page, context=".gd-few", options=options).response
     assert [violation["id"] for violation in found["violations"]] == [] and len(found["passes"]) > 5
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 import tempfile
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ from gpudiag.errors import InputError
 from gpudiag.fleets import cloud_runs
 from gpudiag.fleets.fleet import fleet
 from gpudiag.fleets.found import runs_below
+from gpudiag.fleets.worker import close_all
 from gpudiag.readers._datasets import cloud
 from tests.readers.datasets.s3server import KEY, s3_server
 
@@ -40,22 +42,23 @@ def bucket(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.mark.slow
 def test_runs_in_a_bucket_are_those_on_a_disk(bucket: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with s3_server(bucket) as url:
+    with s3_server(bucket) as url, ThreadPoolExecutor(1) as pool:
         monkeypatch.setenv("AWS_ENDPOINT_URL", url)
         found = runs_below(["s3://b/runs/"])
         assert [(one.name, one.project, one.host) for one in found.runs] == [
             ("text/host=n7/two", "text", "n7"), ("vision/one", "vision", ""),
         ]  # fmt: skip
-        there = fleet("s3://b/runs", bucket / "out", jobs=1)
-        here = fleet(bucket / "b" / "runs", bucket / "out-2", jobs=1)
+        there = fleet("s3://b/runs", bucket / "out", executor=pool)
+        here = fleet(bucket / "b" / "runs", bucket / "out-2", executor=pool)
         assert [row.status for row in there.rows] == [row.status for row in here.rows]
         assert {row.gpu_s for row in there.rows} == {row.gpu_s for row in here.rows} and there.rows[0].gpu_s
         assert {row.source for row in there.rows} == {"s3://b/runs/vision/one", "s3://b/runs/text/host=n7/two"}
         (document, *_) = sorted((bucket / "out" / "runs").rglob("diagnosis.json"))
         assert str(bucket) not in document.read_text() and json.loads(document.read_text())["run"]["name"]
         seen: list[str] = []
-        fleet("s3://b/runs", bucket / "out", jobs=1, progress=lambda done, of, row: seen.append(row.run))
+        fleet("s3://b/runs", bucket / "out", executor=pool, progress=lambda done, of, row: seen.append(row.run))
         assert seen == []  # unchanged
+    close_all()
     assert list((bucket / "temporary").iterdir()) == []
 
 

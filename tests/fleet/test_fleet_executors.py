@@ -18,7 +18,7 @@ from gpudiag.fleets.executors import executor_named
 from gpudiag.fleets.fleet import fleet
 from gpudiag.report.fleet.document import RunRow
 
-N = 3
+N = 2
 
 
 @pytest.fixture
@@ -35,7 +35,7 @@ def names(rows: tuple[RunRow, ...]) -> list[str]:
 
 @pytest.mark.slow
 def test_a_pool_of_processes_will_do(runs: Path, tmp_path: Path) -> None:
-    with ProcessPoolExecutor(2, mp_context=get_context("spawn")) as pool:
+    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
         table = fleet(runs, tmp_path / "out", executor=pool)
     assert names(table.rows) == [str(k) for k in range(N)]
 
@@ -62,7 +62,7 @@ def test_a_dask_cluster_that_loses_a_worker_loses_no_run(runs: Path, tmp_path: P
 @pytest.mark.slow
 def test_an_executor_of_executorlib_will_do(runs: Path, tmp_path: Path) -> None:
     executorlib = pytest.importorskip("executorlib")
-    with executorlib.SingleNodeExecutor(max_workers=2, block_allocation=True) as pool:
+    with executorlib.SingleNodeExecutor(max_workers=1, block_allocation=True) as pool:
         table = fleet(runs, tmp_path / "out", executor=pool)
     assert names(table.rows) == [str(k) for k in range(N)]
 
@@ -100,8 +100,8 @@ def test_a_fleet_is_one_job_of_submitit(runs: Path, tmp_path: Path) -> None:
     """What docs/fleet.md says to do on Slurm."""
     submitit = pytest.importorskip("submitit")
     executor = submitit.AutoExecutor(folder=tmp_path / "logs", cluster="local")
-    executor.update_parameters(timeout_min=5, cpus_per_task=2)
-    table = executor.submit(fleet, runs, tmp_path / "out", jobs=2).result()
+    executor.update_parameters(timeout_min=5, cpus_per_task=1)
+    table = executor.submit(fleet, runs, tmp_path / "out", jobs=1).result()
     assert names(table.rows) == [str(k) for k in range(N)]
 
 

@@ -17,17 +17,15 @@ def series(rng: np.random.Generator, n: int, correlation: float) -> np.ndarray:
     return out
 
 
-SLOW = pytest.mark.slow
-
-
 @pytest.mark.slow
+@pytest.mark.many
 @pytest.mark.parametrize(
     ("correlation", "most", "lengths"),
     [
         (0.5, 0.10, (12, 20)),
-        pytest.param(0.0, 0.04, (10, 16, 26, 52), marks=SLOW),
-        pytest.param(0.5, 0.10, (10, 16, 26, 52), marks=SLOW),
-        pytest.param(0.8, 0.20, (10, 16, 26, 52), marks=SLOW),
+        (0.0, 0.04, (10, 16, 26, 52)),
+        (0.5, 0.10, (10, 16, 26, 52)),
+        (0.8, 0.20, (10, 16, 26, 52)),
     ],
 )
 def test_of_series_without_a_step_few_are_called_one(correlation: float, most: float, lengths: tuple[int, ...]) -> None:

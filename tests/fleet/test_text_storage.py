@@ -6,12 +6,11 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+from sampleruns import SAMPLES, diagnosed
 
-from gpudiag.diagnosis import diagnose
 from gpudiag.fleets.child import answer
 from gpudiag.fleets.found import runs_below
 from gpudiag.fleets.text_storage import SMALL_MIB, text_for
-from gpudiag.load import load_run
 from gpudiag.plain_data import plain
 
 STORAGE = "mode.string_storage"
@@ -37,7 +36,7 @@ def test_what_is_no_file_here_is_held_as_usual(place: str) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["hpo-aggressive-pruning", "starved-input-pipeline/before"])
-def test_a_worker_says_the_same_as_a_diagnosis(samples: Path, name: str) -> None:
-    found = runs_below([samples / name]).runs[0]
+def test_a_worker_says_the_same_as_a_diagnosis(name: str) -> None:
+    found = runs_below([SAMPLES / name]).runs[0]
     request = {"found": plain(found), "options": {"reading": {"timezone": None}, "judging": {}}, "call": ""}
-    assert answer(request)["document"] == diagnose(load_run(samples / name)).to_json()
+    assert answer(request)["document"] == diagnosed(name).to_json()
