@@ -27,7 +27,12 @@ from gpudiag.readers.trials import READERS as TRIAL_READERS
 from gpudiag.schema import TABLES, dtype, in_range
 
 Plain = Callable[[Sample], Telemetry]
-ZSTD = partial(pa.compress, codec="zstd", asbytes=True)
+Change = Callable[[bytes], bytes]
+ENCODINGS: dict[str, Change] = {
+    **{name: lambda text, name=name: text.decode().encode(name) for name in ("utf-8-sig", "utf-16", "utf-16-le")},
+    "crlf": lambda text: text.replace(b"\n", b"\r\n"),
+}
+PACKINGS: dict[str, Change] = {"gzip": gzip.compress, "zstd": partial(pa.compress, codec="zstd", asbytes=True)}
 GARBAGE = ("==== New Run ====", "Traceback (most recent call last):", "", "\x1b[31mwarning\x1b[0m", "C:\\> nvidia-smi")
 
 
@@ -45,11 +50,22 @@ TEXTS = [sample for sample in SAMPLES if isinstance(sample.content, str)]
 LINES = [sample for sample in TEXTS if sample.by_line]
 FILES = [sample for sample in SAMPLES if not isinstance(sample.content, Mapping)]
 FIRST = {sample.reader: sample.id for sample in reversed(FILES)}
-"""By reader its first sample, which is cut at every percent."""
+"""By reader its first sample, which is cut at every percent, and read in every encoding and packing."""
 
 
 def over(samples: list[Sample]) -> pytest.MarkDecorator:
     return pytest.mark.parametrize("sample", samples, ids=lambda sample: sample.id)
+
+
+def in_turn(samples: list[Sample], name: str, ways: dict[str, Change]) -> pytest.MarkDecorator:
+    """The first sample of a reader in all these ways, of its others each in the next one."""
+    cases = [
+        pytest.param(sample, ways[way], id=f"{way}-{sample.id}")
+        for at, sample in enumerate(samples)
+        for number, way in enumerate(ways)
+        if FIRST[sample.reader] == sample.id or at % len(ways) == number
+    ]
+    return pytest.mark.parametrize(("sample", name), cases)
 
 
 def put(content: Content, folder: Path, name: str = "input.dat") -> Path:
@@ -192,18 +208,14 @@ def test_duplicates_are_merged_and_counted(sample: Sample, tmp_path: Path, plain
     assert after == 2 * before + len(once.gpu) + len(once.processes) + len(once.host)
 
 
-@over(TEXTS)
-@pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16", "utf-16-le", "crlf"])
-def test_encodings_and_line_ends_change_nothing(sample: Sample, encoding: str, tmp_path: Path, plain: Plain) -> None:
-    text = str(sample.content)
-    changed = text.replace("\n", "\r\n").encode() if encoding == "crlf" else text.encode(encoding)
-    same(rows(plain(sample), sample), rows(read(sample, changed, tmp_path), sample))
+@in_turn(TEXTS, "encoded", ENCODINGS)
+def test_encodings_and_line_ends_change_nothing(sample: Sample, encoded: Change, tmp_path: Path, plain: Plain) -> None:
+    same(rows(plain(sample), sample), rows(read(sample, encoded(as_bytes(sample)), tmp_path), sample))
 
 
-@over(FILES)
-@pytest.mark.parametrize("pack", [gzip.compress, ZSTD], ids=["gzip", "zstd"])
-def test_compression_changes_nothing(sample: Sample, pack: object, tmp_path: Path, plain: Plain) -> None:
-    packed = pack(as_bytes(sample))  # type: ignore[operator]
+@in_turn(FILES, "pack", PACKINGS)
+def test_compression_changes_nothing(sample: Sample, pack: Change, tmp_path: Path, plain: Plain) -> None:
+    packed = pack(as_bytes(sample))
     same(rows(plain(sample), sample), rows(read(sample, packed, tmp_path), sample))
     read_or_refuse(sample, packed[: len(packed) * 2 // 3], tmp_path)
 
