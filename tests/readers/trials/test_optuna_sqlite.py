@@ -307,7 +307,7 @@ import sqlite3, sys, time
 connection = sqlite3.connect(sys.argv[1], timeout=60, isolation_level=None)
 connection.execute("PRAGMA synchronous=OFF")
 longest, number = 0.0, 1000
-end = time.monotonic() + 3.5
+end = time.monotonic() + 1.5
 print("ready", flush=True)
 while time.monotonic() < end:
     began = time.monotonic()
@@ -331,7 +331,7 @@ def test_a_writer_at_work_is_not_locked_out_and_one_state_is_seen(
     with subprocess.Popen([sys.executable, "-c", WRITER, str(study)], stdout=subprocess.PIPE, text=True) as writer:
         assert writer.stdout is not None and writer.stdout.readline() == "ready\n"
         seen = []
-        end = time.monotonic() + 2
+        end = time.monotonic() + 1
         while time.monotonic() < end:
             out = read_trials(study)
             steps = out.reports[out.reports["trial"] >= 1000].groupby("trial").size()
