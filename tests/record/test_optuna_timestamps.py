@@ -208,13 +208,13 @@ study.optimize(objective, n_trials=6, n_jobs=2, callbacks=[gd.optuna_callback(st
 
 @pytest.mark.slow
 def test_a_search_of_several_processes_recorded_and_loaded(tmp_path: Path) -> None:
-    """Three processes with two threads each, recorded by the command line, then read as one run."""
+    """Two processes with two threads each, recorded by the command line, then read as one run."""
     url = f"sqlite:///{tmp_path / 'study.db'}"
     optuna.create_study(study_name="search", storage=url)
     script = tmp_path.parent / f"{tmp_path.name}-search.py"
     script.write_text(SEARCH)
     pids = tmp_path.parent / f"{tmp_path.name}-pids"
-    shell = "".join(f"{sys.executable} {script} {url} {seed} & echo $! >> {pids}; " for seed in range(3))
+    shell = "".join(f"{sys.executable} {script} {url} {seed} & echo $! >> {pids}; " for seed in range(2))
     recording = [sys.executable, "-m", "gpudiag", "record", "--host", "--interval", "0.2", "-o"]
     began = datetime.now(UTC)
     subprocess.run(
@@ -225,7 +225,7 @@ def test_a_search_of_several_processes_recorded_and_loaded(tmp_path: Path) -> No
     )
     ended = datetime.now(UTC)
     run = gd.load_run(tmp_path, timezone="Asia/Taipei")
-    assert len(run.trials) == 18 and set(run.trials["state"]) <= {"COMPLETE", "PRUNED"}
+    assert len(run.trials) == 12 and set(run.trials["state"]) <= {"COMPLETE", "PRUNED"}
     assert run.studies["clock"].tolist() == ["utc"]
     assert {record.clock for record in run.info.inputs if record.kind == "telemetry"} == {"utc"}
     assert run.trials["start"].ge(began).all() and run.trials["end"].le(ended).all()
@@ -236,10 +236,10 @@ def test_a_search_of_several_processes_recorded_and_loaded(tmp_path: Path) -> No
         run.host["time"].iloc[0] <= run.trials["start"].min() + slack
         and run.trials["end"].max() <= run.host["time"].iloc[-1] + slack
     )
-    assert measure_attribution(run).n_trials == 18
+    assert measure_attribution(run).n_trials == 12
     assert {"command_start", "command_end"} <= set(run.events["kind"])
     text = gd.diagnose(run).to_markdown()
-    assert "18 of 18 trials carry gpudiag's timestamps" in text and "(assumed" not in text
+    assert "12 of 12 trials carry gpudiag's timestamps" in text and "(assumed" not in text
 
 
 def test_threads_keep_their_trials_apart() -> None:
