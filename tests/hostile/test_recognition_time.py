@@ -97,7 +97,13 @@ ONE_LINE: dict[str, Callable[[random.Random], str | bytes]] = {
 """Made when its test asks: all together they are megabytes, and take a second of each worker."""
 
 
-@pytest.mark.parametrize("name", ONE_LINE)
+ONE_SIGN = {repr(sign) + " again and again" for sign in string.ascii_letters + string.digits}
+
+
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(one, marks=(pytest.mark.slow, pytest.mark.many) if one in ONE_SIGN else ()) for one in ONE_LINE],
+)
 def test_a_pathological_file_is_told_at_once(name: str) -> None:
     content = ONE_LINE[name](random.Random(7))
     head = (content if isinstance(content, bytes) else content.encode())[:HEAD_BYTES]

@@ -24,7 +24,6 @@ from writtenevents import Course
 from gpudiag.readers import artifacts, telemetry, trials
 
 HERE = Path(__file__).resolve().parent
-ROUNDS = 4
 Content = bytes | Mapping[str, bytes]
 
 ARTIFACTS: dict[str, Content] = {
@@ -175,15 +174,17 @@ READERS = (*telemetry.READERS, *trials.READERS, *artifacts.READERS)
 
 
 @pytest.mark.parametrize("name", sorted({reader.name for reader in READERS if not reader.refuses}))
-def test_only_input_errors_escape(name: str, contents: dict[str, Content], tmp_path: Path) -> None:
-    rng = random.Random(name)
+@pytest.mark.parametrize(
+    "at", [0, *(pytest.param(at, marks=(pytest.mark.slow, pytest.mark.many)) for at in range(1, 6))]
+)
+def test_only_input_errors_escape(name: str, at: int, contents: dict[str, Content], tmp_path: Path) -> None:
+    rng = random.Random(f"{name} {at}")
     own = [content for key, content in contents.items() if key.startswith(f"{name}:")]
     assert own, f"no good sample of {name} to start from"
-    for at in range(ROUNDS):
-        for number, content in enumerate(own[:3]):
-            (tmp_path / f"{at}.{number}").mkdir()
-            if isinstance(content, bytes):
-                changed: Content = mutate(rng, content)
-            else:
-                changed = {key: mutate(rng, data) for key, data in content.items()}
-            read(put(changed, tmp_path / f"{at}.{number}"))
+    for number, content in enumerate(own[:3]):
+        (tmp_path / str(number)).mkdir()
+        if isinstance(content, bytes):
+            changed: Content = mutate(rng, content)
+        else:
+            changed = {key: mutate(rng, data) for key, data in content.items()}
+        read(put(changed, tmp_path / str(number)))
