@@ -58,7 +58,7 @@ def test_equal_clocks_are_shown_too() -> None:
 
 
 @pytest.mark.parametrize("pool", [Pool(hours=3, period_s=30), Pool(hours=3, gap_s=0.1), Pool(hours=3, memory=False)])
-@pytest.mark.parametrize("quarter", [-48, -15, 1, 56])
+@pytest.mark.parametrize("quarter", [-15, 56])
 def test_odd_offsets_are_found_with_few_samples_without_gaps_and_without_memory(pool: Pool, quarter: int) -> None:
     run, _ = make(3, pool)
     clock = establish_clock(shift_trials(run, -900 * quarter))
@@ -392,6 +392,8 @@ def test_edges_count_where_telemetry_is() -> None:
     assert gap.n_edges(0.0) == 2
 
 
+@pytest.mark.many
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(60_000, 60_030))
 def test_a_load_of_its_own_moves_no_clock(seed: int) -> None:
     """Noise that has nothing to do with the trials; benchmarks/accuracy.md has the figures of many more."""

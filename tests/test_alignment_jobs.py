@@ -13,11 +13,16 @@ import gpudiag as gd
 from gpudiag.alignment.job_ends import pinned_ends
 from gpudiag.alignment.job_logs import bounds_by_logs
 from gpudiag.alignment.signals import SampleTimes
+from gpudiag.analysis import Analysis
+from gpudiag.rules._engine.judging import judge_all
+from gpudiag.rules._engine.rule import check_thresholds
+from gpudiag.rules.clock import clocks_apart, clocks_differ
 from gpudiag.run import Run
 
 BEGIN = datetime(2026, 3, 4, 8)
 EVENLY = ((300, 3000), (3300, 5100), (5700, 8400), (8460, 10_800))
 PERIOD_S = 5
+CLOCK_RULES = (clocks_apart, clocks_differ)
 
 
 @dataclass(frozen=True)
@@ -69,15 +74,15 @@ NAMED = Jobs(log_name="slurm-{id}.out")
 WAITING = (900, 300, 600, 1200)
 
 
-@pytest.mark.parametrize("n", [1, 2, 3, 4])
+@pytest.mark.parametrize("n", [1, 2, 4])
 @pytest.mark.parametrize("waits_s", [(0, 0, 0, 0), WAITING])
 @pytest.mark.parametrize("log_name", ["", "slurm-{id}.out", "train_{k}.log"])
 def test_equal_clocks_are_taken_as_they_are(tmp_path: Path, n: int, waits_s: tuple[int, ...], log_name: str) -> None:
     run = loaded(tmp_path, Jobs(EVENLY[:n], waits_s=waits_s, log_name=log_name))
     clock = run.info.clock
     assert (clock.applied_s, clock.exact, clock.doubt_s) == (0, True, 0)
-    verdicts = {verdict.rule: verdict.status for verdict in gd.diagnose(run).verdicts}
-    assert verdicts["clocks-differ"] == verdicts["clocks-apart"] == "ok"
+    verdicts = judge_all(CLOCK_RULES, Analysis(run), check_thresholds(CLOCK_RULES, {}))
+    assert [verdict.status for verdict in verdicts] == ["ok", "ok"]
 
 
 @pytest.mark.parametrize("n", [1, 2, 4])
