@@ -93,8 +93,9 @@ def test_a_process_that_is_ended_between_two_commands_leaves_no_kernel(
 ) -> None:
     (temporary := tmp_path / "tmp").mkdir()
     monkeypatch.setenv("TMPDIR", str(temporary))
+    report = ["report", str(samples / "tiny-batch-laptop"), "-o", str(tmp_path / "out"), "-p", "minimal=true"]
     with Children(batch.CHILD) as children:
-        assert children.run(["report", str(samples / "tiny-batch-laptop"), "-o", str(tmp_path / "out")])[0] == 0
+        assert children.run(report)[0] == 0
         (child,) = children._idle
         kernels = psutil.Process(child.process.pid).children()
         assert kernels and list(temporary.glob("gpudiag-*/kernel.json"))
@@ -109,12 +110,12 @@ def test_one_bad_run_stops_no_other(samples: Path, tmp_path: Path, capsys: pytes
     bad = tmp_path / "bad"
     bad.mkdir()
     (bad / "run.toml").write_text("nonsense = 1\n", encoding="utf-8")
-    shutil.copytree(samples / "healthy", tmp_path / "good")
+    shutil.copytree(samples / "tiny-batch-laptop", tmp_path / "good")
     said: list[IndexEntry] = []
-    index = report_all(
-        plan_jobs([tmp_path]), tmp_path / "out", ["--parameter=minimal=true"], workers=2, progress=said.append
-    )
-    assert [(row.folder, row.level) for row in index.rows] == [("bad", "failed"), ("good", "ok")]
+    jobs = plan_jobs([tmp_path])
+    options = ["--no-notebook", "--parameter=minimal=true"]
+    index = report_all(jobs, tmp_path / "out", options, workers=2, progress=said.append)
+    assert [(row.folder, row.level) for row in index.rows] == [("bad", "failed"), ("good", "note")]
     assert "nonsense" in index.rows[0].error and "\n" not in index.rows[0].error
     assert sorted(row.folder for row in said) == ["bad", "good"]
     assert (tmp_path / "out/good/report.html").is_file() and (tmp_path / "out/index.md").is_file()

@@ -66,9 +66,6 @@ def _files(folder: Path) -> list[Path]:
     return [path for path in folder.rglob("*") if path.is_file() and not set(hidden) & set(path.parts)]
 
 
-def test_its_notebooks_are_found(installed: Path, tmp_path: Path) -> None:
-    listed = run(installed, tmp_path, "notebooks", "list")
-    for notebook in (ROOT / "notebooks").glob("*.ipynb"):
-        assert notebook.stem in listed
+def test_a_notebook_of_its_own_is_found(installed: Path, tmp_path: Path) -> None:
     run(installed, tmp_path, "notebooks", "copy", "tour")
     assert (tmp_path / "tour.ipynb").is_file()
