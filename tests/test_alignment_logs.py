@@ -10,9 +10,13 @@ import pytest
 
 import gpudiag as gd
 from gpudiag.alignment.logged_steps import logged_stretches
+from gpudiag.analysis import Analysis
 from gpudiag.measures.causes import measure_causes
 from gpudiag.measures.clock import measure_clock
 from gpudiag.measures.steps import measure_steps
+from gpudiag.rules._engine.judging import judge_all
+from gpudiag.rules._engine.rule import check_thresholds
+from gpudiag.rules.clock import clocks_apart, clocks_differ
 
 BEGIN = datetime(2026, 3, 10, 9, tzinfo=UTC)
 STEP_S, LINE_STEPS = 1.5, 20
@@ -62,8 +66,10 @@ def test_a_log_is_moved_by_the_hours_that_its_pauses_show(tmp_path: Path, ahead_
     assert evaluation_s(run) == pytest.approx(sum(PAUSES_S), rel=0.05)
     profile = measure_clock(run)
     assert profile.of_log and profile.applied_s == -3600 * ahead_h
-    summary = {verdict.rule: verdict.summary for verdict in gd.diagnose(run).verdicts}["clocks-differ"]
-    assert (summary.startswith("The log's timestamps were moved to the clock of the telemetry.")) is bool(ahead_h)
+    (verdict,) = judge_all([clocks_differ], Analysis(run), check_thresholds([clocks_differ], {}))
+    assert (verdict.summary.startswith("The log's timestamps were moved to the clock of the telemetry.")) is bool(
+        ahead_h
+    )
 
 
 @pytest.mark.slow
@@ -73,7 +79,7 @@ def test_a_clock_that_no_zone_explains_is_not_joined(tmp_path: Path, ahead_h: fl
     assert not run.info.logs_clock.joined and run.info.logs_clock.applied_s == 0
     assert evaluation_s(run) == 0.0
     assert measure_steps(run).evaluations_s == pytest.approx(sum(PAUSES_S), rel=0.05)  # needs no telemetry
-    found = {verdict.rule: verdict for verdict in gd.diagnose(run).verdicts}["clocks-apart"]
+    (found,) = judge_all([clocks_apart], Analysis(run), check_thresholds([clocks_apart], {}))
     assert found.status.value == "found" and "of logged steps lie where no GPU was seen at work" in found.summary
     assert "clock_offset_s" in found.remedy and "log + offset = telemetry" in found.remedy
 

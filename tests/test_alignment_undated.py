@@ -11,8 +11,14 @@ import pandas as pd
 import pytest
 
 import gpudiag as gd
+from gpudiag.analysis import Analysis
 from gpudiag.export.perfetto import trace
 from gpudiag.report.timeline.packed import zone_offsets
+from gpudiag.rules._engine.judging import judge_all
+from gpudiag.rules._engine.rule import Rule, check_thresholds
+from gpudiag.rules._engine.verdict import Verdict
+from gpudiag.rules.clock import clocks_apart, clocks_differ
+from gpudiag.rules.events import gpu_lost
 
 LENGTHS_S = (640, 520, 800, 440, 680, 560, 760, 600, 480, 720, 500, 860, 620, 540)
 PAUSES_S = (90, 140, 60, 120, 100, 150, 70, 110, 80, 130, 95, 65, 145, 85)
@@ -26,6 +32,11 @@ def stretches(begin_s: float, n: int = len(LENGTHS_S)) -> list[tuple[float, floa
         out.append((at, at + length))
         at += length + pause
     return out
+
+
+def judged(run: gd.Run, rule: Rule) -> Verdict:
+    (verdict,) = judge_all([rule], Analysis(run), check_thresholds([rule], {}))
+    return verdict
 
 
 def write_dmon(path: Path, times: np.ndarray, work: list[tuple[float, float]], zone: str, form: str) -> None:
@@ -158,11 +169,11 @@ def test_a_log_of_other_work_gets_no_date_and_nobody_says_that_it_is_another_run
     write_log(tmp_path / "train.log", stretches(begin + 8 * 3600, 5), "UTC")
     run = gd.load_run(tmp_path, timezone="UTC")
     assert not run.info.logs_clock.joined and first_s(run) < 2 * DAY_S
-    verdicts = {one.rule: one for one in gd.diagnose(run).verdicts}
-    for rule in ("clocks-apart", "clocks-differ"):
-        assert verdicts[rule].status.value == "not_assessed"
-        assert "no day is found on which it fits the log" in verdicts[rule].reason
-    assert "nvidia-smi dmon -o DT" in verdicts["clocks-apart"].remedy
+    apart, differ = judged(run, clocks_apart), judged(run, clocks_differ)
+    for verdict in (apart, differ):
+        assert verdict.status.value == "not_assessed"
+        assert "no day is found on which it fits the log" in verdict.reason
+    assert "nvidia-smi dmon -o DT" in apart.remedy
 
 
 def test_samples_without_any_time_are_placed_where_the_log_fits(tmp_path: Path) -> None:
@@ -194,7 +205,7 @@ def test_too_few_pauses_place_no_samples_without_time(n: int, tmp_path: Path) ->
     write_log(tmp_path / "train.log", work, "UTC")
     run = gd.load_run(tmp_path, timezone="UTC")
     assert not run.info.logs_clock.joined and first_s(run) == 0
-    verdict = {one.rule: one for one in gd.diagnose(run).verdicts}["clocks-apart"]
+    verdict = judged(run, clocks_apart)
     assert verdict.status.value == "not_assessed"
     assert verdict.reason.startswith("The telemetry carries no time, and nothing in it shows where it lies beside")
 
@@ -264,5 +275,4 @@ def test_a_lost_gpu_without_a_date_is_not_of_1970(tmp_path: Path) -> None:
     ]
     (tmp_path / "dcgm.log").write_text(head + "\n".join(rows) + "\n")
     run = gd.load_run(tmp_path / "dcgm.log", timezone="Asia/Taipei")
-    verdict = {one.rule: one for one in gd.diagnose(run).verdicts}["gpu-lost"]
-    assert verdict.summary == "GPU 1 was lost at 00:02:00 (no date)."
+    assert judged(run, gpu_lost).summary == "GPU 1 was lost at 00:02:00 (no date)."

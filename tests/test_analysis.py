@@ -192,7 +192,7 @@ def test_a_measure_that_failed_is_not_run_again_and_nor_is_what_it_shares() -> N
 
 @pytest.mark.slow
 def test_forecasts_of_an_analysis_are_those_of_its_run() -> None:
-    run = gd.simulate(seed=3, n_trials=24, startup_s=(5.0, 9.0)).run
+    run = gd.simulate(seed=3, n_trials=12, startup_s=(5.0, 9.0)).run
     analysis = Analysis(run)
     first = analysis.forecast(2, 6)
     assert analysis.forecast(2, 6) is first and analysis.given is run
@@ -205,7 +205,7 @@ def test_forecasts_of_an_analysis_are_those_of_its_run() -> None:
 
 @pytest.mark.slow
 def test_threads_diagnose_different_runs_as_one_after_the_other() -> None:
-    runs = [gd.simulate(seed=seed, n_trials=12, pruner="median()").run for seed in range(2)]
+    runs = [gd.simulate(seed=seed, n_trials=6, pruner="median()").run for seed in range(2)]
     ask: Callable[[gd.Run], str] = lambda run: gd.diagnose(run).to_json()  # noqa: E731
     serial = [ask(run) for run in runs]
     with ThreadPoolExecutor(3) as pool:

@@ -113,6 +113,7 @@ def test_help_loads_nothing_that_reads_or_shows_a_run() -> None:
     assert loaded(("gpudiag.report._notebook.redact",), "nonsense") != [], "what an error quotes holds no password"
 
 
+@pytest.mark.slow
 def test_who_has_a_kernel_make_a_report_does_not_load_what_reads_runs() -> None:
     """The kernel loads it; the folder has a run.toml, so that nobody need ask whether a reader knows its files."""
     assert loaded(("polars", "gpudiag.readers.identify"), "report", SAMPLES / "healthy", "-o", __file__) == []

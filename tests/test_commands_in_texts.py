@@ -40,13 +40,17 @@ def _strings(tree: ast.AST) -> Iterator[str]:
             yield node.value
 
 
+NAMED = re.compile(rf'gpudiag ["\sf]*(?:{NAMES})\b')
+"""In a source, where a text may go on in the next line."""
+
+
 @cache
 def texts() -> list[tuple[str, str]]:
     """Place and text of what names a command."""
     sources = {path: path.read_text(encoding="utf-8") for path in sorted(PACKAGE.rglob("*.py"))}
     return [
         (path.relative_to(PACKAGE).as_posix(), text)
-        for path, source in sources.items() if "gpudiag " in source
+        for path, source in sources.items() if NAMED.search(source)
         for text in _strings(ast.parse(source)) if "gpudiag " in text
     ]  # fmt: skip
 

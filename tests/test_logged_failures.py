@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import math
+import shutil
 from pathlib import Path
 
 import optuna
@@ -16,15 +17,22 @@ FORM = "[%(levelname)1.1s %(asctime)s] %(message)s"
 
 
 @pytest.fixture
-def search(tmp_path: Path) -> Path:
+def search(written: Path, tmp_path: Path) -> Path:
+    """A copy, which may be changed."""
+    return shutil.copytree(written, tmp_path / "search")
+
+
+@pytest.fixture(scope="module")
+def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Twelve trials of a real study, each with its log: of every three one runs out of memory and one returns NaN."""
-    log = logging.FileHandler(tmp_path / "search.log")
+    folder = tmp_path_factory.mktemp("search")
+    log = logging.FileHandler(folder / "search.log")
     log.setFormatter(logging.Formatter(FORM))
     logging.getLogger("optuna").addHandler(log)
     before = optuna.logging.get_verbosity()
     optuna.logging.set_verbosity(optuna.logging.INFO)  # other tests want less
     try:
-        study = optuna.create_study(storage=f"sqlite:///{tmp_path / 'optuna.db'}", study_name="search")
+        study = optuna.create_study(storage=f"sqlite:///{folder / 'optuna.db'}", study_name="search")
 
         def objective(trial: optuna.Trial) -> float:
             x = trial.suggest_float("x", 0, 1)
@@ -39,7 +47,7 @@ def search(tmp_path: Path) -> Path:
         optuna.logging.set_verbosity(before)
         logging.getLogger("optuna").removeHandler(log)
         log.close()
-    return tmp_path
+    return folder
 
 
 class MemoryFull(RuntimeError):

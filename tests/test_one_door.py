@@ -129,7 +129,7 @@ def run_cli(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str],
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("given", [["gpu.csv", "optuna.db"], ["gpu.csv", "sqlite:///optuna.db"], ["."]], ids=" ".join)
+@pytest.mark.parametrize("given", [["gpu.csv", "sqlite:///optuna.db"], ["."]], ids=" ".join)
 def test_commands_take_files_and_urls_as_one_run(
     files: Path, given: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -80,6 +80,7 @@ def test_a_folder_of_reports_alone_is_not_called_empty(reported: Path) -> None:
         gd.load_run(reported)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", ["csv", "parquet"])
 def test_an_export_is_no_run_and_said_to_be_one(
     form: str, samples: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
@@ -97,6 +98,7 @@ def test_an_export_is_no_run_and_said_to_be_one(
     assert "no file to read" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_an_export_beside_its_run_changes_nothing(
     samples: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
