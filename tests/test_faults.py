@@ -23,6 +23,7 @@ from gpudiag.advice._engine.advise import advise
 from gpudiag.agents.citing import diagnosis as cited
 from gpudiag.comparison import compare as comparing
 from gpudiag.comparison import quantities
+from gpudiag.comparison.compare import Comparison
 from gpudiag.errors import NotMeasurable
 from gpudiag.faults import REPORT, Failed, Fault, attempt, heard
 from gpudiag.forecast.parallelism import what_if as forecast
@@ -67,6 +68,17 @@ def kept() -> Iterator[None]:
         yield
 
 
+@pytest.fixture(scope="module")
+def sound() -> gd.Diagnosis:
+    """The toy without any fault."""
+    return gd.diagnose(toy_run())
+
+
+@pytest.fixture(scope="module")
+def sound_pair() -> Comparison:
+    return gd.compare(toy_run("a"), renamed(toy_run("b"), "b"))
+
+
 @pytest.fixture
 def no_power(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(power, "_one_gpu", broken(power._one_gpu))
@@ -80,10 +92,8 @@ def statuses(found: gd.Diagnosis) -> dict[str, str]:
 
 
 @pytest.mark.slow
-def test_a_measure_that_fails_is_missing_and_its_rules_are_error(no_power: None) -> None:
-    with pytest.MonkeyPatch.context() as undo:
-        undo.setattr(power, "_one_gpu", power._one_gpu.__wrapped__)
-        whole = statuses(gd.diagnose(toy_run()))
+def test_a_measure_that_fails_is_missing_and_its_rules_are_error(sound: gd.Diagnosis, no_power: None) -> None:
+    whole = statuses(sound)
     found = gd.diagnose(toy_run())
     hit = {rule for rule, status in statuses(found).items() if status == "error"}
     assert hit == OF_POWER
@@ -115,9 +125,9 @@ def failing_rule() -> tuple[Rule, ...]:
 
 
 @pytest.mark.slow
-def test_a_rule_that_fails_is_error_and_alone() -> None:
-    whole, found = gd.diagnose(toy_run()), gd.diagnose(toy_run(), rules=failing_rule())
-    changed = {rule for rule, status in statuses(found).items() if status != statuses(whole)[rule]}
+def test_a_rule_that_fails_is_error_and_alone(sound: gd.Diagnosis) -> None:
+    found = gd.diagnose(toy_run(), rules=failing_rule())
+    changed = {rule for rule, status in statuses(found).items() if status != statuses(sound)[rule]}
     assert changed == {"gpu-low-utilization"}
     (verdict,) = [v for v in found.verdicts if v.status is Status.ERROR]
     assert (
@@ -213,7 +223,7 @@ def test_every_output_of_a_diagnosis_tells_of_it(no_power: None, tmp_path: Path)
         text = brief.save(tmp_path / f"x{suffix}").read_text()
         assert "Planted" in text and "ERROR" in text and "s3cret" not in text, suffix
         assert str(Path(__file__).parent) not in text, suffix
-    for text in (render(whole(found.document)), repr(found), found.to_markdown(), found._repr_html_()):
+    for text in (render(whole(found.document)), repr(found), found.to_markdown(), brief._repr_html_()):
         assert "ERROR" in text and "s3cret" not in text
     assert not found.fails("note") or found.findings
 
@@ -225,8 +235,8 @@ def gd_export(found: gd.Diagnosis, to: str, folder: Path) -> list[str]:
 
 
 @pytest.mark.slow
-def test_a_run_is_never_healthy_because_its_checks_failed() -> None:
-    whole = statuses(gd.diagnose(toy_run()))
+def test_a_run_is_never_healthy_because_its_checks_failed(sound: gd.Diagnosis) -> None:
+    whole = statuses(sound)
     quiet = tuple(rule for rule in RULES if whole[rule.id] == "ok")
     head = gd.diagnose(toy_run(), rules=quiet).to_dict()["headline"]
     assert head["level"] in ("ok", "unknown") and "ERROR" not in head["verdict"]
@@ -273,10 +283,10 @@ def test_a_section_that_fails_is_a_note_in_its_place(monkeypatch: pytest.MonkeyP
 
 
 @pytest.mark.slow
-def test_a_headline_sentence_that_fails_leaves_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_headline_sentence_that_fails_leaves_the_others(sound: gd.Diagnosis, monkeypatch: pytest.MonkeyPatch) -> None:
     from gpudiag.report._sections import headline
 
-    whole = gd.diagnose(toy_run()).to_dict()["headline"]["sentences"]
+    whole = sound.to_dict()["headline"]["sentences"]
     monkeypatch.setattr(headline, "_proof", broken(headline._proof))
     told = gd.diagnose(toy_run()).to_dict()["headline"]["sentences"]
     assert (told[0], told[2]) == (whole[0], whole[2]) and told[1].startswith("ERROR: Headline")
@@ -312,11 +322,12 @@ def test_a_forecast_that_fails_leaves_the_report(monkeypatch: pytest.MonkeyPatch
 
 @pytest.mark.slow
 @pytest.mark.parametrize("part", ["wall_time", "outcomes"])
-def test_a_quantity_of_a_comparison_that_fails_is_left_out(monkeypatch: pytest.MonkeyPatch, part: str) -> None:
-    a, b = toy_run("a"), renamed(toy_run("b"), "b")
-    whole = {q.name for q in gd.compare(a, b).quantities}
+def test_a_quantity_of_a_comparison_that_fails_is_left_out(
+    sound_pair: Comparison, monkeypatch: pytest.MonkeyPatch, part: str
+) -> None:
+    whole = {q.name for q in sound_pair.quantities}
     monkeypatch.setattr(quantities, part, broken(getattr(quantities, part)))
-    pair = gd.compare(a, b)
+    pair = gd.compare(toy_run("a"), renamed(toy_run("b"), "b"))
     left = {q.name for q in pair.quantities}
     assert left < whole
     document = pair.to_dict()
@@ -331,10 +342,11 @@ def test_a_check_of_the_gate_that_fails_is_error(monkeypatch: pytest.MonkeyPatch
     from gpudiag.comparison import gate
 
     monkeypatch.setattr(gate, "warm_up", broken(gate.warm_up))
-    document = gd.compare(toy_run("a"), toy_run("b")).to_dict()
+    pair = gd.compare(toy_run("a"), toy_run("b"))
+    document = pair.to_dict()
     fits(document, "comparison-1")
     assert [c["check"] for c in document["gate"] if c["status"] == "error"] == ["warm-up"]
-    assert "ERROR" in gd.compare(toy_run("a"), toy_run("b")).to_markdown()
+    assert "ERROR" in pair.to_markdown()
 
 
 @pytest.mark.slow
@@ -352,17 +364,18 @@ def test_items_that_cannot_be_matched_are_error_and_give_no_number(monkeypatch: 
 
 
 @pytest.mark.slow
-def test_verdicts_that_fail_leave_the_numbers(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_verdicts_that_fail_leave_the_numbers(sound_pair: Comparison, monkeypatch: pytest.MonkeyPatch) -> None:
     a, b, c = toy_run("a"), renamed(toy_run("b"), "b"), renamed(toy_run("c"), "c")
-    whole = {q.name: q.ratio for q in gd.compare(a, b).quantities}
+    whole = {q.name: q.ratio for q in sound_pair.quantities}
     monkeypatch.setattr(comparing, "judged", broken(comparing.judged))
-    for pair in gd.compare(a, b, c):
+    pairs = gd.compare(a, b, c)
+    for pair in pairs:
         document = pair.to_dict()
         fits(document, "comparison-1")
         assert {q.verdict for q in pair.quantities} == {"no evidence"}
         assert all("Comparison's verdicts failed with Planted" in q["note"] for q in document["quantities"])
         assert [one["part"] for one in document["errors"]] == ["comparison's verdicts"]
-    assert {q.name: q.ratio for q in gd.compare(a, b).quantities} == pytest.approx(whole, nan_ok=True)
+    assert {q.name: q.ratio for q in pairs[0].quantities} == pytest.approx(whole, nan_ok=True)
 
 
 @pytest.mark.slow
@@ -400,7 +413,10 @@ def test_the_terminal_says_it_in_a_line_and_the_exit_code_stays(gpudiag: Any, no
     lines = [line for line in err.splitlines() if "ERROR" in line]
     assert code == 0 and len(lines) == 1 and lines[0].startswith("gpudiag: ERROR: Measure power failed with Planted")
     assert "--debug" in lines[0] and "Traceback" not in err and "ERROR" in out
-    code, _, err = gpudiag("diagnose", SAMPLE, "--format", format_, "--strict", "--debug", "--fail-on", "note")
+
+
+def test_strict_and_debug_end_the_command_with_all_that_is_known(gpudiag: Any, no_power: None) -> None:
+    code, _, err = gpudiag("diagnose", SAMPLE, "--strict", "--debug", "--fail-on", "note")
     assert code == 3 and "Traceback" in err and "s3cret-of-the-run" in err
 
 
