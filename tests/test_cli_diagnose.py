@@ -87,23 +87,22 @@ def loaded(heavy: tuple[str, ...], *arguments: object) -> list[str]:
 
 
 @pytest.mark.slow
-def test_a_diagnosis_on_a_terminal_loads_nothing_that_draws_or_searches() -> None:
-    """Each of these takes a tenth to half a second to import."""
+def test_a_diagnosis_loads_nothing_that_draws_or_searches_and_ends_without_another_look_through_all_objects() -> None:
+    """Each of these takes a tenth to half a second to import. At its end Python would look for circles among what every
+    library and run left: an eighth of a small diagnosis.
+    """
     heavy = ("matplotlib", "scipy.stats", "scipy.optimize", "optuna", "IPython", "nbformat", "papermill", "jinja2")
-    assert loaded(heavy, "diagnose", SAMPLES / "healthy") == []
-
-
-@pytest.mark.slow
-def test_python_ends_without_another_look_through_all_objects() -> None:
-    """It would look for circles among what every library and run left, only to end: an eighth of a small diagnosis."""
     program = (
         "import atexit, gc, sys; from gpudiag.cli import main\n"
+        f"atexit.register(lambda: print('LOADED', *(name for name in {heavy!r} if name in sys.modules)))\n"
         "atexit.register(lambda: print('FROZEN', gc.get_freeze_count(), len(gc.get_objects())))\n"
         f"sys.argv = ['gpudiag', 'diagnose', {str(SAMPLES / 'healthy')!r}]; main()"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-    said, frozen, left = done.stdout.splitlines()[-1].split()
+    *_, frozen_line, loaded_line = done.stdout.splitlines()
+    said, frozen, left = frozen_line.split()
     assert said == "FROZEN" and int(frozen) > 100_000 and int(left) < int(frozen) / 100
+    assert loaded_line == "LOADED"
 
 
 @pytest.mark.slow
