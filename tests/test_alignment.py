@@ -392,9 +392,14 @@ def test_edges_count_where_telemetry_is() -> None:
     assert gap.n_edges(0.0) == 2
 
 
+NEAR = (60_008, 60_016, 60_019, 60_026)
+"""Seeds whose noise laxer bounds of fit and chance take for an offset; of the others none."""
+
+
 @pytest.mark.many
-@pytest.mark.slow
-@pytest.mark.parametrize("seed", range(60_000, 60_030))
+@pytest.mark.parametrize(
+    "seed", [pytest.param(seed, marks=() if seed in NEAR else pytest.mark.slow) for seed in range(60_000, 60_030)]
+)
 def test_a_load_of_its_own_moves_no_clock(seed: int) -> None:
     """Noise that has nothing to do with the trials; benchmarks/accuracy.md has the figures of many more."""
     found = noise_result(seed)
