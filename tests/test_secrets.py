@@ -278,7 +278,7 @@ SILENT = ("--telemetry", "--period", "--jobs")
 
 
 @pytest.mark.parametrize("slip", SLIPS, ids=" ".join)
-@pytest.mark.parametrize("url", ["redis://me:hunter2,x@h/0", "redis:/:hunter2@h"])
+@pytest.mark.parametrize("url", ["redis://:hunter2,x@h/0", "postgresql://me:hunter2@h/d", "redis:/:hunter2@h"])
 def test_a_url_in_a_wrong_place_is_echoed_without_its_password(
     slip: tuple[str, ...],
     url: str,
