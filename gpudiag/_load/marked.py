@@ -86,6 +86,8 @@ def _of_searches(run: Run, trials: pd.DataFrame) -> pd.Series:
 
 
 def _doubted(run: Run, why: str, sign: Sign, ends: Sign = _failures) -> Run:
+    if run.trials.empty:
+        return run
     trials = run.trials.reset_index(drop=True)
     doubtful = ends(run, trials) & trials["start"].notna() & trials["end"].notna()
     if not doubtful.any():
