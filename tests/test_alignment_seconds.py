@@ -160,6 +160,7 @@ def skewed() -> Run:
     return settled(by(make(1, ONE)[0], -45))
 
 
+@pytest.mark.slow
 def test_idle_time_goes_to_what_cannot_be_divided(skewed: Run) -> None:
     cells = measure_ledger(skewed).totals.set_index("cell")["gpu_s"]
     assert cells[["startup_only", "tail_only", "stalled", "foreign", "idle_no_trial"]].sum() == 0

@@ -258,6 +258,7 @@ def test_a_table_with_times_of_day_is_dated_in_the_zone_of_the_run(tmp_path: Pat
     assert first_s(gd.load_run(tmp_path, timezone="Asia/Taipei")) == begin
 
 
+@pytest.mark.slow
 def test_a_run_with_dated_trials_lasts_as_long_as_these(tmp_path: Path) -> None:
     begin = since("UTC", 2026, 3, 10, 10)
     work = stretches(begin, 4)

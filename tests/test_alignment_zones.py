@@ -214,6 +214,7 @@ def test_trials_whose_heartbeats_show_their_zone_stay() -> None:
     assert in_same_zone(replace(given, trials=given.trials.assign(last_seen=BASE)), -3_600_000_000).notes == notes
 
 
+@pytest.mark.slow
 def test_nvidia_smi_in_local_time_beside_wandb(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     util = utilization()
     header = "timestamp, index, name, uuid, utilization.gpu [%], power.draw [W]\n"

@@ -72,6 +72,7 @@ def test_no_run_is_no_job_and_no_worker_is_an_error(tmp_path: Path) -> None:
         report_all([], tmp_path, workers=0)
 
 
+@pytest.mark.slow
 def test_one_process_runs_one_command_after_another() -> None:
     with Children(batch.CHILD) as children:
         assert children.run(["--version"]) == (0, "")

@@ -60,6 +60,7 @@ def test_the_same_run_gives_the_same_everything() -> None:
     assert first.showing(few)._repr_html_() == second.showing(few)._repr_html_()
 
 
+@pytest.mark.slow
 def test_to_dict_gives_a_copy(toy: Diagnosis) -> None:
     toy.to_dict()["verdicts"].clear()
     assert len(toy.to_dict()["verdicts"]) == 4

@@ -79,6 +79,7 @@ def test_searches_with_samples_of_their_own_are_runs_however_near(tmp_path: Path
     assert told(tmp_path) == ["."], "an empty run.toml says that they are one"
 
 
+@pytest.mark.slow
 def test_a_search_that_goes_on_in_another_folder_is_one_run(tmp_path: Path) -> None:
     for place in range(2):
         log(tmp_path / f"part{place}" / "gpu.csv", place * HOUR)
@@ -88,6 +89,7 @@ def test_a_search_that_goes_on_in_another_folder_is_one_run(tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize(("days", "gpus"), [((0, 0), (0, 1)), ((0, HOUR / 3), (0, 0))], ids=["nodes", "rotated"])
+@pytest.mark.slow
 def test_nodes_and_rotated_logs_are_one_run_and_a_note_says_so(
     tmp_path: Path,
     days: tuple[float, float],

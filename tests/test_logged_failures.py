@@ -54,6 +54,7 @@ class MemoryFull(RuntimeError):
     """As PyTorch's own error reads."""
 
 
+@pytest.mark.slow
 def test_the_log_of_a_search_says_why_each_trial_failed(search: Path) -> None:
     run = gd.load_run(search)
     kinds = failure_classes(run.trials)
@@ -64,6 +65,7 @@ def test_the_log_of_a_search_says_why_each_trial_failed(search: Path) -> None:
     assert run.trials["detail"].isna().tolist() == [True, False, False] * 4
 
 
+@pytest.mark.slow
 def test_a_traceback_below_the_line_is_no_second_failure(search: Path) -> None:
     run = gd.load_run(search)
     assert (search / "search.log").read_text().count("MemoryFull: CUDA out of memory") == 4  # of the tracebacks
@@ -82,6 +84,7 @@ def test_a_program_that_dies_of_it_ends_below_the_next_line(search: Path) -> Non
     assert gd.load_run(search).events["kind"].tolist() == ["trial_failed"] * 8 + ["oom"]
 
 
+@pytest.mark.slow
 def test_without_a_log_a_last_report_of_nan_says_it(search: Path) -> None:
     (search / "search.log").unlink()
     kinds = failure_classes(gd.load_run(search).trials)

@@ -26,6 +26,7 @@ def test_the_recorded_wait_is_the_true_one_but_for_the_start_of_workers(samples:
     assert loader.of_step_pct == pytest.approx(100 * truth[:, 0].sum() / truth[:, 2].sum(), abs=3)
 
 
+@pytest.mark.slow
 def test_steps_that_do_not_wait_are_not_said_to(samples: Path) -> None:
     diagnosis = gd.diagnose(samples / "real-h200" / "batch-of-eight")
     assert "loader-slow" not in {one.rule for one in diagnosis.findings}
@@ -33,6 +34,7 @@ def test_steps_that_do_not_wait_are_not_said_to(samples: Path) -> None:
     assert not changed & {"num_workers", "prefetch_factor", "persistent_workers"}
 
 
+@pytest.mark.slow
 def test_no_bound_of_a_larger_batch_is_below_what_it_really_brought(samples: Path) -> None:
     """Batches of 32 in place of 8: by the GPU's own time for a step."""
     small, large = (np.median(steps_of(samples, name)[:, 1]) for name in ("batch-of-eight", "eight-loaders"))

@@ -350,6 +350,7 @@ def test_trials_by_value_by_list_and_by_test() -> None:
         for name in sorted(str(path.parent.relative_to(SAMPLES)) for path in SAMPLES.rglob("run.toml"))
     ],
 )
+@pytest.mark.slow
 def test_every_measure_works_on_every_selection(case: str) -> None:
     run = gd.load_run(SAMPLES / case)
     times = [s for s in (run.gpu["time"], run.trials["start"].dropna()) if len(s)]

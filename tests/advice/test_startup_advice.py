@@ -62,6 +62,7 @@ def test_preparing_once_brings_the_start_ups_back_at_most(kept: bool) -> None:
     assert gain_of(unseen) is None and checks(unseen) == [("costs.startup_only_pct", "<", 10.0)]
 
 
+@pytest.mark.slow
 def test_no_third_trial_beside_two_that_wait_for_the_cpu() -> None:
     document = diagnosed("real-h100/two-workers").document
     ids = [one.id for one in document.recommendations]

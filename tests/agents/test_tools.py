@@ -67,6 +67,7 @@ def test_the_diagnosis_is_the_document(tools: Tools, known: Diagnosis, place: Pa
     assert len(answer.text) < 4500
 
 
+@pytest.mark.slow
 def test_the_whole_is_every_check_and_comes_on_request_only(tools: Tools, known: Diagnosis) -> None:
     whole = tools.diagnose(STARVED, whole=True)
     assert [one["id"] for one in whole.data["checks"]] == [one.rule for one in known.document.verdicts]

@@ -44,6 +44,7 @@ def test_the_idle_gpu_comparison_is_invalid_and_says_why_in_order(idle: Comparis
     assert status(idle)["telemetry-covers-job"] == "fail" and status(idle)["equal-success"] == "fail"
 
 
+@pytest.mark.slow
 def test_no_ratio_stands_in_its_headline(idle: Comparison) -> None:
     head = idle.headline
     assert head["verdict"].startswith("INVALID") and head["level"] == "critical"
@@ -105,6 +106,7 @@ def test_seven_times_the_utilization_is_no_gain(starved: Comparison) -> None:
     assert busy["constant_work_util_pct"] == pytest.approx(17, abs=0.5)
 
 
+@pytest.mark.slow
 def test_samples_a_second_contradict_the_time_of_an_epoch(starved: Comparison) -> None:
     rate = claim(starved, "samples against time")
     assert rate["samples_per_s_ratio"] == pytest.approx(2.42, abs=0.02)

@@ -364,6 +364,7 @@ def test_a_file_that_is_not_of_its_form_is_named(tmp_path: Path) -> None:
     assert held.pending == ("good.json",) and "plan.json: is not of the form" in held.unread[0]
 
 
+@pytest.mark.slow
 def test_a_plan_is_about_the_time_of_the_job_and_not_about_the_whole_record() -> None:
     """The recorder runs for as long again before the trials and after them: that is no utilization of the job."""
     before = run("before", A, 40, 2)

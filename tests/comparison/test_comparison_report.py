@@ -67,6 +67,7 @@ def test_the_same_runs_give_the_same_document(pair: Comparison) -> None:
     assert again.to_json() == pair.to_json() and again.summary() == pair.summary()
 
 
+@pytest.mark.slow
 def test_the_verdict_stands_with_its_interval(pair: Comparison) -> None:
     held = pair.quantity("duration")
     line = pair.headline["verdict"]
@@ -127,6 +128,7 @@ def test_a_summary_fits_a_comment(pair: Comparison, samples: Path) -> None:
         assert told.startswith("**") and "| quantity |" in told
 
 
+@pytest.mark.slow
 def test_hostile_names_are_text_everywhere(odd: Comparison) -> None:
     for told in (render(text(odd.document)), odd.summary(), odd.to_markdown()):
         assert "\x1b" not in told

@@ -33,6 +33,7 @@ def said(a: Path, b: Path) -> str:
     return " ".join(render(text(gd.compare(gd.load_run(a), gd.load_run(b)).document), width=200).split())
 
 
+@pytest.mark.slow
 def test_of_two_trainings_only_what_applies_is_shown(tmp_path: Path) -> None:
     out = said(training(tmp_path / "a", 2.0, minutes=60), training(tmp_path / "b", 1.0, minutes=30))
     found = re.search(r"FASTER: b is ([0-9.]+)× faster \(([0-9.]+)–([0-9.]+)×\) than a", out)

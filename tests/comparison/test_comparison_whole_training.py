@@ -68,6 +68,7 @@ def total(name: str, a: float, b: float) -> Quantity:
     return make(name, "Total", "s", TOTAL, (a, b), tested=False)
 
 
+@pytest.mark.slow
 def test_a_longer_start_is_wall_time_and_gpu_time_of_the_same_steps() -> None:
     whole = found(plain(gpus=2), plain("b", startup_s=660.0, gpus=2))
     wall, gpu = whole["training_wall_time"], whole["training_gpu_time"]
@@ -78,6 +79,7 @@ def test_a_longer_start_is_wall_time_and_gpu_time_of_the_same_steps() -> None:
     assert (wall.kind, wall.tested) == (TOTAL, False) and math.isnan(wall.p)
 
 
+@pytest.mark.slow
 def test_work_long_before_a_dated_training_is_not_known_to_be_of_it() -> None:
     """A smoke test: 40 s of work two hours before, of which the log says nothing."""
     stretches = [(FREE, 60.0), (WORK, 40.0), (FREE, 7200.0), (HELD, 60.0), (WORK, 1000.0), (FREE, 60.0)]
@@ -87,12 +89,14 @@ def test_work_long_before_a_dated_training_is_not_known_to_be_of_it() -> None:
     assert not compare(plain(), tested_before).fails("regression")
 
 
+@pytest.mark.slow
 def test_less_wall_time_for_more_gpu_time_does_not_cost_less() -> None:
     stated = {"training": Training(tokens_per_step=1000)}
     pair = compare(plain(startup_s=660.0, **stated), plain("b", gpus=2, **stated))
     assert pair.verdict == EQUIVALENT and not pair.costs_less() and not pair.costs_more()
 
 
+@pytest.mark.slow
 def test_a_restart_is_in_the_wall_time_and_its_part_of_it_is_told() -> None:
     whole = found(plain(), resumed())
     wall, lost = whole["training_wall_time"], whole["training_restart_time"]
@@ -108,6 +112,7 @@ def test_a_log_without_a_clock_leaves_its_evaluations_to_the_telemetry() -> None
     assert "2 and 1 evaluations" in str(outside.note)
 
 
+@pytest.mark.slow
 def test_steps_of_other_numbers_of_gpus_are_the_same_work_only_where_that_is_stated() -> None:
     stated = {"training": Training(tokens_per_step=8192)}
     assert found(plain(), plain("b", gpus=4)) == {}
@@ -131,6 +136,7 @@ def test_a_record_that_may_hold_two_trainings_tells_nothing_of_one_without_a_clo
     assert found(undated("a", 600, (100,)), undated("b", 600, (100,), gap_s=120.0)) == {}
 
 
+@pytest.mark.slow
 def test_memory_counts_before_the_work_only_where_both_records_show_it_begin() -> None:
     """One recorder ran before the training and one began within it: what only one saw is no difference."""
     a, b = plain(), plain("b")

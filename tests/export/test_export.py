@@ -47,6 +47,7 @@ def test_attributes_named_in_run_toml_are_given(diagnosis: Diagnosis, tmp_path: 
     assert "hunter2" in (tmp_path / "trials.csv").read_text(encoding="utf-8")
 
 
+@pytest.mark.slow
 def test_an_unknown_format_is_one_sentence(diagnosis: Diagnosis, tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="no format 'perfeto'"):
         export(diagnosis, "perfeto", tmp_path / "x")

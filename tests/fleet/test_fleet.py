@@ -90,6 +90,7 @@ def test_a_copy_is_found_and_not_counted(made: Path) -> None:
     assert states["q/copy"] == ("counted already", "its inputs are those of p/tiny-batch-laptop")
 
 
+@pytest.mark.slow
 def test_broken_runs_are_rows_with_their_reason(made: Path) -> None:
     rows = by_name(made)
     assert rows["q/broken"].status == rows["q/hollow"].status == "not diagnosed"

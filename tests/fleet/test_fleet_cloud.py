@@ -62,6 +62,7 @@ def test_runs_in_a_bucket_are_those_on_a_disk(bucket: Path, monkeypatch: pytest.
     assert list((bucket / "temporary").iterdir()) == []
 
 
+@pytest.mark.slow
 def test_weights_are_not_fetched_and_what_is_too_large_is_said(bucket: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with s3_server(bucket) as url:
         monkeypatch.setenv("AWS_ENDPOINT_URL", url)
@@ -74,6 +75,7 @@ def test_weights_are_not_fetched_and_what_is_too_large_is_said(bucket: Path, mon
             pass
 
 
+@pytest.mark.slow
 def test_a_run_toml_below_says_where_the_runs_are(bucket: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (bucket / "b" / "runs" / "index.csv").write_text("run,who\n")
     (bucket / "b" / "runs" / "vision" / "one" / "run.toml").write_text('name = "one"\n')
@@ -84,6 +86,7 @@ def test_a_run_toml_below_says_where_the_runs_are(bucket: Path, monkeypatch: pyt
 
 
 @pytest.mark.parametrize("name", ["../x", "a/../../x", "/x", "a//x", "a\\..\\x"])
+@pytest.mark.slow
 def test_a_name_that_leads_out_of_the_folder_is_refused(
     bucket: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:

@@ -46,6 +46,7 @@ def test_one_process_answers_run_after_run() -> None:
         assert [reason(worker, name) for name in "abc"] == ["answered a", "answered b", "answered c"]
 
 
+@pytest.mark.slow
 def test_a_run_that_hangs_is_ended_and_the_next_one_answers() -> None:
     with child("import time; name == 'slow' and time.sleep(600)") as worker:
         began = time.monotonic()
@@ -63,6 +64,7 @@ def test_the_start_of_the_process_is_no_time_of_its_first_run() -> None:
         late.close()
 
 
+@pytest.mark.slow
 def test_a_process_that_never_starts_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("gpudiag.fleets.worker.START_S", 1.0)
     stuck = Worker((sys.executable, "-c", "import time; time.sleep(60)"))
@@ -72,6 +74,7 @@ def test_a_process_that_never_starts_is_said(monkeypatch: pytest.MonkeyPatch) ->
         stuck.close()
 
 
+@pytest.mark.slow
 def test_a_run_that_grows_is_ended() -> None:
     grow = "import time; held = name == 'big' and (b'x' * (300 << 20), time.sleep(60))"
     with child(grow) as worker:

@@ -96,6 +96,7 @@ def test_more_at_once_is_sub_linear_and_marked_as_extrapolation(forecast: Foreca
     assert six.throughput.value < 0.9 * forecast.rate.value * 6 / 4
 
 
+@pytest.mark.slow
 def test_every_value_lies_in_its_interval_and_bounds(forecast: Forecast) -> None:
     for scenario in forecast.parallel:
         for estimate in (scenario.throughput, scenario.complete, scenario.gain, scenario.util):
@@ -161,6 +162,7 @@ def test_startup_at_full_overlap_costs_little(case_1: Forecast) -> None:
     assert "at most 1.2" in startup(case_1)
 
 
+@pytest.mark.slow
 def test_case_1_leaves_at_most_a_fifth_and_says_why_there_is_no_value(case_1: Forecast) -> None:
     six = case_1.at(6)
     assert six.bounds_only and six.gain.low == pytest.approx(0.92**2) and 1.18 < six.gain.high <= 1.21

@@ -150,6 +150,7 @@ while True:
         assert len(set(now.values())) <= 1 and (LAST not in now or len(now) == len(NAMES)), now
 
 
+@pytest.mark.slow
 def test_a_lock_that_another_process_keeps(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     code = "import fcntl, os, sys, time; fcntl.flock(os.open(sys.argv[1], 0), fcntl.LOCK_EX); print(1, flush=True)"
     holder = process(f"{code}; time.sleep(600)", tmp_path)

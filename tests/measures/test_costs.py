@@ -180,6 +180,7 @@ def test_energy_stops_at_gaps_and_ignores_impossible_power() -> None:
     assert p.energy_kwh == pytest.approx(58 * 100 / 3.6e6)
 
 
+@pytest.mark.slow
 def test_progress_counts_the_best_of_complete_trials_in_order_of_their_end() -> None:
     states = ["COMPLETE", "PRUNED", "COMPLETE", "COMPLETE", "FAIL"]
     table = trials([(s, 10 * i, 10 * i + 10) for i, s in enumerate(states)], value=[0.2, 9.9, 0.1, 0.7, NAN])

@@ -40,6 +40,7 @@ def test_a_training_and_its_resumption_by_event_files_alone(tmp_path: Path, trai
     assert said.n_joined == 1 and said.n_twice == 0
 
 
+@pytest.mark.slow
 def test_beside_a_bar_and_a_history_nothing_counts_twice(tmp_path: Path) -> None:
     """The bar tells more of the steps and the event files when they were: before, nothing told how long it was down."""
     COURSE.bars(tmp_path / "train.out")

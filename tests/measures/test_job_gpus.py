@@ -154,6 +154,7 @@ def test_jobs_of_other_nodes_are_left_out_where_the_telemetry_names_its_own(tmp_
     assert (measure_trials(run).n_fail, measure_trials(run).n_nodes) == (0, 0)
 
 
+@pytest.mark.slow
 def test_without_a_name_run_toml_says_which_node_was_recorded(tmp_path: Path) -> None:
     worked = {0: (2.0, 51.0), 1: (2.0, 51.0)}
     unnamed = written(tmp_path, *cluster_jobs(), gpu=worked)

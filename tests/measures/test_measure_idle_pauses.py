@@ -84,6 +84,7 @@ def one_in_three_at_work(seed: int, step_s: float) -> pd.DataFrame:
 
 
 @pytest.mark.parametrize("step_s", [300.0, 1500.0])
+@pytest.mark.slow
 def test_samples_that_are_idle_in_a_row_by_chance_are_no_pause(step_s: float) -> None:
     """Ten of them follow each other in most of these records, and stand for an hour or four."""
     rows = [row(one_in_three_at_work(seed, step_s)) for seed in range(20)]

@@ -99,6 +99,7 @@ def test_a_recorder_that_goes_on_at_a_longer_period_leaves_no_gaps(order: int, n
     st.floats(1, 3600),
     st.sets(st.integers(5, 70), max_size=4),
 )
+@pytest.mark.slow
 def test_a_recorder_with_one_period_is_observed_but_for_what_it_dropped(
     late: list[int], period_s: float, dropped: set[int]
 ) -> None:

@@ -14,6 +14,7 @@ from gpudiag.simulation.trainings.training import simulate_training
 
 
 @pytest.mark.parametrize("period_s", [1.0, 10.0, 30.0])
+@pytest.mark.slow
 def test_short_pauses_cost_what_they_do_however_far_samples_are_apart(tmp_path: Path, period_s: float) -> None:
     between = Between(evaluate_s=40.0, checkpoint_every=150, checkpoint_s=20.0)
     telemetry = TelemetrySpec(period_s=period_s, util_noise_pct=1.0)

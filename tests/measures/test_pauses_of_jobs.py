@@ -50,6 +50,7 @@ def loaded(folder: Path, *, table: bool, tail_s: int = 6, evaluated: int = EPOCH
 
 
 @pytest.mark.parametrize("tail_s", [6, 200])
+@pytest.mark.slow
 def test_pauses_cost_the_same_with_a_table_of_jobs(tmp_path: Path, tail_s: int) -> None:
     found = []
     for table in (True, False):

@@ -48,6 +48,7 @@ def asked(samplers: list[BaseSampler], space: dict[str, Any], n: int, *, one_by_
 
 
 @pytest.mark.parametrize("one_by_one", [False, True])
+@pytest.mark.slow
 def test_samplers_of_one_seed_draw_one_sequence(one_by_one: bool) -> None:
     space = {**UNIT, "n": IntDistribution(1, 1000), "kind": CategoricalDistribution(["a", "b"])}
     found = asked([RandomSampler(seed=3) for _ in range(2)], space, 40, one_by_one=one_by_one)
@@ -73,6 +74,7 @@ def test_repeats_by_chance_or_crossover_are_no_sequence(seed: int) -> None:
         assert found.n_duplicates > 0 and found.n_same_seed == 0
 
 
+@pytest.mark.slow
 def test_a_continuous_space_is_never_small() -> None:
     rng = random.Random(1)
     drawn = [{"x": rng.random()} for _ in range(15)]
@@ -133,6 +135,7 @@ def test_repeats_need_no_direction(tmp_path: Path) -> None:
     assert measure_search(gd.load_run(path, timezone="UTC")).n_same_seed == 9
 
 
+@pytest.mark.slow
 def test_without_times_it_is_not_said_what_repeats_cost(tmp_path: Path) -> None:
     (tmp_path / "t.csv").write_text(rows(timed=False))
     run = gd.load_run(tmp_path / "t.csv", timezone="UTC")

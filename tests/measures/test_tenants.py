@@ -69,6 +69,7 @@ def _pod(name: str) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("label", ["", "exported_"])
+@pytest.mark.slow
 def test_gpus_of_other_pods_and_of_none_are_told_and_not_advised_upon(label: str, tmp_path: Path) -> None:
     own, other = ({label + key: text for key, text in _pod(name).items()} for name in ("trainer-0", "other-x"))
     run = gd.load_run(_monitored(tmp_path, [own, own, other, {}], [90, 90, 50, 0]))

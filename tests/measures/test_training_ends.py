@@ -249,6 +249,7 @@ def test_a_log_that_only_stops_may_still_run(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("last", [400, 1000])
+@pytest.mark.slow
 def test_a_healthy_gpu_is_not_all_that_a_headline_says_of_a_log_that_only_stops(tmp_path: Path, last: int) -> None:
     telemetry = "".join(f"2026-03-01T10:{at // 60:02}:{at % 60:02}Z,0,95,20000,80000\n" for at in range(0, 1200, 5))
     (tmp_path / "gpu.csv").write_text("timestamp,gpu,util_pct,mem_used_mib,mem_total_mib\n" + telemetry)

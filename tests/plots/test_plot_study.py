@@ -130,6 +130,7 @@ def test_lines_of_parallel_coordinates_stand_where_the_values_are() -> None:
     assert place[:, 3] == pytest.approx(wanted, nan_ok=True)
 
 
+@pytest.mark.slow
 def test_parallel_coordinates_need_ten_trials_with_parameters_that_vary() -> None:
     profile = costs()
     names = [name for name in profile.parameters if name.startswith("params.")]

@@ -210,6 +210,7 @@ def test_lines_that_would_cover_each_other_are_one_with_a_band() -> None:
     assert legend_of(ax) == ["GPU 0", "GPU 1"]
 
 
+@pytest.mark.slow
 def test_the_overview_of_memory_shows_the_memory_in_use_and_the_capacity() -> None:
     profiles = toy_profiles(Size(trials=40, samples=300))
     picture = draw("overview_memory", profiles)

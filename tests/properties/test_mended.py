@@ -97,6 +97,7 @@ def test_the_name_of_a_gpu_has_two_lines() -> None:
     asked.diagnosed(replace(run, gpu=run.gpu.assign(gpu="a\nb"), gpus=run.gpus.assign(gpu="a\nb")))
 
 
+@pytest.mark.slow
 def test_a_trial_that_reports_before_its_start_is_replayed() -> None:
     run = whole("hpo-aggressive-pruning")
     trials = run.trials.assign(start=run.trials["end"], end=run.trials["start"])

@@ -124,6 +124,7 @@ def test_a_column_that_holds_nothing_is_no_column() -> None:
 
 
 @pytest.mark.parametrize("name", ["healthy", "real-h100/three-workers", "memory-exhaustion"])
+@pytest.mark.slow
 def test_what_was_not_recorded_has_no_number(name: str) -> None:
     """Utilization alone: no power, energy, temperature, memory or clock frequency; and of no trials, none of theirs."""
     run = whole(name)

@@ -190,6 +190,7 @@ def test_what_is_wrong_with_a_table_of_trials_in_gzip_is_told(
     assert len(read.trials) == 500 or (told and len(read.trials) > 300)
 
 
+@pytest.mark.slow
 def test_forty_gpus_of_one_index_have_names_of_their_own() -> None:
     """As of damaged bytes, or of one log of many hosts that names none."""
     found = [GpuIdentity(index="0", uuid=f"GPU-{n:08x}-1111") for n in range(800)]

@@ -310,6 +310,7 @@ def study() -> optuna.Study:
 NAMED = ["COMPLETE", "PRUNED", "FAIL", "RUNNING", "WAITING"]
 
 
+@pytest.mark.slow
 def test_states_are_names_members_or_optunas_numbers() -> None:
     table = study().trials_dataframe()
     members = [optuna.trial.TrialState[name] for name in NAMED]
@@ -338,6 +339,7 @@ def test_numbers_that_are_not_optunas_are_refused(states: list[int], said: str) 
         load(study().trials_dataframe().assign(state=states))
 
 
+@pytest.mark.slow
 def test_trials_by_their_number_in_lazy_tables_and_as_rows() -> None:
     table = study().trials_dataframe()
     whole = load(table).trials

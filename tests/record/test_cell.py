@@ -39,6 +39,7 @@ def run(shell: InteractiveShell, replay: Replay, code: str) -> object:
     return shell.run_cell(code)
 
 
+@pytest.mark.slow
 def test_a_line_for_each_gpu_that_was_used(shell: InteractiveShell, capsys: pytest.CaptureFixture[str]) -> None:
     replay = Replay({"0": busy(*[100] * 30), "1": busy(*[0] * 60)}, usual=reading(0))
     result = run(shell, replay, "%%gpu --interval 0.01\n" + wait(10) + "'the value'")
@@ -51,6 +52,7 @@ def test_a_line_for_each_gpu_that_was_used(shell: InteractiveShell, capsys: pyte
     assert not list(Path.cwd().glob("*.csv"))
 
 
+@pytest.mark.slow
 def test_the_numbers_are_those_of_the_file_that_is_kept(
     shell: InteractiveShell, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -65,6 +67,7 @@ def test_the_numbers_are_those_of_the_file_that_is_kept(
     assert idle == pytest.approx(100 * (known["util_pct"] < 10).mean(), abs=8)
 
 
+@pytest.mark.slow
 def test_a_second_cell_into_the_same_file_is_summed_up_alone(
     shell: InteractiveShell, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -83,6 +86,7 @@ def test_a_short_cell_is_not_assessed(shell: InteractiveShell, capsys: pytest.Ca
     assert "sample" in out and "mean utilization" not in out
 
 
+@pytest.mark.slow
 def test_idle_gpus_are_said_to_be_unused(shell: InteractiveShell, capsys: pytest.CaptureFixture[str]) -> None:
     replay = Replay({"0": busy(*[0] * 20), "1": busy(*[0] * 20)}, usual=reading(0))
     run(shell, replay, "%%gpu --interval 0.01\n" + wait(5))
@@ -133,6 +137,7 @@ def test_without_a_driver_the_cell_runs(shell: InteractiveShell, capsys: pytest.
     assert "GPU" not in out.out
 
 
+@pytest.mark.slow
 def test_other_cells_and_cells_within_a_cell_are_left_alone(
     shell: InteractiveShell, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -144,6 +149,7 @@ def test_other_cells_and_cells_within_a_cell_are_left_alone(
 
 
 @pytest.mark.parametrize("between", ["", "\n\n"])
+@pytest.mark.slow
 def test_another_cell_magic_may_follow(
     shell: InteractiveShell, capsys: pytest.CaptureFixture[str], between: str
 ) -> None:
@@ -153,6 +159,7 @@ def test_another_cell_magic_may_follow(
     assert "GPU 0: 100 % mean utilization" in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_await_works_in_a_recorded_cell(shell: InteractiveShell, capsys: pytest.CaptureFixture[str]) -> None:
     result = run(shell, Replay(), "%%gpu --interval 0.01\nimport asyncio\nawait asyncio.sleep(0.2)\n6 * 7")
     assert result.result == 42

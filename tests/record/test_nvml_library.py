@@ -113,6 +113,7 @@ def test_a_gpu_in_mig_mode_has_no_utilization(make: Make) -> None:
 @pytest.mark.parametrize(
     ("code", "words"), [(15, "GPU is lost"), pytest.param(16, "GPU requires restart", marks=pytest.mark.slow)]
 )
+@pytest.mark.slow
 def test_a_gpu_that_is_lost_is_an_event_and_the_other_goes_on(make: Make, code: int, words: str) -> None:
     told = recorded(make(h200(0), h200(1, util=[40, 41, f"!{code}"])))
     assert list(of(told, "1")["util_pct"]) == [40, 41]

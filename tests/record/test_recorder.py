@@ -194,6 +194,7 @@ def test_senseless_wishes_are_refused() -> None:
         gd.Recorder("a.csv", mode="magic")  # type: ignore[arg-type]
 
 
+@pytest.mark.slow
 def test_a_process_of_its_own(tmp_path: Path) -> None:
     path = tmp_path / "a.csv"
     with gd.Recorder(path, interval_s=0.05, mode="process") as rec:

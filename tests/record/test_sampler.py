@@ -161,6 +161,7 @@ def test_ticks_do_not_drift_however_long_a_reading_takes(tmp_path: Path) -> None
     assert len(out.gpu) == 200
 
 
+@pytest.mark.slow
 def test_a_slow_reading_leaves_ticks_out_and_none_is_made_up_for(tmp_path: Path) -> None:
     adapter = Replay({"0": [reading(), 0.35]})
     times: list[float] = []

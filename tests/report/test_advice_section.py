@@ -71,6 +71,7 @@ def test_no_speed_up_is_said_only_where_no_time_is_saved(
     ("high", "said"),
     [(1.0, " Up to 0.47 GPU-h of this run"), (1.2, " Together: up to 1.2× faster. Besides, up to 0.47 GPU-h of")],
 )
+@pytest.mark.slow
 def test_a_plan_that_saves_gpu_time_is_not_without_effect(high: float, said: str) -> None:
     document = diagnosed("hpo-aggressive-pruning").document
     one = replace(document.recommendations[0], gain=Gain(0.0, 0.47, "GPU-h", "evaluation"))
@@ -80,6 +81,7 @@ def test_a_plan_that_saves_gpu_time_is_not_without_effect(high: float, said: str
     assert folded.blocks[0].text.startswith(f"In the plan: `{one.id}`.{said}")
 
 
+@pytest.mark.slow
 def test_what_a_plan_saves_and_speeds_up_is_one_number_with_known_truth(tmp_path: Path) -> None:
     """Faster loading and fewer pauses: the factor alone holds the first, the number with what is saved holds both."""
     spec = TrainingSpec(

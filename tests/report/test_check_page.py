@@ -91,6 +91,7 @@ def json_rules(diagnosis: Diagnosis) -> list[dict[str, object]]:
     return json.loads(sarif_log(diagnosis.document, "gpu.csv"))["runs"][0]["tool"]["driver"]["rules"]
 
 
+@pytest.mark.slow
 def test_a_terminal_links_and_a_pipe_does_not(linked: Diagnosis) -> None:
     blocks, plain = whole(linked.document), whole(replace(linked.document, docs_url=""))
     colored = terminal.render(blocks, color=True)

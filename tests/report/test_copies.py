@@ -93,6 +93,7 @@ def test_a_run_of_one_kind_gets_no_notebook_of_the_other(
     assert {notebook.name for notebook in list_notebooks()} - {path.stem for path in made} == absent
 
 
+@pytest.mark.slow
 def test_a_training_by_itself_gets_no_notebook_that_stops_without_trials(samples: Path, tmp_path: Path) -> None:
     made = copy_all(tmp_path, samples / "slow-rank")
     assert not {"hpo_report", "capacity_report", "tour", "ad_hoc"} & {path.stem for path in made}

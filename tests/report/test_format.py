@@ -230,6 +230,7 @@ def test_a_duration_is_off_by_less_than_its_smaller_unit(seconds: int) -> None:
 
 
 @given(st.floats(min_value=0.1, max_value=1e6))
+@pytest.mark.slow
 def test_memory_is_off_by_half_its_last_digit(mib: float) -> None:
     number, unit = fmt.memory(mib).replace(",", "").split()
     if unit == "MiB":

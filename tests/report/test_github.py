@@ -42,6 +42,7 @@ def with_findings(document: Document, **numbers: int) -> Document:
     return replace(document, verdicts=(*made, *document.of_status(Status.OK)))
 
 
+@pytest.mark.slow
 def test_each_finding_is_an_annotation_of_its_severity(toy: Diagnosis) -> None:
     found = commands(github_annotations(toy.document))
     assert found[0][:2] == ("notice", "gpudiag: toy")

@@ -97,6 +97,7 @@ def test_no_file_puts_ten_percent_on_the_idle_side() -> None:
 
 
 @pytest.mark.parametrize("name", RUNS)
+@pytest.mark.slow
 def test_no_cost_exceeds_the_gpu_time_that_it_is_part_of(name: str) -> None:
     document = diagnosed(name).document
     assert document.ledger is not None

@@ -53,6 +53,7 @@ def test_a_test_case_a_rule(toy: Diagnosis) -> None:
     assert root[0].attrib["timestamp"] == "2026-03-01T10:00:00"
 
 
+@pytest.mark.slow
 def test_every_output_names_the_step_that_the_terminal_names(toy: Diagnosis) -> None:
     document = toy.document
     broken = document.findings[0]

@@ -52,6 +52,7 @@ def test_what_was_not_measured_keeps_its_values() -> None:
     assert worded(fault, "job") is fault
 
 
+@pytest.mark.slow
 def test_every_sentence_on_jobs_says_jobs(diagnosis: gd.Diagnosis) -> None:
     assert noun_of(diagnosis.run) == noun(diagnosis.document) == "job"
     shown = [terminal.text(whole(diagnosis.document)), terminal.text(screen(diagnosis.document)), diagnosis.headline]
@@ -62,6 +63,7 @@ def test_every_sentence_on_jobs_says_jobs(diagnosis: gd.Diagnosis) -> None:
     assert any("jobs" in text for text in shown)
 
 
+@pytest.mark.slow
 def test_pictures_say_jobs(diagnosis: gd.Diagnosis) -> None:
     from matplotlib.text import Text
 
@@ -77,6 +79,7 @@ def test_sections_say_jobs(diagnosis: gd.Diagnosis) -> None:
         assert not ALONE.search(getattr(diagnosis.show, name)._repr_markdown_()), name
 
 
+@pytest.mark.slow
 def test_trials_of_a_study_stay_trials(diagnosis: gd.Diagnosis) -> None:
     run = diagnosis.run
     searched = gd.diagnose(replace(run, trials=run.trials.drop(columns="user_attrs.job")))
@@ -96,6 +99,7 @@ def _texts(value: Any) -> Iterator[str]:
                 yield from _texts(getattr(value, one.name))
 
 
+@pytest.mark.slow
 def test_the_page_says_jobs_in_its_headings_lanes_and_table(diagnosis: gd.Diagnosis) -> None:
     page = diagnosis._notebook(pictures=False)
     prose = "\n".join(cell.source for cell in page.cells if cell.cell_type == "markdown")

@@ -54,6 +54,7 @@ def test_html_is_a_whole_page(html: str) -> None:
     assert html.count("<style>") == 1
 
 
+@pytest.mark.slow
 def test_cells_for_the_reader_of_the_notebook_are_left_out(html: str, toy: Diagnosis) -> None:
     assert "Set the parameters below" not in html and "Set the parameters below" not in toy.to_markdown()
 

@@ -45,6 +45,7 @@ def test_text_fits_the_terminal(shown: dict[str, Shown], monkeypatch: pytest.Mon
             assert max(map(len, lines)) <= min(columns, 120), name
 
 
+@pytest.mark.slow
 def test_html_follows_the_notebook_and_markdown_has_its_tables(shown: dict[str, Shown]) -> None:
     for result in shown.values():
         html = result._repr_html_()  # type: ignore[operator]

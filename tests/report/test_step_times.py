@@ -36,6 +36,7 @@ def logged(folder: Path, *each_s: float) -> gd.Run:
         ((0.5, 2.0, 1.0), "500 ms to 2 s", 3),
     ],
 )
+@pytest.mark.slow
 def test_each_training_has_its_own_time_of_a_step(tmp_path: Path, each_s: tuple[float, ...], told: str, n: int) -> None:
     run = logged(tmp_path, *each_s)
     steps = measure_steps(run)

@@ -85,6 +85,7 @@ def test_a_finding_has_one_severity_on_a_screen_and_on_pages(
         assert named.replace("low", "Low") in page and f"{cause}" in page
 
 
+@pytest.mark.slow
 def test_the_findings_that_a_screen_counts_add_up(document: dict[str, Any]) -> None:
     """Those shown, those named as explained by them and those left out are all; an untold note is left out."""
     one, *others = document["verdicts"]

@@ -83,6 +83,7 @@ def test_every_trial_is_there_with_its_worker_state_and_times(sample: Diagnosis,
         assert away.abs().max() <= content["tick"]
 
 
+@pytest.mark.slow
 def test_the_box_of_a_trial_says_its_parameters_value_and_why_it_ended(sample: Diagnosis, content: Any) -> None:
     trials = content["trials"]
     told = {column["name"]: [column["texts"][at] for at in column["at"]] for column in trials["columns"]}

@@ -119,6 +119,7 @@ def test_what_names_no_stretch_is_not_answered(widget: Any, message: object) -> 
     assert widget.sent == []
 
 
+@pytest.mark.slow
 def test_a_message_is_answered_with_packed_samples(widget: Any, lanes: Lanes) -> None:
     widget._handle_custom_msg({"a": 100, "b": 160.5}, [])
     (answer,) = widget.sent

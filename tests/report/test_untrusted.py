@@ -93,6 +93,7 @@ def test_every_style_of_an_element_stays(seen: list[Seen]) -> None:
             assert name in PROPERTIES and re.fullmatch(rf"{VALUE}(?: {VALUE})*", value), declaration
 
 
+@pytest.mark.slow
 def test_no_layout_rests_on_a_class_alone(seen: list[Seen]) -> None:
     sheet = re.sub(r"/\*.*?\*/", "", fragments.style_sheet(), flags=re.DOTALL)
     always = re.sub(r"@(?:media|container)[^{]*\{(?:[^{}]*\{[^{}]*\})*[^{}]*\}", "", sheet)

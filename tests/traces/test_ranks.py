@@ -62,6 +62,7 @@ def test_one_log_tells_of_as_many_gpus_as_the_trace_names_ranks(ranks: Path) -> 
     assert whole.at["first_steps", "low_gpu_s"] > 1 and log.at["first_steps", "low_gpu_s"] == 0
 
 
+@pytest.mark.slow
 def test_several_as_json_are_a_list(ranks: Path) -> None:
     files = sorted(ranks.glob("*.gz"))
     several, one = (json.loads(said("trace", *given, "--format", "json")) for given in (files, files[:1]))

@@ -98,6 +98,7 @@ def test_a_log_may_tell_the_day_from_the_month(
     assert (out.otherwise is not None) == is_open
 
 
+@pytest.mark.slow
 def test_the_day_may_be_told_far_behind_the_head(tmp_path: Path) -> None:
     moments = [datetime(2026, 3, 12) + timedelta(seconds=n) for n in range(0, 172_800, 10)]
     steps = read(log_of(tmp_path, pattern("%d/%m/%Y %H:%M:%S"), moments)).steps

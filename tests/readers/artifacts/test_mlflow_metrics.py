@@ -70,6 +70,7 @@ def read(folder: Path) -> Trials:
 
 
 @pytest.mark.parametrize("below", ["", "643/dbb9"])
+@pytest.mark.slow
 def test_steps_and_telemetry_of_a_run(tmp_path: Path, below: str) -> None:
     run(tmp_path / below, training() | SYSTEM)
     found = gd.load_run(tmp_path)

@@ -139,6 +139,7 @@ def test_a_record_that_is_no_message_is_counted(tmp_path: Path) -> None:
     assert len(got.steps) == 1 and [(one.kind, one.count) for one in got.problems] == [("record that is no message", 2)]
 
 
+@pytest.mark.slow
 def test_what_is_odd_behind_a_right_checksum(tmp_path: Path) -> None:
     rng, path = random.Random(7), tmp_path / "x"
     for _ in range(150):

@@ -133,6 +133,7 @@ def logged(wandb_bytes: ModuleType, begun_s: float = AT_S) -> bytes:
     return bytes(wandb_bytes.run_file([*records, wandb_bytes.exit_record(0, 3000)]))
 
 
+@pytest.mark.slow
 def test_what_a_run_logged_is_a_log_of_its_steps(tmp_path: Path, wandb_bytes: ModuleType) -> None:
     """Beside it lies what the bar printed, which is no second training."""
     run = make(tmp_path, "abc", logged(wandb_bytes))

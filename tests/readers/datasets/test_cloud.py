@@ -33,6 +33,7 @@ def bucket(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
+@pytest.mark.slow
 def test_a_data_set_in_a_bucket_is_that_on_the_disk(bucket: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with s3_server(bucket) as url:
         monkeypatch.setenv("AWS_ENDPOINT_URL", url)
@@ -49,6 +50,7 @@ def test_a_data_set_in_a_bucket_is_that_on_the_disk(bucket: Path, monkeypatch: p
         assert rows[0].source == "s3://b/deep/telemetry"
 
 
+@pytest.mark.slow
 def test_what_is_not_there_is_a_sentence_without_keys(bucket: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with s3_server(bucket) as url:
         monkeypatch.setenv("AWS_ENDPOINT_URL", url)

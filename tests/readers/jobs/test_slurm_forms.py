@@ -207,6 +207,7 @@ def test_a_table_with_columns_of_ours_is_read_as_any_other(tmp_path: Path) -> No
     assert "user_attrs.gpus" not in read(tmp_path, text).trials
 
 
+@pytest.mark.slow
 def test_long_lists_take_no_long_time() -> None:
     assert len(expanded("node1," * 200_000)) == 1
 

@@ -139,6 +139,7 @@ def two_logs(folder: Path, period: float, late: float, drift: float = 0.0, n: in
     (folder / "gpu.csv").write_text("\n".join([header, *lines, ""]))
 
 
+@pytest.mark.slow
 def test_a_second_log_leaves_periods_gaps_and_means_as_they_are(tmp_path: Path) -> None:
     two_logs(tmp_path, 30, 0.37)
     alone, both = (gd.diagnose(gd.load_run(one, timezone="UTC")) for one in (tmp_path / "gpu.csv", tmp_path))
@@ -151,6 +152,7 @@ def test_a_second_log_leaves_periods_gaps_and_means_as_they_are(tmp_path: Path) 
 
 
 @pytest.mark.parametrize(("late", "drift"), [(0.25, 0.0), (0.4, 0.0), (0.0, 0.002)])
+@pytest.mark.slow
 def test_no_recorder_slows_down_where_two_take_turns(tmp_path: Path, late: float, drift: float) -> None:
     two_logs(tmp_path, 1, late, drift)
     assert "sampler-slows-down" not in [one.rule for one in gd.diagnose(gd.load_run(tmp_path, timezone="UTC")).findings]

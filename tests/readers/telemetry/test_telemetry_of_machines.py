@@ -223,6 +223,7 @@ def test_inspect_says_what_is_taken_for_one_machine(names: tuple[str, str], told
     assert not [note for record in inspect([tmp_path]) for note in record.notes if UNSURE in note], "a folder of runs"
 
 
+@pytest.mark.slow
 def test_inspect_compares_few_logs_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each with each: of 200 in a folder that takes most of the time."""
     compared: list[int] = []

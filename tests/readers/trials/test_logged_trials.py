@@ -234,6 +234,7 @@ def test_what_broke_a_constraint_is_never_the_best(tmp_path: Path) -> None:
     assert gd.load_run(tmp_path).studies["directions"].tolist() == ["MINIMIZE"]
 
 
+@pytest.mark.slow
 def test_beside_a_study_or_its_table_the_log_adds_no_second_table(tmp_path: Path) -> None:
     with logged(tmp_path / "search.log"):
         study = optuna.create_study(storage=f"sqlite:///{tmp_path / 'optuna.db'}", study_name="search")

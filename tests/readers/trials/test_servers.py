@@ -219,6 +219,7 @@ def test_the_style_of_dates_of_a_database_changes_nothing(
     pd.testing.assert_frame_equal(out.trials, before)
 
 
+@pytest.mark.slow
 def test_a_server_that_knows_no_arrays_is_read_as_text(postgres_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """The failed question does not end the transaction, whichever it is; nor is it asked again in halves."""
     asked = []

@@ -68,6 +68,7 @@ def test_one_study_of_a_table_can_be_asked_for(tmp_path: Path) -> None:
         read_trials(path, study="fold 3")
 
 
+@pytest.mark.slow
 def test_a_loss_in_another_study_is_none_of_the_one_asked_for(tmp_path: Path) -> None:
     path = tmp_path / "t.csv"
     path.write_text(ROWS + "fold 1,0,0.9,COMPLETE,,,6\n")
@@ -94,6 +95,7 @@ def test_numbers_name_studies_and_reports_follow_them(tmp_path: Path) -> None:
     ]  # fmt: skip
 
 
+@pytest.mark.slow
 def test_another_trial_of_a_number_is_no_silent_loss(tmp_path: Path) -> None:
     path = tmp_path / "t.csv"
     row = "{0},{1},COMPLETE,2026-03-01 10:0{0}:00,2026-03-01 10:0{0}:30\n"

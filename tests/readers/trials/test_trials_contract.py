@@ -309,6 +309,7 @@ def test_files_through_gzip(kind: str, whole: dict[str, Path], tmp_path: Path) -
 
 
 @pytest.mark.parametrize("kind", ["sqlite", "journal"])
+@pytest.mark.slow
 def test_a_study_is_read_without_what_other_inputs_need(kind: str, samples: Path, tmp_path: Path) -> None:
     """Polars and Arrow's Parquet with its file systems take as long to import as a large study to read."""
     path = samples / "healthy" / "optuna.db"
