@@ -63,38 +63,32 @@ def _twice(
     twice = np.zeros(len(keys), dtype=bool)
     twice[good] = keys[good].duplicated().to_numpy()
     if twice.any():
-        earlier = good & _before_its_end(columns, list(zip(studies, numbers, strict=True)), good)
+        earlier = _before_its_end(columns, keys, good)
         log.add(GONE_ON, int(earlier.sum()))
-        good = good & ~earlier
-        twice[:] = earlier
-        twice[good] = keys[good].duplicated().to_numpy()
+        last = good & ~earlier
         said = {f"cell {name}": list(map(str, cells)) for name, cells in columns.items() if name not in _INDEX}
-        whole = keys.assign(**said)
-        again = np.zeros(len(keys), dtype=bool)
-        again[good] = whole[good].duplicated().to_numpy()
-        other = twice & ~again & ~earlier
+        other = keys[last].duplicated()
+        again = keys.assign(**said)[last].duplicated()
         log.add(SAID_AGAIN, int(again.sum()))
-        example = f"{other.sum():,} of {good.sum():,} left out; a column {STUDY[0]} tells studies apart"
-        log.add(NUMBER_TWICE, int(other.sum()), example=example, lost=True)
+        n_other = int((other & ~again).sum())
+        example = f"{n_other:,} of {last.sum():,} left out; a column {STUDY[0]} tells studies apart"
+        log.add(NUMBER_TWICE, n_other, example=example, lost=True)
+        twice = earlier
+        twice[last] = other.to_numpy()
     return twice
 
 
-def _before_its_end(
-    columns: Mapping[str, Sequence[object]], keys: list[tuple[str, str]], good: np.ndarray
-) -> np.ndarray:
+def _before_its_end(columns: Mapping[str, Sequence[object]], keys: pd.DataFrame, good: np.ndarray) -> np.ndarray:
     """Rows of what had not ended, behind which there is another of the same number and, where it had one, start: a
     table that was appended to as trials went on.
     """
     out = np.zeros(len(keys), dtype=bool)
-    if "state" not in columns:
-        return out
-    starts = columns.get("datetime_start", [None] * len(keys))
-    later: dict[tuple[str, str], set[object]] = {}
-    for row in np.flatnonzero(good)[::-1].tolist():
-        behind = later.setdefault(keys[row], set())
-        goes_on = state_of(columns["state"][row]) in ("RUNNING", "WAITING")
-        out[row] = goes_on and bool(behind) and (starts[row] is None or starts[row] in behind)
-        behind.add(starts[row])
+    if "state" in columns:
+        goes_on = np.array([state_of(cell) in ("RUNNING", "WAITING") for cell in columns["state"]], dtype=bool)
+        rows = keys.assign(start=pd.Series(columns.get("datetime_start"), keys.index, dtype=object))[good]
+        begun = rows["start"].notna()
+        behind = rows.duplicated(list(keys), keep="last").mask(begun, rows.duplicated(keep="last"))
+        out[good] = goes_on[good] & behind.to_numpy(bool)
     return out
 
 
