@@ -11,6 +11,7 @@ from gpudiag.facts import Column, Fact, Row, Rows, column, fact, table_of
 from gpudiag.measures._time.trial_intervals import intervals_of
 from gpudiag.measures._trials.chances import spearman
 from gpudiag.measures.base import Profile, need_trials
+from gpudiag.memo import memoized
 from gpudiag.run import Run
 
 DRAWS = 1000
@@ -60,6 +61,7 @@ class AgreementProfile(Profile, topic="agreement"):
     safe_step: Fact[float] = fact("first step after cut_step whose values agree with the last ones by 0.7 or more")
 
 
+@memoized
 def measure_agreement(run: Run) -> AgreementProfile:
     """Rank agreement of early and final values. Needs trials."""
     need_trials(run)

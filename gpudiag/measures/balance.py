@@ -15,6 +15,7 @@ from gpudiag.measures._steps.at_once import trainings_at_once
 from gpudiag.measures._time.cells import cells
 from gpudiag.measures.base import Profile
 from gpudiag.measures.utilization import measure_utilization
+from gpudiag.memo import memoized
 from gpudiag.run import Run
 from gpudiag.schema import BUSY_PCT
 
@@ -51,6 +52,7 @@ class BalanceProfile(Profile, topic="balance"):
     coverage_pct: Fact[float] = fact("observed part of the run, the least of all GPUs")
 
 
+@memoized
 def measure_balance(run: Run) -> BalanceProfile:
     """Evenness over all GPUs with utilization. Needs gpu.util_pct."""
     use = measure_utilization(run)

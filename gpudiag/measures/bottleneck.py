@@ -9,6 +9,7 @@ from gpudiag.facts import Column, Fact, Row, Rows, column, fact, table_of
 from gpudiag.measures._gpu.signatures import CLASSES, signatures
 from gpudiag.measures._time.work import work_by_gpu, work_coverage_pct
 from gpudiag.measures.base import RECORD_GPU, RECORD_LONGER, Profile, need_gpu
+from gpudiag.memo import memoized
 from gpudiag.run import Run
 
 MIN_LABEL_PCT = 50.0
@@ -55,6 +56,7 @@ class BottleneckProfile(Profile, topic="bottleneck"):
     coverage_pct: Fact[float] = fact("observed part of the run, the least of all GPUs")
 
 
+@memoized
 def measure_bottleneck(run: Run) -> BottleneckProfile:
     """Classify the time of the trials. Needs gpu.util_pct; every other column is used where it was recorded."""
     need_gpu(run, "util_pct")

@@ -7,6 +7,7 @@ import pandas as pd
 
 from gpudiag.facts import Column, Fact, Row, Rows, column, fact, table_of
 from gpudiag.measures.base import Profile, need_gpu, need_trials
+from gpudiag.memo import memoized
 from gpudiag.run import ClockRecord, Run
 from gpudiag.statement import Statement
 
@@ -57,6 +58,7 @@ class ClockProfile(Profile, topic="clock"):
     of_log: Fact[bool] = fact("the clock is that of training logs, for there are no trials")
 
 
+@memoized
 def measure_clock(run: Run) -> ClockProfile:
     """The record of the clock. Needs trials with a start, or logs with timestamps, and telemetry."""
     of_log = run.info.logs_clock.method != ClockRecord().method

@@ -15,6 +15,7 @@ from gpudiag.facts import Column, Fact, Row, Rows, column, fact, table_of
 from gpudiag.measures._waits.flight import OPEN, Group, groups, listed_ranks, newest_dumps, open_sends, several_dumps
 from gpudiag.measures._waits.watchdog import GivenUp, given_up
 from gpudiag.measures.base import Profile
+from gpudiag.memo import memoized
 from gpudiag.run import Run
 from gpudiag.schema import text_dtype
 
@@ -122,6 +123,7 @@ class Mismatch:
     swapped: bool
 
 
+@memoized
 def measure_collectives(run: Run) -> CollectivesProfile:
     """By the newest dump of each rank. Needs dumps of PyTorch's flight recorder, or a log of a timeout.
 

@@ -17,6 +17,7 @@ from gpudiag.measures._steps.logs import training_logs
 from gpudiag.measures._time.cells import cells
 from gpudiag.measures._time.microseconds import SECOND_US, microseconds
 from gpudiag.measures.base import Profile
+from gpudiag.memo import memoized
 from gpudiag.run import Run
 from gpudiag.schema import IDLE_PCT
 
@@ -62,6 +63,7 @@ class DivergenceProfile(Profile, topic="divergence"):
     has_trials: Fact[bool] = fact("there are trials of a search, so that no log is looked at")
 
 
+@memoized
 def measure_divergence(run: Run) -> DivergenceProfile:
     """Trainings that lost their loss for good. Needs log lines on steps that state one."""
     has_trials = len(of_a_search(run.trials)) > 0

@@ -14,6 +14,7 @@ from gpudiag.measures._gpu.xids import HARDWARE, LOST_XID, PROGRAM, UNCLEAR, xid
 from gpudiag.measures._time.cells import cells
 from gpudiag.measures._time.coverage import coverage_pct, least_pct
 from gpudiag.measures.base import RECORD_GPU, Profile
+from gpudiag.memo import memoized
 from gpudiag.run import Run
 
 _WORSE = r"\b(?:uncorrectable|uncorrected|double[- ]bit)\b"
@@ -75,6 +76,7 @@ class EventsProfile(Profile, topic="events"):
     coverage_pct: Fact[float] = fact("the telemetry's: a log of metrics tells of a lost GPU")
 
 
+@memoized
 def measure_events(run: Run) -> EventsProfile:
     """Hardware events. Needs telemetry or a log."""
     if run.events.empty and run.gpu.empty:

@@ -18,6 +18,7 @@ from gpudiag.measures._trials.placed import placed_trials, worker_counts
 from gpudiag.measures._trials.split import best_split
 from gpudiag.measures.base import Profile, need_trials
 from gpudiag.measures.failures import trial_ends
+from gpudiag.memo import memoized
 from gpudiag.run import Run
 from gpudiag.schema import FINISHED
 from gpudiag.statement import Statement
@@ -92,6 +93,7 @@ class FailureRatesProfile(Profile, topic="failure_rates"):
     )
 
 
+@memoized
 def measure_failure_rates(run: Run) -> FailureRatesProfile:
     """Failures by workers and by trials at once. Needs trials with start and end."""
     need_trials(run)

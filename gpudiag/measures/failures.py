@@ -95,6 +95,7 @@ class FailuresProfile(Profile, topic="failures"):
     )
 
 
+@memoized
 def measure_failures(run: Run) -> FailuresProfile:
     """Failures of the run. Needs trials."""
     intervals = trial_ends(run)

@@ -21,6 +21,7 @@ from gpudiag.measures._time.weighted import weighted_mean, weighted_quantiles
 from gpudiag.measures._time.work import WorkSamples, beside_work, work_by_gpu, work_coverage_pct
 from gpudiag.measures.base import RECORD_LONGER, Profile, need_gpu
 from gpudiag.measures.loader import measure_loader
+from gpudiag.memo import memoized
 from gpudiag.run import Run
 from gpudiag.schema import IDLE_PCT
 
@@ -121,6 +122,7 @@ class FeedProfile(Profile, topic="feed"):
     coverage_pct: Fact[float] = fact("observed part of the run, the least of all GPUs")
 
 
+@memoized
 def measure_feed(run: Run) -> FeedProfile:
     """The GPU at work beside the host. Needs gpu.util_pct; everything else is used where it was recorded."""
     need_gpu(run, "util_pct")

@@ -27,6 +27,7 @@ from gpudiag.measures._time.work import stretches
 from gpudiag.measures._waits.divided import logged_gpus
 from gpudiag.measures._waits.logged import worked_until_us
 from gpudiag.measures.base import RECORD_LONGER, Profile, need_gpu
+from gpudiag.memo import memoized
 from gpudiag.run import Run
 
 ZERO_PCT = 1.0
@@ -100,6 +101,7 @@ class IdlenessProfile(Profile, topic="idleness"):
     sampling_period_s: Fact[float] = fact("median step between samples, of the GPU sampled least often")
 
 
+@memoized
 def measure_idleness(run: Run) -> IdlenessProfile:
     """Idle ends, pauses and idle allocations of each GPU. Needs gpu.util_pct."""
     need_gpu(run, "util_pct")

@@ -9,6 +9,7 @@ import pandas as pd
 from gpudiag.errors import NotMeasurable
 from gpudiag.facts import Column, Fact, Row, Rows, column, fact, table_of
 from gpudiag.measures.base import Profile
+from gpudiag.memo import memoized
 from gpudiag.readers._io.problems import INCOMPLETE
 from gpudiag.readers._shape.tidy import SET_BACK
 from gpudiag.run import InputRecord, Run
@@ -40,6 +41,7 @@ class InputsProfile(Profile, topic="inputs"):
     unknown: Fact[str] = fact("the first three of them, logs before others, '' for none")
 
 
+@memoized
 def measure_inputs(run: Run) -> InputsProfile:
     """The inputs by their records. Needs a run that was loaded."""
     if not run.info.inputs:

@@ -8,6 +8,7 @@ from gpudiag._run.allocated_gpus import JOB
 from gpudiag.errors import NotGiven
 from gpudiag.facts import Fact, fact
 from gpudiag.measures.base import Profile
+from gpudiag.memo import memoized
 from gpudiag.run import Run
 
 RECORDED, UNUSED, MEAN = "user_attrs.gpus_recorded", "user_attrs.gpus_unused", "user_attrs.gpu_util_pct"
@@ -25,6 +26,7 @@ class JobsProfile(Profile, topic="jobs"):
     unused_gpu_h: Fact[float] = fact("GPU time of these")
 
 
+@memoized
 def measure_jobs(run: Run) -> JobsProfile:
     """By length of a job and the mean utilization of its GPUs. Needs sacct with what jobstats left in AdminComment."""
     if not {RECORDED, UNUSED, MEAN} <= set(run.trials):

@@ -28,6 +28,7 @@ from gpudiag.measures._waits.logged import LoggedInterval, logged_trainings
 from gpudiag.measures.attribution import measure_attribution
 from gpudiag.measures.base import RECORD_LONGER, Profile, clocks_may_differ, need_gpu
 from gpudiag.measures.failures import trial_ends
+from gpudiag.memo import memoized
 from gpudiag.run import Run
 
 GROWTH = ["slope_pct_h", "p_rise", "rise_pct", "rise_mib", "span_s"]
@@ -116,6 +117,7 @@ class LeakProfile(Profile, topic="leak"):
     clock_open: Fact[bool] = fact("trials and telemetry may lie apart")
 
 
+@memoized
 def measure_leak(run: Run) -> LeakProfile:
     """Growth and remains of memory on each GPU. Needs gpu.mem_used_mib."""
     need_gpu(run, "mem_used_mib")

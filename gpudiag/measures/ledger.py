@@ -16,6 +16,7 @@ from gpudiag.measures._time.microseconds import SECOND_US, utc
 from gpudiag.measures._time.timeline import NO_TRIAL, Samples
 from gpudiag.measures._time.weighted import weighted_quantiles
 from gpudiag.measures.base import RECORD_LONGER, Profile, need_gpu
+from gpudiag.memo import memoized
 from gpudiag.run import Run
 from gpudiag.schema import IDLE_PCT, text_dtype
 from gpudiag.spans import Window
@@ -165,6 +166,7 @@ class LedgerProfile(Profile, topic="ledger"):
         return float(self.totals.loc[self.totals["cell"].isin(cells), "share_pct"].sum())
 
 
+@memoized
 def measure_ledger(run: Run) -> LedgerProfile:
     """Put every GPU-second between the first start and the last end of each study into one cell.
 

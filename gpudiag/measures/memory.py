@@ -22,6 +22,7 @@ from gpudiag.measures._time.series import series
 from gpudiag.measures._time.weighted import weighted_mean, weighted_quantiles
 from gpudiag.measures.base import RECORD_LONGER, Profile, need_gpu
 from gpudiag.measures.failures import FULL_PCT, classes_of_events
+from gpudiag.memo import memoized
 from gpudiag.run import Run
 from gpudiag.schema import BUSY_PCT
 
@@ -92,6 +93,7 @@ class MemoryProfile(Profile, topic="memory"):
     )
 
 
+@memoized
 def measure_memory(run: Run) -> MemoryProfile:
     """Fullness of each GPU's memory. Needs gpu.mem_used_mib; shares need the total from the log,
     run.toml or the data sheet.

@@ -18,6 +18,7 @@ from gpudiag.measures._time.weighted import weighted_mean
 from gpudiag.measures._time.work import beside_work, work_by_gpu
 from gpudiag.measures.base import Profile
 from gpudiag.measures.feed import meant_to_work
+from gpudiag.memo import memoized
 from gpudiag.run import Run
 from gpudiag.schema import UNUSED_PCT
 from gpudiag.statement import NOTHING, Statement
@@ -60,6 +61,7 @@ class MfuProfile(Profile, topic="mfu"):
     log_kind: Fact[str] = fact("what wrote these lines")
 
 
+@memoized
 def measure_mfu(run: Run) -> MfuProfile:
     """MFU from tokens per second, parameters and the GPU's peak, and the activity of tensor cores. Needs one of tokens
     per second (or per step), a log that states its MFU, or DCGM's field 1004.

@@ -19,6 +19,7 @@ from gpudiag.measures._trials.abandoned import OpenTrial, find_open_trials
 from gpudiag.measures._trials.effective_bounds import effective_bounds
 from gpudiag.measures._trials.placed import placed_trials, worker_counts
 from gpudiag.measures.base import Profile, TrialRow, need_trials
+from gpudiag.memo import memoized
 from gpudiag.run import Run
 from gpudiag.schema import ADDED
 
@@ -121,6 +122,7 @@ class ParallelismProfile(Profile, topic="parallelism"):
     coverage_pct: Fact[float] = fact("share of the trials that began whose times are known, or inferred")
 
 
+@memoized
 def measure_parallelism(run: Run) -> ParallelismProfile:
     """Concurrency over the run. Needs trials with start times, and at least one known end."""
     need_trials(run)

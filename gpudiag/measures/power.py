@@ -21,6 +21,7 @@ from gpudiag.measures._time.expected import expected_window
 from gpudiag.measures._time.microseconds import SECOND_US, microseconds
 from gpudiag.measures._time.weighted import weighted_mean
 from gpudiag.measures.base import RECORD_LONGER, Profile, need_gpu
+from gpudiag.memo import memoized
 from gpudiag.run import Run
 from gpudiag.schema import text_dtype
 
@@ -99,6 +100,7 @@ def power_cells(run: Run, *columns: str) -> pd.DataFrame:
     return cells_where(run, (run.gpu["power_w"] > 0).to_numpy(), "power_w", *columns)
 
 
+@memoized
 def measure_power(run: Run) -> PowerProfile:
     """Power, energy and temperature per GPU. Needs gpu.power_w, or a counter of energy."""
     counted = counted_curves(run)

@@ -12,6 +12,7 @@ from gpudiag.facts import Column, Fact, Row, Rows, column, fact, table_of
 from gpudiag.measures._waits.logged import logged_trainings
 from gpudiag.measures.base import Profile
 from gpudiag.measures.causes import CausesProfile, measure_causes
+from gpudiag.memo import memoized
 from gpudiag.run import Run
 from gpudiag.schema import TABLES, text_dtype
 
@@ -82,6 +83,7 @@ class ProfiledProfile(Profile, topic="profiled"):
     data_gpu_h: Fact[float] = fact("the same for data")
 
 
+@memoized
 def measure_profiled(run: Run) -> ProfiledProfile:
     """Means over the profiled GPUs. Needs a trace of torch.profiler or Nsight Systems."""
     if run.profiled.empty:

@@ -14,6 +14,7 @@ from gpudiag.measures._time.trial_intervals import intervals_of
 from gpudiag.measures._trials.proportions import wilson_pct
 from gpudiag.measures._trials.pruner_spec import EarliestPrune, earliest_prune, stated_pruner
 from gpudiag.measures.base import Profile, TrialRow, need_trials
+from gpudiag.memo import memoized
 from gpudiag.run import Run
 from gpudiag.schema import ADDED, FINISHED
 
@@ -97,6 +98,7 @@ MIN_COMPLETE = 5
 """COMPLETE trials of a study without which the length of a whole trial is not known."""
 
 
+@memoized
 def measure_pruning(run: Run) -> PruningProfile:
     """Pruning rates, steps and cost over all studies of the run. Needs at least one finished trial.
 

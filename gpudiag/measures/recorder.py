@@ -14,6 +14,7 @@ from gpudiag.measures._gpu.gpu_rows import by_gpu, slices
 from gpudiag.measures._time.cells import cells, rows_by_gpu
 from gpudiag.measures._time.microseconds import SECOND_US
 from gpudiag.measures.base import Profile, need_gpu
+from gpudiag.memo import memoized
 from gpudiag.run import Run
 from gpudiag.schema import BUSY_PCT, IDLE_PCT
 
@@ -83,6 +84,7 @@ class RecorderProfile(Profile, topic="recorder"):
     mixed: Rows = table_of(MixedGpu)
 
 
+@memoized
 def measure_recorder(run: Run) -> RecorderProfile:
     """Faults of the record. Needs GPU telemetry."""
     need_gpu(run, "time")

@@ -19,6 +19,7 @@ from gpudiag.measures._time.microseconds import SECOND_US, median_of_steps, micr
 from gpudiag.measures._time.own_time import held_windows
 from gpudiag.measures._time.trial_intervals import intervals_of
 from gpudiag.measures.base import RECORD_LONGER, Profile, need_gpu
+from gpudiag.memo import memoized
 from gpudiag.run import Run
 from gpudiag.schema import text_dtype
 from gpudiag.spans import Window, length_us, overlap
@@ -72,6 +73,7 @@ class SamplingProfile(Profile, topic="sampling"):
     )
 
 
+@memoized
 def measure_sampling(run: Run) -> SamplingProfile:
     """Period, coverage and gaps per GPU. Needs at least two samples of one GPU."""
     need_gpu(run, "time")

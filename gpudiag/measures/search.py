@@ -21,6 +21,7 @@ from gpudiag.measures._trials.left_idle import NOTHING, beside_the_last, within_
 from gpudiag.measures._trials.placed import placed_trials, worker_counts
 from gpudiag.measures._trials.repeats import describe_repeats, find_repeats, small_space
 from gpudiag.measures.base import Profile, TrialRow, need_trials
+from gpudiag.memo import memoized
 from gpudiag.run import Run
 from gpudiag.schema import FINISHED, STATES
 from gpudiag.statement import Statement
@@ -175,6 +176,7 @@ class SearchProfile(Profile, topic="search"):
     trial_worker_h: Fact[float] = fact("their time")
 
 
+@memoized
 def measure_search(run: Run) -> SearchProfile:
     """The course of the search. Needs trials."""
     need_trials(run)

@@ -27,6 +27,7 @@ from gpudiag.measures._waits.logged import LoggedTraining
 from gpudiag.measures.attribution import measure_attribution
 from gpudiag.measures.base import RECORD_LONGER, Profile, need_gpu
 from gpudiag.measures.parallelism import RECORD_TIMESTAMPS
+from gpudiag.memo import memoized
 from gpudiag.run import Run
 from gpudiag.schema import FINISHED, LASTING
 from gpudiag.spans import Window
@@ -87,6 +88,7 @@ class ShiftProfile(Profile, topic="shift"):
     coverage_pct: Fact[float] = fact("observed part of the run, the least of all GPUs")
 
 
+@memoized
 def measure_shift(run: Run) -> ShiftProfile:
     """Levels of utilization of each GPU at work. Needs gpu.util_pct."""
     need_gpu(run, "util_pct")

@@ -17,6 +17,7 @@ from gpudiag.measures._time.microseconds import SECOND_US, microseconds
 from gpudiag.measures._time.weighted import weighted_mean
 from gpudiag.measures.base import Profile, need_gpu
 from gpudiag.measures.endings import EndingsProfile, measure_endings
+from gpudiag.memo import memoized
 from gpudiag.run import Run
 from gpudiag.schema import IDLE_PCT
 
@@ -60,6 +61,7 @@ class SilenceProfile(Profile, topic="silence"):
     has_trials: Fact[bool] = fact("there are trials of a search, whose states tell how they ended")
 
 
+@memoized
 def measure_silence(run: Run) -> SilenceProfile:
     """Silence of a log beside GPUs that are held. Needs gpu.util_pct, and a log of a training."""
     need_gpu(run, "util_pct")

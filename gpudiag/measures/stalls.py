@@ -24,6 +24,7 @@ from gpudiag.measures._time.work import WorkSamples, stretches, work_by_gpu, wor
 from gpudiag.measures._waits.beats import Drops, Reading, reading_of, step_through, too_sharp
 from gpudiag.measures._waits.divided import logged_gpus
 from gpudiag.measures.base import RECORD_LONGER, Profile, need_gpu, need_unset_clock
+from gpudiag.memo import memoized
 from gpudiag.run import Run
 from gpudiag.schema import IDLE_PCT
 
@@ -106,6 +107,7 @@ class StallsProfile(Profile, topic="stalls"):
     )
 
 
+@memoized
 def measure_stalls(run: Run) -> StallsProfile:
     """Stalls of each GPU while it was at work. Needs gpu.util_pct."""
     need_gpu(run, "util_pct")

@@ -19,6 +19,7 @@ from gpudiag.measures._time.work import stretches
 from gpudiag.measures.base import RECORD_GPU, RECORD_LONGER, Profile, need_gpu
 from gpudiag.measures.feed import SATURATED_PCT
 from gpudiag.measures.power import power_cells
+from gpudiag.memo import memoized
 from gpudiag.run import Run
 from gpudiag.schema import BUSY_PCT
 
@@ -88,6 +89,7 @@ class StandstillProfile(Profile, topic="standstill"):
     coverage_pct: Fact[float] = fact("observed part of the run, the least of all GPUs")
 
 
+@memoized
 def measure_standstill(run: Run) -> StandstillProfile:
     """Stretches of low power at high utilization. Needs gpu.util_pct and gpu.power_w."""
     need_gpu(run, "util_pct")

@@ -31,6 +31,7 @@ from gpudiag.measures._waits.logged import PAUSES
 from gpudiag.measures.base import Profile
 from gpudiag.measures.causes import measure_causes
 from gpudiag.measures.inputs import unknown_logs
+from gpudiag.memo import memoized
 from gpudiag.run import Run
 from gpudiag.schema import LASTING
 
@@ -245,6 +246,7 @@ def some_wait(steps: StepsProfile) -> bool:
     return steps.evaluating_gpus > 0 and steps.waiting_gpus > 0
 
 
+@memoized
 def measure_steps(run: Run) -> StepsProfile:
     """Time of steps and time outside of them. Needs log lines with a step and a time."""
     every, few = courses(run), left_out(run)

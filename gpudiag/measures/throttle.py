@@ -21,6 +21,7 @@ from gpudiag.measures._time.coverage import coverage_pct, least_pct
 from gpudiag.measures._time.weighted import weighted_mean
 from gpudiag.measures._time.work import stretches
 from gpudiag.measures.base import RECORD_GPU, RECORD_LONGER, Profile, need_gpu
+from gpudiag.memo import memoized
 from gpudiag.run import Run
 from gpudiag.schema import BUSY_PCT
 
@@ -102,6 +103,7 @@ class ThrottleProfile(Profile, topic="throttle"):
     coverage_pct: Fact[float] = fact("observed part of the run, the least of all GPUs")
 
 
+@memoized
 def measure_throttle(run: Run) -> ThrottleProfile:
     """Throttling of each GPU. Needs gpu.util_pct and clocks, clocks-event reasons or temperature."""
     need_gpu(run, "util_pct")

@@ -17,6 +17,7 @@ from gpudiag.measures._waits.divided import LoggedGpu, divided_by_log, logged_gp
 from gpudiag.measures._waits.logged import LoggedTraining, behind_steps
 from gpudiag.measures._waits.pieces import unused_time
 from gpudiag.measures.base import Profile, need_gpu
+from gpudiag.memo import memoized
 from gpudiag.run import Run
 
 LEAST_PCT = 5.0
@@ -57,6 +58,7 @@ class TrialWaitsProfile(Profile, topic="trial_waits"):
     unknown_pct: Fact[float] = fact("share of that which no source explains", label="not explained")
 
 
+@memoized
 def measure_trial_waits(run: Run) -> TrialWaitsProfile:
     """Divide the time of each trial without a kernel among its causes. Needs gpu.util_pct, trials on the telemetry's
     clock and training logs with timestamps that lie within one trial each.

@@ -22,6 +22,7 @@ from gpudiag.measures._trials.pareto import pareto_front
 from gpudiag.measures._trials.proportions import streak_probability, wilson_pct
 from gpudiag.measures.base import Profile, TrialRow, need_trials
 from gpudiag.measures.failures import trial_ends
+from gpudiag.memo import memoized
 from gpudiag.run import Run
 from gpudiag.schema import ABANDONED, ADDED, FINISHED, OUTCOMES, STOPPED
 from gpudiag.statement import NOTHING, Statement, joined
@@ -185,6 +186,7 @@ class TrialsProfile(Profile, topic="trials"):
     )
 
 
+@memoized
 def measure_trials(run: Run) -> TrialsProfile:
     """Counts and durations by outcome. Needs at least one trial. Failure rate is FAIL of finished."""
     need_trials(run)
