@@ -92,6 +92,7 @@ def test_a_diagnosis_loads_nothing_that_draws_or_searches_and_ends_without_anoth
     library and run left: an eighth of a small diagnosis.
     """
     heavy = ("matplotlib", "scipy.stats", "scipy.optimize", "optuna", "IPython", "nbformat", "papermill", "jinja2")
+    heavy += ("numpy.f2py.crackfortran",)
     program = (
         "import atexit, gc, sys; from gpudiag.cli import main\n"
         f"atexit.register(lambda: print('LOADED', *(name for name in {heavy!r} if name in sys.modules)))\n"

@@ -17,16 +17,13 @@ from gpudiag.cli._application import application
 from gpudiag.cli._arguments import expand
 from gpudiag.cli._faults import last_resort
 from gpudiag.cli._home import without_home
+from gpudiag.cli._needless import leave_out
 from gpudiag.cli._signals import Interrupted, as_interrupt
 from gpudiag.cli._stderr import complain
 from gpudiag.cli._streams import write_any_text
 from gpudiag.errors import GpudiagError
 from gpudiag.interpreter import COLLECT_AFTER
 from gpudiag.report.format import safe
-
-NEEDLESS = ("rfc3987_syntax",)
-"""jsonschema, which nbformat needs, compiles its grammars of international addresses at import, in about a second.
-It does without where the module is not installed; no notebook holds such an address."""
 
 
 def __getattr__(name: str) -> Any:
@@ -48,8 +45,7 @@ def main() -> None:
 
 
 def _run() -> None:
-    for module in NEEDLESS:
-        sys.modules.setdefault(module, None)  # type: ignore[arg-type]
+    leave_out()
     gc.set_threshold(*COLLECT_AFTER)
     atexit.register(gc.freeze)  # else Python looks through all objects again to end: an eighth of a small diagnosis
     write_any_text()
