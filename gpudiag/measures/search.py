@@ -400,7 +400,7 @@ def _tail(run: Run, intervals: pd.DataFrame) -> dict[str, Any]:
     } or {1: 0}
     n_tail = max(alone_us, key=lambda n: (peak - n) * alone_us[n])
     alone = alone_us[n_tail]
-    last = known[end > right[-1] - alone] if alone else known[:0]
+    last = (known[end > right[-1] - alone] if alone else known[:0]).sort_values(["study", "trial"], kind="stable")
     idle = beside_the_last(run, int(right[-1]) - alone, int(right[-1])) if alone else NOTHING
     return {
         "tail_s": alone / SECOND_US,

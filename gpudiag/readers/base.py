@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import tzinfo
+from pathlib import Path
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 from gpudiag.errors import ConfigError, InputError, UnknownInput, expected
@@ -186,19 +187,17 @@ def refuse(source: Source, expected: str) -> UnknownInput:
             f"{path}: is an SQLite database without Optuna's tables trials and studies; expected {expected}."
         )
     if columns := _parquet_columns(source):
-        return UnknownInput(
-            f"{path}: is a Parquet file, but none that a reader knows (its columns: {columns}); expected {expected}. A "
-            "table of GPU metrics of your own is read as CSV."
+        return _without_trials(path, columns) or UnknownInput(
+            f"{path}: is a Parquet file, but none that a reader knows (its columns: {_listed(columns, 8)}); expected "
+            f"{expected}."
         )
     if source.is_binary:
         return UnknownInput(f"{path}: is a binary file of no known kind; expected {expected}.")
     first = next((line.strip() for line in source.lines if line.strip()), "")
     if names := _header(first):
-        from gpudiag.readers._studies.trial_columns import NEEDED, numbers_trials  # which needs what is here
-
-        if numbers_trials(names):
-            return UnknownInput(f"{path}: {NEEDED}; its columns are {_listed(names, 12)}.")
-        return UnknownInput(f"{path}: none of its columns is known ({_listed(names, 12)}); expected {expected}.")
+        return _without_trials(path, names) or UnknownInput(
+            f"{path}: none of its columns is known ({_listed(names, 12)}); expected {expected}."
+        )
     shown = first if len(first) <= 100 else first[:97] + "..."
     from gpudiag.readers._delimited.number_rows import NAME_THEM, number_rows  # and with it polars
 
@@ -210,14 +209,23 @@ def refuse(source: Source, expected: str) -> UnknownInput:
     return UnknownInput(f"{path}: no reader recognizes it; expected {expected}; its first line is {shown!r}.")
 
 
-def _parquet_columns(source: Source) -> str:
-    """The first names of the columns of a Parquet file; empty for what is none."""
+def _without_trials(path: Path, names: Sequence[str]) -> UnknownInput | None:
+    """The error for a table that numbers trials and lacks what else it needs."""
+    from gpudiag.readers._studies.trial_columns import NEEDED, numbers_trials  # which needs what is here
+
+    if not numbers_trials(names):
+        return None
+    return UnknownInput(f"{path}: {NEEDED}; its columns are {_listed(names, 12)}.")
+
+
+def _parquet_columns(source: Source) -> list[str]:
+    """The names of the columns of a Parquet file; none for what is none."""
     if not source.head.startswith(b"PAR1"):
-        return ""
+        return []
     from gpudiag.readers._io.parquet_file import schema_of
 
     schema = schema_of(source)
-    return "" if schema is None else _listed([str(name) for name in schema.names], 8)
+    return [] if schema is None else [str(name) for name in schema.names]
 
 
 def _header(line: str) -> list[str]:

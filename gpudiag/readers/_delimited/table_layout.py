@@ -27,6 +27,9 @@ _MEASURED = re.compile(r"(-?\d+(?:[.,]\d+)?)( ?[A-Za-z%°].*)")
 _NO_NAME = re.compile(r": \S|\d\d:\d\d|[|+=]|.{60}")
 _LIMITS = {"power_limit_w", "mem_total_mib"}
 _MOST_COLUMNS = 24
+_TIMES = ("time", "elapsed", "date")
+UNNAMED = re.compile(r"Unnamed: \d+|__index_level_\d+__")
+"""What pandas calls a column without a name, and an index without one in Parquet."""
 _RANK = {"text": 0, "epoch": 0, "clock": 1, "relative": 2}
 
 
@@ -50,13 +53,23 @@ def find_header(lines: Sequence[str]) -> TableHeader | None:
     for number, line in enumerate(lines, 1):
         for separator in _SEPARATORS if not _OF_OTHERS.search(line) else ():
             names = re.split(r"\s{2,}", line.strip()) if separator == BLANKS else split(line.lstrip("#"), separator)
-            if len(names) >= 2 and names_columns(names):
+            if len(names) >= 2 and names_columns(names, timed=_timed_below(names, lines[number:], separator)):
                 return TableHeader(number, separator, tuple(name.strip() for name in names))
     return None
 
 
-def names_columns(names: Sequence[str]) -> bool:
-    """True if these are names of a GPU log: mostly known, with a time, and with evidence that it is of GPUs."""
+def _timed_below(names: Sequence[str], lines: Sequence[str], separator: str) -> bool:
+    """Whether the first row below the names has a time under a name that does not say so."""
+    row = next((split(line, separator) for line in lines if line.strip()), [])
+    return len(row) == len(names) and _dated([meaning_of(name) for name in names], [[cell] for cell in row]) is not None
+
+
+def names_columns(names: Sequence[str], *, timed: bool = False) -> bool:
+    """True if these are names of a GPU log: mostly known, with a time, and with evidence that it is of GPUs.
+
+    ``timed``: cells below a name that says nothing are times.
+    """
+    names = ["" if UNNAMED.fullmatch(name) else name for name in names]
     if any(_is_no_name(name) for name in names) or exported_table(names):
         return False
     meanings = [meaning_of(name) for name in names]
@@ -64,11 +77,11 @@ def names_columns(names: Sequence[str]) -> bool:
     if len(set(series)) < len(series):  # of several hosts or instances, which one column per GPU cannot hold
         return False
     metrics = {m.target for m in meanings if m.metric} | {"wide" for m in meanings if _bare_device(m)}
-    timed = any(m.target in ("time", "elapsed", "date") for m in meanings)
     gpu = any(m.gpu for m in meanings)
-    known = sum(bool(m.target) for m in meanings)
+    known = sum(bool(m.target) for m in meanings) + timed
     named = sum(bool(name) for name in names)
     sure = gpu or metrics & {"util_pct", "power_w"} or len(metrics) > 2
+    timed = timed or any(m.target in _TIMES for m in meanings)
     untimed = gpu and len(metrics - _LIMITS) > 1  # power and its maximum alone may be of whole runs
     return bool(metrics and sure and 2 * known >= named and (timed or untimed))
 
@@ -156,7 +169,9 @@ def _hosts_apart(meanings: Sequence[Meaning]) -> list[Meaning]:
 
 def _timestamp(meanings: Sequence[Meaning], known: Sequence[Sequence[str]]) -> tuple[TimestampForm | None, list[int]]:
     """How timestamps are written, and the column that holds them (two: a date and a time of day)."""
-    timed = [(place, m) for place, m in enumerate(meanings) if m.target in ("time", "elapsed", "date")]
+    if (place := _dated(meanings, known)) is not None:
+        return tell_form(known[place]), [place]
+    timed = [(place, m) for place, m in enumerate(meanings) if m.target in _TIMES]
     dates = [place for place, m in timed if m.target == "date"]
     clocks = [place for place, m in timed if m.target == "time" and all(":" in cell for cell in known[place])]
     if dates and clocks and len(known[dates[0]]) == len(known[clocks[0]]):
@@ -167,6 +182,15 @@ def _timestamp(meanings: Sequence[Meaning], known: Sequence[Sequence[str]]) -> t
     forms = [(tell_form(known[p], unit.get(m.unit, ""), elapsed=m.target == "elapsed"), p) for p, m in timed]
     found = sorted(((form, p) for form, p in forms if form), key=lambda pair: _RANK[pair[0].kind])
     return (found[0][0], [found[0][1]]) if found else (None, [])
+
+
+def _dated(meanings: Sequence[Meaning], known: Sequence[Sequence[str]]) -> int | None:
+    """The one column of dates with times where none is called so, as the index of a frame that pandas saved."""
+    if any(m.target in ("time", "date") for m in meanings):
+        return None
+    forms = [None if m.metric else tell_form(cells) for m, cells in zip(meanings, known, strict=True)]
+    found = [place for place, form in enumerate(forms) if form is not None and form.kind == "text"]
+    return found[0] if len(found) == 1 else None
 
 
 def _field(name: str, meaning: Meaning, cells: Sequence[str], *, shared: bool) -> Field:

@@ -26,6 +26,18 @@ def schema_of(source: Source) -> pa.Schema | None:
         return None
 
 
+def first_rows_of(source: Source, count: int) -> list[dict[str, object]]:
+    """So many rows at most, by column; none where they cannot be read."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        batch = next(pq.ParquetFile(_opened(source)).iter_batches(count), None)
+        return batch.to_pylist() if batch is not None else []
+    except (pa.ArrowException, OSError, ValueError, OverflowError):
+        return []
+
+
 def table_of(source: Source) -> pa.Table:
     """The whole content. Raises InputError where it is damaged."""
     import pyarrow as pa

@@ -38,6 +38,7 @@ from gpudiag.readers.telemetry import (
     rocm_smi,
     smi_messages,
     table_csv,
+    table_parquet,
     tegrastats,
     wandb_binary,
     wandb_csv,
@@ -103,7 +104,7 @@ _TOOLS: tuple[Reader[Telemetry], ...] = (
 )
 
 
-_HOME_MADE: tuple[Reader[Telemetry], ...] = (table_csv.READER, json_lines.READER, prose.READER)
+_HOME_MADE: tuple[Reader[Telemetry], ...] = (table_csv.READER, table_parquet.READER, json_lines.READER, prose.READER)
 
 
 def is_of_a_tool(source: Source) -> bool:

@@ -1,14 +1,14 @@
-"""``study.trials_dataframe()`` saved as Parquet."""
+"""``study.trials_dataframe()``, or a table of trials that somebody wrote, saved as Parquet."""
 
 from __future__ import annotations
 
 import pyarrow as pa
 
-from gpudiag.readers._io.parquet_file import schema_of, table_of, unreadable
+from gpudiag.readers._io.parquet_file import first_rows_of, schema_of, table_of, unreadable
 from gpudiag.readers._io.problems import ProblemLog
 from gpudiag.readers._io.source import Source
 from gpudiag.readers._studies.flat import from_columns
-from gpudiag.readers._studies.trial_columns import is_trials_header
+from gpudiag.readers._studies.trial_columns import LOOKED_AT, is_own_header, is_own_table, is_trials_header
 from gpudiag.readers.base import Reader, ReadOptions, Trials
 from gpudiag.readers.trials.trials_csv import plain_names
 
@@ -16,9 +16,12 @@ NAME = "optuna-trials-parquet"
 
 
 def recognises(source: Source) -> bool:
-    """A Parquet file with the columns of a trials_dataframe; its footer, which names them, lies at the end."""
+    """A Parquet file with the columns of a trials_dataframe, which its footer names, or with such that are trials."""
     schema = schema_of(source)
-    return schema is not None and is_trials_header(plain_names(schema.names))
+    if schema is None:
+        return False
+    names = plain_names(schema.names)
+    return is_trials_header(names) or (is_own_header(names) and is_own_table(first_rows_of(source, LOOKED_AT)))
 
 
 def read(source: Source, options: ReadOptions) -> Trials:

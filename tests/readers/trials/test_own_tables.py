@@ -64,6 +64,22 @@ def test_a_list_and_a_frame_are_read_as_the_file_is(tmp_path: Path) -> None:
     assert run.trials[["trial", "state"]].to_numpy().tolist() == [[0, "COMPLETE"], [1, "RUNNING"]]
 
 
+def test_parquet_is_read_as_the_same_table_in_csv(tmp_path: Path) -> None:
+    starts = pd.date_range("2026-03-01 10:00", periods=3, freq="1min")
+    frame = pd.DataFrame({"trial": [3, 4, 9], "objective": [0.5, None, 0.25], "started_at": starts, "lr": 0.1})
+    frame["ended_at"] = starts + pd.Timedelta("50s")
+    frame.to_parquet(tmp_path / "mine.parquet")
+    frame.to_csv(tmp_path / "mine.csv", index=False)
+    held, text = (read_trials(tmp_path / f"mine.{kind}", timezone="UTC") for kind in ("parquet", "csv"))
+    assert held.reader == "optuna-trials-parquet" and held.trials["state"].tolist() == ["COMPLETE", "FAIL", "COMPLETE"]
+    pd.testing.assert_frame_equal(held.trials, text.trials)
+    frame.assign(trial=[3, 3, 3]).to_parquet(tmp_path / "steps.parquet")
+    assert identify(Source.open(tmp_path / "steps.parquet")) is None
+    frame.rename(columns={"objective": "score"}).to_parquet(tmp_path / "short.parquet")
+    with pytest.raises(UnknownInput, match=r"needs a column trial .* its columns are trial, score, started_at, lr"):
+        read_trials(tmp_path / "short.parquet")
+
+
 @pytest.mark.parametrize(
     ("lines", "reader"),
     [

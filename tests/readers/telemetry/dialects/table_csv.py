@@ -106,6 +106,20 @@ SAMPLES = (
         last="2025-09-24T03:41:19.487Z gpu=0 util_pct=19",
     ),
     one(
+        "times-without-a-name",
+        ",util,vram_used_mb",
+        lambda k: f"{iso(k)},{k},{k + 100}",
+        first="2025-09-24T03:41:00.487Z gpu=0 util_pct=0 mem_used_mib=100",
+        last="2025-09-24T03:41:19.487Z gpu=0 util_pct=19 mem_used_mib=119",
+    ),
+    one(
+        "times-named-as-an-index",
+        "Unnamed: 0,index,elapsed_s,gpu_util,mem_used_mb",
+        lambda k: f"{k},2025-09-24 03:41:{k:02d},{k}.5,{k},{k + 100}",
+        first="2025-09-24T03:41:00Z gpu=0 util_pct=0 mem_used_mib=100",
+        last="2025-09-24T03:41:19Z gpu=0 util_pct=19 mem_used_mib=119",
+    ),
+    one(
         "header-one-name-short",
         "timestamp,gpu_util",
         lambda k: f"{k},{iso(k)},{k}",

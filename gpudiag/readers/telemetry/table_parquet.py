@@ -1,0 +1,53 @@
+"""Home-made tables of GPU metrics as Parquet, read as the same table in CSV is."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import polars as pl
+import polars.selectors as cs
+
+from gpudiag.errors import InputError
+from gpudiag.readers._delimited.table_layout import names_columns
+from gpudiag.readers._io.parquet_file import schema_of, table_of, unreadable
+from gpudiag.readers._io.source import Source
+from gpudiag.readers._shape.exported import exported_in
+from gpudiag.readers.base import Reader, ReadOptions, Telemetry
+from gpudiag.readers.telemetry import table_csv
+
+NAME = "table-parquet"
+
+
+def recognises(source: Source) -> bool:
+    """Columns whose names are understood, and that are not those of a table of ``gpudiag export``."""
+    schema = schema_of(source)
+    if schema is None or exported_in(source):
+        return False
+    return names_columns(schema.names, timed=any(str(kind).startswith("timestamp") for kind in schema.types))
+
+
+def read(source: Source, options: ReadOptions) -> Telemetry:
+    """Read every row; see :func:`gpudiag.readers.telemetry.read_telemetry`."""
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / source.path.name
+        _plain(source).write_csv(path)
+        try:
+            made = table_csv.read(Source.open(path), options)
+        except InputError as error:
+            raise InputError(str(error).replace(str(path), str(source.path))) from None
+    return replace(made, reader=NAME)
+
+
+def _plain(source: Source) -> pl.DataFrame:
+    """The columns that a CSV can hold: times in ISO 8601, durations in seconds."""
+    try:
+        frame = pl.DataFrame(table_of(source))
+    except pl.exceptions.PolarsError as error:
+        raise unreadable(source, error) from error
+    plain = frame.select(~(cs.nested() | cs.binary()))
+    return plain.with_columns(cs.datetime().dt.to_string("iso:strict"), cs.duration().dt.total_microseconds() / 1e6)
+
+
+READER = Reader(NAME, recognises, read)
