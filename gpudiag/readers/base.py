@@ -180,6 +180,10 @@ def refuse(source: Source, expected: str) -> UnknownInput:
         return UnknownInput(f"{path}: is a folder; expected {expected}. Pass the file itself.")
     if not source.head:
         return UnknownInput(f"{path}: is empty (0 bytes); expected {expected}.")
+    if what := _of_other_tools(source):
+        return UnknownInput(
+            f"{path}: is {what}; save its table as CSV or Parquet, or give the DataFrame or the study in Python."
+        )
     if source.archive:
         return UnknownInput(f"{path}: is {source.archive}; unpack it first and give what is in it.")
     if source.is_sqlite:
@@ -207,6 +211,15 @@ def refuse(source: Source, expected: str) -> UnknownInput:
             f"are of a GPU, {NAME_THEM}. Otherwise expected {expected}; its first line is {shown!r}."
         )
     return UnknownInput(f"{path}: no reader recognizes it; expected {expected}; its first line is {shown!r}.")
+
+
+def _of_other_tools(source: Source) -> str:
+    """What holds a table in a form that is not read here; empty for what is none."""
+    if source.is_pickle:
+        return "a pickle, which is never opened, since one can run code"
+    if source.head.startswith((b"ARROW1", b"FEA1")):
+        return "an Arrow file (Feather)"
+    return "an Excel workbook" if source.archive and b"[Content_Types].xml" in source.head else ""
 
 
 def _without_trials(path: Path, names: Sequence[str]) -> UnknownInput | None:

@@ -9,6 +9,7 @@ import zipfile
 from collections.abc import Callable
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
 import gpudiag as gd
@@ -71,6 +72,18 @@ def test_an_archive_is_to_be_unpacked_first(pack: Callable[[bytes], bytes], said
             read(tmp_path / "packed")
     (tmp_path / "gpu.csv").write_text(LOG, encoding="utf-8")
     assert gd.load_run(tmp_path).info.not_recognized == ("packed",)
+
+
+def test_a_table_that_another_tool_holds_is_to_be_saved_as_one_that_is_read(tmp_path: Path) -> None:
+    frame = pd.DataFrame({"timestamp": pd.date_range("2026-03-01", periods=600, freq="1s"), "gpu_util": 7})
+    frame.to_pickle(tmp_path / "pickle")
+    frame.to_feather(tmp_path / "an Arrow file")
+    (tmp_path / "an Excel workbook").write_bytes(
+        in_zip(b"<x/>", zipfile.ZIP_DEFLATED, "[Content_Types].xml", "xl/a.xml")
+    )
+    for path in tmp_path.iterdir():
+        with pytest.raises(UnknownInput, match=f"{path.name}.*; save its table as CSV or Parquet"):
+            gd.load_run(path)
 
 
 @pytest.mark.parametrize("given", [{"source": "-"}, {"telemetry": "-"}, {"trials": "-"}])

@@ -65,12 +65,14 @@ class Sweep:
     """What a pass finds: good rows in the order of the file, and the lines between them.
 
     ``layout`` is the one that holds at the start. ``breaks`` are the numbers of all lines that are no row;
-    ``moments`` and ``others`` the lines that state a time and the lines of prose, by number.
+    ``moments`` and ``others`` the lines that state a time and the lines of prose, by number. ``levels``: the header
+    that was found is of so many lines.
     """
 
     layout: Layout
     announces: HeaderTest
     log: ProblemLog
+    levels: int = 1
     pieces: list[BlockRows] = field(default_factory=list)
     breaks: list[np.ndarray] = field(default_factory=list)
     moments: list[tuple[int, Moment]] = field(default_factory=list)
@@ -98,7 +100,8 @@ class Sweep:
         """Take note of the header that was found, and of the lines above it."""
         self._headers[top[-1]] = self.layout
         self.breaks.append(np.arange(1, len(top) + 1))
-        self._count(np.arange(1, len(top)), top[:-1])
+        above = top[: len(top) - self.levels]
+        self._count(np.arange(1, len(above) + 1), above)
 
     def _settle(self, work: _ParsedBlock) -> None:
         """Sort out a block in which some lines are no good rows."""

@@ -6,6 +6,8 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
+from operator import gt, lt
 
 from gpudiag.readers._delimited.gpu_columns import differ_at_once, field_of_gpu, with_boards
 from gpudiag.readers._delimited.grid import Field, Layout, is_missing
@@ -24,22 +26,27 @@ _OF_OTHERS = re.compile(r"(?i)gfx|TimeStampUs|^\s*#\s*(?:gpu|date|time)\b")
 """In headers of amd-smi, dcgmi and nvidia-smi dmon, which have readers of their own."""
 _NUMBER = re.compile(r"-?\d*[.,]?\d+(?:[eE][+-]?\d+)?")
 _MEASURED = re.compile(r"(-?\d+(?:[.,]\d+)?)( ?[A-Za-z%°].*)")
-_NO_NAME = re.compile(r": \S|\d\d:\d\d|[|+=]|.{60}")
+_NO_NAME = re.compile(r": \S|\d\d:\d\d|[|+={}]|.{60}")
 _LIMITS = {"power_limit_w", "mem_total_mib"}
 _MOST_COLUMNS = 24
-_TIMES = ("time", "elapsed", "date")
-UNNAMED = re.compile(r"Unnamed: \d+|__index_level_\d+__")
+_UNNAMED = re.compile(r"Unnamed: \d+|__index_level_\d+__")
 """What pandas calls a column without a name, and an index without one in Parquet."""
+_SINCE_1970 = re.compile(rf"(?i)|index|t|epoch|unix|utc|{_UNNAMED.pattern}")
+_SECONDS = re.compile(r"(?i)s|secs?|seconds?")
+"""Names of times only where the numbers below are such: since 1970, or rising."""
 _RANK = {"text": 0, "epoch": 0, "clock": 1, "relative": 2}
 
 
 @dataclass(frozen=True)
 class TableHeader:
-    """The header line of a table: its 1-based number, the separator, and the names."""
+    """The header line of a table: its 1-based number, the separator, and the names. ``levels``: so many lines name
+    columns together, as pandas saves columns of several levels.
+    """
 
     line: int
     separator: str
     names: tuple[str, ...]
+    levels: int = 1
 
 
 def split(line: str, separator: str) -> list[str]:
@@ -53,15 +60,31 @@ def find_header(lines: Sequence[str]) -> TableHeader | None:
     for number, line in enumerate(lines, 1):
         for separator in _SEPARATORS if not _OF_OTHERS.search(line) else ():
             names = re.split(r"\s{2,}", line.strip()) if separator == BLANKS else split(line.lstrip("#"), separator)
-            if len(names) >= 2 and names_columns(names, timed=_timed_below(names, lines[number:], separator)):
+            if both := _of_two_levels(names, lines[number : number + 1], separator):
+                return TableHeader(number + 1, separator, both, levels=2)
+            if len(names) >= 2 and (
+                names_columns(names)
+                or (names_columns(names, timed=True) and _timed_below(names, lines[number:], separator))
+            ):
                 return TableHeader(number, separator, tuple(name.strip() for name in names))
     return None
 
 
 def _timed_below(names: Sequence[str], lines: Sequence[str], separator: str) -> bool:
-    """Whether the first row below the names has a time under a name that does not say so."""
-    row = next((split(line, separator) for line in lines if line.strip()), [])
-    return len(row) == len(names) and _dated([meaning_of(name) for name in names], [[cell] for cell in row]) is not None
+    """Whether rows below the names have times under a name that does not say so."""
+    columns = list(zip(*rows_under(lines, separator, len(names)), strict=True))
+    return len(columns) == len(names) and times_unnamed(names, columns) is not None
+
+
+def _of_two_levels(names: Sequence[str], below: Sequence[str], separator: str) -> tuple[str, ...]:
+    """The names together with those in the line below, where several are alike and no pair of both is."""
+    if len({*filter(None, names)}) == len([*filter(None, names)]):
+        return ()
+    lower = split(below[0], separator) if below else []
+    if len(lower) != len(names) or any(map(_is_no_name, lower)):
+        return ()
+    both = tuple("_".join(filter(None, pair)) for pair in zip(names, lower, strict=True))
+    return both if len({*both}) == len(both) and names_columns(both, timed=True) else ()
 
 
 def names_columns(names: Sequence[str], *, timed: bool = False) -> bool:
@@ -69,7 +92,7 @@ def names_columns(names: Sequence[str], *, timed: bool = False) -> bool:
 
     ``timed``: cells below a name that says nothing are times.
     """
-    names = ["" if UNNAMED.fullmatch(name) else name for name in names]
+    names = ["" if _UNNAMED.fullmatch(name) else name for name in names]
     if any(_is_no_name(name) for name in names) or exported_table(names):
         return False
     meanings = [meaning_of(name) for name in names]
@@ -81,7 +104,7 @@ def names_columns(names: Sequence[str], *, timed: bool = False) -> bool:
     known = sum(bool(m.target) for m in meanings) + timed
     named = sum(bool(name) for name in names)
     sure = gpu or metrics & {"util_pct", "power_w"} or len(metrics) > 2
-    timed = timed or any(m.target in _TIMES for m in meanings)
+    timed = timed or any(m.target in ("time", "elapsed", "date") for m in meanings)
     untimed = gpu and len(metrics - _LIMITS) > 1  # power and its maximum alone may be of whole runs
     return bool(metrics and sure and 2 * known >= named and (timed or untimed))
 
@@ -129,7 +152,8 @@ def layout_of(names: Sequence[str], rows: Sequence[Sequence[str]], separator: st
     columns = [[row[place] for row in rows] for place in range(len(names))]
     known = [[cell for cell in column if not is_missing(cell)] for column in columns]
     meanings = _hosts_apart([meaning_of(name) for name in names])
-    timestamp, places = _timestamp(meanings, known)
+    unnamed = times_unnamed(names, known)
+    timestamp, places = (tell_form(known[unnamed]), [unnamed]) if unnamed is not None else _timestamp(meanings, known)
     timestamps = columns[places[0]] if places else [""] * len(rows)
     fields = [
         _field(name, m, cells, shared=m.gpu and differ_at_once(timestamps, column))
@@ -169,9 +193,7 @@ def _hosts_apart(meanings: Sequence[Meaning]) -> list[Meaning]:
 
 def _timestamp(meanings: Sequence[Meaning], known: Sequence[Sequence[str]]) -> tuple[TimestampForm | None, list[int]]:
     """How timestamps are written, and the column that holds them (two: a date and a time of day)."""
-    if (place := _dated(meanings, known)) is not None:
-        return tell_form(known[place]), [place]
-    timed = [(place, m) for place, m in enumerate(meanings) if m.target in _TIMES]
+    timed = [(place, m) for place, m in enumerate(meanings) if m.target in ("time", "elapsed", "date")]
     dates = [place for place, m in timed if m.target == "date"]
     clocks = [place for place, m in timed if m.target == "time" and all(":" in cell for cell in known[place])]
     if dates and clocks and len(known[dates[0]]) == len(known[clocks[0]]):
@@ -184,13 +206,33 @@ def _timestamp(meanings: Sequence[Meaning], known: Sequence[Sequence[str]]) -> t
     return (found[0][0], [found[0][1]]) if found else (None, [])
 
 
-def _dated(meanings: Sequence[Meaning], known: Sequence[Sequence[str]]) -> int | None:
-    """The one column of dates with times where none is called so, as the index of a frame that pandas saved."""
+def times_unnamed(names: Sequence[str], known: Sequence[Sequence[str]]) -> int | None:
+    """The one column of times where none is called so, as the index of a frame that pandas saved: dates under any name,
+    or numbers that rise, seconds or since 1970, under one that may mean them; where a log goes on they begin anew.
+
+    ``known``: the cells of each column that hold something.
+    """
+    meanings = [meaning_of(name) for name in names]
     if any(m.target in ("time", "date") for m in meanings):
         return None
-    forms = [None if m.metric else tell_form(cells) for m, cells in zip(meanings, known, strict=True)]
-    found = [place for place, form in enumerate(forms) if form is not None and form.kind == "text"]
+    found = [
+        place
+        for place, (name, m, cells) in enumerate(zip(names, meanings, known, strict=True))
+        if not m.metric and _are_times(name, cells)
+    ]
     return found[0] if len(found) == 1 else None
+
+
+def _are_times(name: str, cells: Sequence[str]) -> bool:
+    form = tell_form(cells)
+    if form is None or form.kind == "text":
+        return form is not None
+    fits = _SINCE_1970 if form.kind == "epoch" else _SECONDS if form.kind == "relative" else None
+    if fits is None or not fits.fullmatch(name.strip()) or not all(map(_NUMBER.fullmatch, cells)):
+        return False
+    numbers = [float(cell.replace(",", ".")) for cell in cells]
+    rises, falls = (sum(step(before, after) for before, after in pairwise(numbers)) for step in (lt, gt))
+    return rises > 10 * falls
 
 
 def _field(name: str, meaning: Meaning, cells: Sequence[str], *, shared: bool) -> Field:

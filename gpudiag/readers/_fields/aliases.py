@@ -27,7 +27,7 @@ _SYNONYMS = {
     "power": "power pwr",
     "index": "index idx id num ordinal",
     "device": "device dev card",
-    "time": "time timestamp timestamps datetime ts",
+    "time": "time timestamp timestamps datetime ts walltime",
     "elapsed": "elapsed relative since runtime uptime",
     "enc": "enc encoder",
     "dec": "dec decoder",
@@ -95,7 +95,7 @@ _MEANINGS = {
     "bus_id": "bus; bus index; pci bus; pci bus index; pci; pci index",
     "name": "name; model; product name; device name; model name; product; type",
     "driver": "driver; driver version; version driver",
-    "time": "time; epoch time",
+    "time": "time; epoch time; wall time",
     "elapsed": "elapsed; elapsed time",
     "date": "date",
     "ecc_uncorrected": "ecc uncorrected; ecc uncorrected total; ecc uncorrected errors; ecc uncorrected errors total; "

@@ -163,6 +163,9 @@ def _laid_out(source: Source, header: TableHeader, below: Sequence[str]) -> _Tab
     notes = (*notes, *left_out(header.names, layout), *unused(header.names, layout))
     if not any(meaning_of(name).gpu for name in header.names):
         notes = (*notes, "No column name says GPU: its measurements were taken as those of a GPU.")
+    measured = [name for name, meaning in zip(header.names, meanings, strict=True) if meaning.metric]
+    if twice := sorted({name for name in measured if measured.count(name) > 1}):
+        notes = (*notes, f"Of columns that stand several times ({', '.join(twice)}) the first was read.")
     if tiles:
         notes = (*notes, "Its tiles were taken as GPUs of their own: 0:1 is tile 1 of device 0.")
     if unquote_lines in steps:
@@ -234,7 +237,7 @@ def _swept(source: Source, table: _TableFormat, layout: Layout) -> Sweep:
             return None
         return layout_of(names, rows_under(below(), header.separator, len(names)), header.separator)
 
-    sweep = Sweep(layout, announces, ProblemLog())
+    sweep = Sweep(layout, announces, ProblemLog(), header.levels)
     blocks = source.blocks()
     if table.prepare:
         blocks = (replace(block, data=table.prepare(block.data)) for block in blocks)

@@ -23,7 +23,21 @@ def lines(*objects: dict[str, object]) -> str:
     return "".join(json.dumps(one) + "\n" for one in objects)
 
 
+def plain(k: int) -> dict[str, object]:
+    return {"gpu_util": k, "mem_used_mb": 100 + k, "timestamp": 1000 * (EPOCH_S + k)}
+
+
 SAMPLES = (
+    Sample(
+        READER,
+        "rows-of-a-frame",
+        json.dumps([plain(k) for k in range(20)], separators=(",", ":")),
+        20,
+        ("0",),
+        by_line=False,
+        first="2025-01-06T22:45:08Z gpu=0 util_pct=0 mem_used_mib=100",
+        last="2025-01-06T22:45:27Z gpu=0 util_pct=19 mem_used_mib=119",
+    ),
     Sample(
         READER,
         "flat-lines",

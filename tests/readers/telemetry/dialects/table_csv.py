@@ -120,6 +120,31 @@ SAMPLES = (
         last="2025-09-24T03:41:19Z gpu=0 util_pct=19 mem_used_mib=119",
     ),
     one(
+        "times-since-1970-in-an-index",
+        "index,gpu_util",
+        lambda k: f"{EPOCH_S + 2 * k}.5,{k}",
+        first="2025-01-06T22:45:08.5Z gpu=0 util_pct=0",
+        last="2025-01-06T22:45:46.5Z gpu=0 util_pct=19",
+    ),
+    one(
+        "seconds-that-rise",
+        "seconds,gpu_util,wait_s",
+        lambda k: f"{2.5 * k},{k},{7 - k % 3}",
+        first="1970-01-01T00:00:00Z gpu=0 util_pct=0",
+        last="1970-01-01T00:00:47.5Z gpu=0 util_pct=19",
+    ),
+    Sample(
+        READER,
+        "columns-of-two-levels",
+        ",gpu0,gpu0,gpu1,gpu1\n"
+        + table(",gpu_util,mem_used_mb,gpu_util,mem_used_mb", lambda k: f"{iso(k)},{k},100,{k + 1},200"),
+        40,
+        ("0", "1"),
+        lost_by_cut=2,
+        first="2025-09-24T03:41:00.487Z gpu=0 util_pct=0 mem_used_mib=100",
+        last="2025-09-24T03:41:19.487Z gpu=1 util_pct=20 mem_used_mib=200",
+    ),
+    one(
         "header-one-name-short",
         "timestamp,gpu_util",
         lambda k: f"{k},{iso(k)},{k}",
