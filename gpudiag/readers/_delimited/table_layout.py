@@ -62,18 +62,18 @@ def find_header(lines: Sequence[str]) -> TableHeader | None:
             names = re.split(r"\s{2,}", line.strip()) if separator == BLANKS else split(line.lstrip("#"), separator)
             if both := _of_two_levels(names, lines[number : number + 1], separator):
                 return TableHeader(number + 1, separator, both, levels=2)
-            if len(names) >= 2 and (
-                names_columns(names)
-                or (names_columns(names, timed=True) and _timed_below(names, lines[number:], separator))
-            ):
+            if len(names) >= 2 and (names_columns(names) or _named_but_for_times(names, lines[number:], separator)):
                 return TableHeader(number, separator, tuple(name.strip() for name in names))
     return None
 
 
-def _timed_below(names: Sequence[str], lines: Sequence[str], separator: str) -> bool:
-    """Whether rows below the names have times under a name that does not say so."""
+def _named_but_for_times(names: Sequence[str], lines: Sequence[str], separator: str) -> bool:
+    """Whether these name columns where rows below have times under a name that does not say so."""
+    if not any(meaning_of(name).metric for name in names):
+        return False
     columns = list(zip(*rows_under(lines, separator, len(names)), strict=True))
-    return len(columns) == len(names) and times_unnamed(names, columns) is not None
+    timed = times_unnamed(names, columns) if len(columns) == len(names) else None
+    return timed is not None and names_columns(names, timed=timed)
 
 
 def _of_two_levels(names: Sequence[str], below: Sequence[str], separator: str) -> tuple[str, ...]:
@@ -84,13 +84,13 @@ def _of_two_levels(names: Sequence[str], below: Sequence[str], separator: str) -
     if len(lower) != len(names) or any(map(_is_no_name, lower)):
         return ()
     both = tuple("_".join(filter(None, pair)) for pair in zip(names, lower, strict=True))
-    return both if len({*both}) == len(both) and names_columns(both, timed=True) else ()
+    return both if len({*both}) == len(both) and names_columns(both, timed=0) else ()
 
 
-def names_columns(names: Sequence[str], *, timed: bool = False) -> bool:
+def names_columns(names: Sequence[str], *, timed: int | None = None) -> bool:
     """True if these are names of a GPU log: mostly known, with a time, and with evidence that it is of GPUs.
 
-    ``timed``: cells below a name that says nothing are times.
+    ``timed``: the place of one that says nothing and has times below it.
     """
     names = ["" if _UNNAMED.fullmatch(name) else name for name in names]
     if any(_is_no_name(name) for name in names) or exported_table(names):
@@ -101,12 +101,12 @@ def names_columns(names: Sequence[str], *, timed: bool = False) -> bool:
         return False
     metrics = {m.target for m in meanings if m.metric} | {"wide" for m in meanings if _bare_device(m)}
     gpu = any(m.gpu for m in meanings)
-    known = sum(bool(m.target) for m in meanings) + timed
+    known = sum(bool(m.target) or place == timed for place, m in enumerate(meanings))
     named = sum(bool(name) for name in names)
     sure = gpu or metrics & {"util_pct", "power_w"} or len(metrics) > 2
-    timed = timed or any(m.target in ("time", "elapsed", "date") for m in meanings)
+    has_times = timed is not None or any(m.target in ("time", "elapsed", "date") for m in meanings)
     untimed = gpu and len(metrics - _LIMITS) > 1  # power and its maximum alone may be of whole runs
-    return bool(metrics and sure and 2 * known >= named and (timed or untimed))
+    return bool(metrics and sure and 2 * known >= named and (has_times or untimed))
 
 
 def _is_no_name(name: str) -> bool:

@@ -25,7 +25,8 @@ def recognises(source: Source) -> bool:
     schema = schema_of(source)
     if schema is None or exported_in(source):
         return False
-    return names_columns(schema.names, timed=any(str(kind).startswith("timestamp") for kind in schema.types))
+    timed = next((place for place, kind in enumerate(schema.types) if str(kind).startswith("timestamp")), None)
+    return names_columns(schema.names, timed=timed)
 
 
 def read(source: Source, options: ReadOptions) -> Telemetry:
