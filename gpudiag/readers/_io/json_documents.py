@@ -8,10 +8,12 @@ from typing import Any
 
 from gpudiag.readers._io.json_values import DECODER
 from gpudiag.readers._io.problems import ProblemLog
+from gpudiag.readers._io.source import HEAD_BYTES, Source
 from gpudiag.readers._io.surrogates import without_halves
 from gpudiag.readers._shape.moments import Moment, read_moment
 
 _NOT_BLANK = re.compile(r"\S")
+_TOKEN = re.compile(r'"(?:[^"\\]|\\.)*+"?|[{}\[\],]')
 
 
 def documents(text: str, log: ProblemLog) -> Iterator[tuple[int, dict[str, Any] | Moment]]:
@@ -50,6 +52,37 @@ def arrays_and_documents(
             at = _next_start(text, at)
             continue
         yield line, [item for item in value if isinstance(item, dict)] if isinstance(value, list) else value
+
+
+def first_object(source: Source) -> dict[str, Any]:
+    """The first object of a file, as far as its head holds it; empty where there is none."""
+    text = source.text
+    start = text.find("{")
+    if start < 0:
+        return {}
+    for document in (text, *([text[:start] + _closed(text[start:])] if len(source.head) >= HEAD_BYTES else [])):
+        try:
+            value, _ = DECODER.raw_decode(document, start)
+        except (ValueError, RecursionError):
+            continue
+        return value if isinstance(value, dict) else {}
+    return {}
+
+
+def _closed(text: str) -> str:
+    """A document that is cut off: without the value in which it is, and with what is open closed."""
+    opened, end, closers = "", 0, ""
+    for token in _TOKEN.finditer(text):
+        mark = token[0]
+        if mark in "{[":
+            opened += "}" if mark == "{" else "]"
+        elif mark in "}]":
+            opened = opened[:-1]
+        if mark in "{[}]":
+            end, closers = token.end(), opened
+        elif mark == ",":
+            end, closers = token.start(), opened
+    return text[:end] + closers[::-1]
 
 
 def _line_end(text: str, at: int) -> int:

@@ -7,8 +7,11 @@ from dataclasses import replace
 
 import numpy as np
 
+from gpudiag.errors import InputError
 from gpudiag.readers._delimited.grid import Field, Layout
 from gpudiag.readers._delimited.pieces import BlockRows
+from gpudiag.readers._fields.aliases import meaning_of
+from gpudiag.readers._io.source import Source
 from gpudiag.readers._shape.identity import GpuIdentity
 
 _MOST_W = 1500.0
@@ -37,6 +40,30 @@ def long(piece: BlockRows) -> BlockRows:
     code = np.concatenate([of_row + at * len(hosts) for at in range(len(devices))]).astype(np.int16)
     identities = tuple(GpuIdentity(index=device, host=host) for device in devices for host in hosts)
     return replace(piece, columns=columns, lines=np.tile(piece.lines, len(devices)), code=code, identities=identities)
+
+
+def with_bare_columns(
+    source: Source, names: Sequence[str], layout: Layout, rows: Sequence[Sequence[str]]
+) -> tuple[Layout, tuple[str, ...]]:
+    """The layout with columns called GPU0, GPU1, ... given the metric that their numbers show, and what is to be said
+    of it. Raises InputError where they show none.
+    """
+    meanings = [meaning_of(name) for name in names]
+    places = [place for place, m in enumerate(meanings) if m.target == "index" and m.device]
+    if not places:
+        return layout, ()
+    told = ", ".join(names[place] for place in places)
+    try:
+        metric = metric_of_numbers([[row[place] for row in rows if row[place]] for place in places])
+    except ValueError:
+        metric = ""
+    if not metric:
+        raise InputError(
+            f"{source.path}: columns {told} do not say what they measure, and their numbers do not show it; name them "
+            "with --columns, or as columns in run.toml: timestamp,gpu0_power_w,gpu1_power_w."
+        )
+    layout = with_metric(layout, places, [meanings[place].device for place in places], metric)
+    return layout, (f"Columns {told} do not say what they measure; by their numbers they were taken as {metric}.",)
 
 
 def metric_of_numbers(columns: Sequence[Sequence[str]]) -> str:

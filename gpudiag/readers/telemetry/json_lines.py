@@ -1,11 +1,12 @@
-"""JSON and JSON Lines of samples: flat objects, or objects that hold a list of GPUs, under any understandable names."""
+"""JSON and JSON Lines of samples: flat objects, objects that hold a list of GPUs, or a list for each column, under any
+understandable names.
+"""
 
 from __future__ import annotations
 
-import json
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Any
 
@@ -19,11 +20,12 @@ from gpudiag.readers._delimited.sweep_tables import assemble
 from gpudiag.readers._delimited.table_layout import layout_of, names_columns, unitless
 from gpudiag.readers._delimited.unnamed_cells import is_quantity
 from gpudiag.readers._fields.aliases import meaning_of
-from gpudiag.readers._io.json_documents import arrays_and_documents
+from gpudiag.readers._io.json_documents import arrays_and_documents, first_object
 from gpudiag.readers._io.problems import ProblemLog
-from gpudiag.readers._io.source import LineBlock, Source
+from gpudiag.readers._io.source import HEAD_BYTES, LineBlock, Source
 from gpudiag.readers._shape.finish import nothing_usable
 from gpudiag.readers._shape.moments import Moment, read_moment
+from gpudiag.readers._shape.wide import is_wide, long, with_bare_columns
 from gpudiag.readers.base import Reader, ReadOptions, Telemetry
 
 NAME = "json-samples"
@@ -41,8 +43,19 @@ def recognises(source: Source) -> bool:
     """An object near the top whose keys are understood as those of a sample."""
     if source.is_dir or source.is_binary or not _begins_with_json(source.text):
         return False
-    row = next(_rows(_first_object(source.text)), None)
+    first: Mapping[str, Any] = first_object(source)
+    if len(source.head) >= HEAD_BYTES and _has_a_list(first):
+        first = _whole(source)  # what else it has, and how long that is, stands below the head
+    row = next(_rows(first), None)
     return row is not None and names_columns(list(row))
+
+
+def _has_a_list(value: Mapping[str, Any]) -> bool:
+    """Whether plain values stand in a list under a name that is understood, its own or that of a group and its own."""
+    groups = [(key, item) for key, item in value.items() if isinstance(item, dict)]
+    grouped = [(f"{key}_{name}", cells) for key, item in groups for name, cells in item.items()]
+    lists = [(name, cells) for name, cells in (*value.items(), *grouped) if isinstance(cells, list) and cells]
+    return any(meaning_of(name).target and not isinstance(cells[0], list | dict) for name, cells in lists)
 
 
 def _begins_with_json(text: str) -> bool:
@@ -53,18 +66,42 @@ def _begins_with_json(text: str) -> bool:
     return top[:1] in ("{", "[")
 
 
-def _first_object(text: str) -> dict[str, Any]:
-    match = re.search(r"\{", text)
-    try:
-        value, _ = json.JSONDecoder().raw_decode(text, match.start() if match else 0)
-    except (ValueError, RecursionError):
-        return {}
-    return value if isinstance(value, dict) else {}
+def _metrics(names: Iterable[str]) -> bool:
+    return any(meaning_of(name).metric for name in names)
+
+
+def _whole(source: Source) -> Mapping[str, Any]:
+    values = (value for _, value in arrays_and_documents(source.read_text(), ProblemLog()))
+    return next((value for value in values if isinstance(value, dict)), {})
+
+
+def _columns(value: Mapping[str, Any]) -> dict[str, list[Any]]:
+    """The lists of plain values that an object holds, all equally long and with one time for all at most: below their
+    names, below those of groups, or by the numbers of rows; none of any other object.
+    """
+    lists: dict[str, list[Any]] = {}
+    for key, item in value.items():
+        if isinstance(item, dict) and item and all(isinstance(cells, list) for cells in item.values()):
+            lists |= {f"{key}_{name}": cells for name, cells in item.items()}
+        elif isinstance(item, dict | list):
+            lists[key] = list(item.values()) if isinstance(item, dict) else item
+    plain = not any(isinstance(cell, list | dict) for cells in lists.values() for cell in cells)
+    times = sum(meaning_of(name).target == "time" for name in lists)
+    rows = {tuple(item) for key, item in value.items() if key in lists and isinstance(item, dict)}
+    return lists if plain and times < 2 and len(rows) < 2 and len({*map(len, lists.values())}) == 1 else {}
 
 
 def _rows(value: Mapping[str, Any]) -> Iterator[Row]:
-    """One row per GPU of an object: its own plain values, with those of each member of a list of objects."""
-    plain = {key: _text(item) for key, item in value.items() if not isinstance(item, dict | list)}
+    """One row per GPU of an object: its own plain values, with those of each member of a list of objects. Or one for
+    each place in its columns.
+    """
+    if _metrics(columns := _columns(value)):
+        shared = {key: item for key, item in value.items() if not isinstance(item, dict | list)}
+        for cells in zip(*columns.values(), strict=True):
+            yield from _rows(shared | dict(zip(columns, cells, strict=True)))
+        return
+    own = {f"{key}_{name}": item for key in value if _is_gpu(key) for name, item in _members(value[key]).items()}
+    plain = {key: _text(item) for key, item in {**value, **own}.items() if not isinstance(item, dict | list)}
     if plain.keys() >= _NVTOP:
         del plain["mem_util"]
     inner = next((key for key in _LISTS if isinstance(value.get(key), list | dict)), None)
@@ -73,11 +110,23 @@ def _rows(value: Mapping[str, Any]) -> Iterator[Row]:
         return
     items = value[inner]
     members = items if isinstance(items, list) else [items]
+    if isinstance(items, dict) and all(key.isdecimal() and isinstance(item, dict) for key, item in items.items()):
+        members = [{"index": key, **item} for key, item in items.items()]
     spoken = "gpu_" if inner in ("gpus", "gpu", "devices", "cards") else ""
     for member in members:
         if isinstance(member, dict):
             for row in _rows(member):
                 yield plain | {key if key.startswith("gpu") else spoken + key: text for key, text in row.items()}
+
+
+def _is_gpu(key: str) -> bool:
+    """Whether it names a GPU by its number, and nothing of it."""
+    meaning = meaning_of(key)
+    return meaning.target == "index" and bool(meaning.device)
+
+
+def _members(item: Any) -> dict[str, Any]:
+    return item if isinstance(item, dict) else {}
 
 
 def _text(item: Any) -> str:
@@ -98,9 +147,12 @@ def read(source: Source, options: ReadOptions) -> Telemetry:
         raise nothing_usable(source, NAME, log)
     cells = _measured(names, [[row.get(name, "") for name in names] for row in rows], log)
     layout = layout_of(names, cells[:_SAMPLE_ROWS], _SEPARATOR)
+    layout, notes = with_bare_columns(source, names, layout, cells[:_SAMPLE_ROWS])
     sweep = Sweep(layout, lambda line, below: None, log, moments=moments)
     sweep.run(iter([LineBlock("\n".join(map(_SEPARATOR.join, cells)).encode("utf-8", "replace"), 1)]))
-    return assemble(source, NAME, options, sweep, unused(names, layout), unitless=unitless(layout))
+    if is_wide(layout):
+        sweep.pieces = [long(piece) for piece in sweep.pieces]
+    return assemble(source, NAME, options, sweep, [*notes, *unused(names, layout)], unitless=unitless(layout))
 
 
 def _snapshots(source: Source, log: ProblemLog) -> tuple[list[list[Row]], list[tuple[int, Moment]]]:

@@ -31,7 +31,7 @@ from gpudiag.readers._io.problems import ProblemLog
 from gpudiag.readers._io.source import Source
 from gpudiag.readers._shape.moments import read_moment
 from gpudiag.readers._shape.timestamp_forms import decided, steps_back, swapped
-from gpudiag.readers._shape.wide import is_wide, long, metric_of_numbers, with_metric
+from gpudiag.readers._shape.wide import is_wide, long, with_bare_columns
 from gpudiag.readers.base import Reader, ReadOptions, Telemetry
 from gpudiag.readers.telemetry.nvidia_smi_dmon import COLUMNS as OF_DMON
 
@@ -159,7 +159,7 @@ def _laid_out(source: Source, header: TableHeader, below: Sequence[str]) -> _Tab
         text = "\n".join(header.separator.join(row) for row in rows)
         rows = rows_under(as_gpus(text.encode()).decode().split("\n"), header.separator, len(header.names))
     layout = layout_of(header.names, rows, header.separator)
-    layout, notes = _wide_named(source, header, layout, rows)
+    layout, notes = with_bare_columns(source, header.names, layout, rows)
     notes = (*notes, *left_out(header.names, layout), *unused(header.names, layout))
     if not any(meaning_of(name).gpu for name in header.names):
         notes = (*notes, "No column name says GPU: its measurements were taken as those of a GPU.")
@@ -202,28 +202,6 @@ def _decimals(names: Sequence[str], rows: Sequence[Sequence[str]]) -> list[int]:
         if all(text.isdigit() for text in texts) and any(len(text) != 1 or text != "0" for text in texts)
         else []
     )
-
-
-def _wide_named(
-    source: Source, header: TableHeader, layout: Layout, rows: Sequence[Sequence[str]]
-) -> tuple[Layout, tuple[str, ...]]:
-    """The layout with columns called GPU0, GPU1, ... given the metric that their numbers show."""
-    meanings = [meaning_of(name) for name in header.names]
-    places = [place for place, m in enumerate(meanings) if m.target == "index" and m.device]
-    if not places:
-        return layout, ()
-    names = ", ".join(header.names[place] for place in places)
-    try:
-        metric = metric_of_numbers([[row[place] for row in rows if row[place]] for place in places])
-    except ValueError:
-        metric = ""
-    if not metric:
-        raise InputError(
-            f"{source.path}: columns {names} do not say what they measure, and their numbers do not show it; name them "
-            "with --columns, or as columns in run.toml: timestamp,gpu0_power_w,gpu1_power_w."
-        )
-    layout = with_metric(layout, places, [meanings[place].device for place in places], metric)
-    return layout, (f"Columns {names} do not say what they measure; by their numbers they were taken as {metric}.",)
 
 
 def _swept(source: Source, table: _TableFormat, layout: Layout) -> Sweep:

@@ -9,10 +9,13 @@ from typing import Any
 import pandas as pd
 import pytest
 
+from gpudiag.errors import InputError, UnknownInput
+from gpudiag.readers._io.source import HEAD_BYTES
 from gpudiag.readers.base import Telemetry
 from gpudiag.readers.telemetry import read_telemetry
 
 TICKS = 50
+START_S = 1_736_203_508
 
 
 def read(text: str, folder: Path, **options: Any) -> Telemetry:
@@ -107,3 +110,42 @@ def test_small_fractions_in_a_table_are_numbers_too(tmp_path: Path) -> None:
     rows = [f"{1_700_000_000 + k},{k},1e-05" for k in range(TICKS)]
     telemetry = read("\n".join(["time,gpu_util,power_w", *rows]), tmp_path)
     assert set(telemetry.gpu["power_w"]) == {1e-05}
+
+
+N_LARGE, N_SHORTER = 30_000, 20_000
+"""So many numbers are longer than the head of a file, which is all that readers are told by."""
+
+
+@pytest.mark.parametrize(
+    "document",
+    [
+        {"about": {"host": "n1"}, "samples": [{"timestamp": START_S + k, "gpu_util": k % 101} for k in range(N_LARGE)]},
+        {"timestamp": [START_S + k for k in range(N_LARGE)], "gpu_util": [k % 101 for k in range(N_LARGE)]},
+        {"gpu_util": [k % 101 for k in range(N_LARGE)], "timestamp": [START_S + k for k in range(N_LARGE)]},
+        {"gpu": {"util": [k % 101 for k in range(N_LARGE)]}, "timestamp": [START_S + k for k in range(N_LARGE)]},
+        {"gpu_util": [k % 101 for k in range(N_SHORTER)], "timestamp": [START_S + k for k in range(N_SHORTER)]},
+    ],
+    ids=["objects", "times first", "times last", "a group", "cut in the second"],
+)
+def test_a_document_larger_than_the_head_is_read_as_a_small_one(document: dict[str, Any], tmp_path: Path) -> None:
+    text = json.dumps(document)
+    assert len(text) > HEAD_BYTES
+    gpu = read(text, tmp_path).gpu
+    assert len(gpu) in (N_LARGE, N_SHORTER) and gpu["util_pct"].tolist() == [k % 101 for k in range(len(gpu))]
+    assert gpu["time"].iloc[-1] == pd.Timestamp(START_S + len(gpu) - 1, unit="s", tz="UTC")
+
+
+def test_lists_that_are_no_samples_are_not_claimed(tmp_path: Path) -> None:
+    times = [START_S + k for k in range(N_LARGE)]
+    for other in ({"loss": times}, {"gpu_util": times[:-1]}, {"gpu_util": times, "time": times}):
+        with pytest.raises(UnknownInput):
+            read(json.dumps({"timestamp": times, **other}), tmp_path)
+
+
+def test_bare_gpus_are_told_by_their_numbers_or_refused(tmp_path: Path) -> None:
+    lines = [json.dumps({"timestamp": START_S + k, "GPU0": k, "GPU1": 100 - k}) for k in range(101)]
+    telemetry = read("\n".join(lines), tmp_path)
+    assert in_use(telemetry, "util_pct") == {"0": [*range(101)], "1": [*range(100, -1, -1)]}
+    assert any("they were taken as util_pct" in note for note in telemetry.notes)
+    with pytest.raises(InputError, match="columns GPU0, GPU1 do not say what they measure"):
+        read("\n".join(lines[40:60]), tmp_path)
