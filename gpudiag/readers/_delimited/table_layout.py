@@ -22,7 +22,7 @@ BLANKS = " "
 """Separator of aligned columns, after they have been squeezed."""
 
 _SEPARATORS = (",", ";", "\t", BLANKS)
-_OF_OTHERS = re.compile(r"(?i)gfx|TimeStampUs|^\s*#\s*(?:gpu|date|time)\b")
+_OF_OTHERS = re.compile(r"(?i)gfx|TimeStampUs|^\s*#\s*(?:gpu|date|time)\b(?!\w*,)")
 """In headers of amd-smi, dcgmi and nvidia-smi dmon, which have readers of their own."""
 _NUMBER = re.compile(r"-?\d*[.,]?\d+(?:[eE][+-]?\d+)?")
 _MEASURED = re.compile(r"(-?\d+(?:[.,]\d+)?)( ?[A-Za-z%°].*)")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 import numpy as np
 import pandas as pd
@@ -84,7 +85,7 @@ def recognises(source: Source) -> bool:
     """Timed lines of labelled GPU measurements, in good part."""
     if source.is_dir or source.is_binary:
         return False
-    lines = [line for line in source.top[:_SNIFFED_LINES] if line.strip()]
+    lines = [part for line in source.top[:_SNIFFED_LINES] if line.strip() for part in _by_gpu(line)]
     readings = [_reading_of(line) for line in lines]
     sure = any(map(_is_sample, readings))
     telling = sum(_is_sample(one, among=sure) for one in readings)
@@ -103,6 +104,15 @@ def _is_sample(reading: _Reading, *, among: bool = False) -> bool:
     """
     sure = reading.gpu or {"util_pct", "power_w"} & set(reading.values) or (among and reading.named)
     return bool(reading.values and sure and len(reading.values) >= reading.others)
+
+
+def _by_gpu(line: str) -> list[str]:
+    """The line, in parts where it names several GPUs: what follows each is of that one."""
+    devices = list(_DEVICE.finditer(line))
+    if len({device[1] for device in devices}) < 2:
+        return [line]
+    edges = [0, *(device.start() for device in devices[1:]), len(line)]
+    return [line[first:last] for first, last in pairwise(edges)]
 
 
 def _reading_of(line: str, heading: str = "") -> _Reading:
@@ -166,7 +176,7 @@ def _lines(source: Source, log: ProblemLog) -> Iterator[tuple[int, Moment | None
     """Number, time and content of each line that says something."""
     last: Moment | None = None
     heading = ""
-    for line, text in numbered_lines(source, log):
+    for line, text in ((at, part) for at, whole in numbered_lines(source, log) for part in _by_gpu(whole)):
         if not text.strip():
             continue
         row = bare_row(text)

@@ -28,7 +28,23 @@ def bare(k: int) -> str:
 
 FIRST = "[2025-10-15 16:12:00] GPU 0: NVIDIA GeForce RTX 3090 - Memory: 8595MB/ 24576MB - Utilization: 45%\n"
 
+
+def both(k: int) -> str:
+    gpus = (f"GPU{g} utilization: {k + g}%, memory: {100 * g + k} MiB / 8192 MiB" for g in range(2))
+    return f"2026-03-01 10:00:{k:02d},500 - root - INFO - {'; '.join(gpus)}\n"
+
+
 SAMPLES = (
+    Sample(
+        READER,
+        "several-gpus-a-line",
+        "".join(map(both, range(10))),
+        20,
+        ("0", "1"),
+        lost_by_cut=2,
+        first="2026-03-01T10:00:00.5Z gpu=0 util_pct=0 mem_used_mib=0 mem_total_mib=8192",
+        last="2026-03-01T10:00:09.5Z gpu=1 util_pct=10 mem_used_mib=109 mem_total_mib=8192",
+    ),
     Sample(
         READER,
         "pairs",

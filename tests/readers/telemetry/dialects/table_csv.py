@@ -145,6 +145,13 @@ SAMPLES = (
         last="2025-09-24T03:41:19.487Z gpu=1 util_pct=20 mem_used_mib=200",
     ),
     one(
+        "header-behind-a-hash",
+        "# time,gpu_util,mem_used_mb",
+        lambda k: f"{EPOCH_S + k},{k},100",
+        first="2025-01-06T22:45:08Z gpu=0 util_pct=0 mem_used_mib=100",
+        last="2025-01-06T22:45:27Z gpu=0 util_pct=19 mem_used_mib=100",
+    ),
+    one(
         "header-one-name-short",
         "timestamp,gpu_util",
         lambda k: f"{k},{iso(k)},{k}",
