@@ -34,8 +34,14 @@ DURATION_S = _keys(
     "duration_s duration_sec duration_seconds duration elapsed_s elapsed_sec elapsed_seconds elapsed seconds secs "
     "runtime runtime_s run_time took took_s wall_s wall_time time_s"
 )
-DURATION_MS = _keys("duration_ms elapsed_ms runtime_ms took_ms")
-TIMES = START + END + MOMENT + DURATION_S + DURATION_MS
+DURATIONS = {
+    DURATION_S: 1.0,
+    _keys("duration_ms elapsed_ms runtime_ms took_ms"): 1e-3,
+    _keys("duration_min duration_mins duration_minutes elapsed_min elapsed_minutes runtime_min minutes"): 60.0,
+    _keys("duration_h duration_hours elapsed_h elapsed_hours runtime_h hours"): 3600.0,
+}
+"""Seconds of each unit, by the keys that have it."""
+TIMES = START + END + MOMENT + tuple(key for keys in DURATIONS for key in keys)
 TASK = _keys("name task task_name task_id window_label label job job_name job_id run_name run_id id")
 TASK_PARTS = _keys("symbol window fold seed")
 """What names a task that has no name of its own, together."""

@@ -6,12 +6,12 @@ The spellings are those of the JSON Lines form; ``Start Time`` and ``start-time`
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from gpudiag.errors import InputError
 from gpudiag.readers._batches.nextflow_cells import is_trace_header
-from gpudiag.readers._batches.task_words import DURATION_MS, DURATION_S, END, NOT_TASKS, OF_GPUS, START, STATUS
+from gpudiag.readers._batches.task_words import DURATIONS, END, NOT_TASKS, OF_GPUS, START, STATUS
 from gpudiag.readers._io.csv_records import cells_of, header_and_rows
 from gpudiag.readers._io.lines import delimiter_of
 from gpudiag.readers._io.problems import ProblemLog
@@ -24,7 +24,8 @@ from gpudiag.readers.base import Reader, ReadOptions, Trials
 
 NAME = "task-csv"
 
-_SPENT = START + END + DURATION_S + DURATION_MS
+_SPENT = (*START, *END, *(key for keys in DURATIONS for key in keys))
+_OF_WANDB = {"created": "start_time", "runtime": "runtime_s"}
 _LOOKED_AT = 20
 _MOST_COLUMNS = 4096
 
@@ -40,7 +41,7 @@ def recognises(source: Source) -> bool:
     own = cells_of(source.lines[0], delimiter)
     if len(own) > _MOST_COLUMNS:
         return False
-    names = [_plain(name) for name in own]
+    names = _names(own)
     known = set(names)
     if len(names) < 2 or not known & set(STATUS) or not known & set(_SPENT) or known & set(NOT_TASKS):
         return False
@@ -56,6 +57,13 @@ def recognises(source: Source) -> bool:
     tasks = [dict(zip(names, typed_row(row), strict=False)) for row in rows if len(row) == len(names)]
     states = [task_jsonl.state_of(task) for task in tasks]
     return bool(states) and 2 * sum(state is not None for state in states) > len(states)
+
+
+def _names(header: Sequence[str]) -> list[str]:
+    """The names as the JSON Lines form has them, and those of a table of runs of W&B as it means them."""
+    names = [_plain(name) for name in header]
+    meant = _OF_WANDB if {*_OF_WANDB, "state", "user", "tags"} <= {*names} else {}
+    return [meant.get(name, name) for name in names]
 
 
 def _plain(name: str) -> str:
@@ -81,7 +89,7 @@ def read(source: Source, options: ReadOptions) -> Trials:
 
 def _tasks(source: Source, problems: ProblemLog) -> Iterator[tuple[int, dict[str, Any]]]:
     header, rows = header_and_rows(source.read_text(), delimiter_of(source.lines[0]), problems, source.path)
-    names = [_plain(name) for name in header]
+    names = _names(header)
     for number, row in rows:
         if [_plain(cell) for cell in row] == names:
             continue

@@ -18,8 +18,7 @@ import pandas as pd
 from gpudiag.errors import InputError
 from gpudiag.readers._batches.task_words import (
     DETAIL,
-    DURATION_MS,
-    DURATION_S,
+    DURATIONS,
     END,
     EXIT_CODE,
     MOMENT,
@@ -40,14 +39,17 @@ from gpudiag.readers._io.json_values import read_json
 from gpudiag.readers._io.paths import as_text, without_kind
 from gpudiag.readers._io.problems import ProblemLog
 from gpudiag.readers._io.source import Source
+from gpudiag.readers._steps.written_numbers import duration_s
 from gpudiag.readers._studies.end_order import checked_ends
 from gpudiag.readers._studies.fold import settle_rows
 from gpudiag.readers._studies.pivot import column, plain
-from gpudiag.readers._studies.timestamps import EPOCH_S, Timestamps, duration_s, to_utc
+from gpudiag.readers._studies.timestamps import EPOCH_S, Timestamps, to_utc
 from gpudiag.readers.base import Reader, ReadOptions, Trials
 from gpudiag.schema import STUDIES, TRIALS, conform, text_dtype
 
 NAME = "task-jsonl"
+_TO_THE_SECOND = re.compile(r"(?:_s|_ms|_sec|secs|seconds)$")
+_WITH_SECONDS = re.compile(r"(?i)\d ?m?s(?:ec(?:ond)?s?)?$|:\d\d(?:\.\d+)?$")
 
 
 def recognises(source: Source) -> bool:
@@ -125,9 +127,12 @@ def tables(
     clock = clocks.pop() if len(clocks) == 1 else "mixed" if clocks else "unknown"
     local = settle_rows(start.time, end.time, options.timezone) if clock == "local" else None
     frame["start"], ends = (local.start, local.end) if local else (start.time, end.time)
-    frame["end"] = checked_ends(frame["start"], ends, source.path, problems, lines)
+    stated_s = pd.Series([_duration_s(task) for task in tasks])
+    sure = ~frame["state"].isin(["RUNNING", "WAITING"]) & pd.Series(map(_is_to_the_second, tasks), dtype=bool)
+    reached = frame["start"] + pd.to_timedelta(stated_s.where(sure), unit="s")
+    frame["end"] = checked_ends(frame["start"], ends.fillna(reached), source.path, problems, lines)
     open_ended = frame["start"].isna() | frame["end"].isna()
-    frame["duration_s"] = np.where(open_ended, [_duration_s(task) for task in tasks], np.nan)
+    frame["duration_s"] = stated_s.where(open_ended)
     if clock in ("local", "mixed"):
         read_as = f"read as local time of {options.timezone}{local.said if local else ''}"
         notes.append(f"Tasks of {source.path.name}: timestamps without a zone {read_as}.")
@@ -142,12 +147,17 @@ def tables(
 
 
 def _frame(tasks: list[dict[str, Any]], default: str, wanted: str | None) -> pd.DataFrame:
-    """Everything but the times. A task belongs to the batch it names, unless the caller names one for all."""
+    """Everything but the times. A task belongs to the batch it names, unless the caller names one for all, or each of
+    several names another: that is its own name.
+    """
     text = text_dtype()
-    batches = [wanted or _text(_first(task, STUDY)) or default for task in tasks]
+    named = [_text(_first(task, STUDY)) for task in tasks]
+    own = len(named) > 2 and len({*filter(None, named)}) == len(named)
+    batches = [wanted or (None if own else name) or default for name in named]
     frame = pd.DataFrame({"study": pd.Series(batches, dtype=text), "state": [state_of(task) for task in tasks]})
     frame["trial"] = frame.groupby("study", sort=False).cumcount()
-    frame["name"] = pd.Series([_name(task) for task in tasks], dtype=text)
+    names = [_name(task) or (batch if own else None) for task, batch in zip(tasks, named, strict=True)]
+    frame["name"] = pd.Series(names, dtype=text)
     frame["detail"] = pd.Series([_why(task) for task in tasks], dtype=text)
     for name, keys in PLACES.items():
         frame[name] = _place(name, [_first(task, keys) for task in tasks])
@@ -229,23 +239,29 @@ def _moment(task: Mapping[str, Any], keys: Iterable[str]) -> Any:
 
 def _duration_s(task: Mapping[str, Any]) -> float:
     """Stated duration in seconds; NaN if there is none."""
-    for keys, unit in ((DURATION_S, 1.0), (DURATION_MS, 1e-3)):
+    for keys, unit_s in DURATIONS.items():
         value = _first(task, keys)
         if value is not None:
-            return _seconds(value) * unit
+            return _seconds(value, unit_s)
     # Numbers too small for a date count from the start of the batch.
     span = _seconds(_first(task, END)) - _seconds(_first(task, START))
     return span if span >= 0 else _seconds(_first(task, ("time",)))
 
 
-def _seconds(value: Any) -> float:
-    """A number of seconds below three years, or ``0:03:12``; else NaN."""
-    if isinstance(value, str) and ":" in value:
-        value = duration_s(value)
+def _is_to_the_second(task: Mapping[str, Any]) -> bool:
+    """Whether a duration is in seconds or less by its name or its text: one of minutes may be rounded, and what has no
+    unit may be of any.
+    """
+    key = next((key for keys in DURATIONS for key in keys if _first(task, (key,)) is not None), "")
+    return bool(_TO_THE_SECOND.search(key) or _WITH_SECONDS.search(str(task.get(key, ""))))
+
+
+def _seconds(value: Any, unit_s: float = 1.0) -> float:
+    """A number of a unit, or a text that has its own (``0:03:12``, ``1.5min``), in seconds; NaN from three years on."""
     try:
-        seconds = float("nan" if value is None or isinstance(value, bool) else value)
+        seconds = float("nan" if value is None or isinstance(value, bool) else value) * unit_s
     except (TypeError, ValueError, OverflowError):
-        return np.nan
+        seconds = duration_s(value) if isinstance(value, str) else np.nan
     return seconds if 0 <= seconds < EPOCH_S else np.nan
 
 

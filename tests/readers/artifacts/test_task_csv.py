@@ -57,6 +57,55 @@ def test_an_exit_code_and_a_duration(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    ("header", "cell", "seconds", "ends"),
+    [
+        ("duration_s", "4.5", 4.5, True),
+        ("runtime_ms", "4500", 4.5, True),
+        ("Duration", "4.5s", 4.5, True),
+        ("took", "1m 3s", 63, True),
+        ("elapsed", "0:01:03", 63, True),
+        ("Duration", "1.5min", 90, False),
+        ("duration_min", "1.5", 90, False),
+        ("hours", "0.5", 1800, False),
+        ("duration", "90", 90, False),
+    ],
+)
+def test_a_start_and_seconds_tell_the_end_and_rounded_minutes_do_not(
+    tmp_path: Path, header: str, cell: str, seconds: float, ends: bool
+) -> None:
+    rows = (
+        "".join(f"{name},ok,2026-03-01 10:00:00,{cell}\n" for name in "ab") + f"c,running,2026-03-01 10:00:00,{cell}\n"
+    )
+    trials = read(tmp_path, f"task,status,start,{header}\n{rows}").trials
+    assert trials["end"].notna().tolist() == [ends, ends, False]
+    assert trials["duration_s"].iloc[-1] == seconds
+    if ends:
+        assert (trials["end"] - trials["start"])[0] == pd.Timedelta(seconds=seconds)
+    else:
+        assert trials["duration_s"].tolist() == [seconds] * 3
+
+
+def test_runs_of_wandb_begin_when_they_were_created(tmp_path: Path) -> None:
+    out = read(
+        tmp_path,
+        '"Name","State","Notes","User","Tags","Created","Runtime","Sweep","lr"\n'
+        '"sunny-1","finished","-","me","","2026-03-01T10:00:00.000Z","100","sweep-a","0.1"\n'
+        '"calm-2","crashed","-","me","","2026-03-01T10:01:00.000Z","30","sweep-a","0.2"\n',
+    )
+    assert out.trials["state"].tolist() == ["COMPLETE", "FAIL"] and set(out.trials["study"]) == {"sweep-a"}
+    assert out.trials["start"][0] == pd.Timestamp("2026-03-01T10:00Z")
+    assert (out.trials["end"] - out.trials["start"]).dt.total_seconds().tolist() == [100, 30]
+
+
+def test_an_experiment_of_its_own_for_each_task_is_its_name(tmp_path: Path) -> None:
+    rows = [f"{name},ok,{k}.5" for k, name in enumerate("abcd")]
+    trials = read(tmp_path, "\n".join(["experiment,status,seconds", *rows, ""])).trials
+    assert set(trials["study"]) == {"jobs"} and trials["name"].tolist() == [*"abcd"]
+    trials = read(tmp_path, "\n".join(["experiment,status,seconds", *rows, "a,ok,1", ""])).trials
+    assert trials.groupby("study").size().to_dict() == {"a": 2, "b": 1, "c": 1, "d": 1}
+
+
+@pytest.mark.parametrize(
     "text",
     [
         "number,state,value,datetime_start\n0,COMPLETE,1,2026-01-01\n",
