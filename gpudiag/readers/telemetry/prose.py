@@ -29,8 +29,8 @@ _ENOUGH = 0.4
 
 # Every repetition has a limit: over a long run of one kind of letter, one without it takes the square of its length.
 _PAIR = re.compile(
-    r"(?<![A-Za-z_%()])(?P<label>[A-Za-z_%()]{1,40}(?: [A-Za-z_%()]{1,40}){0,2})\s{0,9}[:=]\s{0,9}"
-    r"(?P<value>-?\d{1,15}(?:\.\d{1,15})?)\s{0,9}(?P<unit>°?[A-Za-z%']{0,4})"
+    r"(?<![A-Za-z_%()])(?P<label>[A-Za-z_%()]{1,40}(?: [A-Za-z_%()]{1,40}){0,2})\s{0,9}(?P<mark>[:=])\s{0,9}"
+    r"(?P<value>-?\d{1,15}(?:\.\d{1,15})?)\s{0,9}(?P<unit>°?[A-Za-z%']{0,4})(?!\w|\s{0,9}[:=])"
     r"(?:\s{0,9}/\s{0,9}(?P<most>\d{1,15}(?:\.\d{1,15})?)\s{0,9}(?P<most_unit>[A-Za-z%]{0,3}))?"
 )
 _SIZE = re.compile(
@@ -40,6 +40,8 @@ _DEVICE = re.compile(
     r"(?i)\b(?:gpu|cuda|card|nvidia)(?:_id)?[ :_#-]{0,3}(\d{1,3})\b(?!\s{0,9}[.%/°]|\s?(?:[MG]i?B|W|C)\b)"
     r"(?:\s{0,9}[:-]?\s{1,9}((?:NVIDIA|Tesla|GeForce|Quadro) ?[^:]{0,80}?)\s{0,9}(?::| - ))?"
 )
+_LEVEL = re.compile(r"(?:DEBUG|INFO|WARNING|ERROR|CRITICAL) ")
+_OF_TRAINING = re.compile(r"(?i)loss$|^lr$|learning_rate")
 _TOTALS = {"mem_used_mib": "mem_total_mib", "power_w": "power_limit_w"}
 
 
@@ -55,6 +57,8 @@ class _Reading:
     named: bool = False
     """Its labels say GPU."""
     units: set[str] = field(default_factory=set)
+    of_training: bool = False
+    """It has a name of a loss or a learning rate: its steps tell more."""
 
 
 @dataclass
@@ -103,7 +107,7 @@ def _is_sample(reading: _Reading, *, among: bool = False) -> bool:
     ``among`` others that do, one whose labels say GPU is enough: ``GPU Memory: 3/8 GB`` alone may be a training's.
     """
     sure = reading.gpu or {"util_pct", "power_w"} & set(reading.values) or (among and reading.named)
-    return bool(reading.values and sure and len(reading.values) >= reading.others)
+    return bool(reading.values and sure and len(reading.values) >= reading.others and not reading.of_training)
 
 
 def _by_gpu(line: str) -> list[str]:
@@ -133,9 +137,13 @@ def _reading_of(line: str, heading: str = "") -> _Reading:
 
 def _take(reading: _Reading, match: re.Match[str], whose: str) -> None:
     unit = match["unit"].strip("°'") or match["most_unit"] or ""
-    meaning = meaning_of(f"{match['label']} ({unit})")
+    label = _LEVEL.sub("", match["label"])
+    if match["mark"] == "=":  # a name, behind words that are none of it
+        label = label.rpartition(" ")[2]
+        reading.of_training = reading.of_training or bool(_OF_TRAINING.search(label))
+    meaning = meaning_of(f"{label} ({unit})")
     if not meaning.target:
-        meaning = meaning_of(f"{whose}{match['label']} ({unit})")
+        meaning = meaning_of(f"{whose}{label} ({unit})")
     if meaning.target == "index":
         reading.gpu = match["value"]
     elif meaning.metric:

@@ -29,12 +29,34 @@ def bare(k: int) -> str:
 FIRST = "[2025-10-15 16:12:00] GPU 0: NVIDIA GeForce RTX 3090 - Memory: 8595MB/ 24576MB - Utilization: 45%\n"
 
 
+def names(k: int) -> str:
+    return f"2026-03-01 10:00:{k:02d} INFO gpu_util={k} mem_used={2000 + k}MB power=100W\n"
+
+
 def both(k: int) -> str:
     gpus = (f"GPU{g} utilization: {k + g}%, memory: {100 * g + k} MiB / 8192 MiB" for g in range(2))
     return f"2026-03-01 10:00:{k:02d},500 - root - INFO - {'; '.join(gpus)}\n"
 
 
 SAMPLES = (
+    Sample(
+        READER,
+        "names-and-values",
+        "".join(map(names, range(20))),
+        20,
+        ("0",),
+        first="2026-03-01T10:00:00Z gpu=0 util_pct=0 mem_used_mib=2000 power_w=100",
+        last="2026-03-01T10:00:19Z gpu=0 util_pct=19 mem_used_mib=2019 power_w=100",
+    ),
+    Sample(
+        READER,
+        "logfmt",
+        "".join(f"ts=2026-03-01T10:00:{k:02d}Z level=info gpu={k % 2} util={k} temp={60 + k}\n" for k in range(20)),
+        20,
+        ("0", "1"),
+        first="2026-03-01T10:00:00Z gpu=0 util_pct=0 temp_c=60",
+        last="2026-03-01T10:00:19Z gpu=1 util_pct=19 temp_c=79",
+    ),
     Sample(
         READER,
         "several-gpus-a-line",
