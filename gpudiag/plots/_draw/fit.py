@@ -7,6 +7,7 @@ from functools import partial
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
+from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.collections import PathCollection
 from matplotlib.text import Text
 from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator
@@ -49,7 +50,7 @@ def fit_width(figure: Figure, width_in: float) -> None:
         _thinner(ax, letters)
     for _ in range(TRIES):
         _legends_count(figure, False)  # one that is too wide would leave no room for its axes
-        figure.draw_without_rendering()
+        _lay_out(figure)
         changed = [_wrap(ax, letters) for ax in figure.axes]
         changed += [_thin(ax.xaxis, "x") or _thin(ax.yaxis, "y") for ax in figure.axes]
         changed += [_fold(axis.label, figure) for axis in ticks]
@@ -57,7 +58,7 @@ def fit_width(figure: Figure, width_in: float) -> None:
             break
     _legends_count(figure, True)
     for _ in range(TRIES):  # counted, they can move their axes and so themselves
-        figure.draw_without_rendering()
+        _lay_out(figure)
         if not any([_wrap(ax, letters) for ax in figure.axes]):
             break
 
@@ -70,9 +71,23 @@ def label_places(ax: Axes, places: Sequence[float], labels: Sequence[str]) -> No
     figure = ax.get_figure(root=True)
     assert figure is not None
     for _ in range(TRIES):
-        figure.draw_without_rendering()
+        _lay_out(figure)
         if not _thin(ax.xaxis, "x"):
             break
+
+
+def _lay_out(figure: Figure) -> None:
+    """Put axes, ticks and labels where a draw would put them; without rendering it would still go through all data."""
+    engine = figure.get_layout_engine()
+    assert engine is not None
+    if not isinstance(figure.canvas, FigureCanvasAgg):
+        FigureCanvasAgg(figure)  # it keeps what it has measured of letters; on another one each layout measures anew
+    engine.execute(figure)
+    for ax in figure.axes:
+        if ax.get_visible():
+            ax.get_tightbbox(bbox_extra_artists=[])
+            if (legend := ax.get_legend()) is not None:
+                figure.draw_artist(legend)
 
 
 def _legends_count(figure: Figure, counts: bool) -> None:

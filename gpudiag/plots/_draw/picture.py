@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from html import escape
 from typing import TYPE_CHECKING, Any
 
+from matplotlib.backend_bases import FigureCanvasBase
+
 from gpudiag.errors import NotMeasurable
 from gpudiag.plots._draw.fit import fit_width
 from gpudiag.plots._draw.render import house_style, png, svg
@@ -136,6 +138,7 @@ def painter(paint: Callable[..., Figure]) -> Callable[..., Figure]:
             for ax in figure.axes:
                 left, bottom, width, height = (round(float(x), 5) for x in ax.get_position(original=True).bounds)
                 ax.set_position((left, bottom, width, height))
+            FigureCanvasBase(figure)  # whatever it was laid out on
         # IPython shows a bare Figure only where pyplot was imported; there, its own way comes before this one.
         vars(figure)["_repr_png_"] = functools.partial(_displayed, figure)
         return figure
