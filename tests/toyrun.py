@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 from pydantic import TypeAdapter
 
-from gpudiag.diagnosis import diagnose
+from gpudiag.diagnosis import Diagnosis, diagnose
 from gpudiag.manifest import Settings
 from gpudiag.readers._io.problems import Problem
 from gpudiag.report.document import Document
@@ -127,6 +127,18 @@ def toys_quarrel(toy: ToyProfile) -> Evidence | None:
 
 
 TOY_RULES: tuple[Rule, ...] = (toy_broken, toy_dear, toy_old, toys_quarrel)
+
+
+@cache
+def toy_diagnosis() -> Diagnosis:
+    """Of the toy run by the toy rules, made once a process, to be looked at; its ``to_dict()`` is anew each time."""
+    return diagnose(toy_run(), rules=TOY_RULES)
+
+
+@cache
+def whole_toy_diagnosis() -> Diagnosis:
+    """The same by the rules of gpudiag."""
+    return diagnose(toy_run())
 
 
 def typed(document: dict[str, Any]) -> Document:

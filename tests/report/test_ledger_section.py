@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pandas as pd
 import pytest
-from toyrun import toy_run
+from toyrun import toy_run, whole_toy_diagnosis
 
 from gpudiag.diagnosis import diagnose
 from gpudiag.measures.ledger import measure_ledger
@@ -30,7 +30,7 @@ def test_unknown_mean_utilization_is_left_out() -> None:
 def test_energy_of_a_partly_observed_run_says_so() -> None:
     run = toy_run()
     half = run.gpu["time"] <= run.gpu["time"].quantile(0.6)
-    whole, part = (diagnose(each).to_markdown() for each in (run, replace(run, gpu=run.gpu[half])))
+    whole, part = (one.to_markdown() for one in (whole_toy_diagnosis(), diagnose(replace(run, gpu=run.gpu[half]))))
     heads = [next(line for line in text.splitlines() if "Worker time |" in line) for text in (whole, part)]
     assert "Energy |" in heads[0] and "observed |" in heads[1] and "Energy |" not in heads[1]
 
@@ -61,12 +61,12 @@ def test_unclear_time_bounds_start_up_and_stalls() -> None:
     high_pct = measure_ledger(run).totals.set_index("cell")["share_high_pct"]
     assert high_pct["busy"] == 100 * seconds["busy"] / seconds.sum()
     assert high_pct["tail_only"] == 100 * (seconds["tail_only"] + seconds["waiting"]) / seconds.sum()
-    assert "What is unclear may" not in diagnose(toy_run()).to_markdown()
+    assert "What is unclear may" not in whole_toy_diagnosis().to_markdown()
 
 
 @pytest.mark.slow
 def test_worker_time_is_in_worker_hours_here_as_in_the_table_of_trials() -> None:
-    text = diagnose(toy_run()).to_markdown()
+    text = whole_toy_diagnosis().to_markdown()
     table = text[text.index("| Outcome | Trials | Worker time") :].split("\n\n")[0].splitlines()[2:]
     cells = [line.split("|")[3].strip() for line in table]
     assert cells and all(cell.endswith(("worker-h", "worker-s", "–")) for cell in cells)
@@ -76,6 +76,6 @@ def test_worker_time_is_in_worker_hours_here_as_in_the_table_of_trials() -> None
 @pytest.mark.slow
 def test_a_zone_that_nobody_stated_is_said_to_be_the_machines() -> None:
     run = toy_run()
-    stated = diagnose(run).to_markdown().splitlines()[2]
+    stated = whole_toy_diagnosis().to_markdown().splitlines()[2]
     assumed = diagnose(replace(run, info=replace(run.info, timezone_assumed=True))).to_markdown().splitlines()[2]
     assert assumed == stated.replace(f"({run.info.timezone})", f"({run.info.timezone}, this machine's zone)") != stated

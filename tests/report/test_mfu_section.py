@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from toyrun import TOY_RULES, toy_run, typed
+from toyrun import toy_diagnosis, typed
 
-from gpudiag.diagnosis import diagnose
 from gpudiag.measures.mfu import MfuProfile
 from gpudiag.report._render.blocks import Note
 from gpudiag.report._sections.mfu import mfu
@@ -25,7 +24,7 @@ OF_WHAT = " Attention is not in it; embeddings and all experts of a mixture are,
 
 
 def said(**facts: Any) -> str:
-    document = diagnose(toy_run(), rules=TOY_RULES).to_dict()
+    document = toy_diagnosis().to_dict()
     document["measures"]["mfu"] = {name: {"value": value, "unit": ""} for name, value in (KNOWN | facts).items()}
     notes = mfu(typed(document))
     assert all(isinstance(note, Note) for note in notes) and len(notes) < 2
@@ -122,5 +121,5 @@ def test_the_log_s_own_number_stands_beside_with_what_it_is_of(facts: dict[str, 
 
 @pytest.mark.slow
 def test_a_run_without_any_of_it_has_no_sentence() -> None:
-    document = typed(diagnose(toy_run(), rules=TOY_RULES).to_dict())
+    document = typed(toy_diagnosis().to_dict())
     assert mfu(document) == []

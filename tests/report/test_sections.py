@@ -10,7 +10,7 @@ from typing import Any
 import pandas as pd
 import pytest
 from sampleruns import diagnosed
-from toyrun import TOY_RULES, toy_run, typed, with_only
+from toyrun import TOY_RULES, toy_diagnosis, toy_run, typed, with_only
 
 from gpudiag.advice._engine.proposal import Gain
 from gpudiag.diagnosis import Diagnosis, diagnose
@@ -313,7 +313,7 @@ def test_provenance_names_hash_settings_and_versions(document: dict[str, Any]) -
 
 @pytest.mark.slow
 def test_a_symptom_stands_on_the_card_of_its_cause() -> None:
-    document = diagnose(toy_run(), rules=TOY_RULES).to_dict()
+    document = toy_diagnosis().to_dict()
     cause, symptom = (next(v for v in document["verdicts"] if v["rule"] == name) for name in ("toy-broken", "toy-dear"))
     symptom["caused_by"] = "toy-broken"
     card, *_ = findings(typed(document))

@@ -9,10 +9,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from matplotlib.figure import Figure
 from sampleruns import diagnosed
 from test_timeline_data import unpacked
-from toyrun import toy_run
+from toyrun import toy_run, whole_toy_diagnosis
 
 from gpudiag.analysis import Analysis
 from gpudiag.diagnosis import diagnose
@@ -148,26 +147,19 @@ def test_without_a_script_there_are_the_best_the_longest_and_the_last_that_faile
     assert "Some of 452 trials" in html and block.packed not in html
 
 
-@pytest.fixture
-def _undrawn(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Figures stay blank: to draw them takes longest."""
-    monkeypatch.setattr(Figure, "draw", lambda self, renderer: None)
-
-
 @pytest.mark.slow
-@pytest.mark.usefixtures("_undrawn")
+@pytest.mark.usefixtures("undrawn")
 def test_it_stands_in_the_page_alone() -> None:
     (block,) = trial_table(Analysis(toy_run()))
     assert markdown.render([block]) == "" == terminal.render([block])
     assert trial_table(Analysis(toy_run(trials=0))) == []
-    diagnosis = diagnose(toy_run())
-    notebook = pages.filled("run_report", diagnosis.show)
+    notebook = pages.filled("run_report", whole_toy_diagnosis().show)
     assert pages.html_page(notebook).count('class="gd-trials"') == 1
     assert "Some of 12 trials" not in pages.markdown_page(notebook, full=True).text
 
 
 @pytest.mark.slow
-@pytest.mark.usefixtures("_undrawn")
+@pytest.mark.usefixtures("undrawn")
 def test_names_are_escaped(tmp_path: Path) -> None:
     evil = "<script>alert(1)</script>"
     run = with_columns(toy_run(), **{"params.x": evil, "detail": evil, "worker": evil})

@@ -63,7 +63,7 @@ class Seen(HTMLParser):
 
 
 @pytest.fixture(scope="module")
-def outputs() -> list[dict[str, str]]:
+def outputs(undrawn_for_all: None) -> list[dict[str, str]]:
     """Of a report with every section, every level and every kind of finding."""
     notebook = diagnose(toy_run(EVIL), rules=(*RULES, *TOY_RULES))._notebook()
     made = [output["data"] for cell in notebook.cells for output in cell.get("outputs", [])]
