@@ -316,8 +316,9 @@ def test_assertions_on_a_run_fail_with_its_headline(machine: Machine, session: S
 @pytest.mark.slow
 def test_reports_of_xdist_workers_carry_the_lines(pytester: pytest.Pytester) -> None:
     pytester.makeconftest(
-        f"import sys\nsys.path.insert(0, {str(HERE)!r})\n"
-        "import fakegpu\nfakegpu.install(fakegpu.FakeGpus(util_pct=5.0))\n"
+        f"import os, sys\nsys.path.insert(0, {str(HERE)!r})\n"
+        "if 'PYTEST_XDIST_WORKER' in os.environ:\n"
+        "    import fakegpu\n    fakegpu.install(fakegpu.FakeGpus(util_pct=5.0))\n"
     )
     pytester.makepyfile(test_it=budgeted("idle_pct=20", "memory_mib=9000"), test_c="def test_plain(): pass")
     result = pytester.runpytest_subprocess(*LOADED, "-n", "1", "-p", "no:cacheprovider")
