@@ -18,6 +18,7 @@ from optuna.storages.journal import JournalFileBackend
 from gpudiag.diagnosis import diagnose
 from gpudiag.errors import ConfigError
 from gpudiag.load import load_run
+from gpudiag.report.document import Document
 from gpudiag.trackers.study import study_writer
 
 NAMES = ["gpudiag:verdict", "gpudiag:top_finding", "gpudiag:report", "gpudiag:version"]
@@ -46,9 +47,11 @@ def sqlite_at(path: Path, *names: str) -> Path:
     return path
 
 
-def written(source: Any, files: list[Path], study: str | None = None) -> dict[str, Any]:
+def written(
+    source: Any, files: list[Path], study: str | None = None, document: Document | None = None
+) -> dict[str, Any]:
     """Write the diagnosis of a run to its study; what is to be found there, worked out from the documents."""
-    document = diagnose(load_run(source, study=study)).document
+    document = document or diagnose(load_run(source, study=study)).document
     sources = source if isinstance(source, list) else [source]
     study_writer([str(one) for one in sources], study)(files, document)
     found = [f"{one.rule}: {one.summary}" for one in document.findings]
@@ -85,8 +88,9 @@ def rows_of(url: str) -> dict[str, list[tuple[Any, ...]]]:
 def check_database(url: str, source: Any, files: list[Path], study: str | None = None) -> None:
     """A first diagnosis adds four rows to one table, a second one changes these alone."""
     before = rows_of(url)
+    document = diagnose(load_run(source, study=study)).document
     for _ in range(2):
-        expected = written(source, files, study)
+        expected = written(source, files, study, document)
         after = rows_of(url)
         assert {name for name in before if before[name] != after[name]} == {"study_user_attributes"}
         added = [row for row in after["study_user_attributes"] if row not in before["study_user_attributes"]]
