@@ -455,7 +455,7 @@ def test_a_gain_is_the_same_number_in_a_forecast_and_in_a_recommendation() -> No
 
 @pytest.mark.slow
 def test_a_cause_keeps_its_own_severity_on_its_card() -> None:
-    made = diagnose("data/samples/starved-input-pipeline/before").document
+    made = diagnosed("starved-input-pipeline/before").document
     by_rule = {one.rule: one.severity.value for one in made.findings}
     assert by_rule["loader-slow"] == "warning" and by_rule["gpu-low-utilization"] == "critical"
     (cause,) = [one for one in cards(made, card) if one.id == "loader-slow"]

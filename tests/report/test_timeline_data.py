@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from sampleruns import diagnosed
 from smallruns import gpu, gpus
 from smallruns import run as small
 from toyrun import toy_run
@@ -21,7 +22,6 @@ from toyrun import toy_run
 from gpudiag.analysis import Analysis
 from gpudiag.diagnosis import Diagnosis, diagnose
 from gpudiag.errors import NotMeasurable
-from gpudiag.load import load_run
 from gpudiag.report._notebook.redact import redacted
 from gpudiag.report._render.show import LANES
 from gpudiag.report.timeline import page
@@ -57,8 +57,8 @@ def unpacked(text: str) -> Any:
 
 
 @pytest.fixture(scope="module")
-def sample(samples: Path) -> Diagnosis:
-    return diagnose(load_run(samples / "memory-exhaustion"))
+def sample() -> Diagnosis:
+    return diagnosed("memory-exhaustion")
 
 
 @pytest.fixture(scope="module")

@@ -18,8 +18,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from sampleruns import diagnosed
 
-import gpudiag as gd
 from data.make_samples.__main__ import SAMPLES
 from gpudiag.manifest import read_manifest
 from gpudiag.simulation.cases import CASES, write_case
@@ -156,8 +156,8 @@ def test_hung_collective(samples: Path) -> None:
 
 
 @pytest.mark.slow
-def test_the_hung_rank_is_named(samples: Path) -> None:
-    made = gd.diagnose(gd.load_run(samples / "hung-collective"))
+def test_the_hung_rank_is_named() -> None:
+    made = diagnosed("hung-collective")
     first = made.findings[0]
     assert (first.rule, first.severity.value, first.where["missing_ranks"]) == ("rank-missing", "critical", "2")
     assert first.where["collective"] == "all_reduce number 501" and first.evidence["wait_s"] == 600.0
