@@ -29,30 +29,29 @@ def page(browser: Any, index_page: Path, request: pytest.FixtureRequest) -> Iter
     assert said == []
 
 
+WIDE = pytest.mark.parametrize("page", [1280], indirect=True)
+"""On a narrow screen rows are blocks without a head."""
+
+
 def _sorted_by(page: Any, column: int) -> list[str]:
     return page.locator("#runs tbody tr").evaluate_all(CELLS.format(column))
 
 
-def _wide(page: Any) -> bool:
-    return page.viewport_size["width"] > 640
-
-
-@pytest.mark.parametrize("column", range(len(COLUMNS)))
-def test_a_column_sorts_up_and_down(column: int, page: Any) -> None:
-    if not _wide(page):
-        pytest.skip("on a narrow screen rows are blocks without a head")
-    head = page.locator("#runs thead th").nth(column)
-    before = _sorted_by(page, column)
-    key = float if all(_is_number(text) for text in before) else str
-    button = head.get_by_role("button", name=COLUMNS[column])
-    button.focus()
-    page.keyboard.press("Enter")
-    assert head.get_attribute("aria-sort") == "ascending"
-    assert _sorted_by(page, column) == sorted(before, key=key)
-    button.click()
-    assert head.get_attribute("aria-sort") == "descending"
-    assert _sorted_by(page, column) == sorted(before, key=key, reverse=True)
-    assert page.locator("#runs [aria-sort]").count() == 1
+@WIDE
+def test_a_column_sorts_up_and_down(page: Any) -> None:
+    for column, name in enumerate(COLUMNS):
+        head = page.locator("#runs thead th").nth(column)
+        before = _sorted_by(page, column)
+        key = float if all(_is_number(text) for text in before) else str
+        button = head.get_by_role("button", name=name)
+        button.focus()
+        page.keyboard.press("Enter")
+        assert head.get_attribute("aria-sort") == "ascending", name
+        assert _sorted_by(page, column) == sorted(before, key=key), name
+        button.click()
+        assert head.get_attribute("aria-sort") == "descending", name
+        assert _sorted_by(page, column) == sorted(before, key=key, reverse=True), name
+        assert page.locator("#runs [aria-sort]").count() == 1, name
 
 
 def _is_number(text: str) -> bool:
@@ -63,9 +62,8 @@ def _is_number(text: str) -> bool:
     return True
 
 
+@WIDE
 def test_numbers_are_sorted_as_numbers_and_the_unknown_come_first(page: Any) -> None:
-    if not _wide(page):
-        pytest.skip("on a narrow screen rows are blocks without a head")
     page.get_by_role("button", name="GPU time").click()
     shown = page.locator("#runs tbody tr td:nth-child(3)").all_inner_texts()
     assert shown[0] == "–" and len(shown) == 4

