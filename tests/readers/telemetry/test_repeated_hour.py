@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
+from functools import cache
 from pathlib import Path
 
 import pandas as pd
@@ -19,6 +20,12 @@ Row = tuple[pd.Timestamp, int]
 Form = Callable[[Sequence[Row]], str]
 
 
+@cache
+def local(at: pd.Timestamp) -> str:
+    """The clock on the wall; many cases ask for the same moments."""
+    return f"{at.tz_convert(ZONE):%Y-%m-%d %H:%M:%S}"
+
+
 def taken(start_min: int, end_min: int, gpus: int) -> list[Row]:
     """Samples by UTC, minutes from the turn of the clock, GPU after GPU in each tick."""
     ticks = pd.date_range(TURN + pd.Timedelta(minutes=start_min), TURN + pd.Timedelta(minutes=end_min), freq=STEP)
@@ -26,19 +33,19 @@ def taken(start_min: int, end_min: int, gpus: int) -> list[Row]:
 
 
 def smi(rows: Sequence[Row]) -> str:
-    lines = [f"{at.tz_convert(ZONE):%Y/%m/%d %H:%M:%S}.000, {gpu}, {at.minute} %" for at, gpu in rows]
+    lines = [f"{local(at).replace('-', '/')}.000, {gpu}, {at.minute} %" for at, gpu in rows]
     return "\n".join(["timestamp, index, utilization.gpu [%]", *lines]) + "\n"
 
 
 def long(rows: Sequence[Row]) -> str:
-    lines = [f"{at.tz_convert(ZONE):%Y-%m-%d %H:%M:%S},{gpu},{at.minute}" for at, gpu in rows]
+    lines = [f"{local(at)},{gpu},{at.minute}" for at, gpu in rows]
     return "\n".join(["time,gpu,gpu_util", *lines]) + "\n"
 
 
 def wide(rows: Sequence[Row]) -> str:
     gpus = sorted({gpu for _, gpu in rows})
     ticks = list(dict.fromkeys(at for at, _ in rows))
-    lines = [f"{at.tz_convert(ZONE):%Y-%m-%d %H:%M:%S}" + f",{at.minute}" * len(gpus) for at in ticks]
+    lines = [local(at) + f",{at.minute}" * len(gpus) for at in ticks]
     return "\n".join(["time," + ",".join(f"gpu{gpu}_util" for gpu in gpus), *lines]) + "\n"
 
 
@@ -56,8 +63,9 @@ def test_every_sample_comes_back(form: Form, start_min: int, end_min: int, gpus:
     rows = taken(start_min, end_min, gpus)
     (tmp_path / "gpu.csv").write_text(form(rows))
     read = read_telemetry(tmp_path / "gpu.csv", timezone=ZONE)
-    found = list(zip(read.gpu["time"], read.gpu["gpu"].astype(int), read.gpu["util_pct"], strict=True))
-    assert sorted(found) == sorted((at, gpu, at.minute) for at, gpu in rows)
+    times = read.gpu["time"].dt.as_unit("ns").astype("int64")
+    found = list(zip(times, read.gpu["gpu"].astype(int), read.gpu["util_pct"], strict=True))
+    assert sorted(found) == sorted((at.value, gpu, at.minute) for at, gpu in rows)
     assert [str(problem) for problem in read.problems] == []
 
 
