@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from math import prod
 
 from gpudiag.simulation.spec import Gpu
@@ -11,19 +11,22 @@ from gpudiag.simulation.spec import Gpu
 
 def busy_share(gpu: Gpu, shares: Iterable[float]) -> float:
     """U: the share of time with a kernel running when loads of these solo shares run at once."""
-    present = list(shares)
     if gpu.sharing == "saturating":
-        return min(gpu.ceiling_pct / 100.0, sum(present))
-    return min(gpu.ceiling_pct / 100.0, 1.0 - prod(1.0 - share for share in present))
+        return min(gpu.ceiling_pct / 100.0, sum(shares))
+    return min(gpu.ceiling_pct / 100.0, 1.0 - prod(1.0 - share for share in shares))
 
 
 def speed(gpu: Gpu, shares: Iterable[float]) -> float:
     """Progress per second of each load, 1 when alone: U / sum of shares, less the overhead of company."""
     present = list(shares)
-    if not present:
+    return _speed(gpu, present, busy_share(gpu, present))
+
+
+def _speed(gpu: Gpu, shares: Collection[float], busy: float) -> float:
+    if not shares:
         return 0.0
-    company = (1.0 - gpu.overhead_pct / 100.0) ** (len(present) - 1)
-    return busy_share(gpu, present) / sum(present) * company
+    company = (1.0 - gpu.overhead_pct / 100.0) ** (len(shares) - 1)
+    return busy / sum(shares) * company
 
 
 class SharedGpu:
@@ -78,5 +81,6 @@ class SharedGpu:
 
     def _changed(self) -> None:
         present = self._shares.values()
-        self._speed = speed(self.gpu, present)
-        self.trace.append((self._at, busy_share(self.gpu, present)))
+        busy = busy_share(self.gpu, present)
+        self._speed = _speed(self.gpu, present, busy)
+        self.trace.append((self._at, busy))

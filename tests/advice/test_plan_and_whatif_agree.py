@@ -10,7 +10,6 @@ import pytest
 import gpudiag as gd
 from gpudiag.advice._engine.processes import AT_ONCE
 from gpudiag.manifest import Settings
-from gpudiag.memo import MemoRun
 from gpudiag.report.kinds.forecast import tell
 from gpudiag.simulation.simulator import simulate
 from gpudiag.simulation.spec import Gpu, Spec, Trial
@@ -21,7 +20,7 @@ pytestmark = pytest.mark.slow
 def search(n_gpus: int, workers: int, room_mib: int, share_pct: float) -> Spec:
     """Trials of 1.6 to 3.4 GiB, by workers that stay on their GPU."""
     return Spec(
-        n_trials=20 * workers,
+        n_trials=max(80, 10 * workers),
         workers=workers,
         gpus=(Gpu(mem_total_mib=room_mib),) * n_gpus,
         trial=Trial(epochs=(6, 14), gpu_share_pct=(share_pct, share_pct)),
@@ -45,8 +44,8 @@ def test_both_advise_what_fits_unless_the_present_number_ends_more_trials_well(
     n_gpus: int, workers: int, room_mib: int, share_pct: float, advised: int | None
 ) -> None:
     spec = search(n_gpus, workers, room_mib, share_pct)
-    run = MemoRun.of(simulate(spec, seed=3).run)  # what both need is made once
-    diagnosis, forecast = gd.diagnose(run), gd.what_if(run)
+    diagnosis = gd.diagnose(simulate(spec, seed=3).run)
+    forecast = gd.what_if(diagnosis.analysis.run)  # what both need is made once
     planned = [c.proposed for one in diagnosis.recommendations for c in one.changes if c.what == AT_ONCE]
     said = re.match(r"(?:Run|Stay at) (\d+) trial", tell(forecast)[1].text)
     assert planned == ([advised] if advised else [])

@@ -39,7 +39,7 @@ SPEC = override(
 )  # fmt: skip
 
 
-def true_rate(spec: Spec, workers: int, seed: int, trials: int = 1000) -> float:
+def true_rate(spec: Spec, workers: int, seed: int, trials: int = 400) -> float:
     """Trials per hour from start to start on each worker."""
     starts: dict[int, list[float]] = {}
     for life in World(override(spec, {"workers": workers, "n_trials": trials}), seed).run().lives:
@@ -196,17 +196,10 @@ def test_without_utilization_there_are_bounds() -> None:
 
 
 @pytest.mark.slow
-def test_a_study_that_changes_in_the_middle_gets_bounds() -> None:
-    """The second half does twice the work: nothing before it tells that."""
-    first = gd.simulate(SPEC, seed=6, n_trials=80)
-    longer = override(SPEC, {"n_trials": 60, "epoch_s": (20.0, 60.0), "start": "2025-10-25T03:00:00"})
-    made = rates(_joined(first.run, gd.simulate(longer, seed=7).run), [6])
-    assert made.drift.found or (made.backtest is not None and not made.backtest.passed)
-
-
-@pytest.mark.slow
 def test_memory_and_parallelism_say_the_same_of_a_study_that_drifts() -> None:
-    """The whole log fails its back-test, the last third, which the forecast is made of, passes."""
+    """The second half does twice the work: the whole log fails its back-test, the last third, which the forecast is
+    made of, passes.
+    """
     first = gd.simulate(SPEC, seed=6, n_trials=80)
     longer = override(SPEC, {"n_trials": 60, "epoch_s": (20.0, 60.0), "start": "2025-10-25T03:00:00"})
     run = _joined(first.run, gd.simulate(longer, seed=7).run)
@@ -337,7 +330,7 @@ def test_intervals_cover_and_errors_stay_small() -> None:
             scenario = made.at(k)
             inside.append(scenario.throughput.low <= true_rate(spec, k, 900 + seed, 150) <= scenario.throughput.high)
             if not scenario.bounds_only:
-                errors.append(scenario.throughput.value / true_rate(spec, k, 500 + seed, 800) - 1)
+                errors.append(scenario.throughput.value / true_rate(spec, k, 500 + seed, 300) - 1)
     assert np.mean(inside) >= 0.85
     assert abs(np.mean(down)) < 0.05 and np.median(np.abs(down)) < 0.05
     assert abs(np.mean(up)) < 0.1 and np.max(np.abs(up)) < 0.2
