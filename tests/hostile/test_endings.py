@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -274,7 +275,7 @@ linux = pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="look
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGHUP, signal.SIGKILL])  # SIGTERM ends the commands below
 def test_a_report_that_is_ended(start: Start, tmp_path: Path, number: signal.Signals) -> None:
     tmp, out = tmp_path / "tmp", tmp_path / "out"
-    report = start("report", SAMPLES / "hpo-aggressive-pruning", "-o", out)
+    report = start("report", SAMPLES / "tiny-batch-laptop", "-o", out)
     until(lambda: kernels(tmp), "no kernel started")
     time.sleep(0.3)
     report.send_signal(number)
@@ -340,7 +341,7 @@ except KeyboardInterrupt:
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
 def test_a_batch_that_is_ended_ends_its_reports(start: Start, tmp_path: Path, number: signal.Signals) -> None:
     tmp, out = tmp_path / "tmp", tmp_path / "out"
-    runs = [SAMPLES / "tiny-batch-laptop", SAMPLES / "hpo-aggressive-pruning"]
+    runs = [SAMPLES / "tiny-batch-laptop", SAMPLES / "hung-collective"]
     batch = start("report", *runs, "-o", out, "--jobs", 2)
     until(lambda: len(kernels(tmp)) == 2, "no two kernels started")
     batch.send_signal(number)
@@ -385,11 +386,22 @@ main()
 
 @pytest.mark.slow
 def test_a_report_without_a_home(tmp_path: Path) -> None:
+    """Of a folder whose name is not UTF-8, where there may be one: notebook and kernel are told of it."""
     (tmp_path / "tmp").mkdir()
-    command = ["report", SAMPLES / "tiny-batch-laptop", "-o", tmp_path / "out", "-p", "minimal=true"]
+    run = shutil.copytree(SAMPLES / "tiny-batch-laptop", tmp_path / "run")
+    shutil.copy(SAMPLES / "healthy" / "optuna.db", run)
+    with suppress(OSError):
+        run = run.rename(os.fsdecode(os.fsencode(run) + b"\xff"))
+    command = ["report", run, "-o", tmp_path / "out", "-p", "minimal=true"]
     done = subprocess.run(
         [sys.executable, "-P", "-c", HOMELESS, *command],
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "TMPDIR": str(tmp_path / "tmp"), "LANG": "C"},
+        env={
+            **os.environ,
+            "PYTHONPATH": os.pathsep.join(sys.path),
+            "TMPDIR": str(tmp_path / "tmp"),
+            "LANG": "C",
+            "PYTHONIOENCODING": "utf-8:strict",
+        },
         capture_output=True,
         text=True,
         check=False,
