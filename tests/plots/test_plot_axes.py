@@ -55,6 +55,9 @@ def test_an_hour_that_the_clocks_leave_out_has_no_tick() -> None:
     assert np.diff(ticks) * 24 * 60 == pytest.approx([30] * 8, abs=1e-3)
     clock = [label.partition("\n")[0] for label in ClockFormatter(BERLIN).format_ticks(ticks)]
     assert clock == ["00:00", "00:30", "01:00", "01:30", "03:00", "03:30", "04:00", "04:30", "05:00"]
+    low = number(2025, 3, 30, 3, 10)  # an hour before this, the clocks showed no such time
+    clock = ClockFormatter(BERLIN).format_ticks(clock_ticks(low, low + 4 / 24 / 60, BERLIN, 4))
+    assert clock == ["03:10\n30 Mar", "03:12", "03:14"]
 
 
 def test_labels_show_the_day_where_it_changes() -> None:

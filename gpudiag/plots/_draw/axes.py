@@ -80,8 +80,12 @@ class ClockFormatter(Formatter):
 
 def _repeated_s(timestamp: datetime) -> float:
     """By how much the clocks are put back where they show this time twice, 0 where they show it once."""
-    first, second = (timestamp.replace(fold=fold).utcoffset() or timedelta() for fold in (0, 1))
+    first, second = (_offset(timestamp.replace(fold=fold)) for fold in (0, 1))
     return max((first - second).total_seconds(), 0.0)
+
+
+def _offset(timestamp: datetime) -> timedelta:
+    return timestamp.utcoffset() or timedelta()
 
 
 def _day(timestamp: datetime) -> str:
@@ -97,7 +101,9 @@ def clock_ticks(low: float, high: float, zone: tzinfo, most: int) -> list[float]
     first = num2date(low, tz=zone)
     midnight = first.replace(hour=0, minute=0, second=0, microsecond=0)
     # Sums of a timestamp and a step count on the wall clock, so that ticks stay round across a clock change.
-    since = first.replace(tzinfo=None) - midnight.replace(tzinfo=None) - CHANGE
+    since = first.replace(tzinfo=None) - midnight.replace(tzinfo=None)
+    if _offset(num2date(min(low + CHANGE / timedelta(days=1), high), tz=zone)) < _offset(first):
+        since -= CHANGE  # clocks are put back, and show again what they showed before the axis began
     timestamp, ticks = midnight + math.floor(since / step) * step, set[float]()
     while float(date2num(timestamp.astimezone(UTC))) <= high:
         twice = _repeated_s(timestamp) >= step.total_seconds()
