@@ -86,8 +86,8 @@ def toy_workers(size: Size, rng: np.random.Generator) -> pd.DataFrame:
 
 
 @cache
-def toy_parallelism(size: Size = Size(), seed: int = 1) -> ParallelismProfile:
-    frame = toy_workers(size, np.random.default_rng(seed))
+def toy_parallelism(size: Size = Size()) -> ParallelismProfile:
+    frame = toy_workers(size, np.random.default_rng(1))
     moves = pd.concat(
         [
             pd.DataFrame({"t": frame["start_s"], "all": 1, "closed": (~frame["open"]).astype(int)}),
@@ -138,8 +138,8 @@ def toy_parallelism(size: Size = Size(), seed: int = 1) -> ParallelismProfile:
     )  # fmt: skip
 
 
-def toy_trials(size: Size = Size(), seed: int = 1) -> TrialsProfile:
-    workers = toy_parallelism(size, seed).placed
+def toy_trials(size: Size = Size()) -> TrialsProfile:
+    workers = toy_parallelism(size).placed
     known = workers[~workers["open"]].assign(duration_s=lambda f: (f["end"] - f["start"]).dt.total_seconds())
     by_state = pd.DataFrame(index=pd.Index(STATES, name="state"))
     by_state["n"] = workers["state"].value_counts().reindex(STATES, fill_value=0)
