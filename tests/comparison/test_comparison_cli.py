@@ -43,12 +43,11 @@ def test_json_and_exit_codes(gpudiag, starved) -> None:
     code, out, _ = gpudiag("compare", *starved, "--format", "json", "--fail-on", "invalid")
     document = json.loads(out)
     assert code == 1 and document["schema"] == "gpudiag.comparison/1" and document["verdict"] == "invalid"
-    assert gpudiag("compare", *starved, "--format", "summary", "--fail-on", "regression")[0] == 0
 
 
 @pytest.mark.slow
 def test_several_experiments(gpudiag, starved) -> None:
-    code, out, _ = gpudiag("compare", *starved, starved[0], "--format", "summary")
+    code, out, _ = gpudiag("compare", *starved, starved[0], "--format", "summary", "--fail-on", "regression")
     assert code == 0 and out.startswith("Baseline: starved-input-pipeline before")
     assert out.count("| INVALID |") == 2
 
@@ -104,15 +103,15 @@ def test_folders_of_experiments_never_collide(
     gpudiag, samples: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(Figure, "draw", lambda self, renderer: None)  # to draw them takes longest
-    runs = samples / "idle-second-gpu"
+    run = samples / "tiny-batch-laptop"
     paths = []
     for place, name in enumerate(("b/1", "b 1", "B-1")):
         folder = tmp_path / f"run{place}"
-        shutil.copytree(runs / "experiment", folder)
+        shutil.copytree(run, folder)
         text = (folder / "run.toml").read_text(encoding="utf-8")
         (folder / "run.toml").write_text(re.sub(r"(?m)^name = .*$", f'name = "{name}"', text), encoding="utf-8")
         paths.append(folder)
-    code, _, err = gpudiag("compare", runs / "baseline", *paths, "-o", tmp_path / "out", "--format", "summary")
+    code, _, err = gpudiag("compare", run, *paths, "-o", tmp_path / "out", "--format", "summary")
     assert code == 0
     assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["B-1-3", "b-1", "b-1-2"]
     assert len(set(err.split("\n"))) == err.count("\n") + 1
