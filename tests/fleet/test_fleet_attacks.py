@@ -141,7 +141,7 @@ def test_a_year_of_many_hosts_is_written(tmp_path: Path) -> None:
     folder = FleetFolder(tmp_path / "out")
     with folder.alone():
         folder.finish(FleetTable.of(rows))
-    assert len(pd.read_parquet(tmp_path / "out" / "table")) == 1080
+    assert pd.read_parquet(tmp_path / "out" / "table", columns=["run"])["run"].nunique() == 1080
 
 
 def test_one_wrong_clock_leaves_the_report_quick(tmp_path: Path) -> None:

@@ -62,7 +62,7 @@ def test_command_refuses_what_it_does_not_understand(samples: Path, loaded_once:
 
 @pytest.mark.slow
 def test_more_at_once_than_memory_is_looked_at_for_is_a_gap(made: Forecast) -> None:
-    run = gd.simulate(seed=3, n_trials=60, startup_s=(5.0, 9.0)).run
+    run = gd.simulate(seed=3, n_trials=30, startup_s=(5.0, 9.0)).run
     many = gd.what_if(run, [2, 33, 40])
     assert [s.k for s in many.parallel] == [2, 4, 33, 40] and many.capacity is not None
     assert many.capacity.table["k"].max() == 32
