@@ -6,6 +6,7 @@ import os
 import shutil
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -49,7 +50,7 @@ def test_the_files_do_leave_a_mark_where_the_folder_is_on_the_path(hostile: Path
 @pytest.mark.slow
 def test_commands_import_nothing_from_the_folder_of_the_run(hostile: Path) -> None:
     """One process for all: what an earlier command imported from elsewhere, no later one can import from here. The
-    report comes first, since it imports most, and its kernel is a process of its own.
+    report comes first, since it imports most. Its kernel is a process of its own; what makes those of a batch is one.
     """
     commands = (
         ("report", ".", "-o", "report", "-p", "minimal=true"),
@@ -59,6 +60,7 @@ def test_commands_import_nothing_from_the_folder_of_the_run(hostile: Path) -> No
         ("whatif", ".", "--parallel", "2"),
         ("diagnose", "."),
         ("compare", ".", "../two"),
+        ("report", ".", "../two", "-o", "batch", "--jobs", "1", "--no-notebook", "-p", "minimal=true"),
     )
     # As the installed script runs it: with the script's own folder on the path, not the working one.
     program = (
@@ -72,25 +74,20 @@ def test_commands_import_nothing_from_the_folder_of_the_run(hostile: Path) -> No
     assert done.returncode == 0, done.stderr
     assert imported(hostile) == "" and "run_report" in done.stdout and (hostile / "one" / "out").exists()
     assert (hostile / "one" / "report" / "report.html").is_file()
-
-
-@pytest.mark.slow
-def test_the_reports_of_a_batch_import_nothing_from_the_folder_of_the_runs(hostile: Path) -> None:
-    program = "import sys; from gpudiag.cli import main; sys.argv[0] = 'gpudiag'; main()"
-    options = ("report", "one", "two", "-o", "out", "--jobs", "1", "-p", "minimal=true")
-    done = run_in(hostile, [sys.executable, "-P", "-c", program, *options])
-    assert done.returncode == 0, done.stderr
-    assert imported(hostile) == "" and (hostile / "out" / "two" / "report.html").is_file()
+    assert (hostile / "one" / "batch" / "two" / "report.html").is_file()
 
 
 def test_the_kernel_of_our_notebooks_alone_leaves_the_working_folder_out(hostile: Path) -> None:
-    from gpudiag.report._notebook.kernel import kernel_for
+    from gpudiag.report._notebook.kernel import keeping_kernel, kernel_for
     from gpudiag.report._notebook.locate import find_notebook, is_shipped
 
     assert is_shipped(find_notebook("run_report"))
     assert not is_shipped(hostile / "run_report.ipynb")
     with kernel_for(hostile, own_modules=False) as ours_given, kernel_for(hostile, own_modules=True) as given:
         ours, theirs = (one["kernel_manager_class"]().kernel_spec.argv for one in (ours_given, given))
+    with suppress(LookupError), keeping_kernel(), kernel_for(hostile, own_modules=False) as given:
+        assert given["km"].kernel_spec.argv == ours, "the kernel that the reports of a batch share"
+        raise LookupError("none was started")
     assert "--InteractiveShellApp.ignore_cwd=True" in ours
     assert [part for part in ours if part not in theirs] == ["--InteractiveShellApp.ignore_cwd=True"]
 
