@@ -1,59 +1,20 @@
-"""The action for GitHub: its steps run as a runner runs them, and no input is ever part of a script."""
+"""The action for GitHub: its steps run as a runner runs them, and no input is ever part of a script. Its step that
+installs gpudiag runs in test_wheel.py.
+"""
 
 from __future__ import annotations
 
-import os
 import re
 import shutil
-import subprocess
 import sys
-import sysconfig
 from pathlib import Path
-from typing import Any
 
 import pytest
-import yaml
+from actionrunner import ACTION, EXPRESSION, ROOT, STEPS, Runner
 
-ROOT = Path(__file__).resolve().parent.parent
-ACTION: dict[str, Any] = yaml.safe_load((ROOT / "action.yml").read_text(encoding="utf-8"))
-STEPS: list[dict[str, Any]] = ACTION["runs"]["steps"]
 SAMPLE = ROOT / "data" / "samples" / "tiny-batch-laptop"
-EXPRESSION = re.compile(r"\$\{\{\s*(.+?)\s*\}\}")
 
 pytestmark = pytest.mark.skipif(shutil.which("bash") is None, reason="no bash")
-
-
-class Runner:
-    """What a runner gives a step: a folder to work in, its files, and the values of expressions."""
-
-    def __init__(self, folder: Path, gpudiag: Path, **inputs: str) -> None:
-        self.folder, self.summary, self.output = folder, folder / "summary.md", folder / "output"
-        self.temp = folder / "temp"
-        self.temp.mkdir()
-        defaults = {name: str(one.get("default", "")) for name, one in ACTION["inputs"].items()}
-        assert inputs.keys() <= defaults.keys()
-        self.values = {f"inputs.{name}": value for name, value in (defaults | inputs).items()} | {
-            "github.action_path": str(ROOT),
-            "steps.install.outputs.gpudiag": str(gpudiag),
-            "steps.python.outputs.python-path || 'python3'": sys.executable,
-        }
-
-    def run(self, name: str) -> subprocess.CompletedProcess[str]:
-        """The step of that name, by the command that GitHub documents for ``shell: bash``."""
-        (step,) = [one for one in STEPS if one.get("name") == name]
-        assert step["shell"] == "bash"
-        script = self.folder / "step.sh"
-        script.write_text(step["run"], encoding="utf-8")
-        own = {key: EXPRESSION.sub(lambda one: self.values[one[1]], text) for key, text in step["env"].items()}
-        files = {"GITHUB_STEP_SUMMARY": self.summary, "GITHUB_OUTPUT": self.output, "RUNNER_TEMP": self.temp}
-        return subprocess.run(
-            ["bash", "--noprofile", "--norc", "-eo", "pipefail", str(script)],
-            cwd=self.folder,
-            env={**os.environ, "GITHUB_ACTIONS": "true", "CI": "true", **{k: str(v) for k, v in files.items()}, **own},
-            capture_output=True,
-            text=True,
-            check=False,
-        )
 
 
 @pytest.fixture
@@ -121,26 +82,3 @@ def test_inputs_are_never_run(tmp_path: Path, gpudiag_here: Path, name: str, tex
 def test_a_path_that_looks_like_an_option_is_a_path(tmp_path: Path, gpudiag_here: Path) -> None:
     done = Runner(tmp_path, gpudiag_here, path="--version").run("Diagnose")
     assert done.returncode == 2 and "--version: no such file or folder" in done.stderr
-
-
-@pytest.mark.slow
-def test_gpudiag_is_installed_beside_what_is_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As in test_wheel.py, the libraries that it needs are borrowed from here: the new environment finds them."""
-    for name in ("PIP_CONSTRAINT", "PYTHONPATH"):
-        monkeypatch.delenv(name, raising=False)
-    libraries = sysconfig.get_paths()["purelib"]
-    python = tmp_path / "python"
-    borrow = f'for site in "$3"/lib/python*/site-packages; do echo "{libraries}" > "$site/all.pth"; done'
-    python.write_text(f'#!/bin/sh\n"{sys.executable}" "$@" || exit\ntest "$2" != venv || {borrow}\n')
-    python.chmod(0o755)
-    runner = Runner(tmp_path, tmp_path)
-    runner.values["steps.python.outputs.python-path || 'python3'"] = str(python)
-    done = runner.run("Install gpudiag")
-    assert done.returncode == 0, done.stderr
-    name, _, command = runner.output.read_text().strip().partition("=")
-    assert name == "gpudiag" and Path(command).is_relative_to(runner.temp)
-    where = [str(Path(command).parent / "python"), "-c", "import gpudiag; print(gpudiag.__file__)"]
-    shown = subprocess.run(where, capture_output=True, text=True, check=True, cwd=tmp_path).stdout
-    assert Path(shown).is_relative_to(runner.temp)
-    shown = subprocess.run([command, "--version"], capture_output=True, text=True, check=True, cwd=tmp_path).stdout
-    assert shown.startswith("gpudiag ")
