@@ -19,6 +19,7 @@ from hypothesis import settings
 
 from gpudiag import faults
 from gpudiag.interpreter import COLLECT_AFTER
+from gpudiag.report._notebook import kernel
 from gpudiag.report._notebook.grammars import put_off
 
 put_off()  # tests import jsonschema, whose grammars of addresses take a second and more of each process
@@ -141,6 +142,23 @@ def _figures_closed() -> Iterator[None]:
 
     if "matplotlib.pyplot" in sys.modules:
         sys.modules["matplotlib.pyplot"].close("all")
+
+
+@pytest.fixture(scope="session")
+def _kernel() -> Iterator[kernel._Kept]:
+    kept = kernel._Kept()
+    yield kept
+    kept.end()
+
+
+@pytest.fixture
+def kept_kernel(_kernel: kernel._Kept) -> Iterator[None]:
+    """Reports of our notebooks by this test share one kernel with those of other tests, as in a batch: starting one
+    takes longer than most reports. For tests that give no relative path: the kernel works in the folder of another.
+    """
+    token = kernel._KEPT.set(_kernel)
+    yield
+    kernel._KEPT.reset(token)
 
 
 @pytest.fixture

@@ -11,8 +11,7 @@ import nbformat
 from nbclient import NotebookClient
 
 from gpudiag.report._notebook.copies import copy_all
-
-KERNEL = "python3"
+from gpudiag.report._notebook.kernel import kernel_for
 
 
 @dataclass(frozen=True)
@@ -39,19 +38,23 @@ def run_chain(asked: Mapping[str, Mapping[str, Path]], folder: Path) -> dict[tup
 
     Each finds nothing that one before it defined. Raises nbclient's CellExecutionError where a cell fails.
     """
-    kernel = {"name": KERNEL, "display_name": KERNEL, "language": "python"}
-    chain = nbformat.v4.new_notebook(metadata={"kernelspec": kernel})
+    chain = nbformat.v4.new_notebook()
+    copies: dict[Path, dict[str, Path]] = {}
     for name, runs in asked.items():
         for case, run in runs.items():
-            copies = {path.stem: path for path in copy_all(folder / name / case, run)}
-            if name in copies:
+            if run not in copies:
+                copies[run] = {path.stem: path for path in copy_all(folder / f"{len(copies)}", run)}
+            if name in copies[run]:
                 chain.cells.append(nbformat.v4.new_code_cell("%reset -f"))
-                for cell in nbformat.read(copies[name], as_version=4).cells:
+                for cell in nbformat.read(copies[run][name], as_version=4).cells:
                     cell.metadata.case = [name, case]
                     chain.cells.append(cell)
     for number, cell in enumerate(chain.cells):
         cell.id = f"{number}"
-    done = NotebookClient(chain, kernel_name=KERNEL, resources={"metadata": {"path": str(folder)}}).execute()
+    with kernel_for(folder, own_modules=False) as given:
+        done = NotebookClient(
+            chain, kernel_name="python3", resources={"metadata": {"path": str(folder)}}, **given
+        ).execute()
     cells: dict[tuple[str, str], list[nbformat.NotebookNode]] = {}
     for cell in done.cells:
         if "case" in cell.metadata:
