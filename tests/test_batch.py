@@ -107,7 +107,7 @@ def test_a_process_that_is_ended_between_two_commands_leaves_no_kernel(
 
 
 @pytest.mark.slow
-def test_one_bad_run_stops_no_other(samples: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_one_bad_run_stops_no_other(samples: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     bad = tmp_path / "bad"
     bad.mkdir()
     (bad / "run.toml").write_text("nonsense = 1\n", encoding="utf-8")
@@ -122,7 +122,7 @@ def test_one_bad_run_stops_no_other(samples: Path, tmp_path: Path, capsys: pytes
     assert (tmp_path / "out/good/report.html").is_file() and (tmp_path / "out/index.md").is_file()
     assert Index.read(tmp_path / "out").rows == (index.rows[1],)
     # What an earlier batch left must not pass for the report of a run that fails now.
-    (tmp_path / "good" / "run.toml").write_text("nonsense = 1\n", encoding="utf-8")
+    monkeypatch.setattr(Children, "run", lambda children, arguments: (2, "gpudiag: run.toml: nonsense"))
     again = report_all([Job(tmp_path / "good", "good")], tmp_path / "out")
     assert again.level == "failed"
 

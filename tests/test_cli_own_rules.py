@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
-import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -25,7 +23,6 @@ def nightly_room(memory, *, min_left_mib: float = 1e9):
     left = memory.per_gpu["headroom_mib"].min()
     return Evidence("Too little is left.", {"headroom_mib": left}) if left < min_left_mib else None
 '''
-PROGRAM = "import sys; from gpudiag.cli import main; sys.argv[0] = 'gpudiag'; main()"
 
 
 @pytest.fixture
@@ -37,21 +34,12 @@ def place(samples: Path, tmp_path: Path) -> Path:
     return tmp_path / "work"
 
 
-def gpudiag_in(place: Path, *arguments: object) -> subprocess.CompletedProcess[str]:
-    """As the installed script runs it; the folder of modules is on PYTHONPATH."""
-    path = os.pathsep.join(filter(None, [os.environ.get("PYTHONPATH"), str(place.parent / "modules")]))
-    command = [sys.executable, "-P", "-c", PROGRAM, *map(str, arguments)]
-    return subprocess.run(
-        command, cwd=place, capture_output=True, text=True, check=False, env={**os.environ, "PYTHONPATH": path}
-    )
-
-
 Call = Callable[..., tuple[int, str, str]]
 
 
 @pytest.fixture
 def gpudiag(place: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Call:
-    """The same in this process; returns (exit code, stdout, stderr)."""
+    """Returns (exit code, stdout, stderr)."""
     monkeypatch.chdir(place)
 
     def call(*arguments: object, importable: bool = True) -> tuple[int, str, str]:
@@ -120,10 +108,9 @@ def test_rules_are_listed_and_explained_with_it(gpudiag: Call) -> None:
 
 
 @pytest.mark.slow
-def test_a_report_judges_by_it(place: Path) -> None:
-    done = gpudiag_in(
-        place, "report", "run", "--rules", "../modules/nightly_rules.py", "-o", "out", "-p", "minimal=true"
-    )
-    assert done.returncode == 0, done.stderr
+def test_a_report_judges_by_it(gpudiag: Call, place: Path) -> None:
+    given = ("--rules", "../modules/nightly_rules.py", "-o", "out", "-p", "minimal=true")
+    code, _, err = gpudiag("report", "run", *given, importable=False)
+    assert code == 0, err
     assert judged((place / "out" / "diagnosis.json").read_text())["nightly-room"] == "found"
     assert "Room for the nightly job" in (place / "out" / "report.html").read_text()

@@ -75,6 +75,14 @@ def sound() -> gd.Diagnosis:
 
 
 @pytest.fixture(scope="module")
+def powerless() -> gd.Diagnosis:
+    """The toy where a measure failed."""
+    with faults.strict(False), pytest.MonkeyPatch.context() as patch:
+        patch.setattr(power, "_one_gpu", broken(power._one_gpu))
+        return gd.diagnose(toy_run())
+
+
+@pytest.fixture(scope="module")
 def sound_pair() -> Comparison:
     return gd.compare(toy_run("a"), renamed(toy_run("b"), "b"))
 
@@ -92,9 +100,8 @@ def statuses(found: gd.Diagnosis) -> dict[str, str]:
 
 
 @pytest.mark.slow
-def test_a_measure_that_fails_is_missing_and_its_rules_are_error(sound: gd.Diagnosis, no_power: None) -> None:
-    whole = statuses(sound)
-    found = gd.diagnose(toy_run())
+def test_a_measure_that_fails_is_missing_and_its_rules_are_error(sound: gd.Diagnosis, powerless: gd.Diagnosis) -> None:
+    whole, found = statuses(sound), powerless
     hit = {rule for rule, status in statuses(found).items() if status == "error"}
     assert hit == OF_POWER
     assert {rule: s for rule, s in statuses(found).items() if rule not in hit} == {
@@ -153,7 +160,7 @@ def told_alike(rule: Rule, part: str, remedy: str, tmp_path: Path) -> None:
     assert [verdict["remedy"] for verdict in document["verdicts"]] == [remedy]
     (tmp_path / "diagnosis.json").write_text(json.dumps(document))
     assert [str(one) for one in errors_of(tmp_path)] == [str(fault)], "as read back from a report"
-    page = found.showing("verdict,checks,data_quality").save(tmp_path / "x.html").read_text()
+    page = found.showing("verdict,checks,data_quality", minimal=True).save(tmp_path / "x.html").read_text()
     outputs = {
         "HTML": page,
         "Markdown": found.to_markdown(),
@@ -199,8 +206,8 @@ def test_a_fault_of_a_measure_of_somebody_else_is_theirs(tmp_path: Path) -> None
 
 
 @pytest.mark.slow
-def test_every_output_of_a_diagnosis_tells_of_it(no_power: None, tmp_path: Path) -> None:
-    found = gd.diagnose(toy_run())
+def test_every_output_of_a_diagnosis_tells_of_it(powerless: gd.Diagnosis, tmp_path: Path) -> None:
+    found = powerless
     document = found.to_dict()
     fits(document, "diagnosis-4")
     assert [one["part"] for one in document["errors"]] == ["measure power"]
@@ -218,7 +225,7 @@ def test_every_output_of_a_diagnosis_tells_of_it(no_power: None, tmp_path: Path)
     metrics = [*gd_export(found, "openmetrics", tmp_path)]
     (metric,) = [one for one in metrics if one.startswith("gpudiag_checks{") and '"error"' in one]
     assert float(metric.rpartition(" ")[2]) == len(OF_POWER)
-    brief = found.showing("verdict,checks,data_quality")  # without figures
+    brief = found.showing("verdict,checks,data_quality", minimal=True)  # without figures
     for suffix in (".html", ".md", ".json"):
         text = brief.save(tmp_path / f"x{suffix}").read_text()
         assert "Planted" in text and "ERROR" in text and "s3cret" not in text, suffix

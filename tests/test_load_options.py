@@ -105,7 +105,7 @@ def test_what_is_stated_of_all_of_a_run_is_not_of_a_span(samples: Path) -> None:
 
 @pytest.mark.slow
 def test_a_report_of_a_span_is_the_same_with_and_without_a_kernel(
-    samples: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    samples: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kept_kernel: None
 ) -> None:
     run = gd.load_run(samples / "tiny-batch-laptop")
     first, middle = run.gpu["time"].iloc[[0, len(run.gpu) // 2]]

@@ -186,7 +186,7 @@ def test_reports_of_files(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    code, out = run_cli(monkeypatch, capsys, "report", *arguments)
+    code, out = run_cli(monkeypatch, capsys, "report", *arguments, "-p", "minimal=true")
     assert code == 0, out
     assert (files / "reports" / folder / "report.html").is_file()
 

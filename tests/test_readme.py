@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import os
 import re
 import shlex
 import shutil
 import subprocess
-import sys
 import tomllib
 from pathlib import Path
 
@@ -41,18 +39,11 @@ def blocks(text: str, language: str) -> list[str]:
     return re.findall(rf"^```{language}\n(.*?)^```", text, flags=re.MULTILINE | re.DOTALL)
 
 
-def run(command: list[str], folder: Path) -> subprocess.CompletedProcess:
-    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
-    env = {**os.environ, "PATH": path, "COLUMNS": "80", "NO_COLOR": "1"}
-    return subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True, timeout=300, check=False)
-
-
 @pytest.mark.slow
-def test_the_python_lines_run(readme: str, elsewhere: Path) -> None:
+def test_the_python_lines_run(readme: str, elsewhere: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (code,) = blocks(readme, "python")
-    code = code.replace("hpo-aggressive-pruning", "healthy")  # a smaller one
-    result = run([sys.executable, "-W", "error", "-c", code], elsewhere)
-    assert result.returncode == 0, result.stderr
+    monkeypatch.chdir(elsewhere)
+    exec(code.replace("hpo-aggressive-pruning", "healthy"), {})  # a smaller one
     assert (elsewhere / "reports" / "mine.html").stat().st_size > 10_000
 
 

@@ -196,6 +196,7 @@ def test_no_output_holds_the_password(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
+    kept_kernel: None,
 ) -> None:
     url, password = guarded
     monkeypatch.chdir(tmp_path)
