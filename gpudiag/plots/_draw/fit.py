@@ -78,11 +78,10 @@ def label_places(ax: Axes, places: Sequence[float], labels: Sequence[str]) -> No
 
 def _lay_out(figure: Figure) -> None:
     """Put axes, ticks and labels where a draw would put them; without rendering it would still go through all data."""
-    engine = figure.get_layout_engine()
-    assert engine is not None
     if not isinstance(figure.canvas, FigureCanvasAgg):
         FigureCanvasAgg(figure)  # it keeps what it has measured of letters; on another one each layout measures anew
-    engine.execute(figure)
+    if engine := figure.get_layout_engine():
+        engine.execute(figure)
     for ax in figure.axes:
         if ax.get_visible():
             ax.get_tightbbox(bbox_extra_artists=[])
