@@ -26,6 +26,7 @@ from gpudiag.readers._io.source import HEAD_BYTES, LineBlock, Source
 from gpudiag.readers._shape.finish import nothing_usable
 from gpudiag.readers._shape.moments import Moment, read_moment
 from gpudiag.readers._shape.wide import is_wide, long, with_bare_columns
+from gpudiag.readers._studies.timestamps import EPOCH_S
 from gpudiag.readers.base import Reader, ReadOptions, Telemetry
 
 NAME = "json-samples"
@@ -77,18 +78,25 @@ def _whole(source: Source) -> Mapping[str, Any]:
 
 def _columns(value: Mapping[str, Any]) -> dict[str, list[Any]]:
     """The lists of plain values that an object holds, all equally long and with one time for all at most: below their
-    names, below those of groups, or by the numbers of rows; none of any other object.
+    names, below those of groups, or by numbers or times of rows; none of any other object.
     """
     lists: dict[str, list[Any]] = {}
+    rows: set[tuple[str, ...]] = set()
     for key, item in value.items():
         if isinstance(item, dict) and item and all(isinstance(cells, list) for cells in item.values()):
             lists |= {f"{key}_{name}": cells for name, cells in item.items()}
-        elif isinstance(item, dict | list):
-            lists[key] = list(item.values()) if isinstance(item, dict) else item
+        elif isinstance(item, dict):
+            lists[key] = list(item.values())
+            rows.add(tuple(item))
+        elif isinstance(item, list):
+            lists[key] = item
+    if len(rows) > 1 or not all(name.isdecimal() for names in rows for name in names):
+        return {}
+    for names in rows:
+        lists |= {"time": list(names)} if names and int(names[0]) >= EPOCH_S else {}
     plain = not any(isinstance(cell, list | dict) for cells in lists.values() for cell in cells)
     times = sum(meaning_of(name).target == "time" for name in lists)
-    rows = {tuple(item) for key, item in value.items() if key in lists and isinstance(item, dict)}
-    return lists if plain and times < 2 and len(rows) < 2 and len({*map(len, lists.values())}) == 1 else {}
+    return lists if plain and times < 2 and len({*map(len, lists.values())}) == 1 else {}
 
 
 def _rows(value: Mapping[str, Any]) -> Iterator[Row]:

@@ -142,6 +142,16 @@ def test_lists_that_are_no_samples_are_not_claimed(tmp_path: Path) -> None:
             read(json.dumps({"timestamp": times, **other}), tmp_path)
 
 
+def test_values_by_kind_are_no_values_by_gpu(tmp_path: Path) -> None:
+    line = {"timestamp": START_S, "utilization": {"gpu": 35, "memory": 10}}
+    with pytest.raises(UnknownInput):
+        read(json.dumps(line), tmp_path)
+    by_time = {"gpu_util": {str(1000 * (START_S + 2 * k)): k for k in range(20)}}
+    gpu = read(json.dumps(by_time), tmp_path).gpu
+    assert gpu["util_pct"].tolist() == [*range(20)]
+    assert gpu["time"].iloc[-1] == pd.Timestamp(START_S + 38, unit="s", tz="UTC")
+
+
 def test_bare_gpus_are_told_by_their_numbers_or_refused(tmp_path: Path) -> None:
     lines = [json.dumps({"timestamp": START_S + k, "GPU0": k, "GPU1": 100 - k}) for k in range(101)]
     telemetry = read("\n".join(lines), tmp_path)
