@@ -40,8 +40,7 @@ _DEVICE = re.compile(
     r"(?i)\b(?:gpu|cuda|card|nvidia)(?:_id)?[ :_#-]{0,3}(\d{1,3})\b(?!\s{0,9}[.%/°]|\s?(?:[MG]i?B|W|C)\b)"
     r"(?:\s{0,9}[:-]?\s{1,9}((?:NVIDIA|Tesla|GeForce|Quadro) ?[^:]{0,80}?)\s{0,9}(?::| - ))?"
 )
-_LEVEL = re.compile(r"(?:DEBUG|INFO|WARNING|ERROR|CRITICAL) ")
-_OF_TRAINING = re.compile(r"(?i)loss$|^lr$|learning_rate")
+_OF_STEPS = re.compile(r"(?i)(?<![a-z])(?:steps?|iter(?:ation)?s?|epochs?|loss|lr)(?![a-z])")
 _TOTALS = {"mem_used_mib": "mem_total_mib", "power_w": "power_limit_w"}
 
 
@@ -57,8 +56,6 @@ class _Reading:
     named: bool = False
     """Its labels say GPU."""
     units: set[str] = field(default_factory=set)
-    of_training: bool = False
-    """It has a name of a loss or a learning rate: its steps tell more."""
 
 
 @dataclass
@@ -90,7 +87,8 @@ def recognises(source: Source) -> bool:
     if source.is_dir or source.is_binary:
         return False
     lines = [part for line in source.top[:_SNIFFED_LINES] if line.strip() for part in _by_gpu(line)]
-    readings = [_reading_of(line) for line in lines]
+    of_steps = any(map(_OF_STEPS.search, lines))  # what GPUs do is then told in passing, and a log of steps reads more
+    readings = [_reading_of(line, names_behind_words=not of_steps) for line in lines]
     sure = any(map(_is_sample, readings))
     telling = sum(_is_sample(one, among=sure) for one in readings)
     rows = sum(bare_row(line) is not None for line in lines)
@@ -107,7 +105,7 @@ def _is_sample(reading: _Reading, *, among: bool = False) -> bool:
     ``among`` others that do, one whose labels say GPU is enough: ``GPU Memory: 3/8 GB`` alone may be a training's.
     """
     sure = reading.gpu or {"util_pct", "power_w"} & set(reading.values) or (among and reading.named)
-    return bool(reading.values and sure and len(reading.values) >= reading.others and not reading.of_training)
+    return bool(reading.values and sure and len(reading.values) >= reading.others)
 
 
 def _by_gpu(line: str) -> list[str]:
@@ -119,7 +117,7 @@ def _by_gpu(line: str) -> list[str]:
     return [line[first:last] for first, last in pairwise(edges)]
 
 
-def _reading_of(line: str, heading: str = "") -> _Reading:
+def _reading_of(line: str, heading: str = "", *, names_behind_words: bool = True) -> _Reading:
     """What a line says, below a heading that names this GPU; empty values if nothing of ours."""
     timestamp = TIMESTAMP.search(line)
     rest = line[: timestamp.start()] + " " + line[timestamp.end() :] if timestamp else line
@@ -127,7 +125,10 @@ def _reading_of(line: str, heading: str = "") -> _Reading:
     reading = _Reading({}, device[1] if device else "", (device[2] or "") if device else "")
     reading.moment = read_moment(timestamp[0]) if timestamp else None
     for match in _PAIR.finditer(rest):
-        _take(reading, match, "gpu " if heading else "")
+        label = match["label"]
+        if match["mark"] == "=" and names_behind_words:
+            label = label.rpartition(" ")[2]
+        _take(reading, label, match, "gpu " if heading else "")
     for match in _SIZE.finditer(rest):
         meaning = meaning_of(f"gpu memory {match['label']} ({match['unit']})")
         reading.values.setdefault(meaning.target, float(match["value"]) * meaning.scale)
@@ -135,12 +136,8 @@ def _reading_of(line: str, heading: str = "") -> _Reading:
     return reading
 
 
-def _take(reading: _Reading, match: re.Match[str], whose: str) -> None:
+def _take(reading: _Reading, label: str, match: re.Match[str], whose: str) -> None:
     unit = match["unit"].strip("°'") or match["most_unit"] or ""
-    label = _LEVEL.sub("", match["label"])
-    if match["mark"] == "=":  # a name, behind words that are none of it
-        label = label.rpartition(" ")[2]
-        reading.of_training = reading.of_training or bool(_OF_TRAINING.search(label))
     meaning = meaning_of(f"{label} ({unit})")
     if not meaning.target:
         meaning = meaning_of(f"{whose}{label} ({unit})")
