@@ -41,6 +41,7 @@ _DEVICE = re.compile(
     r"(?:\s{0,9}[:-]?\s{1,9}((?:NVIDIA|Tesla|GeForce|Quadro) ?[^:]{0,80}?)\s{0,9}(?::| - ))?"
 )
 _OF_STEPS = re.compile(r"(?i)(?<![a-z])(?:steps?|iter(?:ation)?s?|epochs?|loss|lr)(?![a-z])")
+_OF_TRAINING = re.compile(r"(?i)loss$|^lr$|learning_rate")
 _TOTALS = {"mem_used_mib": "mem_total_mib", "power_w": "power_limit_w"}
 
 
@@ -56,6 +57,8 @@ class _Reading:
     named: bool = False
     """Its labels say GPU."""
     units: set[str] = field(default_factory=set)
+    of_training: bool = False
+    """It has a name of a loss or a learning rate: its steps tell more."""
 
 
 @dataclass
@@ -105,7 +108,7 @@ def _is_sample(reading: _Reading, *, among: bool = False) -> bool:
     ``among`` others that do, one whose labels say GPU is enough: ``GPU Memory: 3/8 GB`` alone may be a training's.
     """
     sure = reading.gpu or {"util_pct", "power_w"} & set(reading.values) or (among and reading.named)
-    return bool(reading.values and sure and len(reading.values) >= reading.others)
+    return bool(reading.values and sure and len(reading.values) >= reading.others and not reading.of_training)
 
 
 def _by_gpu(line: str) -> list[str]:
@@ -126,8 +129,10 @@ def _reading_of(line: str, heading: str = "", *, names_behind_words: bool = True
     reading.moment = read_moment(timestamp[0]) if timestamp else None
     for match in _PAIR.finditer(rest):
         label = match["label"]
-        if match["mark"] == "=" and names_behind_words:
-            label = label.rpartition(" ")[2]
+        if match["mark"] == "=":
+            name = label.rpartition(" ")[2]
+            label = name if names_behind_words else label
+            reading.of_training = reading.of_training or bool(_OF_TRAINING.search(name))
         _take(reading, label, match, "gpu " if heading else "")
     for match in _SIZE.finditer(rest):
         meaning = meaning_of(f"gpu memory {match['label']} ({match['unit']})")

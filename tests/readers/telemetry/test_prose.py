@@ -10,7 +10,9 @@ import pandas as pd
 import pytest
 
 from gpudiag.errors import UnknownInput
+from gpudiag.readers._io.source import Source
 from gpudiag.readers.base import Telemetry
+from gpudiag.readers.identify import identify
 from gpudiag.readers.telemetry import read_telemetry
 
 
@@ -165,3 +167,17 @@ def test_a_share_of_the_gpu_is_not_its_number(read: Any) -> None:
 def test_memory_of_a_training_alone_is_no_log_of_a_gpu(read: Any) -> None:
     with pytest.raises(UnknownInput):
         read("".join(f"2024-10-31 18:47:0{s} step: {s} gpu_mem: 3{s} MB\n" for s in range(8)))
+
+
+@pytest.mark.parametrize(
+    ("line", "reader"),
+    [
+        ("2026-03-01 10:00:{k:02d} INFO gpu_util={k} power=100W", "prose"),
+        ("2026-03-01 10:00:{k:02d} INFO step={k} loss=0.5 gpu_util={k} mem_used=2000MB", "training-log"),
+        ("2026-03-01 10:00:{k:02d} step={k}/200 loss=0.5 lr=0.1 gpu_util={k} power=200W", "training-log"),
+    ],
+)
+def test_names_and_values_beside_a_loss_are_a_training(line: str, reader: str, tmp_path: Path) -> None:
+    (tmp_path / "a.log").write_text("".join(line.format(k=k) + "\n" for k in range(60)))
+    found = identify(Source.open(tmp_path / "a.log"))
+    assert found is not None and found[1].name == reader
