@@ -11,7 +11,7 @@ from operator import gt, lt
 
 from gpudiag.readers._delimited.gpu_columns import differ_at_once, field_of_gpu, with_boards
 from gpudiag.readers._delimited.grid import Field, Layout, is_missing
-from gpudiag.readers._delimited.unnamed_cells import aligned
+from gpudiag.readers._delimited.unnamed_cells import MOST_GPUS, aligned
 from gpudiag.readers._fields.aliases import SERIES, Meaning, meaning_of, scale_in
 from gpudiag.readers._shape.exported import exported_table
 from gpudiag.readers._shape.gpu_text import is_identity
@@ -34,6 +34,13 @@ _UNNAMED = re.compile(r"Unnamed: \d+|__index_level_\d+__")
 _SINCE_1970 = re.compile(rf"(?i)|index|t|epoch|unix|utc|{_UNNAMED.pattern}")
 _SECONDS = re.compile(r"(?i)s|secs?|seconds?")
 """Names of times only where the numbers below are such: since 1970, or rising."""
+_STATISTICS = frozenset(["min", "max", "mean", "avg", "average", "median", "std", "count", "sum"])
+_NO_WORD = re.compile(rf"|index|{_UNNAMED.pattern}")
+_OF_RUNS = re.compile(r"(?i)(?<![a-z])(?:trial|run|job|task|experiment|study|number|status|state|loss)(?![a-z])")
+_OF_A_SPAN = re.compile(
+    r"(?i)(?<![a-z])(?:start|begin|began|end|finish|stop|deadline|due|create|update|modifie|last|first|expire|release)"
+    r"(?:e?d|s)?(?![a-z])"
+)
 _RANK = {"text": 0, "epoch": 0, "clock": 1, "relative": 2}
 
 
@@ -60,8 +67,11 @@ def find_header(lines: Sequence[str]) -> TableHeader | None:
     for number, line in enumerate(lines, 1):
         for separator in _SEPARATORS if not _OF_OTHERS.search(line) else ():
             names = re.split(r"\s{2,}", line.strip()) if separator == BLANKS else split(line.lstrip("#"), separator)
-            if both := _of_two_levels(names, lines[number : number + 1], separator):
+            lower = _level_below(names, lines[number : number + 1], separator)
+            if both := _of_two_levels(names, lower):
                 return TableHeader(number + 1, separator, both, levels=2)
+            if lower and any(meaning_of(name).metric for name in (*names, *lower)):
+                return None  # names above names: what they mean together is not known
             if len(names) >= 2 and (names_columns(names) or _named_but_for_times(names, lines[number:], separator)):
                 return TableHeader(number, separator, tuple(name.strip() for name in names))
     return None
@@ -76,12 +86,21 @@ def _named_but_for_times(names: Sequence[str], lines: Sequence[str], separator: 
     return timed is not None and names_columns(names, timed=timed)
 
 
-def _of_two_levels(names: Sequence[str], below: Sequence[str], separator: str) -> tuple[str, ...]:
-    """The names together with those in the line below, where several are alike and no pair of both is."""
-    if len({*filter(None, names)}) == len([*filter(None, names)]):
-        return ()
-    lower = split(below[0], separator) if below else []
-    if len(lower) != len(names) or any(map(_is_no_name, lower)):
+def _level_below(names: Sequence[str], below: Sequence[str], separator: str) -> list[str]:
+    """The cells of the line below, where several names are alike and these are names too, or numbers of GPUs."""
+    told = [*filter(None, names)]
+    lower = split(below[0], separator) if below and len({*told}) < len(told) else []
+    if len(lower) != len(names) or (lower[0] and not re.match(r"[A-Za-z]", lower[0])):
+        return []
+    filled = [*filter(None, lower)]
+    numbers = [cell for cell in filled if re.fullmatch(r"\d{1,2}", cell)]
+    words = [cell for cell in filled if re.match(r"[A-Za-z]", cell) and not _is_no_name(cell)]
+    return lower if filled and len(filled) in (len(words), len(numbers) + (lower[0] != "")) else []
+
+
+def _of_two_levels(names: Sequence[str], lower: Sequence[str]) -> tuple[str, ...]:
+    """The names together with those below them, where no pair of both is alike; none where those are statistics."""
+    if not lower or {cell.lower() for cell in lower} & _STATISTICS:
         return ()
     both = tuple("_".join(filter(None, pair)) for pair in zip(names, lower, strict=True))
     return both if len({*both}) == len(both) and names_columns(both, timed=0) else ()
@@ -207,26 +226,33 @@ def _timestamp(meanings: Sequence[Meaning], known: Sequence[Sequence[str]]) -> t
 
 
 def times_unnamed(names: Sequence[str], known: Sequence[Sequence[str]]) -> int | None:
-    """The one column of times where none is called so, as the index of a frame that pandas saved: dates under any name,
-    or numbers that rise, seconds or since 1970, under one that may mean them; where a log goes on they begin anew.
+    """The column of times where none is called so, as the index of a frame that pandas saved: dates or numbers (seconds
+    or since 1970) that rise, without a name or under one that may mean them. None where several may be it.
+
+    When something began, ended or was changed is no time of a sample, and a table of runs or trials has none.
 
     ``known``: the cells of each column that hold something.
     """
     meanings = [meaning_of(name) for name in names]
+    elapsed = any(m.target == "elapsed" for m in meanings)
     if any(m.target in ("time", "date") for m in meanings):
         return None
+    unnamed_only = elapsed or any(map(_OF_RUNS.search, names))
     found = [
         place
         for place, (name, m, cells) in enumerate(zip(names, meanings, known, strict=True))
-        if not m.metric and _are_times(name, cells)
+        if not m.metric and not (unnamed_only and not _NO_WORD.fullmatch(name.strip())) and _are_times(name, cells)
     ]
-    return found[0] if len(found) == 1 else None
+    first = [place for place in found if _NO_WORD.fullmatch(names[place].strip())]
+    return first[0] if len(first) == 1 else found[0] if len(found) == 1 else None
 
 
 def _are_times(name: str, cells: Sequence[str]) -> bool:
     form = tell_form(cells)
-    if form is None or form.kind == "text":
-        return form is not None
+    if form is None or _OF_A_SPAN.search(name):
+        return False
+    if form.kind == "text":
+        return len(set(cells)) > max(1, len(cells) // MOST_GPUS)
     fits = _SINCE_1970 if form.kind == "epoch" else _SECONDS if form.kind == "relative" else None
     if fits is None or not fits.fullmatch(name.strip()) or not all(map(_NUMBER.fullmatch, cells)):
         return False

@@ -49,7 +49,7 @@ from gpudiag.schema import STUDIES, TRIALS, conform, text_dtype
 
 NAME = "task-jsonl"
 _TO_THE_SECOND = re.compile(r"(?:_s|_ms|_sec|secs|seconds)$")
-_WITH_SECONDS = re.compile(r"(?i)\d ?m?s(?:ec(?:ond)?s?)?$|:\d\d(?:\.\d+)?$")
+_WITH_SECONDS = re.compile(r"(?i)\d ?m?s(?:ec(?:ond)?s?)?$|:\d\d:\d\d(?:\.\d+)?$")
 
 
 def recognises(source: Source) -> bool:
@@ -152,12 +152,11 @@ def _frame(tasks: list[dict[str, Any]], default: str, wanted: str | None) -> pd.
     """
     text = text_dtype()
     named = [_text(_first(task, STUDY)) for task in tasks]
-    own = len(named) > 2 and len({*filter(None, named)}) == len(named)
+    own = len(named) > 2 and len({*filter(None, named)}) == len(named) and not any(map(_name, tasks))
     batches = [wanted or (None if own else name) or default for name in named]
     frame = pd.DataFrame({"study": pd.Series(batches, dtype=text), "state": [state_of(task) for task in tasks]})
     frame["trial"] = frame.groupby("study", sort=False).cumcount()
-    names = [_name(task) or (batch if own else None) for task, batch in zip(tasks, named, strict=True)]
-    frame["name"] = pd.Series(names, dtype=text)
+    frame["name"] = pd.Series(named if own else [_name(task) for task in tasks], dtype=text)
     frame["detail"] = pd.Series([_why(task) for task in tasks], dtype=text)
     for name, keys in PLACES.items():
         frame[name] = _place(name, [_first(task, keys) for task in tasks])

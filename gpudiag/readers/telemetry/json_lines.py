@@ -33,6 +33,8 @@ NAME = "json-samples"
 _SEPARATOR = "\t"
 _LISTS = ("gpus", "gpu", "devices", "cards", "samples", "records", "data")
 _SAMPLE_ROWS = 100
+_PLACE = "GPU index"
+"""Key of the place of a GPU in lists over all of them."""
 _IDENTIFIES = ("index", "uuid", "bus_id", "host")
 _NVTOP = frozenset(["device_name", "gpu_clock", "mem_clock", "fan_speed", "power_draw", "gpu_util", "mem_util"])
 """Keys of ``nvtop --snapshot``. Its ``mem_util`` is the share of memory in use, in all but one of its drivers."""
@@ -55,7 +57,8 @@ def _has_a_list(value: Mapping[str, Any]) -> bool:
     """Whether plain values stand in a list under a name that is understood, its own or that of a group and its own."""
     groups = [(key, item) for key, item in value.items() if isinstance(item, dict)]
     grouped = [(f"{key}_{name}", cells) for key, item in groups for name, cells in item.items()]
-    lists = [(name, cells) for name, cells in (*value.items(), *grouped) if isinstance(cells, list) and cells]
+    by_row = [(key, [*item.values()]) for key, item in groups if all(map(str.isdecimal, item))]
+    lists = [(name, cells) for name, cells in (*value.items(), *grouped, *by_row) if isinstance(cells, list) and cells]
     return any(meaning_of(name).target and not isinstance(cells[0], list | dict) for name, cells in lists)
 
 
@@ -92,8 +95,13 @@ def _columns(value: Mapping[str, Any]) -> dict[str, list[Any]]:
             lists[key] = item
     if len(rows) > 1 or not all(name.isdecimal() for names in rows for name in names):
         return {}
-    for names in rows:
-        lists |= {"time": list(names)} if names and int(names[0]) >= EPOCH_S else {}
+    timed = any(meaning_of(name).target == "time" for name in value if name not in lists)
+    for names in rows:  # times, numbers of rows, or of GPUs where one time is of all
+        lists |= (
+            {"time": list(names)} if names and int(names[0]) >= EPOCH_S else {_PLACE: list(names)} if timed else {}
+        )
+    if not rows and timed:
+        lists[_PLACE] = list(range(max(map(len, lists.values()), default=0)))
     plain = not any(isinstance(cell, list | dict) for cells in lists.values() for cell in cells)
     times = sum(meaning_of(name).target == "time" for name in lists)
     return lists if plain and times < 2 and len({*map(len, lists.values())}) == 1 else {}
@@ -103,8 +111,8 @@ def _rows(value: Mapping[str, Any]) -> Iterator[Row]:
     """One row per GPU of an object: its own plain values, with those of each member of a list of objects. Or one for
     each place in its columns.
     """
-    if _metrics(columns := _columns(value)):
-        shared = {key: item for key, item in value.items() if not isinstance(item, dict | list)}
+    shared = {key: item for key, item in value.items() if not isinstance(item, dict | list)}
+    if _metrics(columns := _columns(value)) and not _metrics(shared):
         for cells in zip(*columns.values(), strict=True):
             yield from _rows(shared | dict(zip(columns, cells, strict=True)))
         return
@@ -121,9 +129,10 @@ def _rows(value: Mapping[str, Any]) -> Iterator[Row]:
     if isinstance(items, dict) and all(key.isdecimal() and isinstance(item, dict) for key, item in items.items()):
         members = [{"index": key, **item} for key, item in items.items()]
     spoken = "gpu_" if inner in ("gpus", "gpu", "devices", "cards") else ""
+    times = {key: item for key, item in value.items() if isinstance(item, list) and meaning_of(key).target == "time"}
     for member in members:
         if isinstance(member, dict):
-            for row in _rows(member):
+            for row in _rows(times | member):
                 yield plain | {key if key.startswith("gpu") else spoken + key: text for key, text in row.items()}
 
 
@@ -177,6 +186,15 @@ def _snapshots(source: Source, log: ProblemLog) -> tuple[list[list[Row]], list[t
         rows = [list(_rows(item)) for item in (value if isinstance(value, list) else [value])]
         out += [list(chain.from_iterable(rows))] if several else rows
         count += sum(map(len, rows))
+    placed = Counter(len(snapshot) for snapshot in out if snapshot and _PLACE in snapshot[0])
+    if placed and len(out) == 1:  # they may as well be of one GPU, at times that nothing tells
+        log.add("lists beside one time", lost=True)
+        return [], []
+    if len(placed) > 1:  # whose value is missing in the shorter lists is not known
+        most = placed.most_common(1)[0][0]
+        kept = [one for one in out if not one or _PLACE not in one[0] or len(one) == most]
+        log.add("object with lists of another length", len(out) - len(kept), lost=True)
+        return kept, []
     return out, moments
 
 

@@ -30,8 +30,8 @@ _ENOUGH = 0.4
 # Every repetition has a limit: over a long run of one kind of letter, one without it takes the square of its length.
 _PAIR = re.compile(
     r"(?<![A-Za-z_%()])(?P<label>[A-Za-z_%()]{1,40}(?: [A-Za-z_%()]{1,40}){0,2})\s{0,9}(?P<mark>[:=])\s{0,9}"
-    r"(?P<value>-?\d{1,15}(?:\.\d{1,15})?)\s{0,9}(?P<unit>°?[A-Za-z%']{0,4})(?!\w|\s{0,9}[:=])"
-    r"(?:\s{0,9}/\s{0,9}(?P<most>\d{1,15}(?:\.\d{1,15})?)\s{0,9}(?P<most_unit>[A-Za-z%]{0,3}))?"
+    r"(?P<value>-?\d{1,15}(?:\.\d{1,15})?)\s{0,9}(?P<unit>°?[A-Za-z%']{0,10})(?!\w|,\d|\s{0,9}[:=])"
+    r"(?:\s{0,9}/\s{0,9}(?P<most>\d{1,15}(?:\.\d{1,15})?)\s{0,9}(?P<most_unit>[A-Za-z%]{0,3})(?!\w|\s{0,9}[:=]))?"
 )
 _SIZE = re.compile(
     r"(?P<value>\d{1,15}(?:\.\d{1,15})?)\s{0,9}(?P<unit>MiB|MB|GiB|GB)\s{1,9}(?:is )?(?P<label>used|free|total)\b"
@@ -116,8 +116,12 @@ def _by_gpu(line: str) -> list[str]:
     devices = list(_DEVICE.finditer(line))
     if len({device[1] for device in devices}) < 2:
         return [line]
-    edges = [0, *(device.start() for device in devices[1:]), len(line)]
-    return [line[first:last] for first, last in pairwise(edges)]
+    before, stamp = line[: devices[0].start()], TIMESTAMP.search(line)
+    if _PAIR.search(before[: stamp.start()] + before[stamp.end() :] if stamp else before):
+        return [line]  # what stands before the first is of none of them, or of each the values before it
+    edges = [*(device.start() for device in devices), len(line)]
+    when = f"{stamp[0]} " if stamp else ""
+    return [when + line[first:last].replace(when.strip() or "\0", "") for first, last in pairwise(edges)]
 
 
 def _reading_of(line: str, heading: str = "", *, names_behind_words: bool = True) -> _Reading:
@@ -131,6 +135,8 @@ def _reading_of(line: str, heading: str = "", *, names_behind_words: bool = True
         label = match["label"]
         if match["mark"] == "=":
             name = label.rpartition(" ")[2]
+            if name.lower() == "gpus":  # so many there are
+                continue
             label = name if names_behind_words else label
             reading.of_training = reading.of_training or bool(_OF_TRAINING.search(name))
         _take(reading, label, match, "gpu " if heading else "")

@@ -135,3 +135,13 @@ def test_a_header_with_a_stray_quote_is_refused(tmp_path: Path, rows: str) -> No
     source = put(tmp_path, 'name,status,"duration_s\n' + rows)
     with pytest.raises(InputError, match="expected the column names in line 1, but a quote"):
         task_csv.read(source, ReadOptions(parse_zone("UTC")))
+
+
+def test_minutes_and_seconds_may_be_hours_and_minutes(tmp_path: Path) -> None:
+    trials = read(tmp_path, "task,status,start,duration\na,ok,2026-03-01 10:00:00,01:30\n").trials
+    assert trials["end"].isna().all()
+
+
+def test_studies_of_tasks_that_have_names_stay_studies(tmp_path: Path) -> None:
+    rows = "".join(f"s{k},x,ok,1\n" for k in range(3))
+    assert set(read(tmp_path, f"study,name,status,seconds\n{rows}").trials["study"]) == {"s0", "s1", "s2"}

@@ -159,3 +159,39 @@ def test_bare_gpus_are_told_by_their_numbers_or_refused(tmp_path: Path) -> None:
     assert any("they were taken as util_pct" in note for note in telemetry.notes)
     with pytest.raises(InputError, match="columns GPU0, GPU1 do not say what they measure"):
         read("\n".join(lines[40:60]), tmp_path)
+
+
+def lines(*objects: dict[str, Any]) -> str:
+    return "".join(json.dumps({"ts": START_S + 5 * k} | one) + "\n" for k, one in enumerate(objects))
+
+
+def test_rows_below_one_time_are_the_gpus_that_they_name(tmp_path: Path) -> None:
+    telemetry = read(lines(*({"gpu_util": {"5": 70, "3": k}} for k in range(20))), tmp_path)
+    assert in_use(telemetry, "util_pct") == {"3": [*range(20)], "5": [70] * 20}
+
+
+def test_a_list_of_anything_else_makes_no_gpu(tmp_path: Path) -> None:
+    telemetry = read(lines(*({"gpu_util": k, "power_w": 150, "fan_speed": [40, 41]} for k in range(20))), tmp_path)
+    assert in_use(telemetry, "power_w") == {"0": [150] * 20}
+
+
+def test_lists_of_which_one_is_short_cost_that_object(tmp_path: Path) -> None:
+    telemetry = read(lines(*({"gpu_util": [k, 70][k == 7 :]} for k in range(20))), tmp_path)
+    assert in_use(telemetry, "util_pct") == {"0": [k for k in range(20) if k != 7], "1": [70] * 19}
+    assert [(problem.count, problem.lost) for problem in telemetry.problems] == [(1, True)]
+
+
+def test_lists_beside_one_time_may_be_of_gpus_or_of_moments(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="lists beside one time"):
+        read(lines({"interval_s": 5, "gpu_util": [*range(40)]}), tmp_path)
+
+
+def test_times_stand_beside_the_lists_of_each_gpu(tmp_path: Path) -> None:
+    times = [START_S + 5 * k for k in range(20)]
+    for gpus in (
+        {str(gpu): {"util": [gpu] * 20} for gpu in range(2)},
+        [{"index": g, "util": [g] * 20} for g in range(2)],
+    ):
+        telemetry = read(json.dumps({"time": times, "gpus": gpus}), tmp_path)
+        assert in_use(telemetry, "util_pct") == {"0": [0] * 20, "1": [1] * 20}
+        assert telemetry.gpu["time"].max() == pd.Timestamp(times[-1], unit="s", tz="UTC")

@@ -181,3 +181,17 @@ def test_names_and_values_beside_a_loss_are_a_training(line: str, reader: str, t
     (tmp_path / "a.log").write_text("".join(line.format(k=k) + "\n" for k in range(60)))
     found = identify(Source.open(tmp_path / "a.log"))
     assert found is not None and found[1].name == reader
+
+
+def test_numbers_are_taken_whole_with_their_own_unit(read: Any) -> None:
+    line = "2026-03-01 10:00:00 INFO gpus=2 gpu_util=30percent power=150/700W mem_used=2,000MB temp=60\n"
+    row = read(line).gpu.iloc[0]
+    assert row["gpu"] == "0" and row[["util_pct", "power_w", "power_limit_w", "temp_c"]].tolist() == [30, 150, 700, 60]
+    assert "mem_used_mib" not in row, "2,000 is not 2"
+
+
+def test_the_time_of_a_line_is_that_of_each_gpu_in_it(read: Any) -> None:
+    text = "".join(f"GPU 0: util={k}% GPU 1: util=70% at 2026-03-01 10:00:0{k}\n" for k in range(9))
+    gpu = read(text).gpu
+    assert gpu.groupby("gpu")["util_pct"].max().to_dict() == {"0": 8, "1": 70}
+    assert gpu.groupby("gpu")["time"].nunique().tolist() == [9, 9]

@@ -365,3 +365,32 @@ def test_series_of_several_hosts_are_not_taken_for_those_of_one(read: Any) -> No
     names = [SERIES.format("POWER_USAGE", gpu, host) for host in ("node1", "node2") for gpu in (0, 1)]
     with pytest.raises(UnknownInput):
         read(",".join(["Time", *names]), lambda k: f"{(EPOCH_S + k) * 1000},1,2,3,4")
+
+
+DAY = "2026-03-01 10:00"
+
+
+@pytest.mark.parametrize("name", ["job_start", "last_update", "when"])
+def test_dates_that_stay_or_are_of_something_else_are_no_times(name: str, read: Any) -> None:
+    telemetry = read(f",gpu_util,power_w,{name}", lambda k: f"{k},{k},150.5,{DAY}:00")
+    assert any("carry no time" in note for note in telemetry.notes)
+    telemetry = read(f",gpu_util,power_w,{name}", lambda k: f"{DAY}:{5 * k:02d},{k},150.5,{DAY}:00")
+    assert telemetry.gpu["time"].diff().dropna().dt.total_seconds().eq(5).all()
+    telemetry = read(f"elapsed_s,gpu_util,power_w,{name}", lambda k: f"{5 * k},{k},150.5,{DAY}:{k:02d}")
+    assert telemetry.gpu["time"].diff().dropna().dt.total_seconds().eq(5).all()
+
+
+def test_levels_of_numbers_are_gpus_and_of_statistics_nothing(read: Any) -> None:
+    pivot = read(",util,util,mem_used_mib,mem_used_mib\n,0,1,0,1", lambda k: f"{DAY}:{k:02d},{k},{90 + k},100,200")
+    assert pivot.gpu.groupby("gpu")[["util_pct", "mem_used_mib"]].max().to_numpy().tolist() == [[5, 100], [95, 200]]
+    for lower in ("max,mean,max,mean", "node1,node2,node1,node2"):
+        with pytest.raises(UnknownInput):
+            read(f",gpu_util,gpu_util,power_w,power_w\n,{lower}", lambda k: f"{DAY}:{k:02d},{k},{k},100,90")
+
+
+@pytest.mark.parametrize(
+    "header", ["run,started,avg_gpu_util,max_mem_gb", "trial,seconds,gpu_util,loss", "trial,finished_at,lr,gpu_util"]
+)
+def test_runs_and_trials_are_no_samples(header: str, read: Any) -> None:
+    with pytest.raises(UnknownInput):
+        read(header, lambda k: f"{k},{DAY}:{k:02d},30,2.5")
