@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 import numpy as np
 import pandas as pd
 
 from gpudiag.errors import InputError
 from gpudiag.readers._fields.aliases import meaning_of
+from gpudiag.readers._io.held_file import held_file
 from gpudiag.readers._io.problems import ProblemLog
 from gpudiag.readers._io.source import Source
 from gpudiag.readers._shape.corrections import milliwatts
@@ -74,17 +75,11 @@ def _is_own_table(frame: pd.DataFrame) -> bool:
 
 def _as_log(frame: pd.DataFrame, options: ReadOptions) -> Telemetry | None:
     """What the frame holds once it is a CSV file; None where that is no log of GPU metrics."""
-    with TemporaryDirectory() as folder:
-        path = Path(folder) / HELD.path
-        frame.to_csv(path, index=False)
-        source = Source.open(path)
+    with held_file(HELD.path, partial(frame.to_csv, index=False)) as source:
         found = identify(source)
         if found is None or found[0] != "telemetry":
             return None
-        try:
-            read = found[1].read(source, options)
-        except InputError as error:
-            raise InputError(str(error).replace(str(path), str(HELD.path))) from None
+        read = found[1].read(source, options)
     return read if isinstance(read, Telemetry) else None
 
 

@@ -34,7 +34,7 @@ _SEPARATOR = "\t"
 _LISTS = ("gpus", "gpu", "devices", "cards", "samples", "records", "data")
 _SAMPLE_ROWS = 100
 _PLACE = "GPU index"
-"""Key of the place of a GPU in lists over all of them."""
+"""Key of the place of a GPU in a list of all of them."""
 _IDENTIFIES = ("index", "uuid", "bus_id", "host")
 _NVTOP = frozenset(["device_name", "gpu_clock", "mem_clock", "fan_speed", "power_draw", "gpu_util", "mem_util"])
 """Keys of ``nvtop --snapshot``. Its ``mem_util`` is the share of memory in use, in all but one of its drivers."""
@@ -96,12 +96,11 @@ def _columns(value: Mapping[str, Any]) -> dict[str, list[Any]]:
     if len(rows) > 1 or not all(name.isdecimal() for names in rows for name in names):
         return {}
     timed = any(meaning_of(name).target == "time" for name in value if name not in lists)
-    for names in rows:  # times, numbers of rows, or of GPUs where one time is of all
-        lists |= (
-            {"time": list(names)} if names and int(names[0]) >= EPOCH_S else {_PLACE: list(names)} if timed else {}
-        )
-    if not rows and timed:
-        lists[_PLACE] = list(range(max(map(len, lists.values()), default=0)))
+    places = list(next(iter(rows))) if rows else [*range(max(map(len, lists.values()), default=0))]
+    if rows and places and int(places[0]) >= EPOCH_S:
+        lists["time"] = places
+    elif timed:  # one time is of all: they are GPUs, and else rows
+        lists[_PLACE] = places
     plain = not any(isinstance(cell, list | dict) for cells in lists.values() for cell in cells)
     times = sum(meaning_of(name).target == "time" for name in lists)
     return lists if plain and times < 2 and len({*map(len, lists.values())}) == 1 else {}
@@ -212,7 +211,7 @@ def _numbered(snapshots: Sequence[Sequence[Row]]) -> list[Row]:
         or any(row.get(name) != snapshot[0].get(name) for snapshot in snapshots for row in snapshot for name in timed)
     ):
         return rows
-    return [{"gpu_index": str(place), **row} for snapshot in snapshots for place, row in enumerate(snapshot)]
+    return [{_PLACE: str(place), **row} for snapshot in snapshots for place, row in enumerate(snapshot)]
 
 
 def _measured(names: Sequence[str], cells: list[list[str]], log: ProblemLog) -> list[list[str]]:

@@ -111,26 +111,28 @@ def _is_sample(reading: _Reading, *, among: bool = False) -> bool:
     return bool(reading.values and sure and len(reading.values) >= reading.others and not reading.of_training)
 
 
+def _time_apart(line: str) -> tuple[str, str]:
+    """The timestamp in a line, empty where there is none, and the line without it."""
+    found = TIMESTAMP.search(line)
+    return (found[0], f"{line[: found.start()]} {line[found.end() :]}") if found else ("", line)
+
+
 def _by_gpu(line: str) -> list[str]:
-    """The line, in parts where it names several GPUs: what follows each is of that one."""
-    devices = list(_DEVICE.finditer(line))
-    if len({device[1] for device in devices}) < 2:
-        return [line]
-    before, stamp = line[: devices[0].start()], TIMESTAMP.search(line)
-    if _PAIR.search(before[: stamp.start()] + before[stamp.end() :] if stamp else before):
+    """The line, in parts where it names several GPUs: what follows each is of that one, at the time of the line."""
+    when, rest = _time_apart(line)
+    devices = list(_DEVICE.finditer(rest))
+    if len({device[1] for device in devices}) < 2 or _PAIR.search(rest[: devices[0].start()]):
         return [line]  # what stands before the first is of none of them, or of each the values before it
-    edges = [*(device.start() for device in devices), len(line)]
-    when = f"{stamp[0]} " if stamp else ""
-    return [when + line[first:last].replace(when.strip() or "\0", "") for first, last in pairwise(edges)]
+    edges = [*(device.start() for device in devices), len(rest)]
+    return [f"{when} {rest[first:last]}" for first, last in pairwise(edges)]
 
 
 def _reading_of(line: str, heading: str = "", *, names_behind_words: bool = True) -> _Reading:
     """What a line says, below a heading that names this GPU; empty values if nothing of ours."""
-    timestamp = TIMESTAMP.search(line)
-    rest = line[: timestamp.start()] + " " + line[timestamp.end() :] if timestamp else line
+    when, rest = _time_apart(line)
     device = _DEVICE.search(rest)
     reading = _Reading({}, device[1] if device else "", (device[2] or "") if device else "")
-    reading.moment = read_moment(timestamp[0]) if timestamp else None
+    reading.moment = read_moment(when) if when else None
     for match in _PAIR.finditer(rest):
         label = match["label"]
         if match["mark"] == "=":

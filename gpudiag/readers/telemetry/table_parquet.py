@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
-from tempfile import TemporaryDirectory
 
 import polars as pl
 import polars.selectors as cs
 
-from gpudiag.errors import InputError
 from gpudiag.readers._delimited.table_layout import names_columns
+from gpudiag.readers._io.held_file import held_file
 from gpudiag.readers._io.parquet_file import schema_of, table_of, unreadable
 from gpudiag.readers._io.source import Source
 from gpudiag.readers._shape.exported import exported_in
@@ -31,14 +29,8 @@ def recognises(source: Source) -> bool:
 
 def read(source: Source, options: ReadOptions) -> Telemetry:
     """Read every row; see :func:`gpudiag.readers.telemetry.read_telemetry`."""
-    with TemporaryDirectory() as folder:
-        path = Path(folder) / source.path.name
-        _plain(source).write_csv(path)
-        try:
-            made = table_csv.read(Source.open(path), options)
-        except InputError as error:
-            raise InputError(str(error).replace(str(path), str(source.path))) from None
-    return replace(made, reader=NAME)
+    with held_file(source.path, _plain(source).write_csv) as text:
+        return replace(table_csv.read(text, options), reader=NAME)
 
 
 def _plain(source: Source) -> pl.DataFrame:
