@@ -15,7 +15,7 @@ from actionrunner import ROOT, Runner
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(shutil.which("bash") is None, reason="no bash")]
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The bin folder of the fresh environment into which the action installs a wheel; the libraries it needs are
     borrowed from this one.
@@ -49,22 +49,24 @@ def run(bin_folder: Path, folder: Path, *arguments: str, name: str = "gpudiag") 
     return done.stdout
 
 
-def test_a_report_is_made_in_an_empty_folder(installed: Path, tmp_path: Path) -> None:
+def test_every_file_came_along_and_no_other_and_a_report_is_made_in_an_empty_folder(
+    installed: Path, tmp_path: Path
+) -> None:
+    """One test, since to install takes longest. Notebooks, schemas, templates, scripts of the page with their license,
+    those for Slurm, py.typed.
+    """
+    own = {path: path.relative_to(ROOT) for path in _files(ROOT / "gpudiag")}
+    own |= {path: Path("gpudiag") / path.relative_to(ROOT) for path in _files(ROOT / "notebooks")}
+    (site,) = installed.parent.glob("lib/python*/site-packages")
+    there = {path.relative_to(site): path.read_bytes() for path in _files(site / "gpudiag")}
+    assert there == {name: path.read_bytes() for path, name in own.items()}
+
     where = run(installed, tmp_path, "-c", "import gpudiag; print(gpudiag.__file__)", name="python")
     assert where.startswith(str(installed.parent))
     shutil.copytree(ROOT / "data" / "samples" / "tiny-batch-laptop", tmp_path / "mine")
     run(installed, tmp_path, "report", "mine", "-o", "out", "--strict", "-p", "minimal=true")
     assert (tmp_path / "out" / "report.html").stat().st_size > 50_000
     assert (tmp_path / "out" / "diagnosis.json").is_file()
-
-
-def test_every_file_came_along_and_no_other(installed: Path) -> None:
-    """Notebooks, schemas, templates, scripts of the page with their license, those for Slurm, py.typed."""
-    own = {path: path.relative_to(ROOT) for path in _files(ROOT / "gpudiag")}
-    own |= {path: Path("gpudiag") / path.relative_to(ROOT) for path in _files(ROOT / "notebooks")}
-    (site,) = installed.parent.glob("lib/python*/site-packages")
-    there = {path.relative_to(site): path.read_bytes() for path in _files(site / "gpudiag")}
-    assert there == {name: path.read_bytes() for path, name in own.items()}
 
 
 def _files(folder: Path) -> list[Path]:

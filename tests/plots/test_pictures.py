@@ -83,6 +83,11 @@ def frames(profiles: dict[str, Any]) -> dict[str, pd.DataFrame]:
 
 
 def axes_of(pictures: dict[str, Picture]) -> list[tuple[str, Axes]]:
+    """The axes, with letters where they are at the figure's own size, whatever file was written of it last."""
+    for figure in (picture.figure for picture in pictures.values()):
+        if any(ax.xaxis.label._renderer.dpi != figure.dpi for ax in figure.axes):
+            with house_style():
+                figure.draw_without_rendering()
     return [(name, ax) for name, picture in pictures.items() for ax in picture.figure.axes]
 
 

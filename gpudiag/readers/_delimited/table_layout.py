@@ -27,7 +27,7 @@ _OF_OTHERS = re.compile(r"(?i)gfx|TimeStampUs|^\s*#\s*(?:gpu|date|time)\b(?!\w*,
 _NUMBER = re.compile(r"-?\d*[.,]?\d+(?:[eE][+-]?\d+)?")
 _MEASURED = re.compile(r"(-?\d+(?:[.,]\d+)?)( ?[A-Za-z%°].*)")
 _NO_NAME = re.compile(r": \S|\d\d:\d\d|[|+={}]|.{60}")
-_LIMITS = {"power_limit_w", "mem_total_mib"}
+_LIMITS = {"power_limit_w", "power_max_w", "mem_total_mib", "mem_max_mib"}
 _MOST_COLUMNS = 24
 _UNNAMED = re.compile(r"Unnamed: \d+|__index_level_\d+__")
 """What pandas calls a column without a name, and an index without one in Parquet."""

@@ -20,6 +20,8 @@ _ROUNDED_UP = 1.05
 _KIB_BOARD = 310 * 2.0**20
 """A total of up to 310 GiB as KiB is a board's; the same number as bytes would be a board of less than 310 MiB."""
 _MEMORY = ("mem_total_mib", "mem_used_mib", "mem_free_mib", "mem_reserved_mib")
+_MAXIMA = {"mem_max_mib": ("mem_used_mib", "mem_total_mib"), "power_max_w": ("power_w", "power_limit_w")}
+"""A column called maximum: what it is the most of, and the limit that it is where it never changes."""
 _ASSUMED = {"_mib": "MiB", "_w": "W", "_mhz": "MHz"}
 _CLOSE_PCT = 1.5
 _AGREE = 0.95
@@ -36,11 +38,30 @@ def correct(
         guessed: the columns were named by their units alone.
         unitless: the columns for which neither a name nor a cell tells a unit.
     """
-    notes = _unitless(columns, [name for name in columns if name in unitless])
+    notes = _maxima(columns, code)
+    unitless = {_MAXIMA[name][1] if name in _MAXIMA else name for name in unitless}
+    notes += _unitless(columns, [name for name in columns if name in unitless])
     add_up(columns)
     notes += checked(columns, code) if guessed else []
     notes += [*milliwatts(columns), *_fractions(columns), *_sizes(columns), *_memory_percent(columns)]
     return [*notes, *_energy(columns, code), *_reasons_from_counters(columns, code)]
+
+
+def _maxima(columns: MutableMapping[str, np.ndarray], code: np.ndarray) -> list[str]:
+    """A maximum that never changes is the limit, memory's if it is never reached; any other is of what was measured."""
+    left_out = []
+    for name, (measured, limit) in _MAXIMA.items():
+        if (most := columns.pop(name, None)) is None or limit in columns:
+            continue
+        changes = (np.abs(np.diff(most)) > 0) & (np.diff(code) == 0)
+        reached = name == "mem_max_mib" and np.any(columns.get(measured, most) >= most)  # power may be above its limit
+        if measured in columns and not changes.any() and not reached:
+            columns[limit] = most
+        else:
+            left_out.append(measured)
+    return (
+        [f"Its maximum of {', '.join(left_out)} is what was measured, no limit; it was not used."] if left_out else []
+    )
 
 
 def _unitless(columns: MutableMapping[str, np.ndarray], names: Sequence[str]) -> list[str]:

@@ -81,17 +81,19 @@ def _whole(source: Source) -> Mapping[str, Any]:
 
 def _columns(value: Mapping[str, Any]) -> dict[str, list[Any]]:
     """The lists of plain values that an object holds, all equally long and with one time for all at most: below their
-    names, below those of groups, or by numbers or times of rows; none of any other object.
+    names, below those of groups, or by numbers or times of rows; none of any other object. What else it holds under
+    names that mean nothing here (``loadavg``, ``meta``) is left alone.
     """
     lists: dict[str, list[Any]] = {}
     rows: set[tuple[str, ...]] = set()
     for key, item in value.items():
         if isinstance(item, dict) and item and all(isinstance(cells, list) for cells in item.values()):
-            lists |= {f"{key}_{name}": cells for name, cells in item.items()}
-        elif isinstance(item, dict):
+            named = {f"{key}_{name}": cells for name, cells in item.items()}
+            lists |= {name: cells for name, cells in named.items() if meaning_of(name).target}
+        elif isinstance(item, dict) and meaning_of(key).target:
             lists[key] = list(item.values())
             rows.add(tuple(item))
-        elif isinstance(item, list):
+        elif isinstance(item, list) and meaning_of(key).target:
             lists[key] = item
     if len(rows) > 1 or not all(name.isdecimal() for names in rows for name in names):
         return {}
@@ -131,7 +133,7 @@ def _rows(value: Mapping[str, Any]) -> Iterator[Row]:
     times = {key: item for key, item in value.items() if isinstance(item, list) and meaning_of(key).target == "time"}
     for member in members:
         if isinstance(member, dict):
-            for row in _rows(times | member):
+            for row in _rows(times | _flat(member)):
                 yield plain | {key if key.startswith("gpu") else spoken + key: text for key, text in row.items()}
 
 
@@ -142,7 +144,23 @@ def _is_gpu(key: str) -> bool:
 
 
 def _members(item: Any) -> dict[str, Any]:
-    return item if isinstance(item, dict) else {}
+    return _flat(item) if isinstance(item, dict) else {}
+
+
+def _flat(gpu: Mapping[str, Any]) -> dict[str, Any]:
+    """What is told of a GPU, with the groups of plain values in it under their names: ``memory: {used_mb: 1}``."""
+    out: dict[str, Any] = {}
+    for key, item in gpu.items():
+        if isinstance(item, dict) and key not in _LISTS and not _is_gpu(key) and _is_group(item):
+            out |= {f"{key}_{name}": cell for name, cell in item.items()}
+        else:
+            out[key] = item
+    return out
+
+
+def _is_group(item: Mapping[str, Any]) -> bool:
+    """Whether it holds plain values by name, not by numbers of rows or GPUs."""
+    return not any(name.isdecimal() or isinstance(cell, dict | list) for name, cell in item.items())
 
 
 def _text(item: Any) -> str:

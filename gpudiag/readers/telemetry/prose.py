@@ -89,9 +89,9 @@ def recognises(source: Source) -> bool:
     """Timed lines of labelled GPU measurements, in good part."""
     if source.is_dir or source.is_binary:
         return False
-    lines = [part for line in source.top[:_SNIFFED_LINES] if line.strip() for part in _by_gpu(line)]
+    lines = [line for line in source.top[:_SNIFFED_LINES] if line.strip()]
     of_steps = any(map(_OF_STEPS.search, lines))  # what GPUs do is then told in passing, and a log of steps reads more
-    readings = [_reading_of(line, names_behind_words=not of_steps) for line in lines]
+    readings = [one for line in lines for one in _readings_of(line, names_behind_words=not of_steps)]
     sure = any(map(_is_sample, readings))
     telling = sum(_is_sample(one, among=sure) for one in readings)
     rows = sum(bare_row(line) is not None for line in lines)
@@ -99,7 +99,8 @@ def recognises(source: Source) -> bool:
     headings = sum(bool(one.gpu and not one.values) for one in readings)
     ruled = sum(not re.search(r"\w", line) for line in lines)
     timed = dates or any(one.moment is not None for one in readings)
-    return bool(sure and timed and telling + rows >= _ENOUGH * (len(lines) - dates - headings - ruled))
+    rest = len(readings) - dates - headings - ruled
+    return bool(sure and timed and telling + rows >= _ENOUGH * rest)
 
 
 def _is_sample(reading: _Reading, *, among: bool = False) -> bool:
@@ -117,14 +118,38 @@ def _time_apart(line: str) -> tuple[str, str]:
     return (found[0], f"{line[: found.start()]} {line[found.end() :]}") if found else ("", line)
 
 
+def _readings_of(line: str, heading: str = "", *, names_behind_words: bool = True) -> list[_Reading]:
+    """What a line says of each GPU that it names, or of one; of several, the last is told what any other is told.
+
+    What only the last would be told (``gpu 0: 30% gpu 1: 70% total power: 500 W``) may be said of all.
+    """
+    readings = [_reading_of(part, heading, names_behind_words=names_behind_words) for part in _by_gpu(line)]
+    *others, last = readings
+    if others:
+        told = set[str]().union(*(one.values for one in others))
+        last.values = {name: value for name, value in last.values.items() if name in told}
+    return readings
+
+
 def _by_gpu(line: str) -> list[str]:
-    """The line, in parts where it names several GPUs: what follows each is of that one, at the time of the line."""
+    """The line, in a part for each GPU where it names several, each at the time of the line.
+
+    Values stand behind their GPU; or before it, where some stand before the first and none of their names behind the
+    last. Otherwise those before the first are of no one GPU, and are left out; names of steps stay with each.
+    """
     when, rest = _time_apart(line)
     devices = list(_DEVICE.finditer(rest))
-    if len({device[1] for device in devices}) < 2 or _PAIR.search(rest[: devices[0].start()]):
-        return [line]  # what stands before the first is of none of them, or of each the values before it
+    if len({device[1] for device in devices}) < 2:
+        return [line]
+    first, last = devices[0], devices[-1]
+    before = _reading_of(rest[: first.start()]).values
+    behind = _reading_of(rest[last.end() :]).values.keys() & _reading_of(rest[first.end() : last.start()]).values.keys()
+    if before and not behind:
+        edges = [0, *(device.end() for device in devices)]
+        return [f"{when} {rest[start:end]}" for start, end in pairwise(edges)]
     edges = [*(device.start() for device in devices), len(rest)]
-    return [f"{when} {rest[first:last]}" for first, last in pairwise(edges)]
+    common = "" if before else rest[: first.start()]
+    return [f"{when} {common}{rest[start:end]}" for start, end in pairwise(edges)]
 
 
 def _reading_of(line: str, heading: str = "", *, names_behind_words: bool = True) -> _Reading:
@@ -194,19 +219,19 @@ def _lines(source: Source, log: ProblemLog) -> Iterator[tuple[int, Moment | None
     """Number, time and content of each line that says something."""
     last: Moment | None = None
     heading = ""
-    for line, text in ((at, part) for at, whole in numbered_lines(source, log) for part in _by_gpu(whole)):
+    for line, text in numbered_lines(source, log):
         if not text.strip():
             continue
         row = bare_row(text)
-        reading = _Reading({}) if row else _reading_of(text, heading)
-        moment = reading.moment or (None if row else read_moment(text))
-        last = moment or last
-        if row is None and not reading.values and (moment or re.search("[A-Za-z]", text)):
-            heading = reading.gpu  # "GPU 1: NVIDIA ...", of which the values right below it speak
-        reading.gpu = reading.gpu or heading
-        if row is None and not _is_sample(reading, among=True) and moment is None:
-            log.add(OTHER, line=line, example=text)
-        yield line, last, reading, row
+        for reading in [_Reading({})] if row else _readings_of(text, heading):
+            moment = reading.moment or (None if row else read_moment(text))
+            last = moment or last
+            if row is None and not reading.values and (moment or re.search("[A-Za-z]", text)):
+                heading = reading.gpu  # "GPU 1: NVIDIA ...", of which the values right below it speak
+            reading.gpu = reading.gpu or heading
+            if row is None and not _is_sample(reading, among=True) and moment is None:
+                log.add(OTHER, line=line, example=text)
+            yield line, last, reading, row
 
 
 def _bare_rows(

@@ -14,12 +14,14 @@ SPELLINGS = {
     "gpu_memory_mb|gpu_memory_used|gpu_memory_used_MB|Inst_GPU_Memory_Used(MB)|memory.used|"
     "memoryUsed|VRAM (MiB)|used_gpu_memory",
     "mem_free_mib": "gpu_free_mb|gpu_memory_free|memory.free",
-    "mem_total_mib": "Memory Max|Total Memory (MB)|mem_total_MB|memory_total(MB)|gpu_memory_total|memory.total",
+    "mem_total_mib": "Total Memory (MB)|mem_total_MB|memory_total(MB)|gpu_memory_total|memory.total",
+    "mem_max_mib": "Memory Max|gpu_mem_mb_max|max_memory_mb",
     "mem_pct": "mem_util_pct|memory_util(%)|memory_percent|mem_util%|gpu_memory_utilization|Inst_%_GPU_Mem_Utilization",
     "mem_util_pct": "utilization.memory|memory_controller_util",
     "power_w": "power_w|power_W|power_draw_W|power_watts|gpu_power_w|Power (W)|Power Used|Power_Usage(W)|"
     "Power Draw (W)|power.draw|Watts|Power consumption (W)",
-    "power_limit_w": "power.limit|Power Max|power_limit_w|gpu_power_cap",
+    "power_limit_w": "power.limit|power_limit_w|gpu_power_cap",
+    "power_max_w": "Power Max|max_power_w",
     "temp_c": "temp_c|temp_C|temperature_C|temperature(C)|Temp (°C)|Temp (\ufffdC)|gpu_temp_celsius|temperature.gpu",
     "mem_temp_c": "memory_temp_c|temperature.memory",
     "sm_clock_mhz": "clocks.sm|sm_clock|graphics_clock_mhz|gpu_clock_mhz|clocks.current.graphics",

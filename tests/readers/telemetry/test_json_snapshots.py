@@ -195,3 +195,33 @@ def test_times_stand_beside_the_lists_of_each_gpu(tmp_path: Path) -> None:
         telemetry = read(json.dumps({"time": times, "gpus": gpus}), tmp_path)
         assert in_use(telemetry, "util_pct") == {"0": [0] * 20, "1": [1] * 20}
         assert telemetry.gpu["time"].max() == pd.Timestamp(times[-1], unit="s", tz="UTC")
+
+
+@pytest.mark.parametrize("above", [{}, {"memory": {"used_mb": 64_000, "total_mb": 128_000}, "cpu": {"percent": 5}}])
+@pytest.mark.parametrize("keyed", [False, True])
+def test_groups_of_values_below_a_gpu_are_of_it(keyed: bool, above: dict[str, Any], tmp_path: Path) -> None:
+    def gpu(n: int, k: int) -> dict[str, Any]:
+        memory = {"used_mb": 1000 * n + k, "total_mb": 24_576}
+        return {"utilization": {"gpu": 10 * n + k, "memory": 7}, "memory": memory, "power": {"draw_w": 100 + n}}
+
+    def gpus(k: int) -> dict[str, Any]:
+        if keyed:
+            return {f"gpu{n}": gpu(n, k) for n in range(2)}
+        return {"gpus": [{"index": n, **gpu(n, k)} for n in range(2)]}
+
+    lines = [json.dumps({"timestamp": f"2026-03-01T10:00:{k:02d}", **above, **gpus(k)}) for k in range(9)]
+    (tmp_path / "gpu.jsonl").write_text("\n".join(lines), encoding="utf-8")
+    found = read_telemetry(tmp_path / "gpu.jsonl", timezone="UTC").gpu
+    assert found["mem_used_mib"].tolist() == [1000 * n + k for n in range(2) for k in range(9)]
+    assert found["util_pct"].tolist() == [10 * n + k for n in range(2) for k in range(9)]
+    assert found["power_w"].unique().tolist() == [100, 101] and found["mem_total_mib"].unique().tolist() == [24_576]
+
+
+def test_lists_and_groups_of_other_things_are_left_alone(tmp_path: Path) -> None:
+    others = {"loadavg": [0.5, 0.6, 0.7], "meta": {"run": "a", "seed": 3}, "losses": {"train": [3.0], "val": [4.0]}}
+    lines = [
+        json.dumps({"timestamp": f"2026-03-01T10:00:{k:02d}", "gpu_util": [k, 90], "gpu_mem_mb": [500, 600], **others})
+        for k in range(9)
+    ]
+    gpu = read("\n".join(lines), tmp_path).gpu
+    assert gpu["util_pct"].tolist() == [*range(9), *[90] * 9] and gpu["gpu"].unique().tolist() == ["0", "1"]

@@ -195,3 +195,25 @@ def test_the_time_of_a_line_is_that_of_each_gpu_in_it(read: Any) -> None:
     gpu = read(text).gpu
     assert gpu.groupby("gpu")["util_pct"].max().to_dict() == {"0": 8, "1": 70}
     assert gpu.groupby("gpu")["time"].nunique().tolist() == [9, 9]
+
+
+@pytest.mark.parametrize(
+    ("line", "wanted"),
+    [
+        ("util=30% gpu 0, util=70% gpu 1", {"0": 30, "1": 70}),
+        ("util=30% power=90 W gpu 0, util=70% power=80 W gpu 1, fan 40", {"0": 30, "1": 70}),
+        ("GPU 0: util=30% GPU 1: util=70%", {"0": 30, "1": 70}),
+        ("total power: 500 W, GPU 0: util=30% GPU 1: util=70%", {"0": 30, "1": 70}),
+        ("host=a GPU 0: util=30%, power=90 W GPU 1: util=70%, power=80 W", {"0": 30, "1": 70}),
+    ],
+)
+def test_each_value_of_a_line_is_of_the_gpu_it_stands_by(read: Any, line: str, wanted: dict[str, float]) -> None:
+    gpu = read("".join(f"2026-03-01 10:00:0{k} {line}\n" for k in range(9))).gpu
+    assert gpu.groupby("gpu")["util_pct"].unique().apply(list).to_dict() == {name: [at] for name, at in wanted.items()}
+    assert len(gpu) == 18 and gpu.filter(regex="power_w").isin([80, 90]).all(axis=None)
+
+
+def test_what_only_the_last_gpu_of_a_line_would_be_told_is_not_its(read: Any) -> None:
+    line = "GPU 0: util=30% GPU 1: util=70% total power: 500 W\n"
+    gpu = read("".join(f"2026-03-01 10:00:0{k} {line}" for k in range(9))).gpu
+    assert "power_w" not in gpu and len(gpu) == 18

@@ -121,6 +121,23 @@ def test_memory_share_alone(read: Any) -> None:
     assert filled.gpu["mem_used_mib"].tolist() == [5, 15, 25, 35, 45, 55]
 
 
+@pytest.mark.parametrize(
+    ("maximum", "is_size"),
+    [(lambda k: 8000, True), (lambda k: 4005, False), (lambda k: 4000 + k, False), (lambda k: 8000 - k, False)],
+    ids=["a size", "the peak", "the peak so far", "a peak of each time"],
+)
+def test_a_maximum_is_a_limit_only_if_it_stays_and_is_not_reached(maximum: Any, is_size: bool, read: Any) -> None:
+    header = "time,gpu_util,gpu_mem_mb_mean,gpu_mem_mb_max,gpu_power_w,gpu_power_max_w"
+    row = lambda k: f"{EPOCH_S + k},50,{4000 + k},{maximum(k)},{300 + k},{304 if is_size else 310 + k}"  # noqa: E731
+    gpu, notes = (telemetry := read(header, row)).gpu, telemetry.notes
+    assert gpu["mem_used_mib"].tolist() == [4000 + k for k in range(6)]
+    assert ({"mem_total_mib", "power_limit_w"} <= {*gpu}) is is_size
+    if is_size:
+        assert gpu["mem_total_mib"].unique().tolist() == [8000] and gpu["power_limit_w"].unique().tolist() == [304]
+    else:
+        assert {"mem_total_mib", "power_limit_w"}.isdisjoint(gpu) and any("maximum" in note for note in notes)
+
+
 def test_milliwatts_labelled_watts(read: Any) -> None:
     telemetry = read("time,gpu_power_w", lambda k: f"{EPOCH_S + k},{4939 + k}.00")
     assert telemetry.gpu["power_w"].iloc[0] == 4.939 and any("milliwatts" in note for note in telemetry.notes)
