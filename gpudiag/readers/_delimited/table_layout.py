@@ -29,13 +29,13 @@ _MEASURED = re.compile(r"(-?\d+(?:[.,]\d+)?)( ?[A-Za-z%°].*)")
 _NO_NAME = re.compile(r": \S|\d\d:\d\d|[|+={}]|.{60}")
 _LIMITS = {"power_limit_w", "power_max_w", "mem_total_mib", "mem_max_mib"}
 _MOST_COLUMNS = 24
-_UNNAMED = re.compile(r"Unnamed: \d+|__index_level_\d+__")
+UNNAMED = re.compile(r"Unnamed: \d+|__index_level_\d+__")
 """What pandas calls a column without a name, and an index without one in Parquet."""
-_SINCE_1970 = re.compile(rf"(?i)|index|t|epoch|unix|utc|{_UNNAMED.pattern}")
+_SINCE_1970 = re.compile(rf"(?i)|index|t|epoch|unix|utc|{UNNAMED.pattern}")
 _SECONDS = re.compile(r"(?i)s|secs?|seconds?")
 """Names of times only where the numbers below are such: since 1970, or rising."""
 _STATISTICS = frozenset(["min", "max", "mean", "avg", "average", "median", "std", "count", "sum"])
-_NO_WORD = re.compile(rf"|index|{_UNNAMED.pattern}")
+_NO_WORD = re.compile(rf"|index|{UNNAMED.pattern}")
 _OF_RUNS = re.compile(r"(?i)(?<![a-z])(?:trial|run|job|task|experiment|study|number|status|state|loss)(?![a-z])")
 _OF_A_SPAN = re.compile(
     r"(?i)(?<![a-z])(?:start|begin|began|end|finish|stop|deadline|due|create|update|modifie|last|first|expire|release)"
@@ -111,7 +111,7 @@ def names_columns(names: Sequence[str], *, timed: int | None = None) -> bool:
 
     ``timed``: the place of one that says nothing and has times below it.
     """
-    names = ["" if _UNNAMED.fullmatch(name) else name for name in names]
+    names = ["" if UNNAMED.fullmatch(name) else name for name in names]
     if any(_is_no_name(name) for name in names) or exported_table(names):
         return False
     meanings = [meaning_of(name) for name in names]

@@ -25,8 +25,8 @@ from gpudiag.readers._io.problems import ProblemLog
 from gpudiag.readers._io.source import HEAD_BYTES, LineBlock, Source
 from gpudiag.readers._shape.finish import nothing_usable
 from gpudiag.readers._shape.moments import Moment, read_moment
+from gpudiag.readers._shape.row_objects import is_time, row_objects
 from gpudiag.readers._shape.wide import is_wide, long, with_bare_columns
-from gpudiag.readers._studies.timestamps import EPOCH_S
 from gpudiag.readers.base import Reader, ReadOptions, Telemetry
 
 NAME = "json-samples"
@@ -49,7 +49,7 @@ def recognises(source: Source) -> bool:
     first: Mapping[str, Any] = first_object(source)
     if len(source.head) >= HEAD_BYTES and _has_a_list(first):
         first = _whole(source)  # what else it has, and how long that is, stands below the head
-    row = next(_rows(first), None)
+    row = next(_rows(row_objects(first)[0]), None)
     return row is not None and names_columns(list(row))
 
 
@@ -57,7 +57,9 @@ def _has_a_list(value: Mapping[str, Any]) -> bool:
     """Whether plain values stand in a list under a name that is understood, its own or that of a group and its own."""
     groups = [(key, item) for key, item in value.items() if isinstance(item, dict)]
     grouped = [(f"{key}_{name}", cells) for key, item in groups for name, cells in item.items()]
-    by_row = [(key, [*item.values()]) for key, item in groups if all(map(str.isdecimal, item))]
+    by_row = [
+        (key, [*item.values()]) for key, item in groups if all(name.isdecimal() or is_time(name) for name in item)
+    ]
     lists = [(name, cells) for name, cells in (*value.items(), *grouped, *by_row) if isinstance(cells, list) and cells]
     return any(meaning_of(name).target and not isinstance(cells[0], list | dict) for name, cells in lists)
 
@@ -95,11 +97,11 @@ def _columns(value: Mapping[str, Any]) -> dict[str, list[Any]]:
             rows.add(tuple(item))
         elif isinstance(item, list) and meaning_of(key).target:
             lists[key] = item
-    if len(rows) > 1 or not all(name.isdecimal() for names in rows for name in names):
+    if len(rows) > 1 or not all(name.isdecimal() or is_time(name) for names in rows for name in names):
         return {}
     timed = any(meaning_of(name).target == "time" for name in value if name not in lists)
     places = list(next(iter(rows))) if rows else [*range(max(map(len, lists.values()), default=0))]
-    if rows and places and int(places[0]) >= EPOCH_S:
+    if rows and places and is_time(str(places[0])):
         lists["time"] = places
     elif timed:  # one time is of all: they are GPUs, and else rows
         lists[_PLACE] = places
@@ -200,7 +202,7 @@ def _snapshots(source: Source, log: ProblemLog) -> tuple[list[list[Row]], list[t
         if isinstance(value, Moment):
             moments.append((count, value))
             continue
-        rows = [list(_rows(item)) for item in (value if isinstance(value, list) else [value])]
+        rows = [list(_rows(item)) for item in (value if isinstance(value, list) else row_objects(value))]
         out += [list(chain.from_iterable(rows))] if several else rows
         count += sum(map(len, rows))
     placed = Counter(len(snapshot) for snapshot in out if snapshot and _PLACE in snapshot[0])

@@ -7,7 +7,7 @@ from dataclasses import replace
 import polars as pl
 import polars.selectors as cs
 
-from gpudiag.readers._delimited.table_layout import names_columns
+from gpudiag.readers._delimited.table_layout import UNNAMED, names_columns
 from gpudiag.readers._io.held_file import held_file
 from gpudiag.readers._io.parquet_file import schema_of, table_of, unreadable
 from gpudiag.readers._io.source import Source
@@ -40,7 +40,9 @@ def _plain(source: Source) -> pl.DataFrame:
     except pl.exceptions.PolarsError as error:
         raise unreadable(source, error) from error
     plain = frame.select(~(cs.nested() | cs.binary()))
-    return plain.with_columns(cs.datetime().dt.to_string("iso:strict"), cs.duration().dt.total_microseconds() / 1e6)
+    since = [name for name in plain.select(cs.duration()).columns if UNNAMED.fullmatch(name)]  # an index of durations
+    times = cs.datetime().dt.to_string("iso:strict"), cs.duration().dt.total_microseconds() / 1e6
+    return plain.with_columns(*times).rename({since[0]: "elapsed_s"} if len(since) == 1 else {})
 
 
 READER = Reader(NAME, recognises, read)
