@@ -6,6 +6,7 @@ some cell did not parse are looked at again.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Literal
@@ -17,8 +18,9 @@ from gpudiag.readers._shape.timestamp_forms import NVIDIA, TimestampForm
 FieldKind = Literal["skip", "number", "time", "text", "mask", "flag"]
 
 MISSING = ("N/A", "n/a", "NA", "nan", "NaN", "NAN", "null", "NULL", "None", "-", "--", "?", "", "ERR!", "Unknown Error")
-"""Spellings of an unknown cell beside everything in square brackets: ``[N/A]``, ``[GPU is lost]``, ..."""
+"""Spellings of an unknown cell beside words in square brackets: ``[N/A]``, ``[GPU is lost]``, ..."""
 _MISSING = frozenset(MISSING)
+_IN_BRACKETS = re.compile(r"\[[^0-9]*\]")
 
 _FEW_BYTES = 64 * 1024
 _NO_ANSWER = ("[Unknown Error]", "Unknown Error", "ERR!")
@@ -181,14 +183,14 @@ def _cell(place: int) -> str:
 
 
 def is_missing(cell: str) -> bool:
-    """True if a cell, stripped, says that its value is unknown."""
-    return cell in _MISSING or (cell.startswith("[") and cell.endswith("]"))
+    """True if a cell, stripped, says that its value is unknown; a list of numbers does not."""
+    return cell in _MISSING or (cell[:1] == "[" and _IN_BRACKETS.fullmatch(cell) is not None)
 
 
 def missing(cell: pl.Expr) -> pl.Expr:
     """True where the text of a cell says that its value is unknown."""
     text = cell.str.strip_chars()
-    return text.is_in(MISSING) | text.is_in(_LOST) | (text.str.starts_with("[") & text.str.ends_with("]"))
+    return text.is_in(MISSING) | text.is_in(_LOST) | text.str.contains(f"^{_IN_BRACKETS.pattern}$")
 
 
 def lost(cell: pl.Expr) -> pl.Expr:

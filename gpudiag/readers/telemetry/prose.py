@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -40,8 +41,13 @@ _DEVICE = re.compile(
     r"(?i)\b(?:gpu|cuda|card|nvidia)(?:_id)?[ :_#-]{0,3}(\d{1,3})\b(?!\s{0,9}[.%/°]|\s?(?:[MG]i?B|W|C)\b)"
     r"(?:\s{0,9}[:-]?\s{1,9}((?:NVIDIA|Tesla|GeForce|Quadro) ?[^:]{0,80}?)\s{0,9}(?::| - ))?"
 )
+_QUOTED = re.compile(r"(['\"])(\w[\w %()./-]{0,39})\1(?=\s{0,9}:)")
+"""A key of a dictionary, as Python prints it and as JSON has it."""
+_JSON = ('{"', '[{"')
+"""A line that begins so is a document, which others read."""
 _OF_STEPS = re.compile(r"(?i)(?<![a-z])(?:steps?|iter(?:ation)?s?|epochs?|loss|lr)(?![a-z])")
 _OF_TRAINING = re.compile(r"(?i)loss$|^lr$|learning_rate")
+_OF_HOST = re.compile(r"(?i)(?<![a-z])(?:cpu|ram|host|system|disk|swap)(?![a-z])")
 _TOTALS = {"mem_used_mib": "mem_total_mib", "power_w": "power_limit_w"}
 
 
@@ -59,6 +65,17 @@ class _Reading:
     units: set[str] = field(default_factory=set)
     of_training: bool = False
     """It has a name of a loss or a learning rate: its steps tell more."""
+    of_host: bool = False
+
+
+class _Line(NamedTuple):
+    """What a line says of one GPU, or its bare numbers; ``moment`` is the time stated last."""
+
+    number: int
+    text: str
+    moment: Moment | None
+    reading: _Reading
+    row: list[float] | None
 
 
 @dataclass
@@ -123,11 +140,16 @@ def _readings_of(line: str, heading: str = "", *, names_behind_words: bool = Tru
 
     What only the last would be told (``gpu 0: 30% gpu 1: 70% total power: 500 W``) may be said of all.
     """
+    keys = [] if line.lstrip().startswith(_JSON) else [key[2] for key in _QUOTED.finditer(line)]
+    of_training = any(map(_OF_TRAINING.search, keys))
+    line = _QUOTED.sub(r"\2", line) if keys else line
     readings = [_reading_of(part, heading, names_behind_words=names_behind_words) for part in _by_gpu(line)]
     *others, last = readings
     if others:
         told = set[str]().union(*(one.values for one in others))
         last.values = {name: value for name, value in last.values.items() if name in told}
+    for reading in readings:
+        reading.of_training = reading.of_training or of_training
     return readings
 
 
@@ -189,21 +211,24 @@ def _take(reading: _Reading, label: str, match: re.Match[str], whose: str) -> No
             reading.values.setdefault(_TOTALS[meaning.target], float(match["most"]) * meaning.scale)
     elif meaning.target not in ("known", "time", "elapsed", "date"):
         reading.others += 1
+        reading.of_host = reading.of_host or bool(_OF_HOST.search(label))
 
 
 def read(source: Source, options: ReadOptions) -> Telemetry:
     """Read every line; see :func:`gpudiag.readers.telemetry.read_telemetry`."""
     log = ProblemLog()
     found = _ParsedLines()
-    bare: list[tuple[int, Moment | None, list[float]]] = []
-    for line, moment, reading, row in _lines(source, log):
-        if row is not None:
-            bare.append((line, moment, row))
-        elif _is_sample(reading, among=True):
-            found.add(line, moment, reading.gpu, reading.values)
-            found.units |= reading.units
-            if reading.name:
-                found.names[reading.gpu] = reading.name
+    lines = list(_lines(source, log))
+    unnamed = _unnamed_of_gpus(lines)
+    for line in lines:
+        if line.row is None and (_is_sample(line.reading, among=True) or line.number in unnamed):
+            found.add(line.number, line.moment, line.reading.gpu, line.reading.values)
+            found.units |= line.reading.units
+            if line.reading.name:
+                found.names[line.reading.gpu] = line.reading.name
+        elif line.row is None and line.reading.moment is None:
+            log.add(OTHER, line=line.number, example=line.text)
+    bare = [(line.number, line.moment, line.row) for line in lines if line.row is not None]
     notes = _bare_rows(found, bare, options, log)
     notes += zone_note(found.timestamps) + _date_note(source)
     frame = pd.DataFrame(found.rows, columns=None if found.rows else ["line", "gpu"])
@@ -215,23 +240,35 @@ def read(source: Source, options: ReadOptions) -> Telemetry:
     return finish(source, NAME, options, log, gpu=frame, gpus=gpus, notes=notes)
 
 
-def _lines(source: Source, log: ProblemLog) -> Iterator[tuple[int, Moment | None, _Reading, list[float] | None]]:
-    """Number, time and content of each line that says something."""
+def _lines(source: Source, log: ProblemLog) -> Iterator[_Line]:
+    """What each line says that says something."""
     last: Moment | None = None
     heading = ""
-    for line, text in numbered_lines(source, log):
+    for number, text in numbered_lines(source, log):
         if not text.strip():
             continue
         row = bare_row(text)
         for reading in [_Reading({})] if row else _readings_of(text, heading):
-            moment = reading.moment or (None if row else read_moment(text))
-            last = moment or last
-            if row is None and not reading.values and (moment or re.search("[A-Za-z]", text)):
+            reading.moment = reading.moment or (None if row else read_moment(text))
+            last = reading.moment or last
+            if row is None and not reading.values and (reading.moment or re.search("[A-Za-z]", text)):
                 heading = reading.gpu  # "GPU 1: NVIDIA ...", of which the values right below it speak
             reading.gpu = reading.gpu or heading
-            if row is None and not _is_sample(reading, among=True) and moment is None:
-                log.add(OTHER, line=line, example=text)
-            yield line, last, reading, row
+            yield _Line(number, text, last, reading, row)
+
+
+def _unnamed_of_gpus(lines: Sequence[_Line]) -> set[int]:
+    """The numbers of lines that name nobody (``Memory used: 900 MiB``) at times of which others tell what a GPU does,
+    and nothing of this. None where something is told of the host, whose it may be.
+    """
+    sure = [line for line in lines if _is_sample(line.reading, among=True)]
+    told = {name for line in sure for name in line.reading.values}
+    if any(line.reading.of_host for line in lines):
+        return set()
+    times = {line.moment.timestamp for line in sure if line.moment}
+    new = [line for line in lines if line.reading.values and told.isdisjoint(line.reading.values)]
+    timed = (line for line in new if line.moment and line.moment.timestamp in times)
+    return {line.number for line in timed if not line.reading.others and not line.reading.of_training}
 
 
 def _bare_rows(

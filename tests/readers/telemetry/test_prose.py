@@ -213,6 +213,59 @@ def test_each_value_of_a_line_is_of_the_gpu_it_stands_by(read: Any, line: str, w
     assert len(gpu) == 18 and gpu.filter(regex="power_w").isin([80, 90]).all(axis=None)
 
 
+@pytest.mark.parametrize(
+    ("also", "memory"),
+    [
+        ("", [1000, 1001, 1002, 1003]),
+        ("Temperature: 60 C\n", [1000, 1001, 1002, 1003]),
+        ("CPU Usage: 30 %\n", []),
+        ("CPU Temp: 30 C\n", []),
+        ("GPU Memory: 700 MiB\n", [700] * 4),
+        ("loss: 0.5\n", [1000, 1001, 1002, 1003]),
+    ],
+    ids=[
+        "alone",
+        "beside a temperature",
+        "beside the host's",
+        "beside its temperature",
+        "beside the GPU's",
+        "beside a loss",
+    ],
+)
+def test_a_line_that_names_nobody_is_of_the_gpu_where_nothing_tells_of_another(
+    also: str, memory: list[float], read: Any
+) -> None:
+    block = "=== 2026-03-01 10:00:0{k} ===\nGPU Utilization: 5{k}%\n{also}Memory Used: 100{k} MiB\nPower Draw: 90 W\n\n"
+    telemetry = read("".join(block.format(k=k, also=also) for k in range(4)))
+    gpu = telemetry.gpu
+    assert gpu["util_pct"].tolist() == [50, 51, 52, 53] and gpu["power_w"].tolist() == [90] * 4
+    assert ("temp_c" in gpu) is also.startswith("Temp")
+    assert (gpu["mem_used_mib"].tolist() if "mem_used_mib" in gpu else []) == memory
+    unread = sum(problem.count for problem in telemetry.problems)
+    assert unread == 4 * (also.startswith(("CPU", "loss")) + (len(set(memory)) < 4))
+
+
+@pytest.mark.parametrize("written", [str, json.dumps])
+@pytest.mark.parametrize("first", [True, False])
+def test_dictionaries_behind_a_time_are_read(first: bool, written: Any, read: Any) -> None:
+    def line(k: int) -> str:
+        gpus = [{"util": 10 * n + k, "mem_mb": 500 + n, "power_w": 90.5 + n} for n in range(2)]
+        named = [{"gpu": n, **gpu} if first else {**gpu, "gpu": n} for n, gpu in enumerate(gpus)]
+        return f"2026-03-01 10:00:0{k},250 INFO monitor: {written(named)}\n"
+
+    gpu = read("".join(map(line, range(9)))).gpu
+    assert gpu["gpu"].tolist() == ["0"] * 9 + ["1"] * 9
+    assert gpu["util_pct"].tolist() == [*range(9), *range(10, 19)]
+    assert gpu["mem_used_mib"].tolist() == [500] * 9 + [501] * 9
+    assert gpu["power_w"].tolist() == [90.5] * 9 + [91.5] * 9
+
+
+def test_a_dictionary_with_a_loss_is_of_a_training(read: Any) -> None:
+    said = [{"loss": 0.5, "gpu_util": k, "gpu_mem_mb": 5000, "power_w": 200} for k in range(9)]
+    with pytest.raises(UnknownInput):
+        read("".join(f"2026-03-01 10:00:0{k} {one}\n" for k, one in enumerate(said)))
+
+
 def test_what_only_the_last_gpu_of_a_line_would_be_told_is_not_its(read: Any) -> None:
     line = "GPU 0: util=30% GPU 1: util=70% total power: 500 W\n"
     gpu = read("".join(f"2026-03-01 10:00:0{k} {line}" for k in range(9))).gpu

@@ -411,3 +411,11 @@ def test_levels_of_numbers_are_gpus_and_of_statistics_nothing(read: Any) -> None
 def test_runs_and_trials_are_no_samples(header: str, read: Any) -> None:
     with pytest.raises(UnknownInput):
         read(header, lambda k: f"{k},{DAY}:{k:02d},30,2.5")
+
+
+def test_lists_of_numbers_in_cells_are_not_unknown_values(read: Any) -> None:
+    row = lambda k: f'{EPOCH_S + k},"[{k}, 90]","[{1000 + k}, 500]"'  # noqa: E731
+    with pytest.raises(InputError, match="6 x torn row"):
+        read("time,gpu_utils,gpu_mems", row)
+    words = read("time,gpu_util,gpu_mem", lambda k: f"{EPOCH_S + k},{k},[Not Supported]")
+    assert words.gpu["util_pct"].tolist() == [*range(6)] and not words.problems
