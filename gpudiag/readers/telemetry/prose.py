@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import pairwise
+from itertools import groupby, pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -37,10 +37,17 @@ _PAIR = re.compile(
 _SIZE = re.compile(
     r"(?P<value>\d{1,15}(?:\.\d{1,15})?)\s{0,9}(?P<unit>MiB|MB|GiB|GB)\s{1,9}(?:is )?(?P<label>used|free|total)\b"
 )
+_UNMARKED = re.compile(
+    r"(?<![\w%()])(?P<label>[A-Za-z_]{1,40}(?: [A-Za-z_]{1,40}){0,3}) {1,3}(?P<value>\d{1,15}(?:\.\d{1,15})?) ?"
+    r"(?P<unit>%|[MG]i?B|W|°?C)(?![\w%]|,\d| {0,3}(?:/|of|free|left|available|total|limit|max|peak))"
+)
+"""``util 30%``, where the line names a GPU."""
 _DEVICE = re.compile(
-    r"(?i)\b(?:gpu|cuda|card|nvidia)(?:_id)?[ :_#-]{0,3}(\d{1,3})\b(?!\s{0,9}[.%/°]|\s?(?:[MG]i?B|W|C)\b)"
+    r"(?i)\b(?:gpu|cuda|card|nvidia)(?:_id)?[ :_#-]{0,3}(\d{1,3})"
+    r"(?:\b(?!\s{0,9}[.%/°]|\s?(?:[MG]i?B|W|C)\b)|(?<=gpu\d)(?=[._/][a-z])|(?<=gpu[_\d]\d)(?=[._/][a-z]))"
     r"(?:\s{0,9}[:-]?\s{1,9}((?:NVIDIA|Tesla|GeForce|Quadro) ?[^:]{0,80}?)\s{0,9}(?::| - ))?"
 )
+"""A GPU, alone or in front of what is measured of it: ``gpu0_util``, ``gpu_1.mem``."""
 _QUOTED = re.compile(r"(['\"])(\w[\w %()./-]{0,39})\1(?=\s{0,9}:)")
 """A key of a dictionary, as Python prints it and as JSON has it."""
 _JSON = ('{"', '[{"')
@@ -160,8 +167,8 @@ def _by_gpu(line: str) -> list[str]:
     last. Otherwise those before the first are of no one GPU, and are left out; names of steps stay with each.
     """
     when, rest = _time_apart(line)
-    devices = list(_DEVICE.finditer(rest))
-    if len({device[1] for device in devices}) < 2:
+    devices = [next(same) for _, same in groupby(_DEVICE.finditer(rest), key=lambda device: device[1])]
+    if len(devices) < 2:
         return [line]
     first, last = devices[0], devices[-1]
     before = _reading_of(rest[: first.start()]).values
@@ -193,6 +200,11 @@ def _reading_of(line: str, heading: str = "", *, names_behind_words: bool = True
         meaning = meaning_of(f"gpu memory {match['label']} ({match['unit']})")
         reading.values.setdefault(meaning.target, float(match["value"]) * meaning.scale)
         reading.units.add(meaning.target)
+    for match in _UNMARKED.finditer(rest) if reading.gpu else ():
+        meaning = meaning_of(f"{match['label']} ({match['unit'].strip('°')})")
+        if meaning.metric:
+            reading.values.setdefault(meaning.target, float(match["value"]) * meaning.scale)
+            reading.units.add(meaning.target)
     return reading
 
 

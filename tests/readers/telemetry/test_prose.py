@@ -204,13 +204,18 @@ def test_the_time_of_a_line_is_that_of_each_gpu_in_it(read: Any) -> None:
         ("util=30% power=90 W gpu 0, util=70% power=80 W gpu 1, fan 40", {"0": 30, "1": 70}),
         ("GPU 0: util=30% GPU 1: util=70%", {"0": 30, "1": 70}),
         ("total power: 500 W, GPU 0: util=30% GPU 1: util=70%", {"0": 30, "1": 70}),
+        ("gpu0_util=30 gpu0_power=90 gpu1_util=70 gpu1_power=80 gpu_avg_util=50 total_mem=900", {"0": 30, "1": 70}),
+        ("gpu0.util: 30 gpu1.util: 70 gpu0.mem: 500 gpu1.mem: 600", {"0": 30, "1": 70}),
+        ("GPU0 util 30% power 90 W | GPU1 util 70% power 80 W | peak power 95 W", {"0": 30, "1": 70}),
         ("host=a GPU 0: util=30%, power=90 W GPU 1: util=70%, power=80 W", {"0": 30, "1": 70}),
     ],
 )
 def test_each_value_of_a_line_is_of_the_gpu_it_stands_by(read: Any, line: str, wanted: dict[str, float]) -> None:
     gpu = read("".join(f"2026-03-01 10:00:0{k} {line}\n" for k in range(9))).gpu
     assert gpu.groupby("gpu")["util_pct"].unique().apply(list).to_dict() == {name: [at] for name, at in wanted.items()}
-    assert len(gpu) == 18 and gpu.filter(regex="power_w").isin([80, 90]).all(axis=None)
+    assert len(gpu) == 18 and gpu.filter(regex="power_w").isin([80, 90]).all(axis=None) and "mem_total_mib" not in gpu
+    if "mem" in line and "mem_used_mib" in gpu:
+        assert gpu.groupby("gpu")["mem_used_mib"].unique().apply(list).to_dict() == {"0": [500], "1": [600]}
 
 
 @pytest.mark.parametrize(
