@@ -119,7 +119,7 @@ def recognises(source: Source) -> bool:
     sure = any(map(_is_sample, readings))
     telling = sum(_is_sample(one, among=sure) for one in readings)
     rows = sum(bare_row(line) is not None for line in lines)
-    dates = sum(read_moment(line) is not None for line in lines)
+    dates = sum(map(_states_a_time, lines))
     headings = sum(bool(one.gpu and not one.values) for one in readings)
     ruled = sum(not re.search(r"\w", line) for line in lines)
     timed = dates or any(one.moment is not None for one in readings)
@@ -134,6 +134,12 @@ def _is_sample(reading: _Reading, *, among: bool = False) -> bool:
     """
     sure = reading.gpu or {"util_pct", "power_w"} & set(reading.values) or (among and reading.named)
     return bool(reading.values and sure and len(reading.values) >= reading.others and not reading.of_training)
+
+
+def _states_a_time(line: str) -> bool:
+    """True for a line of a time and nothing else, such as ``Time: 2026-03-01 10:00:00``."""
+    when, rest = _time_apart(line)
+    return read_moment(line) is not None or (bool(when) and meaning_of(rest).target == "time")
 
 
 def _time_apart(line: str) -> tuple[str, str]:

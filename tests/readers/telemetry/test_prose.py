@@ -275,3 +275,12 @@ def test_what_only_the_last_gpu_of_a_line_would_be_told_is_not_its(read: Any) ->
     line = "GPU 0: util=30% GPU 1: util=70% total power: 500 W\n"
     gpu = read("".join(f"2026-03-01 10:00:0{k} {line}" for k in range(9))).gpu
     assert "power_w" not in gpu and len(gpu) == 18
+
+
+def test_blocks_of_several_gpus_below_a_line_with_their_time(read: Any) -> None:
+    one = "GPU: {gpu}\nUtilization: {util}%\nMemory: {mem} MiB\n"
+    gpus = [one.format(gpu=n, util="{u}" if n else "7{u}", mem=500 + n) for n in range(2)]
+    block = "Time: 2026-03-01 10:00:0{u}\n" + "".join(gpus) + "---\n"
+    gpu = read("".join(block.format(u=u) for u in range(10))).gpu
+    assert gpu["util_pct"].tolist() == [*range(70, 80), *range(10)]
+    assert gpu["mem_used_mib"].tolist() == [500] * 10 + [501] * 10
