@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -142,6 +143,19 @@ def test_an_error_before_it_is_told_first(tmp_path: Path) -> None:
     reason = next(v.reason for v in found.verdicts if v.rule == "rank-missing")
     assert reason.endswith("on rank 0: it waited. The log tells of another error before it.")
     assert "which tells of another error before" in str(collectives(found.document)[0])
+
+
+def test_without_the_places_of_lines_no_order_of_errors_is_known(tmp_path: Path) -> None:
+    assert measured(tmp_path, [*STEPS, *ERROR, gave_up(0)]).after_error
+    run = gd.load_run(tmp_path, timezone="UTC")
+    for bare in (
+        replace(run, events=run.events.drop(columns=["path", "line"])),
+        replace(run, events=run.events.drop(columns="line"), steps=run.steps.iloc[:0]),
+    ):
+        p = measure_collectives(bare)
+        assert (p.after_error, p.waiting_ranks) == (False, "0")
+    unplaced = replace(run, steps=run.steps.drop(columns=["path", "line"]))
+    assert measure_collectives(unplaced).after_error
 
 
 def test_a_lost_gpu_is_told_first(tmp_path: Path) -> None:

@@ -97,9 +97,13 @@ def _missing(run: Run, seq: int, waiting: set[int]) -> tuple[str, dict[int, int]
 
 def _has_error_before(run: Run, found: pd.DataFrame) -> bool:
     """Whether an error of another kind stands in the log before the first of these, and behind the steps."""
+    where = {"path", "line"}
+    if not where <= set(run.events):
+        return False
     grave = run.events[run.events["kind"].isin(set(ENDINGS) - {"nccl"})]
     first = grave["path"].map(found.groupby("path")["line"].min())
-    last = grave["path"].map(run.steps.groupby("path")["line"].max()) if len(run.steps) else float("nan")
+    stepped = len(run.steps) and where <= set(run.steps)
+    last = grave["path"].map(run.steps.groupby("path")["line"].max()) if stepped else float("nan")
     return bool(((grave["line"] < first) & ~(grave["line"] < last)).any())
 
 

@@ -97,11 +97,11 @@ def experiment(
     for number, (row, results) in enumerate(found):
         row["trial"] = number
         row |= {key: _as_epoch(row[key], offset_s) for key in ("start", "end") if key in row}
-        own = [result for result in results if metric in result and isinstance(result.get("training_iteration"), int)]
+        counted = [result for result in results if isinstance(result.get("training_iteration"), int)]
+        own = [result for result in counted if _is_number(result.get(metric))]
         reports += [
             {"trial": number, "step": r["training_iteration"], "value": float(r[metric]), "time": r.get("timestamp")}
             for r in own
-            if isinstance(r[metric], int | float)
         ]
         if own and row["state"] in ("COMPLETE", "PRUNED"):
             row["value"] = float(own[-1][metric])
@@ -129,9 +129,12 @@ def _metrics(result: Mapping[str, Any]) -> list[str]:
         for name, value in result.items()
         if name not in _OWN_KEYS
         and not name.startswith(PARAMS)
-        and isinstance(value, int | float)
-        and not isinstance(value, bool)
+        and _is_number(value)
     ]
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def _results(folder: Path, problems: ProblemLog) -> list[dict[str, Any]]:

@@ -51,6 +51,13 @@ def test_rows_of_one_trial_are_its_reports(tmp_path: Path) -> None:
     assert [problem.kind for problem in out.problems] == ["torn row"]
 
 
+def test_a_result_that_is_no_number_is_no_value(tmp_path: Path) -> None:
+    words = row("b2", 1, 400, 90.0).replace("0.1,", "failed,", 1)
+    out = read(tmp_path, row("a1", 1, 100, 100.0, done=False), row("a1", 2, 200, 200.0), words)
+    assert out.trials["value"].iloc[0] == 0.2 and out.trials["value"].isna().tolist() == [False, True]
+    assert out.reports["trial"].tolist() == [0, 0]
+
+
 def test_a_header_alone_says_that_it_holds_no_result(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="no result of Ray Tune"):
         read(tmp_path)
