@@ -32,7 +32,7 @@ _MOST_COLUMNS = 24
 UNNAMED = re.compile(r"Unnamed: \d+|__index_level_\d+__")
 """What pandas calls a column without a name, and an index without one in Parquet."""
 _SINCE_1970 = re.compile(rf"(?i)|index|t|epoch|unix|utc|{UNNAMED.pattern}")
-_SECONDS = re.compile(r"(?i)s|secs?|seconds?")
+_SECONDS = re.compile(r"(?i)s|secs?|seconds?|minutes?|mins|hours?|hrs")
 """Names of times only where the numbers below are such: since 1970, or rising."""
 _STATISTICS = frozenset(["min", "max", "mean", "avg", "average", "median", "std", "count", "sum"])
 _NO_WORD = re.compile(rf"|index|{UNNAMED.pattern}")
@@ -172,7 +172,10 @@ def layout_of(names: Sequence[str], rows: Sequence[Sequence[str]], separator: st
     known = [[cell for cell in column if not is_missing(cell)] for column in columns]
     meanings = _hosts_apart([meaning_of(name) for name in names])
     unnamed = times_unnamed(names, known)
-    timestamp, places = (tell_form(known[unnamed]), [unnamed]) if unnamed is not None else _timestamp(meanings, known)
+    if unnamed is None:
+        timestamp, places = _timestamp(meanings, known)
+    else:
+        timestamp, places = tell_form(known[unnamed], _unit_of(meanings[unnamed])), [unnamed]
     timestamps = columns[places[0]] if places else [""] * len(rows)
     fields = [
         _field(name, m, cells, shared=m.gpu and differ_at_once(timestamps, column))
@@ -219,10 +222,13 @@ def _timestamp(meanings: Sequence[Meaning], known: Sequence[Sequence[str]]) -> t
         pairs = [f"{day} {clock}" for day, clock in zip(known[dates[0]], known[clocks[0]], strict=True)]
         if form := tell_form(pairs):
             return form, [dates[0], clocks[0]]
-    unit = {"s": "s", "ms": "ms", "us": "us", "ns": "ns"}
-    forms = [(tell_form(known[p], unit.get(m.unit, ""), elapsed=m.target == "elapsed"), p) for p, m in timed]
+    forms = [(tell_form(known[p], _unit_of(m), elapsed=m.target == "elapsed"), p) for p, m in timed]
     found = sorted(((form, p) for form, p in forms if form), key=lambda pair: _RANK[pair[0].kind])
     return (found[0][0], [found[0][1]]) if found else (None, [])
+
+
+def _unit_of(time: Meaning) -> str:
+    return time.unit if time.unit in ("s", "ms", "us", "ns", "minute", "hour") else ""
 
 
 def times_unnamed(names: Sequence[str], known: Sequence[Sequence[str]]) -> int | None:

@@ -55,11 +55,15 @@ _UNITS = {
     "ms": "ms msec millisecond milliseconds millis",
     "us": "us usec microsecond microseconds",
     "ns": "ns nsec nanosecond nanoseconds",
+    "minute": "minutes minute mins",
+    "hour": "hours hour hrs",
     "j": "j joule joules",
     "mj": "mj millijoules",
     "wh": "wh",
     "kwh": "kwh",
 }
+_SHORT = {"min": "minute", "h": "hour"}
+"""Units of time, and of nothing else: ``util_min`` is the least."""
 _GPU_WORDS = frozenset(["gpu", "gpus", "nvidia", "cuda", "nvml", "vram", "sm"])
 _FILLER_WORDS = """
     gpu gpus nvidia cuda nvml smi inst instant instantaneous current curr cur now avg average mean value reading board
@@ -181,6 +185,8 @@ def meaning_of(name: str) -> Meaning:
     units = [_UNIT_OF[word] for word in words if word in _UNIT_OF]
     core = frozenset(_WORD_OF.get(w, w) for w in words if w not in _UNIT_OF and (w not in _FILLERS or w == "sm"))
     unit = units[0] if units else ""
+    if short := core & _SHORT.keys() if core - _SHORT.keys() in ({"elapsed"}, {"time"}) else frozenset():
+        core, unit = core - short, _SHORT[min(short)]
     target = _target(core, unit, gpu)
     scale = _scale(target, unit)
     if scale is None or (target == "host" and device):  # node_1: what is measured there does not say

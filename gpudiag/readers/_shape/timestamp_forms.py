@@ -22,6 +22,8 @@ TIMESTAMP = re.compile(rf"{_DATE}(?P<join>[ T_]| @ ){_CLOCK}{_ZONE}")
 
 _DAY_US = 86_400 * SECOND_US
 _SCALES_US = {"s": SECOND_US, "ms": 1000, "us": 1, "ns": 0.001}
+_LONG_US = {"minute": 60 * SECOND_US, "hour": 3600 * SECOND_US}
+"""Units of a count from a start; none since 1970 is in them."""
 
 
 @dataclass(frozen=True)
@@ -117,7 +119,8 @@ def tell_form(cells: Sequence[str], unit: str = "", *, elapsed: bool = False) ->
 
     Args:
         cells: a sample of one column, stripped.
-        unit: ``s``, ``ms``, ``us`` or ``ns`` where the column's name says so.
+        unit: ``s``, ``ms``, ``us`` or ``ns`` where the column's name says so; ``minute`` or ``hour`` of a count from
+            a start.
         elapsed: the column's name says that it counts from a start.
     """
     some = [cell for cell in cells if cell]
@@ -154,7 +157,7 @@ def _number_form(numbers: list[float], unit: str, elapsed: bool) -> TimestampFor
     for scale_us in _SCALES_US.values():
         if not elapsed and _epoch_us(FIRST_YEAR) <= middle * scale_us <= _epoch_us(LAST_YEAR):
             return TimestampForm("epoch", scale_us=scale_us)
-    return TimestampForm("relative", scale_us=_SCALES_US[unit or "s"])
+    return TimestampForm("relative", scale_us=(_SCALES_US | _LONG_US)[unit or "s"])
 
 
 def _epoch_us(year: int) -> float:

@@ -127,9 +127,7 @@ def _metrics(result: Mapping[str, Any]) -> list[str]:
     return [
         name
         for name, value in result.items()
-        if name not in _OWN_KEYS
-        and not name.startswith(PARAMS)
-        and _is_number(value)
+        if name not in _OWN_KEYS and not name.startswith(PARAMS) and _is_number(value)
     ]
 
 

@@ -419,3 +419,25 @@ def test_lists_of_numbers_in_cells_are_not_unknown_values(read: Any) -> None:
         read("time,gpu_utils,gpu_mems", row)
     words = read("time,gpu_util,gpu_mem", lambda k: f"{EPOCH_S + k},{k},[Not Supported]")
     assert words.gpu["util_pct"].tolist() == [*range(6)] and not words.problems
+
+
+@pytest.mark.parametrize(
+    ("name", "unit_s"),
+    [
+        *((name, 60) for name in ("elapsed_min", "Elapsed (minutes)", "time_min", "minutes", "uptime_mins")),
+        *((name, 3600) for name in ("elapsed_h", "elapsed_hours", "time_hrs", "hours")),
+        *((name, 1) for name in ("elapsed_s", "seconds", "time_sec")),
+        ("elapsed_ms", 0.001),
+    ],
+)
+def test_what_has_passed_is_in_the_unit_of_its_name(name: str, unit_s: float, read: Any) -> None:
+    telemetry = read(f"{name},gpu_util,gpu_util_min", lambda k: f"{4 * k / unit_s:.9f},{50 + k},3", rows=40)
+    since_s = (telemetry.gpu["time"] - telemetry.gpu["time"].iloc[0]).dt.total_seconds()
+    assert since_s.tolist() == pytest.approx([4 * k for k in range(40)], abs=1e-4)
+    assert telemetry.gpu["util_pct"].tolist() == [50 + k for k in range(40)]
+    assert not any("carry no time" in note for note in telemetry.notes)
+
+
+def test_gpu_hours_are_no_time(read: Any) -> None:
+    telemetry = read("gpu_util,gpu_power_w,gpu_hours", lambda k: f"{50 + k},90,{k / 10}", rows=40)
+    assert any("carry no time" in note for note in telemetry.notes)
