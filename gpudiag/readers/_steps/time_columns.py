@@ -37,6 +37,7 @@ _FAR = 100
 _NEAR = 2
 """Rows, where more would make a clock one of the day, or a length of time one since the start."""
 _FEW = 3
+_DAY_S = 86_400.0
 _MOST = 1e15
 """No time and no count is beyond it, in milliseconds either; an infinite one is none."""
 _SHOWN = 3
@@ -76,7 +77,7 @@ class TimeColumns:
         for _ in range(2):  # what is a length of time is held against moments and times since the start
             self._unclear = []
             self._columns = {of: self._columns[of] for of in (_MOMENT, ELAPSED) if of in self._columns}
-            for name, said in known.items():
+            for name, said in sorted(known.items(), key=lambda one: one[1].of == OPEN):  # train_time beside epoch_time
                 if of := self._meaning(name, said):
                     self._columns.setdefault(of, _Column(name, of, said.unit_s))
         self._taken = {name for name, said in known.items() if not self._is_stamp(name)}
@@ -125,27 +126,30 @@ class TimeColumns:
         """What the column holds; '' where that is unclear."""
         if self._is_stamp(name):
             return ""
-        given = self._given(name)
-        if any(stamp_of_object({_STAMP: value}) for value in given[:_FEW]):
+        held = self._held(name)
+        if any(stamp_of_object({_STAMP: value}) for _, value in held[:_FEW]):
             return _MOMENT
-        times = [said.unit_s * seconds for value in given if not math.isnan(seconds := _seconds(value))]
+        at = [(place, said.unit_s * seconds) for place, value in held if not math.isnan(seconds := _seconds(value))]
+        times = [time for _, time in at]
         if len(times) < 2:
             return "" if said.of == OPEN else self._of_stated(name, said.of, times)
+        is_of_clock = any(isinstance(value, str) and is_clock(value) for _, value in held[:_FEW])
         moved = [time for before, time in pairwise([math.nan, *times]) if time != before]
-        steps = [after - before for before, after in pairwise(moved)]
+        steps = _steps(at, over_midnight=is_of_clock and said.of == OPEN)
         rises = bool(steps) and sum(step > 0 for step in steps) >= _RISES * len(steps)
         usual_s = median(steps) if steps else math.nan
         if said.of in (OF_STEP, OF_EPOCH, OF_ROW):
-            if rises and moved[-1] >= _HALF_AS_MUCH * moved[0] and moved[0] <= _NEAR * usual_s and len(moved) > _FEW:
+            if rises and max(moved) >= _HALF_AS_MUCH * moved[0] and moved[0] <= _NEAR * usual_s and len(moved) > _FEW:
                 return self._leave(name, _GROWS)
             return self._of_stated(name, said.of, times)
-        if said.of == ELAPSED and (rises or not any(step < 0 for step in steps)):
+        if said.of == ELAPSED and (rises or (len(moved) == 1 and len(times) < _FEW)):
             return ELAPSED
         if not rises:
             return self._of_length(name, times)
-        if moved[-1] < _HALF_AS_MUCH * moved[0]:
-            return self._leave(name, _FAR_OFF) if self._begins_late() else self._of_length(name, times)
-        near = _NEAR if any(isinstance(value, str) and is_clock(value) for value in given[:_FEW]) else _FAR
+        if max(moved) < _HALF_AS_MUCH * moved[0]:
+            is_of_day = is_of_clock and len(moved) > _FEW
+            return self._leave(name, _FAR_OFF) if is_of_day or self._begins_late() else self._of_length(name, times)
+        near = _NEAR if is_of_clock else _FAR
         return ELAPSED if moved[0] <= near * usual_s else self._leave(name, _FAR_OFF)
 
     def _leave(self, name: str, why: str) -> str:
@@ -207,10 +211,13 @@ class TimeColumns:
         return next((float(row[name]) for name in names if _is_number(row.get(name))), math.nan)
 
     def _given(self, name: str) -> list[Any]:
-        """What the first of the rows on each step or epoch has in a column."""
+        return [value for _, value in self._held(name)]
+
+    def _held(self, name: str) -> list[tuple[float, Any]]:
+        """What the first of the rows on each step or epoch has in a column, by how far the training was."""
         held = [(self._place(row), row[name]) for row in self._rows if name in row]
         return [
-            value
+            (place, value)
             for before, (place, value) in zip([math.nan, *(at for at, _ in held)], held, strict=False)
             if place != before
         ]
@@ -219,6 +226,18 @@ class TimeColumns:
         """Whether the first row is more than two of the usual strides from the beginning."""
         places = self._places()
         return bool(_usual(places)) and places[0] > _NEAR * _usual(places)
+
+
+def _steps(at: Sequence[tuple[float, float]], *, over_midnight: bool) -> list[float]:
+    """How much a time is more than the one before it that differs, but where what is counted begins again.
+    ``over_midnight``: it may be a time of day, which falls by a day.
+    """
+    out = []
+    for (before, time_before), (place, time) in pairwise(at):
+        step = time - time_before
+        if step and not place < before:
+            out.append(step + _DAY_S if over_midnight and step < -_DAY_S / 2 else step)
+    return out
 
 
 def _usual(numbers: Iterable[float]) -> float:

@@ -102,6 +102,24 @@ def test_the_time_of_an_epoch(tmp_path: Path, name: str, values: list[Any]) -> N
     assert column(said, "step_s") == pytest.approx(EPOCH_S) and set(said.steps["unit"]) == {"epoch"}
 
 
+def test_a_name_that_says_of_what_a_time_is_comes_before_one_that_does_not(tmp_path: Path) -> None:
+    columns = {**counted("epoch"), "train_time": [s - 11 for s in EPOCH_S], "epoch_time": EPOCH_S}
+    assert column(table(tmp_path / "log.csv", columns), "step_s") == pytest.approx(EPOCH_S)
+
+
+def test_an_elapsed_that_stays_the_same_is_that_of_the_epoch(tmp_path: Path) -> None:
+    said = table(tmp_path / "log.csv", {**counted("epoch"), "elapsed": [clock(63.0)] * N})
+    assert column(said, "step_s") == pytest.approx([63.0] * N) and not column(said, "elapsed_s")
+
+
+@pytest.mark.parametrize("name", ["elapsed", "time"])
+def test_a_time_since_the_start_begins_again_with_each_fold(tmp_path: Path, name: str) -> None:
+    so_far_s = [63.0 * (k % 5 + 1) for k in range(N)]
+    columns = {"epoch": [k % 5 + 1 for k in range(N)], "loss": [0.5] * N, name: so_far_s}
+    said = table(tmp_path / "log.csv", columns)
+    assert column(said, "elapsed_s") == pytest.approx(so_far_s) and not column(said, "step_s")
+
+
 @pytest.mark.parametrize("text", [clock, words])
 def test_lengths_of_time_since_the_start_as_text(tmp_path: Path, text: Any) -> None:
     said = table(tmp_path / "log.csv", {**counted("epoch"), "elapsed": [text(63.0 * (k + 1)) for k in range(N)]})
@@ -139,6 +157,10 @@ UNCLEAR: dict[str, tuple[dict[str, list[Any]], str]] = {
     "a constant": ({**counted("step"), "dt": [0.01] * N}, "'dt' never changes"),
     "a time of day": (
         {**counted("epoch"), "time": [clock(50_000 + 660 * k) for k in range(N)]}, "'time' rises, but begins far"),
+    "a time of day, of a short training": (
+        {**counted("epoch"), "time": [clock(50_000 + 44 * k) for k in range(N)]}, "'time' rises, but begins far"),
+    "a time of day, over midnight": (
+        {**counted("epoch"), "time": [clock((86_200 + 44 * k) % 86_400) for k in range(N)]}, "but begins far"),
 }  # fmt: skip
 
 
