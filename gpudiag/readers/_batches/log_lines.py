@@ -71,7 +71,8 @@ _PATTERNS = {
     "monitor": r"\bGPU:\s*[\d.]+\s*%\s*\|\s*VRAM:\s*[\d.]+\s*/\s*[\d.]+\s*GB",
     "epoch": (
         r"(?i:\bepoch\b.{0,200}?\b(?:time|took|elapsed|duration)\b\s*[:=]?\s*"
-        r"(?:\d+:\d\d(?::\d\d)?|[\d.]+\s*(?:ms|s|secs?|seconds|m|mins?|minutes|h|hours)\b))"
+        r"(?:\d+:\d\d(?::\d\d)?|(?:\d{1,9} ?(?:d|h|hrs?|hours?|m|mins?|minutes?)(?=,? ?\d),? ?){0,3}"
+        r"[\d.]+\s*(?:ms|s|secs?|seconds?|m|mins?|minutes?|h|hrs?|hours?)\b))"
     ),
     "model": (
         r"(?i:\b(?:total|all|trainable|num|number of)[ _.]{1,2}(?:trainable |shared |model ){0,2}param(?:eter)?s?\b"

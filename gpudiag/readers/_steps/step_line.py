@@ -28,7 +28,15 @@ _COUNTED = re.compile(
 )
 """Where an optimizer step takes several batches, ``of_all`` counts those steps and ``part`` the batches."""
 _EPOCH = re.compile(r"(?i)\bepochs?\b\s{0,3}[:=#]?\s{0,3}[\[(]?\s{0,4}(\d{1,6})(?:\s?(?:/|of)\s?(\d{1,6}))?(?![\d.])")
-_TOOK = re.compile(rf"(?i)\b(?:time|took|elapsed|duration)\b\s*[:=]?\s*(?:{LENGTH})")
+_TOOK = re.compile(
+    r"(?i)(?P<name>(?:\b[a-z]{1,20}[ _-]){0,2}(?<![a-z])(?:time|took|elapsed|duration)(?:[ _-]elapsed)?)\b\s*[:=]?\s*"
+    rf"(?:{LENGTH})(?!:?\d|\s?(?:/|per\b(?! epoch)|remaining\b|left\b))"
+)
+_NOT_OF_EPOCH = re.compile(
+    r"(?i)(?:^|[ _-])(?:eta|remaining|left|est|estimated|expected|finish|avg|average|mean|data|load(?:er|ing)?|wait"
+    r"|batch|step|iter|iteration|it|compute|forward|backward|val|valid|validation|eval|evaluation|test|inference)[ _-]"
+)
+"""Words before a time that make it none of the epoch, or a part of it."""
 _RANK = re.compile(r"(?i)\[(?:rank|default)_?(\d{1,5})\]|\brank[ =:]{1,2}(\d{1,5})\b")
 _NOT_TRAINING = re.compile(
     r"(?i)\b(?:eval|evaluate|valid|validate|validation|val|test|testing|evaluation|inference|predict)\b"
@@ -39,6 +47,7 @@ _SAVES = re.compile(r"(?i)\bsav(?:ed|ing)\b")
 """What it says next of an epoch is which one was saved."""
 _EVALUATED = re.compile(r"(?i)\b(?:eval(?:uation)?|valid(?:ation)?|val|test)[ _/.-]{0,2}loss")
 _OF_TRAINING = re.compile(r"(?i)(?<![a-z])train(?:ing)?[ _/.-]{0,2}loss")
+_NAMES = ("epoch_time", "time", "elapsed")
 EVALUATIONS = "evaluations"
 """Lines that name a loss of the training beside that of an evaluation, and no speed. Where a log has others on steps,
 these tell of evaluations alone."""
@@ -47,7 +56,8 @@ _WORDS = ("step", "iter", "epoch", "train", "batch", "update", "<", "━", "─"
 
 class StepLine(NamedTuple):
     """What one line says. ``series`` tells lines of one kind from others; NaN and None are unknown. ``blur_s``: by how
-    much ``elapsed_s`` is rounded, where that is known.
+    much ``elapsed_s`` is rounded, where that is known. ``time_name``: what a line on an epoch calls its ``step_s``,
+    which may be a time since the start.
     """
 
     series: str
@@ -70,6 +80,7 @@ class StepLine(NamedTuple):
     batch: int | None = None
     batch_of: str | None = None
     not_finite: int | None = None
+    time_name: str = ""
 
 
 def may_tell(line: str) -> bool:
@@ -147,12 +158,26 @@ def _epoch(line: str, stamped: bool) -> StepLine | None:
     epoch = _EPOCH.search(line)
     if not epoch or _NOT_TRAINING.search(line) or _SAVES.search(line, 0, epoch.start()):
         return None
-    took = _TOOK.search(line, epoch.end()) if KINDS["epoch"].search(line) else None
-    if not took and not (stamped and "loss" in line.lower()):
+    name, took_s = _took(line, epoch.end()) if KINDS["epoch"].search(line) else ("", math.nan)
+    if not name and not (stamped and "loss" in line.lower()):
         return None
     total = int(epoch[2]) if epoch[2] else None
-    took_s = _possible(length_s(took)) if took else math.nan
-    return StepLine("epochs", int(epoch[1]), total, "epoch", None, "step" if took else "", took_s, rank=rank_of(line))
+    said = StepLine("epochs", int(epoch[1]), total, "epoch", None, "step" if name else "", took_s, rank=rank_of(line))
+    return said._replace(time_name=name)
+
+
+def _took(line: str, begin: int) -> tuple[str, float]:
+    """The time that a line on an epoch states behind ``begin``: what a column with it would be called, and seconds. One
+    that is said to be of the epoch comes first, one since the start last.
+    """
+    found = []
+    for took in _TOOK.finditer(line, begin):
+        words = took["name"].lower()
+        if not _NOT_OF_EPOCH.search(words):
+            of_epoch = words.endswith("took") or "epoch" in words
+            name = "epoch_time" if of_epoch else "elapsed" if re.search("elapsed|total|since|cumul", words) else "time"
+            found.append((name, _possible(length_s(took))))
+    return min(found, key=lambda one: _NAMES.index(one[0]), default=("", math.nan))
 
 
 def _plain(line: str, lower: str, stamped: bool) -> StepLine | None:

@@ -17,6 +17,7 @@ from gpudiag.readers._steps.bars import begins_table, evaluation_s, table_row_of
 from gpudiag.readers._steps.batch_size import StatedBatch
 from gpudiag.readers._steps.dialects import FROM_EITHER
 from gpudiag.readers._steps.other_work import OtherWork, may_tell, moment_of
+from gpudiag.readers._steps.own_times import with_own_times
 from gpudiag.readers._steps.stated_loss import not_finite_of_trainer
 from gpudiag.readers._steps.step_line import EVALUATIONS, StepLine, of_bar, step_of
 from gpudiag.readers._steps.trainer_line import trainer_line
@@ -182,6 +183,7 @@ class StepLog:
         """Table ``steps`` in the order of the lines, and how its timestamps are meant (utc, local, mixed, unknown)."""
         if not self._rows:
             return empty(STEPS), "unknown"
+        self._rows = with_own_times(self._rows, self._stamps)
         zone = zone if self._dated else UTC
         times = to_utc([stamp or None for stamp in self._stamps], zone)
         others = (self._first_stamp, self._behind[0], self._worked_stamp, self._told_stamp)

@@ -7,9 +7,11 @@ import re
 
 LENGTH = (
     r"(?P<clock>\d{1,5}(?::\d\d){1,2}(?:\.\d{1,9})?)"
-    r"|(?P<number>[\d.]{1,15})\s*(?P<unit>ms|mins?|minutes|m|hours|h|secs?|seconds|s)\b"
+    r"|(?P<parts>\d{1,9} ?(?:days?|d|hours?|hrs?|h|minutes?|mins?|m)"
+    r"(?:,? ?\d{1,9}(?:\.\d{1,9})? ?(?:hours?|hrs?|h|minutes?|mins?|m|seconds?|secs?|s)){1,3}\b(?!\s?/))"
+    r"|(?P<number>[\d.]{1,15})\s*(?P<unit>ms|mins?|minutes?|m|hours?|hrs?|h|secs?|seconds?|s)\b"
 )
-"""A length of time: a clock, or a number with its unit."""
+"""A length of time: a clock, numbers with their units such as ``1h 2m 3s``, or one."""
 _UNIT_S = {"ms": 0.001, "m": 60.0, "h": 3600.0}
 
 _CLOCK = re.compile(r"(?:(\d{1,5}) days?,? )?(?:(\d{1,5}):)?(\d{1,5}):([0-5]?\d(?:\.\d{1,9})?)")
@@ -46,6 +48,8 @@ def length_s(found: re.Match[str]) -> float:
     """Seconds of a ``LENGTH`` that was found."""
     if found["clock"]:
         return clock_s(found["clock"])
+    if found["parts"]:
+        return duration_s(found["parts"].lower().replace(",", ""))
     unit = found["unit"].lower()
     return number(found["number"]) * (_UNIT_S["ms"] if unit == "ms" else _UNIT_S.get(unit[0], 1.0))
 

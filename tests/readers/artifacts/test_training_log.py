@@ -79,6 +79,7 @@ LINES = {
         "Epoch 3/100 train loss 0.51 time: 91.17 s",
         "[EPOCH 1] time: 11.3min | 30.0 batch/s",
         "epoch 2 took 1:31",
+        "epoch 2 took 6m3s",
     ],
     "gpu_assigned": ["Trial 3 using GPU 3", "[trial #3] device=cuda:3", "[Trial 3] Using GPU 3"],
     "worker": ["w3 trial 12 started, model=base", "[worker-2] Trial #7 begins", "slot 0: starting trial 3 (running)"],

@@ -45,6 +45,8 @@ def test_a_line_states_how_long_a_checkpoint_took(line: str, seconds: float) -> 
         ("    evaluate .......................................: (29000.40, 30000.30)", 30.0003),
         ("[d2.evaluation.evaluator]: Total inference time: 0:00:30.000000 (0.03 s / iter per device)", 30.0),
         ("evaluation done in 2 min", 120.0),
+        ("evaluation done in 2 min 5 s", 125.0),
+        ("Validation took 1h 0m 5.5s", 3605.5),
         ("validation time: 12.5 s", 12.5),
         ("validation step 10/40 took 0.25 s per batch", 0.0),
         ("eval: loss 2.1, 0.25 s/it", 0.0),

@@ -1,0 +1,86 @@
+"""Times that lines on epochs state: of the epoch, since the start, of a part of it, or left."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+import gpudiag as gd
+from gpudiag.measures.steps import measure_steps
+
+EPOCH_S = [64.0, 61.5, 62.0, 61.0, 62.5, 61.5, 62.0, 63.0]
+SO_FAR_S = [sum(EPOCH_S[: k + 1]) for k in range(len(EPOCH_S))]
+LEFT_S = [SO_FAR_S[-1] - so_far_s for so_far_s in SO_FAR_S]
+USUAL_S = 62.0
+
+
+def clock(seconds: float) -> str:
+    return f"{int(seconds) // 3600}:{int(seconds) // 60 % 60:02}:{int(seconds) % 60:02}"
+
+
+def columns(path: Path, form: Callable[[int], str]) -> dict[str, list[float]]:
+    """The times of the rows of a log with these lines, by column, without those of which none is known."""
+    (path / "train.log").write_text("".join(f"{form(k)}\n" for k in range(len(EPOCH_S))))
+    steps = gd.load_run(path).steps
+    return {name: steps[name].tolist() for name in {"step_s", "elapsed_s"} & {*steps.dropna(axis=1, how="all")}}
+
+
+OWN: dict[str, Callable[[int], str]] = {
+    "elapsed, which does not grow": lambda k: f"Epoch {k + 1}/8 loss 0.5 elapsed {EPOCH_S[k]}s",
+    "behind the time left": lambda k: f"Epoch {k + 1}/8 loss 1 ETA time: {clock(LEFT_S[k])} epoch time: {EPOCH_S[k]}s",
+    "behind the time since the start": lambda k: f"Epoch {k + 1} total time: {SO_FAR_S[k]}s epoch time: {EPOCH_S[k]}s",
+    "before the time since the start": lambda k: f"Epoch {k + 1} time {EPOCH_S[k] / 60:.4f} min elapsed {SO_FAR_S[k]}s",
+    "behind the wait for data": lambda k: f"Epoch {k + 1} loss 1 data time: 4.1s, batch time 0.3s, took {EPOCH_S[k]}s",
+    "behind the mean of a batch": lambda k: f"Epoch {k + 1} average time 0.31s per batch, took {EPOCH_S[k]}s",
+    "before the time of a step": lambda k: f"Epoch {k + 1} | loss 0.5 | time: {EPOCH_S[k]}s | step time: 0.3s",
+    "in minutes and seconds": lambda k: f"Epoch: {k + 1:02} | Epoch Time: {EPOCH_S[k] // 60:.0f}m {EPOCH_S[k] % 60}s",
+    "in minutes and seconds, tight": lambda k: f"epoch {k + 1} took {EPOCH_S[k] // 60:.0f}m{EPOCH_S[k] % 60}s, loss 1",
+    "in words": lambda k: f"Epoch {k + 1} time: 0 hours, {EPOCH_S[k] // 60:.0f} minutes, {EPOCH_S[k] % 60} seconds",
+}
+SINCE_START: dict[str, Callable[[int], str]] = {
+    "elapsed": lambda k: f"Epoch {k + 1}/8 | train loss 0.5 | elapsed {SO_FAR_S[k]}s",
+    "elapsed and left": lambda k: f"Epoch {k + 1}/8 loss 0.5 elapsed {SO_FAR_S[k] / 60:.6f} min eta {clock(LEFT_S[k])}",
+    "total time": lambda k: f"Epoch {k + 1}/8 loss 0.5 total time: {SO_FAR_S[k]} s",
+    "time elapsed": lambda k: f"Epoch {k + 1}/8 loss 0.5 Time elapsed: {SO_FAR_S[k]} s",
+    "time": lambda k: f"Epoch {k + 1}/8 loss 0.5 time {SO_FAR_S[k]} s",
+    "beside timestamps": lambda k: f"2026-03-01 10:{k:02}:00 Epoch {k + 1}/8 loss 0.5 elapsed {SO_FAR_S[k]} s",
+}
+
+
+@pytest.mark.parametrize("name", OWN)
+def test_the_time_of_an_epoch(tmp_path: Path, name: str) -> None:
+    assert columns(tmp_path, OWN[name]) == {"step_s": pytest.approx(EPOCH_S, abs=0.01)}
+    assert measure_steps(gd.load_run(tmp_path)).step_s == pytest.approx(USUAL_S, abs=0.01)
+
+
+@pytest.mark.parametrize("name", SINCE_START)
+def test_the_time_since_the_start(tmp_path: Path, name: str) -> None:
+    assert columns(tmp_path, SINCE_START[name]) == {"elapsed_s": pytest.approx(SO_FAR_S, abs=0.01)}
+    if name != "beside timestamps":
+        assert measure_steps(gd.load_run(tmp_path)).step_s == pytest.approx(USUAL_S, abs=0.5)
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        lambda k: f"Epoch {k + 1}/8 | loss 0.5 | Remaining time: {clock(LEFT_S[k])}",
+        lambda k: f"Epoch {k + 1}/8 | loss 0.5 | time: {clock(LEFT_S[k])} left",
+        lambda k: f"Epoch {k + 1}/8 | loss 0.5 | batch time: 0.{k + 1}s | data time 0.1s",
+        lambda k: f"Epoch {k + 1}/8 | loss 0.5 | time: 0.{k + 1}s/batch",
+        lambda k: f"Epoch {k + 1}/8 | loss 0.5 | took {SO_FAR_S[k]}s",  # which grows, though it is named otherwise
+    ],
+)
+def test_what_is_no_time_of_the_epoch(tmp_path: Path, form: Callable[[int], str]) -> None:
+    assert columns(tmp_path, form) == {}
+
+
+def test_a_time_that_stays_the_same_is_that_of_the_epoch(tmp_path: Path) -> None:
+    """It is rounded, and does not grow."""
+    assert columns(tmp_path, lambda k: f"Epoch {k + 1}/8 time: 1.1 min") == {"step_s": pytest.approx([66.0] * 8)}
+
+
+def test_each_training_of_a_log_has_a_start(tmp_path: Path) -> None:
+    said = columns(tmp_path, lambda k: f"Epoch {k % 4 + 1}/4 loss 0.5 elapsed {60 * (k % 4 + 1)} s")
+    assert said == {"elapsed_s": [60.0, 120.0, 180.0, 240.0] * 2}
