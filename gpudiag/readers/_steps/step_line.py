@@ -41,7 +41,13 @@ _RANK = re.compile(r"(?i)\[(?:rank|default)_?(\d{1,5})\]|\brank[ =:]{1,2}(\d{1,5
 _NOT_TRAINING = re.compile(
     r"(?i)\b(?:eval|evaluate|valid|validate|validation|val|test|testing|evaluation|inference|predict)\b"
     r"[^|]{0,20}?(?:[\[:(|]|\b(?:at|after) (?:step|iter|epoch))"
+    r"|\b(?:split|phase|mode|stage|subset)\s?[=:]\s?['\"]?(?:eval|valid|val|test|dev)"
 )
+_OF_OTHERS = re.compile(
+    r"(?i)(?<![a-z_\d/.-])(?:eval(?:uat(?:e|ing|ion))?|valid(?:at(?:e|ing|ion))?|val|test(?:ing)?|inference|predict(?:ion)?)"
+    r"(?![a-z_\d])[\s\]\[|:,=)>-]{0,6}(?:epoch[\s:=#\[]{0,4}\d{1,6}(?:\s?(?:/|of)\s?\d{1,6})?[\s\]|:,-]{0,6})?\Z"
+)
+"""What stands right before a count of an evaluation: ``[val] step 20/50``, ``Eval epoch 2 step 20``."""
 _WAITED = re.compile(r"(?i)\bdata\s?loader avg\b\D{0,3}(\d{1,9}(?:\.\d{1,9})?)\s?ms\b")
 _SAVES = re.compile(r"(?i)\bsav(?:ed|ing)\b")
 """What it says next of an epoch is which one was saved."""
@@ -188,7 +194,7 @@ def _plain(line: str, lower: str, stamped: bool) -> StepLine | None:
     speed_s = speed_of(line) if rates and alike else None
     samples, tokens = ((rate_of(unit, line) if rates else math.nan) for unit in (SAMPLES, TOKENS))
     said = speed_s is not None or samples > 0 or tokens > 0 or (stamped and "loss" in lower)
-    if not said or _NOT_TRAINING.search(line):
+    if not said or _NOT_TRAINING.search(line) or _OF_OTHERS.search(line, 0, counted.start()):
         return None
     if _evaluates(line, lower):
         return None

@@ -210,6 +210,10 @@ LINES: dict[str, tuple[str, dict[str, object]]] = {
     "epoch by a clock": ("epoch 2 took 1:31", {"step": 2, "unit": "epoch", "step_s": 91.0}),
     "epoch in minutes": ("[EPOCH 1] time: 11.3min | 30.0 batch/s", {"step": 1, "unit": "epoch", "step_s": 678.0}),
     "plain speed": ("step 1200 | loss 2.31 | 0.45 s/step", {"step": 1200, "step_s": 0.45}),
+    "plain rate behind the name of an evaluation": (
+        "[train] best val 0.31 step 1200 loss 2.31 0.45 s/step",
+        {"step": 1200, "step_s": 0.45},
+    ),
     "plain rate": ("Step: 1200/9000, loss: 2.31, 4.0 it/s", {"step": 1200, "total": 9000, "step_s": 0.25}),
     "build-nanogpt": (
         "step     7 | loss: 9.000000 | lr 1.0e-04 | norm: 1.5 | dt: 519.32ms | tok/sec: 1009560.97",
@@ -297,6 +301,11 @@ OTHERS = [
     "Starting epoch 3",
     "val step 20 loss 0.4 | 3 it/s",
     "step:100/600 val_loss:3.9000 train_time:49924ms step_avg:499.24ms",
+    "[val] step 10/20 loss 0.4 0.6 s/it",
+    "Epoch 3 [Val] step 10/20 loss 0.4 0.6 s/it",
+    "validation epoch 3 step 10/20 loss 0.4 0.6 s/it",
+    "2026-03-01 10:00:00,123 Epoch 3 Eval step 10/20 loss 0.4",
+    "2026-03-01 10:00:00,123 INFO epoch=3 step=10 phase=val lr=0.1 loss=0.4",
     "Batch size 32, 4.0 it/s expected",
     "Saved checkpoint at iteration 500",
     "",
