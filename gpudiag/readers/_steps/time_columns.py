@@ -25,7 +25,7 @@ from gpudiag.readers._steps.written_numbers import duration_s, is_clock
 
 Row: TypeAlias = Mapping[str, Any]
 EPOCH = "epoch"
-_STAMP, _ELAPSED, _STEP_TIME = "timestamp", "elapsed", "step_time"
+_STAMP, _ELAPSED, _STEP_TIME, _RUNTIME = "timestamp", "elapsed", "step_time", "_runtime"
 """Names by which an object on a step tells of times."""
 _MOMENT = "moment"
 _RISES = 0.9
@@ -46,6 +46,7 @@ _ROWS = "{} may be of one {of} or of all since the row before: rename it to {of}
 _FAR_OFF = "{} rises, but begins far from 0: rename it to elapsed or {of}_time."
 _GROWS = "{} grows as a time since the start does: rename it to elapsed if it is one."
 _LONGER = "{} is longer than the time between the rows, so it is not used."
+_ANEW = "{} begins anew at some of the places where {of}s are counted anew and not at others, so it is not used."
 _STILL = "{} never changes, so it is taken for no measured time."
 _COUNTED = "{} is not of what the rows count: add {of}_time, elapsed or timestamp."
 _NAMES = "{} may be times, but the names do not say of what: rename one to {of}_time or elapsed, or add timestamp."
@@ -83,6 +84,7 @@ class TimeColumns:
         self._taken = {name for name, said in known.items() if not self._is_stamp(name)}
         self._others = [name for name in names if name not in known and name not in WAIT and is_about_time(name)]
         self._before: dict[object, float] = {}
+        self._is_of_log = self._goes_on()
 
     @property
     def any(self) -> bool:
@@ -90,13 +92,17 @@ class TimeColumns:
         return bool(self._columns or self._unclear)
 
     def told(self, row: Row) -> Row:
-        """The row with its times as ``timestamp``, ``elapsed`` and ``step_time``, in seconds, and no other."""
+        """The row with its times as ``timestamp``, ``elapsed`` and ``step_time``, in seconds, and no other; an elapsed
+        that goes on where steps are counted anew as W&B's ``_runtime``, since it is that of no epoch.
+        """
         out = {name: value for name, value in row.items() if name not in self._taken}
         for of, key in ((_MOMENT, _STAMP), (ELAPSED, _ELAPSED), (self._of, _STEP_TIME)):
             column = self._columns.get(of)
             if column and column.name in row and not (key == _STAMP and stamp_of_object(out)):
                 value = row[column.name]
                 out[key] = value if of == _MOMENT else _seconds(value) * column.unit_s
+        if self._is_of_log and _ELAPSED in out and not self._since_s:
+            out[_RUNTIME] = out.pop(_ELAPSED)
         of_row = self._columns.get(OF_ROW)
         if of_row:
             rank, place = _rank(row), self._place(row)
@@ -117,6 +123,29 @@ class TimeColumns:
         if not said and not timed and self._others:
             return _NAMES.format(_quoted(self._others), of=self._of)
         return " ".join(why.format(_quoted([name]), of=self._of) for name, why in said[:_SHOWN])
+
+    def _goes_on(self) -> bool:
+        """Whether the time since the start goes on wherever steps are counted anew. Where it does in some of these
+        places, it is left.
+        """
+        elapsed = self._columns.get(ELAPSED)
+        if not elapsed:
+            return False
+        rows = [row for row in self._rows if not math.isnan(_seconds(row.get(elapsed.name)))]
+        ahead = [
+            _seconds(row[elapsed.name]) > _seconds(before[elapsed.name])
+            for before, row in pairwise(rows)
+            if self._place(row) < self._place(before) or (self.by_step and self._begins_epoch(before, row))
+        ]
+        if any(ahead) and not all(ahead):
+            del self._columns[ELAPSED]
+            self._leave(elapsed.name, _ANEW)
+        return bool(ahead) and all(ahead)
+
+    def _begins_epoch(self, before: Row, row: Row) -> bool:
+        """Whether a row tells of the same step as the one before it, in another epoch."""
+        epochs = before.get(EPOCH), row.get(EPOCH)
+        return self._place(row) == self._place(before) and all(map(_is_number, epochs)) and epochs[0] != epochs[1]
 
     def _is_stamp(self, name: str) -> bool:
         """Whether it tells the moment by a name that an object's timestamp has."""

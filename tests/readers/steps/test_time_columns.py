@@ -120,6 +120,37 @@ def test_a_time_since_the_start_begins_again_with_each_fold(tmp_path: Path, name
     assert column(said, "elapsed_s") == pytest.approx(so_far_s) and not column(said, "step_s")
 
 
+STEPS_OF_EPOCHS = {"epoch": [k // 10 for k in range(N)], "step": [k % 10 + 1 for k in range(N)], "loss": [0.5] * N}
+"""Of 10 steps each."""
+
+
+@pytest.mark.parametrize("as_json", [False, True])
+def test_a_time_since_the_start_goes_on_where_steps_are_counted_anew(tmp_path: Path, as_json: bool) -> None:
+    """Steps of 2 s, and 60 s for what comes between epochs: 3 epochs begin behind another."""
+    columns = {**STEPS_OF_EPOCHS, "elapsed": [2.0 * (k + 1) + 60 * (k // 10) for k in range(N)]}
+    rows = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+    if as_json:
+        (tmp_path / "log.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    else:
+        table(tmp_path / "log.csv", columns)
+    said = measure_steps(gd.load_run(tmp_path))
+    assert (said.step_s, said.pauses_s, said.n_pauses) == (pytest.approx(2), pytest.approx(3 * 60), 3)
+    assert said.logged_s == pytest.approx(2 * (N - 1) + 3 * 60) and said.n_resumed == 0
+
+
+def test_a_time_since_each_epoch_began_is_that_of_the_epoch(tmp_path: Path) -> None:
+    table(tmp_path / "log.csv", {**STEPS_OF_EPOCHS, "elapsed": [2.0 * (k % 10 + 1) for k in range(N)]})
+    said = measure_steps(gd.load_run(tmp_path))
+    assert (said.step_s, said.n_steps, said.logged_s) == (pytest.approx(2), N, pytest.approx(2 * N))
+
+
+def test_a_time_that_goes_on_at_some_epochs_alone_is_left(tmp_path: Path) -> None:
+    """As where a training was resumed."""
+    columns = {**STEPS_OF_EPOCHS, "elapsed": [2.0 * (k % 20 + 1) for k in range(N)]}
+    said = table(tmp_path / "log.csv", columns)
+    assert not column(said, "elapsed_s") and "'elapsed' begins anew at some of the places" in said.notes[1]
+
+
 @pytest.mark.parametrize("text", [clock, words])
 def test_lengths_of_time_since_the_start_as_text(tmp_path: Path, text: Any) -> None:
     said = table(tmp_path / "log.csv", {**counted("epoch"), "elapsed": [text(63.0 * (k + 1)) for k in range(N)]})
