@@ -70,7 +70,7 @@ _PATTERNS = {
     ),
     "monitor": r"\bGPU:\s*[\d.]+\s*%\s*\|\s*VRAM:\s*[\d.]+\s*/\s*[\d.]+\s*GB",
     "epoch": (
-        r"(?i:\bepoch\b.{0,200}?\b(?:time|took|elapsed|duration)\b\s*[:=]?\s*"
+        r"(?i:\bepoch(?![a-z]).{0,200}?(?<![a-z])(?:time|took|elapsed|duration)\b\s*[:=]?\s*"
         r"(?:\d+:\d\d(?::\d\d)?|(?:\d{1,9} ?(?:d|h|hrs?|hours?|m|mins?|minutes?)(?=,? ?\d),? ?){0,3}"
         r"[\d.]+\s*(?:ms|s|secs?|seconds?|m|mins?|minutes?|h|hrs?|hours?)\b))"
     ),

@@ -162,7 +162,9 @@ def _of_dialect(dialect: Dialect, found: re.Match[str], line: str) -> StepLine:
 def _epoch(line: str, stamped: bool) -> StepLine | None:
     """A line about an epoch as a whole: with the time that it took, or with a timestamp and a loss."""
     epoch = _EPOCH.search(line)
-    if not epoch or _NOT_TRAINING.search(line) or _SAVES.search(line, 0, epoch.start()):
+    if not epoch or _SAVES.search(line, 0, epoch.start()):
+        return None
+    if (others := _NOT_TRAINING.search(line)) and "loss" not in line[: others.start()].lower():
         return None
     name, took_s = _took(line, epoch.end()) if KINDS["epoch"].search(line) else ("", math.nan)
     if not name and not (stamped and "loss" in line.lower()):
