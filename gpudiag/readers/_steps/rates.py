@@ -28,6 +28,11 @@ _AFTER = re.compile(
 )
 _NAMES_UNIT = re.compile(r"(?i)(?:\b(?:speed|throughput|at|took)\s{0,8}[:=]?|@)\s{0,8}\Z")
 """What stands before a number and its unit, and is no quantity with another unit."""
+_OF_PART = re.compile(
+    r"(?i)(?<![a-z])(?:data|(?:data)?load(?:er|ing)?|fetch|io|fwd|bwd|forward|backward|comm|sync|val"
+    r"|valid(?:ation)?|eval(?:uation)?|test)(?:[ _-]?(?:time|wait|speed|load(?:er|ing)?|pass))?\s{0,8}[:=]?\s{0,8}\Z"
+)
+"""What stands before a time that is of a part of a step, or of other work."""
 _CLOCK = r"\d{1,5}(?::\d\d){1,2}"
 _PART = re.compile(
     rf"(?P<number>(?<![\w.:/-])(?:{_CLOCK}|[-+]?{_NUMBER}(?:/\d+)?)(?:%|[a-zA-Z][\w/]*)?(?![\w:-]|[.,/]\d))"
@@ -48,9 +53,16 @@ def speed_of(line: str) -> float | None:
     """Seconds of one step, by the speed that a line states; None without a speed, NaN for one that tells no time."""
     for found in _SPEED.finditer(line):
         value = _value(found, line)
-        if value is not None:
+        if value is not None and not _is_of_part(found, line):
             return value * (0.001 if found["s"].lower() == "ms" else 1.0) if found["s"] else each_s(value)
     return None
+
+
+def _is_of_part(unit: re.Match[str], line: str) -> bool:
+    """Whether the number before a unit is said to be of a part of a step."""
+    head = line[max(unit.start() - _LOOKED_BACK, 0) : unit.start()]
+    before = _BEFORE.search(head)
+    return before is not None and _OF_PART.search(head, 0, before.start()) is not None
 
 
 def _value(unit: re.Match[str], line: str) -> float | None:

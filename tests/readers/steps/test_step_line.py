@@ -214,6 +214,14 @@ LINES: dict[str, tuple[str, dict[str, object]]] = {
         "[train] best val 0.31 step 1200 loss 2.31 0.45 s/step",
         {"step": 1200, "step_s": 0.45},
     ),
+    "a wait for data before the time of the step": (
+        "step 20 | loss 2.31 | data 0.040 s/it | total 0.320 s/it",
+        {"step": 20, "step_s": 0.32},
+    ),
+    "parts of a step before all of it": (
+        "step 20 loss 2.31 data time: 40ms/it fwd: 100ms/it bwd=150ms/it step: 320ms/it",
+        {"step": 20, "step_s": 0.32},
+    ),
     "plain rate": ("Step: 1200/9000, loss: 2.31, 4.0 it/s", {"step": 1200, "total": 9000, "step_s": 0.25}),
     "build-nanogpt": (
         "step     7 | loss: 9.000000 | lr 1.0e-04 | norm: 1.5 | dt: 519.32ms | tok/sec: 1009560.97",
