@@ -13,7 +13,7 @@ from gpudiag.measures._steps.histories import with_named_pauses
 from gpudiag.measures._steps.lines import floats, meant_of, since_of, standing, told_of, without_end
 from gpudiag.measures._steps.logs import training_logs
 from gpudiag.measures._steps.pace import CLOCK_S
-from gpudiag.measures._steps.places import Places, advanced, places_of, redrawn, trainings_of
+from gpudiag.measures._steps.places import Places, advanced, epoch_clocks, places_of, redrawn, trainings_of
 from gpudiag.measures._steps.stated_times import stated_times
 from gpudiag.memo import memoized
 from gpudiag.readers._steps.dialects import DIALECTS
@@ -199,7 +199,7 @@ def _of_training(lines: pd.DataFrame, places: Places, reached: float) -> pd.Data
     before_s = np.nan_to_num(floats(lines, "since_s"))  # what the bar of an evaluation took before this one opened
     anew = np.where(elapsed + before_s > 0, elapsed + before_s, np.nan)
     by_bar = np.where(opens, anew, np.append(np.nan, np.diff(elapsed)))
-    by_bar[first & (n != floats(lines, "step"))] = np.nan
+    by_bar[(first & (n != floats(lines, "step"))) | epoch_clocks(lines)] = np.nan  # steps before the clock began
     took = np.where(first, by_bar, np.where(np.isnan(by_time), by_bar, by_time))
     nothing_known = bool(np.isnan(took[~first]).all())
     apart_s = np.zeros(len(took))

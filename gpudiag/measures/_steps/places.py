@@ -39,7 +39,7 @@ def places_of(lines: pd.DataFrame) -> Places:
     attempt, bar, recounted = (np.zeros(len(step), int) for _ in range(3))
     changed = np.append(False, np.diff(total) != 0) & ~np.isnan(total) & ~np.isnan(np.append(np.nan, total[:-1]))
     changed |= ends_before(lines)
-    reopened = _reopened(lines, elapsed)
+    reopened, timed_anew = _reopened(lines, elapsed), epoch_clocks(lines)
     base, tries, bars, counts = 0.0, 0, 0, 0
     if _are_epochs(lines, step):
         total = np.full(len(step), float(step.max()))
@@ -52,6 +52,8 @@ def places_of(lines: pd.DataFrame) -> Places:
                 base = _base_of(lines, epoch[at], at, done, step)
             else:
                 base, bars, counts = base + step[at - 1], bars + 1, counts + 1
+        elif timed_anew[at]:
+            bars += 1
         elif at and (elapsed[at] < elapsed[at - 1] or reopened[at]):  # another bar goes on where the one before stood
             tries, bars = tries + 1, bars + 1
         done[at], attempt[at], bar[at], recounted[at] = base + step[at], tries, bars, counts
@@ -63,6 +65,16 @@ def _reopened(lines: pd.DataFrame, elapsed: np.ndarray) -> np.ndarray:
     undated = lines["time"].isna().to_numpy()
     goes_on = np.diff(elapsed, prepend=np.nan) >= 0
     return np.append(False, np.diff(lines["part"]) != 0) & (undated | np.append(False, undated[:-1])) & ~goes_on
+
+
+def epoch_clocks(lines: pd.DataFrame) -> np.ndarray:
+    """Lines that begin an epoch whose clock begins anew while steps go on, as they do in all epochs of a log: else it
+    is a resumption.
+    """
+    step, epoch, elapsed = (floats(lines, name) for name in ("step", "epoch", "elapsed_s"))
+    begins = np.diff(epoch, prepend=np.nan) > 0
+    anew = begins & (np.diff(elapsed, prepend=np.nan) < 0) & (np.diff(step, prepend=np.nan) > 0)
+    return anew & (begins.sum() > 1) & (anew.sum() == begins.sum())
 
 
 def _are_epochs(lines: pd.DataFrame, step: np.ndarray) -> bool:

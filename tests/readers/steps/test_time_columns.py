@@ -144,6 +144,17 @@ def test_a_time_since_each_epoch_began_is_that_of_the_epoch(tmp_path: Path) -> N
     assert (said.step_s, said.n_steps, said.logged_s) == (pytest.approx(2), N, pytest.approx(2 * N))
 
 
+@pytest.mark.parametrize(("n_epochs", "n_resumed"), [(4, 0), (2, 1)])
+def test_a_time_since_each_epoch_began_beside_steps_that_go_on(tmp_path: Path, n_epochs: int, n_resumed: int) -> None:
+    """Where it begins anew with each epoch it is no resumption; what began anew once may be one."""
+    each = N // n_epochs
+    so_far_s = [2.0 * (k % each + 1) for k in range(N)]
+    columns = {"epoch": [k // each for k in range(N)], **counted("step"), "elapsed": so_far_s}
+    table(tmp_path / "log.csv", columns)
+    said = measure_steps(gd.load_run(tmp_path))
+    assert (said.step_s, said.n_resumed) == (pytest.approx(2), n_resumed)
+
+
 def test_a_time_that_goes_on_at_some_epochs_alone_is_left(tmp_path: Path) -> None:
     """As where a training was resumed."""
     columns = {**STEPS_OF_EPOCHS, "elapsed": [2.0 * (k % 20 + 1) for k in range(N)]}
