@@ -37,6 +37,10 @@ _NOT_OF_EPOCH = re.compile(
     r"|batch|step|iter|iteration|it|compute|forward|backward|val|valid|validation|eval|evaluation|test|inference)[ _-]"
 )
 """Words before a time that make it none of the epoch, or a part of it."""
+_WITHIN = re.compile(
+    r"[\s\])|,:;(\[-]{0,8}(?:\d{1,9}\s{0,4}(?:/|\bof\b)\s{0,4}\d{1,9}(?![\d/:-])|\d{1,3}(?:\.\d{1,4})?\s?%)"
+)
+"""How far an epoch is, right behind its number: ``Epoch 1 [10/100]``, ``Epoch 1/5 (12%)``. What it took is not all."""
 _RANK = re.compile(r"(?i)\[(?:rank|default)_?(\d{1,5})\]|\brank[ =:]{1,2}(\d{1,5})\b")
 _NOT_TRAINING = re.compile(
     r"(?i)\b(?:eval|evaluate|valid|validate|validation|val|test|testing|evaluation|inference|predict)\b"
@@ -50,7 +54,7 @@ _OF_OTHERS = re.compile(
 """What stands right before a count of an evaluation: ``[val] step 20/50``, ``Eval epoch 2 step 20``."""
 _WAITED = re.compile(r"(?i)\bdata\s?loader avg\b\D{0,3}(\d{1,9}(?:\.\d{1,9})?)\s?ms\b")
 _SAVES = re.compile(r"(?i)\bsav(?:ed|ing)\b")
-"""What it says next of an epoch is which one was saved."""
+"""What it says next of an epoch is which one was saved, or how long that took."""
 _EVALUATED = re.compile(r"(?i)\b(?:eval(?:uation)?|valid(?:ation)?|val|test)[ _/.-]{0,2}loss")
 _OF_TRAINING = re.compile(r"(?i)(?<![a-z])train(?:ing)?[ _/.-]{0,2}loss")
 _NAMES = ("epoch_time", "time", "elapsed")
@@ -179,9 +183,9 @@ def _took(line: str, begin: int) -> tuple[str, float]:
     that is said to be of the epoch comes first, one since the start last.
     """
     found = []
-    for took in _TOOK.finditer(line, begin):
+    for took in _TOOK.finditer(line, begin) if not _WITHIN.match(line, begin) else ():
         words = took["name"].lower()
-        if not _NOT_OF_EPOCH.search(words):
+        if not _NOT_OF_EPOCH.search(words) and not _SAVES.search(line, begin, took.start("name") + len(words)):
             of_epoch = words.endswith("took") or "epoch" in words
             name = "epoch_time" if of_epoch else "elapsed" if re.search("elapsed|total|since|cumul", words) else "time"
             found.append((name, _possible(length_s(took))))

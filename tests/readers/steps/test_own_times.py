@@ -39,6 +39,7 @@ OWN: dict[str, Callable[[int], str]] = {
     "in minutes and seconds, tight": lambda k: f"epoch {k + 1} took {EPOCH_S[k] // 60:.0f}m{EPOCH_S[k] % 60}s, loss 1",
     "behind the loss of an evaluation": lambda k: f"Epoch [{k + 1}/8], Loss: 0.5, Val Loss: 0.6, Time: {EPOCH_S[k]}s",
     "beside its evaluation's": lambda k: f"epoch={k + 1} train_loss=0.5 val_time=12.1s epoch_time={EPOCH_S[k]}s",
+    "behind how many were right": lambda k: f"Epoch {k + 1}: loss 0.5 acc 900/1000 (90%) time {EPOCH_S[k]}s",
     "in words": lambda k: f"Epoch {k + 1} time: 0 hours, {EPOCH_S[k] // 60:.0f} minutes, {EPOCH_S[k] % 60} seconds",
 }
 SINCE_START: dict[str, Callable[[int], str]] = {
@@ -71,6 +72,13 @@ def test_the_time_since_the_start(tmp_path: Path, name: str) -> None:
         lambda k: f"Epoch {k + 1}/8 | loss 0.5 | time: {clock(LEFT_S[k])} left",
         lambda k: f"Epoch {k + 1}/8 | loss 0.5 | batch time: 0.{k + 1}s | data time 0.1s",
         lambda k: f"Epoch {k + 1}/8 | loss 0.5 | time: 0.{k + 1}s/batch",
+        lambda k: f"Epoch {k // 4 + 1}/2 [{2 * (k % 4) + 1}/8] loss: 0.5 time: 0.3{k}s",
+        lambda k: f"Epoch [{k // 4 + 1}][{2 * (k % 4) + 1}/8] loss: 0.5 time: 0.3{k}s",
+        lambda k: f"Epoch: {k // 4 + 1} | {2 * (k % 4) + 1}/8 | loss: 0.5 | time: 0.3{k}s",
+        lambda k: f"Epoch {k // 4 + 1} ({25 * (k % 4)}%) loss: 0.5 elapsed {k % 4 + 1}.0s",
+        lambda k: f"Train Epoch: {k // 4 + 1} [{64 * k}/640 ({10 * k}%)]\tLoss: 0.512345\tTime: 3.{k}s",
+        lambda k: f"Epoch {k + 1}: saving model took 1.{k}s",
+        lambda k: f"Epoch {k + 1} checkpoint saved, time 1.{k}s",
         lambda k: f"Epoch {k + 1}/8 val: loss 0.5 acc 0.9 time {EPOCH_S[k]}s",
         lambda k: f"Epoch {k + 1}/8 | loss 0.5 | took {SO_FAR_S[k]}s",  # which grows, though it is named otherwise
     ],
