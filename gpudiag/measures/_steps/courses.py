@@ -128,7 +128,7 @@ def _course(part: pd.DataFrame) -> pd.DataFrame:
     told = (part["since"] != "").to_numpy()
     alone = timed & ~told  # with nothing but steps
     lasted = part[[f"{work}_s" for work in LASTING]].sum(axis=1).to_numpy() - apart
-    net = _of_known_work(timed, alone, took, lasted)
+    net = _of_known_work(timed, alone, took, lasted) & _by_clock(took, part["alike_s"].to_numpy(float))
     bare = np.where(net, took - lasted, took)
     shown = alone if alone.sum() >= ENOUGH else timed
     whole_s = usual_s(bare[shown], n[shown], coarse=coarse)
@@ -180,6 +180,14 @@ def _of_known_work(timed: np.ndarray, alone: np.ndarray, took: np.ndarray, laste
     """
     known = timed & (lasted > 0)
     return known if alone.sum() < ENOUGH and (lasted[known] < took[known]).all() else np.zeros(len(timed), bool)
+
+
+def _by_clock(took: np.ndarray, alike: np.ndarray) -> bool:
+    """Whether any clock tells the time of the intervals, and not just what lines state of steps: whether that holds
+    other work is open.
+    """
+    known = ~np.isnan(took) & ~np.isnan(alike)
+    return not np.isclose(took[known], alike[known]).all()
 
 
 def _at_pace(

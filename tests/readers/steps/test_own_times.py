@@ -95,3 +95,14 @@ def test_a_time_that_stays_the_same_is_that_of_the_epoch(tmp_path: Path) -> None
 def test_each_training_of_a_log_has_a_start(tmp_path: Path) -> None:
     said = columns(tmp_path, lambda k: f"Epoch {k % 4 + 1}/4 loss 0.5 elapsed {60 * (k % 4 + 1)} s")
     assert said == {"elapsed_s": [60.0, 120.0, 180.0, 240.0] * 2}
+
+
+@pytest.mark.parametrize(
+    "other", ["evaluation took 12.1s", "validation time: 12.1s", "saving the checkpoint took 12.1s"]
+)
+def test_other_work_is_not_taken_off_a_time_that_is_stated(tmp_path: Path, other: str) -> None:
+    """Whether the stated time holds it is open."""
+    lines = [f"Epoch {k + 1} took {seconds}s\nEpoch {k + 1} {other}\n" for k, seconds in enumerate(EPOCH_S)]
+    (tmp_path / "train.log").write_text("".join(lines))
+    said = measure_steps(gd.load_run(tmp_path))
+    assert said.step_s == pytest.approx(USUAL_S, abs=0.01) and said.n_unseen == len(EPOCH_S) - 1
