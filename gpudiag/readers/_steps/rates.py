@@ -15,6 +15,13 @@ _SPEED = re.compile(
     rf"(?i)(?<![a-z_/])(?:(?P<s>ms|s|sec|secs|seconds?){_PER}(?:it|iter|iteration|step|batch)\b"
     rf"|(?:it|its|iters?|steps?|batch|batches){_A_SECOND})"
 )
+_ONE = r"(?:step|iter(?:ation)?|batch)"
+_NAMED = re.compile(
+    rf"(?i)(?<![a-z_/])(?:(?:avg|average|mean)[ _.-]?{_ONE}(?:[ _-]?(?:time|duration))?|{_ONE}[ _-]?(?:time|duration)"
+    rf"|time\s?(?:/|\bper\b)\s?{_ONE})\s{{0,4}}[:=|]?\s{{0,4}}(?P<number>{NUMBER[1:-1]})\s?"
+    r"(?P<unit>ms|s|secs?|seconds)\b(?!\s?(?:/|per\b))"
+)
+"""``step_time: 320 ms``, ``avg step 0.32s`` and ``time per batch: 0.32s``."""
 SAMPLES, TOKENS = (
     re.compile(rf"(?i)(?<![a-z_]){what}(?:{_PER}|_per_){_SECOND}")
     for what in ("(?:samples?|images?|imgs?|examples?|seqs?|sequences?)", "(?:tokens?|toks?)")
@@ -55,6 +62,14 @@ def speed_of(line: str) -> float | None:
         value = _value(found, line)
         if value is not None and not _is_of_part(found, line):
             return value * (0.001 if found["s"].lower() == "ms" else 1.0) if found["s"] else each_s(value)
+    return None
+
+
+def named_time_of(line: str) -> float | None:
+    """Seconds of one step, by a time that a line calls that of a step; None without one."""
+    for found in _NAMED.finditer(line):
+        if not _OF_PART.search(line, 0, found.start()):
+            return number(found["number"]) * (0.001 if found["unit"].lower() == "ms" else 1.0)
     return None
 
 

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from gpudiag.readers._batches.log_lines import KINDS
 from gpudiag.readers._steps.bars import BarLine, bar_of
 from gpudiag.readers._steps.dialects import DIALECTS, Dialect
-from gpudiag.readers._steps.rates import SAMPLES, TOKENS, rate_of, speed_of
+from gpudiag.readers._steps.rates import SAMPLES, TOKENS, named_time_of, rate_of, speed_of
 from gpudiag.readers._steps.stated_loss import not_finite
 from gpudiag.readers._steps.written_numbers import LENGTH, each_s, length_s, number
 
@@ -198,6 +198,7 @@ def _plain(line: str, lower: str, stamped: bool) -> StepLine | None:
         return None
     rates = "/" in line or "per" in lower
     speed_s = speed_of(line) if rates and alike else None
+    speed_s = named_time_of(line) if speed_s is None and alike else speed_s
     samples, tokens = ((rate_of(unit, line) if rates else math.nan) for unit in (SAMPLES, TOKENS))
     said = speed_s is not None or samples > 0 or tokens > 0 or (stamped and "loss" in lower)
     if not said or _NOT_TRAINING.search(line) or _OF_OTHERS.search(line, 0, counted.start()):

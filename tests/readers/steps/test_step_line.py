@@ -222,6 +222,17 @@ LINES: dict[str, tuple[str, dict[str, object]]] = {
         "step 20 loss 2.31 data time: 40ms/it fwd: 100ms/it bwd=150ms/it step: 320ms/it",
         {"step": 20, "step_s": 0.32},
     ),
+    "a mean time of a step": ("step 1200/9000 loss 2.31 avg step 320ms", {"step": 1200, "step_s": 0.32}),
+    "a time of a step beside others": (
+        "step 1200/9000 loss 2.31 data_time=40.0ms compute_time=0.28s step_time=0.320s",
+        {"step": 1200, "step_s": 0.32},
+    ),
+    "a time of a step before it": ("Step time: 320.5 ms | Step 1200 | Loss 2.31", {"step": 1200, "step_s": 0.3205}),
+    "a time per batch": ("Iteration 1200/9000, loss = 2.31, time per batch: 0.320s", {"step": 1200, "step_s": 0.32}),
+    "a time of a step behind samples": (
+        "step 1200 | avg_step_time: 0.320s | throughput: 12.5 samples/s",
+        {"step": 1200, "step_s": 0.32, "samples_s": 12.5},
+    ),
     "plain rate": ("Step: 1200/9000, loss: 2.31, 4.0 it/s", {"step": 1200, "total": 9000, "step_s": 0.25}),
     "build-nanogpt": (
         "step     7 | loss: 9.000000 | lr 1.0e-04 | norm: 1.5 | dt: 519.32ms | tok/sec: 1009560.97",
@@ -346,6 +357,18 @@ def test_what_is_not_said_is_unknown() -> None:
 @pytest.mark.parametrize("line", OTHERS)
 def test_other_lines_are_no_steps(line: str) -> None:
     assert step_of(line, stamped=True) is None
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "step 10 loss 0.4 time 3.2s",  # of this one or of all since the line before
+        "step 10 loss 0.4 data batch time 0.04s",
+        "micro step 40 step 10 loss 0.4 step time 0.3s",  # of a step or of its parts
+    ],
+)
+def test_a_time_of_which_it_is_open_what_it_is_of(line: str) -> None:
+    assert step_of(line, stamped=False) is None
 
 
 def test_a_stamp_makes_a_plain_step_count() -> None:
