@@ -45,7 +45,7 @@ def take(
     An evaluation in a row of its own took all that passed since the row of the same step; one that stands in each row
     is told of in none: what is usual holds it.
     """
-    least = min((row[EPOCH] for row in rows if _is_number(row.get(EPOCH))), default=1)
+    least = least_epoch(rows)
     evaluated = [evaluates(row) or any(map(is_of_evaluation, row)) for row in rows]
     always = all(evaluated)
     before: tuple[float, float] = math.nan, math.nan
@@ -54,9 +54,14 @@ def take(
         here = _count(row), moment_of(stamp)
         if is_other and not always:
             log.tell(_told(row, here[1] - before[1] if here[0] == before[0] else 0.0), stamp)
-        if said := _step(row, series) if times.by_step else _epoch(row, series, least):
+        if said := _step(row, series) if times.by_step else epoch_of_row(row, series, least):
             log.add(number, times.meant(said), stamp)
             before = here
+
+
+def least_epoch(rows: Iterable[Row]) -> float:
+    """The least epoch that a row names, 1 where none does."""
+    return min((row[EPOCH] for row in rows if _is_number(row.get(EPOCH))), default=1)
 
 
 def counts_only_calls(rows: Iterable[Row], frame: pd.DataFrame) -> bool:
@@ -74,7 +79,7 @@ def _step(row: Row, series: str) -> StepLine | None:
     return step_of_object(row, series)
 
 
-def _epoch(row: Row, series: str, least: float) -> StepLine | None:
+def epoch_of_row(row: Row, series: str, least: float) -> StepLine | None:
     """What a row on an epoch says; ``least``: the least epoch of all, which may be 0."""
     epoch = row.get(EPOCH)
     if not _is_number(epoch) or not 0 <= epoch < _MOST or epoch != int(epoch):

@@ -131,6 +131,23 @@ def test_what_is_stated(tmp_path: Path) -> None:
     assert (said.step, said.total, said.step_s, said.tokens_s, said.rank, said.epoch) == (7, 10, 0.25, 4e4, 2, 1)
 
 
+@pytest.mark.parametrize("first", [0, 1])
+@pytest.mark.parametrize("name", ["epoch_time", "elapsed", "ts"])
+def test_an_object_an_epoch(tmp_path: Path, name: str, first: int) -> None:
+    """Epochs of a minute, each with the losses of both data; what else a log says stands before them."""
+    times = {
+        "epoch_time": [60.0 + k % 2 for k in range(10)],
+        "elapsed": [60.0 * (k + 1) for k in range(10)],
+        "ts": [1_767_607_200 + 60.0 * k for k in range(10)],
+    }
+    said = [{"epoch": k + first, "train_loss": 0.5, "val_loss": 0.6, name: times[name][k]} for k in range(10)]
+    path = written(tmp_path, [{"event": "config", "batch_size": 32}, *said])
+    got = read(path)
+    assert got["step"].tolist() == list(range(1, 11)) and set(got["unit"]) == {"epoch"}
+    steps = measure_steps(gd.load_run(tmp_path))
+    assert (steps.unit, steps.step_s) == ("epoch", pytest.approx(60, abs=1))
+
+
 def test_torn_lines_are_counted_and_others_kept(tmp_path: Path) -> None:
     objects = [*structured(5), '{"timestamp": "2026-01-05T10:0', *structured(2)]
     out = step_jsonl.read(Source.open(written(tmp_path, objects)), ReadOptions(parse_zone("UTC")))
@@ -141,6 +158,8 @@ def test_torn_lines_are_counted_and_others_kept(tmp_path: Path) -> None:
     "objects",
     [
         [{"step": k, "loss": 1.0} for k in range(9)],  # no time at all
+        [{"epoch": k, "loss": 1.0} for k in range(9)],
+        [{"epoch": k, "step": None, "loss": 1.0, "epoch_time": 60.0 + k % 2} for k in range(9)],
         [{"op_code": 4, "step": k, "loss": 1.0, "timestamp": "2026-01-05"} for k in range(9)],
         [{"training_iteration": k, "step": k, "loss": 1.0, "timestamp": 1767607202} for k in range(9)],
         ["plain text"] * 9,
