@@ -30,6 +30,8 @@ _NUMBER = rf"(?:(?<![\d.])\d{{1,3}}(?:,\d{{3}})+(?:\.\d{{0,12}})?|{NUMBER[1:-1]}
 """A number, or one whose thousands are set apart."""
 _POWERS = {"k": 1e3, "K": 1e3, "M": 1e6}
 _BEFORE = re.compile(rf"(?<![\d.:/])({_NUMBER}[kKM]?)(\s{{0,8}})\Z")
+_DECIMAL_COMMA = re.compile(r"(?<![\d.,])\d{1,9},\Z")
+"""What stands before the decimals of ``0,32``, or before another number."""
 _AFTER = re.compile(
     rf"(?i)(?:(?P<sign>\s{{0,8}}[:=]\s{{0,8}})|\s{{1,8}})(?P<number>{_NUMBER}(?-i:[kKM])?|nan|inf|n/a)(?![\w%/:]|[.,]\d)"
 )
@@ -84,6 +86,8 @@ def _value(unit: re.Match[str], line: str) -> float | None:
     """The number before a unit or after it; None where there is neither, or the line leaves open which it is."""
     head = _STAMP.sub("|", line[max(unit.start() - _LOOKED_BACK, 0) : unit.start()])
     before, after = _BEFORE.search(head), _AFTER.match(line, unit.end())
+    if before and before[1].isdecimal() and _DECIMAL_COMMA.search(head, 0, before.start()):
+        return None
     if not before or not after:
         found = before[1] if before else after["number"] if after else None
         return _read(found) if found else None
