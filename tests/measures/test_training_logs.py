@@ -329,3 +329,45 @@ def test_a_collective_that_was_given_up_is_none_where_the_training_went_on_in_an
     first = [*steps(60, 0, 700), gave_up]
     assert given_up(read(folder_of(tmp_path, "alone"), {"slurm-1.out": first})) is not None
     assert given_up(read(folder_of(tmp_path, "both"), {"slurm-1.out": first, "slurm-2.out": AGAIN})) is None
+
+
+STATED_S = [round(float(took), 4) for took in np.random.default_rng(7).uniform(0.30, 0.42, 60)]
+
+
+def stating(took_s: Sequence[float], form: str) -> list[str]:
+    """Lines each of which states the time of its ten steps, or of its epoch."""
+    return [form.format(n=10 * k, k=k, s=s, at=stamp(40 * k)) for k, s in enumerate(took_s, start=1)]
+
+
+@pytest.mark.parametrize(
+    ("log", "table"),
+    [
+        ("step {n} loss 0.5 {s:.3f} s/it", ("step,loss,step_time", "{n},0.5,{s:.4f}")),
+        ("Epoch {k} loss 0.5 time: {s:.3f}s", ("epoch,loss,epoch_time", "{k},0.5,{s:.4f}")),
+        ("{at} Epoch {k} loss 0.5 time: {s:.3f}s", ("epoch,loss,epoch_time", "{k},0.5,{s:.4f}")),
+    ],
+)
+def test_a_log_and_a_table_that_state_the_same_times_are_one_training(
+    tmp_path: Path, log: str, table: tuple[str, str]
+) -> None:
+    lines, (head, row) = stating(STATED_S, log), table
+    said = measured(tmp_path, {"train.log": lines, "history.csv": [head, *stating(STATED_S, row)]})
+    assert (said.n_trainings, said.n_twice) == (1, 1)
+    alone = measured(folder_of(tmp_path, "one"), {"train.log": lines})
+    assert (said.n_steps, said.n_pauses) == (alone.n_steps, alone.n_pauses)
+    assert said.step_s == pytest.approx(alone.step_s, abs=0.001)
+    assert said.logged_s == pytest.approx(alone.logged_s, rel=0.001)
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        [*STATED_S[1:], STATED_S[0]],  # another training of the same speed
+        [0.36 + 0.001 * (k % 2) for k in range(60)],  # hardly any that differ
+    ],
+)
+def test_stated_times_that_differ_are_of_two_trainings(tmp_path: Path, other: list[float]) -> None:
+    form = "step {n} loss 0.5 {s:.3f} s/it"
+    first = other if len({*other}) < len(other) else STATED_S
+    said = measured(tmp_path, {"one.log": stating(first, form), "other.log": stating(other, form)})
+    assert (said.n_trainings, said.n_twice) == (2, 0)

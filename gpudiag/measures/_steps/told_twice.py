@@ -34,6 +34,10 @@ FULL = 20
 """Lines that show a course: with timestamps they tell more than any number of lines without."""
 APART_S = 2.0
 """Two programs that stamp the same line may differ by so much, and a clock of whole seconds by half of it."""
+LEVELS = 5
+"""As many stated times that differ do not agree by chance, line by line."""
+MEANS = 0.01
+"""Part by which the means of times that agree may differ: rounding and lines that one lacks."""
 AT_ONCE_S = 0.5
 """Event files of one training are written at once: by each rank, or one for each of several scalars."""
 
@@ -50,15 +54,21 @@ def without_second_tellings(files: Sequence[LogFile]) -> tuple[list[LogFile], di
     out: dict[tuple[int, Writer], int] = {}
     heard: set[int] = set()
     history = np.array([steps.kind == HISTORY for _, _, steps in every], bool)
+    means = np.array([_mean_s(steps) for _, _, steps in every])
     for number, (file, at, steps) in enumerate(every):
-        for other in _candidates(history, begins, ends, number):
+        alike = _near(means, number)
+        for other in sorted({*_candidates(history, begins, ends, number), *alike}):
             fuller, fuller_at, by = every[other]
-            if (fuller_at, by.writer) in out or fuller_at == at or not _may_be_one(fuller, by, file, steps):
+            if (fuller_at, by.writer) in out or fuller_at == at:
                 continue
             undated = not steps.is_dated or not by.is_dated
-            if other in heard and undated:
+            states_same = undated and other in alike and _states_same(fuller, by, file, steps)
+            if not states_same and (not _may_be_one(fuller, by, file, steps) or (other in heard and undated)):
                 continue
-            if _same(by, steps):
+            if states_same and steps.is_dated and not by.is_dated and other not in out.values():
+                out[fuller_at, by.writer] = number  # timestamps are worth more than lines
+                continue
+            if states_same or _same(by, steps):
                 out[at, steps.writer] = other
                 heard |= {other} if undated else set()
                 break
@@ -111,6 +121,18 @@ def _candidates(history: np.ndarray, begins: np.ndarray, ends: np.ndarray, numbe
     return sorted({*found, *others.tolist()}) if len(others) else found
 
 
+def _mean_s(steps: WrittenSteps) -> float:
+    """The mean of the times of a step that lines state; NaN for fewer than prove anything."""
+    stated = floats(steps.lines, "step_s")
+    known = stated[stated > 0]
+    return float(known.mean()) if len(known) >= OF_ONE_FORM else np.nan
+
+
+def _near(means: np.ndarray, number: int) -> set[int]:
+    """Which of the fuller ones state times that are the same in the mean."""
+    return set(np.flatnonzero(np.abs(means[:number] - means[number]) <= MEANS * means[number]).tolist())
+
+
 def _overlapping(begins: np.ndarray, ends: np.ndarray, number: int) -> list[int]:
     """Which of the fuller ones were written while this one was; of one of the two the time may be unknown."""
     if np.isnan(begins[number]):
@@ -131,6 +153,39 @@ def _may_be_one(fuller: LogFile, by: WrittenSteps, file: LogFile, steps: Written
         may_be_one(fuller.path, file.path)
         and (by.is_dated == steps.is_dated or _is_history(by, steps) or of_one_process(fuller.path, file.path))
     )  # fmt: skip
+
+
+def _states_same(fuller: LogFile, by: WrittenSteps, file: LogFile, steps: WrittenSteps) -> bool:
+    """Whether two in one folder state the same time of each step or epoch that both name, but for what is rounded: no
+    two trainings take the same times.
+    """
+    named = all(a is None or b is None or a == b for a, b in zip(by.writer, steps.writer, strict=True))
+    if not named or not may_be_one(fuller.path, file.path) or not of_one_folder(fuller.path, file.path):
+        return False
+    if by.lines["unit"].iloc[0] != steps.lines["unit"].iloc[0]:
+        return False
+    one, other = (_stated_of(of) for of in (by, steps))
+    keys = ["step"] if one["step"].is_unique and other["step"].is_unique else ["epoch", "step"]
+    met = other.drop_duplicates(keys).merge(one.drop_duplicates(keys), on=keys, suffixes=("", "_of_one"))
+    if len(met) < max(OF_ONE_FORM, ALIKE * len(other.drop_duplicates(keys))):
+        return False
+    first, second = met["step_s"].to_numpy(), met["step_s_of_one"].to_numpy()
+    units = _unit(first), _unit(second)
+    same = np.abs(first - second) <= 0.505 * sum(units)
+    return float(same.mean()) >= ALIKE and len(np.unique(np.round(first / max(units)))) >= LEVELS
+
+
+def _stated_of(steps: WrittenSteps) -> pd.DataFrame:
+    """The lines that state the time of a step, by their places."""
+    numbers = {name: floats(steps.lines, name) for name in ("epoch", "step", "step_s")}
+    frame = pd.DataFrame(numbers)
+    return frame[frame["step_s"] > 0]
+
+
+def _unit(seconds: np.ndarray) -> float:
+    """The power of ten that times are rounded to."""
+    units = (10.0**-digits for digits in range(7))
+    return next((unit for unit in units if np.abs(seconds / unit - np.round(seconds / unit)).max() < 1e-4), 0.0)
 
 
 def _same(one: WrittenSteps, other: WrittenSteps) -> bool:
