@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain, pairwise
 from statistics import median
 from typing import Any, NamedTuple, TypeAlias, TypeGuard
@@ -67,8 +67,8 @@ class TimeColumns:
         """``rows``: all of a table, or the first of a log."""
         self.by_step = any(name in row for row in rows for name in STEPS)
         self._of = OF_STEP if self.by_step else OF_EPOCH
-        rank = next((rank for row in rows if (rank := _rank(row)) is not None), None)
-        self._rows = [row for row in rows if _rank(row) in (None, rank) and not evaluates(row)]
+        self._rank = next((rank for row in rows if (rank := _rank(row)) is not None), None)
+        self._rows = list(self._of_one(rows))
         names = list(dict.fromkeys(chain.from_iterable(rows)))
         known = {name: found for name in names if (found := time_name(name))}
         self._unclear: list[tuple[str, str]] = []
@@ -84,12 +84,25 @@ class TimeColumns:
         self._taken = {name for name, said in known.items() if not self._is_stamp(name)}
         self._others = [name for name in names if name not in known and name not in WAIT and is_about_time(name)]
         self._before: dict[object, float] = {}
-        self._is_of_log = self._goes_on()
+        self._is_of_log = self._goes_on(self._rows)
 
     @property
     def any(self) -> bool:
         """Whether a column is a time, or may be one that nobody knows."""
         return bool(self._columns or self._unclear)
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the time since the start may be that of an epoch, since none of the rows begins another."""
+        return self.by_step and ELAPSED in self._columns and not self._is_of_log
+
+    def look_on(self, rows: Iterable[Row]) -> None:
+        """Look at all rows of a log, of which the first were given, for whether the time since the start goes on."""
+        self._is_of_log = self._goes_on(self._of_one(rows))
+
+    def _of_one(self, rows: Iterable[Row]) -> Iterator[Row]:
+        """Those of the training on one rank."""
+        return (row for row in rows if _rank(row) in (None, self._rank) and not evaluates(row))
 
     def told(self, row: Row) -> Row:
         """The row with its times as ``timestamp``, ``elapsed`` and ``step_time``, in seconds, and no other; an elapsed
@@ -124,17 +137,17 @@ class TimeColumns:
             return _NAMES.format(_quoted(self._others), of=self._of)
         return " ".join(why.format(_quoted([name]), of=self._of) for name, why in said[:_SHOWN])
 
-    def _goes_on(self) -> bool:
+    def _goes_on(self, rows: Iterable[Row]) -> bool:
         """Whether the time since the start goes on wherever steps are counted anew. Where it does in some of these
         places, it is left.
         """
         elapsed = self._columns.get(ELAPSED)
         if not elapsed:
             return False
-        rows = [row for row in self._rows if not math.isnan(_seconds(row.get(elapsed.name)))]
+        timed = (row for row in rows if not math.isnan(_seconds(row.get(elapsed.name))))
         ahead = [
             _seconds(row[elapsed.name]) > _seconds(before[elapsed.name])
-            for before, row in pairwise(rows)
+            for before, row in pairwise(timed)
             if self._place(row) < self._place(before) or (self.by_step and self._begins_epoch(before, row))
         ]
         if any(ahead) and not all(ahead):

@@ -44,6 +44,9 @@ def read(source: Source, options: ReadOptions) -> Trials:
     """
     begins = [said for line in source.lines if (said := _object(line))]
     times, least = TimeColumns(_that_count(begins)), least_epoch(begins)
+    if times.is_open:  # the head may lie within the first epoch
+        every = (_object(line) for _, line in numbered_lines(source, ProblemLog()))
+        times.look_on(said for said in every if said and step_of_object(said))
     dated = any(stamp_of_object(times.told(said)) for said in begins[:_SHOWN])
     problems, steps = ProblemLog(), StepLog(source.path, dated=dated)
     calls = 0

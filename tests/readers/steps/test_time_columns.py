@@ -138,6 +138,14 @@ def test_a_time_since_the_start_goes_on_where_steps_are_counted_anew(tmp_path: P
     assert said.logged_s == pytest.approx(2 * (N - 1) + 3 * 60) and said.n_resumed == 0
 
 
+def test_a_time_since_the_start_goes_on_in_a_long_log(tmp_path: Path) -> None:
+    """Its head lies within the first epoch."""
+    rows = [{"epoch": k // 5000, "step": k % 5000 + 1, "loss": 0.5, "elapsed": 2.0 * (k + 1)} for k in range(10_000)]
+    (tmp_path / "log.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    said = measure_steps(gd.load_run(tmp_path))
+    assert (said.step_s, said.pauses_s, said.logged_s) == (pytest.approx(2), 0, pytest.approx(2 * (len(rows) - 1)))
+
+
 def test_a_time_since_each_epoch_began_is_that_of_the_epoch(tmp_path: Path) -> None:
     table(tmp_path / "log.csv", {**STEPS_OF_EPOCHS, "elapsed": [2.0 * (k % 10 + 1) for k in range(N)]})
     said = measure_steps(gd.load_run(tmp_path))
