@@ -70,6 +70,7 @@ def test_the_time_since_the_start(tmp_path: Path, name: str) -> None:
     [
         lambda k: f"Epoch {k + 1}/8 | loss 0.5 | Remaining time: {clock(LEFT_S[k])}",
         lambda k: f"Epoch {k + 1}/8 | loss 0.5 | time: {clock(LEFT_S[k])} left",
+        lambda k: f"Epoch {k + 1}/8 | loss 0.5 | est. time: {clock(LEFT_S[k])}",
         lambda k: f"Epoch {k + 1}/8 | loss 0.5 | batch time: 0.{k + 1}s | data time 0.1s",
         lambda k: f"Epoch {k + 1}/8 | loss 0.5 | time: 0.{k + 1}s/batch",
         lambda k: f"Epoch {k // 4 + 1}/2 [{2 * (k % 4) + 1}/8] loss: 0.5 time: 0.3{k}s",
