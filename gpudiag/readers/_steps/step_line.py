@@ -29,12 +29,12 @@ _COUNTED = re.compile(
 """Where an optimizer step takes several batches, ``of_all`` counts those steps and ``part`` the batches."""
 _EPOCH = re.compile(r"(?i)\bepochs?\b\s{0,3}[:=#]?\s{0,3}[\[(]?\s{0,4}(\d{1,6})(?:\s?(?:/|of)\s?(\d{1,6}))?(?![\d.])")
 _TOOK = re.compile(
-    r"(?i)(?P<name>(?:\b[a-z]{1,20}\.?[ _-]){0,2}(?<![a-z])(?:time|took|elapsed|duration)(?:[ _-]elapsed)?)\b\s*[:=]?\s*"
-    rf"(?:{LENGTH})(?!:?\d|\s?(?:/|per\b(?! epoch)|remaining\b|left\b))"
+    r"(?i)(?P<name>(?:\b[a-z]{1,20}\.?[ _-]){0,2}(?<![a-z])(?:time|took|elapsed|duration)(?:[ _-]elapsed)?)\b"
+    rf"\s*[:=]?\s*(?:{LENGTH})(?!:?\d|\s?(?:/|per\b(?! epoch)|remaining\b|left\b))"
 )
 _NOT_OF_EPOCH = re.compile(
-    r"(?i)(?:^|[ _-])(?:eta|remaining|left|est|estimated|expected|finish|avg|average|mean|data|load(?:er|ing)?|wait"
-    r"|batch|step|iter|iteration|it|compute|forward|backward|val|valid|validation|eval|evaluation|test|inference)\.?[ _-]"
+    r"(?i)(?:^|[ _-])(?:eta|remaining|left|est|estimated|expected|finish|avg|average|mean|data|load(?:er|ing)?|wait|batch"
+    r"|step|iter|iteration|it|compute|forward|backward|val|valid|validation|eval|evaluation|test|inference)\.?[ _-]"
 )
 """Words before a time that make it none of the epoch, or a part of it."""
 _WITHIN = re.compile(
