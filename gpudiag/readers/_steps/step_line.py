@@ -33,8 +33,9 @@ _TOOK = re.compile(
     rf"\s*[:=]?\s*(?:{LENGTH})(?!:?\d|\s?(?:/|per\b(?! epoch)|remaining\b|left\b))"
 )
 _NOT_OF_EPOCH = re.compile(
-    r"(?i)(?:^|[ _-])(?:eta|remaining|left|est|estimated|expected|finish|avg|average|mean|data|load(?:er|ing)?|wait|batch"
-    r"|step|iter|iteration|it|compute|forward|backward|val|valid|validation|eval|evaluation|test|inference)\.?[ _-]"
+    r"(?i)(?:^|[ _-])(?:eta|remaining|left|est|estimated|expected|finish|avg|average|mean|data|load(?:er|ing)?|wait"
+    r"|batch|step|iter|iteration|it|compute|forward|backward|val|valid|validation|eval|evaluation|test"
+    r"|inference)\.?[ _-]"
 )
 """Words before a time that make it none of the epoch, or a part of it."""
 _WITHIN = re.compile(
