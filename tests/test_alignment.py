@@ -108,6 +108,14 @@ def test_without_one_side_there_is_nothing_to_compare() -> None:
     assert not clock.joined and "no GPU telemetry" in str(clock.evidence)
 
 
+@pytest.mark.parametrize("n", [1, 50])
+def test_samples_of_which_no_time_is_known_tell_nothing(n: int) -> None:
+    run, _ = make(1)
+    lost = run.gpu.head(n).assign(time=pd.Series(pd.NaT, index=range(n), dtype=run.gpu["time"].dtype))
+    clock = establish_clock(replace(run, gpu=lost))
+    assert clock.confidence in ("assumed", "undetermined") and clock.offset_s == 0
+
+
 def test_a_gpu_that_is_always_busy_tells_nothing() -> None:
     run, _ = make(1, Pool(memory=False, seen=(0.1, 0.9)))
     busy = replace(run, gpu=run.gpu.assign(util_pct=100.0))

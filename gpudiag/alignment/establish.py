@@ -161,6 +161,8 @@ def _joined(run: Run, samples: SampleTimes, record: ClockRecord) -> ClockRecord:
     start, end = seconds(run.trials["start"]) + shift, seconds(run.trials["end"]) + shift
     end = np.where(np.isnan(end), np.inf, end)
     time, slack = samples.time_s, float(np.nan_to_num(samples.period_s))
+    if np.isnan(time).all():
+        return record
     if bool(((start <= np.nanmax(time) + slack) & (end >= np.nanmin(time) - slack)).any()):
         return record
     order = _order(start, end, float(np.nanmin(time)), float(np.nanmax(time)))

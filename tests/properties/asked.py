@@ -21,6 +21,7 @@ from gpudiag.export import openmetrics, perfetto, tables
 from gpudiag.forecast.memory.capacity import memory_capacity
 from gpudiag.forecast.parallelism.what_if import what_if
 from gpudiag.forecast.pruning.replay import replay_pruner
+from gpudiag.measures._time.gpu_time import gpu_time
 from gpudiag.measures.ledger import LedgerProfile
 from gpudiag.plain_data import json_text
 from gpudiag.plots import PLOTS
@@ -95,22 +96,26 @@ def diagnosed(run: Run) -> Diagnosis:
     """The diagnosis of a run, with its documents checked."""
     made = diagnose(run)
     assert not made.errors
-    ledger_holds(made.ledger)
+    ledger_holds(made.ledger, run)
     document = valid(made.to_json(), "diagnosis-4")
     shares_hold(document)
     valid(json_text(made.plan([one.id for one in made.recommendations])), "plan-1")
     return made
 
 
-def ledger_holds(ledger: LedgerProfile | None) -> None:
-    """Cells of a GPU are its window to the microsecond; none is negative; compute is within its cell."""
+def ledger_holds(ledger: LedgerProfile | None, run: Run) -> None:
+    """Cells of a GPU are its window to the microsecond, or what of it a job held the GPU; none is negative; compute is
+    within its cell.
+    """
     if ledger is None:
         return
     cells = ledger.cells["gpu_s"].to_numpy(float)
     assert (cells >= 0).all() and np.isfinite(cells).all()
     windows = (ledger.windows["end"] - ledger.windows["start"]).dt.total_seconds().sum()
     by_gpu = ledger.cells.groupby("gpu", observed=True)["gpu_s"].sum()
-    assert (np.rint(by_gpu * 1e6) == np.rint(windows * 1e6)).all(), (by_gpu, windows)
+    if not (np.rint(by_gpu * 1e6) == np.rint(windows * 1e6)).all():
+        held = {gpu: sum(end - start for start, end in of) for gpu, of in gpu_time(run).windows_of.items()}
+        assert np.rint(by_gpu * 1e6).to_dict() == held and by_gpu.max() <= windows, (by_gpu, windows)
     assert math.isclose(math.fsum(cells), ledger.total_gpu_s, rel_tol=1e-12)
     assert math.isclose(math.fsum(ledger.totals["gpu_s"]), ledger.total_gpu_s, rel_tol=1e-12)
     assert math.isclose(ledger.totals["share_pct"].sum(), 100)

@@ -100,7 +100,7 @@ def _diagnosed_in_s(n: int) -> tuple[float, Diagnosis]:
     diagnosis = diagnose(run)
     spent = time.process_time() - began
     assert not diagnosis.errors and diagnosis.ledger is not None and diagnosis.ledger.n_gpus == n
-    asked.ledger_holds(diagnosis.ledger)
+    asked.ledger_holds(diagnosis.ledger, run)
     asked.readable(repr(diagnosis))
     return spent, diagnosis
 
