@@ -24,7 +24,7 @@ def row_objects(value: Mapping[str, Any]) -> list[Mapping[str, Any]]:
         return [value]
     if all(map(is_time, value)):
         return [_timed(key, item if isinstance(item, dict) else {"gpus": item}) for key, item in value.items()]
-    if all(isinstance(item, dict) and key.isdecimal() and _has_time(item) for key, item in value.items()):
+    if all(isinstance(item, dict) and key.isdecimal() and _is_dated(item) for key, item in value.items()):
         return list(value.values())
     return [value]
 
@@ -52,3 +52,8 @@ def _timed(key: str, row: Mapping[str, Any]) -> Mapping[str, Any]:
 
 def _has_time(row: Mapping[str, Any]) -> bool:
     return any(meaning_of(name).target in ("time", "date") for name in row)
+
+
+def _is_dated(row: Mapping[str, Any]) -> bool:
+    """Whether a row has a time that is none of how long something took, as that of a trial is."""
+    return any(meaning_of(name).target == "time" and is_time(str(cell)) for name, cell in row.items())

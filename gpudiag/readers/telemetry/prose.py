@@ -206,12 +206,21 @@ def _reading_of(line: str, heading: str = "", *, names_behind_words: bool = True
         meaning = meaning_of(f"gpu memory {match['label']} ({match['unit']})")
         reading.values.setdefault(meaning.target, float(match["value"]) * meaning.scale)
         reading.units.add(meaning.target)
-    for match in _UNMARKED.finditer(rest) if reading.gpu else ():
+    if reading.gpu and not _OF_STEPS.search(rest):
+        _take_unmarked(reading, rest)
+    return reading
+
+
+def _take_unmarked(reading: _Reading, text: str) -> None:
+    """Take ``util 30%, mem 900 MB``: several such, or one beside others, are what a GPU does; one may be anything."""
+    values: dict[str, float] = {}
+    for match in _UNMARKED.finditer(text):
         meaning = meaning_of(f"{match['label']} ({match['unit'].strip('°')})")
         if meaning.metric:
-            reading.values.setdefault(meaning.target, float(match["value"]) * meaning.scale)
-            reading.units.add(meaning.target)
-    return reading
+            values.setdefault(meaning.target, float(match["value"]) * meaning.scale)
+    if len(values.keys() | reading.values.keys()) > 1:
+        reading.values = values | reading.values
+        reading.units |= values.keys()
 
 
 def _take(reading: _Reading, label: str, match: re.Match[str], whose: str) -> None:

@@ -284,3 +284,19 @@ def test_blocks_of_several_gpus_below_a_line_with_their_time(read: Any) -> None:
     gpu = read("".join(block.format(u=u) for u in range(10))).gpu
     assert gpu["util_pct"].tolist() == [*range(70, 80), *range(10)]
     assert gpu["mem_used_mib"].tolist() == [500] * 10 + [501] * 10
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "Epoch 1 step {k} loss 0.5 GPU 0 mem 5 GB util 30%",
+        "step {k}/400 | loss 0.5 | lr 1e-4 | gpu0 mem 5.1GB",
+        "rank 0 cuda:0 step {k} took 0.32s, memory 5.1 GB, power 90 W",
+        "INFO step {k} images/s 512 GPU 0 Temp 60C Power 300W",
+        "GPU 0 benchmark: {k}% done, memory 5 GB copied",
+        "CPU util 30% mem 5 GB temp 60 C",
+    ],
+)
+def test_names_without_a_mark_are_not_taken_from_trainings_and_other_sentences(line: str, read: Any) -> None:
+    with pytest.raises(UnknownInput):
+        read("".join(f"2026-03-01 10:00:{k:02d} {line.format(k=k)}\n" for k in range(40)))

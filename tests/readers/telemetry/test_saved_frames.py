@@ -96,8 +96,13 @@ def test_rows_under_their_times(
 
 
 def test_members_under_other_names_are_no_rows(tmp_path: Path) -> None:
-    for keys in (map(str, range(N)), (f"step {k}" for k in range(N))):
-        (tmp_path / "gpu.json").write_text(json.dumps(dict(zip(keys, rows(), strict=True))), encoding="utf-8")
+    trials = [{**row, "time": 3.5} for row in rows()]  # how long each took
+    for keys, held in (
+        (map(str, range(N)), rows()),
+        ((f"step {k}" for k in range(N)), rows()),
+        (map(str, range(N)), trials),
+    ):
+        (tmp_path / "gpu.json").write_text(json.dumps(dict(zip(keys, held, strict=True))), encoding="utf-8")
         with pytest.raises(UnknownInput):
             read_telemetry(tmp_path / "gpu.json", timezone="UTC")
 
