@@ -59,9 +59,7 @@ def _maxima(columns: MutableMapping[str, np.ndarray], code: np.ndarray) -> list[
             columns[limit] = most
         else:
             left_out.append(measured)
-    return (
-        [f"Its maximum of {', '.join(left_out)} is what was measured, no limit; it was not used."] if left_out else []
-    )
+    return [f"Its maximum of {', '.join(left_out)} may be a peak: it was not taken for a limit."] if left_out else []
 
 
 def _unitless(columns: MutableMapping[str, np.ndarray], names: Sequence[str]) -> list[str]:

@@ -35,7 +35,8 @@ _PAIR = re.compile(
     r"(?:\s{0,9}/\s{0,9}(?P<most>\d{1,15}(?:\.\d{1,15})?)\s{0,9}(?P<most_unit>[A-Za-z%]{0,3})(?!\w|\s{0,9}[:=]))?"
 )
 _SIZE = re.compile(
-    r"(?P<value>\d{1,15}(?:\.\d{1,15})?)\s{0,9}(?P<unit>MiB|MB|GiB|GB)\s{1,9}(?:is )?(?P<label>used|free|total)\b"
+    r"(?P<value>\d{1,15}(?:\.\d{1,15})?)\s{0,9}(?P<unit>MiB|MB|GiB|GB)\s{1,9}(?:is )?"
+    r"(?P<label>used|free|total)\b(?! (?i:mem|vram|gpu))"
 )
 _UNMARKED = re.compile(
     r"(?<![\w%()])(?P<label>[A-Za-z_]{1,40}(?: [A-Za-z_]{1,40}){0,3}) {1,3}(?P<value>\d{1,15}(?:\.\d{1,15})?) ?"
@@ -73,6 +74,8 @@ class _Reading:
     of_training: bool = False
     """It has a name of a loss or a learning rate: its steps tell more."""
     of_host: bool = False
+    of_whom: set[str] = field(default_factory=set)
+    """Memory under names that do not say whose."""
 
 
 class _Line(NamedTuple):
@@ -161,6 +164,7 @@ def _readings_of(line: str, heading: str = "", *, names_behind_words: bool = Tru
     if others:
         told = set[str]().union(*(one.values for one in others))
         last.values = {name: value for name, value in last.values.items() if name in told}
+        last.others = min(one.others for one in readings)  # what follows on all
     for reading in readings:
         reading.of_training = reading.of_training or of_training
     return readings
@@ -169,21 +173,24 @@ def _readings_of(line: str, heading: str = "", *, names_behind_words: bool = Tru
 def _by_gpu(line: str) -> list[str]:
     """The line, in a part for each GPU where it names several, each at the time of the line.
 
-    Values stand behind their GPU; or before it, where some stand before the first and none of their names behind the
-    last. Otherwise those before the first are of no one GPU, and are left out; names of steps stay with each.
+    Values stand behind their GPU, or before it, where more of the names between two stand before the first than behind
+    the last: those at the other end are of no one GPU. Nothing is taken where as many do. Names of steps stay with all.
     """
     when, rest = _time_apart(line)
     devices = [next(same) for _, same in groupby(_DEVICE.finditer(rest), key=lambda device: device[1])]
     if len(devices) < 2:
         return [line]
     first, last = devices[0], devices[-1]
-    before = _reading_of(rest[: first.start()]).values
-    behind = _reading_of(rest[last.end() :]).values.keys() & _reading_of(rest[first.end() : last.start()]).values.keys()
-    if before and not behind:
+    sides = (rest[: first.start()], rest[first.end() : last.start()], rest[last.end() :])
+    before, between, behind = (_reading_of(side).values.keys() for side in sides)
+    lead = len(before & between) - len(behind & between)
+    if before and (lead > 0 or not behind):
         edges = [0, *(device.end() for device in devices)]
         return [f"{when} {rest[start:end]}" for start, end in pairwise(edges)]
+    if before and lead == 0:
+        return [when]
     edges = [*(device.start() for device in devices), len(rest)]
-    common = "" if before else rest[: first.start()]
+    common = "" if before else sides[0]
     return [f"{when} {common}{rest[start:end]}" for start, end in pairwise(edges)]
 
 
@@ -206,6 +213,8 @@ def _reading_of(line: str, heading: str = "", *, names_behind_words: bool = True
         meaning = meaning_of(f"gpu memory {match['label']} ({match['unit']})")
         reading.values.setdefault(meaning.target, float(match["value"]) * meaning.scale)
         reading.units.add(meaning.target)
+    if reading.of_host and not device:
+        reading.values = {name: value for name, value in reading.values.items() if name not in reading.of_whom}
     if reading.gpu and not _OF_STEPS.search(rest):
         _take_unmarked(reading, rest)
     return reading
@@ -232,6 +241,11 @@ def _take(reading: _Reading, label: str, match: re.Match[str], whose: str) -> No
         reading.gpu = match["value"]
     elif meaning.metric:
         reading.named = reading.named or meaning.gpu
+        if meaning.gpu and meaning.target in reading.of_whom:  # this one says whose it is
+            reading.of_whom.remove(meaning.target)
+            del reading.values[meaning.target]
+        elif not meaning.gpu and meaning.target.startswith("mem_") and meaning.target not in reading.values:
+            reading.of_whom.add(meaning.target)
         reading.values.setdefault(meaning.target, float(match["value"]) * meaning.scale)
         reading.units |= {meaning.target, _TOTALS.get(meaning.target, "")} if meaning.unit else set()
         if match["most"] and meaning.target in _TOTALS:
@@ -247,13 +261,15 @@ def read(source: Source, options: ReadOptions) -> Telemetry:
     found = _ParsedLines()
     lines = list(_lines(source, log))
     unnamed = _unnamed_of_gpus(lines)
+    several = len({line.reading.gpu for line in lines if line.reading.gpu}) > 1
     for line in lines:
-        if line.row is None and (_is_sample(line.reading, among=True) or line.number in unnamed):
+        whose = line.reading.gpu or not several  # what names nobody beside lines on several GPUs is of any
+        if line.row is None and whose and (_is_sample(line.reading, among=True) or line.number in unnamed):
             found.add(line.number, line.moment, line.reading.gpu, line.reading.values)
             found.units |= line.reading.units
             if line.reading.name:
                 found.names[line.reading.gpu] = line.reading.name
-        elif line.row is None and line.reading.moment is None:
+        elif line.row is None and (line.reading.moment is None or (line.reading.values and not whose)):
             log.add(OTHER, line=line.number, example=line.text)
     bare = [(line.number, line.moment, line.row) for line in lines if line.row is not None]
     notes = _bare_rows(found, bare, options, log)

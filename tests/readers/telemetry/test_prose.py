@@ -207,6 +207,8 @@ def test_the_time_of_a_line_is_that_of_each_gpu_in_it(read: Any) -> None:
         ("gpu0_util=30 gpu0_power=90 gpu1_util=70 gpu1_power=80 gpu_avg_util=50 total_mem=900", {"0": 30, "1": 70}),
         ("gpu0.util: 30 gpu1.util: 70 gpu0.mem: 500 gpu1.mem: 600", {"0": 30, "1": 70}),
         ("GPU0 util 30% power 90 W | GPU1 util 70% power 80 W | peak power 95 W", {"0": 30, "1": 70}),
+        ("util=30% mem=500MB (gpu0), util=70% mem=600MB (gpu1), all mem=11GB", {"0": 30, "1": 70}),
+        ("gpu0_util=30 gpu1_util=70 cpu_util=90 ram_gb=50", {"0": 30, "1": 70}),
         ("host=a GPU 0: util=30%, power=90 W GPU 1: util=70%, power=80 W", {"0": 30, "1": 70}),
     ],
 )
@@ -300,3 +302,29 @@ def test_blocks_of_several_gpus_below_a_line_with_their_time(read: Any) -> None:
 def test_names_without_a_mark_are_not_taken_from_trainings_and_other_sentences(line: str, read: Any) -> None:
     with pytest.raises(UnknownInput):
         read("".join(f"2026-03-01 10:00:{k:02d} {line.format(k=k)}\n" for k in range(40)))
+
+
+def test_a_line_of_which_it_cannot_be_told_whose_each_value_is_says_nothing(read: Any) -> None:
+    sure = "2026-03-01 10:00:00 GPU 0: util=30%\n2026-03-01 10:00:00 GPU 1: util=70%\n"
+    doubtful = "2026-03-01 10:00:05 util=10% GPU 0 util=20% GPU 1 util=40%\n"
+    assert read(sure * 3 + doubtful).gpu["util_pct"].tolist() == [30, 70]
+
+
+def test_lines_that_name_nobody_are_of_none_of_several_gpus(read: Any) -> None:
+    block = "=== 2026-03-01 10:00:0{k} ===\nGPU 0 Utilization: 30%\nPower: 90 W\nGPU 1 Utilization: 70%\nPower: 95 W\n"
+    telemetry = read("".join(block.format(k=k) for k in range(9)))
+    assert telemetry.gpu["util_pct"].tolist() == [30] * 9 + [70] * 9 and "power_w" not in telemetry.gpu
+    assert sum(problem.count for problem in telemetry.problems) == 18
+
+
+def test_memory_beside_what_a_host_does_is_the_gpus_only_where_it_says_so(read: Any) -> None:
+    line = "2026-03-01 10:00:0{k} {{'cpu_util': 90, 'mem': 50, 'gpu_util': 30, 'vram_mb': 700}}\n"
+    gpu = read("".join(line.format(k=k) for k in range(9))).gpu
+    assert gpu["util_pct"].tolist() == [30] * 9 and gpu["mem_used_mib"].tolist() == [700] * 9
+    unsaid = read("".join(line.replace(", 'vram_mb': 700", "").format(k=k) for k in range(9))).gpu
+    assert "mem_used_mib" not in unsaid
+
+
+def test_a_total_is_of_the_size_behind_it(read: Any) -> None:
+    gpu = read("".join(f"2026-03-01 10:00:0{k} GPU 0 util 30% memory 5 GB total memory 24 GB\n" for k in range(9))).gpu
+    assert gpu["mem_total_mib"].tolist() == [24 * 1024] * 9
