@@ -32,7 +32,7 @@ _MOST_COLUMNS = 24
 UNNAMED = re.compile(r"Unnamed: \d+|__index_level_\d+__")
 """What pandas calls a column without a name, and an index without one in Parquet."""
 _SINCE_1970 = re.compile(rf"(?i)|index|t|epoch|unix|utc|{UNNAMED.pattern}")
-_SECONDS = re.compile(r"(?i)s|secs?|seconds?|minutes?|mins|hours?|hrs")
+_SECONDS = re.compile(r"(?i)s|secs?|seconds?|minutes|mins|hours|hrs")
 """Names of times only where the numbers below are such: since 1970, or rising."""
 _STATISTICS = frozenset(["min", "max", "mean", "avg", "average", "median", "std", "count", "sum"])
 _NO_WORD = re.compile(rf"|index|{UNNAMED.pattern}")

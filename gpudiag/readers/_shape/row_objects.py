@@ -24,8 +24,10 @@ def row_objects(value: Mapping[str, Any]) -> list[Mapping[str, Any]]:
         return [value]
     if all(map(is_time, value)):
         return [_timed(key, item if isinstance(item, dict) else {"gpus": item}) for key, item in value.items()]
-    if all(isinstance(item, dict) and key.isdecimal() and _is_dated(item) for key, item in value.items()):
-        return list(value.values())
+    if all(isinstance(item, dict) and key.isdecimal() for key, item in value.items()):
+        times = [_date_of(row) for row in value.values()]
+        if all(times) and len({*times}) == len(times):  # at one time they are GPUs
+            return list(value.values())
     return [value]
 
 
@@ -54,6 +56,7 @@ def _has_time(row: Mapping[str, Any]) -> bool:
     return any(meaning_of(name).target in ("time", "date") for name in row)
 
 
-def _is_dated(row: Mapping[str, Any]) -> bool:
-    """Whether a row has a time that is none of how long something took, as that of a trial is."""
-    return any(meaning_of(name).target == "time" and is_time(str(cell)) for name, cell in row.items())
+def _date_of(row: Mapping[str, Any]) -> str:
+    """The time of a row, which is none of how long something took, as that of a trial is; empty where it has none."""
+    cells = (str(cell) for name, cell in row.items() if meaning_of(name).target == "time")
+    return next(filter(is_time, cells), "")

@@ -117,3 +117,10 @@ def test_a_frame_larger_than_the_head_of_a_file_is_read_as_a_small_one(orient: s
     gpu = read_telemetry(tmp_path / "gpu.json", timezone="UTC").gpu
     assert gpu["power_w"].tolist() == large["power_w"].tolist()
     assert gpu["time"].tolist() == times.tz_localize("UTC").tolist()
+
+
+def test_members_of_one_time_under_numbers_are_no_rows(tmp_path: Path) -> None:
+    gpus = {str(n): {"timestamp": "2026-03-01 10:00:00", "gpu_util": 30 + 60 * n, "power_w": 90} for n in range(2)}
+    (tmp_path / "gpu.jsonl").write_text(f"{json.dumps(gpus)}\n", encoding="utf-8")
+    with pytest.raises(UnknownInput):
+        read_telemetry(tmp_path / "gpu.jsonl", timezone="UTC")

@@ -441,3 +441,8 @@ def test_what_has_passed_is_in_the_unit_of_its_name(name: str, unit_s: float, re
 def test_gpu_hours_are_no_time(read: Any) -> None:
     telemetry = read("gpu_util,gpu_power_w,gpu_hours", lambda k: f"{50 + k},90,{k / 10}", rows=40)
     assert any("carry no time" in note for note in telemetry.notes)
+
+
+def test_the_hour_and_the_minute_of_a_clock_are_no_time_since_the_start(read: Any) -> None:
+    with pytest.raises(UnknownInput):
+        read("hour,minute,gpu_util", lambda k: f"10,{10 + k},{50 + k}", rows=40)
