@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import argparse
 import csv
-import math
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
@@ -88,11 +87,11 @@ def measured(check: Check, kept: float | None) -> tuple[float, float]:
         ours, peer = in_turn((check.ours, check.peer), rounds)
         return min(run.cpu_s for run in ours), min(run.cpu_s for run in peer)
 
-    ours, peer = least(1) if kept else (math.inf, math.inf)
-    if kept and ours <= BAND * kept * peer:
-        return ours, peer
-    again = least(ROUNDS)
-    return min(ours, again[0]), min(peer, again[1])
+    if kept:
+        ours, peer = least(1)
+        if ours <= BAND * kept * peer:
+            return ours, peer
+    return least(ROUNDS)
 
 
 def main() -> None:

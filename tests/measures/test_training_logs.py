@@ -371,3 +371,11 @@ def test_stated_times_that_differ_are_of_two_trainings(tmp_path: Path, other: li
     first = other if len({*other}) < len(other) else STATED_S
     said = measured(tmp_path, {"one.log": stating(first, form), "other.log": stating(other, form)})
     assert (said.n_trainings, said.n_twice) == (2, 0)
+
+
+def test_times_that_neither_file_rounds_are_compared_too(tmp_path: Path) -> None:
+    took_s = np.random.default_rng(8).uniform(0.30, 0.42, 60).tolist()
+    lines = stating(took_s, "step {n} loss 0.5 {s:.12f} s/it")
+    rows = ["step,loss,step_time", *stating(took_s, "{n},0.5,{s:.12f}")]
+    said = measured(tmp_path, {"train.log": lines, "history.csv": rows})
+    assert (said.n_trainings, said.n_twice) == (1, 1)

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 
-from gpudiag.measures._steps.clocks import is_coarse
+from gpudiag.measures._steps.clocks import is_coarse, tick_of
 from gpudiag.measures._steps.lines import floats, since_of
 from gpudiag.measures._steps.log_files import (
     LogFile,
@@ -166,13 +166,14 @@ def _states_same(fuller: LogFile, by: WrittenSteps, file: LogFile, steps: Writte
         return False
     one, other = (_stated_of(of) for of in (by, steps))
     keys = ["step"] if one["step"].is_unique and other["step"].is_unique else ["epoch", "step"]
-    met = other.drop_duplicates(keys).merge(one.drop_duplicates(keys), on=keys, suffixes=("", "_of_one"))
-    if len(met) < max(OF_ONE_FORM, ALIKE * len(other.drop_duplicates(keys))):
+    one, other = (of.drop_duplicates(keys) for of in (one, other))
+    met = other.merge(one, on=keys, suffixes=("", "_of_one"))
+    if len(met) < max(OF_ONE_FORM, ALIKE * len(other)):
         return False
     first, second = met["step_s"].to_numpy(), met["step_s_of_one"].to_numpy()
-    units = _unit(first), _unit(second)
-    same = np.abs(first - second) <= 0.505 * sum(units)
-    return float(same.mean()) >= ALIKE and len(np.unique(np.round(first / max(units)))) >= LEVELS
+    ticks = tick_of(first), tick_of(second)
+    same = np.abs(first - second) <= 0.505 * sum(ticks)
+    return float(same.mean()) >= ALIKE and len(np.unique(np.round(first / max(ticks)))) >= LEVELS
 
 
 def _stated_of(steps: WrittenSteps) -> pd.DataFrame:
@@ -180,12 +181,6 @@ def _stated_of(steps: WrittenSteps) -> pd.DataFrame:
     numbers = {name: floats(steps.lines, name) for name in ("epoch", "step", "step_s")}
     frame = pd.DataFrame(numbers)
     return frame[frame["step_s"] > 0]
-
-
-def _unit(seconds: np.ndarray) -> float:
-    """The power of ten that times are rounded to."""
-    units = (10.0**-digits for digits in range(7))
-    return next((unit for unit in units if np.abs(seconds / unit - np.round(seconds / unit)).max() < 1e-4), 0.0)
 
 
 def _same(one: WrittenSteps, other: WrittenSteps) -> bool:

@@ -16,6 +16,7 @@ import zlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
+from gpudiag.readers._io.json_values import is_number
 from gpudiag.readers._io.problems import ProblemLog
 from gpudiag.schema import MOST_MIB
 
@@ -94,7 +95,7 @@ def _value(value: object, unit: Callable[[float], float], said: str, odd: list[s
     if value is None or isinstance(value, str):
         return math.nan
     try:
-        number = unit(float(value)) if isinstance(value, int | float) and not isinstance(value, bool) else math.nan
+        number = unit(float(value)) if is_number(value) else math.nan
     except OverflowError:
         number = math.nan
     if number != number:

@@ -82,55 +82,56 @@ def _time_apart(line: str) -> tuple[str, str]:
 
 
 def readings_of(line: str, heading: str = "", *, names_behind_words: bool = True) -> list[Said]:
-    """What a line says of each GPU that it names, or of one; of several, the last is told what any other is told.
+    """What a line says of each GPU that it names, or of one, at the time of the line; of several, the last is told what
+    any other is told.
 
     What only the last would be told (``gpu 0: 30% gpu 1: 70% total power: 500 W``) may be said of all.
     """
     keys = [] if line.lstrip().startswith(_JSON) else [key[2] for key in _QUOTED.finditer(line)]
     of_training = any(map(_OF_TRAINING.search, keys))
     line = _QUOTED.sub(r"\2", line) if keys else line
-    readings = [_reading_of(part, heading, names_behind_words=names_behind_words) for part in _by_gpu(line)]
+    when, text = _time_apart(line)
+    readings = [_reading_of(part, heading, names_behind_words=names_behind_words) for part in _by_gpu(text)]
     *others, last = readings
     if others:
         told = set[str]().union(*(one.values for one in others))
         last.values = {name: value for name, value in last.values.items() if name in told}
         last.others = min(one.others for one in readings)  # what follows on all
+    moment = read_moment(when) if when else None
     for reading in readings:
+        reading.moment = moment
         reading.of_training = reading.of_training or of_training
     return readings
 
 
-def _by_gpu(line: str) -> list[str]:
-    """The line, in a part for each GPU where it names several, each at the time of the line.
+def _by_gpu(text: str) -> list[str]:
+    """What a line says beside its time, in a part for each GPU where it names several.
 
     Values stand behind their GPU, or before it, where more of the names between two stand before the first than behind
     the last: those at the other end are of no one GPU. Nothing is taken where as many do. Names of steps stay with all.
     """
-    when, rest = _time_apart(line)
-    devices = [next(same) for _, same in groupby(_DEVICE.finditer(rest), key=lambda device: device[1])]
+    devices = [next(same) for _, same in groupby(_DEVICE.finditer(text), key=lambda device: device[1])]
     if len(devices) < 2:
-        return [line]
+        return [text]
     first, last = devices[0], devices[-1]
-    sides = (rest[: first.start()], rest[first.end() : last.start()], rest[last.end() :])
-    before, between, behind = (_reading_of(side).values.keys() for side in sides)
-    lead = len(before & between) - len(behind & between)
-    if before and (lead > 0 or not behind):
-        edges = [0, *(device.end() for device in devices)]
-        return [f"{when} {rest[start:end]}" for start, end in pairwise(edges)]
-    if before and lead == 0:
-        return [when]
-    edges = [*(device.start() for device in devices), len(rest)]
-    common = "" if before else sides[0]
-    return [f"{when} {common}{rest[start:end]}" for start, end in pairwise(edges)]
+    common = text[: first.start()]
+    if before := _reading_of(common).values.keys():
+        sides = text[first.end() : last.start()], text[last.end() :]
+        between, behind = (_reading_of(side).values.keys() for side in sides)
+        lead = len(before & between) - len(behind & between)
+        if lead > 0 or not behind:
+            return [text[start:end] for start, end in pairwise([0, *(device.end() for device in devices)])]
+        if lead == 0:
+            return [""]
+        common = ""
+    return [common + text[start:end] for start, end in pairwise([*(one.start() for one in devices), len(text)])]
 
 
-def _reading_of(line: str, heading: str = "", *, names_behind_words: bool = True) -> Said:
-    """What a line says, below a heading that names this GPU; empty values if nothing of ours."""
-    when, rest = _time_apart(line)
-    device = _DEVICE.search(rest)
+def _reading_of(text: str, heading: str = "", *, names_behind_words: bool = True) -> Said:
+    """What a text says, below a heading that names this GPU; empty values if nothing of ours."""
+    device = _DEVICE.search(text)
     reading = Said({}, device[1] if device else "", (device[2] or "") if device else "")
-    reading.moment = read_moment(when) if when else None
-    for match in _PAIR.finditer(rest):
+    for match in _PAIR.finditer(text):
         label = match["label"]
         if match["mark"] == "=":
             name = label.rpartition(" ")[2]
@@ -139,14 +140,14 @@ def _reading_of(line: str, heading: str = "", *, names_behind_words: bool = True
             label = name if names_behind_words else label
             reading.of_training = reading.of_training or bool(_OF_TRAINING.search(name))
         _take(reading, label, match, "gpu " if heading else "")
-    for match in _SIZE.finditer(rest):
+    for match in _SIZE.finditer(text):
         meaning = meaning_of(f"gpu memory {match['label']} ({match['unit']})")
         reading.values.setdefault(meaning.target, float(match["value"]) * meaning.scale)
         reading.units.add(meaning.target)
     if reading.of_host and not device:
         reading.values = {name: value for name, value in reading.values.items() if name not in reading.of_whom}
-    if reading.gpu and not OF_STEPS.search(rest):
-        _take_unmarked(reading, rest)
+    if reading.gpu and not OF_STEPS.search(text):
+        _take_unmarked(reading, text)
     return reading
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from gpudiag.readers._fields.aliases import meaning_of
@@ -37,6 +37,11 @@ def is_time(key: str) -> bool:
         return float(key) >= EPOCH_S
     moment = read_moment(key)
     return moment is not None and moment.day and moment.clock
+
+
+def counts_rows(names: Iterable[str]) -> bool:
+    """Whether all names are numbers or times, as those of rows are."""
+    return all(name.isdecimal() or is_time(name) for name in names)
 
 
 def _split(columns: list[Any], data: list[Any], index: Any) -> list[Mapping[str, Any]]:

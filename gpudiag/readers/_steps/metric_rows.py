@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from typing import Any, TypeGuard
 
 import pandas as pd
 
+from gpudiag.readers._io.json_values import is_number
 from gpudiag.readers._steps.metric_kinds import of_epochs
 from gpudiag.readers._steps.other_work import moment_of
 from gpudiag.readers._steps.scalar_steps import RUNTIME, evaluation_line, runtime_line
@@ -61,7 +61,7 @@ def take(
 
 def least_epoch(rows: Iterable[Row]) -> float:
     """The least epoch that a row names, 1 where none does."""
-    return min((row[EPOCH] for row in rows if _is_number(row.get(EPOCH))), default=1)
+    return min((row[EPOCH] for row in rows if is_number(row.get(EPOCH))), default=1)
 
 
 def counts_only_calls(rows: Iterable[Row], frame: pd.DataFrame) -> bool:
@@ -72,7 +72,7 @@ def counts_only_calls(rows: Iterable[Row], frame: pd.DataFrame) -> bool:
 def _told(row: Row, since_s: float) -> str:
     """The line that tells of an evaluation, by what its row states or by the time since the row of the same step."""
     stated = [value for name, value in row.items() if RUNTIME.search(name) and is_of_evaluation(name)]
-    return runtime_line(stated[0]) if stated and _is_number(stated[0]) else evaluation_line(since_s)
+    return runtime_line(stated[0]) if stated and is_number(stated[0]) else evaluation_line(since_s)
 
 
 def _step(row: Row, series: str) -> StepLine | None:
@@ -82,7 +82,7 @@ def _step(row: Row, series: str) -> StepLine | None:
 def epoch_of_row(row: Row, series: str, least: float) -> StepLine | None:
     """What a row on an epoch says; ``least``: the least epoch of all, which may be 0."""
     epoch = row.get(EPOCH)
-    if not _is_number(epoch) or not 0 <= epoch < _MOST or epoch != int(epoch):
+    if not is_number(epoch) or not 0 <= epoch < _MOST or epoch != int(epoch):
         return None
     said = step_of_object({**{name: value for name, value in row.items() if name != EPOCH}, "step": epoch})
     meant = "step" if said and said.step_s >= 0 else ""
@@ -90,8 +90,4 @@ def epoch_of_row(row: Row, series: str, least: float) -> StepLine | None:
 
 
 def _count(row: Row) -> float:
-    return next((float(row[name]) for name in STEPS if _is_number(row.get(name))), math.nan)
-
-
-def _is_number(value: Any) -> TypeGuard[float]:
-    return isinstance(value, int | float) and not isinstance(value, bool)
+    return next((float(row[name]) for name in STEPS if is_number(row.get(name))), math.nan)

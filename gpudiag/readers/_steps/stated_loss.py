@@ -8,6 +8,8 @@ from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from typing import Any
 
+from gpudiag.readers._io.json_values import is_number
+
 _STATED = re.compile(
     r"(?i)(?<![a-z_])(?P<name>(?:[a-z]{1,20}[ _./-]){0,3}loss(?:[_./-][a-z_\d]{1,20})?)['\"]?\s{0,3}"
     r"[:=|]?\s{0,6}(?:tensor\()?(?P<value>[-+]?(?:nan|inf(?:inity)?|\d[\d.]{0,20}(?:e[-+]?\d{1,3})?))(?![a-z\d])"
@@ -82,4 +84,4 @@ def _number(value: Any) -> float | None:
     if isinstance(value, str):
         text = value.lower().lstrip("+-")
         return _WORDS.get(text, 0.0 if text[:1].isdigit() else None)
-    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
+    return float(value) if is_number(value) else None

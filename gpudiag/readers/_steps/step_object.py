@@ -9,6 +9,7 @@ from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from typing import Any
 
+from gpudiag.readers._io.json_values import is_number
 from gpudiag.readers._shape.ticks import is_epoch
 from gpudiag.readers._steps.stated_loss import not_finite_of
 from gpudiag.readers._steps.step_line import StepLine
@@ -113,7 +114,7 @@ def stamp_of_object(said: Mapping[str, Any]) -> str:
         value = said.get(name)
         if isinstance(value, str) and value[:4].isdigit() and _OF_DAY.search(value):
             return value.replace(",", ".")
-        if isinstance(value, int | float) and not isinstance(value, bool):
+        if is_number(value):
             seconds = value / 1000 if value > 1e11 else value
             if is_epoch(seconds):
                 return datetime.fromtimestamp(seconds, UTC).isoformat()
@@ -169,7 +170,7 @@ def _numbers(said: Mapping[str, Any]) -> dict[tuple[str, ...], float]:
     found: dict[tuple[str, ...], float] = {}
     places: dict[tuple[str, ...], int] = {}
     for name, value in said.items():
-        if name in _KNOWN and isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= _MOST:
+        if name in _KNOWN and is_number(value) and abs(value) <= _MOST:
             names, place = _KNOWN[name]
             if place < places.get(names, len(names)):
                 found[names], places[names] = float(value), place

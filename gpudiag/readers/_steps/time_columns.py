@@ -8,6 +8,7 @@ from itertools import chain, pairwise
 from statistics import median
 from typing import Any, NamedTuple, TypeAlias, TypeGuard
 
+from gpudiag.readers._io.json_values import is_number
 from gpudiag.readers._steps.other_work import moment_of
 from gpudiag.readers._steps.step_line import StepLine
 from gpudiag.readers._steps.step_object import RANKS, STEPS, WAIT, evaluates, runtime_of_object, stamp_of_object
@@ -306,4 +307,4 @@ def _rank(row: Row) -> object:
 
 
 def _is_number(value: Any) -> TypeGuard[float]:
-    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= _MOST
+    return is_number(value) and abs(value) <= _MOST

@@ -8,6 +8,7 @@ from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
+from gpudiag.readers._io.json_values import is_number
 from gpudiag.readers._steps.trainer_line import TrainerLine, trainer_said
 from gpudiag.readers._steps.trainer_session import Session
 
@@ -45,11 +46,7 @@ def _lines(history: Iterable[Any]) -> Iterable[TrainerLine]:
     for count, entry in enumerate(history, 1):
         if not isinstance(entry, dict):
             continue
-        said = {
-            str(name): float(value)
-            for name, value in entry.items()
-            if isinstance(value, int | float) and not isinstance(value, bool)
-        }
+        said = {str(name): float(value) for name, value in entry.items() if is_number(value)}
         step = said.pop("step", math.nan)
         line = trainer_said(said) if 0 <= step < 1e12 else None
         if line:

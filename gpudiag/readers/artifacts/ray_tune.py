@@ -16,7 +16,7 @@ from typing import Any
 
 from gpudiag.errors import InputError
 from gpudiag.readers._batches.batch_tables import batch
-from gpudiag.readers._io.json_values import read_json
+from gpudiag.readers._io.json_values import is_number, read_json
 from gpudiag.readers._io.paths import as_text, has_file
 from gpudiag.readers._io.problems import ProblemLog
 from gpudiag.readers._io.source import Source
@@ -98,7 +98,7 @@ def experiment(
         row["trial"] = number
         row |= {key: _as_epoch(row[key], offset_s) for key in ("start", "end") if key in row}
         counted = [result for result in results if isinstance(result.get("training_iteration"), int)]
-        own = [result for result in counted if _is_number(result.get(metric))]
+        own = [result for result in counted if is_number(result.get(metric))]
         reports += [
             {"trial": number, "step": r["training_iteration"], "value": float(r[metric]), "time": r.get("timestamp")}
             for r in own
@@ -127,12 +127,8 @@ def _metrics(result: Mapping[str, Any]) -> list[str]:
     return [
         name
         for name, value in result.items()
-        if name not in _OWN_KEYS and not name.startswith(PARAMS) and _is_number(value)
+        if name not in _OWN_KEYS and not name.startswith(PARAMS) and is_number(value)
     ]
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def _results(folder: Path, problems: ProblemLog) -> list[dict[str, Any]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from gpudiag.readers._io.json_documents import documents
+from gpudiag.readers._io.json_values import is_number
 from gpudiag.readers._io.problems import ProblemLog
 from gpudiag.readers._io.source import Source
 from gpudiag.readers._shape.moments import read_moment
@@ -65,8 +66,7 @@ def _gpu(gpu: dict[str, Any], label: str, line: int, item: dict[str, Any], snaps
 
 def number(value: object) -> float | None:
     """A JSON number; None for null, text and what else is no number."""
-    is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    return float(value) if is_number and abs(value) < 1e18 else None  # type: ignore[arg-type]
+    return float(value) if is_number(value) and abs(value) < 1e18 else None
 
 
 def _text(value: object) -> str | None:

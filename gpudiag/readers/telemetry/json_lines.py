@@ -25,7 +25,7 @@ from gpudiag.readers._io.problems import ProblemLog
 from gpudiag.readers._io.source import HEAD_BYTES, LineBlock, Source
 from gpudiag.readers._shape.finish import nothing_usable
 from gpudiag.readers._shape.moments import Moment, read_moment
-from gpudiag.readers._shape.row_objects import is_time, row_objects
+from gpudiag.readers._shape.row_objects import counts_rows, is_time, row_objects
 from gpudiag.readers._shape.wide import is_wide, long, with_bare_columns
 from gpudiag.readers.base import Reader, ReadOptions, Telemetry
 
@@ -57,9 +57,7 @@ def _has_a_list(value: Mapping[str, Any]) -> bool:
     """Whether plain values stand in a list under a name that is understood, its own or that of a group and its own."""
     groups = [(key, item) for key, item in value.items() if isinstance(item, dict)]
     grouped = [(f"{key}_{name}", cells) for key, item in groups for name, cells in item.items()]
-    by_row = [
-        (key, [*item.values()]) for key, item in groups if all(name.isdecimal() or is_time(name) for name in item)
-    ]
+    by_row = [(key, [*item.values()]) for key, item in groups if counts_rows(item)]
     lists = [(name, cells) for name, cells in (*value.items(), *grouped, *by_row) if isinstance(cells, list) and cells]
     return any(meaning_of(name).target and not isinstance(cells[0], list | dict) for name, cells in lists)
 
@@ -97,7 +95,7 @@ def _columns(value: Mapping[str, Any]) -> dict[str, list[Any]]:
             rows.add(tuple(item))
         elif isinstance(item, list) and meaning_of(key).target:
             lists[key] = item
-    if len(rows) > 1 or not all(name.isdecimal() or is_time(name) for names in rows for name in names):
+    if len(rows) > 1 or not all(map(counts_rows, rows)):
         return {}
     timed = any(meaning_of(name).target == "time" for name in value if name not in lists)
     places = list(next(iter(rows))) if rows else [*range(max(map(len, lists.values()), default=0))]
