@@ -379,3 +379,29 @@ def test_times_that_neither_file_rounds_are_compared_too(tmp_path: Path) -> None
     rows = ["step,loss,step_time", *stating(took_s, "{n},0.5,{s:.12f}")]
     said = measured(tmp_path, {"train.log": lines, "history.csv": rows})
     assert (said.n_trainings, said.n_twice) == (1, 1)
+
+
+def table(took_s: float, *, every: int = 1, last: int = LAST) -> list[str]:
+    """What a program writes beside its log: the time of single steps, and no timestamps."""
+    return ["step,loss,step_time", *(f"{step},2.1,{took_s}" for step in range(every, last + 1, every))]
+
+
+@pytest.mark.parametrize(
+    ("files", "trainings"),
+    [
+        ({"metrics.csv": table(PACE_S)}, 1),
+        ({"metrics.csv": table(0.9 * PACE_S, every=10)}, 1),  # the rest waited for data
+        ({"metrics.csv": table(0.3 * PACE_S)}, 2),  # a faster one
+        ({"metrics.csv": table(1.2 * PACE_S)}, 2),
+        ({"metrics.csv": table(PACE_S, last=LAST - 100)}, 2),
+        ({"metrics.csv": table(PACE_S), "other.csv": table(PACE_S)}, 3),  # which of them is the log's?
+        ({"seed1/metrics.csv": table(PACE_S)}, 2),
+    ],
+)
+def test_a_table_without_timestamps_of_as_many_steps_beside_a_log_is_of_its_training(
+    tmp_path: Path, files: dict[str, list[str]], trainings: int
+) -> None:
+    said = measured(tmp_path, {"train.log": steps(0, 0, LAST), **files})
+    assert (said.n_trainings, said.n_twice) == (trainings, 1 + len(files) - trainings)
+    if trainings == 1:
+        assert said.n_steps == LAST - 10 and said.step_s == pytest.approx(PACE_S)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import PurePath
 
 import numpy as np
 import pandas as pd
@@ -38,6 +39,8 @@ LEVELS = 5
 """As many stated times that differ do not agree by chance, line by line."""
 MEANS = 0.01
 """Part by which the means of times that agree may differ: rounding and lines that one lacks."""
+LEAST_OF_TIME, MOST_OF_TIME = 0.5, 1.05
+"""The times of a training's steps are so much of the time between its first and last; the rest are other work."""
 AT_ONCE_S = 0.5
 """Event files of one training are written at once: by each rank, or one for each of several scalars."""
 
@@ -62,7 +65,10 @@ def without_second_tellings(files: Sequence[LogFile]) -> tuple[list[LogFile], di
             if (fuller_at, by.writer) in out or fuller_at == at:
                 continue
             undated = not steps.is_dated or not by.is_dated
-            states_same = undated and other in alike and _states_same(fuller, by, file, steps)
+            states_same = undated and (
+                (other in alike and _states_same(fuller, by, file, steps))
+                or (_number_beside(files, file) == 2 and _lasts_as_long(fuller, by, file, steps))
+            )
             if not states_same and (not _may_be_one(fuller, by, file, steps) or (other in heard and undated)):
                 continue
             if states_same and steps.is_dated and not by.is_dated and other not in out.values():
@@ -174,6 +180,38 @@ def _states_same(fuller: LogFile, by: WrittenSteps, file: LogFile, steps: Writte
     ticks = tick_of(first), tick_of(second)
     same = np.abs(first - second) <= 0.505 * sum(ticks)
     return float(same.mean()) >= ALIKE and len(np.unique(np.round(first / max(ticks)))) >= LEVELS
+
+
+def _number_beside(files: Sequence[LogFile], file: LogFile) -> int:
+    """How many tell of steps in the folder of a file, this one among them."""
+    folder = PurePath(file.path).parent
+    return sum(PurePath(one.path).parent == folder for one in files)
+
+
+def _lasts_as_long(fuller: LogFile, by: WrittenSteps, file: LogFile, steps: WrittenSteps) -> bool:
+    """Whether a log with timestamps and one of another form that states times without any may be of one training: they
+    name the same steps, and what is stated is nearly all of the time of the other, and no more. In a folder of their
+    own, two such are what one program writes.
+    """
+    if by.writer != (None, None) or steps.writer != (None, None) or by.kind == steps.kind:
+        return False
+    if PurePath(fuller.path).parent != PurePath(file.path).parent or not may_be_one(fuller.path, file.path):
+        return False
+    if by.is_dated == steps.is_dated or by.lines["unit"].iloc[0] != steps.lines["unit"].iloc[0]:
+        return False
+    dated, stating = (by, steps) if by.is_dated else (steps, by)
+    clock, told = _clock_of(dated), _stated_of(stating)
+    if min(len(clock), len(told)) < OF_ONE_FORM or not (
+        told["step"].is_unique and clock["step"].is_monotonic_increasing
+    ):
+        return False
+    (begun, begun_s), (done, done_s) = (tuple(clock[["step", "at_s"]].iloc[end]) for end in (0, -1))
+    most = max(dated.stride, stating.stride)
+    if abs(told["step"].iloc[0] - begun) > most or abs(told["step"].iloc[-1] - done) > most:
+        return False
+    within = (told["step"] > begun) & (told["step"] <= done)
+    stated_s = float(told["step_s"][within].mean()) * (done - begun)
+    return LEAST_OF_TIME * (done_s - begun_s) <= stated_s <= MOST_OF_TIME * (done_s - begun_s)
 
 
 def _stated_of(steps: WrittenSteps) -> pd.DataFrame:

@@ -20,7 +20,8 @@ FieldKind = Literal["skip", "number", "time", "text", "mask", "flag"]
 MISSING = ("N/A", "n/a", "NA", "nan", "NaN", "NAN", "null", "NULL", "None", "-", "--", "?", "", "ERR!", "Unknown Error")
 """Spellings of an unknown cell beside words in square brackets: ``[N/A]``, ``[GPU is lost]``, ..."""
 _MISSING = frozenset(MISSING)
-_IN_BRACKETS = re.compile(r"\[[^0-9]*\]")
+_IN_BRACKETS = re.compile(r"\[(?:[^0-9]*| *[A-Za-z][^\[\],.]*)\]")
+"""``[N/A]``, ``[Err 5]``; no list of numbers, whose first may be ``nan``."""
 
 _FEW_BYTES = 64 * 1024
 _NO_ANSWER = ("[Unknown Error]", "Unknown Error", "ERR!")

@@ -48,14 +48,18 @@ def correct(
 
 
 def _maxima(columns: MutableMapping[str, np.ndarray], code: np.ndarray) -> list[str]:
-    """A maximum that never changes is the limit, memory's if it is never reached; any other is of what was measured."""
+    """A maximum that never changes and is not the most that was measured is the limit; any other may be a peak.
+
+    Memory does not reach its limit; power may go above its own.
+    """
     left_out = []
     for name, (measured, limit) in _MAXIMA.items():
         if (most := columns.pop(name, None)) is None or limit in columns:
             continue
         changes = (np.abs(np.diff(most)) > 0) & (np.diff(code) == 0)
-        reached = name == "mem_max_mib" and np.any(columns.get(measured, most) >= most)  # power may be above its limit
-        if measured in columns and not changes.any() and not reached:
+        values = columns.get(measured, most)
+        above = name == "power_max_w" and np.any(values > most)
+        if measured in columns and not changes.any() and (above or not np.any(values >= most)):
             columns[limit] = most
         else:
             left_out.append(measured)

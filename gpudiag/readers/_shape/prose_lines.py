@@ -58,6 +58,8 @@ class Said:
     of_host: bool = False
     of_whom: set[str] = field(default_factory=set)
     """Memory under names that do not say whose."""
+    of_no_one: set[str] = field(default_factory=set)
+    """What only the last GPU of a line would be told."""
 
 
 def is_sample(reading: Said, *, among: bool = False) -> bool:
@@ -95,6 +97,7 @@ def readings_of(line: str, heading: str = "", *, names_behind_words: bool = True
     *others, last = readings
     if others:
         told = set[str]().union(*(one.values for one in others))
+        last.of_no_one = last.values.keys() - told
         last.values = {name: value for name, value in last.values.items() if name in told}
         last.others = min(one.others for one in readings)  # what follows on all
     moment = read_moment(when) if when else None

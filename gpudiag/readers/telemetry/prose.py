@@ -98,7 +98,7 @@ def read(source: Source, options: ReadOptions) -> Telemetry:
             log.add(OTHER, line=line.number, example=line.text)
     bare = [(line.number, line.moment, line.row) for line in lines if line.row is not None]
     notes = _bare_rows(found, bare, options, log)
-    notes += zone_note(found.timestamps) + _date_note(source)
+    notes += _of_no_one(lines) + zone_note(found.timestamps) + _date_note(source)
     frame = pd.DataFrame(found.rows, columns=None if found.rows else ["line", "gpu"])
     frame["time"] = moment_column(found.timestamps, options.timezone)
     frame = frame.sort_values("line", kind="stable", ignore_index=True)
@@ -155,6 +155,13 @@ def _bare_rows(
         gpu = values.pop("index", 0.0)
         found.add(line, moment, f"{gpu:g}", {name: value for name, value in values.items() if name})
     return [note]
+
+
+def _of_no_one(lines: Sequence[_Line]) -> list[str]:
+    left_out = sorted(set[str]().union(*(line.reading.of_no_one for line in lines)))
+    if not left_out:
+        return []
+    return [f"Lines tell {', '.join(left_out)} behind their last GPU alone: it may be of all, so it was not read."]
 
 
 def _date_note(source: Source) -> list[str]:

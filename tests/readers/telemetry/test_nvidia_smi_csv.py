@@ -61,6 +61,7 @@ def test_what_the_board_may_do_at_most(read: Any) -> None:
         "nan",
         "NaN",
         "[Requested functionality ...]",
+        "[Err 5]",
     ],
 )
 def test_an_unknown_cell_is_missing_never_zero(cell: str, read: Any) -> None:

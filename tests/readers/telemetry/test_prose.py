@@ -274,9 +274,10 @@ def test_a_dictionary_with_a_loss_is_of_a_training(read: Any) -> None:
 
 
 def test_what_only_the_last_gpu_of_a_line_would_be_told_is_not_its(read: Any) -> None:
-    line = "GPU 0: util=30% GPU 1: util=70% total power: 500 W\n"
-    gpu = read("".join(f"2026-03-01 10:00:0{k} {line}" for k in range(9))).gpu
-    assert "power_w" not in gpu and len(gpu) == 18
+    line = "GPU 0: util=30% GPU 1: util=70% all: power: 500 W\n"
+    telemetry = read("".join(f"2026-03-01 10:00:0{k} {line}" for k in range(9)))
+    assert "power_w" not in telemetry.gpu and len(telemetry.gpu) == 18
+    assert any("power_w behind their last GPU" in note for note in telemetry.notes)
 
 
 def test_blocks_of_several_gpus_below_a_line_with_their_time(read: Any) -> None:

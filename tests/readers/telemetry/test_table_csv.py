@@ -138,6 +138,15 @@ def test_a_maximum_is_a_limit_only_if_it_stays_and_is_not_reached(maximum: Any, 
         assert {"mem_total_mib", "power_limit_w"}.isdisjoint(gpu) and any("maximum" in note for note in notes)
 
 
+@pytest.mark.parametrize(("most", "is_limit"), [(305, False), (304, True), (400, True)])
+def test_a_maximum_of_power_is_its_limit_unless_it_is_the_most_that_was_measured(
+    most: int, is_limit: bool, read: Any
+) -> None:
+    telemetry = read("time,gpu_util,gpu_power_w,gpu_power_max_w", lambda k: f"{EPOCH_S + k},50,{300 + k},{most}")
+    assert ("power_limit_w" in telemetry.gpu) is is_limit
+    assert any("maximum of power_w" in note for note in telemetry.notes) is not is_limit
+
+
 def test_milliwatts_labelled_watts(read: Any) -> None:
     telemetry = read("time,gpu_power_w", lambda k: f"{EPOCH_S + k},{4939 + k}.00")
     assert telemetry.gpu["power_w"].iloc[0] == 4.939 and any("milliwatts" in note for note in telemetry.notes)
