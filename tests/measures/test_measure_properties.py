@@ -98,6 +98,9 @@ def same(a: Any, b: Any, change: Change) -> None:
         x, y = getattr(a, field.name), getattr(b, field.name)
         if isinstance(x, float):
             assert x == pytest.approx(y, rel=1e-9, abs=1e-9, nan_ok=True), field.name
+        elif field.name == "dead_idle_gpus":  # names of GPUs
+            names = change(pd.DataFrame({"gpu": list(filter(None, x.split(", ")))}))["gpu"]
+            assert sorted(names) == sorted(filter(None, y.split(", "))), field.name
         elif not isinstance(x, pd.DataFrame):
             assert x == y, field.name
     for name, frame in frames(a).items():

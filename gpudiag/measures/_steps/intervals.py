@@ -167,39 +167,22 @@ def _with_clocks(lines: pd.DataFrame) -> pd.DataFrame:
 
 def _of_training(lines: pd.DataFrame, places: Places, reached: float) -> pd.DataFrame:
     """Intervals of one training by one kind of line."""
-    done, attempt, bar, recounted = places
     stamps = lines["time"].to_numpy("datetime64[us]")
-    time = in_order(stamps)
-    told = told_of(lines)
-    # A bar redrawn stands where it stood, but for one behind other work.
-    keep = np.append((np.diff(done) != 0) | (np.diff(bar) != 0) | np.array(told[1:], bool), True)
-    clock = clock_of(time, floats(lines, "log_s"), floats(lines, "elapsed_s"))
-    tick_s = tick_of(clock[keep])
-    if tick_s >= WHOLE_S:
-        stated_s = floats(lines, "step_s")
-        stated_s = stated_s[np.isfinite(stated_s)]
-        keep &= ~_drawn_too_early(keep, done, bar, clock, float(np.median(stated_s)) if len(stated_s) else np.nan)
-        keep[keep] = apart(clock[keep], bar[keep], np.array(_since(told, keep), bool))
+    time, told = in_order(stamps), told_of(lines)
+    keep, tick_s = _kept(lines, places, time, told)
     since = _since(told, keep)
     lasted = {f"{work}_s": _added_up(np.nan_to_num(floats(lines, f"{work}_s")), keep) for work in LASTING}
     undated = _added_up((np.isnat(time) & ~np.isnat(stamps)).astype(float), keep)
-    n, stated, loader, guessed, per_token = (_added_up(part, keep) for part in stated_times(lines, done, attempt, bar))
+    stating = stated_times(lines, places.done, places.attempt, places.bar)
+    n, stated, loader, guessed, per_token = (_added_up(part, keep) for part in stating)
     waits_s = floats(lines, "loader_s")
     n_stating, most_s = _added_up(np.isfinite(waits_s).astype(float), keep), np.fmax.reduceat(waits_s, _begins(keep))
     lines, time = lines[keep], time[keep]
     done, attempt, bar, recounted = places.of(keep)
     if len(lines) < 2:
         return pd.DataFrame()
-    log_s, elapsed = floats(lines, "log_s"), floats(lines, "elapsed_s")
     first, opens = np.append(True, np.diff(attempt) > 0), np.append(True, np.diff(bar) > 0)
-    by_time = np.append(np.nan, np.diff(time).astype("timedelta64[us]").astype(float) / 1e6)
-    undated_here = np.isnat(time) | np.append(True, np.isnat(time[:-1]))
-    within = np.append(False, np.diff(lines["part"]) == 0)  # each file has a clock of its own
-    by_time[undated_here] = np.where(within, np.append(np.nan, np.diff(log_s)), np.nan)[undated_here]
-    before_s = np.nan_to_num(floats(lines, "since_s"))  # what the bar of an evaluation took before this one opened
-    anew = np.where(elapsed + before_s > 0, elapsed + before_s, np.nan)
-    by_bar = np.where(opens, anew, np.append(np.nan, np.diff(elapsed)))
-    by_bar[(first & (n != floats(lines, "step"))) | epoch_clocks(lines)] = np.nan  # steps before the clock began
+    by_time, by_bar = _by_timestamps(lines, time), _by_bar(lines, n, first, opens)
     took = np.where(first, by_bar, np.where(np.isnan(by_time), by_bar, by_time))
     nothing_known = bool(np.isnan(took[~first]).all())
     apart_s = np.zeros(len(took))
@@ -215,7 +198,7 @@ def _of_training(lines: pd.DataFrame, places: Places, reached: float) -> pd.Data
     before = np.append(0.0, done[:-1])
     new_epoch = (opens | np.append(False, np.diff(floats(lines, "epoch")) > 0)) & ~first
     new_epoch |= np.append(False, (new_epoch & (floats(lines, "step") == 0))[:-1])  # a bar drawn before the first batch
-    resumes = first & (attempt > 0)
+    resumes, elapsed = first & (attempt > 0), floats(lines, "elapsed_s")
     drawn_s = np.where(lines["advanced"].to_numpy(bool) & (elapsed > 0), elapsed, 0.0)
     return _with_end(
         pd.DataFrame(
@@ -253,6 +236,40 @@ def _of_training(lines: pd.DataFrame, places: Places, reached: float) -> pd.Data
         reached,
         unclocked=nothing_known and str(lines["series"].iloc[0]) in STATING,
     )
+
+
+def _kept(lines: pd.DataFrame, places: Places, time: np.ndarray, told: list[str]) -> tuple[np.ndarray, float]:
+    """The lines between which there are intervals, and what their clock counts in."""
+    done, _, bar, _ = places
+    # A bar redrawn stands where it stood, but for one behind other work.
+    keep = np.append((np.diff(done) != 0) | (np.diff(bar) != 0) | np.array(told[1:], bool), True)
+    clock = clock_of(time, floats(lines, "log_s"), floats(lines, "elapsed_s"))
+    tick_s = tick_of(clock[keep])
+    if tick_s >= WHOLE_S:
+        stated_s = floats(lines, "step_s")
+        stated_s = stated_s[np.isfinite(stated_s)]
+        keep &= ~_drawn_too_early(keep, done, bar, clock, float(np.median(stated_s)) if len(stated_s) else np.nan)
+        keep[keep] = apart(clock[keep], bar[keep], np.array(_since(told, keep), bool))
+    return keep, tick_s
+
+
+def _by_timestamps(lines: pd.DataFrame, time: np.ndarray) -> np.ndarray:
+    """Seconds from one line to the next by their timestamps, also by those without a year; NaN unknown."""
+    took_s = np.append(np.nan, np.diff(time).astype("timedelta64[us]").astype(float) / 1e6)
+    undated = np.isnat(time) | np.append(True, np.isnat(time[:-1]))
+    within = np.append(False, np.diff(lines["part"]) == 0)  # each file has a clock of its own
+    by_log = np.where(within, np.append(np.nan, np.diff(floats(lines, "log_s"))), np.nan)
+    return np.where(undated, by_log, took_s)
+
+
+def _by_bar(lines: pd.DataFrame, n: np.ndarray, first: np.ndarray, opens: np.ndarray) -> np.ndarray:
+    """Seconds from one line to the next by the clock of the bar, or of the row; NaN unknown."""
+    elapsed = floats(lines, "elapsed_s")
+    # What the bar of an evaluation took before this one opened counts, too.
+    opened = elapsed + np.nan_to_num(floats(lines, "since_s"))
+    took_s = np.where(opens, np.where(opened > 0, opened, np.nan), np.append(np.nan, np.diff(elapsed)))
+    took_s[(first & (n != floats(lines, "step"))) | epoch_clocks(lines)] = np.nan  # steps before the clock began
+    return took_s
 
 
 def _drawn_too_early(
