@@ -26,6 +26,7 @@ LAYERS = (
         "statement",
         "plain_data",
         "fourier",
+        "patterns",
         "spans",
     ),
     ("scratch", "files"),

@@ -6,6 +6,8 @@ import re
 
 import pandas as pd
 
+from gpudiag.patterns import late
+
 CLASSES = (
     "oom",
     "shm",
@@ -43,14 +45,14 @@ _PATTERNS = {
     r"\bexit(?:ed)?(?: with)?(?: code| status)?[ :=]*130\b|\binterrupted by (?:the )?user\b|"
     r"\A(?:cancell?ed|aborted|interrupted|preempted|requeued|node_fail|boot_fail)\b",
 }
-_RAISED = re.compile(r"(?:[\w.]+\.)?(?:KeyboardInterrupt|\w*Cancell?(?:ed|ation)(?:Error|Exception))\b")
-_ANY_FAULT = re.compile(
+_RAISED = late(r"(?:[\w.]+\.)?(?:KeyboardInterrupt|\w*Cancell?(?:ed|ation)(?:Error|Exception))\b")
+_ANY_FAULT = late(
     r"(?:[\w.]+\.)?(?:(?:Runtime|Accelerator|System|Internal|Unknown|XlaRuntime|JaxRuntime|CUDARuntime|Cuda)?Error"
     r"|(?:Base)?Exception)"
 )
 """A class alone that libraries raise for whatever a GPU fails with, out of memory as well as a device-side assert."""
-_COMPILED = {name: re.compile(pattern, re.IGNORECASE) for name, pattern in _PATTERNS.items()}
-_ATTRIBUTE = re.compile(r"user_attrs\.(?:.*[._-])?(?:error|exception|traceback|fail\w*|reason)(?:[._-].*)?$", re.I)
+_COMPILED = {name: late(pattern, re.IGNORECASE) for name, pattern in _PATTERNS.items()}
+_ATTRIBUTE = late(r"user_attrs\.(?:.*[._-])?(?:error|exception|traceback|fail\w*|reason)(?:[._-].*)?$", re.I)
 
 
 def classify(text: object) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import re
+from gpudiag.patterns import late
 
 REASONS = {
     "time_limit": r"DUE TO TIME LIMIT|job killed: (?:walltime|cput)\b|TERM_(?:RUN|CPU|PROCESS)\w*LIMIT",
@@ -15,7 +15,7 @@ REASONS = {
 """Of Slurm, PBS, LSF and HTCondor. ``stuck``: its processes did not end when they were killed."""
 OF_OTHERS = ("requeued", "preempted", "canceled")
 """No fault of the training nor of its limits: the scheduler made room, or somebody canceled it."""
-_COMPILED = {name: re.compile(pattern) for name, pattern in REASONS.items()}
+_COMPILED = {name: late(pattern) for name, pattern in REASONS.items()}
 
 
 def reason_of(line: str) -> str:

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from gpudiag.patterns import late
 from gpudiag.run import Run
 from gpudiag.statement import NOTHING, Statement
 
@@ -36,7 +37,7 @@ _ACTIVE = (rf"\btotal parameter count: dense [\d,]{{1,25}}, sparse [1-9][\d,]{{0
 _EXPERTS = (rf"^\W{{0,9}}(?:num|n)_(?:local_|routed_)?experts\W{{1,60}}{_WHOLE}",)
 _TOKENS = (rf"\btokens per iteration will be: {_WHOLE}",)
 _OF_RANK = "number of parameters on (tensor, pipeline)"
-_FORMAT = re.compile(r"(?i)\busing (\w+)(?: native)? automatic mixed precision|^\| precision {1,30}\| (\w+)")
+_FORMAT = late(r"(?i)\busing (\w+)(?: native)? automatic mixed precision|^\| precision {1,30}\| (\w+)")
 _FORMATS = {"bfloat16": "bf16", "bf16": "bf16", "16bit": "fp16", "fp16": "fp16", "fp32": "fp32"}
 
 
@@ -117,7 +118,7 @@ def _details(run: Run) -> list[str]:
 
 def _numbers(patterns: Iterable[str], lines: list[str]) -> list[float]:
     """What the patterns find, in the order of the lines; 0 parameters are no statement."""
-    compiled = [re.compile(pattern, re.IGNORECASE) for pattern in patterns]
+    compiled = [late(pattern, re.IGNORECASE) for pattern in patterns]
     found = [match for line in lines for pattern in compiled if (match := pattern.search(line))]
     billions = ["billions" in match[0].lower() for match in found]
     values = [

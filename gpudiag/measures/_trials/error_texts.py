@@ -2,26 +2,25 @@
 
 from __future__ import annotations
 
-import re
-
 import pandas as pd
 
 from gpudiag._run.failure_text import classify, is_failure_text
 from gpudiag.measures._time.trial_intervals import intervals_of
+from gpudiag.patterns import late
 from gpudiag.run import Run
 
 MOST_LETTERS = 90
-_VARIES = re.compile(r"0x[0-9a-fA-F]+|\d+(?:\.\d+)?")
-_PRIVATE = re.compile(r"\w+://\S+|[\w.+-]+@[\w.-]+|(?:[A-Za-z]:)?(?:[\\/][\w .+@~-]+){2,}|\b[A-Za-z0-9_-]{32,}\b")
+_VARIES = late(r"0x[0-9a-fA-F]+|\d+(?:\.\d+)?")
+_PRIVATE = late(r"\w+://\S+|[\w.+-]+@[\w.-]+|(?:[A-Za-z]:)?(?:[\\/][\w .+@~-]+){2,}|\b[A-Za-z0-9_-]{32,}\b")
 """URLs, addresses of mail, paths and keys."""
-_ERROR = re.compile(
+_ERROR = late(
     r"(?:\w+\.)*\w*(?:Error|Exception|Interrupt)\b.*|\bCUDA .*|\bKilled\b.*|\bCANCELLED AT [^*]*[^*\s]"
     r"|\bWatchdog caught [\w ]+|\bDUE TO [^*]*[^*\s]|\btasks? [\d,-]+: .*|\bNode failure\b|\bTERM_[A-Z_]+: .*"
     r"|\bjob killed: .*|\b\d+ Workers \(tasks / actors\) killed [^,]*|\bexited on signal .*"
     r"|\b[Ll]oss is \S+, stopping training"
 )
 """Where in a line of a log the error begins: a time, a worker and the name of the trial stand before it."""
-_SENTENCE = re.compile(r"(?<=[.!?])\s")
+_SENTENCE = late(r"(?<=[.!?])\s")
 GONE = "..."
 
 

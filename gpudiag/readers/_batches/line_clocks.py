@@ -7,18 +7,19 @@ from collections.abc import Iterable, Sequence
 from datetime import date, datetime, time, timedelta
 from itertools import pairwise
 
+from gpudiag.patterns import late
 from gpudiag.readers._batches.line_timestamps import WITHIN, iso_of, line_timestamp
 from gpudiag.readers._shape.timestamp_forms import TIMESTAMP
 
 _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 _OF_DAY = r"(?P<clock>\d\d:\d\d:\d\d(?:[.,]\d{1,9})?)"
 _WRITER = r"(?:\[(?:rank|default)?_?\d{1,5}\]:? ?|\d{1,5}: )?\W{0,3}(?:(?:DEBUG|INFO|WARNING|ERROR|CRITICAL)\W{1,3})?"
-_NO_YEAR = re.compile(
+_NO_YEAR = late(
     rf"{_WRITER}(?:(?P<first>\d\d)[-/](?P<second>\d\d) "  # detectron2, mmengine, vLLM
     rf"|[IWEFD](?P<month>\d\d)(?P<day>\d\d) "  # glog, absl
     rf"|(?P<name>{'|'.join(_MONTHS)}) {{1,2}}(?P<of_month>\d{{1,2}}) ){_OF_DAY}(?!\d)"  # syslog
 )
-_TIME = re.compile(rf"{_WRITER}{_OF_DAY}(?=[\]\s|)-]|$)")
+_TIME = late(rf"{_WRITER}{_OF_DAY}(?=[\]\s|)-]|$)")
 _LEAP = 2000
 """Any leap year: of timestamps without a year only the differences count."""
 _HALF_A_YEAR, _HALF_A_DAY = timedelta(days=180), timedelta(hours=12)

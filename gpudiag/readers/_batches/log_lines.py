@@ -7,7 +7,7 @@ LSF, HTCondor, Flux and launchers write as a job ends. A device-side assert is a
 
 from __future__ import annotations
 
-import re
+from gpudiag.patterns import late
 
 TRIAL_FAILED = "trial_failed"
 _PATTERNS = {
@@ -83,7 +83,7 @@ _PATTERNS = {
         r"|^\| precision {1,30}\| (?:bf16|fp16|fp32)\b)"
     ),
 }
-KINDS = {kind: re.compile(pattern) for kind, pattern in _PATTERNS.items()}
+KINDS = {kind: late(pattern) for kind, pattern in _PATTERNS.items()}
 """The kinds in the order in which they are tried: a line is of the first that fits."""
 FAILURES = ("xid", "gpu_lost", "cublas_alloc", "device_assert", "illegal_access", "killed", "oom", "nccl")
 ENDINGS = (*FAILURES[1:], "time_limit", "canceled", "exited", "raised", "diverged")
@@ -120,7 +120,7 @@ _WORDS = {
 _TESTS = tuple((kind, tuple(words.split("|")), KINDS[kind]) for kind, words in _WORDS.items())
 """A line of a kind holds one of its words in lower case: looking for these is ten times faster than the patterns."""
 
-_OF_ERRORS = re.compile(
+_OF_ERRORS = late(
     r"(?i)error|exception|traceback|warn|fail|abort|kill|signal|terminat|exit(?!ed with code 0| code 0| status 0)"
     r"|\bdump|wandb|nccl|srun|slurm|elastic|rank|during handling|direct cause|stacktrace|cuda_launch|cuda_dsa|\^\^\^"
 )
@@ -128,8 +128,8 @@ _OF_ERRORS = re.compile(
 
 _LOOKED_AT = 4096
 """Characters of a line in which it says what it is."""
-_TRIAL = re.compile(r"(?i)\btrial\s*#?\s*(\d{1,9})\b")
-_PROGRESS = re.compile(r"(?i)\b(?:epoch|loss)\b")
+_TRIAL = late(r"(?i)\btrial\s*#?\s*(\d{1,9})\b")
+_PROGRESS = late(r"(?i)\b(?:epoch|loss)\b")
 
 
 def kind_of(line: str) -> str | None:

@@ -10,16 +10,17 @@ import ast
 import re
 from dataclasses import dataclass, field
 
+from gpudiag.patterns import late
 from gpudiag.readers._batches.log_lines import why_failed
 
 LOOKED_AT = 65_536
 """Characters of a line that are looked at: parameters may be many."""
-_STUDY = re.compile(
+_STUDY = late(
     r"(?:^|[\s\]:])(?:A new study created (?:in \w{1,20} )?with name: (?P<new>.{1,500}?)"
     r"|Using an existing study with (?:`study_name=(?P<kept>.{3,500}?)`|name (?P<older>'.{1,500}?')) instead of "
     r"creating a new one\.)\s*$"
 )
-_TRIAL = re.compile(
+_TRIAL = late(
     r"(?:^|[\s\]:])Trial (?P<number>\d{1,9}) (?:"
     r"finished with values?: (?P<values>.{1,2000}?) and parameters: (?P<given>\{.*\})\.\s?"
     r"(?:Best is trial (?P<best>\d{1,9}) with value: (?P<best_value>\S{1,40})\.)?\s*$"
@@ -27,9 +28,9 @@ _TRIAL = re.compile(
     r"|failed(?: with parameters: (?P<tried>\{.*\}))? because of the following error: (?P<why>.+)"
     r"|failed, because (?P<older>.+))"  # 2.x, of values that are none
 )
-BAR = re.compile(r"^\s*Best trial: \d{1,9}\. Best value: \S{1,40}:\s+\d{1,3}%\|[^|]{0,400}\|\s*\d{1,9}/(\d{1,9}) \[")
+BAR = late(r"^\s*Best trial: \d{1,9}\. Best value: \S{1,40}:\s+\d{1,3}%\|[^|]{0,400}\|\s*\d{1,9}/(\d{1,9}) \[")
 """Optuna's own progress bar, which counts trials."""
-_BARE_BAR = re.compile(r"^\s*\d{1,3}%\|[^|]{0,400}\|\s*\d{1,9}/(\d{1,9}) \[")
+_BARE_BAR = late(r"^\s*\d{1,3}%\|[^|]{0,400}\|\s*\d{1,9}/(\d{1,9}) \[")
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from operator import gt, lt
 
+from gpudiag.patterns import late
 from gpudiag.readers._delimited.gpu_columns import differ_at_once, field_of_gpu, with_boards
 from gpudiag.readers._delimited.grid import Field, Layout, is_missing
 from gpudiag.readers._delimited.unnamed_cells import MOST_GPUS, aligned
@@ -22,22 +23,22 @@ BLANKS = " "
 """Separator of aligned columns, after they have been squeezed."""
 
 _SEPARATORS = (",", ";", "\t", BLANKS)
-_OF_OTHERS = re.compile(r"(?i)gfx|TimeStampUs|^\s*#\s*(?:gpu|date|time)\b(?!\w*,)")
+_OF_OTHERS = late(r"(?i)gfx|TimeStampUs|^\s*#\s*(?:gpu|date|time)\b(?!\w*,)")
 """In headers of amd-smi, dcgmi and nvidia-smi dmon, which have readers of their own."""
-_NUMBER = re.compile(r"-?\d*[.,]?\d+(?:[eE][+-]?\d+)?")
-_MEASURED = re.compile(r"(-?\d+(?:[.,]\d+)?)( ?[A-Za-z%°].*)")
-_NO_NAME = re.compile(r": \S|\d\d:\d\d|[|+={}]|.{60}")
+_NUMBER = late(r"-?\d*[.,]?\d+(?:[eE][+-]?\d+)?")
+_MEASURED = late(r"(-?\d+(?:[.,]\d+)?)( ?[A-Za-z%°].*)")
+_NO_NAME = late(r": \S|\d\d:\d\d|[|+={}]|.{60}")
 _LIMITS = {"power_limit_w", "power_max_w", "mem_total_mib", "mem_max_mib"}
 _MOST_COLUMNS = 24
-UNNAMED = re.compile(r"Unnamed: \d+|__index_level_\d+__")
+UNNAMED = late(r"Unnamed: \d+|__index_level_\d+__")
 """What pandas calls a column without a name, and an index without one in Parquet."""
-_SINCE_1970 = re.compile(rf"(?i)|index|t|epoch|unix|utc|{UNNAMED.pattern}")
-_SECONDS = re.compile(r"(?i)s|secs?|seconds?|minutes|mins|hours|hrs")
+_SINCE_1970 = late(rf"(?i)|index|t|epoch|unix|utc|{UNNAMED.pattern}")
+_SECONDS = late(r"(?i)s|secs?|seconds?|minutes|mins|hours|hrs")
 """Names of times only where the numbers below are such: since 1970, or rising."""
 _STATISTICS = frozenset(["min", "max", "mean", "avg", "average", "median", "std", "count", "sum"])
-_NO_WORD = re.compile(rf"|index|{UNNAMED.pattern}")
-_OF_RUNS = re.compile(r"(?i)(?<![a-z])(?:trial|run|job|task|experiment|study|number|status|state|loss)(?![a-z])")
-_OF_A_SPAN = re.compile(
+_NO_WORD = late(rf"|index|{UNNAMED.pattern}")
+_OF_RUNS = late(r"(?i)(?<![a-z])(?:trial|run|job|task|experiment|study|number|status|state|loss)(?![a-z])")
+_OF_A_SPAN = late(
     r"(?i)(?<![a-z])(?:start|begin|began|end|finish|stop|deadline|due|create|update|modifie|last|first|expire|release)"
     r"(?:e?d|s)?(?![a-z])"
 )

@@ -10,26 +10,27 @@ import re
 from dataclasses import dataclass
 from functools import lru_cache
 
+from gpudiag.patterns import late
 from gpudiag.readers._io.source import Source
 
-_BANNER_LINE = re.compile(r"\|\s+NVIDIA-SMI\s+\d+\.\d+")
-_DRIVER = re.compile(r"(?:Driver|KMD) Version:\s*(\d[\d.]*)")
-_HEAD_ROW = re.compile(
+_BANNER_LINE = late(r"\|\s+NVIDIA-SMI\s+\d+\.\d+")
+_DRIVER = late(r"(?:Driver|KMD) Version:\s*(\d[\d.]*)")
+_HEAD_ROW = late(
     r"\|\s*(?P<gpu>\d+)\s+(?P<name>\S.*?)\s+(?P<mode>On|Off|N/A|WDDM|TCC|MCDM|ERR!)\s*"
     r"\|\s*(?P<bus>[0-9A-Fa-f]{4,8}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}\.[0-9A-Fa-f])\s*(?P<display>\S*)\s*"
     r"\|\s*(?P<ecc>.*?)\s*\|\s*$"
 )
-_VALUE_ROW = re.compile(
+_VALUE_ROW = late(
     r"\|\s*(?P<fan>\S+)\s+(?P<temp>\S+)\s+(?P<perf>\S+)\s+(?P<power>\S+)\s*/\s*(?P<cap>\S+?)\s*"
     r"\|\s*(?P<memory>\S.*?)\s*\|\s*(?P<util>\S+)\s+.*\|\s*$"
 )
-_PROCESS_ROW = re.compile(
+_PROCESS_ROW = late(
     r"\|\s+(?P<gpu>\d+)\s+(?:\S+\s+\S+\s+)?(?P<pid>\d{1,10})\s+(?:C|G|C\+G|M\+C|M|\S{1,3})\s+(?P<name>\S.*?)\s+"
     r"(?P<memory>\d+MiB|N/A|-|ERR!)\s*\|\s*$"
 )
-_MEMORY = re.compile(r"(\d+)MiB\s*/\s*(\d+)MiB")
-_NUMBER = re.compile(r"(\d+(?:\.\d+)?)(%|C|W|MiB)?")
-LOST = re.compile(r"GPU is lost|GPU requires reset", re.IGNORECASE)
+_MEMORY = late(r"(\d+)MiB\s*/\s*(\d+)MiB")
+_NUMBER = late(r"(\d+(?:\.\d+)?)(%|C|W|MiB)?")
+LOST = late(r"GPU is lost|GPU requires reset", re.IGNORECASE)
 NAN = float("nan")
 
 

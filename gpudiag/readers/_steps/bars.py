@@ -8,42 +8,43 @@ import math
 import re
 from dataclasses import dataclass, replace
 
+from gpudiag.patterns import late
 from gpudiag.readers._steps.written_numbers import clock_s, each_s, number
 
 _CLOCK = r"(?:\d{1,5} days?, )?\d{1,5}(?::\d\d){1,2}"
-_TQDM = re.compile(
+_TQDM = late(
     rf"\[(?P<elapsed>{_CLOCK})<(?:\d{{1,5}} days?, )?[^,\]]{{1,40}},\s{{0,6}}(?P<rate>[\d.]{{1,15}}|\?)\s?"
     r"(?:s/(?P<each>[a-zA-Z]{1,12})|(?P<many>[a-zA-Z]{1,12})/s)"
 )
 """tqdm/std.py, format_meter: ``n/total [elapsed<remaining, rate]``; the rate is smoothed."""
-_NO_TOTAL = re.compile(
+_NO_TOTAL = late(
     rf"(?P<step>\d{{1,12}})(?:it|steps?|batch(?:es)?) \[(?P<elapsed>{_CLOCK}),\s{{0,6}}(?P<rate>[\d.]{{1,15}}|\?)\s?"
     r"(?:s/(?P<each>it|step|batch)|(?:it|steps?|batch(?:es)?)/s).{0,200}\bloss"
 )
 """tqdm's bar of a loop of unknown length. Only a loss behind it tells that it is one of steps."""
-_ULTRALYTICS = re.compile(
+_ULTRALYTICS = late(
     r"\d{1,3}% [━─╸╺ ]{1,60} (?P<step>\d{1,9})/(?P<total>\d{1,9}) (?P<rate>[\d.]{1,12})(?P<per>it/s|s/it) "
     r"(?P<elapsed>[\d.:]{1,12})s?(?:<|$|\s)"
 )
 """ultralytics/utils/tqdm.py, since 8.3.190."""
-_PLACE = re.compile(r"(?<![\d/])(\d{1,12})/(\d{1,12}|\?)(?![\d/])")
-_RICH_BAR = re.compile("[━╸╺]")
-_RICH = re.compile(
+_PLACE = late(r"(?<![\d/])(\d{1,12})/(\d{1,12}|\?)(?![\d/])")
+_RICH_BAR = late("[━╸╺]")
+_RICH = late(
     r"[━╸╺] {1,4}(?P<step>\d{1,9})/(?P<total>\d{1,9}) (?P<elapsed>\d{1,4}:\d\d:\d\d) • {1,12}(?:[-\d:]{4,12} )?"
     r"(?P<rate>[\d.]{1,12})it/s"
 )
 """lightning/pytorch/callbacks/progress/rich_progress.py: steps, time since the epoch began, time left (in a narrow
 terminal on a line below), and the rate.
 """
-_KERAS = re.compile(
+_KERAS = late(
     r"(?:^|\s)(?P<step>\d{1,9})/(?P<total>\d{1,9}) (?:\[[=>.]{1,40}\] - |[━ ]{5,60}|- )(?P<shown>\d{1,7})s (?:- )?"
     r"(?P<rate>\d{1,7})(?P<unit>us|ms|s)/(?P<of>step|epoch)"
 )
 """keras/src/utils/progbar.py. What stands before the rate is the time taken in the last line of an epoch, else the time
 left; the rate is the mean of the epoch so far.
 """
-_FASTAI_HEAD = re.compile(r"^\s{0,4}epoch\s{1,20}train_loss\s.{0,400}\btime\s{0,20}$")
-_FASTAI_ROW = re.compile(
+_FASTAI_HEAD = late(r"^\s{0,4}epoch\s{1,20}train_loss\s.{0,400}\btime\s{0,20}$")
+_FASTAI_ROW = late(
     r"^\s{0,4}(?P<step>\d{1,6})\s{1,12}[\d.#na-]{1,14}\s.{0,400}?(?P<time>\d{1,4}(?::\d\d){1,2})\s{0,20}$"
 )
 
@@ -51,17 +52,17 @@ _LOOKED_BACK = 200
 """Characters before a bar's times in which its count stands."""
 _STEPS = ("it", "its", "step", "steps", "batch", "batches", "b", "ba", "iter", "iters", "epoch", "epochs", "img")
 """What a bar of steps counts; bytes, files and examples are other work."""
-_OTHER_WORK = re.compile(
+_OTHER_WORK = late(
     r"(?i)\b(?:map|filter|download|load|read|shard|token|generat|eval|valid|val\b|test|predict|infer|sanity|pack|index"
     r"|extract|fetch|cach|process|preprocess|sav|writ|scan|tun|quanti|compil|captur|class(?:es)?\s{1,20}(?:images|top1)|upload|convert|comput)"
     r"|^\W{0,4}batches\W{0,4}$"
 )
 """What a bar that is no training calls itself."""
-_EVALUATION = re.compile(r"(?i)\b(?:eval|valid|val\b|test|class(?:es)?\s{1,20}(?:images|top1))")
+_EVALUATION = late(r"(?i)\b(?:eval|valid|val\b|test|class(?:es)?\s{1,20}(?:images|top1))")
 """What the bar of an evaluation calls itself; the last are the columns of Ultralytics."""
-_BAR = re.compile(r"\d{1,3}%\|?")
-_EPOCH = re.compile(r"(?i)\bepochs?\b\s{0,3}[:\[#]?\s{0,3}(\d{1,6})|^\s{0,10}(\d{1,6})/\d{1,6}\s{1,10}[\d.]{1,8}G\b")
-_EPOCHS = re.compile(r"(?i)^\W{0,4}(?:epochs?|training epochs?)\W{0,4}$")
+_BAR = late(r"\d{1,3}%\|?")
+_EPOCH = late(r"(?i)\bepochs?\b\s{0,3}[:\[#]?\s{0,3}(\d{1,6})|^\s{0,10}(\d{1,6})/\d{1,6}\s{1,10}[\d.]{1,8}G\b")
+_EPOCHS = late(r"(?i)^\W{0,4}(?:epochs?|training epochs?)\W{0,4}$")
 _UNITS = {"us": 1e-6, "ms": 1e-3, "s": 1.0}
 
 

@@ -12,6 +12,8 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from gpudiag.patterns import late
+
 NUMBER = r"(\d{1,15}(?:\.\d{0,12})?(?:[eE][+-]?\d{1,3})?)"
 _N = NUMBER
 _OF = r"(?P<step>\d{1,9})/\s{0,9}(?P<total>\d{1,9})"
@@ -53,8 +55,8 @@ def _dialect(
     **values: str | tuple[str, float],
 ) -> Dialect:
     parts = {key: (value, 1.0) if isinstance(value, str) else value for key, value in values.items()}
-    patterns = {key: (re.compile(pattern), factor) for key, (pattern, factor) in parts.items()}
-    return Dialect(name, tuple(words.split("|")), re.compile(head), meant, patterns, first, unit, tokens_of, last)
+    patterns = {key: (late(pattern), factor) for key, (pattern, factor) in parts.items()}
+    return Dialect(name, tuple(words.split("|")), late(head), meant, patterns, first, unit, tokens_of, last)
 
 
 _MM_TIME, _MM_DATA = rf"\btime: {_N}", rf"\bdata_time: {_N}"

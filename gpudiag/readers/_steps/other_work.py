@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-import re
 from datetime import UTC, datetime
 
+from gpudiag.patterns import late
 from gpudiag.readers._steps.bars import evaluation_s
 from gpudiag.readers._steps.counted_evaluation import CountedEvaluation, count_of
 from gpudiag.readers._steps.dialects import NUMBER
@@ -14,23 +14,23 @@ from gpudiag.readers._steps.written_numbers import LENGTH, length_s, number
 from gpudiag.schema import LASTING
 
 _WORDS = {
-    "evaluation": re.compile(
+    "evaluation": late(
         r"(?i)\b(?:eval|evaluat|valid|val\b|val_|test(?:ing|_|[\s/.-]?(?:loss|acc)))"
         r"|\btest[ \w()]{0,20}:\s{1,4}(?:\[|total time|acc)|^(?!.*\btrain).*\bacc@[15]\b"
         r"|\baverage (?:precision|recall)\b.{0,20}@"
     ),
-    "checkpoint": re.compile(r"(?i)\bcheckpoint|\bsav(?:e|ed|ing)\b.{0,40}\b(?:model|weights|state|to)\b"),
-    "resumption": re.compile(
+    "checkpoint": late(r"(?i)\bcheckpoint|\bsav(?:e|ed|ing)\b.{0,40}\b(?:model|weights|state|to)\b"),
+    "resumption": late(
         r"(?i)\b(?:auto.?)?resum(?:e|ed|ing)\b|\bcontinuing training from\b|\brestor(?:ed|ing)\b.{0,60}\bcheckpoint"
         r"|\bload(?:ed|ing) (?:the )?checkpoint\b.{0,200}\b(?:iteration|epoch|step)\b"
         r"|\brestart(?:ed|ing)?\b.{0,30}\b(?:workers?|worker group|training|job)\b"
     ),
-    "failure": re.compile(
+    "failure": late(
         r"Traceback \(most recent call last\)|\bWatchdog caught\b|\bOutOfMemoryError\b"
         r"|\bCUDA (?:out of memory|error)\b|\bNCCL error\b"
         r"|\bChildFailedError\b|\bSegmentation fault\b|\bDUE TO (?:TIME LIMIT|PREEMPTION|NODE FAILURE)\b"
     ),
-    "end": re.compile(
+    "end": late(
         r"(?i)\btrain_runtime\b(?=.{0,300}\btrain_loss\b)"
         r"|\bfinal (?:model|weights|checkpoint)\b|\bstopp(?:ed|ing)(?: the)?(?: training)? early\b"
         r"|\bsignaling trainer to stop\b"
@@ -52,25 +52,25 @@ _STEMS = {
     "end": ("train_runtime", "final", "early", "signaling", "seed", "fold", "run", "training", "config", "experiment"),
 }
 """A line that tells of it holds one of these in lower case, which are found far faster than the words."""
-_BEGINS = re.compile(
+_BEGINS = late(
     r"(?i)\b(?:start(?:s|ed|ing)?|begin(?:s|ning)?|running|about to|prepar(?:e|ing)|saving|evaluating|validating"
     r"|testing)\b"
 )
-_ENDS = re.compile(
+_ENDS = late(
     r"(?i)\b(?:done|finished|completed?|ended|ready|(?<!\bbe )(?:saved|written)|wrote|successfully)\b"
     r"|\b\w{0,20}(?:loss|acc|accuracy|ppl|perplexity|score|auc|iou|f1|results?|metrics?)\b\W{1,4}[\d{]"
 )
 """That it is over, or what came out of an evaluation."""
-_LASTED = re.compile(
+_LASTED = late(
     r"(?i)(?:\btook|\b(?:done|finished|completed?|ended|saved|written|wrote|evaluated|validated)\b.{0,80}?\bin"
     r"|\btotal\b.{0,40}?\btime|\b(?:eval(?:uation)?|val(?:idation)?|test|checkpoint|save)[ _-]?(?:time|duration))"
     rf"\W{{0,4}}(?:{LENGTH})(?!\s?(?:/|per\b))"
 )
-_RUNTIME = re.compile(rf"\b(?:eval|test)\w{{0,40}}_runtime\W{{1,30}}(?:{LENGTH}|(?P<seconds>{NUMBER}))")
+_RUNTIME = late(rf"\b(?:eval|test)\w{{0,40}}_runtime\W{{1,30}}(?:{LENGTH}|(?P<seconds>{NUMBER}))")
 """Hugging Face, trainer_utils.py, speed_metrics: seconds, or a clock where they are listed."""
-_TIMER_MS = re.compile(rf"\b(?:save-checkpoint|evaluate)\s?\.{{2,80}}: \(?(?:{NUMBER}, )?(?P<most>{NUMBER})")
+_TIMER_MS = late(rf"\b(?:save-checkpoint|evaluate)\s?\.{{2,80}}: \(?(?:{NUMBER}, )?(?P<most>{NUMBER})")
 """Megatron, core/timers.py: least and most of the ranks, or the most."""
-_PATH = re.compile(r"\S*[/\\]\S*")
+_PATH = late(r"\S*[/\\]\S*")
 _LOOKED_AT = 400
 """Characters of a line in which it says what is done."""
 

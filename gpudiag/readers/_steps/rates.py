@@ -5,49 +5,50 @@ from __future__ import annotations
 import math
 import re
 
+from gpudiag.patterns import late
 from gpudiag.readers._steps.dialects import NUMBER
 from gpudiag.readers._steps.written_numbers import each_s, number
 
 _PER = r"\s?(?:/|per)\s?"
 _SECOND = r"s(?:ec(?:ond)?)?\b"
 _A_SECOND = _PER + _SECOND
-_SPEED = re.compile(
+_SPEED = late(
     rf"(?i)(?<![a-z_/])(?:(?P<s>ms|s|sec|secs|seconds?){_PER}(?:it|iter|iteration|step|batch)\b"
     rf"|(?:it|its|iters?|steps?|batch|batches){_A_SECOND})"
 )
 _ONE = r"(?:step|iter(?:ation)?|batch)"
-_NAMED = re.compile(
+_NAMED = late(
     rf"(?i)(?<![a-z_/])(?:(?:avg|average|mean)[ _.-]?{_ONE}(?:[ _-]?(?:time|duration))?|{_ONE}[ _-]?(?:time|duration)"
     rf"|time\s?(?:/|\bper\b)\s?{_ONE})\s{{0,4}}[:=|]?\s{{0,4}}(?P<number>{NUMBER[1:-1]})\s?"
     r"(?P<unit>ms|s|secs?|seconds)\b(?!\s?(?:/|per\b))"
 )
 """``step_time: 320 ms``, ``avg step 0.32s`` and ``time per batch: 0.32s``."""
 SAMPLES, TOKENS = (
-    re.compile(rf"(?i)(?<![a-z_]){what}(?:{_PER}|_per_){_SECOND}")
+    late(rf"(?i)(?<![a-z_]){what}(?:{_PER}|_per_){_SECOND}")
     for what in ("(?:samples?|images?|imgs?|examples?|seqs?|sequences?)", "(?:tokens?|toks?)")
 )
 _NUMBER = rf"(?:(?<![\d.])\d{{1,3}}(?:,\d{{3}})+(?:\.\d{{0,12}})?|{NUMBER[1:-1]})"
 """A number, or one whose thousands are set apart."""
 _POWERS = {"k": 1e3, "K": 1e3, "M": 1e6}
-_BEFORE = re.compile(rf"(?<![\d.:/])({_NUMBER}[kKM]?)(\s{{0,8}})\Z")
-_DECIMAL_COMMA = re.compile(r"(?<![\d.,])\d{1,9},\Z")
+_BEFORE = late(rf"(?<![\d.:/])({_NUMBER}[kKM]?)(\s{{0,8}})\Z")
+_DECIMAL_COMMA = late(r"(?<![\d.,])\d{1,9},\Z")
 """What stands before the decimals of ``0,32``, or before another number."""
-_AFTER = re.compile(
+_AFTER = late(
     rf"(?i)(?:(?P<sign>\s{{0,8}}[:=]\s{{0,8}})|\s{{1,8}})(?P<number>{_NUMBER}(?-i:[kKM])?|nan|inf|n/a)(?![\w%/:]|[.,]\d)"
 )
-_NAMES_UNIT = re.compile(r"(?i)(?:\b(?:speed|throughput|at|took)\s{0,8}[:=]?|@)\s{0,8}\Z")
+_NAMES_UNIT = late(r"(?i)(?:\b(?:speed|throughput|at|took)\s{0,8}[:=]?|@)\s{0,8}\Z")
 """What stands before a number and its unit, and is no quantity with another unit."""
-_OF_PART = re.compile(
+_OF_PART = late(
     r"(?i)(?<![a-z])(?:data|(?:data)?load(?:er|ing)?|fetch|io|fwd|bwd|forward|backward|comm|sync|val"
     r"|valid(?:ation)?|eval(?:uation)?|test)(?:[ _-]?(?:time|wait|speed|load(?:er|ing)?|pass))?\s{0,8}[:=]?\s{0,8}\Z"
 )
 """What stands before a time that is of a part of a step, or of other work."""
 _CLOCK = r"\d{1,5}(?::\d\d){1,2}"
-_PART = re.compile(
+_PART = late(
     rf"(?P<number>(?<![\w.:/-])(?:{_CLOCK}|[-+]?{_NUMBER}(?:/\d+)?)(?:%|[a-zA-Z][\w/]*)?(?![\w:-]|[.,/]\d))"
     r"|(?P<word>[a-zA-Z_][\w/.-]*(?:\s?[:=])?)|\s+|(?P<other>.)"
 )
-_STAMP = re.compile(r"\d{2}(?:\d\d)?[-/]\d\d(?:[-/]\d\d)?[T ]\d\d:\d\d(?::\d\d)?(?:[.,]\d+)?")
+_STAMP = late(r"\d{2}(?:\d\d)?[-/]\d\d(?:[-/]\d\d)?[T ]\d\d:\d\d(?::\d\d)?(?:[.,]\d+)?")
 _LOOKED_BACK, _LOOKED_AHEAD = 300, 200
 """Characters around a unit in which the habit of its line shows."""
 

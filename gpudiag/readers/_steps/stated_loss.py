@@ -3,25 +3,25 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from typing import Any
 
+from gpudiag.patterns import late
 from gpudiag.readers._io.json_values import is_number
 
-_STATED = re.compile(
+_STATED = late(
     r"(?i)(?<![a-z_])(?P<name>(?:[a-z]{1,20}[ _./-]){0,3}loss(?:[_./-][a-z_\d]{1,20})?)['\"]?\s{0,3}"
     r"[:=|]?\s{0,6}(?:tensor\()?(?P<value>[-+]?(?:nan|inf(?:inity)?|\d[\d.]{0,20}(?:e[-+]?\d{1,3})?))(?![a-z\d])"
 )
-_OF_OTHERS = re.compile(
+_OF_OTHERS = late(
     r"(?i)eval|val(?:id)?(?![a-z])|valid|test|dev(?![a-z])|hold|infer|predict|scale|"
     r"best|min(?:imum)?(?![a-z])|max(?:imum)?(?![a-z])|lowest|prev|last|old|target|threshold|patience"
 )
 """Losses of other data than is trained on, and records of them, which begin as infinite."""
-_ON_OTHERS = re.compile(r"(?i)(?<![a-z_\d])(?:eval|valid|val|test|dev|infer|predict)[a-z]*(?![a-z_\d])")
+_ON_OTHERS = late(r"(?i)(?<![a-z_\d])(?:eval|valid|val|test|dev|infer|predict)[a-z]*(?![a-z_\d])")
 """A line that names other data ahead of its loss is of these."""
-_OF_ALL = re.compile(r"(?i)(?:^|[ _./-])(?:train(?:ing)?[ _./-]|total[ _./-]|lm[ _./-])?loss(?:[_./-]train(?:ing)?)?$")
+_OF_ALL = late(r"(?i)(?:^|[ _./-])(?:train(?:ing)?[ _./-]|total[ _./-]|lm[ _./-])?loss(?:[_./-]train(?:ing)?)?$")
 """Beside others it is the sum that is trained on: a part of it may be NaN by itself, such as the mean over nothing."""
 _WORDS = {"nan": math.nan, "inf": math.inf, "infinity": math.inf}
 

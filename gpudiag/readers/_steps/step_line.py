@@ -6,6 +6,7 @@ import math
 import re
 from typing import NamedTuple
 
+from gpudiag.patterns import late
 from gpudiag.readers._batches.log_lines import KINDS
 from gpudiag.readers._steps.bars import BarLine, bar_of
 from gpudiag.readers._steps.dialects import DIALECTS, Dialect
@@ -19,7 +20,7 @@ _LONGEST_S = 1e7
 """No step takes four months; a number that says so is something else."""
 _COUNT = r"\d{1,3}(?:,\d{3}){1,3}|\d{1,9}"
 """A whole number; its thousands may be set apart."""
-_COUNTED = re.compile(
+_COUNTED = late(
     r"(?i)(?<![a-z])(?<!s/)(?<!c/)(?<!per )"
     r"(?:(?P<of_all>(?:global|optim(?:izer)?|opt)[_ -]?(?:step|iteration|iter)|update)"
     r"|(?P<part>(?:micro|mini|accum(?:ulation)?)[_ -]?(?:step|iteration|iter|batch))"
@@ -27,37 +28,35 @@ _COUNTED = re.compile(
     rf"[\[(]?\s{{0,5}}(?P<step>{_COUNT})(?:\s?(?:/|of)\s{{0,5}}(?P<total>{_COUNT}))?(?![\d.%]|[-:]\d)"
 )
 """Where an optimizer step takes several batches, ``of_all`` counts those steps and ``part`` the batches."""
-_EPOCH = re.compile(r"(?i)\bepochs?\b\s{0,3}[:=#]?\s{0,3}[\[(]?\s{0,4}(\d{1,6})(?:\s?(?:/|of)\s?(\d{1,6}))?(?![\d.])")
-_TOOK = re.compile(
+_EPOCH = late(r"(?i)\bepochs?\b\s{0,3}[:=#]?\s{0,3}[\[(]?\s{0,4}(\d{1,6})(?:\s?(?:/|of)\s?(\d{1,6}))?(?![\d.])")
+_TOOK = late(
     r"(?i)(?P<name>(?:\b[a-z]{1,20}\.?[ _-]){0,2}(?<![a-z])(?:time|took|elapsed|duration)(?:[ _-]elapsed)?)\b"
     rf"\s*[:=]?\s*(?:{LENGTH})(?!:?\d|\s?(?:/|per\b(?! epoch)|remaining\b|left\b))"
 )
-_NOT_OF_EPOCH = re.compile(
+_NOT_OF_EPOCH = late(
     r"(?i)(?:^|[ _-])(?:eta|remaining|left|est|estimated|expected|finish|avg|average|mean|data|load(?:er|ing)?|wait"
     r"|batch|step|iter|iteration|it|compute|forward|backward|val|valid|validation|eval|evaluation|test"
     r"|inference)\.?[ _-]"
 )
 """Words before a time that make it none of the epoch, or a part of it."""
-_WITHIN = re.compile(
-    r"[\s\])|,:;(\[-]{0,8}(?:\d{1,9}\s{0,4}(?:/|\bof\b)\s{0,4}\d{1,9}(?![\d/:-])|\d{1,3}(?:\.\d{1,4})?\s?%)"
-)
+_WITHIN = late(r"[\s\])|,:;(\[-]{0,8}(?:\d{1,9}\s{0,4}(?:/|\bof\b)\s{0,4}\d{1,9}(?![\d/:-])|\d{1,3}(?:\.\d{1,4})?\s?%)")
 """How far an epoch is, right behind its number: ``Epoch 1 [10/100]``, ``Epoch 1/5 (12%)``. What it took is not all."""
-_RANK = re.compile(r"(?i)\[(?:rank|default)_?(\d{1,5})\]|\brank[ =:]{1,2}(\d{1,5})\b")
-_NOT_TRAINING = re.compile(
+_RANK = late(r"(?i)\[(?:rank|default)_?(\d{1,5})\]|\brank[ =:]{1,2}(\d{1,5})\b")
+_NOT_TRAINING = late(
     r"(?i)\b(?:eval|evaluate|valid|validate|validation|val|test|testing|evaluation|inference|predict)\b"
     r"[^|]{0,20}?(?:[\[:(|]|\b(?:at|after) (?:step|iter|epoch))"
     r"|\b(?:split|phase|mode|stage|subset)\s?[=:]\s?['\"]?(?:eval|valid|val|test|dev)"
 )
-_OF_OTHERS = re.compile(
+_OF_OTHERS = late(
     r"(?i)(?<![a-z_\d/.-])(?:eval(?:uat(?:e|ing|ion))?|valid(?:at(?:e|ing|ion))?|val|test(?:ing)?|inference|predict(?:ion)?)"
     r"(?![a-z_\d])[\s\]\[|:,=)>-]{0,6}(?:epoch[\s:=#\[]{0,4}\d{1,6}(?:\s?(?:/|of)\s?\d{1,6})?[\s\]|:,-]{0,6})?\Z"
 )
 """What stands right before a count of an evaluation: ``[val] step 20/50``, ``Eval epoch 2 step 20``."""
-_WAITED = re.compile(r"(?i)\bdata\s?loader avg\b\D{0,3}(\d{1,9}(?:\.\d{1,9})?)\s?ms\b")
-_SAVES = re.compile(r"(?i)\bsav(?:ed|ing)\b")
+_WAITED = late(r"(?i)\bdata\s?loader avg\b\D{0,3}(\d{1,9}(?:\.\d{1,9})?)\s?ms\b")
+_SAVES = late(r"(?i)\bsav(?:ed|ing)\b")
 """What it says next of an epoch is which one was saved, or how long that took."""
-_EVALUATED = re.compile(r"(?i)\b(?:eval(?:uation)?|valid(?:ation)?|val|test)[ _/.-]{0,2}loss")
-_OF_TRAINING = re.compile(r"(?i)(?<![a-z])train(?:ing)?[ _/.-]{0,2}loss")
+_EVALUATED = late(r"(?i)\b(?:eval(?:uation)?|valid(?:ation)?|val|test)[ _/.-]{0,2}loss")
+_OF_TRAINING = late(r"(?i)(?<![a-z])train(?:ing)?[ _/.-]{0,2}loss")
 _NAMES = ("epoch_time", "time", "elapsed")
 EVALUATIONS = "evaluations"
 """Lines that name a loss of the training beside that of an evaluation, and no speed. Where a log has others on steps,

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import re
 from typing import NamedTuple
 
+from gpudiag.patterns import late
 from gpudiag.readers._steps.step_object import is_of_evaluation
 
 ELAPSED, OF_STEP, OF_EPOCH, OF_ROW, OPEN = "elapsed", "step", "epoch", "row", ""
@@ -19,8 +19,8 @@ _UNITS_S = {
 }
 _MINUTES = "min"
 """Of what counts from the start; of a step it is the least."""
-_WORD = re.compile(r"[a-z]+|\d+")
-_HUMP = re.compile(r"(?<=[a-z])(?=[A-Z])")
+_WORD = late(r"[a-z]+|\d+")
+_HUMP = late(r"(?<=[a-z])(?=[A-Z])")
 _WHOSE = ("train", "training", "perf", "performance", "timing", "timings", "timer", "timers", "stats", "metrics")
 _STEP, _LENGTH = "(?:step|iter|iteration|it)", "(?:time|duration|dt)"
 _OF_ONE = "(?:(?:avg|mean|average) )?"
@@ -32,11 +32,9 @@ _KINDS = {
     "|time since (?:start|begin)",
     OPEN: "(?:time|dt|duration|took|wall|(?:wall ?)?clock|wall ?(?:clock )?time|run ?time|delta (?:t|time))?",
 }
-_PATTERNS = {kind: re.compile(pattern) for kind, pattern in _KINDS.items()}
-_SLASH = re.compile(rf"(?i)^(?:[\w/]*/)?(?P<length>time|duration|s|secs?|ms)/(?P<of>epoch|{_STEP})$")
-_ABOUT_TIME = re.compile(
-    r"(?i)time(?!step|[_ ]step)|durat|elapsed|clock|runtime|(?<![a-z])(?:dt|secs?|seconds)(?![a-z])"
-)
+_PATTERNS = {kind: late(pattern) for kind, pattern in _KINDS.items()}
+_SLASH = late(rf"(?i)^(?:[\w/]*/)?(?P<length>time|duration|s|secs?|ms)/(?P<of>epoch|{_STEP})$")
+_ABOUT_TIME = late(r"(?i)time(?!step|[_ ]step)|durat|elapsed|clock|runtime|(?<![a-z])(?:dt|secs?|seconds)(?![a-z])")
 
 
 class TimeName(NamedTuple):
