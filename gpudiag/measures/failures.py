@@ -72,6 +72,10 @@ class FailuresProfile(Profile, topic="failures"):
     n_finished: Fact[int] = fact("finished trials")
     n_fail: Fact[int] = fact("failed trials")
     n_events: Fact[int] = fact("failures less those that follow another", label="separate events")
+    n_open: Fact[int] = fact(
+        "more that may follow another: without a message, in one stretch without a trial that ended well",
+        label="may follow another",
+    )
     n_told: Fact[int] = fact("failures whose kind is known")
     n_recurring: Fact[int] = fact("failures that a trial meets again where it is resumed: NaN, a device-side assert")
     fail_before_pct: Fact[float] = fact(
@@ -111,6 +115,7 @@ def measure_failures(run: Run) -> FailuresProfile:
         n_finished=int(intervals["state"].isin(FINISHED).sum()),
         n_fail=int(failed.sum()),
         n_events=len(first),
+        n_open=int((failed & intervals["may_follow"]).sum()),
         n_told=int((intervals.loc[failed, "kind"] != "unknown").sum()),
         n_recurring=int(intervals.loc[failed, "kind"].isin(RECURRING).sum()),
         fail_before_pct=float(np.median(bad_pct)) if len(bad_pct) else math.nan,
@@ -122,8 +127,8 @@ def measure_failures(run: Run) -> FailuresProfile:
 
 
 def trial_ends(run: Run) -> pd.DataFrame:
-    """One row a trial: what :func:`trial_intervals` says, and name, kind, follows, before_pct and alone as in the
-    profile.
+    """One row a trial: what :func:`trial_intervals` says, name, kind, follows, before_pct and alone as in the profile,
+    and may_follow, where that is open.
     """
     need_trials(run)
     return _ends(run).copy()
@@ -134,7 +139,7 @@ def _ends(run: Run) -> pd.DataFrame:
     intervals = intervals_of(run)
     intervals["name"] = trial_names(intervals)
     intervals["kind"] = failure_classes(run.trials).to_numpy()
-    intervals["follows"] = follows(run.trials.reset_index(drop=True), intervals)
+    intervals["follows"], intervals["may_follow"] = follows(run.trials.reset_index(drop=True), intervals)
     intervals["before_pct"] = _before(run, intervals)
     intervals["alone"] = _alone(run, intervals)
     return intervals

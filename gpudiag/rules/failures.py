@@ -134,12 +134,19 @@ def failures_poisoned(failures: FailuresProfile, *, max_followers_trials: float 
     (assert, illegal access, or without text). Short failures must come oftener there than after trials that ended well
     (Fisher, 1 % without text), and not with a value of a parameter. Without text they must do so in each study even
     without its longest stretch in which none began that ended well: what begins broken fails in a row, too. More than 2
-    such followers are a finding (a default without a published source).
+    such followers are a finding (a default without a published source); where only that stretch holds them, it is open
+    which of both it was.
     """
     if not failures.n_fail:
         raise NotApplicable("No trial failed.")
     followers = failures.n_fail - failures.n_events
     if not followers > max_followers_trials:
+        if followers + failures.n_open > max_followers_trials:
+            raise NotMeasurable(
+                "Failures without a message follow each other within seconds, but in one stretch only: each may have "
+                "come from the one before it, or all from something that was broken then.",
+                STORE_TEXT,
+            )
         return None
     return Evidence(
         values={"n_fail": failures.n_fail, "n_events": failures.n_events, "followers": followers},

@@ -50,7 +50,9 @@ def test_one_stretch_in_which_all_fail_is_no_poisoned_process(before: int, worke
     broken; without an error that tells, and without another such stretch, nothing shows what made them fail."""
     lives = [*[("COMPLETE", 150.0)] * before, *[("FAIL", 3.0)] * 40, *[("COMPLETE", 150.0)] * (80 - before)]
     once = [*[("COMPLETE", 150.0)] * 20, ("FAIL", 3.0), *[("COMPLETE", 150.0)] * 20]
-    assert _followers(_in_a_row([*lives, *once], workers)) == []
+    table = _in_a_row([*lives, *once], workers)
+    assert _followers(table) == []
+    assert measure_failures(run(trials=table)).n_open == 40 - workers, "each but the first on its worker may follow"
     broken = _in_a_row([("FAIL", 3.0)] * 60, workers).assign(study="broken")
     well = _in_a_row([("COMPLETE", 150.0)] * 60, workers)
     later = pd.Timedelta(hours=5)

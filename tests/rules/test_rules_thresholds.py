@@ -405,6 +405,8 @@ SHORT: list[tuple[str, dict[str, Any], Status | Severity]] = [
     ("failures-not-finite", {"n_finished": 99}, WARNING),
     ("failures-host-killed", {"by_kind": ASSERTS.assign(n=[9, 9, 0])}, OK),
     ("failures-poisoned", {"n_events": 3}, OK),
+    ("failures-poisoned", {"n_events": 4, "n_open": 1}, OK),
+    ("failures-poisoned", {"n_events": 4, "n_open": 2}, NOT_ASSESSED),
     ("failures-poisoned", {"n_fail": 0, "n_events": 0}, NOT_APPLICABLE),
     ("failures-after-full-memory", {"p_memory": 0.01}, OK),
     ("failures-after-full-memory", {"p_memory": NAN}, NOT_ASSESSED),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 import pandas as pd
 
@@ -20,17 +22,24 @@ TOLD_BY_CHANCE = 0.5
 """The same where the error tells that it poisons its process: failures that are as frequent elsewhere speak against."""
 
 
-def follows(trials: pd.DataFrame, ends: pd.DataFrame) -> np.ndarray:
-    """True for a FAIL that is short and comes right after a FAIL of a kind that poisons, on the same worker, where
-    short failures come oftener there than after trials that ended well. Those that share a value of a parameter, which
-    others near them lack, would have failed anywhere, and are left out.
+class Followers(NamedTuple):
+    """By trial whether it follows from the failure before it, and whether that is open."""
+
+    sure: np.ndarray
+    open: np.ndarray
+
+
+def follows(trials: pd.DataFrame, ends: pd.DataFrame) -> Followers:
+    """A FAIL that is short and comes right after a FAIL of a kind that poisons, on the same worker, follows from it
+    where short failures come oftener there than after trials that ended well. Those that share a value of a parameter,
+    which others near them lack, would have failed anywhere, and are left out.
 
     ``trials`` and ``ends`` (of the same trials study, state, start, end, duration_s, known, kind) have the same rows.
     Short is a tenth of the usual duration of the study; where none of it ended well, of the longest of the failures in
     a row before it. Without workers, right after means within 2 s of the other's end: the worker was handed over.
     Without an error that tells, see :func:`_oftener`.
     """
-    out = np.zeros(len(ends), bool)
+    none = np.zeros(len(ends), bool)
     place, before = _in_rows(trials, ends)
     fails = (ends["state"].eq("FAIL") & ends["kind"].isin(POISONING)).to_numpy()
     well = (ends["known"] & ends["state"].isin(("COMPLETE", "PRUNED"))).to_numpy()
@@ -42,24 +51,25 @@ def follows(trials: pd.DataFrame, ends: pd.DataFrame) -> np.ndarray:
     behind = before >= 0
     after_fail[place[behind]], after_well[place[behind]] = fails[before[behind]], well[before[behind]]
     if not (short & after_fail).any():
-        return out
+        return Followers(none, none)
     anywhere = having_in_common(trials, ends, pd.Series(short, ends.index), BY_CHANCE)
     told = ends["kind"].ne("unknown").to_numpy()
     counted = (after_fail & ~anywhere, after_well & ~anywhere)
-    if not (usual_s > 0).any() or _chance(short & told, *counted) <= TOLD_BY_CHANCE:
-        out |= short & told & counted[0]
-    return out | _oftener(ends, well, short & ~told, *counted)
+    poisons = not (usual_s > 0).any() or _chance(short & told, *counted) <= TOLD_BY_CHANCE
+    oftener = _oftener(ends, well, short & ~told, *counted)
+    return Followers((short & told & counted[0] & poisons) | oftener.sure, oftener.open)
 
 
 def _oftener(
     ends: pd.DataFrame, well: np.ndarray, short: np.ndarray, after_fail: np.ndarray, after_well: np.ndarray
-) -> np.ndarray:
+) -> Followers:
     """The short failures behind failures, of each study in which they are no coincidence.
 
     They must come oftener than behind trials that ended well even without the longest stretch of the study in which
-    none began that ended well: what is broken at the beginning, at the end or for a while fails in a row as well.
+    none began that ended well: what is broken at the beginning, at the end or for a while fails in a row as well. Where
+    they do only with that stretch, it is open which of both it was.
     """
-    out = np.zeros(len(ends), bool)
+    out = Followers(np.zeros(len(ends), bool), np.zeros(len(ends), bool))
     hits = short & after_fail
     studies = ends["study"].to_numpy()
     judged = list(dict.fromkeys(studies[hits]))
@@ -69,9 +79,10 @@ def _oftener(
         stretch = np.zeros(len(ends), np.int64)
         stretch[order] = np.cumsum(well[order])
         rest = after_fail & mine & (stretch != np.bincount(stretch[hits & mine]).argmax())
-        if _chance(short, rest, after_well & mine) <= BY_CHANCE / len(judged):
-            out |= hits & mine
-    return out
+        for found, where in ((out.sure, rest), (out.open, after_fail & mine)):
+            if _chance(short, where, after_well & mine) <= BY_CHANCE / len(judged):
+                found |= hits & mine
+    return Followers(out.sure, out.open & ~out.sure)
 
 
 def _chance(hits: np.ndarray, after_fail: np.ndarray, after_well: np.ndarray) -> float:
