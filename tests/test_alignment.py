@@ -487,6 +487,7 @@ def test_work_before_trials_shows_a_clock_that_is_ahead(ahead_s: float) -> None:
     assert skew.before >= 20 and skew.after <= 1
 
 
+@pytest.mark.slow
 def test_seconds_are_applied_where_they_are_known_to_seconds() -> None:
     clock = establish_clock(alone(37.5, up_s=(0.5, 1.5)))
     said = str(clock.evidence)
@@ -498,6 +499,7 @@ def test_seconds_are_applied_where_they_are_known_to_seconds() -> None:
     assert both.applied_s == 8 * HOUR + clock.applied_s and "best at +8 h" in str(both.evidence)
 
 
+@pytest.mark.slow
 def test_seconds_that_start_ups_leave_open_are_told_and_not_applied() -> None:
     clock = establish_clock(alone(37.5, up_s=(10, 12)))
     said = str(clock.evidence)

@@ -147,6 +147,7 @@ def test_work_outside_all_jobs_is_told_where_nothing_else_is_known(tmp_path: Pat
     assert str(clock.evidence).startswith("GPUs worked or held memory for 3 min 55 s outside all jobs.")
 
 
+@pytest.mark.slow
 def test_a_log_with_another_clock_than_the_gpus_is_no_evidence(tmp_path: Path) -> None:
     run = loaded(tmp_path, replace(NAMED, log_ahead_s=3600))
     assert bounds_by_logs(run, PERIOD_S) is None
@@ -165,6 +166,7 @@ def test_a_log_in_the_folder_of_its_job_is_its_own(tmp_path: Path) -> None:
     assert bounds is not None and bounds.n == 4 and bounds.as_shown
 
 
+@pytest.mark.slow
 def test_falls_that_know_nothing_of_the_jobs_show_no_offset() -> None:
     """Loads of any length beside jobs of any: at most one in a hundred may go together."""
     rng, found = np.random.default_rng(5), 0

@@ -141,6 +141,7 @@ def test_another_gpu_with_the_same_work_is_not_moved_but_the_doubt_is_told(minut
     assert not placed.moved_us and told(placed, DOUBT) and any(UNCLEAR in note for note in placed.notes)
 
 
+@pytest.mark.slow
 def test_other_work_is_neither_moved_nor_doubted() -> None:
     for hours in (0, 1, 5):
         placed = in_one_zone([log(DENSE, utilization(seed=1), hours, "local"), log(SPARSE, utilization(), 0, "utc")])

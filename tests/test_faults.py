@@ -422,6 +422,7 @@ def test_the_terminal_says_it_in_a_line_and_the_exit_code_stays(gpudiag: Any, no
     assert "--debug" in lines[0] and "Traceback" not in err and "ERROR" in out
 
 
+@pytest.mark.slow
 def test_strict_and_debug_end_the_command_with_all_that_is_known(gpudiag: Any, no_power: None) -> None:
     code, _, err = gpudiag("diagnose", SAMPLE, "--strict", "--debug", "--fail-on", "note")
     assert code == 3 and "Traceback" in err and "s3cret-of-the-run" in err

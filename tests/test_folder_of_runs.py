@@ -62,6 +62,7 @@ def test_recordings_of_several_days_are_runs_as_a_fleet_says(
     assert f"gpudiag report {tmp_path}" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_each_run_may_have_folders_of_its_own(tmp_path: Path) -> None:
     for day, name in enumerate(("p/a", "p/b", "q")):
         log(tmp_path / name / "telemetry" / "gpu.csv", day)

@@ -85,6 +85,7 @@ def test_inspect_shows_what_run_toml_names_elsewhere(samples: Path, tmp_path: Pa
     assert records[0].rows == records[2].rows > 1000
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("toml", "left_out", "noted"),
     [

@@ -73,6 +73,7 @@ def test_run_toml_rules_over_discovery(tmp_path: Path) -> None:
     assert gd.load_run(tmp_path / "gpu.csv").info.timezone_assumed
 
 
+@pytest.mark.slow
 def test_what_run_toml_says_nothing_of_is_found_beside_it(tmp_path: Path) -> None:
     run = tmp_path / "run"
     run.mkdir()

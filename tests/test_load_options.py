@@ -96,6 +96,7 @@ def test_a_span_that_is_none_is_refused(tmp_path: Path, given: Any, error: type[
         gd.load_run(tmp_path, between=given, timezone="UTC")
 
 
+@pytest.mark.slow
 def test_what_is_stated_of_all_of_a_run_is_not_of_a_span(samples: Path) -> None:
     run = gd.load_run(samples / "hpo-aggressive-pruning")
     part = run.between("2025-10-24 18:30", "2025-10-24 19:00")

@@ -31,6 +31,7 @@ def reported(samples: Path, tmp_path: Path) -> Path:
     return tmp_path
 
 
+@pytest.mark.slow
 def test_they_are_passed_over(reported: Path) -> None:
     assert [source.path.name for source, _ in walk(reported)] == ["gpu.csv"]
     assert [Path(record.path).name for record in inspect([reported])] == ["gpu.csv"]

@@ -73,6 +73,7 @@ def test_logs_of_two_minutes_are_placed_or_left(name: str, hours: float, runs: d
     assert placed or "share no time" in str(clock.evidence), "a fit that chance explains is not named"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("hours", [0.0, 8.0])
 def test_telemetry_of_another_search_is_not_moved(hours: float, runs: dict[str, gd.Run]) -> None:
     for one, other in [("three-workers", "three-workers-again"), ("process-per-trial", "killed-worker")]:

@@ -79,6 +79,7 @@ def test_a_span_that_makes_no_sense_is_one_clear_sentence(start: str, end: str |
         toy_run().between(start, end)
 
 
+@pytest.mark.slow
 def test_one_gpu_has_the_rows_of_the_ledger_that_it_has_in_the_whole() -> None:
     run = toy_run()
     declared = replace(run, trials=run.trials.assign(gpu=["0", "1"] * 6))
@@ -210,6 +211,7 @@ def test_gpu_time_of_another_study_is_neither_idle_nor_of_the_one_chosen() -> No
     assert measure_sampling(part).n_gaps == 0
 
 
+@pytest.mark.slow
 def test_gpu_time_with_trials_of_two_studies_is_unknown_for_one() -> None:
     part = _two_studies(TURNS_OF_A, [(90.0, 190.0)]).study("a")
     costs = measure_costs(part)
@@ -314,6 +316,7 @@ def test_gaps_between_trials_of_a_study_on_an_unknown_gpu_are_not_those_of_anoth
     assert part.gpu["util_pct"].isna().equals(meanwhile)
 
 
+@pytest.mark.slow
 def test_a_study_is_loaded_beside_those_of_its_storage() -> None:
     run = _two_studies(TURNS_OF_A, TURNS_OF_B)
     loaded = gd.load_run(

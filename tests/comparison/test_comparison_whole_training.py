@@ -132,6 +132,7 @@ def test_what_is_not_known_to_be_the_same_work_has_no_gpu_time(other: Run) -> No
     assert "training_gpu_time" not in found(plain(), other)
 
 
+@pytest.mark.slow
 def test_a_record_that_may_hold_two_trainings_tells_nothing_of_one_without_a_clock() -> None:
     assert found(undated("a", 600, (100,)), undated("b", 600, (100,), gap_s=120.0)) == {}
 

@@ -148,6 +148,7 @@ def test_a_trace_has_counters_cells_and_findings(diagnosis: Diagnosis) -> None:
     assert pd.Timestamp(made["otherData"]["start"]) == START
 
 
+@pytest.mark.slow
 def test_a_trace_without_trials_begins_with_its_first_ledger_cell(diagnosis: Diagnosis) -> None:
     """A sample stands for the 5 s before and after it; Perfetto drops what lies before zero."""
     made = trace(diagnose(toy_run(trials=0)))

@@ -302,6 +302,7 @@ def test_one_week_and_one_day_are_no_figure() -> None:
     assert held._draw("weeks") is None and held._draw("hosts") is None
 
 
+@pytest.mark.slow
 def test_the_document_fits_its_schema() -> None:
     import json
 

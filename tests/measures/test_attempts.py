@@ -73,6 +73,7 @@ def test_a_job_requeued_on_another_node_held_each_node_for_its_own_time(tmp_path
     assert ledger.per_gpu["outside_s"].sum() == 0 and n_slots(one) == 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("stderr", [False, True])
 @pytest.mark.parametrize("reason", ["TIME LIMIT", ""])
 def test_the_wait_between_two_jobs_on_the_same_gpus_is_no_gpu_time(
@@ -204,6 +205,7 @@ def test_between_two_trainings_that_did_all_their_steps_nobody_held_the_gpu(
     assert measure_sampling(one).coverage_pct == pytest.approx(100 if pauses else 100 * 1200 / 1800, abs=1)
 
 
+@pytest.mark.slow
 def test_a_process_that_died_may_be_resumed_in_the_log_of_another_job(tmp_path: Path) -> None:
     smi(tmp_path / "gpu.1.csv", "a1", 0, HOUR)
     smi(tmp_path / "gpu.2.csv", "a1", 3 * HOUR, 4 * HOUR)
@@ -250,6 +252,7 @@ def searched(*, jobs: bool, rows: list[tuple[str, float, float]]) -> Run:
     return run(gpu=samples, trials=trials(rows, **own))
 
 
+@pytest.mark.slow
 def test_between_jobs_that_a_scheduler_lists_nobody_held_gpus_that_nobody_recorded() -> None:
     two = [("FAIL", 0.0, HOUR), ("COMPLETE", 3 * HOUR, 4 * HOUR)]
     listed = searched(jobs=True, rows=two)
@@ -273,6 +276,7 @@ def test_a_search_requeued_on_another_node_holds_each_node_for_its_own_time() ->
     assert ledger.bins["gpu_s"].sum() == pytest.approx(ledger.total_gpu_s)
 
 
+@pytest.mark.slow
 def test_a_node_that_both_attempts_had_is_held_in_both_and_the_others_in_one(tmp_path: Path) -> None:
     for host, spans in (("a1", [(0, HOUR), (2 * HOUR, 3 * HOUR)]), ("b2", [(0, HOUR)]), ("c3", [(2 * HOUR, 3 * HOUR)])):
         for start, end in spans:
@@ -325,6 +329,7 @@ def _sessions(second_s: float, *more: tuple[str, float, float], seen: tuple[floa
     return run(gpu=gpu(times, util_pct=80.0), trials=trials([*lives, *more]))
 
 
+@pytest.mark.slow
 def test_time_between_two_recorded_sessions_of_a_search_is_none_of_the_run() -> None:
     one = _sessions(4 * HOUR)
     assert gpu_h(one) == pytest.approx(2000 / HOUR, abs=0.001)
@@ -351,6 +356,7 @@ def test_a_hole_in_the_record_of_a_search_that_goes_on_is_time_of_it(
     assert measure_sampling(one).coverage_pct == pytest.approx(100 * 2000 / (second_s + 1000), abs=0.2)
 
 
+@pytest.mark.slow
 def test_a_trial_that_died_with_its_session_does_not_fill_the_time_until_the_next() -> None:
     one = _sessions(6 * HOUR, ("RUNNING", 950.0, float("nan")))
     assert gpu_h(one) < 2600 / HOUR and measure_sampling(one).coverage_pct > 75

@@ -71,6 +71,7 @@ def test_a_wait_for_data_lies_between_what_fits_nowhere_else_and_all_of_it() -> 
     assert found.at["unknown", "gpu_s"] == pytest.approx(0, abs=5)
 
 
+@pytest.mark.slow
 def test_a_pause_has_the_idle_time_that_its_steps_do_not_have() -> None:
     """A step a second, and after 300 steps a checkpoint of 40 seconds."""
     util = np.full(700, 40.0)

@@ -83,6 +83,7 @@ def test_a_rank_that_did_not_come(tmp_path: Path) -> None:
     assert p.by_rank.loc["2", ["last_seq", "last_state"]].tolist() == [10.0, "completed"]
 
 
+@pytest.mark.slow
 def test_how_long_they_waited_is_between_what_the_dumps_and_their_files_say(tmp_path: Path) -> None:
     late = Dump(1, [*calls(10), Call(11, 11.0, None), Call(1, 71.0, group="1")], {"0": range(2), "1": [1]})
     p = measured(tmp_path, [Dump(0, calls(10), {"0": range(2)}), late], written_s=131.0)
@@ -91,6 +92,7 @@ def test_how_long_they_waited_is_between_what_the_dumps_and_their_files_say(tmp_
     assert p.wait_low_s == p.wait_s == 600.0
 
 
+@pytest.mark.slow
 def test_a_rank_without_a_dump_is_unknown_and_not_missing(tmp_path: Path) -> None:
     dumps = [hung(0), hung(1), hung(3)]
     p = measured(tmp_path, dumps)
@@ -153,6 +155,7 @@ def test_one_dump_of_each_rank_needs_no_word(tmp_path: Path) -> None:
     assert not any("several dumps" in str(block) for block in collectives(diagnose(gd.load_run(tmp_path)).document))
 
 
+@pytest.mark.slow
 def test_a_call_that_differs_is_said_before_a_dump_that_is_lacking(tmp_path: Path) -> None:
     for dump in (hung(0), hung(1, name="broadcast"), hung(3)):
         dump.write(tmp_path, written_s=AFTER_S)
@@ -405,6 +408,7 @@ def test_a_send_since_nobody_knows_when_is_not_cleared(tmp_path: Path) -> None:
     assert verdict_of(gd.load_run(tmp_path), "rank-missing").status is Status.NOT_ASSESSED
 
 
+@pytest.mark.slow
 def test_the_longest_hang_comes_first_and_one_of_unknown_length_last(tmp_path: Path) -> None:
     """Rank 0 waits for 1 in group a, rank 2 for 3 in group b, and rank 4 for 5 in group c."""
     groups = {"a": (0, 1), "b": (2, 3), "c": (4, 5)}
@@ -432,6 +436,7 @@ def test_the_longest_hang_comes_first_and_one_of_unknown_length_last(tmp_path: P
         began_s[name] = math.nan  # and then the next
 
 
+@pytest.mark.slow
 def test_a_cause_of_unknown_length_does_not_hide_a_wait_that_is_known(tmp_path: Path) -> None:
     """Rank 2 waits for 3 in group 1, nobody knows since when; so 0 and 1 wait for both in group 0."""
     groups = {"0": (0, 1, 2, 3), "1": (2, 3)}

@@ -274,6 +274,7 @@ def test_start_ups_in_a_record_whose_rate_changes(fast_share: float, slow_s: int
         assert np.isnan(value) if fast_share < 0.6 else value == pytest.approx(true, rel=0.05)
 
 
+@pytest.mark.slow
 def test_a_process_that_keeps_its_memory_hides_no_start_up() -> None:
     made = simulate(seed=3, workers=2, n_trials=60, startup_s=(25.0, 45.0), keeps_memory=True)
     p = measure_costs(made.run)

@@ -99,6 +99,7 @@ def test_bars_of_epochs_that_start_anew_tell_neither_step_nor_time(tmp_path: Pat
     assert row["wasted_pct"] == pytest.approx(50, abs=5)
 
 
+@pytest.mark.slow
 def test_a_later_log_that_ran_through_is_named(tmp_path: Path) -> None:
     found = measured(tmp_path, try_1=log(10 * "." + 5 * "x"), try_2=log(60 * ".", minute=5))
     assert found.trainings["rerun"].map(lambda path: Path(path).name).tolist() == ["try_2.log"]

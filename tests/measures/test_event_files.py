@@ -84,6 +84,7 @@ def test_scalars_with_folders_of_their_own_are_of_one_training(tmp_path: Path) -
     assert (said.n_trainings, said.n_twice, said.n_steps) == (1, 2, 890)
 
 
+@pytest.mark.slow
 def test_the_evaluation_behind_the_last_step_counts_in_a_file_of_its_own(tmp_path: Path) -> None:
     """40 s after steps 300, 600 and 900, the last; what is written of that step a day later is of another training."""
     at_s = [BEGIN_S + step + 40 * ((step - 1) // 300) for step in range(10, 901, 10)]
@@ -98,6 +99,7 @@ def test_the_evaluation_behind_the_last_step_counts_in_a_file_of_its_own(tmp_pat
     assert said.pauses_s == pytest.approx(120, abs=1)
 
 
+@pytest.mark.slow
 def test_evaluations_in_files_of_their_own_are_named(tmp_path: Path) -> None:
     """As Keras writes them, and ``add_scalars``: 60 s each 200 steps, the last behind the last step."""
     moments = {step: BEGIN_S + step + 60 * ((step - 1) // 200) for step in range(10, 1001, 10)}
@@ -122,6 +124,7 @@ def test_trainings_side_by_side_stay_several(tmp_path: Path) -> None:
     assert (said.n_trainings, said.n_twice, said.n_joined) == (3, 0, 0)
 
 
+@pytest.mark.slow
 def test_a_text_log_over_both_attempts_is_told_twice(tmp_path: Path) -> None:
     """Its lines are fewer than those of the event files, which are two."""
 

@@ -188,6 +188,7 @@ def test_what_trials_out_of_memory_have_in_common() -> None:
     assert found.p_condition == pytest.approx(2 * total[a:].sum()), "at least 512, and at most 64"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", [None, "ValueError: x"])
 def test_failures_of_any_kind_may_share_a_value(text: str | None) -> None:
     """Of 60 trials those with the middle one of three batch sizes fail, which no border in the number tells."""

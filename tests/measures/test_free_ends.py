@@ -39,6 +39,7 @@ def judged(one: Run) -> dict[str, Verdict]:
     return {verdict.rule: verdict for verdict in judge_all(asked, Analysis(one), check_thresholds(asked, {}))}
 
 
+@pytest.mark.slow
 def test_a_recorder_that_ran_on_makes_no_idle_time() -> None:
     one = recorded()
     assert measure_ledger(one).total_gpu_s == pytest.approx(ENDS_S - BEGINS_S, abs=20)
@@ -54,6 +55,7 @@ def test_a_recorder_that_ran_on_makes_no_idle_time() -> None:
     assert verdicts["gpu-low-utilization"].status is Status.OK
 
 
+@pytest.mark.slow
 def test_memory_alone_tells_that_no_process_was_there() -> None:
     """Without a log, or with one that states no total, the time at both ends is not the run's own; what it cost if it
     was reserved is said.
@@ -77,6 +79,7 @@ def test_a_process_with_little_memory_may_have_had_the_gpu() -> None:
     assert not measure_idleness(replace(one, steps=one.steps.iloc[:0])).lead_free
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("how", "lead", "trail"),
     [
@@ -103,6 +106,7 @@ def test_another_gpu_that_held_memory_keeps_the_ends() -> None:
     assert not measure_idleness(both).trail_free
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("at_s", "kinds", "lead", "trail", "own_s"),
     [

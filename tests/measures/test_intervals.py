@@ -24,6 +24,7 @@ def binomial_tail(n: int, p: float, hits: range) -> float:
     return sum(math.comb(n, k) * p**k * (1 - p) ** (n - k) for k in hits)
 
 
+@pytest.mark.slow
 @given(st.integers(1, 60), st.data())
 def test_clopper_pearson_bounds_leave_half_of_the_rest_in_each_tail(n: int, data: st.DataObject) -> None:
     hits = data.draw(st.integers(0, n))

@@ -104,6 +104,7 @@ def test_a_gpu_that_a_job_did_not_use_beside_one_that_it_used_is_its_gpu(tmp_pat
     assert measure_ledger(run).mean_util_pct == pytest.approx(90 * 49 / 50 / 2, rel=0.01)
 
 
+@pytest.mark.slow
 def test_a_job_that_waits_leaves_the_times_of_the_others_known(tmp_path: Path) -> None:
     """It has no node, and never held a GPU."""
     worked = {0: (2.0, 26.0), 1: (2.0, 26.0)}

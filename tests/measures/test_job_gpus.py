@@ -62,6 +62,7 @@ def gpu_s_of(run: Run) -> dict[str, float]:
     return {name: s for name, s in zip(outcomes["outcome"], outcomes["gpu_s"], strict=True) if s}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("domain", ["", ".hpc.example.org"])
 def test_a_node_is_held_by_its_own_jobs_alone(tmp_path: Path, domain: str) -> None:
     """Job a on node1, then job b on node2, 25 minutes each on two GPUs: 50 GPU-minutes a job, and none without one."""
@@ -106,6 +107,7 @@ def test_no_sample_lies_in_a_job(tmp_path: Path) -> None:
         measure_idleness(run)
 
 
+@pytest.mark.slow
 def test_gpus_that_a_job_had_and_did_not_use_are_its_gpus(tmp_path: Path) -> None:
     run = written(
         tmp_path, job(1, "COMPLETED", 1, 51, "node1", "gres/gpu=4"), gpu={0: (2, 51), 1: (0, 0), 2: (0, 0), 3: (0, 0)}
@@ -116,6 +118,7 @@ def test_gpus_that_a_job_had_and_did_not_use_are_its_gpus(tmp_path: Path) -> Non
     assert gpu_s_of(run) == {"COMPLETE": pytest.approx(4 * 3000)}
 
 
+@pytest.mark.slow
 def test_the_only_job_failed_and_had_the_node(tmp_path: Path) -> None:
     """Not where it had fewer GPUs than the node, or where nothing says how many."""
     worked = {0: (2.0, 51.0), 1: (2.0, 51.0)}
@@ -132,6 +135,7 @@ def test_jobs_of_a_node_at_once_have_not_all_of_its_gpus_each(tmp_path: Path) ->
     assert gpus_of(written(tmp_path, *handed, gpu=worked)) == ["0,1", "0,1"]
 
 
+@pytest.mark.slow
 def test_a_job_of_several_nodes_has_all_gpus_of_them_if_it_has_as_many(tmp_path: Path) -> None:
     logs = {name: {0: (2.0, 51.0), 1: (2.0, 51.0)} for name in ("node1", "node2")}
     assert gpus_of(written(tmp_path, job(1, "COMPLETED", 1, 51, "node[1-2]", "gres/gpu=4"), **logs)) == [
@@ -146,6 +150,7 @@ def cluster_jobs() -> list[str]:
     return [job(1, "COMPLETED", 1, 51, "node1", "gres/gpu=2"), *others]
 
 
+@pytest.mark.slow
 def test_jobs_of_other_nodes_are_left_out_where_the_telemetry_names_its_own(tmp_path: Path) -> None:
     run = written(tmp_path, *cluster_jobs(), node1={0: (2, 51), 1: (2, 51)})
     assert run.trials["user_attrs.job"].tolist() == ["1"]

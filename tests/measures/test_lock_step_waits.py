@@ -38,6 +38,7 @@ def logged(folder: Path, waits_s: np.ndarray, *, named: bool = True) -> gd.Run:
     return gd.load_run(folder)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("slow", [0, 3])
 def test_one_slow_rank_is_what_all_wait_for_and_is_named(tmp_path: Path, slow: int) -> None:
     waits = np.full((4, N), 0.01)
@@ -51,6 +52,7 @@ def test_one_slow_rank_is_what_all_wait_for_and_is_named(tmp_path: Path, slow: i
     assert said.startswith(f"Each step waits 900 ms for the data loader of rank {slow}, 60 % of its 1.5 s; the worst")
 
 
+@pytest.mark.slow
 def test_now_one_now_another_is_late(tmp_path: Path) -> None:
     waits = np.random.default_rng(0).choice([0.0, 0.6], size=(8, N), p=[0.9, 0.1]).round(3)
     loader = measure_loader(logged(tmp_path, waits))

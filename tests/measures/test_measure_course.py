@@ -144,6 +144,7 @@ def search_of(at_once: int, kept_mib: float, seed: int = 0) -> Run:
     return run(gpu=gpu(timestamps, mem_used_mib=used, mem_total_mib=81559.0), trials=trials(rows))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("at_once", [1, 2, 3])
 def test_what_trials_free_at_their_end_is_no_leak_and_hides_none(at_once: int) -> None:
     """However the sizes of those that run together happen to follow each other."""
@@ -257,6 +258,7 @@ def test_a_poisoned_worker_is_one_event() -> None:
     assert alone.n_events == 1
 
 
+@pytest.mark.slow
 def test_a_failed_trial_was_alone_if_none_on_its_gpu_ran_at_its_end() -> None:
     rows = [("FAIL", 0, 100), ("FAIL", 100, 200), ("COMPLETE", 150, 190), ("FAIL", 300, 400), ("COMPLETE", 350, 450)]
 

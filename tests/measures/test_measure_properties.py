@@ -173,6 +173,7 @@ def test_changes_that_say_nothing_new_change_nothing(what: Run, changes: list[Ca
     all_same(plain, profiles(changed), lambda frame: reduce(lambda made, follow: follow(made), expected, frame))
 
 
+@pytest.mark.slow
 def test_a_gap_changes_only_what_was_observed() -> None:
     """Steady telemetry that stops for an hour: every figure of the samples stays, only the time between is unknown."""
     steady = {"util_pct": 60.0, "mem_used_mib": 9000.0, "mem_total_mib": 24564.0, "power_w": 200.0, "temp_c": 60.0}

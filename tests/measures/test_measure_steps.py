@@ -688,6 +688,7 @@ def test_a_line_of_another_kind_does_not_take_what_the_log_told(tmp_path: Path) 
     assert (said.n_pauses, said.evaluations_s) == (5, pytest.approx(40))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("teller", ["[rank0]: ", ""])
 def test_what_one_rank_tells_counts_for_all(tmp_path: Path, teller: str) -> None:
     """Four ranks; the first line after the evaluation is of another rank than the one that tells of it."""

@@ -163,6 +163,7 @@ def test_gpus_that_the_log_does_not_name_are_of_other_jobs(said: str, tmp_path: 
     assert verdict_of(run, "gpu-low-utilization").status is not Status.FOUND
 
 
+@pytest.mark.slow
 def test_a_report_tells_that_other_gpus_are_of_other_jobs(tmp_path: Path) -> None:
     diagnosis = gd.diagnose(gd.load_run(_logged(tmp_path, "CUDA_VISIBLE_DEVICES=2,3"), timezone="UTC"))
     assert OTHERS in diagnosis.headline and "Spread the workers" not in diagnosis.to_markdown()

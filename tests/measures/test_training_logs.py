@@ -269,6 +269,7 @@ def test_a_training_that_is_logged_twice_counts_once(tmp_path: Path) -> None:
     assert (copied.n_trainings, copied.n_twice) == (1, 1)
 
 
+@pytest.mark.slow
 def test_what_only_the_file_left_out_tells_of_stays_where_it_was(tmp_path: Path) -> None:
     """The fuller file has a line each 10 steps; the other one each 50, and tells of the evaluation behind step 700."""
     fuller = [*steps(60, 0, 700), *steps(1520, 700, LAST)]

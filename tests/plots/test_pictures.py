@@ -127,6 +127,7 @@ def test_a_figure_is_laid_out_once_and_drawn_when_it_is_asked_for(monkeypatch: p
     assert done == ["execute", "draw"]
 
 
+@pytest.mark.slow
 def test_labels_carry_units_and_words_carry_numbers(pictures: dict[str, Picture]) -> None:
     for name, ax in axes_of(pictures):
         labels = [label for label in (ax.get_xlabel(), ax.get_ylabel()) if label]

@@ -71,6 +71,7 @@ def test_memory_stands_in_gib_under_its_capacity() -> None:
     assert ax.get_ylim()[0] == 0 and ax.get_ylim()[1] > 24564 / 1024
 
 
+@pytest.mark.slow
 def test_many_gpus_become_one_band_with_a_mean() -> None:
     size = Size(trials=30, gpus=8, samples=100)
     ax = plot_timeline(toy_parallelism(size), toy_utilization(size)).axes[1]

@@ -100,6 +100,7 @@ def test_a_training_by_itself_gets_no_notebook_that_stops_without_trials(samples
     assert {"run_report", "gpu_report"} <= {path.stem for path in made}
 
 
+@pytest.mark.slow
 def test_a_batch_without_a_study_does_not_get_that_of_the_sample(samples: Path, tmp_path: Path) -> None:
     copy_all(tmp_path, samples / "idle-second-gpu" / "baseline")
     filled = parameters(tmp_path / "hpo_report.ipynb")

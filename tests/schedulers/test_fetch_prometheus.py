@@ -184,6 +184,7 @@ def test_no_sample_says_what_was_looked_for(
     assert not (tmp_path / "run").exists()
 
 
+@pytest.mark.slow
 def test_a_token_or_a_password_is_sent_and_never_shown(
     server: Served, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

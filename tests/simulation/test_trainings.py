@@ -63,6 +63,7 @@ def test_idle_time_is_that_of_every_instant(pace: tuple[float, ...]) -> None:
             assert seconds == pytest.approx(share, abs=0.01 * (high - low))
 
 
+@pytest.mark.slow
 def test_the_files_are_a_run_with_a_log_and_a_trace(made: SimulatedTraining, tmp_path: Path) -> None:
     run = gd.load_run(made.write(tmp_path))
     assert len(run.gpu) == len(made.samples) and len(run.host) == len(made.host)

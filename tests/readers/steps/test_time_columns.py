@@ -138,6 +138,7 @@ def test_a_time_since_the_start_goes_on_where_steps_are_counted_anew(tmp_path: P
     assert said.logged_s == pytest.approx(2 * (N - 1) + 3 * 60) and said.n_resumed == 0
 
 
+@pytest.mark.slow
 def test_a_time_since_the_start_goes_on_in_a_long_log(tmp_path: Path) -> None:
     """Its head lies within the first epoch."""
     rows = [{"epoch": k // 5000, "step": k % 5000 + 1, "loss": 0.5, "elapsed": 2.0 * (k + 1)} for k in range(10_000)]

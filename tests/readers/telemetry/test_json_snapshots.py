@@ -116,6 +116,7 @@ N_LARGE, N_SHORTER = 30_000, 20_000
 """So many numbers are longer than the head of a file, which is all that readers are told by."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "document",
     [

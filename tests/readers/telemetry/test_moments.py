@@ -47,6 +47,7 @@ def test_lines_that_do_not(line: str) -> None:
     assert read_moment(line) is None
 
 
+@pytest.mark.slow
 @given(st.text(max_size=60))
 def test_no_text_breaks_it(text: str) -> None:
     read_moment(text)

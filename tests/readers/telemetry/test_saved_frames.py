@@ -107,6 +107,7 @@ def test_members_under_other_names_are_no_rows(tmp_path: Path) -> None:
             read_telemetry(tmp_path / "gpu.json", timezone="UTC")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("orient", ["columns", "index", "split"])
 def test_a_frame_larger_than_the_head_of_a_file_is_read_as_a_small_one(orient: str, tmp_path: Path) -> None:
     large = pd.concat([VALUES] * 200, ignore_index=True)

@@ -90,6 +90,7 @@ SPACES = st.sampled_from(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(st.data(), SPACES, st.integers(1, 6))
 def test_every_cell_is_what_optuna_says(data: st.DataObject, space: BaseDistribution, rows: int) -> None:

@@ -280,6 +280,7 @@ def test_a_url_that_names_no_driver_finds_one(url: str) -> None:
     assert len(read_trials(plain, study="plain").trials) == 1
 
 
+@pytest.mark.slow
 def test_a_password_is_never_shown(url: str) -> None:
     with storage_at(url) as storage:
         write_study(storage, "secret", [frozen(0)])
