@@ -23,7 +23,8 @@ def with_logged_failures(run: Run) -> Run:
     bare = trials[(trials["state"] == "FAIL") & trials[texts].isna().all(axis=1)]
     if bare.empty:
         return run
-    found = _logged(run, bare).fillna(_nan_reported(run, bare)).dropna()
+    found = _logged(run, bare)
+    found = found.where(found.notna(), _nan_reported(run, bare)).dropna()
     if found.empty:
         return run
     detail = trials["detail"] if "detail" in trials else pd.Series(None, trials.index, dtype=found.dtype)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import fields
+from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from gpudiag.fleets.groups import UNKNOWN, grouped
@@ -113,7 +114,7 @@ def hosts_frame(rows: Iterable[RunRow]) -> pd.DataFrame:
             continue
         observed = ((row.gpu_s or 0.0) - (row.unobserved_gpu_s or 0.0)) / (end - start).total_seconds()
         for day in pd.date_range(start.normalize(), end, freq="D", unit="us"):
-            part = (min(end, day + pd.Timedelta(days=1)) - max(start, day)).total_seconds() * observed
+            part = (min(end, day + timedelta(days=1)) - max(start, day)).total_seconds() * observed
             key = row.host or UNKNOWN, day
             weight[key] = weight.get(key, 0.0) + part
             sums[key] = sums.get(key, 0.0) + part * row.util_pct
@@ -121,7 +122,7 @@ def hosts_frame(rows: Iterable[RunRow]) -> pd.DataFrame:
         return pd.DataFrame()
     days = pd.date_range(min(day for _, day in weight), max(day for _, day in weight), freq="D", unit="us")
     if len(days) > MOST_DAILY:
-        days = pd.date_range(days[0] - pd.Timedelta(days=days[0].weekday()), days[-1], freq="7D", unit="us")
+        days = pd.date_range(days[0] - timedelta(days=days[0].weekday()), days[-1], freq="7D", unit="us")
         weight, sums = (_by_week(held) for held in (weight, sums))
     hosts = sorted({host for host, _ in weight})
     if hosts == [UNKNOWN]:
@@ -132,10 +133,8 @@ def hosts_frame(rows: Iterable[RunRow]) -> pd.DataFrame:
 
 def _by_week(by_day: Mapping[tuple[str, pd.Timestamp], float]) -> dict[tuple[str, pd.Timestamp], float]:
     """Sums of the days from Monday on."""
-    import pandas as pd
-
     out: dict[tuple[str, pd.Timestamp], float] = {}
     for (host, day), value in by_day.items():
-        key = host, day - pd.Timedelta(days=day.weekday())
+        key = host, day - timedelta(days=day.weekday())
         out[key] = out.get(key, 0.0) + value
     return out

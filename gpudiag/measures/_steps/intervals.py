@@ -246,9 +246,7 @@ def _kept(lines: pd.DataFrame, places: Places, time: np.ndarray, told: list[str]
     clock = clock_of(time, floats(lines, "log_s"), floats(lines, "elapsed_s"))
     tick_s = tick_of(clock[keep])
     if tick_s >= WHOLE_S:
-        stated_s = floats(lines, "step_s")
-        stated_s = stated_s[np.isfinite(stated_s)]
-        keep &= ~_drawn_too_early(keep, done, bar, clock, float(np.median(stated_s)) if len(stated_s) else np.nan)
+        keep &= ~_drawn_too_early(keep, done, bar, clock, _median(floats(lines, "step_s")))
         keep[keep] = apart(clock[keep], bar[keep], np.array(_since(told, keep), bool))
     return keep, tick_s
 
@@ -294,7 +292,7 @@ def _unseen(lines: pd.DataFrame, since: list[str]) -> np.ndarray:
     """
     told = np.array(since, dtype=object) != ""
     each_s = floats(lines, "step_s")
-    shown = each_s >= SHOWN * float(pd.Series(each_s).median())
+    shown = each_s >= SHOWN * _median(each_s)
     return (meant_of(lines) != "step") | (told & ~shown)
 
 
@@ -311,7 +309,7 @@ def _holds(steps_s: np.ndarray, n: np.ndarray, apart_s: np.ndarray) -> np.ndarra
     """
     each_s = np.divide(steps_s, n, out=np.full(len(n), np.nan), where=n > 0)
     alone = each_s[apart_s == 0]
-    usual_s = float(pd.Series(alone if np.isfinite(alone).any() else each_s).median())
+    usual_s = _median(alone if np.isfinite(alone).any() else each_s)
     return steps_s - n * usual_s >= apart_s / 2
 
 
@@ -358,6 +356,12 @@ def _since(told: list[str], keep: np.ndarray) -> list[str]:
             out.append(", ".join(sorted(met, reverse=True)))
             met.clear()
     return out
+
+
+def _median(values: np.ndarray) -> float:
+    """Of what is known; NaN where nothing is."""
+    known = values[np.isfinite(values)]
+    return float(np.median(known)) if len(known) else math.nan
 
 
 def _known(seconds: float | None) -> float:

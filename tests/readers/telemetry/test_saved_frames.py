@@ -39,7 +39,7 @@ def check(path: Path, *, dated: bool = True, gpus: int = 1) -> None:
 def test_json_of_a_frame_with_times_as_its_index(orient: str, date_format: str, tmp_path: Path) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of newer pandas: it does not want to write numbers
-        text = VALUES.set_index(TIMES).to_json(orient=orient, date_format=date_format)  # type: ignore[call-overload]
+        text = VALUES.set_index(TIMES.as_unit("ns")).to_json(orient=orient, date_format=date_format)  # type: ignore[call-overload]
     (tmp_path / "gpu.json").write_text(text, encoding="utf-8")
     check(tmp_path / "gpu.json")
 
