@@ -14,7 +14,8 @@ import pyarrow as pa
 from gpudiag.timezones import localize
 from gpudiag.units import FIRST_YEAR, LAST_YEAR
 
-_ZONED = re.compile(r"(Z|UTC|GMT|[+-]\d{2}:?\d{2})$")
+_ZONED = re.compile(r"(Z|UTC|GMT|[+-]\d{2}:?\d{2}|:\d{2}(?:\.\d+)? ?[+-]\d{2})$")
+"""A zone of hours alone, as PostgreSQL writes it, follows a clock: behind a date it is the day."""
 _COMMA = re.compile(r"(\d{2}:\d{2}:\d{2}),(\d+)")
 _DURATION = re.compile(r"(?:(\d+) days?,? ?)?(\d+):(\d{2}):(\d{2}(?:\.\d+)?)")
 EPOCH_S = 1e8
