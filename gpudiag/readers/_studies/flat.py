@@ -97,9 +97,14 @@ def typed(texts: Sequence[str]) -> list[object]:
     if there and set(there) <= {"True", "False"}:
         return [text == "True" if text else None for text in texts]
     try:
-        return [float(text) if text else None for text in texts]
+        return [_number(text) if text else None for text in texts]
     except ValueError:
         return [text or None for text in texts]
+
+
+def _number(text: str) -> float:
+    """Raises ValueError, also for an underscore within digits: only Python takes ``64_64`` for a number."""
+    return float(text if "_" not in text else "")
 
 
 def _states(cells: CellColumns, rows: int) -> list[str]:

@@ -156,7 +156,7 @@ def typed(text: str | None) -> Any:
     if text in ("True", "False"):
         return text == "True"
     try:
-        number = float(text or "")
+        number = float(text if text and "_" not in text else "")  # Python takes 64_64 for a number
     except ValueError:
         return text
     return int(number) if number.is_integer() else number

@@ -51,6 +51,12 @@ def test_rows_of_one_trial_are_its_reports(tmp_path: Path) -> None:
     assert [problem.kind for problem in out.problems] == ["torn row"]
 
 
+def test_an_underscore_makes_no_number(tmp_path: Path) -> None:
+    rows = [row(f"1234e567_0000{k}", 3, 300 + k, 300.0).replace("0.5,a", "64_64,a") for k in range(2)]
+    out = read(tmp_path, *rows)
+    assert len(out.trials) == 2 and out.trials["params.lr"].tolist() == ["64_64"] * 2
+
+
 def test_a_result_that_is_no_number_is_no_value(tmp_path: Path) -> None:
     words = row("b2", 1, 400, 90.0).replace("0.1,", "failed,", 1)
     out = read(tmp_path, row("a1", 1, 100, 100.0, done=False), row("a1", 2, 200, 200.0), words)

@@ -192,6 +192,12 @@ def test_states_by_other_names_are_states_and_unknown_ones_are_told(tmp_path: Pa
     assert "trials whose state is none that is known (TERMINATED, lost)" in told.summary
 
 
+def test_an_underscore_makes_no_number(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text("number,value,state,params_hidden\n0,1.5,COMPLETE,64_64\n1,0.5,COMPLETE,128_64\n")
+    assert read_trials(path).trials["params.hidden"].tolist() == ["64_64", "128_64"]
+
+
 def test_no_usable_row_is_one_sentence(tmp_path: Path) -> None:
     (tmp_path / "t.csv").write_text("number,value,state\nx,y,z\n")
     with pytest.raises(InputError, match="none of its 1 rows is a trial"):
@@ -246,6 +252,9 @@ def test_a_cut_json_list_keeps_its_good_part(tmp_path: Path) -> None:
         ("2025-10-24T12:00:00Z", "2025-10-24T12:00:00Z"),
         ("2025-10-24 12:00:00 UTC", "2025-10-24T12:00:00Z"),
         ("2025-10-24T12:00:00+02:00", "2025-10-24T10:00:00Z"),
+        ("2025-10-24 12:00:00.5-05", "2025-10-24T17:00:00.5Z"),
+        ("2025-10-24 12:00+00", "2025-10-24T12:00:00Z"),
+        ("2025-10-24", "2025-10-23T16:00:00Z"),
         (1761307200, "2025-10-24T12:00:00Z"),
         ("1761307200.25", "2025-10-24T12:00:00.25Z"),
         (1761307200_250, "2025-10-24T12:00:00.25Z"),
