@@ -5,8 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from datetime import timedelta
+from typing import Any
 
 from gpudiag.readers._batches.task_words import DURATION_S, END, MOMENT, NOT_TASKS, OF_GPUS, START, STATUS
+from gpudiag.readers._io.json_values import read_json
 from gpudiag.readers._shape.exported import exported_table
 from gpudiag.readers._studies.trial_rows import STUDY
 
@@ -33,6 +35,39 @@ def is_trials_header(names: Sequence[str]) -> bool:
     valued = "value" in known or "values" in known or any(name.startswith(("value_", "values_")) for name in names)
     dated = "datetime_start" in known or any(name.startswith("params_") for name in names)
     return "number" in known and valued and (dated or "state" in known)
+
+
+def flattened(record: Mapping[str, Any]) -> dict[str, Any]:
+    """``{"params": {"x": 1}, "values": [1, 2]}`` as ``params_x``, ``values_0`` and ``values_1``."""
+    out: dict[str, Any] = {}
+    for key, value in record.items():
+        if isinstance(value, dict) and key in ("params", "user_attrs", "system_attrs", "values", "intermediate_values"):
+            out |= {f"{key}_{name}": inner for name, inner in value.items()}
+        elif isinstance(value, list) and key == "values":
+            out |= {f"values_{index}": inner for index, inner in enumerate(value)}
+        else:
+            out[str(key)] = value
+    return out
+
+
+def is_trial(record: Mapping[str, Any]) -> bool:
+    """Whether an object has the keys of a trial, flattened or not."""
+    return is_trials_header([*record, *flattened(record)])
+
+
+def are_lines_of_trials(lines: Sequence[str]) -> bool:
+    """Whether JSON Lines begin with an object that has the keys of a trial."""
+    first = object_of(lines[0]) if lines else None
+    return first is not None and is_trial(first)
+
+
+def object_of(line: str) -> dict[str, Any] | None:
+    """The JSON object in a line, None where there is none."""
+    try:
+        found = read_json(line)
+    except (ValueError, RecursionError):
+        return None
+    return found if isinstance(found, dict) else None
 
 
 def numbers_trials(names: Sequence[str]) -> bool:

@@ -35,7 +35,6 @@ from gpudiag.readers._batches.task_words import (
     TASK_PARTS,
     TIMES,
 )
-from gpudiag.readers._io.json_values import read_json
 from gpudiag.readers._io.paths import as_text, without_kind
 from gpudiag.readers._io.problems import ProblemLog
 from gpudiag.readers._io.source import Source
@@ -44,6 +43,7 @@ from gpudiag.readers._studies.end_order import checked_ends
 from gpudiag.readers._studies.fold import settle_rows
 from gpudiag.readers._studies.pivot import column, plain
 from gpudiag.readers._studies.timestamps import EPOCH_S, Timestamps, to_utc
+from gpudiag.readers._studies.trial_columns import are_lines_of_trials, object_of
 from gpudiag.readers.base import Reader, ReadOptions, Trials
 from gpudiag.schema import STUDIES, TRIALS, conform, text_dtype
 
@@ -54,7 +54,7 @@ _WITH_SECONDS = re.compile(r"(?i)\d ?m?s(?:ec(?:ond)?s?)?$|:\d\d:\d\d(?:\.\d+)?$
 
 def recognises(source: Source) -> bool:
     """True if the first objects say how a task ended and when it was or how long it took."""
-    if source.is_binary or not source.text.lstrip().startswith("{"):
+    if source.is_binary or not source.text.lstrip().startswith("{") or are_lines_of_trials(source.lines):
         return False
     seen = 0
     for line in source.lines[:50]:
@@ -69,11 +69,8 @@ def recognises(source: Source) -> bool:
 
 def _parse(line: str) -> dict[str, Any] | None:
     """The object of one line, with lower-case keys; None if it is none."""
-    try:
-        found = read_json(line)
-    except (ValueError, RecursionError):
-        return None
-    return {str(key).lower(): value for key, value in found.items()} if isinstance(found, dict) else None
+    found = object_of(line)
+    return None if found is None else {str(key).lower(): value for key, value in found.items()}
 
 
 def _first(task: Mapping[str, Any], keys: Iterable[str]) -> Any:

@@ -1,5 +1,5 @@
-"""What ``optuna trials -f json`` and ``-f yaml`` print: a list of trials, flattened or not; and what ``to_json`` of
-``study.trials_dataframe()`` writes.
+"""What ``optuna trials -f json`` and ``-f yaml`` print: a list of trials, flattened or not; what ``to_json`` of
+``study.trials_dataframe()`` writes; and JSON Lines with a trial each.
 
 The JSON is Python's: infinities and NaN stand bare, which no other parser accepts.
 """
@@ -18,7 +18,15 @@ from gpudiag.readers._io.problems import ProblemLog
 from gpudiag.readers._io.source import Source
 from gpudiag.readers._io.surrogates import without_halves
 from gpudiag.readers._studies.flat import from_columns
-from gpudiag.readers._studies.trial_columns import LOOKED_AT, is_own_header, is_own_table, is_trials_header
+from gpudiag.readers._studies.trial_columns import (
+    LOOKED_AT,
+    are_lines_of_trials,
+    flattened,
+    is_own_header,
+    is_own_table,
+    is_trial,
+    object_of,
+)
 from gpudiag.readers.base import Reader, ReadOptions, Trials
 
 NAME = "optuna-cli-json"
@@ -32,19 +40,19 @@ _QUOTED = re.compile(r'"(?:[^"\\]|\\.)*"', re.DOTALL)
 
 
 def recognises(source: Source) -> bool:
-    """A JSON list whose first object has the keys of a trial, or a table of trials by columns."""
+    """A JSON list, or JSON Lines, whose first object has the keys of a trial; or a table of trials by columns."""
     text = source.text.lstrip()
     if source.is_binary or not text.startswith("["):
-        return not source.is_binary and bool(_OF_FRAME.match(text))
+        return not source.is_binary and (bool(_OF_FRAME.match(text)) or are_lines_of_trials(source.lines))
     return _are_trials(_objects(text, ProblemLog()))
 
 
 def _are_trials(found: Iterator[Mapping[str, Any]]) -> bool:
     first = next(found, None)
-    if first is None or is_trials_header([*first, *_flat(first)]):
+    if first is None or is_trial(first):
         return first is not None
-    own = [_flat(first)]
-    return is_own_header(list(own[0])) and is_own_table([*own, *map(_flat, islice(found, LOOKED_AT))])
+    own = [flattened(first)]
+    return is_own_header(list(own[0])) and is_own_table([*own, *map(flattened, islice(found, LOOKED_AT))])
 
 
 def recognises_yaml(source: Source) -> bool:
@@ -57,7 +65,10 @@ def recognises_yaml(source: Source) -> bool:
 def read(source: Source, options: ReadOptions) -> Trials:
     """One trial per object; the study is called as the options say, else like the file."""
     problems, text = ProblemLog(), source.read_text().lstrip()
-    found = _rows_of_frame(text, source) if text.startswith("{") else _objects(text, problems)
+    if text.startswith("["):
+        found = _objects(text, problems)
+    else:
+        found = _rows_of_frame(text, source) if _OF_FRAME.match(text) else _of_lines(text, problems)
     return _table(found, source, options, NAME, problems)
 
 
@@ -70,7 +81,7 @@ def read_yaml(source: Source, options: ReadOptions) -> Trials:
 def _table(
     found: Iterator[Mapping[str, Any]], source: Source, options: ReadOptions, reader: str, problems: ProblemLog
 ) -> Trials:
-    records = [_flat(item) for item in found]
+    records = [flattened(item) for item in found]
     if not records:
         raise InputError(f"{source.path}: holds no complete trial; check that the export was not cut.")
     names = dict.fromkeys(name for record in records for name in record)
@@ -113,6 +124,15 @@ def _objects(text: str, problems: ProblemLog) -> Iterator[Mapping[str, Any]]:
             problems.add("entry that is not a trial", lost=True)
 
 
+def _of_lines(text: str, problems: ProblemLog) -> Iterator[Mapping[str, Any]]:
+    """The objects of JSON Lines; a line that was torn costs itself alone."""
+    for number, line in enumerate(text.split("\n"), start=1):
+        if (found := object_of(line)) is not None:
+            yield found
+        elif line.strip():
+            problems.add("line that is not a JSON object", line=number, lost=True)
+
+
 def _items(text: str, problems: ProblemLog) -> Iterator[Mapping[str, Any]]:
     """The items of a list, parsed one by one."""
     import yaml
@@ -126,19 +146,6 @@ def _items(text: str, problems: ProblemLog) -> Iterator[Mapping[str, Any]]:
             yield found[0]
         else:
             problems.add("entry that is not a trial", lost=True)
-
-
-def _flat(record: Mapping[str, Any]) -> dict[str, Any]:
-    """``{"params": {"x": 1}, "values": [1, 2]}`` as ``params_x``, ``values_0`` and ``values_1``."""
-    out: dict[str, Any] = {}
-    for key, value in record.items():
-        if isinstance(value, dict) and key in ("params", "user_attrs", "system_attrs", "values", "intermediate_values"):
-            out |= {f"{key}_{name}": inner for name, inner in value.items()}
-        elif isinstance(value, list) and key == "values":
-            out |= {f"values_{index}": inner for index, inner in enumerate(value)}
-        else:
-            out[str(key)] = value
-    return out
 
 
 READER: Reader[Trials] = Reader(NAME, recognises, read)

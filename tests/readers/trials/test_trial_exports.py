@@ -22,6 +22,7 @@ from gpudiag.errors import InputError
 from gpudiag.readers._io.source import Source
 from gpudiag.readers._studies.timestamps import duration_s, to_utc
 from gpudiag.readers._studies.trial_rows import HEADER_AGAIN, NUMBER_TWICE, UNKNOWN_STATE
+from gpudiag.readers.identify import identify
 from gpudiag.readers.trials import READERS, read_trials
 
 STATES = ("COMPLETE", "PRUNED", "FAIL", "RUNNING", "WAITING")
@@ -232,6 +233,21 @@ def test_a_cut_json_of_a_frame_says_what_to_write(tmp_path: Path, study: optuna.
     path.write_text(study.trials_dataframe().to_json(orient=orient, date_format="iso")[:-30])
     with pytest.raises(InputError, match="is no whole table; write the table again, with orient"):
         read_trials(path)
+
+
+def test_json_lines_are_trials(tmp_path: Path, study: optuna.Study, expected: pd.DataFrame) -> None:
+    path = tmp_path / "t.jsonl"
+    study.trials_dataframe().to_json(path, orient="records", lines=True, date_format="iso", date_unit="us")
+    check(path, expected, "optuna-cli-json", "UTC")
+    found = identify(Source.open(path))
+    assert found is not None and found[1].name == "optuna-cli-json"
+    rows = [{"number": n, "state": "TrialState.COMPLETE", "values": [n, -n], "params": {"lr": n / 8}} for n in (3, 5)]
+    path.write_text("".join(f"{json.dumps(row)}\n" for row in rows) + '{"number": 6, "sta')
+    out = read_trials(path)
+    assert out.trials[["trial", "value_0", "value_1", "params.lr"]].to_numpy().tolist() == [
+        [3, 3, -3, 0.375], [5, 5, -5, 0.625]
+    ]  # fmt: skip
+    assert [(one.kind, one.line, one.lost) for one in out.problems] == [("line that is not a JSON object", 3, True)]
 
 
 def test_a_cut_json_list_keeps_its_good_part(tmp_path: Path) -> None:
