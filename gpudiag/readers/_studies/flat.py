@@ -21,7 +21,7 @@ from gpudiag.readers._studies.pivot import column, plain
 from gpudiag.readers._studies.stored import named_studies, pick_study
 from gpudiag.readers._studies.timestamps import Timestamps, duration_s, to_utc
 from gpudiag.readers._studies.trial_columns import own_columns
-from gpudiag.readers._studies.trial_rows import good_rows, studies_of_rows, study_column
+from gpudiag.readers._studies.trial_rows import good_rows, plain_text, studies_of_rows, study_column
 from gpudiag.readers.base import ReadOptions, Trials
 from gpudiag.schema import REPORTS, STUDIES, TRIALS, conform, empty, text_dtype
 
@@ -60,7 +60,7 @@ def from_columns(
     cells, studies = _only(*asked, good)
     if count and not len(studies):
         raise InputError(f"{source.path}: none of its {count} rows is a trial (a number and a state such as COMPLETE).")
-    number = np.array([int(str(cell)) for cell in cells["number"]], dtype="int64")
+    number = np.array([int(plain_text(cell)) for cell in cells["number"]], dtype="int64")
     frame = pd.DataFrame({"study": pd.Series(studies, dtype=text_dtype()), "trial": number})
     frame["state"] = _states(cells, len(number))
     times = _times(frame, cells, options, problems)

@@ -98,7 +98,7 @@ def is_own_table(rows: Sequence[Mapping[str, object]]) -> bool:
     place = {ours: name for name, ours in optuna_names(list(rows[0])).items()}
     keys = [(*(row.get(name) for name in STUDY), str(row.get(place["number"]))) for row in rows[:LOOKED_AT]]
     values = [row.get(place["value"]) for row in rows[:LOOKED_AT]]
-    whole = all(re.fullmatch(r"\d{1,18}", str(key[-1])) for key in keys)
+    whole = all(re.fullmatch(r"\d{1,18}(?:\.0)?", str(key[-1])) for key in keys)
     return whole and len({*map(str, keys)}) == len(keys) and all(v in (None, "") or _is_number(v) for v in values)
 
 

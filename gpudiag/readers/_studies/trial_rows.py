@@ -34,13 +34,13 @@ def studies_of_rows(columns: Mapping[str, Sequence[object]], told: str, default:
     rows = len(next(iter(columns.values()), ()))
     cells = columns[told] if told else [None] * rows
     out = np.empty(rows, dtype=object)
-    out[:] = [default if cell is None or not (text := _text(cell)) else text for cell in cells]
+    out[:] = [default if cell is None or not (text := plain_text(cell)) else text for cell in cells]
     return out
 
 
 def good_rows(columns: Mapping[str, Sequence[object]], studies: np.ndarray, problems: ProblemLog) -> np.ndarray:
     """Rows with a number of their own within their study and, where there is that column, a known state."""
-    numbers = [str(cell) if cell is not None else "" for cell in columns["number"]]
+    numbers = [plain_text(cell) if cell is not None else "" for cell in columns["number"]]
     good = np.array([bool(re.fullmatch(r"\d{1,18}", text)) for text in numbers], dtype=bool)
     header = np.array(numbers, dtype=object) == "number"
     problems.add(HEADER_AGAIN, int(header.sum()))
@@ -92,6 +92,6 @@ def _before_its_end(columns: Mapping[str, Sequence[object]], keys: pd.DataFrame,
     return out
 
 
-def _text(cell: object) -> str:
-    """The name in a cell; a number that a gap in its column made a float is whole again."""
+def plain_text(cell: object) -> str:
+    """The text of a cell; a whole number that a gap in its column made a float is whole again."""
     return str(int(cell)) if isinstance(cell, float) and cell.is_integer() else str(cell).strip()

@@ -10,12 +10,14 @@ from gpudiag.readers._io.lines import delimiter_of
 from gpudiag.readers._io.problems import ProblemLog
 from gpudiag.readers._io.source import Source
 from gpudiag.readers._studies.flat import from_columns, typed
-from gpudiag.readers._studies.trial_columns import LOOKED_AT, is_own_header, is_own_table, is_trials_header
+from gpudiag.readers._studies.trial_columns import LOOKED_AT, NUMBER, is_own_header, is_own_table, is_trials_header
+from gpudiag.readers._studies.trial_rows import HEADER_AGAIN
 from gpudiag.readers.base import Reader, ReadOptions, Trials
 
 NAME = "optuna-trials-csv"
 DASHBOARD_NAME = "optuna-dashboard-csv"
 
+_COUNTS = {"number", *NUMBER}
 _NUMBERED = re.compile("(?i)number|trial")
 _DASHBOARD = {"Number": "number", "State": "state", "Value": "value"}
 _DASHBOARD_FAMILIES = {"Param ": "params_", "UserAttribute ": "user_attrs_", "Objective ": "values_"}
@@ -67,8 +69,25 @@ def _rows(source: Source, problems: ProblemLog) -> list[list[str]]:
     return [header, *(cells for _, cells in rows)]
 
 
+def _below(headers: list[list[str]], rows: list[list[str]], problems: ProblemLog) -> list[list[str]]:
+    """The rows without headers that repeat. What follows a header of other columns is another table, and lost."""
+    named = [at for at, row in enumerate(rows) if _is_header(row)]
+    other = next((at for at in named if rows[at] != headers[0]), len(rows))
+    problems.add(HEADER_AGAIN, sum(at < other for at in named))
+    problems.add("row below a header of other columns", len(rows[other + 1 :]), lost=True)
+    return [row for row in rows[:other] if row not in headers] if named else rows
+
+
+def _is_header(row: Sequence[str]) -> bool:
+    """Whether a row holds names in place of cells; few rows take the long way."""
+    if not any(cell.strip().lower() in _COUNTS for cell in row):
+        return False
+    names = plain_names(row)
+    return is_trials_header(names) or is_own_header(names) or names[:2] == ["Number", "State"]
+
+
 def _columns(names: Sequence[str], rows: Sequence[Sequence[str]], problems: ProblemLog) -> dict[str, list[object]]:
-    """Cells by column. A row of another width (torn) is dropped, and so is a repeated header."""
+    """Cells by column. A row of another width (torn) is dropped."""
     good = [row for row in rows if len(row) == len(names)]
     problems.add("row of another width", len(rows) - len(good), lost=True)
     return {name: typed(list(cells)) for name, cells in zip(names, zip(*good, strict=True), strict=False)} or {
@@ -80,12 +99,13 @@ def read(source: Source, options: ReadOptions) -> Trials:
     """One trial per row; the study is called as the options say, else like the file."""
     problems = ProblemLog()
     header, *rows = _rows(source, problems)
-    names = plain_names(header)
+    names, headers = plain_names(header), [header]
     if len(set(names) - {""}) < len([name for name in names if name]) and rows and "number" not in rows[0]:
         # A multi_index frame: the second line holds the names inside params, user_attrs, ...
         second, *rows = rows
+        headers.append(second)
         names = ["_".join(part for part in pair if part) for pair in zip(names, second, strict=False)]
-    return from_columns(_columns(names, rows, problems), source, options, NAME, problems)
+    return from_columns(_columns(names, _below(headers, rows, problems), problems), source, options, NAME, problems)
 
 
 def read_dashboard(source: Source, options: ReadOptions) -> Trials:
@@ -93,7 +113,8 @@ def read_dashboard(source: Source, options: ReadOptions) -> Trials:
     problems = ProblemLog()
     header, *rows = _rows(source, problems)
     names = [_dashboard_name(name) for name in header]
-    out = from_columns(_columns(names, rows, problems), source, options, DASHBOARD_NAME, problems)
+    columns = _columns(names, _below([header], rows, problems), problems)
+    out = from_columns(columns, source, options, DASHBOARD_NAME, problems)
     note = f"{source.path.name}: an optuna-dashboard CSV carries no times; export the study itself to see durations."
     return Trials(out.trials, out.reports, out.studies, out.events, out.problems, (*out.notes, note), out.reader)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 
@@ -128,3 +129,37 @@ def test_a_table_that_was_appended_to_as_trials_went_on_tells_how_they_ended(tmp
     path.write_text(header + runs.format(0) + done.format(0).replace("10:00:00", "11:00:00"))
     out = read_trials(path)
     assert out.trials["state"].tolist() == ["RUNNING"] and out.problems[0].kind == NUMBER_TWICE
+
+
+def test_a_header_that_repeats_leaves_numbers_numbers(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    header = "number,value,state,params_lr,params_n\n"
+    path.write_text(f"{header}0,0.5,COMPLETE,0.1,8\n{header}1,0.25,COMPLETE,0.2,16\n")
+    out = read_trials(path)
+    assert out.trials[["params.lr", "params.n"]].to_numpy().tolist() == [[0.1, 8], [0.2, 16]]
+    assert [(one.kind, one.count, one.lost) for one in out.problems] == [(HEADER_AGAIN, 1, False)]
+
+
+def test_rows_below_a_header_of_other_columns_are_lost_and_told(tmp_path: Path) -> None:
+    """They would be read under the names of the first one, a weight decay as a learning rate."""
+    path = tmp_path / "t.csv"
+    header = "number,value,state,params_lr\n"
+    rows = "1,0.5,COMPLETE,0.01\n2,0.5,COMPLETE,0.02\n"
+    path.write_text(f"{header}0,0.5,COMPLETE,0.1\n{header.replace('_lr', '_wd')}{rows}")
+    out = read_trials(path)
+    assert out.trials[["trial", "params.lr"]].to_numpy().tolist() == [[0, 0.1]]
+    assert [(one.count, one.lost) for one in out.problems] == [(2, True)]
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet", "json"])
+def test_a_number_that_joining_tables_made_a_float_is_one(tmp_path: Path, kind: str) -> None:
+    path = tmp_path / f"t.{kind}"
+    frame = pd.DataFrame({"number": [0.0, 3.0], "value": [1.5, 0.5], "state": ["COMPLETE"] * 2, "params_lr": 0.1})
+    if kind == "json":
+        path.write_text(json.dumps(frame.to_dict("records")))
+    else:
+        frame.to_csv(path, index=False) if kind == "csv" else frame.to_parquet(path)
+    assert read_trials(path).trials["trial"].tolist() == [0, 3]
+    own = frame.rename(columns={"number": "trial"}).drop(columns="state")
+    own.to_csv(tmp_path / "own.csv", index=False)
+    assert read_trials(tmp_path / "own.csv").trials["trial"].tolist() == [0, 3]
