@@ -19,14 +19,16 @@ from gpudiag.readers._studies.fold import settle_local
 from gpudiag.readers._studies.given_states import NUMBERS_READ, are_numbers, named, state_of
 from gpudiag.readers._studies.pivot import column, plain
 from gpudiag.readers._studies.stored import named_studies, pick_study
-from gpudiag.readers._studies.timestamps import Timestamps, duration_s, to_utc
+from gpudiag.readers._studies.timestamps import Timestamps, to_utc
 from gpudiag.readers._studies.trial_columns import own_columns
+from gpudiag.readers._studies.trial_lengths import Lengths, lengths_of
 from gpudiag.readers._studies.trial_rows import good_rows, plain_text, studies_of_rows, study_column
 from gpudiag.readers.base import ReadOptions, Trials
 from gpudiag.schema import REPORTS, STUDIES, TRIALS, conform, empty, text_dtype
 
 _FAMILIES = {"params_": "params.", "user_attrs_": "user_attrs.", "system_attrs_": "system_attrs."}
 _KNOWN = ("number", "value", "datetime_start", "datetime_complete", "duration", "state")
+UNREAD_LENGTH = "length of a trial without a unit; call its column duration_s, _ms, _min or _h"
 STEP_DIGITS = 18
 """Of the largest step; a longer number is none."""
 _STEP = re.compile(r"intermediate_values_(-?\d+)$")
@@ -62,13 +64,13 @@ def from_columns(
         raise InputError(f"{source.path}: none of its {count} rows is a trial (a number and a state such as COMPLETE).")
     number = np.array([int(plain_text(cell)) for cell in cells["number"]], dtype="int64")
     frame = pd.DataFrame({"study": pd.Series(studies, dtype=text_dtype()), "trial": number})
-    frame["state"] = _states(cells, len(number))
+    lengths = lengths_of(cells, len(number))
+    frame["state"] = _states(cells, lengths)
     times = _times(frame, cells, options, problems)
     frame["start"], frame["end"] = times.start, checked_ends(times.start, times.end, source.path, problems)
-    open_ended = frame["start"].isna() | frame["end"].isna()
-    stated = [duration_s(cell) for cell in cells.get("duration", [None] * len(number))]
-    frame["duration_s"] = np.where(open_ended, stated, np.nan)
-    wide, objectives = _wide({name: own for name, own in cells.items() if name != told}, len(number))
+    frame["duration_s"] = _stated(frame, lengths, problems)
+    spoken_for = (told, lengths.column)
+    wide, objectives = _wide({name: own for name, own in cells.items() if name not in spoken_for}, len(number))
     reports = _reports(cells, frame)
     order = np.lexsort((number, pd.factorize(studies)[0]))
     frame = pd.concat([frame, pd.DataFrame(wide, index=frame.index)], axis=1).iloc[order]
@@ -107,18 +109,31 @@ def _number(text: str) -> float:
     return float(text if "_" not in text else "")
 
 
-def _states(cells: CellColumns, rows: int) -> list[str]:
+def _states(cells: CellColumns, lengths: Lengths) -> list[str]:
     """The state column; without one a trial with a value is COMPLETE and any other of unknown end FAIL or RUNNING."""
     if "state" in cells:
         return [state_of(cell) for cell in cells["state"]]
+    took = np.isfinite(lengths.seconds) | lengths.unread
     valued = (name for name in ("value", *cells) if name in cells and name.startswith("value"))
-    values = next((cells[name] for name in valued), [None] * rows)
-    ends, took = (cells.get(name, [None] * rows) for name in ("datetime_complete", "duration"))
-    ended = [end is not None or lasted is not None for end, lasted in zip(ends, took, strict=True)]
+    values = next((cells[name] for name in valued), [None] * len(took))
+    ends = cells.get("datetime_complete", [None] * len(took))
+    ended = [end is not None or bool(lasted) for end, lasted in zip(ends, took, strict=True)]
     return [
         "COMPLETE" if value is not None else "FAIL" if over else "RUNNING"
         for value, over in zip(values, ended, strict=True)
     ]
+
+
+def _stated(frame: pd.DataFrame, lengths: Lengths, problems: ProblemLog) -> np.ndarray:
+    """Seconds that trials took of which the start or the end is unknown. A length to the second tells the other one."""
+    ended = ~frame["state"].isin(["RUNNING", "WAITING"])
+    exact = pd.Series(pd.to_timedelta(np.where(lengths.exact, lengths.seconds, np.nan), unit="s")).where(ended)
+    start, end = frame["start"], frame["end"]
+    frame["start"], frame["end"] = start.fillna(end - exact), end.fillna(start + exact)
+    unknown = (frame["start"].isna() | frame["end"].isna()).to_numpy()
+    lost = int((unknown & lengths.unread & ended).sum())
+    problems.add(UNREAD_LENGTH, lost, example=lengths.example)
+    return np.where(unknown, lengths.seconds, np.nan)
 
 
 @dataclass(frozen=True)

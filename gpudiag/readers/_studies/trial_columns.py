@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from datetime import timedelta
 from typing import Any
 
 from gpudiag.readers._batches.task_words import DURATION_S, END, MOMENT, NOT_TASKS, OF_GPUS, START, STATUS
@@ -15,7 +14,6 @@ from gpudiag.readers._studies.trial_rows import STUDY
 NUMBER = ("trial_number", "trial", "trial_id")
 VALUE = ("value", "objective", "objective_value")
 _STATE = ("state", "status")
-_SECONDS = tuple(name for name in DURATION_S if re.search(r"(_s|_sec|secs|seconds)$", name))
 _OPTUNA = ("datetime_start", "datetime_complete", "duration")
 _OURS = {"number": NUMBER, "value": VALUE, "state": _STATE, "datetime_start": START, "datetime_complete": END}
 _ROW_A_STEP = re.compile(r"(?:.*[/_])?(?:epoch|step|iter|iteration|num_updates|current_steps)")
@@ -23,8 +21,6 @@ _ROW_A_STEP = re.compile(r"(?:.*[/_])?(?:epoch|step|iter|iteration|num_updates|c
 _NUMBERED = "a column trial with a whole number of its own for each row"
 NEEDED = f"a table of trials needs {_NUMBERED}, and a column value with numbers"
 LOOKED_AT = 100
-_LONGEST_S = 1e8
-"""More than three years."""
 
 Columns = Mapping[str, Sequence[object]]
 
@@ -72,7 +68,7 @@ def object_of(line: str) -> dict[str, Any] | None:
 
 def numbers_trials(names: Sequence[str]) -> bool:
     """Whether a column numbers trials by its name; where anything may have numbers, one of values is beside it."""
-    known = {_plain(name) for name in names}
+    known = {plain_name(name) for name in names}
     return bool(known & set(NUMBER)) or ("number" in known and bool(known & set(VALUE)))
 
 
@@ -80,7 +76,7 @@ def is_own_header(names: Sequence[str]) -> bool:
     """True for column names of a table of trials that somebody wrote: a number of the trial and its value, and nothing
     that makes it a table of tasks, of steps or of samples.
     """
-    known = {_plain(name) for name in names}
+    known = {plain_name(name) for name in names}
     if "number" in names or not known & set(NUMBER) or not known & set(VALUE) or exported_table(names):
         return False
     of_tasks = known & set(STATUS) and (known & {*START, *END, *DURATION_S}).difference(_OPTUNA)
@@ -104,30 +100,22 @@ def is_own_table(rows: Sequence[Mapping[str, object]]) -> bool:
 
 def optuna_names(names: Sequence[str]) -> dict[str, str]:
     """Names of such a table whose meaning is certain, each with Optuna's for it."""
-    plain = {_plain(name): name for name in reversed(names)}
+    plain = {plain_name(name): name for name in reversed(names)}
     found = {ours: next((plain[word] for word in words if word in plain), "") for ours, words in _OURS.items()}
     return {name: ours for ours, name in found.items() if name}
 
 
 def own_columns(columns: Columns) -> Columns:
-    """The columns of such a table by Optuna's names, a duration in seconds as a duration; any others as they are."""
+    """The columns of such a table by Optuna's names; any others as they are."""
     if not is_own_header(list(columns)):
         return columns
     ours = optuna_names(list(columns))
-    out = {ours.get(name, name): cells for name, cells in columns.items()}
-    seconds = next((name for name in columns if _plain(name) in _SECONDS), "")
-    if seconds and "duration" not in out:
-        out["duration"] = [_duration(cell) for cell in out.pop(seconds)]
-    return out
+    return {ours.get(name, name): cells for name, cells in columns.items()}
 
 
-def _plain(name: str) -> str:
-    return re.sub(r"[\s-]+", "_", name.strip().lower())
-
-
-def _duration(cell: object) -> timedelta | None:
-    """So many seconds; None for what is no time that a trial can take."""
-    return timedelta(seconds=float(str(cell))) if _is_number(cell) and 0 <= float(str(cell)) < _LONGEST_S else None
+def plain_name(name: str) -> str:
+    """``duration_s`` of ``Duration (s)``."""
+    return re.sub(r"[\s()\[\]-]+", "_", name.lower()).strip("_")
 
 
 def _is_number(cell: object) -> bool:

@@ -5,7 +5,6 @@ The spellings are those of the JSON Lines form; ``Start Time`` and ``start-time`
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -18,7 +17,7 @@ from gpudiag.readers._io.problems import ProblemLog
 from gpudiag.readers._io.source import Source
 from gpudiag.readers._shape.exported import exported_table
 from gpudiag.readers._studies.flat import typed
-from gpudiag.readers._studies.trial_columns import is_own_header, is_trials_header
+from gpudiag.readers._studies.trial_columns import is_own_header, is_trials_header, plain_name
 from gpudiag.readers.artifacts import task_jsonl
 from gpudiag.readers.base import Reader, ReadOptions, Trials
 
@@ -61,13 +60,9 @@ def recognises(source: Source) -> bool:
 
 def _names(header: Sequence[str]) -> list[str]:
     """The names as the JSON Lines form has them, and those of a table of runs of W&B as it means them."""
-    names = [_plain(name) for name in header]
+    names = [plain_name(name) for name in header]
     meant = _OF_WANDB if {*_OF_WANDB, "state", "user", "tags"} <= {*names} else {}
     return [meant.get(name, name) for name in names]
-
-
-def _plain(name: str) -> str:
-    return re.sub(r"[\s-]+", "_", name.strip().lower())
 
 
 def typed_row(cells: list[str]) -> list[Any]:
@@ -91,7 +86,7 @@ def _tasks(source: Source, problems: ProblemLog) -> Iterator[tuple[int, dict[str
     header, rows = header_and_rows(source.read_text(), delimiter_of(source.lines[0]), problems, source.path)
     names = _names(header)
     for number, row in rows:
-        if [_plain(cell) for cell in row] == names:
+        if [plain_name(cell) for cell in row] == names:
             continue
         task = dict(zip(names, typed_row(row), strict=False))
         if len(row) != len(names):

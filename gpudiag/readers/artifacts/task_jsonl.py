@@ -44,12 +44,12 @@ from gpudiag.readers._studies.fold import settle_rows
 from gpudiag.readers._studies.pivot import column, plain
 from gpudiag.readers._studies.timestamps import EPOCH_S, Timestamps, to_utc
 from gpudiag.readers._studies.trial_columns import are_lines_of_trials, object_of
+from gpudiag.readers._studies.trial_lengths import WITH_SECONDS
 from gpudiag.readers.base import Reader, ReadOptions, Trials
 from gpudiag.schema import STUDIES, TRIALS, conform, text_dtype
 
 NAME = "task-jsonl"
 _TO_THE_SECOND = re.compile(r"(?:_s|_ms|_sec|secs|seconds)$")
-_WITH_SECONDS = re.compile(r"(?i)\d ?m?s(?:ec(?:ond)?s?)?$|:\d\d:\d\d(?:\.\d+)?$")
 
 
 def recognises(source: Source) -> bool:
@@ -249,7 +249,7 @@ def _is_to_the_second(task: Mapping[str, Any]) -> bool:
     unit may be of any.
     """
     key = next((key for keys in DURATIONS for key in keys if _first(task, (key,)) is not None), "")
-    return bool(_TO_THE_SECOND.search(key) or _WITH_SECONDS.search(str(task.get(key, ""))))
+    return bool(_TO_THE_SECOND.search(key) or WITH_SECONDS.search(str(task.get(key, ""))))
 
 
 def _seconds(value: Any, unit_s: float = 1.0) -> float:

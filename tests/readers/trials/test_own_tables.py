@@ -12,6 +12,7 @@ import pytest
 import gpudiag as gd
 from gpudiag.errors import UnknownInput
 from gpudiag.readers._io.source import Source
+from gpudiag.readers._studies.flat import UNREAD_LENGTH
 from gpudiag.readers.identify import identify
 from gpudiag.readers.trials import read_trials
 
@@ -47,6 +48,49 @@ def test_times_and_states_of_other_names(tmp_path: Path) -> None:
     assert trials["state"].tolist() == ["COMPLETE", "RUNNING", "FAIL"]
     trials = read_trials(written(tmp_path / "t.csv", "Trial,Value,Status", "0,1,ok", "1,2,Pruned", "2,,oom")).trials
     assert trials["state"].tolist() == ["COMPLETE", "PRUNED", "FAIL"]
+
+
+@pytest.mark.parametrize(
+    ("column", "cell", "seconds", "ends"),
+    [
+        ("duration_s", "90.5", 90.5, True),
+        ("Duration (s)", "90.5", 90.5, True),
+        ("runtime_ms", "90500", 90.5, True),
+        ("duration", "0 days 00:01:30.5", 90.5, True),
+        ("duration", "1m 30.5s", 90.5, True),
+        ("duration", "01:30.5", 90.5, True),
+        ("duration [min]", "1.5", 90.0, False),
+        ("duration", "1.5 min", 90.0, False),
+        ("hours", "0.5", 1800.0, False),
+    ],
+)
+def test_a_length_with_a_unit_is_one_and_to_the_second_tells_the_end(
+    tmp_path: Path, column: str, cell: str, seconds: float, ends: bool
+) -> None:
+    rows = [f"0,0.5,{cell},2026-03-01 10:00:00", f"1,,{cell},2026-03-01 10:01:00", "2,,,2026-03-01 10:02:00"]
+    out = read_trials(written(tmp_path / "t.csv", f"trial,value,{column},started_at", *rows), timezone="UTC")
+    assert out.trials["state"].tolist() == ["COMPLETE", "FAIL", "RUNNING"] and out.problems == ()
+    took = (out.trials["end"] - out.trials["start"]).dt.total_seconds() if ends else out.trials["duration_s"]
+    np.testing.assert_array_equal(took, [seconds, seconds, np.nan])
+    assert out.trials["end"].isna().all() != ends and f"user_attrs.{column}" not in out.trials
+
+
+@pytest.mark.parametrize(("column", "cell"), [("duration", "90.5"), ("runtime", "90.5"), ("duration", "01:30")])
+def test_a_length_without_a_unit_is_told_where_nothing_else_tells_it(tmp_path: Path, column: str, cell: str) -> None:
+    path = written(tmp_path / "t.csv", f"trial,value,{column}", f"0,0.5,{cell}", "1,0.4,")
+    out = read_trials(path)
+    assert [(one.kind, one.count, one.example) for one in out.problems] == [(UNREAD_LENGTH, 1, f"{column} {cell}")]
+    assert "duration_s" not in out.trials or out.trials["duration_s"].isna().all()
+    times = "2026-03-01 10:00:00,2026-03-01 10:01:00"
+    path = written(tmp_path / "t.csv", f"trial,value,{column},started_at,ended_at", f"0,0.5,{cell},{times}")
+    assert read_trials(path, timezone="UTC").problems == ()
+
+
+def test_an_end_and_a_length_of_optuna_tell_the_start(tmp_path: Path) -> None:
+    header = "number,value,state,datetime_complete,duration"
+    row = "0,0.5,COMPLETE,2026-03-01 10:01:30.5,0 days 00:01:30.5"
+    trials = read_trials(written(tmp_path / "t.csv", header, row), timezone="UTC").trials
+    assert trials["start"].tolist() == [pd.Timestamp("2026-03-01T10:00Z")]
 
 
 def test_columns_of_optuna_beside_another_number_are_its(tmp_path: Path) -> None:
