@@ -16,10 +16,10 @@ from gpudiag.readers._io.problems import ProblemLog
 from gpudiag.readers._io.source import Source
 from gpudiag.readers._studies.end_order import checked_ends
 from gpudiag.readers._studies.fold import settle_local
-from gpudiag.readers._studies.given_states import NUMBERS_READ, are_numbers, named, state_of
+from gpudiag.readers._studies.given_states import NO_STATES, NUMBERS_READ, are_numbers, named, state_of
 from gpudiag.readers._studies.pivot import column, plain
 from gpudiag.readers._studies.stored import named_studies, pick_study
-from gpudiag.readers._studies.timestamps import Timestamps, to_utc
+from gpudiag.readers._studies.timestamps import Timestamps, is_nothing, to_utc
 from gpudiag.readers._studies.trial_columns import own_columns
 from gpudiag.readers._studies.trial_lengths import Lengths, lengths_of
 from gpudiag.readers._studies.trial_rows import good_rows, plain_text, studies_of_rows, study_column
@@ -28,6 +28,7 @@ from gpudiag.schema import REPORTS, STUDIES, TRIALS, conform, empty, text_dtype
 
 _FAMILIES = {"params_": "params.", "user_attrs_": "user_attrs.", "system_attrs_": "system_attrs."}
 _KNOWN = ("number", "value", "datetime_start", "datetime_complete", "duration", "state")
+NO_NUMBER = "value of a trial that is no number"
 UNREAD_LENGTH = "length of a trial without a unit; call its column duration_s, _ms, _min or _h"
 STEP_DIGITS = 18
 """Of the largest step; a longer number is none."""
@@ -70,7 +71,8 @@ def from_columns(
     frame["start"], frame["end"] = times.start, checked_ends(times.start, times.end, source.path, problems)
     frame["duration_s"] = _stated(frame, lengths, problems)
     spoken_for = (told, lengths.column)
-    wide, objectives = _wide({name: own for name, own in cells.items() if name not in spoken_for}, len(number))
+    others = {name: own for name, own in cells.items() if name not in spoken_for}
+    wide, objectives = _wide(others, len(number), problems)
     reports = _reports(cells, frame)
     order = np.lexsort((number, pd.factorize(studies)[0]))
     frame = pd.concat([frame, pd.DataFrame(wide, index=frame.index)], axis=1).iloc[order]
@@ -82,7 +84,7 @@ def from_columns(
         reports=reports,
         studies=conform(pd.DataFrame(shown).assign(clock=clocks), STUDIES),
         problems=problems.all,
-        notes=(*times.notes, *objectives, *by_number),
+        notes=(*times.notes, *objectives, *by_number, *([] if "state" in cells or not len(frame) else [NO_STATES])),
         reader=reader,
     )
 
@@ -117,9 +119,9 @@ def _states(cells: CellColumns, lengths: Lengths) -> list[str]:
     valued = (name for name in ("value", *cells) if name in cells and name.startswith("value"))
     values = next((cells[name] for name in valued), [None] * len(took))
     ends = cells.get("datetime_complete", [None] * len(took))
-    ended = [end is not None or bool(lasted) for end, lasted in zip(ends, took, strict=True)]
+    ended = [not is_nothing(end) or bool(lasted) for end, lasted in zip(ends, took, strict=True)]
     return [
-        "COMPLETE" if value is not None else "FAIL" if over else "RUNNING"
+        "FAIL" if is_nothing(value) and over else "RUNNING" if is_nothing(value) else "COMPLETE"
         for value, over in zip(values, ended, strict=True)
     ]
 
@@ -127,7 +129,8 @@ def _states(cells: CellColumns, lengths: Lengths) -> list[str]:
 def _stated(frame: pd.DataFrame, lengths: Lengths, problems: ProblemLog) -> np.ndarray:
     """Seconds that trials took of which the start or the end is unknown. A length to the second tells the other one."""
     ended = ~frame["state"].isin(["RUNNING", "WAITING"])
-    exact = pd.Series(pd.to_timedelta(np.where(lengths.exact, lengths.seconds, np.nan), unit="s")).where(ended)
+    exact_us = np.round(1e6 * np.where(lengths.exact & ended, lengths.seconds, np.nan))
+    exact = pd.Series(pd.to_timedelta(exact_us, unit="us")).astype("timedelta64[us]")
     start, end = frame["start"], frame["end"]
     frame["start"], frame["end"] = start.fillna(end - exact), end.fillna(start + exact)
     unknown = (frame["start"].isna() | frame["end"].isna()).to_numpy()
@@ -173,7 +176,7 @@ def _timestamps(cells: Sequence[object], options: ReadOptions, problems: Problem
     return timestamps
 
 
-def _wide(cells: CellColumns, rows: int) -> tuple[dict[str, pd.Series], list[str]]:
+def _wide(cells: CellColumns, rows: int, problems: ProblemLog) -> tuple[dict[str, pd.Series], list[str]]:
     """Objectives, parameters and attributes; columns that are none of these become user attributes."""
     out: dict[str, pd.Series] = {}
     names: list[str] = []
@@ -193,7 +196,12 @@ def _wide(cells: CellColumns, rows: int) -> tuple[dict[str, pd.Series], list[str
         objects = np.empty(rows, dtype=object)
         objects[:] = [plain(value) for value in values]
         series = column(objects, np.arange(rows), rows)
-        out[target] = pd.to_numeric(series, errors="coerce").astype(float) if target.startswith("value") else series
+        if target.startswith("value"):
+            numbers = pd.to_numeric(series, errors="coerce").astype(float)
+            odd = [str(cell) for cell in series[numbers.isna()] if not is_nothing(cell)]
+            problems.add(NO_NUMBER, len(odd), example=next(iter(odd), ""))
+            series = numbers
+        out[target] = series
     return out, names and [f"Objectives: {', '.join(names)}."]
 
 

@@ -11,6 +11,7 @@ from gpudiag.readers._batches.task_words import STATE_OF
 NUMBERED = ("RUNNING", "COMPLETE", "PRUNED", "FAIL", "WAITING")
 """Optuna's TrialState by its number, which is all that is left of a member in a column of pandas or a CSV file."""
 NUMBERS_READ = "Its states are numbers, read as those of Optuna's TrialState (1 is COMPLETE, 2 PRUNED, 3 FAIL)."
+NO_STATES = "Its rows have no state: each trial with a value is taken as COMPLETE, so pruned ones count as such."
 _ENDS = ("datetime_complete", "end")
 _NEVER = {
     "RUNNING": ("a value", "an end"),

@@ -17,6 +17,7 @@ from gpudiag.units import FIRST_YEAR, LAST_YEAR
 _ZONED = re.compile(r"(Z|UTC|GMT|[+-]\d{2}:?\d{2}|:\d{2}(?:\.\d+)? ?[+-]\d{2})$")
 """A zone of hours alone, as PostgreSQL writes it, follows a clock: behind a date it is the day."""
 _COMMA = re.compile(r"(\d{2}:\d{2}:\d{2}),(\d+)")
+_NOTHING = frozenset(["", "-", "nan", "NaN", "NaT", "None", "null", "NULL", "NA", "N/A", "n/a", "<NA>"])
 _DURATION = re.compile(r"(?:(\d+) days?,? ?)?(\d+):(\d{2}):(\d{2}(?:\.\d+)?)")
 EPOCH_S = 1e8
 """Smallest number taken for seconds since 1970 (1973); a thousand times more is milliseconds, and so on."""
@@ -94,8 +95,13 @@ def duration_s(cell: object) -> float:
     return ((days * 24 + hours) * 60 + minutes) * 60 + seconds
 
 
+def is_nothing(cell: object) -> bool:
+    """Whether a cell is empty, or has one of the words for it."""
+    return cell is None or str(cell).strip() in _NOTHING
+
+
 def _clean(cell: object) -> str:
-    if cell is None or cell is pd.NaT or (isinstance(cell, float) and cell != cell):
+    if is_nothing(cell):
         return ""
     if isinstance(cell, datetime):
         return cell.isoformat()

@@ -11,7 +11,7 @@ import numpy as np
 
 from gpudiag.readers._batches.task_words import DURATIONS
 from gpudiag.readers._steps import written_numbers
-from gpudiag.readers._studies.timestamps import EPOCH_S, duration_s
+from gpudiag.readers._studies.timestamps import EPOCH_S, duration_s, is_nothing
 from gpudiag.readers._studies.trial_columns import plain_name
 
 _UNIT_S = {
@@ -26,8 +26,6 @@ WITH_SECONDS = re.compile(r"(?i)\d ?m?s(?:ec(?:ond)?s?)?$|:\d\d:\d\d(?:\.\d+)?$|
 _BARE = ("duration", *(key for keys in DURATIONS for key in keys if key not in _UNIT_S))
 _MINUTES = re.compile(r"\d{1,5}:\d\d")
 """Minutes and seconds, or hours and minutes."""
-_NONE = ("-", "nan", "NaN", "NaT", "None", "null", "NA", "N/A", "<NA>")
-"""How cells begin that hold no length, or one that no trial can have."""
 
 
 @dataclass(frozen=True)
@@ -45,7 +43,7 @@ class Lengths:
 
 
 def lengths_of(columns: Mapping[str, Sequence[object]], rows: int) -> Lengths:
-    """Of the column ``duration``, else of the first whose name says a unit, else of the first that is one of lengths."""
+    """Of the column ``duration``, else of the first whose name says a unit, else of the first that holds lengths."""
     known = {plain_name(name): name for name in reversed(list(columns))}
     key = next((key for key in ("duration", *_UNIT_S, *_BARE) if key in known), "")
     if not key or not rows:
@@ -54,7 +52,7 @@ def lengths_of(columns: Mapping[str, Sequence[object]], rows: int) -> Lengths:
     told = [_length(cell, unit_s) for cell in cells]
     seconds = np.array([length for length, _ in told])
     exact = np.array([exactly for _, exactly in told])
-    none = np.array([cell is None or str(cell).strip().startswith(_NONE) for cell in cells], dtype=bool)
+    none = np.array([is_nothing(cell) or str(cell).strip().startswith("-") for cell in cells], dtype=bool)
     unread = np.isnan(seconds) & ~none
     example = f"{known[key]} {cells[int(unread.argmax())]}" if unread.any() else ""
     return Lengths(seconds, exact, unread, known[key] if np.isfinite(seconds).any() else "", example)

@@ -20,6 +20,8 @@ from optuna.storages import InMemoryStorage
 import gpudiag as gd
 from gpudiag.errors import InputError
 from gpudiag.readers._io.source import Source
+from gpudiag.readers._studies.flat import NO_NUMBER
+from gpudiag.readers._studies.given_states import NO_STATES
 from gpudiag.readers._studies.timestamps import duration_s, to_utc
 from gpudiag.readers._studies.trial_rows import HEADER_AGAIN, NUMBER_TWICE, UNKNOWN_STATE
 from gpudiag.readers.identify import identify
@@ -165,6 +167,28 @@ def test_without_a_state_column_a_value_means_complete(tmp_path: Path) -> None:
         "number,value,datetime_complete,params_x\n0,1.5,2025-10-24,1\n1,,2025-10-24,2\n2,,,3\n"
     )
     assert read_trials(tmp_path / "t.csv").trials["state"].tolist() == ["COMPLETE", "FAIL", "RUNNING"]
+
+
+def test_rows_without_a_state_are_said_to_be_taken_as_complete(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text(
+        "number,value,datetime_complete,params_x\n0,1.5,2025-10-24 10:00:00,1\n1,nan,2025-10-24 11:00:00,2\n"
+    )
+    out = read_trials(path, timezone="UTC")
+    assert out.trials["state"].tolist() == ["COMPLETE", "FAIL"] and out.notes[-1] == NO_STATES
+    path.write_text("number,value,state\n0,1.5,COMPLETE\n")
+    assert NO_STATES not in read_trials(path).notes
+
+
+def test_words_for_nothing_are_nothing_and_a_value_that_is_no_number_is_told(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    header = "number,value,state,datetime_start,datetime_complete\n"
+    path.write_text(header + "0,0.5,COMPLETE,2026-03-01 10:00:00,2026-03-01 10:01:00\n1,None,RUNNING,NaT,None\n")
+    out = read_trials(path, timezone="UTC")
+    assert out.problems == () and out.trials["value"].isna().tolist() == [False, True]
+    path.write_text(header + "0,81.5%,COMPLETE,,\n1,,FAIL,,\n2,NA,FAIL,,\n")
+    (told,) = read_trials(path).problems
+    assert (told.kind, told.count, told.example) == (NO_NUMBER, 1, "81.5%")
 
 
 def test_torn_rows_and_repeated_headers_are_counted(tmp_path: Path) -> None:
