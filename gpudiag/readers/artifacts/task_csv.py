@@ -61,7 +61,8 @@ def recognises(source: Source) -> bool:
 def _names(header: Sequence[str]) -> list[str]:
     """The names as the JSON Lines form has them, and those of a table of runs of W&B as it means them."""
     names = [plain_name(name) for name in header]
-    meant = _OF_WANDB if {*_OF_WANDB, "state", "user", "tags"} <= {*names} else {}
+    # A line of a log is created as its task ends; a record in a table may be as it begins, so that neither is known.
+    meant = _OF_WANDB if {*_OF_WANDB, "state", "user", "tags"} <= {*names} else {"created_at": "created"}
     return [meant.get(name, name) for name in names]
 
 

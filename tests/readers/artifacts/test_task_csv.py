@@ -97,6 +97,14 @@ def test_runs_of_wandb_begin_when_they_were_created(tmp_path: Path) -> None:
     assert (out.trials["end"] - out.trials["start"]).dt.total_seconds().tolist() == [100, 30]
 
 
+def test_when_a_record_was_created_is_no_end(tmp_path: Path) -> None:
+    """Trackers create the record of a run as it begins."""
+    text = "name,state,created_at,runtime\na,finished,2026-03-01T10:00:00Z,100\nb,crashed,2026-03-01T10:01:00Z,30\n"
+    out = read(tmp_path, text)
+    assert out.trials["end"].isna().all() and out.trials["duration_s"].tolist() == [100, 30] and out.notes == ()
+    assert out.trials["user_attrs.created"][0] == "2026-03-01T10:00:00Z"
+
+
 def test_an_experiment_of_its_own_for_each_task_is_its_name(tmp_path: Path) -> None:
     rows = [f"{name},ok,{k}.5" for k, name in enumerate("abcd")]
     trials = read(tmp_path, "\n".join(["experiment,status,seconds", *rows, ""])).trials
