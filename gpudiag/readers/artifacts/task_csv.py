@@ -87,7 +87,7 @@ def _tasks(source: Source, problems: ProblemLog) -> Iterator[tuple[int, dict[str
     header, rows = header_and_rows(source.read_text(), delimiter_of(source.lines[0]), problems, source.path)
     names = _names(header)
     for number, row in rows:
-        if [plain_name(cell) for cell in row] == names:
+        if _names(row) == names:
             continue
         task = dict(zip(names, typed_row(row), strict=False))
         if len(row) != len(names):

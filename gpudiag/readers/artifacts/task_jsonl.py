@@ -9,7 +9,7 @@ A nested ``date_range`` (or start_date, end_date) is the data a task worked on, 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -35,6 +35,7 @@ from gpudiag.readers._batches.task_words import (
     TASK_PARTS,
     TIMES,
 )
+from gpudiag.readers._io.json_values import is_number
 from gpudiag.readers._io.paths import as_text, without_kind
 from gpudiag.readers._io.problems import ProblemLog
 from gpudiag.readers._io.source import Source
@@ -43,10 +44,10 @@ from gpudiag.readers._studies.end_order import checked_ends
 from gpudiag.readers._studies.fold import settle_rows
 from gpudiag.readers._studies.pivot import column, plain
 from gpudiag.readers._studies.timestamps import EPOCH_S, Timestamps, to_utc
-from gpudiag.readers._studies.trial_columns import are_lines_of_trials, object_of
+from gpudiag.readers._studies.trial_columns import NUMBER, VALUE, are_lines_of_trials, object_of
 from gpudiag.readers._studies.trial_lengths import WITH_SECONDS
 from gpudiag.readers.base import Reader, ReadOptions, Trials
-from gpudiag.schema import STUDIES, TRIALS, conform, text_dtype
+from gpudiag.schema import MOST_STEPS, STUDIES, TRIALS, conform, text_dtype
 
 NAME = "task-jsonl"
 _TO_THE_SECOND = re.compile(r"(?:_s|_ms|_sec|secs|seconds)$")
@@ -152,12 +153,34 @@ def _frame(tasks: list[dict[str, Any]], default: str, wanted: str | None) -> pd.
     own = len(named) > 2 and len({*filter(None, named)}) == len(named) and not any(map(_name, tasks))
     batches = [wanted or (None if own else name) or default for name in named]
     frame = pd.DataFrame({"study": pd.Series(batches, dtype=text), "state": [state_of(task) for task in tasks]})
-    frame["trial"] = frame.groupby("study", sort=False).cumcount()
+    spoken_for = _as_trials(frame, tasks)
     frame["name"] = pd.Series(named if own else [_name(task) for task in tasks], dtype=text)
     frame["detail"] = pd.Series([_why(task) for task in tasks], dtype=text)
     for name, keys in PLACES.items():
         frame[name] = _place(name, [_first(task, keys) for task in tasks])
-    return pd.concat([frame, pd.DataFrame(_wide(tasks), index=frame.index)], axis=1)
+    return pd.concat([frame, pd.DataFrame(_wide(tasks, spoken_for), index=frame.index)], axis=1)
+
+
+def _as_trials(frame: pd.DataFrame, tasks: list[dict[str, Any]]) -> list[str]:
+    """The numbers of tasks, those in their order where they have none of their own, and the values of numbered ones.
+    Returns the keys that say them.
+    """
+    frame["trial"] = frame.groupby("study", sort=False).cumcount()
+    key = next((key for key in NUMBER if all(_is_count(task.get(key)) for task in tasks)), "")
+    numbered = frame[["study"]].assign(trial=[task.get(key) for task in tasks])
+    if not key or numbered.duplicated().any():
+        return []
+    frame["trial"] = numbered["trial"].astype("int64")
+    value = next((name for name in VALUE if any(name in task for task in tasks)), "")
+    values = [task.get(value) for task in tasks]
+    if not value or not all(one is None or is_number(one) for one in values):
+        return [key]
+    frame["value"] = pd.Series(values, dtype="float64")
+    return [key, value]
+
+
+def _is_count(value: Any) -> bool:
+    return is_number(value) and 0 <= value < MOST_STEPS and float(value).is_integer()
 
 
 def _why(task: Mapping[str, Any]) -> str | None:
@@ -184,11 +207,11 @@ def _tasks(source: Source, problems: ProblemLog) -> list[tuple[int, dict[str, An
 
 
 def _paired(tasks: list[tuple[int, dict[str, Any]]]) -> list[tuple[int, dict[str, Any]]]:
-    """A line that says a task began and a later one of the same name that says how it ended are one task."""
+    """A line that says a task began and a later one of its name, or number, that says how it ended are one task."""
     open_at: dict[str | None, int] = {}
     out: list[tuple[int, dict[str, Any]]] = []
     for line, task in tasks:
-        name = _name(task)
+        name = _name(task) or _text(_first(task, NUMBER))
         running = state_of(task) == "RUNNING"
         if running and _first(task, START) is None:
             task = {**task, "start": _first(task, MOMENT)}
@@ -288,8 +311,8 @@ def _place(name: str, values: list[Any]) -> pd.Series:
     return pd.Series(texts, dtype=text_dtype())
 
 
-def _wide(tasks: list[dict[str, Any]]) -> dict[str, pd.Series]:
-    """Nested parameters as ``params.<name>``, everything else that is not spoken for as ``user_attrs.<name>``."""
+def _wide(tasks: list[dict[str, Any]], spoken_for: Sequence[str]) -> dict[str, pd.Series]:
+    """Parameters as ``params.<name>``, everything else that is not spoken for as ``user_attrs.<name>``."""
     cells: dict[str, dict[int, Any]] = {}
     for row, task in enumerate(tasks):
         for key, value in task.items():
@@ -297,8 +320,9 @@ def _wide(tasks: list[dict[str, Any]]) -> dict[str, pd.Series]:
                 prefix = "params." if key in PARAMETERS else f"user_attrs.{key}."
                 for name, inner in value.items():
                     cells.setdefault(f"{prefix}{name}", {})[row] = plain(inner)
-            elif key not in TAKEN:
-                cells.setdefault(f"user_attrs.{key}", {})[row] = plain(value)
+            elif key not in TAKEN and key not in spoken_for:
+                name = key.removeprefix("params_")
+                cells.setdefault(f"{'user_attrs' if name == key else 'params'}.{name}", {})[row] = plain(value)
     return {name: _column(found, len(tasks)) for name, found in cells.items()}
 
 

@@ -105,6 +105,13 @@ def test_when_a_record_was_created_is_no_end(tmp_path: Path) -> None:
     assert out.trials["user_attrs.created"][0] == "2026-03-01T10:00:00Z"
 
 
+def test_trials_with_a_status_and_times_keep_number_and_value(tmp_path: Path) -> None:
+    text = "trial,lr,value,status,duration_s\n7,.1,.5,done,60\n3,.2,,OOM,5\n"
+    trials = read(tmp_path, text).trials
+    assert trials["trial"].tolist() == [3, 7] and trials["state"].tolist() == ["FAIL", "COMPLETE"]
+    assert trials["value"].isna().tolist() == [True, False] and trials["value"][trials["trial"] == 7].item() == 0.5
+
+
 def test_an_experiment_of_its_own_for_each_task_is_its_name(tmp_path: Path) -> None:
     rows = [f"{name},ok,{k}.5" for k, name in enumerate("abcd")]
     trials = read(tmp_path, "\n".join(["experiment,status,seconds", *rows, ""])).trials

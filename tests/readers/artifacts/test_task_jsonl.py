@@ -138,6 +138,26 @@ def test_a_started_line_and_a_finished_line_are_one_task(tmp_path: Path) -> None
     assert pd.isna(trials["end"][1])
 
 
+def test_tasks_that_number_trials_keep_number_value_and_parameters(tmp_path: Path) -> None:
+    lines = [
+        {"trial": number, "status": "ok", "value": number / 8, "params_lr": 0.5, "seconds": 1} for number in (9, 4, 5)
+    ]
+    trials = read(write(tmp_path, *lines)).trials
+    assert trials[["trial", "value", "params.lr"]].to_numpy().tolist() == [
+        [4, 0.5, 0.5],
+        [5, 0.625, 0.5],
+        [9, 1.125, 0.5],
+    ]
+    assert not {"user_attrs.trial", "user_attrs.value"} & set(trials)
+    again = read(write(tmp_path, *lines, lines[0])).trials  # a number of several tasks is none of theirs
+    assert again["trial"].tolist() == [0, 1, 2, 3] and again["user_attrs.trial"].tolist() == [9, 4, 5, 9]
+    words = read(write(tmp_path, *lines, lines[0] | {"trial": 3, "value": "good"})).trials
+    assert words["trial"].tolist() == [3, 4, 5, 9] and words["user_attrs.value"].tolist()[0] == "good"
+    one = {"trial": 3, "status": "running", "start": 1761645600}
+    pair = read(write(tmp_path, one, one | {"status": "ok", "end": 1761645610})).trials
+    assert pair[["trial", "state"]].to_numpy().tolist() == [[3, "COMPLETE"]]
+
+
 def test_a_task_without_a_name_is_called_by_symbol_and_window(tmp_path: Path) -> None:
     trials = read(write(tmp_path, {"symbol": "TCS", "window": "2024Q1", "ok": True, "seconds": 1})).trials
     assert trials["name"].tolist() == ["TCS 2024Q1"]
