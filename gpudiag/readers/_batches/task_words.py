@@ -4,16 +4,22 @@ from __future__ import annotations
 
 import re
 
+_REASONS = "timeout timed_out oom killed cancelled canceled aborted interrupted preempted"
 _STATES = {
     "COMPLETE": "ok okay success successful succeeded complete completed done finished passed pass",
-    "FAIL": "failed failure fail error errored crashed crash timeout timed_out oom killed cancelled canceled aborted",
+    "FAIL": f"failed failure fail error errored exception crashed crash out_of_memory {_REASONS}",
     "RUNNING": "running started start in_progress",
     "WAITING": "waiting pending queued scheduled",
-    "PRUNED": "pruned early_stopped",
+    "PRUNED": "pruned early_stopped early_stopping",
 }
 STATE_OF = {word: state for state, words in _STATES.items() for word in words.split()}
-REASONS = frozenset(["timeout", "timed_out", "oom", "killed", "cancelled", "canceled", "aborted"])
-"""Words for a failure that say why."""
+REASONS = frozenset(_REASONS.split())
+"""Words for a failure that say why. What was out of memory, GPU or host, ``out_of_memory`` does not say."""
+
+
+def word_of(text: str) -> str:
+    """A word as it stands here: ``early_stopped`` of ``Early-stopped``."""
+    return re.sub(r"[ -]+", "_", text.strip().lower())
 
 
 def _keys(text: str) -> tuple[str, ...]:

@@ -16,7 +16,7 @@ from gpudiag.readers._io.problems import ProblemLog
 from gpudiag.readers._io.source import Source
 from gpudiag.readers._studies.end_order import checked_ends
 from gpudiag.readers._studies.fold import settle_local
-from gpudiag.readers._studies.given_states import NO_STATES, NUMBERS_READ, are_numbers, named, state_of
+from gpudiag.readers._studies.given_states import NO_STATES, NUMBERS_READ, are_numbers, named, reason_of, state_of
 from gpudiag.readers._studies.pivot import column, plain
 from gpudiag.readers._studies.stored import named_studies, pick_study
 from gpudiag.readers._studies.timestamps import Timestamps, is_nothing, to_utc
@@ -67,6 +67,7 @@ def from_columns(
     frame = pd.DataFrame({"study": pd.Series(studies, dtype=text_dtype()), "trial": number})
     lengths = lengths_of(cells, len(number))
     frame["state"] = _states(cells, lengths)
+    frame["detail"] = pd.Series(list(map(reason_of, cells.get("state", [None] * len(number)))), dtype=text_dtype())
     times = _times(frame, cells, options, problems)
     frame["start"], frame["end"] = times.start, checked_ends(times.start, times.end, source.path, problems)
     frame["duration_s"] = _stated(frame, lengths, problems)

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from enum import Enum
 
 from gpudiag.errors import InputError
-from gpudiag.readers._batches.task_words import STATE_OF
+from gpudiag.readers._batches.task_words import REASONS, STATE_OF, word_of
 
 NUMBERED = ("RUNNING", "COMPLETE", "PRUNED", "FAIL", "WAITING")
 """Optuna's TrialState by its number, which is all that is left of a member in a column of pandas or a CSV file."""
 NUMBERS_READ = "Its states are numbers, read as those of Optuna's TrialState (1 is COMPLETE, 2 PRUNED, 3 FAIL)."
 NO_STATES = "Its rows have no state: each trial with a value is taken as COMPLETE, so pruned ones count as such."
+_MEMBER = re.compile(r"TrialState\.(\w+)")
 _ENDS = ("datetime_complete", "end")
 _NEVER = {
     "RUNNING": ("a value", "an end"),
@@ -23,9 +25,15 @@ _NEVER = {
 
 
 def state_of(cell: object) -> str:
-    """``COMPLETE``, also from ``TrialState.COMPLETE``, and what other tools call it."""
-    word = name_of(cell).rpartition(".")[2].strip()
-    return STATE_OF.get(word.lower().replace(" ", "_"), word.upper())
+    """``COMPLETE``, also of ``TrialState.COMPLETE`` and ``<TrialState.COMPLETE: 1>``, and what other tools call it."""
+    text = name_of(cell)
+    word = member[1] if (member := _MEMBER.search(text)) else text.rpartition(".")[2].strip()
+    return STATE_OF.get(word_of(word), word.upper())
+
+
+def reason_of(cell: object) -> str | None:
+    """The word for a failure, where it says why; None elsewhere."""
+    return word if (word := word_of(name_of(cell))) in REASONS else None
 
 
 def name_of(cell: object) -> str:

@@ -34,6 +34,7 @@ from gpudiag.readers._batches.task_words import (
     TASK,
     TASK_PARTS,
     TIMES,
+    word_of,
 )
 from gpudiag.readers._io.json_values import is_number
 from gpudiag.readers._io.paths import as_text, without_kind
@@ -96,7 +97,7 @@ def state_of(task: Mapping[str, Any]) -> str | None:
 
 
 def _word(value: Any) -> str:
-    return re.sub(r"[ -]+", "_", value.strip().lower()) if isinstance(value, str) else ""
+    return word_of(value) if isinstance(value, str) else ""
 
 
 def read(source: Source, options: ReadOptions) -> Trials:

@@ -21,7 +21,7 @@ import gpudiag as gd
 from gpudiag.errors import InputError
 from gpudiag.readers._io.source import Source
 from gpudiag.readers._studies.flat import NO_NUMBER
-from gpudiag.readers._studies.given_states import NO_STATES
+from gpudiag.readers._studies.given_states import NO_STATES, state_of
 from gpudiag.readers._studies.timestamps import duration_s, to_utc
 from gpudiag.readers._studies.trial_rows import HEADER_AGAIN, NUMBER_TWICE, UNKNOWN_STATE
 from gpudiag.readers.identify import identify
@@ -213,8 +213,26 @@ def test_states_by_other_names_are_states_and_unknown_ones_are_told(tmp_path: Pa
     path.write_text(f"number,value,state,datetime_start,datetime_complete,params_x\n{rows}")
     run = gd.load_run(path, timezone="UTC")
     assert run.trials["state"].tolist() == ["COMPLETE", *["FAIL"] * 5, "COMPLETE", "PRUNED"]
+    assert run.trials["detail"].dropna().tolist() == ["killed", "oom"]
     (told,) = [one for one in gd.diagnose(run).findings if one.rule == "input-unread"]
     assert "trials whose state is none that is known (TERMINATED, lost)" in told.summary
+
+
+@pytest.mark.parametrize(
+    ("word", "state"),
+    [
+        ("<TrialState.COMPLETE: 1>", "COMPLETE"),
+        ("Early-stopped", "PRUNED"),
+        ("early stopping", "PRUNED"),
+        ("out of memory", "FAIL"),
+        ("preempted", "FAIL"),
+        ("Interrupted", "FAIL"),
+        ("exception", "FAIL"),
+        ("stopped", "STOPPED"),
+    ],
+)
+def test_spellings_of_states(word: str, state: str) -> None:
+    assert state_of(word) == state
 
 
 def test_an_underscore_makes_no_number(tmp_path: Path) -> None:
