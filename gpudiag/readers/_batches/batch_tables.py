@@ -15,7 +15,7 @@ from gpudiag.readers._io.source import Source
 from gpudiag.readers._studies.end_order import checked_ends
 from gpudiag.readers._studies.fold import settle_rows
 from gpudiag.readers._studies.pivot import column, plain
-from gpudiag.readers._studies.timestamps import to_utc
+from gpudiag.readers._studies.timestamps import moments_of, to_utc
 from gpudiag.readers.base import ReadOptions, Trials
 from gpudiag.schema import EVENTS, REPORTS, STUDIES, TRIALS, conform, empty, family, text_dtype
 
@@ -51,9 +51,7 @@ def batch(
         lines: line number of each row.
     """
     name = options.study or study
-    start, end = (to_utc([row.get(key) for row in rows], options.timezone) for key in ("start", "end"))
-    for timestamps in (start, end):
-        problems.add("timestamp that is no date", timestamps.bad, example=timestamps.example)
+    start, end = (moments_of([row.get(key) for row in rows], options.timezone, problems) for key in ("start", "end"))
     frame = pd.DataFrame({"trial": [row.get("trial", at) for at, row in enumerate(rows)]}).assign(study=name)
     frame["state"] = [row["state"] for row in rows]
     clock = _clock({start.clock, end.clock} - {"unknown"})

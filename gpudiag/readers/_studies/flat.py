@@ -19,7 +19,7 @@ from gpudiag.readers._studies.fold import settle_local
 from gpudiag.readers._studies.given_states import NO_STATES, NUMBERS_READ, are_numbers, named, reason_of, state_of
 from gpudiag.readers._studies.pivot import column, plain
 from gpudiag.readers._studies.stored import named_studies, pick_study
-from gpudiag.readers._studies.timestamps import Timestamps, is_nothing, to_utc
+from gpudiag.readers._studies.timestamps import Timestamps, is_nothing, moments_of
 from gpudiag.readers._studies.trial_columns import own_columns
 from gpudiag.readers._studies.trial_lengths import Lengths, lengths_of
 from gpudiag.readers._studies.trial_rows import good_rows, plain_text, studies_of_rows, study_column
@@ -155,7 +155,7 @@ def _times(frame: pd.DataFrame, cells: CellColumns, options: ReadOptions, proble
     clocks: dict[str, str] = {}
     read_as: dict[str, list[str]] = {}
     for study, own in frame.groupby("study", sort=False):
-        start, end = (_timestamps(column[own.index].tolist(), options, problems) for column in columns)
+        start, end = (moments_of(column[own.index].tolist(), options.timezone, problems) for column in columns)
         clock, times = _clock(start, end), (start.time.set_axis(own.index), end.time.set_axis(own.index))
         local = settle_local(own["trial"], times[0], times[1], options.timezone) if clock == "local" else None
         parts.append((local.start, local.end) if local else times)
@@ -169,12 +169,6 @@ def _times(frame: pd.DataFrame, cells: CellColumns, options: ReadOptions, proble
     nothing = [(frame["trial"].astype("datetime64[us, UTC]"),) * 2]
     starts, ends = (pd.concat(list(both)).reindex(frame.index) for both in zip(*(parts or nothing), strict=True))
     return _Times(starts, ends, clocks, tuple(notes))
-
-
-def _timestamps(cells: Sequence[object], options: ReadOptions, problems: ProblemLog) -> Timestamps:
-    timestamps = to_utc(cells, options.timezone)
-    problems.add("timestamp that is no date", timestamps.bad, example=timestamps.example)
-    return timestamps
 
 
 def _wide(cells: CellColumns, rows: int, problems: ProblemLog) -> tuple[dict[str, pd.Series], list[str]]:

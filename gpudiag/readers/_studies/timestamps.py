@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
+from gpudiag.readers._io.problems import ProblemLog
 from gpudiag.timezones import localize
 from gpudiag.units import FIRST_YEAR, LAST_YEAR
 
@@ -18,7 +19,9 @@ _ZONED = re.compile(r"(Z|UTC|GMT|[+-]\d{2}:?\d{2}|:\d{2}(?:\.\d+)? ?[+-]\d{2})$"
 """A zone of hours alone, as PostgreSQL writes it, follows a clock: behind a date it is the day."""
 _COMMA = re.compile(r"(\d{2}:\d{2}:\d{2}),(\d+)")
 _NOTHING = frozenset(["", "-", "nan", "NaN", "NaT", "None", "null", "NULL", "NA", "N/A", "n/a", "<NA>"])
+_DATE = re.compile(r"\d{4}[-/.]\d{1,2}[-/.]\d{1,2}")
 _DURATION = re.compile(r"(?:(\d+) days?,? ?)?(\d+):(\d{2}):(\d{2}(?:\.\d+)?)")
+DATE_ALONE = "date without a time of day"
 EPOCH_S = 1e8
 """Smallest number taken for seconds since 1970 (1973); a thousand times more is milliseconds, and so on."""
 
@@ -60,6 +63,19 @@ def to_utc(cells: Sequence[object], zone: tzinfo) -> Timestamps:
     bad = out.isna().to_numpy() & there
     clock = "mixed" if zoned.any() and naive.any() else "utc" if zoned.any() else "local" if naive.any() else "unknown"
     return Timestamps(out, clock, int(bad.sum()), texts[int(bad.argmax())] if bad.any() else "")
+
+
+def moments_of(cells: Sequence[object], zone: tzinfo, problems: ProblemLog) -> Timestamps:
+    """The same, and what is no moment is counted. Dates alone, at midnight, would make trials of no length that ran all
+    at once.
+    """
+    first = next((text for cell in cells if (text := _clean(cell))), "")
+    if _DATE.fullmatch(first) and all(_DATE.fullmatch(text) for cell in cells if (text := _clean(cell))):
+        problems.add(DATE_ALONE, sum(not is_nothing(cell) for cell in cells), example=first)
+        cells = [None] * len(cells)
+    timestamps = to_utc(cells, zone)
+    problems.add("timestamp that is no date", timestamps.bad, example=timestamps.example)
+    return timestamps
 
 
 def _plain_utc(cells: Sequence[object]) -> pd.Series | None:

@@ -44,7 +44,7 @@ from gpudiag.readers._steps.written_numbers import duration_s
 from gpudiag.readers._studies.end_order import checked_ends
 from gpudiag.readers._studies.fold import settle_rows
 from gpudiag.readers._studies.pivot import column, plain
-from gpudiag.readers._studies.timestamps import EPOCH_S, Timestamps, to_utc
+from gpudiag.readers._studies.timestamps import EPOCH_S, Timestamps, moments_of
 from gpudiag.readers._studies.trial_columns import NUMBER, VALUE, are_lines_of_trials, object_of
 from gpudiag.readers._studies.trial_lengths import WITH_SECONDS
 from gpudiag.readers.base import Reader, ReadOptions, Trials
@@ -245,10 +245,8 @@ def _times(
             "The task log has one timestamp per task, taken as its end because a line is written when a task is done. "
             "Ends can be compared with telemetry; starts, and so overlap, are unknown: log a start time to measure it."
         )
-    pair = (to_utc(starts, options.timezone), to_utc(ends, options.timezone))
-    for timestamps in pair:
-        problems.add("timestamp that is no date", timestamps.bad, example=timestamps.example)
-    return (*pair, notes)
+    begun, ended = (moments_of(cells, options.timezone, problems) for cells in (starts, ends))
+    return begun, ended, notes
 
 
 def _moment(task: Mapping[str, Any], keys: Iterable[str]) -> Any:

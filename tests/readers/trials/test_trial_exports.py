@@ -22,7 +22,7 @@ from gpudiag.errors import InputError
 from gpudiag.readers._io.source import Source
 from gpudiag.readers._studies.flat import NO_NUMBER
 from gpudiag.readers._studies.given_states import NO_STATES, state_of
-from gpudiag.readers._studies.timestamps import duration_s, to_utc
+from gpudiag.readers._studies.timestamps import DATE_ALONE, duration_s, to_utc
 from gpudiag.readers._studies.trial_rows import HEADER_AGAIN, NUMBER_TWICE, UNKNOWN_STATE
 from gpudiag.readers.identify import identify
 from gpudiag.readers.trials import READERS, read_trials
@@ -189,6 +189,24 @@ def test_words_for_nothing_are_nothing_and_a_value_that_is_no_number_is_told(tmp
     path.write_text(header + "0,81.5%,COMPLETE,,\n1,,FAIL,,\n2,NA,FAIL,,\n")
     (told,) = read_trials(path).problems
     assert (told.kind, told.count, told.example) == (NO_NUMBER, 1, "81.5%")
+
+
+@pytest.mark.parametrize("more", ["datetime_complete", "duration_s"])
+def test_dates_alone_are_no_times(tmp_path: Path, more: str) -> None:
+    """At midnight all trials of a day would run at once, and take no time or whole days."""
+    path = tmp_path / "t.csv"
+    cell = "60" if more == "duration_s" else "2026-03-01"
+    path.write_text(f"number,value,state,datetime_start,{more}\n" + f"{{}},1,COMPLETE,2026-03-01,{cell}\n" * 2)
+    path.write_text(path.read_text().format(0, 1))
+    out = read_trials(path, timezone="UTC")
+    assert out.trials[["start", "end"]].isna().all(axis=None)
+    told = {one.kind: (one.count, one.example) for one in out.problems}
+    assert told == {DATE_ALONE: (2 if more == "duration_s" else 4, "2026-03-01")}
+    if more == "duration_s":
+        assert out.trials["duration_s"].tolist() == [60, 60]
+    path.write_text("task,status,start,end\na,ok,2026-03-01,2026-03-02\n")
+    (trial,) = gd.load_run(path, timezone="UTC").trials.itertuples()
+    assert pd.isna(trial.start) and pd.isna(trial.end)
 
 
 def test_torn_rows_and_repeated_headers_are_counted(tmp_path: Path) -> None:
