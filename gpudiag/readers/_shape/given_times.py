@@ -39,7 +39,7 @@ def read_times(columns: Mapping[str, pd.Series], log: ProblemLog) -> tuple[dict[
     given = {name: v.astype(object) if isinstance(v.dtype, pd.CategoricalDtype) else v for name, v in columns.items()}
     kinds = {name: pd.api.types.infer_dtype(values, skipna=True) for name, values in given.items()}
     texts = {name: _texts(values) for name, values in given.items() if kinds[name] == "string"}
-    form, notes = _form_of_texts(texts) if texts else (None, [])
+    form, notes = form_of_texts(texts) if texts else (None, [])
     out: dict[str, pd.Series] = {}
     for name, values in given.items():
         if kinds[name] in _DATES:
@@ -59,7 +59,8 @@ def _texts(values: pd.Series) -> pl.Series:
     return cells.to_frame().select(pl.when(~missing(pl.col(""))).then(pl.col(""))).to_series()
 
 
-def _form_of_texts(texts: Mapping[str, pl.Series]) -> tuple[TimestampForm | None, list[str]]:
+def form_of_texts(texts: Mapping[str, pl.Series]) -> tuple[TimestampForm | None, list[str]]:
+    """The form in which text of all columns is read, and a note where day and month had to be told apart."""
     cells = pl.concat(texts.values())
     form = _form(next((name for name, column in texts.items() if column.is_not_null().any()), ""), cells)
     if form is None or not form.ambiguous:

@@ -17,6 +17,7 @@ from gpudiag.readers._io.source import Source
 from gpudiag.readers._studies.end_order import checked_ends
 from gpudiag.readers._studies.fold import settle_local
 from gpudiag.readers._studies.given_states import NO_STATES, NUMBERS_READ, are_numbers, named, reason_of, state_of
+from gpudiag.readers._studies.other_dates import in_iso
 from gpudiag.readers._studies.pivot import column, plain
 from gpudiag.readers._studies.stored import named_studies, pick_study
 from gpudiag.readers._studies.timestamps import Timestamps, is_nothing, moments_of
@@ -150,7 +151,8 @@ class _Times:
 
 def _times(frame: pd.DataFrame, cells: CellColumns, options: ReadOptions, problems: ProblemLog) -> _Times:
     """Starts and ends, study by study, since each may have been written on a clock of its own."""
-    columns = [np.array(cells.get(name, [None] * len(frame)), dtype=object) for name in _KNOWN[2:4]]
+    given, dates = in_iso([cells.get(name, [None] * len(frame)) for name in _KNOWN[2:4]])
+    columns = [np.array(cells, dtype=object) for cells in given]
     parts: list[tuple[pd.Series, pd.Series]] = []
     clocks: dict[str, str] = {}
     read_as: dict[str, list[str]] = {}
@@ -162,7 +164,7 @@ def _times(frame: pd.DataFrame, cells: CellColumns, options: ReadOptions, proble
         clocks[str(study)] = clock
         if clock in ("local", "mixed"):
             read_as.setdefault(f"(assumed{local.said if local else ''})", []).append(str(study))
-    notes = [
+    notes = dates + [
         f"{named_studies(names)}: timestamps without a zone read as local time of {options.timezone} {doubt}."
         for doubt, names in read_as.items()
     ]

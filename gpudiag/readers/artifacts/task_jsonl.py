@@ -43,6 +43,7 @@ from gpudiag.readers._io.source import Source
 from gpudiag.readers._steps.written_numbers import duration_s
 from gpudiag.readers._studies.end_order import checked_ends
 from gpudiag.readers._studies.fold import settle_rows
+from gpudiag.readers._studies.other_dates import in_iso
 from gpudiag.readers._studies.pivot import column, plain
 from gpudiag.readers._studies.timestamps import EPOCH_S, Timestamps, moments_of
 from gpudiag.readers._studies.trial_columns import NUMBER, VALUE, are_lines_of_trials, object_of
@@ -245,8 +246,9 @@ def _times(
             "The task log has one timestamp per task, taken as its end because a line is written when a task is done. "
             "Ends can be compared with telemetry; starts, and so overlap, are unknown: log a start time to measure it."
         )
-    begun, ended = (moments_of(cells, options.timezone, problems) for cells in (starts, ends))
-    return begun, ended, notes
+    given, dates = in_iso([starts, ends])
+    begun, ended = (moments_of(cells, options.timezone, problems) for cells in given)
+    return begun, ended, notes + dates
 
 
 def _moment(task: Mapping[str, Any], keys: Iterable[str]) -> Any:

@@ -22,6 +22,7 @@ from gpudiag.errors import InputError
 from gpudiag.readers._io.source import Source
 from gpudiag.readers._studies.flat import NO_NUMBER
 from gpudiag.readers._studies.given_states import NO_STATES, state_of
+from gpudiag.readers._studies.other_dates import MINUTES
 from gpudiag.readers._studies.timestamps import DATE_ALONE, duration_s, to_utc
 from gpudiag.readers._studies.trial_rows import HEADER_AGAIN, NUMBER_TWICE, UNKNOWN_STATE
 from gpudiag.readers.identify import identify
@@ -189,6 +190,30 @@ def test_words_for_nothing_are_nothing_and_a_value_that_is_no_number_is_told(tmp
     path.write_text(header + "0,81.5%,COMPLETE,,\n1,,FAIL,,\n2,NA,FAIL,,\n")
     (told,) = read_trials(path).problems
     assert (told.kind, told.count, told.example) == (NO_NUMBER, 1, "81.5%")
+
+
+@pytest.mark.parametrize("kind", ["trials", "tasks"])
+@pytest.mark.parametrize(
+    ("start", "end", "first", "took_s", "note"),
+    [
+        # As 3 January and 3 February the trials would lie a month apart.
+        ("3/1/2026 23:50", "3/2/2026 0:10", "2026-03-01 23:50", 1200, "month first: the other way time jumps"),
+        ("01.03.2026 23:50:00", "02.03.2026 00:10:30", "2026-03-01 23:50", 1230, "day first: the other way time jumps"),
+        ("13/03/2026 10:00:00", "13/03/2026 10:00:05", "2026-03-13 10:00", 5, ""),
+        ("03/13/2026 11:59:00 PM", "03/14/2026 12:01:00 AM", "2026-03-13 23:59", 120, ""),
+    ],
+)
+def test_dates_that_begin_with_the_day_or_the_month(
+    tmp_path: Path, kind: str, start: str, end: str, first: str, took_s: float, note: str
+) -> None:
+    path = tmp_path / "t.csv"
+    header = "number,value,state,datetime_start,datetime_complete" if kind == "trials" else "task,x,status,start,end"
+    path.write_text(f"{header}\n0,1.5,COMPLETE,{start},{end}\n1,2.5,COMPLETE,{end},\n")
+    run = gd.load_run(path, timezone="UTC")
+    assert run.trials["start"][0] == pd.Timestamp(first, tz="UTC") and [one.problems for one in run.info.inputs] == [()]
+    assert (run.trials["end"] - run.trials["start"]).dt.total_seconds()[0] == took_s
+    notes = " ".join(note for one in run.info.inputs for note in one.notes)
+    assert note in notes and (MINUTES in notes) == (start == "3/1/2026 23:50")
 
 
 @pytest.mark.parametrize("more", ["datetime_complete", "duration_s"])
