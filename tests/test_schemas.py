@@ -15,17 +15,17 @@ from gpudiag.schemas import NAMES, derived, schema
 def test_the_shipped_schema_is_that_of_the_classes(name: str) -> None:
     shipped, made = schema(name), derived(name)
     jsonschema.Draft202012Validator.check_schema(shipped)
-    if tuple(map(int, pydantic.VERSION.split(".")[:2])) < (2, 14):  # earlier ones say less of classes within classes
-        shipped, made = map(_without_what_they_leave_out, (shipped, made))
+    if tuple(map(int, pydantic.VERSION.split(".")[:2])) < (2, 14):  # earlier ones say less
+        shipped, made = map(_said_by_all, (shipped, made))
     assert shipped == made, "the classes have changed: run make docs-texts, and count the schema id up if a key went"
 
 
-def _without_what_they_leave_out(node: Any) -> Any:
+def _said_by_all(node: Any) -> Any:
     if isinstance(node, list):
-        return [_without_what_they_leave_out(one) for one in node]
+        return [_said_by_all(one) for one in node]
     if not isinstance(node, dict):
         return node
-    said = {k: _without_what_they_leave_out(v) for k, v in node.items() if not (k == "description" and isinstance(v, str))}
+    said = {k: _said_by_all(v) for k, v in node.items() if not (k == "description" and isinstance(v, str))}
     return {k: v for k, v in said.items() if (k, v) != ("additionalProperties", True)}
 
 
