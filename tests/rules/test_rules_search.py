@@ -174,12 +174,12 @@ def test_pruning_rate(stated: dict[str, float], severity: Severity | None) -> No
 
 def test_a_study_of_which_no_trial_is_left_has_no_result() -> None:
     found = verdict(pruning_rate_high, pruned(40, 0))
-    assert found.severity is CRITICAL and "None completed: the study has no result." in found.summary
+    assert found.severity is CRITICAL and "No trial completed: the study has no result." in found.summary
     assert verdict(pruning_rate_high, pruned(15, 0)).severity is CRITICAL, "all ended, and there is no result"
     open_ones = verdict(pruning_rate_high, pruned(15, 0, n_unended=1))
     assert open_ones.status is NOT_ASSESSED, "the next may complete"
     assert "15 of 15 trials that finished without failure were pruned" in open_ones.reason
-    assert "None has completed so far." in verdict(pruning_rate_high, pruned(40, 0, n_unended=1)).summary
+    assert "No trial has completed so far." in verdict(pruning_rate_high, pruned(40, 0, n_unended=1)).summary
     assert verdict(pruning_rate_high, pruned(4, 0)).status is NOT_ASSESSED
     assert "completed" not in verdict(pruning_rate_high, pruned(173, 1)).summary
 
