@@ -8,12 +8,16 @@ from gpudiag.comparison.check import FAIL, PASS, UNKNOWN, GateCheck, GateFinding
 from gpudiag.comparison.consistency import needed_util_pct
 from gpudiag.comparison.differences import pollers_agree
 from gpudiag.comparison.side import Side
+from gpudiag.measures._time.cells import cells
+from gpudiag.measures._time.coverage import coverage_pct, least_pct
+from gpudiag.measures._time.expected import logged_window
 from gpudiag.statement import Statement
 
 LEAST_COVER_PCT = 90.0
 MOST_OUTSIDE_PCT = 10.0
 """METHODS 7, check 5."""
 COVERS = "Telemetry of {side} covers {cover_pct:exact} of the job ({job_s}); {outside_pct:exact} of it lies outside"
+OF_THE_STEPS = "Telemetry of {side} covers {cover_pct:exact} of the steps in its log: its means are those of a part."
 NOT_OF_THE_JOB = (
     "{seen}. {gpu} averaged {mean_pct:exact} over all of it, for which the job alone would have needed {needed_pct}: "
     "it belongs to something else."
@@ -39,6 +43,8 @@ def _finding(side: Side) -> GateFinding:
     if sampling is None:
         return UNKNOWN, Statement("{side} has no GPU telemetry.", side=side.name)
     if side.run.trials.empty:
+        if (steps_pct := steps_cover_pct(side)) < LEAST_COVER_PCT:
+            return FAIL, Statement(OF_THE_STEPS, side=side.name, cover_pct=steps_pct)
         return UNKNOWN, Statement("{side} has no trials or tasks that its telemetry could cover.", side=side.name)
     if side.window is None:
         return UNKNOWN, Statement("In {side} the clocks of telemetry and tasks cannot be joined.", side=side.name)
@@ -56,6 +62,12 @@ def _finding(side: Side) -> GateFinding:
     return PASS, Statement("{seen}.", seen=seen)
 
 
+def steps_cover_pct(side: Side) -> float:
+    """Part of the time in which its log tells of steps that telemetry covers, the least of the GPUs; NaN not known."""
+    logged = logged_window(side.run)
+    return least_pct(coverage_pct(side.run, cells(side.run), logged).values()) if logged else math.nan
+
+
 def usable(side: Side) -> bool:
     """Whether means over the job's own time are the job's: it is covered, and what lies outside was not busy."""
     status, _ = finding(side)
@@ -63,5 +75,5 @@ def usable(side: Side) -> bool:
         return True
     sampling, needed = side.get("sampling"), needed_util_pct(side)
     if sampling is None or side.window is None:
-        return side.run.trials.empty and sampling is not None
+        return side.run.trials.empty and sampling is not None and status != FAIL
     return bool(sampling.coverage_pct >= LEAST_COVER_PCT) and not (needed is not None and needed[1] > 100)

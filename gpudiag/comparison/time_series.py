@@ -35,9 +35,11 @@ def _course(side: Side, column: str) -> pd.DataFrame:
 
 
 def _windows_us(side: Side) -> list[tuple[int, int]]:
-    """The time of each study, as the ledger has it; nothing where trials and telemetry share no clock."""
+    """The time of each study, or that of a training, as the ledger has it; nothing where trials and telemetry share no
+    clock.
+    """
     ledger = side.get("ledger")
-    if side.window is None or ledger is None or not ledger.has_trials:
+    if ledger is None or not (side.run.trials.empty or (side.window is not None and ledger.has_trials)):
         return [] if side.window is None else [side.window]
     return list(zip(*(microseconds(ledger.windows[end]) for end in ("start", "end")), strict=True))
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gpudiag.comparison.coverage import LEAST_COVER_PCT
+from gpudiag.comparison.coverage import LEAST_COVER_PCT, steps_cover_pct
 from gpudiag.comparison.side import Side
 from gpudiag.measures._gpu.boards import gpu_boards
 from gpudiag.measures._gpu.gpu_rows import slices
@@ -87,6 +87,8 @@ def _shown(side: Side, uses: dict[str, GpuUse]) -> bool:
     if side.run.steps["time"].notna().any():
         ledger, logged = side.get("ledger"), logged_window(side.run)
         if logged is None or ledger is None or not ledger.coverage_pct >= LEAST_COVER_PCT:
+            return False
+        if not steps_cover_pct(side) >= LEAST_COVER_PCT:
             return False
         return all(logged[0] <= low and high <= logged[1] for use in uses.values() for low, high in use.free)
     return all(use.free_before and use.free_behind and use.kept for use in uses.values())

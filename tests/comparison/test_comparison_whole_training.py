@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
+import pandas as pd
 import pytest
 from loggedruns import FREE, HELD, WORK, every, training
 
@@ -195,3 +196,28 @@ def test_two_logs_and_their_gpus_give_it_from_end_to_end() -> None:
     assert "(mostly start-up)" in made.headline["verdict"] and "training_wall_time" in made.to_json()
     assert "Wall time of the whole training" in made.summary()
     assert "| b | COSTS MORE | 1." in reports.several([made.document])
+
+
+@pytest.mark.slow
+def test_a_record_that_ends_within_a_training_tells_nothing_of_its_gpu_time_and_means() -> None:
+    """The recorder of the same training stopped in the middle of its 1,000 steps."""
+    b = plain("b")
+    stopped = replace(b, gpu=b.gpu[b.gpu["time"] < b.gpu["time"].min() + pd.Timedelta(seconds=60 + 60 + 500)])
+    pair = compare(plain(), stopped)
+    assert isinstance(pair, Comparison)
+    by_name = {quantity.name: quantity for quantity in pair.quantities}
+    assert "training_gpu_time" not in by_name and by_name["training_wall_time"].ratio == pytest.approx(1)
+    use = by_name["utilization"]
+    assert (use.verdict, pair.verdict) == ("invalid", EQUIVALENT) and "does not cover the job" in str(use.note)
+    covers = next(check for check in pair.gate if check.check == "telemetry-covers-job")
+    assert covers.status == "fail" and "covers 48 %" in str(covers.evidence)  # 470 of 980 s, from line to line
+
+
+@pytest.mark.slow
+def test_means_of_a_training_are_those_of_its_time_however_long_it_was_recorded() -> None:
+    """The GPU works at 95 % for 1,000 s and holds memory for 60 s before; two hours more were recorded before that."""
+    stretches = [(FREE, 7200.0), (HELD, 60.0), (WORK, 1000.0), (FREE, 60.0)]
+    long = training("b", stretches, every(20, begin=7260, last=1000), day=1)
+    pair = compare(plain(), long)
+    assert isinstance(pair, Comparison)
+    assert 95 * 1000 / 1120 - 1 < pair.quantity("utilization").experiment < 95 * 1000 / 1060 + 1

@@ -68,5 +68,5 @@ def of_the_job(quantity: Quantity, *sides: Side) -> Quantity:
     strange = [side.name for side in sides if not usable(side)]
     if not strange:
         return quantity
-    note = Statement("Telemetry of {sides} does not belong to the job alone.", sides=" and of ".join(strange))
+    note = Statement("Telemetry of {sides} does not cover the job, or not it alone.", sides=" and of ".join(strange))
     return replace(quantity, verdict=INVALID, note=joined(quantity.note, note))
