@@ -6,12 +6,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import pandas as pd
 
 from gpudiag.comparison.coverage import LEAST_COVER_PCT, steps_cover_pct
 from gpudiag.comparison.side import Side
 from gpudiag.measures._gpu.boards import gpu_boards
 from gpudiag.measures._gpu.gpu_rows import slices
 from gpudiag.measures._gpu.held import held_from_mib
+from gpudiag.measures._steps.courses import courses
 from gpudiag.measures._time.activity import activity
 from gpudiag.measures._time.cells import cells
 from gpudiag.measures._time.expected import logged_window
@@ -39,7 +41,8 @@ class GpuUse:
 @dataclass(frozen=True)
 class TrainingSpan:
     """``wall_s``: from the first to the last moment; ``gpu_h``: of all its GPUs, without times between two jobs;
-    ``startup_s``: up to its first line on steps, NaN where its beginning or the clock of its log is unknown.
+    ``startup_s``: up to its first steps, which began before their line; NaN where its beginning or the clock of its
+    log is unknown.
     """
 
     wall_s: float
@@ -70,10 +73,16 @@ def _span(side: Side, uses: dict[str, GpuUse], begins: bool, ends: bool) -> Trai
     logged = logged_window(side.run)
     startup_s = float("nan")
     if logged is not None:
-        startup_s = max(logged[0] - first, 0) / SECOND_US if begins else startup_s
+        startup_s = max((logged[0] - first) / SECOND_US - _opening_s(side), 0) if begins else startup_s
         first, last = min(first, logged[0]), max(last, logged[1])
     gpu_us = sum(high - low for gpu, one in windows.items() for low, high in held_windows(side.run, gpu, [one]))
     return TrainingSpan((last - first) / SECOND_US, gpu_us / SECOND_US / 3600, startup_s)
+
+
+def _opening_s(side: Side) -> float:
+    """What the steps before the first line take at the usual pace, where the log does not say when they began."""
+    opening = min((part.iloc[0] for part in courses(side.run)), key=lambda one: one["end"])
+    return float(opening["n"] * opening["pace_s"]) if pd.isna(opening["start"]) else 0.0
 
 
 def _shown(side: Side, uses: dict[str, GpuUse]) -> bool:

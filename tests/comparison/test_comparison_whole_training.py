@@ -221,3 +221,13 @@ def test_means_of_a_training_are_those_of_its_time_however_long_it_was_recorded(
     pair = compare(plain(), long)
     assert isinstance(pair, Comparison)
     assert 95 * 1000 / 1120 - 1 < pair.quantity("utilization").experiment < 95 * 1000 / 1060 + 1
+
+
+@pytest.mark.slow
+def test_a_start_up_is_as_long_however_seldom_steps_are_logged() -> None:
+    """Both hold memory for 60 s before 1,000 steps of a second; one has a line on every 20th, one on every 100th."""
+    stretches = [(FREE, 60.0), (HELD, 60.0), (WORK, 1000.0), (FREE, 60.0)]
+    seldom = training("b", stretches, every(100, begin=120, last=1000), day=1)
+    start = found(plain(), seldom)["training_startup_time"]
+    assert [start.baseline, start.experiment] == pytest.approx([60, 60], abs=SAMPLE_S)
+    assert start.ratio == pytest.approx(1, abs=0.05)

@@ -38,7 +38,7 @@ def whole_training(baseline: Side, experiment: Side, matched: Match) -> list[Qua
     if spans:
         gpu_h = [one.gpu_h for one in spans]
         out.append(_total(GPU, "GPU time of the whole training", "GPU-h", gpu_h, BY_TELEMETRY))
-        out.append(_total(STARTUP, "Time before the first line on steps", "s", [one.startup_s for one in spans]))
+        out.append(_total(STARTUP, "Time before the first steps", "s", [one.startup_s for one in spans]))
     return [one for one in (*out, *_parts(found, wall_s)) if one.baseline + one.experiment > 0]
 
 
