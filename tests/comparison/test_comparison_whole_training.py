@@ -14,7 +14,7 @@ from gpudiag.comparison._quantities.whole_training import whole_training
 from gpudiag.comparison.compare import Comparison, compare
 from gpudiag.comparison.intervals import Ratio
 from gpudiag.comparison.match import unmatched
-from gpudiag.comparison.quantity import EQUIVALENT, FASTER, SLOWER, TIME, TOTAL, Quantity, make
+from gpudiag.comparison.quantity import EQUIVALENT, FASTER, NO_EVIDENCE, SLOWER, TIME, TOTAL, Quantity, make
 from gpudiag.comparison.side import Side
 from gpudiag.manifest import Training
 from gpudiag.report import comparison as reports
@@ -182,10 +182,24 @@ def test_the_headline_says_what_is_equal_and_what_is_not() -> None:
     assert "what ended the training" in head.sentences[2] and "something else than speed" not in head.sentences[2]
 
 
-def test_equivalent_steps_of_trainings_of_unknown_length_are_said_to_be_that() -> None:
-    head = headline(said(step(1.0, EQUIVALENT)).document)
+@pytest.mark.parametrize("known", [(), (total("training_wall_time", 1000, 1000),)])
+def test_equivalent_steps_of_trainings_of_unknown_length_are_said_to_be_that(known: tuple[Quantity, ...]) -> None:
+    """By the logs alone the wall time is that from the first line on steps to the last."""
+    head = headline(said(step(1.0, EQUIVALENT), *known).document)
+    assert "In all" not in head.sentences[1]
+    assert ("From the first line on steps to the last: wall time" in head.sentences[1]) is bool(known)
     assert "what the whole trainings took is not known" in head.verdict
     assert "something else than speed" not in head.sentences[2]
+
+
+@pytest.mark.parametrize(
+    ("verdict", "where"), [(EQUIVALENT, "outside of the steps."), (NO_EVIDENCE, "in the steps or outside of them.")]
+)
+def test_what_costs_more_is_looked_for_outside_of_the_steps_only_where_these_are_alike(
+    verdict: str, where: str
+) -> None:
+    head = said(step(1.08, verdict), total("training_wall_time", 1000, 1080)).document.headline
+    assert "COSTS MORE" in head.verdict and where in head.sentences[2]
 
 
 @pytest.mark.slow

@@ -158,8 +158,13 @@ def _beside_steps(document: ComparisonDocument) -> str:
 
 
 def _leaves_whole(document: ComparisonDocument) -> bool:
-    """Whether the verdict is about steps, and nothing is known of the rest of the trainings."""
-    return _by_logs(document) and not totals(document)
+    """Whether the verdict is about steps, and nothing is known of what came before them, or of all the rest."""
+    return _by_logs(document) and not _is_whole(document)
+
+
+def _is_whole(document: ComparisonDocument) -> bool:
+    """Whether what the trainings took holds their start-up: by the GPUs, or as the logs state it."""
+    return any(q.name != "training_wall_time" for q in totals(document))
 
 
 def _part(document: ComparisonDocument) -> QuantityEntry | None:
@@ -181,7 +186,8 @@ def _in_all(document: ComparisonDocument) -> str:
     part = _part(document)
     said = [f"{TOTALS[q.name]} {both(q, ' against ')}" for q in totals(document)]
     said += [f"{PARTS[part.name][0]} {both(part, ' against ')}"] if part is not None else []
-    return f"In all: {', '.join(said)}; one observation a side." if said else ""
+    of_it = "In all" if _is_whole(document) else "From the first line on steps to the last"
+    return f"{of_it}: {', '.join(said)}; one observation a side." if said else ""
 
 
 def _failing(document: ComparisonDocument) -> str:
@@ -398,7 +404,11 @@ def _after_costs(document: ComparisonDocument) -> str:
     part = _part(document)
     if document.verdict == "costs less":
         return f"Keep the change if it is what saved {PARTS[part.name][0] if part is not None else 'the time'}."
-    return f"Find {PARTS[part.name][1] if part is not None else 'what takes longer outside of the steps'}."
+    if part is not None:
+        return f"Find {PARTS[part.name][1]}."
+    held = leader(document)
+    alike = held is not None and held.verdict == "equivalent"
+    return f"Find what takes longer{' outside of the steps' if alike else ', in the steps or outside of them'}."
 
 
 def _by_logs(document: ComparisonDocument) -> bool:
