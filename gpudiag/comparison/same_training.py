@@ -11,7 +11,9 @@ from gpudiag.comparison.logged_steps import Logged, logged
 from gpudiag.comparison.side import Side
 from gpudiag.comparison.step_work import n_gpus
 from gpudiag.comparison.steps import SAME_STEPS
+from gpudiag.errors import NotMeasurable
 from gpudiag.measures.endings import EndingsProfile
+from gpudiag.measures.steps import measure_steps
 from gpudiag.statement import NOTHING, Statement, joined
 
 SAME_LINES = 0.95
@@ -24,6 +26,7 @@ STATE = (
     "How many samples or tokens of all GPUs together a step is, nothing says, and {which}: a step may be other work. "
     "State tokens_per_step under [training] of each run.toml, or log the global batch size."
 )
+UNTIMED = "How long a step of {side} takes is not known: {why}"
 OTHER_UNITS = "One log counts {a}s and the other {b}s."
 OTHER_LINES = "The lines of the two logs are of different kinds, so their steps may not be the same."
 SAME_LOG = (
@@ -47,7 +50,8 @@ def same_step(baseline: Side, experiment: Side) -> GateCheck | None:
     """Whether a step is the same work in both logs, or how much more; None where a run has no log of steps."""
     found = logged(baseline, experiment)
     if any(part.empty for part in found.lines):
-        return None
+        untimed = [why for side in found.sides if (why := _untimed(side))]
+        return GateCheck("same-unit", UNKNOWN, joined(*untimed)) if untimed else None
     units = [str(part["unit"].iloc[0]) for part in found.lines]
     if not found.comparable:
         why = Statement(OTHER_UNITS, a=units[0], b=units[1]) if units[0] != units[1] else Statement(OTHER_LINES)
@@ -61,6 +65,17 @@ def same_step(baseline: Side, experiment: Side) -> GateCheck | None:
         return GateCheck("same-unit", PASS, Statement(SAME_STEP, unit=units[0], what=found.work.unit))
     names = {"a": baseline.name, "b": experiment.name, "unit": found.work.unit, "of": found.per_step[1]}
     return GateCheck("same-unit", PASS, Statement(OTHER_WORK, times=found.work.ratio, **names))
+
+
+def _untimed(side: Side) -> Statement:
+    """Why the steps in the log of a training have no times; nothing where there are none, or they do."""
+    if not side.run.trials.empty or side.run.steps.empty:
+        return NOTHING
+    try:
+        side.analysis[measure_steps]
+    except NotMeasurable as error:
+        return Statement(UNTIMED, side=side.name, why=error.reason)
+    return NOTHING
 
 
 def _apart(found: Logged) -> list[Statement]:

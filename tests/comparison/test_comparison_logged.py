@@ -186,6 +186,17 @@ def test_epochs_are_no_steps(tmp_path: Path) -> None:
     b = written(tmp_path, "b", 2.0, "Epoch {n}/900 finished, loss 2.1", seed=2)
     found = compared(a, b)
     assert found.leader is None and "share no measure of speed" in str(found.headline)
+    assert "One log counts steps and the other epochs." in found.headline["sentences"][0]
+
+
+@pytest.mark.slow
+def test_a_log_with_too_few_lines_is_said_to_be_that(tmp_path: Path) -> None:
+    """Four lines have three times between them; nothing is missing from the run but lines."""
+    a, b = (written(tmp_path, name, 2.0, seed=seed) for seed, name in enumerate("ab"))
+    log = next(path for path in b.iterdir() if "step" in path.read_text())
+    log.write_text("".join(log.read_text().splitlines(keepends=True)[:4]))
+    said = compared(a, b).headline["sentences"][0]
+    assert "How long a step of b takes is not known: Too few lines on steps" in said and "no trials" not in said
 
 
 @pytest.mark.slow

@@ -67,6 +67,10 @@ CHANCE = 0.05
 JUDGE_A_PRUNER = (
     "Run both searches several times, with other seeds, and compare the time until they reach the same best value."
 )
+NO_MEASURE = (
+    "The runs share neither COMPLETE items with times nor steps of a log with times, so nothing can be said about "
+    "speed."
+)
 GIVE_A_MEASURE = (
     "Give each run what times its work: its study or table of trials, or a log of its training in which each line on a "
     "step has a timestamp."
@@ -244,9 +248,8 @@ def _what_may_be_said(document: ComparisonDocument) -> str:
     if held is None and _pruning(document):
         return f"{_by_each_time(document)}{_doubt(document)}"
     if held is None:
-        return (
-            "The runs share neither COMPLETE items with times nor steps of a log, so nothing can be said about speed."
-        )
+        why = "".join(f" {c.evidence}" for c in document.gate if c.check == "same-unit" and c.status == "unknown")
+        return f"{NO_MEASURE}{why}"
     numbers = both(held, " against ")
     why = f" {held.note}" if held.note and held.verdict == "no evidence" and not _by_logs(document) else ""
     each = f" {_by_each_time(document)}" if _prunes_apart(document) else ""
