@@ -96,9 +96,10 @@ class Compared:
         if not paired and prunes_apart(by_name) and {"time_per_item", "time_per_complete"} <= set(by_name):
             return by_steps or agreed(by_name["time_per_item"], by_name["time_per_complete"])
         a, b = self.baseline.parallel, self.experiment.parallel
+        apart = a > 0 and b > 0 and not math.isclose(a, b, rel_tol=SAME_PARALLEL)
         pruning = by_name.get("pruning")
         order = ["time_per_item", "time_per_complete", "duration"]
-        if paired and (not self.matched.same_set or not abs(b / a - 1) > SAME_PARALLEL):
+        if paired and (not self.matched.same_set or not apart):
             order = ["duration", "time_per_item"]
         elif pruning is not None:
             order = ["time_per_complete", "duration"]
@@ -115,7 +116,7 @@ class Compared:
     @property
     def _as_many_at_once(self) -> bool:
         """Whether wall time moves as the durations of items do: no more ran at once, nor did they wait for longer."""
-        return abs(self.experiment.at_once / self.baseline.at_once - 1) <= SAME_PARALLEL
+        return math.isclose(self.baseline.at_once, self.experiment.at_once, rel_tol=SAME_PARALLEL)
 
     @property
     def fails_more(self) -> bool:

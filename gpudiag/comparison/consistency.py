@@ -243,7 +243,7 @@ def _rate_against_time(baseline: Side, experiment: Side) -> Consistency | None:
     rate, samples = b / a, b * t_b / (a * t_a)
     values = {"samples_per_s_ratio": rate, "time_ratio": t_b / t_a, "samples_per_item_ratio": samples}
     text = Statement(RATES, rate=rate, a=a, b=b, time=t_b / t_a, expected=1 / rate)
-    if abs(samples - 1) <= SAME_WORK:
+    if math.isclose(samples, 1, rel_tol=SAME_WORK):
         return Consistency("samples against time", "consistent", Statement("{text}: this fits.", text=text), values)
     return Consistency(
         "samples against time",

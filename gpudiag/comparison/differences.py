@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -108,7 +109,7 @@ def pollers_agree(baseline: Side, experiment: Side, *, same_length: bool = True)
     a, b = pollers(baseline), pollers(experiment)
     if a is None or b is None:
         return None, Statement("GPU telemetry is missing on one side.")
-    if abs(a["period_s"] / b["period_s"] - 1) > SAME_PERIOD:
+    if not math.isclose(a["period_s"], b["period_s"], rel_tol=SAME_PERIOD):
         return False, Statement(PERIODS, a_s=a["period_s"], b_s=b["period_s"])
     if a["reader"] != b["reader"] and a["reader"] and b["reader"]:
         return False, Statement(READERS, a=a["reader"], b=b["reader"])

@@ -111,7 +111,7 @@ def same_unit(baseline: Side, experiment: Side) -> GateCheck:
         found.append((UNKNOWN, Statement(WALL_TIME_ONLY)))
     found += _same_steps(baseline, experiment)
     samples = samples_per_item_ratio(baseline, experiment)
-    if samples is not None and abs(samples - 1) > SAME_WORK:
+    if samples is not None and not math.isclose(samples, 1, rel_tol=SAME_WORK):
         found.append((FAIL, Statement(SAMPLES, a=baseline.name, b=experiment.name, times=samples)))
     if a and b:
         at_once = {"at_once_a": _parallel(baseline), "at_once_b": _parallel(experiment)}
@@ -122,7 +122,7 @@ def same_unit(baseline: Side, experiment: Side) -> GateCheck:
 def _same_steps(baseline: Side, experiment: Side) -> list[GateFinding]:
     """Whether COMPLETE trials have the same number of steps, but for what chance gives."""
     a, b = (steps_of_items(side) for side in (baseline, experiment))
-    if not len(a) or not len(b) or abs(b.mean() / a.mean() - 1) <= SAME_STEPS:
+    if not len(a) or not len(b) or math.isclose(a.mean(), b.mean(), rel_tol=SAME_STEPS):
         return []
     steps: dict[str, float | str] = {
         "steps_a": float(a.mean()),

@@ -56,7 +56,7 @@ class Logged:
     @property
     def other_work(self) -> bool:
         """True if a step is known to be another amount of work."""
-        return self.work is not None and abs(self.work.ratio - 1) > SAME_STEP_WORK
+        return self.work is not None and not math.isclose(self.work.ratio, 1, rel_tol=SAME_STEP_WORK)
 
     @property
     def step(self) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import pandas as pd
 
 from gpudiag.comparison.check import FAIL, PASS, UNKNOWN, GateFinding
@@ -114,7 +116,7 @@ def _of_budget(baseline: Side, experiment: Side) -> list[GateFinding]:
     """The most steps that a trial may take, and repetitions asked for on the command line or in a note."""
     out: list[GateFinding] = []
     a, b = (side.run.info.settings.max_steps for side in (baseline, experiment))
-    if a and b and abs(b / a - 1) > SAME_STEPS:
+    if a and b and not math.isclose(a, b, rel_tol=SAME_STEPS):
         out.append((FAIL, Statement(BUDGET, steps_a=a, a=baseline.name, steps_b=b, b=experiment.name)))
     asked = [_asked(side) for side in (baseline, experiment)]
     other = [name for name in asked[0] if name in asked[1] and asked[0][name] != asked[1][name]]

@@ -85,7 +85,7 @@ def _apart(found: Logged) -> list[Statement]:
     if gpus[0] != gpus[1] and not math.isnan(sum(gpus)):
         out.append(Statement("{a} and {b} GPUs worked", a=int(gpus[0]), b=int(gpus[1])))
     totals = [float(part["total"].astype(float).max()) for part in found.lines]
-    if totals[0] > 0 and abs(totals[1] / totals[0] - 1) > SAME_STEPS:
+    if all(n > 0 for n in totals) and not math.isclose(*totals, rel_tol=SAME_STEPS):
         out.append(Statement("the trainings are of {a} and {b} steps", a=int(totals[0]), b=int(totals[1])))
     return out
 

@@ -63,6 +63,15 @@ def test_another_budget_is_another_unit() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.slow
+@pytest.mark.parametrize("few", [90, 100])
+def test_which_run_is_the_baseline_does_not_decide_what_is_one_unit(few: int) -> None:
+    """A tenth of the larger budget may be missing in either."""
+    one, other = np.full(20, few), np.full(20, 111)
+    status = "fail" if few < 0.9 * 111 else "pass"
+    assert [same_unit(one, other)[0], same_unit(other, one)[0]] == [status, status]
+
+
 def test_one_or_two_trials_do_not_show_a_budget() -> None:
     status, evidence = same_unit(np.full(3, 10), np.full(3, 20))
     assert status == "pass" and "10 steps in a and 20 in b: too few trials to tell why" in evidence

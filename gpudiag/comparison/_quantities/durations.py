@@ -68,7 +68,7 @@ def _others_at_once(baseline: Side, experiment: Side) -> Statement:
     """That another number of items ran at once, which may make each longer."""
     a, b = baseline.parallel, experiment.parallel
     known = math.isfinite(a) and math.isfinite(b)
-    return Statement(AT_ONCE, a=a, b=b) if known and abs(b / a - 1) > 0.1 else NOTHING
+    return Statement(AT_ONCE, a=a, b=b) if known and not math.isclose(a, b, rel_tol=0.1) else NOTHING
 
 
 def durations_at_same_steps(baseline: Side, experiment: Side, matched: Match) -> list[Quantity]:
@@ -79,8 +79,8 @@ def durations_at_same_steps(baseline: Side, experiment: Side, matched: Match) ->
 def time_per_step(baseline: Side, experiment: Side, matched: Match) -> list[Quantity]:
     """Duration over steps of COMPLETE trials, where trials of the two runs have different numbers of steps."""
     a, b = (_step_s(side) for side in (baseline, experiment))
-    steps = [steps_per_item(side) for side in (baseline, experiment)]
-    if not len(a) or not len(b) or not steps[0] or not steps[1] or abs(steps[1] / steps[0] - 1) <= SAME_WITHIN:
+    n_a, n_b = (steps_per_item(side) for side in (baseline, experiment))
+    if not len(a) or not len(b) or not n_a or not n_b or math.isclose(n_a, n_b, rel_tol=SAME_WITHIN):
         return []
     values = [float(np.exp(np.log(x).mean())) for x in (a, b)]
     title = "Time per reported step of COMPLETE trials, geometric mean"
