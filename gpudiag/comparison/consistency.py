@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import pandas as pd
 
-from gpudiag.comparison.differences import logged_params, requested_params
+from gpudiag.comparison.differences import boards, logged_params, requested_params
 from gpudiag.comparison.intervals import Ratio
 from gpudiag.comparison.match import Match
 from gpudiag.comparison.named_work import REPEATS, SIZES
@@ -209,16 +209,17 @@ def _needed_util_pct(side: Side) -> tuple[str, float, float, float] | None:
 
 
 def _busy_against_time(baseline: Side, experiment: Side) -> Consistency | None:
-    """GPU-busy seconds of an item: at constant work utilization can only rise as the time falls."""
+    """GPU-busy seconds of an item: at constant work utilization can only rise as the time falls. Seconds of two models
+    of GPUs are no common measure of work.
+    """
     a, b = busy_s_per_item(baseline), busy_s_per_item(experiment)
-    t_a, t_b = time_per_item_s(baseline), time_per_item_s(experiment)
     u_a, u_b = (_ledger_util(side) for side in (baseline, experiment))
-    if a is None or b is None or not (t_a > 0 and t_b > 0 and u_a > 0 and u_b > 0):
+    if a is None or b is None or not (u_a > 0 and u_b > 0) or shared_gpus(baseline, experiment) is not None:
         return None
-    if shared_gpus(baseline, experiment) is not None:
+    if boards(baseline).get("gpu_model") != boards(experiment).get("gpu_model"):
         return None
     more = b / a
-    expected = u_a * t_a / t_b
+    expected = u_b / more
     values = {"busy_s_baseline": a, "busy_s_experiment": b, "busy_ratio": more, "constant_work_util_pct": expected}
     if 0.5 <= more <= 2.0:
         return None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from batchruns import batch, unlike
+from batchruns import batch, unlike, with_telemetry
 
 from gpudiag.comparison.compare import Comparison, compare
 
@@ -68,3 +68,19 @@ def test_other_shares_of_pruned_trials_are_apart_by_more_than_chance_only() -> N
 def test_one_pruned_trial_is_no_pruner() -> None:
     found = searched((A, None), (0.5 * A, ["PRUNED", *["COMPLETE"] * 59]))
     assert found.verdict == "faster" and found.quantity("time_per_item").verdict == "faster"
+
+
+@pytest.mark.slow
+def test_less_gpu_work_of_pruned_trials_is_no_riddle() -> None:
+    """Nine of ten trials end after a fifth of their time, so that an item is 0.28 times the work on average."""
+    states = ["COMPLETE" if i % 10 == 0 else "PRUNED" for i in range(60)]
+    seconds = np.where(np.array(states) == "PRUNED", 0.2 * A, A)
+    runs = (
+        batch("a", A, named=False, params={"p": 1}),
+        batch("b", seconds, states=states, named=False, params={"p": 1}, begin_s=9e4),
+    )
+    found = compare(*(with_telemetry(run, [80, 70]) for run in runs))
+    assert isinstance(found, Comparison)
+    assert next(one for one in found.consistency if one.claim == "GPU work per item").values["busy_ratio"] < 0.5
+    assert "less work for an item" not in found.headline["sentences"][1]
+    assert "PRUNED of decided" in found.headline["sentences"][1]

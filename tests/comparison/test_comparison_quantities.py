@@ -15,7 +15,7 @@ from gpudiag.comparison.compare import Comparison, Comparisons, compare
 from gpudiag.comparison.match import Match
 from gpudiag.comparison.quantity import Quantity, judged, say
 from gpudiag.run import Run
-from gpudiag.schema import EVENTS, GPU, REPORTS, STUDIES, conform
+from gpudiag.schema import EVENTS, GPU, GPUS, REPORTS, STUDIES, conform
 
 RNG = np.random.default_rng(21)
 A = RNG.lognormal(3, 0.4, 40)
@@ -334,3 +334,42 @@ def test_one_success_of_one_proves_no_equality() -> None:
     failures = found.quantity("failures")
     assert (failures.baseline, failures.experiment, failures.verdict) == (100, 100, "no evidence")
     assert failures.low < 0.5 and failures.high > 2
+
+
+def on_two(run: Run) -> Run:
+    """The run with a second GPU that does as the first."""
+    both = pd.DataFrame({"gpu": ["0", "1"], "name": "NVIDIA GeForce RTX 4090", "mem_total_mib": 24564.0})
+    return replace(run, gpu=conform(pd.concat([run.gpu, run.gpu.assign(gpu="1")]), GPU), gpus=conform(both, GPUS))
+
+
+@pytest.mark.slow
+def test_another_number_of_gpus_is_said_beside_the_times_by_the_wall() -> None:
+    """Two GPUs take half the wall time for as much GPU time, each as busy as the one was."""
+    a = with_telemetry(batch("a", A, named=False, params={"p": 1}), [80, 70])
+    b = with_telemetry(batch("b", A, workers=2, named=False, params={"p": 1}, begin_s=7.0), [80, 70])
+    found = pair(a, on_two(b))
+    said = found.headline["sentences"][1]
+    assert found.verdict == "faster" and "GPUs recorded: 1 and 2; GPU time per finished item" in said
+    ratio = found.quantity("gpu_time_per_item").ratio
+    assert ratio == pytest.approx(1, abs=0.05) and f"{ratio:.2f} (" in said
+    alone = pair(a, b)
+    assert "GPUs recorded" not in str(alone.headline)
+
+
+@pytest.mark.slow
+def test_busy_seconds_of_another_model_are_no_measure_of_work() -> None:
+    """An item takes a third of the time and busy time on another GPU; on the same model it did less work."""
+    slow, fast = (batch(n, x, named=False, params={"p": 1}) for n, x in (("a", A), ("b", A / 3)))
+    here, there = (with_telemetry(fast, [80, 70], gpu_model=f"NVIDIA GeForce RTX {n}") for n in (4090, 5090))
+    claims = [[c.claim for c in pair(with_telemetry(slow, [80, 70]), one).consistency] for one in (here, there)]
+    assert "GPU work per item" in claims[0] and "GPU work per item" not in claims[1]
+
+
+@pytest.mark.slow
+def test_constant_work_is_spread_over_all_gpus() -> None:
+    """Four times the busy time an item on two GPUs in the same wall time, at twice the utilization of one."""
+    a, b = (with_telemetry(batch(n, A, named=False, params={"p": 1}, begin_s=s), u) for n, s, u in
+            (("a", 0.0, [40, 36]), ("b", 7.0, [80, 72])))  # fmt: skip
+    found = next(c for c in pair(a, on_two(b)).consistency if c.claim == "GPU work per item")
+    assert found.values["busy_ratio"] == pytest.approx(4, rel=0.02)
+    assert found.values["constant_work_util_pct"] == pytest.approx(38 / 2, abs=0.5)

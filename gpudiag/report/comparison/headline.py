@@ -62,6 +62,9 @@ OF_ITEMS = ("parameters-applied", "telemetry-covers-job", "warm-up")
 """Checks of the gate that look at nothing but trials or tasks, and settings of these."""
 OF_RATES = "against time"
 """How the claim of a statement on rates ends: where the items are not the same work, that has been said."""
+WORK_PER_ITEM = "GPU work per item"
+"""A claim that where the runs prune apart says no more than that: a pruned trial is less work."""
+OF_ALL_GPUS = ("gpu_time_per_item", "logged_gpu_time")
 CHANCE = 0.05
 """Below this p a difference is said to be more than chance."""
 JUDGE_A_PRUNER = (
@@ -307,7 +310,9 @@ def _what_else(document: ComparisonDocument) -> str:
     odd = [
         one.text
         for one in document.consistency
-        if one.status == "inconsistent" and not (told and one.claim.endswith(OF_RATES))
+        if one.status == "inconsistent"
+        and not (told and one.claim.endswith(OF_RATES))
+        and not (_prunes_apart(document) and one.claim == WORK_PER_ITEM)
     ]
     if document.verdict == "invalid":
         odd = [text for text in odd if "at face value" not in text]
@@ -318,9 +323,9 @@ def _what_else(document: ComparisonDocument) -> str:
         for q in _faster(document)
     ]
     if odd:
-        return " ".join([*(f"{line}." for line in by_speed), *odd[:2]])
+        return f"{' '.join([*(f'{line}.' for line in by_speed), *odd[:2]])}{_gpus(document)}"
     moved = [f"{q.title} is {q.verdict} ({both(q, ' to ')})" for q in document.quantities if _is_level(document, q)]
-    alone, whole = _by_itself(document), f"{_beside_steps(document)}{_limits(document)}"
+    alone, whole = _by_itself(document), f"{_beside_steps(document)}{_gpus(document)}{_limits(document)}"
     if said := [*by_speed, *moved][:3]:
         return f"{'; '.join(said)}.{alone}{whole}"
     tested = [q for q in document.quantities if q.p is not None]
@@ -331,6 +336,16 @@ def _what_else(document: ComparisonDocument) -> str:
         return f"No other quantity could be tested.{whole}"
     number = plural(others, "other quantity that was", "other quantities that were")
     return f"No difference shows in {number} tested{', all together' if alone else ''}.{alone}{whole}"
+
+
+def _gpus(document: ComparisonDocument) -> str:
+    """That the numbers of GPUs differ, which no time by the wall takes into account, and the time that does."""
+    a, b = document.baseline.n_gpus, document.experiment.n_gpus
+    if a == b or not (a and b):
+        return ""
+    time = next((q for q in document.quantities if q.name in OF_ALL_GPUS and q.ratio is not None), None)
+    paid = f"; {time.title}: {both(time, ' to ')}, {_ratio(time)} times" if time is not None else ""
+    return f" GPUs recorded: {a} and {b}{paid}."
 
 
 def _limits(document: ComparisonDocument) -> str:
@@ -344,7 +359,8 @@ def _limits(document: ComparisonDocument) -> str:
 
 def _is_level(document: ComparisonDocument, q: QuantityEntry) -> bool:
     """Whether a quantity that is no time of the work is higher or lower in one run."""
-    return q.verdict in ("higher", "lower") and q.name not in (document.leader, THROUGHPUT, *BY_UNIT)
+    told = OF_ALL_GPUS if _gpus(document) else ()
+    return q.verdict in ("higher", "lower") and q.name not in (document.leader, THROUGHPUT, *BY_UNIT, *told)
 
 
 def _faster(document: ComparisonDocument) -> list[QuantityEntry]:
