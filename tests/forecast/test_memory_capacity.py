@@ -393,6 +393,18 @@ def test_what_is_recommended_for_its_throughput_is_not_said_to_have_run(case: Me
     assert "Memory is not what limits" in said
 
 
+def test_fewer_at_once_are_not_advised_only_because_no_more_were_looked_at(case: MemoryCapacity) -> None:
+    """64 trials run well; memory was looked at for up to 32, and all of these fit together."""
+    most = int(case.table["k"].max())
+    fits = replace(
+        case, hard_fit_k=float(most), recommended_k=float(most), because="as the largest trials fit together"
+    )
+    assert not fits.limits and fits.workers(2 * most) == 0
+    assert f"Up to {most} at once were looked at, and memory is not what limits" in _advice(fits)
+    tight = replace(fits, hard_fit_k=float(most - 1), recommended_k=float(most - 1))
+    assert tight.limits and tight.workers(2 * most) == (most - 1) * case.n_gpus
+
+
 @pytest.mark.slow
 def test_what_memory_leaves_open_is_said_there_and_its_gain_under_forecast() -> None:
     """Three at once fit by all trials seen, and up to 39 % of other sets may not."""

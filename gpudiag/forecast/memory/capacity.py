@@ -109,10 +109,12 @@ class MemoryCapacity(Shown):
     @property
     def limits(self) -> bool:
         """True where memory decides how many to run at once: more than ``recommended_k`` are not sure to fit, or exceed
-        the risk that was given. Else memory has room for more, and only throughput can say whether more are of use.
+        the risk that was given. Else memory has room for more, or no more were looked at, and only throughput can say
+        whether more are of use.
         """
-        has_room = self.hard_fit_k > self.recommended_k and math.isnan(self.risk_pct)
-        return not (math.isnan(self.recommended_k) or has_room)
+        looked_at = float(self.table["k"].max())
+        has_room = self.hard_fit_k > self.recommended_k or self.hard_fit_k >= looked_at
+        return not (math.isnan(self.recommended_k) or (has_room and math.isnan(self.risk_pct)))
 
     def workers(self, now: int) -> int:
         """How many trials to run at once over all GPUs, where ``now`` do; 0 where memory does not decide. More only for

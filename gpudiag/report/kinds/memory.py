@@ -272,7 +272,10 @@ def _advice(capacity: MemoryCapacity) -> str:
         most = int(capacity.table.loc[capacity.table["k"] <= capacity.hard_fit_k, "k"].max())
         more = " or more" if most == capacity.table["k"].max() else ""
         held = room_at_once(most, capacity.overflow(most).high, f"{more}{where}")
-        ran = f"At most {k} ran at once, and memory"
+        looked_at = (
+            f"Up to {k} at once were looked at" if k == capacity.table["k"].max() else f"At most {k} ran at once"
+        )
+        ran = f"{looked_at}, and memory"
         if capacity.because == MOST_NET:
             ran = f"Recommended: {k} at once{where}, {capacity.because}.{_alternative(capacity, k)} Memory"
         text = f"{ran} is not what limits: {held}"
