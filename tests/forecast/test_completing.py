@@ -15,6 +15,8 @@ from smallruns import trials as trials_of
 
 import gpudiag as gd
 from gpudiag.forecast.memory.net import seen_net
+from gpudiag.forecast.parallelism.model import whole
+from gpudiag.forecast.parallelism.observed import observe
 
 
 @pytest.fixture(scope="module")
@@ -104,3 +106,15 @@ def test_no_rate_reaches_below_zero_and_what_drifts_is_counted_in_its_last_third
     assert counted.value == pytest.approx(forecast.rate.value, rel=0.1)
     lows = forecast.to_frame()[["throughput_trials_h_low", "gain_low"]].to_numpy()
     assert (lows > 0).all() and (forecast.capacity.table["rate_day_low"] > 0).all()
+
+
+def test_where_all_trials_failed_none_is_expected_to_end_well() -> None:
+    """40 trials of two workers, each a minute, of which each fails: of none that ended well there is no share."""
+    start = [60.0 * (i // 2) + i % 2 for i in range(40)]
+    table = trials_of([("FAIL", at, at + 58.0) for at in start])
+    model = whole(observe(run_of(trials=table, gpu=gpu_of(np.arange(0.0, 1205.0, 5.0), util_pct=40.0))))
+    for of_well in (False, True):
+        share, low, high = model.complete_share(2, of_well=of_well)
+        assert (share, low) == (0, 0) and high == pytest.approx(1.96**2 / (39 + 1.96**2), abs=1e-3), (
+            "39 ended beside one"
+        )

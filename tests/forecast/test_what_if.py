@@ -368,3 +368,13 @@ def test_a_study_without_a_trial_is_given_and_has_not_begun(tmp_path: Path) -> N
     optuna.create_study(storage=f"sqlite:///{tmp_path / 'o.db'}", study_name="empty")
     with pytest.raises(NotMeasurable, match="No trial has begun yet in empty"):
         gd.what_if(tmp_path)
+
+
+@pytest.mark.slow
+def test_a_rate_of_more_workers_than_the_log_has_trials_is_one_of_many_trials() -> None:
+    """40 trials, some of which end at once: 64 workers on the one GPU have no more of it than 16 have."""
+    spec = override(SPEC, {"n_trials": 40, "epochs": 4, "epoch_s": (0.5, 60.0), "startup_s": (5.0, 90.0)})
+    made = rates(gd.simulate(spec, seed=5).run, [16, 64])
+    few, many = (made.at(workers) for workers in (16, 64))
+    assert few.throughput.known and few.util.value > 95
+    assert many.throughput.value == pytest.approx(few.throughput.value, rel=0.1) and many.util.value > 95

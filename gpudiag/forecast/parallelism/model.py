@@ -23,6 +23,8 @@ N_POINT = 60
 N_BOOTSTRAP = 160
 LONGEST_FUTURE = 300
 """Trials of one future; what comes later adds nothing to a rate but time to compute it."""
+LEAST_EACH = 2
+"""Trials for each worker of a future, however few the log holds."""
 MANY_TRIALS = 2000
 """From here on the noise of the log is nothing beside that of a future: it is drawn from directly."""
 
@@ -65,7 +67,7 @@ class ThroughputModel:
     def _point(self, placed: Placement, policy: Policy, startup: float, loss: float) -> Futures:
         rng = np.random.default_rng(7)
         busy = np.repeat(self._busy(self.levels, self.law, sum(placed)), N_POINT, axis=0)
-        picks = self.trials[rng.integers(len(self.trials), size=(N_POINT, self.horizon))]
+        picks = self.trials[rng.integers(len(self.trials), size=(N_POINT, self._drawn(placed)))]
         draws = self._draws(picks, busy, rng, startup, loss)
         return resimulate(draws, busy, placed, policy=policy, loss=loss, tick=self.tick)
 
@@ -87,12 +89,16 @@ class ThroughputModel:
         busy = np.concatenate(
             [self._busy(levels.rows(part), law, sum(placed)) for law, part in zip(LAWS, parts, strict=True)]
         )
-        picks = rng.integers(n, size=(N_BOOTSTRAP, self.horizon))
+        picks = rng.integers(n, size=(N_BOOTSTRAP, self._drawn(placed)))
         if n < MANY_TRIALS:
             logs = rng.integers(n, size=(N_BOOTSTRAP, n))
             picks = np.take_along_axis(logs, picks, axis=1)
         draws = self._draws(self.trials[picks], busy, rng, startup)
         return resimulate(draws, busy, placed, tick=self.tick)
+
+    def _drawn(self, placed: Placement) -> int:
+        """Trials of one future: the first of each worker do not count, and what is left has to be a rate."""
+        return max(self.horizon, LEAST_EACH * sum(placed))
 
     def solo_work_s(self) -> np.ndarray:
         """Seconds of work of each trial as if alone, in order of start."""
@@ -110,10 +116,11 @@ class ThroughputModel:
 
     def complete_share(self, workers: int, *, of_well: bool = False) -> tuple[float, float, float]:
         """Share (0..1) of the trials that end COMPLETE, with its Wilson 95 % interval; ``of_well``: of those that did
-        not fail.
+        not fail, where there are any.
         """
         state = self.log.state[self.trials]
-        counted = state != "FAIL" if of_well else np.ones(len(state), bool)
+        well = state != "FAIL"
+        counted = well if of_well and well.any() else np.ones(len(state), bool)
         end_us = self.log.first_us + np.round(SECOND_US * self.log.end_s[self.trials]).astype(np.int64)
         beside = ended_beside(self.log.handover, end_us[counted])
         return complete_share(beside, state[counted] == "COMPLETE", workers)
@@ -133,7 +140,7 @@ class ThroughputModel:
         rng = np.random.default_rng(7)
         width = max(workers, self.log.level_s.shape[1] - 1)
         busy = np.repeat(np.minimum(1.0, np.arange(width + 1) * alone), N_POINT, axis=0)
-        picks = self.trials[rng.integers(len(self.trials), size=(N_POINT, self.horizon))]
+        picks = self.trials[rng.integers(len(self.trials), size=(N_POINT, self._drawn(placed)))]
         draws = self._draws(picks, busy, rng, 1.0)
         return resimulate(draws, busy, placed, tick=self.tick)
 
