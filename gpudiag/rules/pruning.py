@@ -20,7 +20,10 @@ from gpudiag.rules._engine.verdict import Severity
     checks="Pruning rate",
     says=(
         "{n_pruned} of {n_decided} trials that finished without failure were pruned: {of_decided_pct:estimate}.",
-        Given("none", Given("n_unended", " No trial has completed so far.", " No trial completed: the study has no result.")),
+        Given(
+            "none",
+            Given("n_unended", " No trial has completed so far.", " No trial completed: the study has no result."),
+        ),
         Given("timed", " Pruned trials took {cost_pct} of the trial time."),
         Given("early", " {at_first_pct} of them ended at step {first_step}, the first that is cut."),
     ),
