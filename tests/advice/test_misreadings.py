@@ -60,6 +60,19 @@ def test_beside_an_unused_gpu_the_ceiling_is_that_of_all(rules: tuple[str, ...],
 
 
 @pytest.mark.parametrize(
+    ("rule", "of_all", "most"),
+    [("trial-gaps", 50.0, "2×"), ("idle-without-trial", 40.0, "2.5×"), ("memory-headroom", 50.0, ""),
+     ("trial-gaps", 80.0, ""), ("trial-gaps", NAN, "")],
+)  # fmt: skip
+def test_time_without_a_trial_is_beyond_the_ceiling_of_trials(rule: str, of_all: float, most: str) -> None:
+    """GPUs at 80 % while trials run, in a search with pauses between these."""
+    text = said(rules=(rule,), bounds=GainBounds(busy_pct=80.0, busy_all_pct=of_all))
+    assert "brings at most 1.25×, however many" in text
+    assert (f"that without a trial included, it was {of_all:.0f} %: at most {most}." in text) is bool(most)
+    assert ("without a trial included" in text) is bool(most)
+
+
+@pytest.mark.parametrize(
     ("workers", "only", "told"),
     [
         (9.9, 1.0, False),

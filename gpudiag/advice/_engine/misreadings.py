@@ -44,8 +44,16 @@ def _ceiling(now: Situation) -> str:
     return (
         f"Mean utilization {now.at_work} was {share(now.bounds.busy_pct, exact=True)}, so that filling every idle "
         f"second brings at most {at_most(now.bounds.fill)}, however many changes are combined: factors "
-        f"multiply up to that, and percentages do not add.{beside}"
+        f"multiply up to that, and percentages do not add.{_without_a_trial(now)}{beside}"
     )
+
+
+def _without_a_trial(now: Situation) -> str:
+    """What the ceiling becomes where time without a trial is filled too."""
+    if not (now.has("trial-gaps", "idle-without-trial") and now.bounds.fill_all > now.bounds.fill):
+        return ""
+    used = share(now.bounds.busy_all_pct, exact=True)
+    return f" Of all time, that without a trial included, it was {used}: at most {at_most(now.bounds.fill_all)}."
 
 
 def _startup(now: Situation) -> str:
