@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from gpudiag.advice._engine.capacity import FULL_PCT, hard_fit, held_levels, net_gain, net_rates, safe_level
-from gpudiag.advice._engine.gains import fewer_gain, fill_gain, start_gain
+from gpudiag.advice._engine.gains import BETWEEN_TRIALS, fewer_gain, fill_gain, start_gain
 from gpudiag.advice._engine.processes import AT_ONCE, started
 from gpudiag.advice._engine.proposal import Change, Gain, Prediction, Proposal, SuccessCheck
 from gpudiag.advice._engine.remedy import remedy
@@ -254,7 +254,9 @@ def _fit(now: Situation, k: int) -> tuple[bool | None, str]:
 
 
 def _forecast_gain(now: Situation, k: int) -> tuple[Gain | None, str]:
-    """The gain of one more at once and what it rests on: the forecast from this log within the bounds, else these."""
+    """The gain of one more at once and what it rests on: the forecast from this log within the bounds, else these. By
+    the forecast one more works in the pauses between the others' trials, too.
+    """
     bound, most = fill_gain(now.bounds, (k + 1) / k), (k + 1) / k
     if bound is None:
         return None, ""
@@ -267,7 +269,8 @@ def _forecast_gain(now: Situation, k: int) -> tuple[Gain | None, str]:
     high = gain.high if made.now == k else min(gain.high, most)
     how = "bounds alone, for the model failed its back-test or lacks data" if gain.bounds_only else "a re-simulation"
     basis = f"Forecast from this log, by {how}. {IF_CPU}"
-    return Gain(min(gain.low, high), high), f"{basis} {_where(made, k)}".rstrip() if made.now == k else basis
+    found = Gain(min(gain.low, high), high, source=BETWEEN_TRIALS)
+    return found, f"{basis} {_where(made, k)}".rstrip() if made.now == k else basis
 
 
 def _where(made: Forecast, k: int) -> str:

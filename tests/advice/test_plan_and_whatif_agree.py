@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 import gpudiag as gd
+from gpudiag.advice._engine.plan import load_plan
 from gpudiag.advice._engine.processes import AT_ONCE
 from gpudiag.manifest import Settings
 from gpudiag.report.kinds.forecast import tell
@@ -57,3 +59,16 @@ def test_both_advise_what_fits_unless_the_present_number_ends_more_trials_well(
     assert gain.low <= then / now <= gain.high and fails < failed
     assert gain.value == pytest.approx(then / now, rel=0.2)
     assert (gain.high < 1) is (advised is None)
+
+
+def test_a_plan_of_one_more_at_once_promises_what_the_remedy_does(tmp_path: Path) -> None:
+    """Workers wait as long as a trial takes for the next one: the pauses are filled too, and are no time of trials."""
+    spec = Spec(n_trials=60, workers=1, trial=Trial(epochs=(8, 12), gap_s=(100.0, 200.0), gpu_share_pct=(85.0, 85.0)))
+    made = gd.diagnose(simulate(spec, seed=4).run)
+    gain = next(one for one in made.to_dict()["recommendations"] if one["id"] == "more-workers")["gain"]
+    plan = load_plan(made.save_plan(tmp_path / "plan.json", ["more-workers"]))
+    assert plan.combined is not None
+    assert (plan.combined.low, plan.combined.high) == pytest.approx((gain["low"], gain["high"]))
+    rates = [len(run.trials) / (run.trials["end"].max() - run.trials["start"].min()).total_seconds() for run in
+             (simulate(replace(spec, workers=n, n_trials=240), seed=9).run for n in (1, 2))]  # fmt: skip
+    assert plan.combined.low <= rates[1] / rates[0] <= plan.combined.high
