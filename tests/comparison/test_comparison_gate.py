@@ -226,6 +226,19 @@ def test_a_cold_start_in_one_run_only_fails() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize(("workers", "status"), [(1, "fail"), (3, "unknown")])
+def test_trials_beside_others_before_a_pruner_stops_any_are_no_cold_start(workers: int, status: str) -> None:
+    """The first five of 15 COMPLETE trials ran beside each other, the rest beside trials that were soon pruned."""
+    states = ["COMPLETE"] * 5 + ["PRUNED", "PRUNED", "COMPLETE"] * 10
+    lengths = np.where(np.array(states) == "PRUNED", 5.0, 40 + np.arange(35) % 3)
+    lengths[:5] *= 1.5
+    crowded = batch("b", lengths, workers=workers, states=states, named=False, params=SAME, begin_s=9e4)
+    alike = batch("a", lengths[5:], workers=workers, states=states[5:], named=False, params=SAME)
+    found, evidence = check(pair(alike, crowded), "warm-up")
+    assert found == status and ("b began cold" if workers == 1 else "no pruner stopped yet") in evidence
+
+
+@pytest.mark.slow
 def test_durations_are_of_items_that_succeeded_in_both() -> None:
     states = ["FAIL" if i in (2, 5) else "COMPLETE" for i in range(24)]
     found = pair(b=batch("b", np.where(np.isin(np.arange(24), (2, 5)), 0.1, B), states=states, params=SAME))
