@@ -29,6 +29,7 @@ from gpudiag.statement import Statement
 WARM_RATIO = 1.2
 WARM_P = 0.01
 FIRST_SHARE = 0.1
+OTHER_KINDS = "{side} has no trials or tasks and {other} has: they share no unit of work."
 NO_UNIT = "A run has no trials or tasks, so there is no unit of work to compare."
 NO_ITEMS = "A run has no trials or tasks."
 NO_DURATIONS = (
@@ -104,7 +105,10 @@ def _or_error(name: str, made: GateCheck | Fault) -> GateCheck:
 
 def same_unit(baseline: Side, experiment: Side) -> GateCheck:
     """1. Durations against durations, of items that are the same amount of work; parallelism stated on both sides."""
-    if baseline.run.trials.empty or experiment.run.trials.empty:
+    if baseline.run.trials.empty != experiment.run.trials.empty:
+        without, other = sorted((baseline, experiment), key=lambda side: len(side.run.trials))
+        return GateCheck("same-unit", UNKNOWN, Statement(OTHER_KINDS, side=without.name, other=other.name))
+    if baseline.run.trials.empty:
         return same_step(baseline, experiment) or GateCheck("same-unit", UNKNOWN, Statement(NO_UNIT))
     found: list[GateFinding] = []
     a, b = (bool(side.finished["duration_s"].notna().any()) for side in (baseline, experiment))
@@ -256,7 +260,7 @@ def sample_size(baseline: Side, experiment: Side, matched: Match) -> GateCheck:
     elif counts := n_logged(baseline, experiment):
         what = Statement("{n_a} and {n_b} stretches of logged steps", n_a=counts[0], n_b=counts[1])
         enough = min(counts) >= MIN_UNITS
-    elif baseline.run.trials.empty and experiment.run.trials.empty:
+    elif baseline.run.trials.empty or experiment.run.trials.empty:
         return GateCheck("sample-size", UNKNOWN, Statement(NO_ITEMS))
     else:
         counts = [

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from batchruns import batch, moved, unjoined, with_telemetry, without_params
+from loggedruns import training
 
 from gpudiag.analysis import Analysis
 from gpudiag.comparison.applied import parameters_applied
@@ -287,3 +288,16 @@ def test_what_is_wrong_and_what_to_do_are_those_of_the_reason() -> None:
         "No ratio below is a result, whatever it is.",
         "Run both on the same hardware.",
     ]
+
+
+@pytest.mark.slow
+def test_a_search_and_a_training_share_no_unit_and_more_trials_would_not_help() -> None:
+    lines = [(60.0 + 20 * n, 20 * n, "") for n in range(1, 40)]
+    alone = training("b", [((0.0, 4.0), 60.0), ((95.0, 60_000.0), 800.0)], lines)
+    for one, other in ((batch("a", A, params=SAME), alone), (alone, batch("a", A, params=SAME))):
+        found = pair(one, other)
+        assert found.verdict == "no evidence" and found.leader is None
+        why = "b has no trials or tasks and a has: they share no unit of work."
+        assert check(found, "same-unit") == ("unknown", why)
+        assert check(found, "sample-size")[0] == "unknown" and "6 items a side" not in str(found.headline)
+        assert why in found.headline["sentences"][0]
