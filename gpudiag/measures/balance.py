@@ -13,6 +13,7 @@ from gpudiag.measures._gpu.gpu_rows import slices
 from gpudiag.measures._gpu.peers import of_peers
 from gpudiag.measures._steps.at_once import trainings_at_once
 from gpudiag.measures._time.cells import cells
+from gpudiag.measures._time.weighted import known_median
 from gpudiag.measures.base import Profile
 from gpudiag.measures.utilization import measure_utilization
 from gpudiag.memo import memoized
@@ -99,12 +100,7 @@ def _busy(samples: dict[str, np.ndarray]) -> dict[str, float]:
     at = samples.pop("util_pct") >= BUSY_PCT
     weight = pd.Series(samples.pop("weight_s")[at])
     busy_s = weight.groupby(np.zeros(len(weight), np.int8)).sum().sum()  # of one group: with compensation
-    return {"busy_s": float(busy_s)} | {name: _median(values[at]) for name, values in samples.items()}
-
-
-def _median(values: np.ndarray) -> float:
-    known = values[~np.isnan(values)]
-    return float(np.median(known)) if len(known) else math.nan
+    return {"busy_s": float(busy_s)} | {name: known_median(values[at]) for name, values in samples.items()}
 
 
 def _jain(values: np.ndarray) -> float:

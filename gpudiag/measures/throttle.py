@@ -18,7 +18,7 @@ from gpudiag.measures._gpu.gpu_rows import by_gpu
 from gpudiag.measures._steps.in_step import in_step
 from gpudiag.measures._time.cells import cells
 from gpudiag.measures._time.coverage import coverage_pct, least_pct
-from gpudiag.measures._time.weighted import weighted_mean
+from gpudiag.measures._time.weighted import known_median, weighted_mean
 from gpudiag.measures._time.work import stretches
 from gpudiag.measures.base import RECORD_GPU, RECORD_LONGER, Profile, need_gpu
 from gpudiag.memo import memoized
@@ -173,27 +173,27 @@ def _one_gpu(c: _ThrottleSamples, board: Mapping[Any, Any]) -> dict[str, float |
     return {
         "busy_s": float(c.weight_s[busy].sum()),
         "thermal_pct": _told_share(thermal, THERMAL_BITS, busy, c),
-        "thermal_clock_mhz": _median(c.clock[busy & thermal]),
+        "thermal_clock_mhz": known_median(c.clock[busy & thermal]),
         "thermal_lost_s": _lost_s(busy & thermal, reference, c),
         "warm_low_pct": _share(warm, busy & known_clock & known_temp, c),
-        "warm_low_clock_mhz": _median(c.clock[busy & warm]),
+        "warm_low_clock_mhz": known_median(c.clock[busy & warm]),
         "warm_low_lost_s": _lost_s(busy & warm, reference, c),
         "hardware_pct": _told_share(by_hardware, HARDWARE_SLOWDOWN, busy, c),
-        "hardware_clock_mhz": _median(c.clock[busy & by_hardware]),
+        "hardware_clock_mhz": known_median(c.clock[busy & by_hardware]),
         "hardware_lost_s": _lost_s(busy & by_hardware, reference, c),
         "brake_pct": _told_share(((c.mask & POWER_BRAKE) > 0) & ~thermal, POWER_BRAKE, busy, c),
         "power_pct": _told_share(capped, POWER_CAP, busy, c),
-        "capped_clock_mhz": _median(c.clock[busy & capped]),
+        "capped_clock_mhz": known_median(c.clock[busy & capped]),
         "capped_low_pct": _told_share(capped & low, POWER_CAP, compared, c),
-        "capped_low_clock_mhz": _median(c.clock[busy & capped & low]),
+        "capped_low_clock_mhz": known_median(c.clock[busy & capped & low]),
         "capped_low_lost_s": _lost_s(busy & capped & low, reference, c),
-        "capped_power_w": _median(c.power[busy & capped]),
+        "capped_power_w": known_median(c.power[busy & capped]),
         "limit_w": float(board["limit_w"]),
         "default_w": float(board["default_w"]),
         "is_lowered": is_lowered,
         "low_pct": _share(low, compared, c),
         "uncapped_low_pct": _share(low & ~at_cap, compared, c),
-        "busy_clock_mhz": _median(c.clock[busy]),
+        "busy_clock_mhz": known_median(c.clock[busy]),
         "max_clock_mhz": float(board["seen_mhz"]),
         "reference_mhz": reference,
         "reference_source": str(board["reference_source"]),
@@ -212,11 +212,6 @@ def _frozen_s(c: _ThrottleSamples, held: np.ndarray, plausible_w: float) -> floa
         return math.nan
     first, last = stretches((c.power > plausible_w) & held, c.start_us, c.end_us)
     return float(((c.end_us[last] - c.start_us[first]) / 1e6).max(initial=0.0))
-
-
-def _median(values: np.ndarray) -> float:
-    known = values[~np.isnan(values)]
-    return float(np.median(known)) if len(known) else math.nan
 
 
 def _lost_s(then: np.ndarray, reference_mhz: float, c: _ThrottleSamples) -> float:

@@ -15,6 +15,7 @@ from gpudiag.measures._steps.logs import training_logs
 from gpudiag.measures._steps.pace import CLOCK_S
 from gpudiag.measures._steps.places import Places, advanced, epoch_clocks, places_of, redrawn, trainings_of
 from gpudiag.measures._steps.stated_times import stated_times
+from gpudiag.measures._time.weighted import known_median
 from gpudiag.memo import memoized
 from gpudiag.readers._steps.dialects import DIALECTS
 from gpudiag.readers._steps.step_line import EVALUATIONS
@@ -246,7 +247,8 @@ def _kept(lines: pd.DataFrame, places: Places, time: np.ndarray, told: list[str]
     clock = clock_of(time, floats(lines, "log_s"), floats(lines, "elapsed_s"))
     tick_s = tick_of(clock[keep])
     if tick_s >= WHOLE_S:
-        keep &= ~_drawn_too_early(keep, done, bar, clock, _median(floats(lines, "step_s")))
+        stated_s = floats(lines, "step_s")
+        keep &= ~_drawn_too_early(keep, done, bar, clock, known_median(stated_s[np.isfinite(stated_s)]))
         keep[keep] = apart(clock[keep], bar[keep], np.array(_since(told, keep), bool))
     return keep, tick_s
 
@@ -292,7 +294,7 @@ def _unseen(lines: pd.DataFrame, since: list[str]) -> np.ndarray:
     """
     told = np.array(since, dtype=object) != ""
     each_s = floats(lines, "step_s")
-    shown = each_s >= SHOWN * _median(each_s)
+    shown = each_s >= SHOWN * known_median(each_s)
     return (meant_of(lines) != "step") | (told & ~shown)
 
 
@@ -309,7 +311,7 @@ def _holds(steps_s: np.ndarray, n: np.ndarray, apart_s: np.ndarray) -> np.ndarra
     """
     each_s = np.divide(steps_s, n, out=np.full(len(n), np.nan), where=n > 0)
     alone = each_s[apart_s == 0]
-    usual_s = _median(alone if np.isfinite(alone).any() else each_s)
+    usual_s = known_median(alone if np.isfinite(alone).any() else each_s)
     return steps_s - n * usual_s >= apart_s / 2
 
 
@@ -356,12 +358,6 @@ def _since(told: list[str], keep: np.ndarray) -> list[str]:
             out.append(", ".join(sorted(met, reverse=True)))
             met.clear()
     return out
-
-
-def _median(values: np.ndarray) -> float:
-    """Of what is known; NaN where nothing is."""
-    known = values[np.isfinite(values)]
-    return float(np.median(known)) if len(known) else math.nan
 
 
 def _known(seconds: float | None) -> float:

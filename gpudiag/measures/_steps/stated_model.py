@@ -118,7 +118,7 @@ def _details(run: Run) -> list[str]:
 
 def _numbers(patterns: Iterable[str], lines: list[str]) -> list[float]:
     """What the patterns find, in the order of the lines; 0 parameters are no statement."""
-    compiled = [late(pattern, re.IGNORECASE) for pattern in patterns]
+    compiled = [re.compile(pattern, re.IGNORECASE) for pattern in patterns]
     found = [match for line in lines for pattern in compiled if (match := pattern.search(line))]
     billions = ["billions" in match[0].lower() for match in found]
     values = [

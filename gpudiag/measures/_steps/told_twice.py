@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import PurePath
@@ -56,6 +57,7 @@ def without_second_tellings(files: Sequence[LogFile]) -> tuple[list[LogFile], di
     begins, ends = (np.array([_edge(steps, place) for _, _, steps in every]) for place in (0, -1))
     out: dict[tuple[int, Writer], int] = {}
     heard: set[int] = set()
+    beside = Counter(map(_folder, files))
     history = np.array([steps.kind == HISTORY for _, _, steps in every], bool)
     means = np.array([_mean_s(steps) for _, _, steps in every])
     for number, (file, at, steps) in enumerate(every):
@@ -67,7 +69,7 @@ def without_second_tellings(files: Sequence[LogFile]) -> tuple[list[LogFile], di
             undated = not steps.is_dated or not by.is_dated
             states_same = undated and (
                 (other in alike and _states_same(fuller, by, file, steps))
-                or (_number_beside(files, file) == 2 and _lasts_as_long(fuller, by, file, steps))
+                or (beside[_folder(file)] == 2 and _lasts_as_long(fuller, by, file, steps))
             )
             if not states_same and (not _may_be_one(fuller, by, file, steps) or (other in heard and undated)):
                 continue
@@ -182,10 +184,8 @@ def _states_same(fuller: LogFile, by: WrittenSteps, file: LogFile, steps: Writte
     return float(same.mean()) >= ALIKE and len(np.unique(np.round(first / max(ticks)))) >= LEVELS
 
 
-def _number_beside(files: Sequence[LogFile], file: LogFile) -> int:
-    """How many tell of steps in the folder of a file, this one among them."""
-    folder = PurePath(file.path).parent
-    return sum(PurePath(one.path).parent == folder for one in files)
+def _folder(file: LogFile) -> PurePath:
+    return PurePath(file.path).parent
 
 
 def _lasts_as_long(fuller: LogFile, by: WrittenSteps, file: LogFile, steps: WrittenSteps) -> bool:
@@ -195,7 +195,7 @@ def _lasts_as_long(fuller: LogFile, by: WrittenSteps, file: LogFile, steps: Writ
     """
     if by.writer != (None, None) or steps.writer != (None, None) or by.kind == steps.kind:
         return False
-    if PurePath(fuller.path).parent != PurePath(file.path).parent or not may_be_one(fuller.path, file.path):
+    if _folder(fuller) != _folder(file) or not may_be_one(fuller.path, file.path):
         return False
     if by.is_dated == steps.is_dated or by.lines["unit"].iloc[0] != steps.lines["unit"].iloc[0]:
         return False

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
@@ -40,6 +42,12 @@ def weighted_mean(values: ArrayLike, weights: ArrayLike) -> float:
     if not total > 0:
         return float("nan")
     return float(np.clip(weighted_sum(value, weight) / total, value.min(), value.max()))
+
+
+def known_median(values: np.ndarray) -> float:
+    """The median of what is known; NaN where nothing is."""
+    known = values[~np.isnan(values)]
+    return float(np.median(known)) if len(known) else math.nan
 
 
 def weighted_quantiles(values: ArrayLike, weights: ArrayLike, shares: ArrayLike) -> list[float]:

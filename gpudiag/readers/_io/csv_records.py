@@ -30,6 +30,11 @@ def cells_of(line: str, delimiter: str = ",", holding: str = "") -> list[str]:
         return []
 
 
+def number_of(cell: str) -> float:
+    """Raises ValueError, also for an underscore within digits: only Python takes ``64_64`` for a number."""
+    return float(cell if "_" not in cell else "")
+
+
 def records(text: str, delimiter: str, problems: ProblemLog) -> Iterator[tuple[int, list[str]]]:
     """Number of the first line and cells of each record; empty lines are left out.
 

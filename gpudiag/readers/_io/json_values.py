@@ -20,3 +20,12 @@ def is_number(value: object) -> TypeGuard[float]:
 def read_json(text: str) -> Any:
     """One document, without halves of characters and integers that nothing can hold. Raises ValueError."""
     return DECODER.decode(without_halves(text))
+
+
+def json_object(text: str) -> dict[str, Any] | None:
+    """The object that a text holds; None where it holds none."""
+    try:
+        found = read_json(text)
+    except (ValueError, RecursionError):
+        return None
+    return found if isinstance(found, dict) else None

@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 
 from gpudiag.errors import InputError
+from gpudiag.readers._io.csv_records import number_of
 from gpudiag.readers._io.paths import as_text, without_kind
 from gpudiag.readers._io.problems import ProblemLog
 from gpudiag.readers._io.source import Source
@@ -103,14 +104,9 @@ def typed(texts: Sequence[str]) -> list[object]:
     if there and set(there) <= {"True", "False"}:
         return [text == "True" if text else None for text in texts]
     try:
-        return [_number(text) if text else None for text in texts]
+        return [number_of(text) if text else None for text in texts]
     except ValueError:
         return [text or None for text in texts]
-
-
-def _number(text: str) -> float:
-    """Raises ValueError, also for an underscore within digits: only Python takes ``64_64`` for a number."""
-    return float(text if "_" not in text else "")
 
 
 def _states(cells: CellColumns, lengths: Lengths) -> list[str]:

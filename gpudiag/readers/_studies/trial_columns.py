@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from gpudiag.readers._batches.task_words import DURATION_S, END, MOMENT, NOT_TASKS, OF_GPUS, START, STATUS
-from gpudiag.readers._io.json_values import read_json
+from gpudiag.readers._io.json_values import json_object
 from gpudiag.readers._shape.exported import exported_table
 from gpudiag.readers._studies.trial_rows import STUDY
 
@@ -53,17 +53,8 @@ def is_trial(record: Mapping[str, Any]) -> bool:
 
 def are_lines_of_trials(lines: Sequence[str]) -> bool:
     """Whether JSON Lines begin with an object that has the keys of a trial."""
-    first = object_of(lines[0]) if lines else None
+    first = json_object(lines[0]) if lines else None
     return first is not None and is_trial(first)
-
-
-def object_of(line: str) -> dict[str, Any] | None:
-    """The JSON object in a line, None where there is none."""
-    try:
-        found = read_json(line)
-    except (ValueError, RecursionError):
-        return None
-    return found if isinstance(found, dict) else None
 
 
 def numbers_trials(names: Sequence[str]) -> bool:

@@ -16,7 +16,8 @@ from typing import Any
 
 from gpudiag.errors import InputError
 from gpudiag.readers._batches.batch_tables import batch
-from gpudiag.readers._io.json_values import is_number, read_json
+from gpudiag.readers._io.csv_records import number_of
+from gpudiag.readers._io.json_values import is_number, json_object, read_json
 from gpudiag.readers._io.paths import as_text, has_file
 from gpudiag.readers._io.problems import ProblemLog
 from gpudiag.readers._io.source import Source
@@ -156,7 +157,7 @@ def typed(text: str | None) -> Any:
     if text in ("True", "False"):
         return text == "True"
     try:
-        number = float(text if text and "_" not in text else "")  # Python takes 64_64 for a number
+        number = number_of(text or "")
     except ValueError:
         return text
     return int(number) if number.is_integer() else number
@@ -237,11 +238,7 @@ def _state(results: list[dict[str, Any]], state: Mapping[str, Any], error: str) 
 
 
 def _params(folder: Path) -> dict[str, Any]:
-    try:
-        found = read_json(Source.open(folder / "params.json").read_text())
-    except (ValueError, RecursionError):
-        return {}
-    return found if isinstance(found, dict) else {}
+    return json_object(Source.open(folder / "params.json").read_text()) or {}
 
 
 def _start(folder: str, results: list[dict[str, Any]], state: Mapping[str, Any]) -> Any:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from gpudiag.errors import InputError
-from gpudiag.readers._io.json_values import read_json
+from gpudiag.readers._io.json_values import json_object
 from gpudiag.readers._io.lines import numbered_lines
 from gpudiag.readers._io.paths import as_text
 from gpudiag.readers._io.problems import ProblemLog
@@ -28,7 +28,7 @@ def recognises(source: Source) -> bool:
     """True if two of the first objects tell of a step, else of an epoch, and of its time or when it was."""
     if source.is_binary or not source.text.lstrip().startswith("{"):
         return False
-    found = [said for line in source.lines[:_SHOWN] if (said := _object(line))]
+    found = [said for line in source.lines[:_SHOWN] if (said := json_object(line))]
     if any("op_code" in said or "training_iteration" in said for said in found):
         return False  # a study's journal, results of Ray Tune
     of_steps = _that_count(found)
@@ -42,16 +42,16 @@ def read(source: Source, options: ReadOptions) -> Trials:
 
     Raises InputError where none tells of either.
     """
-    begins = [said for line in source.lines if (said := _object(line))]
+    begins = [said for line in source.lines if (said := json_object(line))]
     times, least = TimeColumns(_that_count(begins)), least_epoch(begins)
     if times.is_open:  # the head may lie within the first epoch
-        every = (_object(line) for _, line in numbered_lines(source, ProblemLog()))
+        every = (json_object(line) for _, line in numbered_lines(source, ProblemLog()))
         times.look_on(said for said in every if said and step_of_object(said))
     dated = any(stamp_of_object(times.told(said)) for said in begins[:_SHOWN])
     problems, steps = ProblemLog(), StepLog(source.path, dated=dated)
     calls = 0
     for number, line in numbered_lines(source, problems):
-        found = _object(line)
+        found = json_object(line)
         if found is None:
             if line.strip():
                 torn = line.lstrip().startswith("{")
@@ -87,15 +87,6 @@ def _that_count(objects: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     return of_steps or [
         said for said in objects if epoch_of_row(said, _SERIES, 1) and not any(name in said for name in STEPS)
     ]
-
-
-def _object(line: str) -> dict[str, Any] | None:
-    """The object of a line; None for a line that holds none."""
-    try:
-        found = read_json(line)
-    except (ValueError, RecursionError):
-        return None
-    return found if isinstance(found, dict) else None
 
 
 READER: Reader[Trials] = Reader(NAME, recognises, read)

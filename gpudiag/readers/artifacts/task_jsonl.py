@@ -36,7 +36,7 @@ from gpudiag.readers._batches.task_words import (
     TIMES,
     word_of,
 )
-from gpudiag.readers._io.json_values import is_number
+from gpudiag.readers._io.json_values import is_number, json_object
 from gpudiag.readers._io.paths import as_text, without_kind
 from gpudiag.readers._io.problems import ProblemLog
 from gpudiag.readers._io.source import Source
@@ -46,7 +46,7 @@ from gpudiag.readers._studies.fold import settle_rows
 from gpudiag.readers._studies.other_dates import in_iso
 from gpudiag.readers._studies.pivot import column, plain
 from gpudiag.readers._studies.timestamps import EPOCH_S, Timestamps, moments_of
-from gpudiag.readers._studies.trial_columns import NUMBER, VALUE, are_lines_of_trials, object_of
+from gpudiag.readers._studies.trial_columns import NUMBER, VALUE, are_lines_of_trials
 from gpudiag.readers._studies.trial_lengths import WITH_SECONDS
 from gpudiag.readers.base import Reader, ReadOptions, Trials
 from gpudiag.schema import MOST_STEPS, STUDIES, TRIALS, conform, text_dtype
@@ -72,7 +72,7 @@ def recognises(source: Source) -> bool:
 
 def _parse(line: str) -> dict[str, Any] | None:
     """The object of one line, with lower-case keys; None if it is none."""
-    found = object_of(line)
+    found = json_object(line)
     return None if found is None else {str(key).lower(): value for key, value in found.items()}
 
 

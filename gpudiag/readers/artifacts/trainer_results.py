@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import re
 
-from gpudiag.readers._io.json_values import read_json
+from gpudiag.readers._io.json_values import json_object
 from gpudiag.readers._io.paths import as_text
 from gpudiag.readers._io.source import Source
 from gpudiag.readers._steps.written_numbers import number
@@ -25,12 +25,10 @@ def recognises(source: Source) -> bool:
         return False
     if not _SPEED.search(text):
         return False
-    try:
-        found = read_json(text)
-    except (ValueError, RecursionError):
+    found = json_object(text)
+    if found is None or "step" in found:
         return False
-    plain = isinstance(found, dict) and "step" not in found
-    return plain and not any(isinstance(value, dict | list) for value in found.values())
+    return not any(isinstance(value, dict | list) for value in found.values())
 
 
 def read(source: Source, options: ReadOptions) -> Trials:

@@ -13,7 +13,7 @@ from typing import Any
 
 from gpudiag.errors import InputError
 from gpudiag.readers._io import plain_yaml
-from gpudiag.readers._io.json_values import DECODER
+from gpudiag.readers._io.json_values import DECODER, json_object
 from gpudiag.readers._io.problems import ProblemLog
 from gpudiag.readers._io.source import Source
 from gpudiag.readers._io.surrogates import without_halves
@@ -25,7 +25,6 @@ from gpudiag.readers._studies.trial_columns import (
     is_own_header,
     is_own_table,
     is_trial,
-    object_of,
 )
 from gpudiag.readers.base import Reader, ReadOptions, Trials
 
@@ -127,7 +126,7 @@ def _objects(text: str, problems: ProblemLog) -> Iterator[Mapping[str, Any]]:
 def _of_lines(text: str, problems: ProblemLog) -> Iterator[Mapping[str, Any]]:
     """The objects of JSON Lines; a line that was torn costs itself alone."""
     for number, line in enumerate(text.split("\n"), start=1):
-        if (found := object_of(line)) is not None:
+        if (found := json_object(line)) is not None:
             yield found
         elif line.strip():
             problems.add("line that is not a JSON object", line=number, lost=True)
