@@ -8,7 +8,7 @@ import scipy
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from gpudiag.measures._trials.chances import p_greater, p_more_often
+from gpudiag.measures._trials.chances import p_greater, p_more_often, spearman, spearman_drawn
 from gpudiag.measures._trials.split import _convolved
 
 N_TRIALS = st.integers(0, 30) | st.integers(0, 100_000)
@@ -45,3 +45,15 @@ def test_no_values_have_no_chance() -> None:
 @given(st.lists(st.integers(0, 1), min_size=1, max_size=60), st.lists(st.integers(0, 1), min_size=1, max_size=60))
 def test_sums_by_fourier_transforms_are_those_by_hand(x: list[int], y: list[int]) -> None:
     assert _convolved(np.array(x, float), np.array(y, float)).tolist() == np.convolve(x, y).tolist()
+
+
+@pytest.mark.parametrize("levels", [3, 10**9])
+def test_draws_correlate_by_rank_as_spearman_says(levels: int) -> None:
+    rng = np.random.default_rng(7)
+    x = rng.integers(0, levels, 30)
+    y = x + rng.integers(0, levels, 30)
+    drawn = rng.integers(0, 30, (40, 25))
+    told = [scipy.stats.spearmanr(x[one], y[one]).statistic for one in drawn]
+    assert spearman_drawn(x, y, drawn) == pytest.approx(told, rel=1e-12)
+    assert spearman(x, y) == pytest.approx(scipy.stats.spearmanr(x, y).statistic, rel=1e-12)
+    assert np.isnan(spearman(x, np.ones(30)))

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from gpudiag.forecast.pruning.recorded import Array, Recorded
-from gpudiag.measures._trials.chances import spearman
+from gpudiag.measures._trials.chances import spearman, spearman_drawn
 
 FEWEST = 15
 """Trials below which no agreement is given (METHODS 5)."""
@@ -75,9 +75,9 @@ def _spearman(
         return n, (np.nan,) * 3
     rng = np.random.default_rng(0)
     drawn = rng.integers(0, len(early), (RESAMPLES, len(early)))
-    spread = spearman(early[drawn], late[drawn])
+    spread = spearman_drawn(early, late, drawn)
     low, high = np.nanquantile(spread, [0.025, 0.975])
-    middle = float(spearman(early, late))
+    middle = spearman(early, late)
     return n, (middle, min(float(low), middle), max(float(high), middle))
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from gpudiag.measures._time.cells import rows_by_gpu
-from gpudiag.measures._time.microseconds import SECOND_US, microseconds
+from gpudiag.measures._time.microseconds import SECOND_US, distinct, microseconds
 from gpudiag.readers._shape.identity import short_bus_id
 from gpudiag.run import Run
 
@@ -101,7 +101,7 @@ def seconds_by_gpu(run: Run, told: np.ndarray) -> dict[str, np.ndarray]:
     """
     time_us, told = microseconds(run.gpu["time"]), told & run.gpu["time"].notna().to_numpy()
     times = {gpu: time_us[rows][told[rows]] for gpu, rows in sorted(rows_by_gpu(run).items())}
-    return {gpu: np.unique(own) / SECOND_US for gpu, own in times.items() if len(own)}
+    return {gpu: distinct(own) / SECOND_US for gpu, own in times.items() if len(own)}
 
 
 def silences(run: Run) -> list[Silence]:
