@@ -148,6 +148,7 @@ def part_of(name: str) -> str:
     return "/".join(below) if "/".join(below) in LEVEL else below[0] if below else "__init__"
 
 
+@pytest.mark.slow
 def test_imports_point_down() -> None:
     for name, path in files().items():
         part = part_of(name)

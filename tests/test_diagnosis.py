@@ -66,6 +66,7 @@ def test_to_dict_gives_a_copy(toy: Diagnosis) -> None:
     assert len(toy.to_dict()["verdicts"]) == 4
 
 
+@pytest.mark.slow
 def test_findings_come_before_notes_whatever_these_cost(toy: Diagnosis) -> None:
     assert [finding.rule for finding in toy.findings] == ["toy-broken", "toy-dear"]
     assert [v.rule for v in toy.verdicts] == [rule.id for rule in TOY_RULES]

@@ -165,6 +165,7 @@ def texts(path: Path) -> Iterator[str]:
                 yield start
 
 
+@pytest.mark.slow
 def test_nobody_names_a_fact_by_text() -> None:
     named = {str(path.relative_to(PACKAGE)): found for path in USERS if (found := list(texts(path)))}
     assert named == {}, "name a fact by its handle, such as UtilizationProfile.mean_pct"
@@ -195,6 +196,7 @@ def misspelt(path: Path) -> list[str]:
     ]
 
 
+@pytest.mark.slow
 def test_every_handle_is_declared() -> None:
     assert {str(path.relative_to(PACKAGE)): found for path in USERS if (found := misspelt(path))} == {}
 

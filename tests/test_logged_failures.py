@@ -76,6 +76,7 @@ def test_a_traceback_below_the_line_is_no_second_failure(search: Path) -> None:
     assert found["failures-not-finite"] == "4 of 8 failed trials ended in a value that is not finite."
 
 
+@pytest.mark.slow
 def test_a_program_that_dies_of_it_ends_below_the_next_line(search: Path) -> None:
     log = search / "search.log"
     log.write_text(

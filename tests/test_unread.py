@@ -62,6 +62,7 @@ def test_every_output_says_that_a_study_was_not_read(gpudiag: Any, damaged: Path
     assert said in report.replace("&nbsp;", " ")
 
 
+@pytest.mark.slow
 def test_a_study_that_a_writer_locks_is_said_and_the_log_is_diagnosed(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -75,6 +75,7 @@ def test_the_whole_is_every_check_and_comes_on_request_only(tools: Tools, known:
     assert "All checks" not in tools.diagnose(STARVED).text
 
 
+@pytest.mark.slow
 def test_a_finding_is_explained_with_the_numbers_of_the_document(tools: Tools, known: Diagnosis) -> None:
     (verdict,) = (one for one in known.to_dict()["verdicts"] if one["rule"] == "loader-slow")
     answer = tools.explain("loader-slow", STARVED)

@@ -52,6 +52,7 @@ def test_no_ratio_stands_in_its_headline(idle: Comparison) -> None:
     assert {q.verdict for q in idle.quantities if q.kind in ("time", "speed", "price")} == {"invalid"}
 
 
+@pytest.mark.slow
 def test_it_is_slower_by_wall_time_over_n_not_faster(idle: Comparison) -> None:
     time = idle.quantity("time_per_item")
     results = 576 - 17, 36 - 2  # what failed is no result

@@ -424,6 +424,7 @@ def test_a_number_at_once_that_did_not_run_is_no_test_of_the_plan(ran: int, stat
     assert gain.status == status and ("had no effect" in gain.reason) == (ran == 1)
 
 
+@pytest.mark.slow
 def test_another_host_beside_the_plan_is_no_test_of_it() -> None:
     made = plan()
     remedy = replace(made.remedies[0], changes=(MORE_AT_ONCE,), predictions=(), verify=())

@@ -72,6 +72,7 @@ def test_which_run_is_the_baseline_does_not_decide_what_is_one_unit(few: int) ->
     assert [same_unit(one, other)[0], same_unit(other, one)[0]] == [status, status]
 
 
+@pytest.mark.slow
 def test_one_or_two_trials_do_not_show_a_budget() -> None:
     status, evidence = same_unit(np.full(3, 10), np.full(3, 20))
     assert status == "pass" and "10 steps in a and 20 in b: too few trials to tell why" in evidence

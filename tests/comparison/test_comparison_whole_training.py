@@ -105,6 +105,7 @@ def test_a_restart_is_in_the_wall_time_and_its_part_of_it_is_told() -> None:
     assert lost.baseline == 0 and lost.experiment == pytest.approx(320 + 40, abs=20)
 
 
+@pytest.mark.slow
 def test_a_log_without_a_clock_leaves_its_evaluations_to_the_telemetry() -> None:
     whole = found(undated("a", 600, (100, 200)), undated("b", 400, (100,)))
     outside = whole["training_untimed_time"]

@@ -137,6 +137,7 @@ def test_a_real_log_gives_what_the_eye_sees(file: str, corpus: Path) -> None:
             )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("file", LOGS)
 def test_no_rule_over_trials_speaks_without_trials(file: str, corpus: Path) -> None:
     for rule in ("failure-rate-high", "pruning-rate-high", "trials-serialised", "trial-gaps", "startup-dominated"):

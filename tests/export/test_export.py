@@ -53,6 +53,7 @@ def test_an_unknown_format_is_one_sentence(diagnosis: Diagnosis, tmp_path: Path)
         export(diagnosis, "perfeto", tmp_path / "x")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("to", ["parquet", "csv"])
 def test_tables_come_back_as_they_were(diagnosis: Diagnosis, to: str, tmp_path: Path) -> None:
     names = {path.stem for path in export(diagnosis, to, tmp_path)}

@@ -97,6 +97,7 @@ def test_broken_runs_are_rows_with_their_reason(made: Path) -> None:
     assert "not valid TOML" in rows["q/broken"].reason and "none.csv" in rows["q/hollow"].reason
 
 
+@pytest.mark.slow
 def test_each_study_of_a_storage_is_a_run(made: Path) -> None:
     rows = by_name(made)
     assert {name.partition("::")[2]: row.n_trials for name, row in rows.items() if "::" in name} == {

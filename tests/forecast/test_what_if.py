@@ -104,6 +104,7 @@ def test_every_value_lies_in_its_interval_and_bounds(forecast: Forecast) -> None
         assert scenario.least <= scenario.throughput.low and scenario.throughput.high <= scenario.most
 
 
+@pytest.mark.slow
 def test_backtest_is_printed_and_passes_without_drift(forecast: Forecast) -> None:
     test = forecast.backtest
     assert test is not None and test.tested and test.passed and abs(test.error_pct) < 15
@@ -225,6 +226,7 @@ def test_a_rate_without_crashes_is_uncertain_once() -> None:
         assert rate.high / rate.low < 1.5
 
 
+@pytest.mark.slow
 def test_memory_and_parallelism_have_bounds_in_the_same_rows(case_1: Forecast, case_4: Forecast) -> None:
     for made in (case_1, case_4):
         assert made.capacity is not None

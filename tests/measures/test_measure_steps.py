@@ -797,6 +797,7 @@ def test_a_slow_first_batch_counts_once_in_means_of_the_last_20(tmp_path: Path) 
     assert said.first_s + said.pauses_s == pytest.approx(60, abs=2 * 9 * 0.2 + 0.5)
 
 
+@pytest.mark.slow
 def test_checks_of_a_search_do_not_apply_to_a_training_by_itself(tmp_path: Path) -> None:
     """A log of steps and nothing of a study; where run.toml has a setting of a search, the study may be missing."""
     folder = tmp_path / "run"

@@ -120,6 +120,7 @@ def rows(*, timed: bool, valued: bool = True) -> str:
     return out
 
 
+@pytest.mark.slow
 def test_repeats_need_no_direction(tmp_path: Path) -> None:
     path = tmp_path / "t.csv"
     path.write_text(rows(timed=True))

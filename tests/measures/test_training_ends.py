@@ -206,6 +206,7 @@ def test_a_process_that_ended_well_is_no_error(tmp_path: Path, said: str) -> Non
     assert (found.n_failed, found.n_open) == (0, 0)
 
 
+@pytest.mark.slow
 def test_how_a_process_exited_is_told_only_where_nothing_says_why(tmp_path: Path) -> None:
     exited, limit = SRUN.format("Exited with exit code 1"), CANCELED.format("STEP 7.0", " DUE TO TIME LIMIT")
     nccl = "[rank1]: torch.distributed.DistBackendError: NCCL error: remote process exited\n"

@@ -133,6 +133,7 @@ def test_numbers_of_another_group_name_no_rank(tmp_path: Path, told: list[str], 
 ERROR = ["[rank3]: Traceback (most recent call last):", "[rank3]: RuntimeError: CUDA error: unspecified launch failure"]
 
 
+@pytest.mark.slow
 def test_an_error_before_it_is_told_first(tmp_path: Path) -> None:
     assert not measured(tmp_path, [*STEPS, gave_up(0), *ERROR]).after_error
     assert not measured(tmp_path, [*STEPS[:4], *ERROR, *STEPS[4:], gave_up(0)]).after_error, "it went on"

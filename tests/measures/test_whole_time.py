@@ -118,6 +118,7 @@ def test_an_evaluation_behind_it_is_a_pause(tmp_path: Path) -> None:
     assert said.evaluations_s == pytest.approx(trainer.evaluated_s + 77.7)
 
 
+@pytest.mark.slow
 def test_a_bar_tells_more(tmp_path: Path) -> None:
     """It counts; what was printed adds no training, and the history names the pauses in it."""
     trainer = Trainer()

@@ -96,6 +96,7 @@ def test_all_but_the_impossible_are_drawn(kind: str, pictures: dict[str, Picture
     assert set(pictures) == {name for name in PLOTS if (name, kind) not in NEVER_DRAWN}
 
 
+@pytest.mark.slow
 def test_what_can_be_drawn_is_known_without_drawing(pictures: dict[str, Picture], profiles: dict[str, Any]) -> None:
     assert {name for name, plot in PLOTS.items() if plot.allowed_by(profiles)} == set(pictures)
 

@@ -120,6 +120,7 @@ def test_reports_of_trials_that_the_run_lacks_are_no_study() -> None:
         replay_pruner(Run(reports=run.reports, studies=run.studies), "median()")
 
 
+@pytest.mark.slow
 def test_a_stated_limit_of_steps_that_was_passed_is_none() -> None:
     run = whole("hpo-aggressive-pruning")
     low = replace(run, info=replace(run.info, settings=Settings(max_steps=1)))

@@ -74,6 +74,7 @@ def test_every_output_names_the_step_that_the_terminal_names(toy: Diagnosis) -> 
         assert f"What to do: {step}" in said and broken.remedy not in said
 
 
+@pytest.mark.slow
 def test_reasons_and_severity(toy: Diagnosis) -> None:
     found = cases(junit_xml(toy.document))
     for verdict in toy.verdicts:

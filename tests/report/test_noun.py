@@ -74,6 +74,7 @@ def test_pictures_say_jobs(diagnosis: gd.Diagnosis) -> None:
         assert not [text for text in (picture.alt, picture.caption, *drawn) if ALONE.search(text)], name
 
 
+@pytest.mark.slow
 def test_sections_say_jobs(diagnosis: gd.Diagnosis) -> None:
     for name in set(dir(diagnosis.show)) - {"provenance"}:
         assert not ALONE.search(getattr(diagnosis.show, name)._repr_markdown_()), name

@@ -66,6 +66,7 @@ def test_prose_over_a_section_without_data_is_left_out(toy: Diagnosis) -> None:
     assert "## Where the GPU time went\n\n*There is no" in blind
 
 
+@pytest.mark.slow
 def test_markdown_refers_to_its_pictures(notebook: nbformat.NotebookNode, tmp_path: Path) -> None:
     pages.write_markdown(tmp_path / "report.md", notebook, full=True)
     text = (tmp_path / "report.md").read_text()
@@ -89,6 +90,7 @@ def test_a_picture_too_large_as_svg_becomes_png(toy: Diagnosis, monkeypatch: pyt
     assert said["gpudiag"]["alt"] == picture.alt
 
 
+@pytest.mark.slow
 def test_outputs_of_any_notebook_have_a_place() -> None:
     outputs = [
         nbformat.v4.new_output("stream", name="stdout", text="printed <b>"),

@@ -145,6 +145,7 @@ def test_without_telemetry_there_is_nothing_to_answer() -> None:
     assert finer(lanes_of(Analysis(toy_run(samples=0))), 0.0, 60.0) is None
 
 
+@pytest.mark.slow
 def test_front_ends_without_widgets_show_the_timeline_as_before(widget: Any) -> None:
     data, _ = widget._repr_mimebundle_()
     assert data["application/vnd.jupyter.widget-view+json"]["model_id"] == widget.model_id

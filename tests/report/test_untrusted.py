@@ -112,6 +112,7 @@ def test_no_layout_rests_on_a_class_alone(seen: list[Seen]) -> None:
     assert 'content: "' not in always, "words of a style sheet are lost"
 
 
+@pytest.mark.slow
 def test_what_jupyterlab_floats_or_aligns_to_the_right_is_set_back(seen: list[Seen]) -> None:
     found = [(tag, attributes.get("style", "")) for one in seen for tag, attributes in one.elements]
     assert all("float: none" in style for tag, style in found if tag in ("dt", "dd"))

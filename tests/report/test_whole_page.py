@@ -58,6 +58,7 @@ def test_sentences_of_a_page_are_short_and_plain(name: str) -> None:
     assert found == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", RUNS)
 def test_a_page_says_nothing_twice(name: str) -> None:
     """Of what a reader sees without opening anything; the proof at the top stands again on its card."""

@@ -28,6 +28,7 @@ def told(run: gd.Run) -> gd.Finding | None:
     return next((one for one in gd.diagnose(run).findings if one.rule == "failure-rate-high"), None)
 
 
+@pytest.mark.slow
 def test_a_study_that_failed_whole_is_named_though_few_trials_fail(tmp_path: Path) -> None:
     found = told(loaded(tmp_path, good="C" * 100, bad="F", worse="FFR"))
     assert found is not None and found.severity.name == "NOTE" and found.title == "All trials of a study failed"
@@ -35,6 +36,7 @@ def test_a_study_that_failed_whole_is_named_though_few_trials_fail(tmp_path: Pat
     assert " In 2 of 3 studies every finished trial failed: bad, worse." in found.summary
 
 
+@pytest.mark.slow
 def test_of_many_the_first_three_are_named_and_the_others_counted(tmp_path: Path) -> None:
     found = told(loaded(tmp_path, a="F", b="F", good="C" * 5, c="F", d="F", e="F"))
     assert found is not None and found.severity.name == "WARNING" and found.title == "Too many trials fail"

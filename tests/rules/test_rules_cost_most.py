@@ -142,6 +142,7 @@ def test_a_kind_of_few_failures_is_not_why_trials_fail(n_oom: int, explains: boo
     assert (found["failure-rate-high"].caused_by == "failures-out-of-memory") == explains
 
 
+@pytest.mark.slow
 def test_long_trials_are_told_with_the_value_that_they_have_in_common() -> None:
     rng = np.random.default_rng(5)
     choice = rng.permutation([f"a{i}" for i in range(12)] * 10)

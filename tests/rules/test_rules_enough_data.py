@@ -113,6 +113,7 @@ def test_impossible_readings_enter_no_mean(stray: Diagnosis) -> None:
     assert bool(table["utilization"]["mem_at_baseline"])
 
 
+@pytest.mark.slow
 def test_one_timestamp_of_a_wrong_clock_is_left_out_and_said(stray: Diagnosis) -> None:
     assert not {"sampling-coverage", "sampling-gaps"} & {one.rule for one in stray.findings}
     (given,) = stray.to_dict()["inputs"]

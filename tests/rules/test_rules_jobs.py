@@ -73,6 +73,7 @@ def test_a_list_of_jobs_is_no_log_that_ends_with_an_error(tmp_path: Path) -> Non
     assert log_ends(listed(tmp_path, ("OUT_OF_MEMORY", 1, 4))) == []
 
 
+@pytest.mark.slow
 def test_the_key_numbers_call_jobs_jobs_and_give_their_gpu_hours(tmp_path: Path) -> None:
     made = gd.diagnose(listed(tmp_path, ("COMPLETED", 2, 4), ("TIMEOUT", 4, 4)))
     assert key_numbers(made.document) == (

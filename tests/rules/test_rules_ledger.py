@@ -326,6 +326,7 @@ def test_work_outside_trials_is_told_if_the_clocks_cannot_explain_it(
     assert judged(work_outside_trials, found).status.value == status
 
 
+@pytest.mark.slow
 def test_an_offset_in_the_data_is_told() -> None:
     run = simulate(seed=3, workers=2, n_trials=40, offset_s=28800.0).run
     settled = apply_clock(run, establish_clock(run))

@@ -17,6 +17,7 @@ def tables(trace: Trace) -> list[str]:
     return [table.to_csv() for table in (trace.gpu, trace.host, trace.steps)]
 
 
+@pytest.mark.slow
 def test_every_form_holds_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     made = training(3)
     plain = gd.read_trace(made.write(tmp_path / "a.json"))

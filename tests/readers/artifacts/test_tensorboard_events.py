@@ -88,6 +88,7 @@ def test_without_a_loss_there_is_no_step_and_a_note(tmp_path: Path) -> None:
     assert got.steps.empty and "holds 9 scalars, but no loss and no learning rate of a training" in got.notes[0]
 
 
+@pytest.mark.slow
 def test_the_end_of_a_killed_run_is_cut_at_any_byte(tmp_path: Path) -> None:
     whole = head() + scalar("loss", 1.0, 1, BEGIN_S + 1) + scalar("loss", 1.0, 2, BEGIN_S + 2)
     last = len(scalar("loss", 1.0, 2, BEGIN_S + 2))

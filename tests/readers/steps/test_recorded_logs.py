@@ -60,6 +60,7 @@ def test_evaluations_are_told_where_they_are(tmp_path: Path) -> None:
     assert set(told["since"]) == {"evaluation"} and told["step"].isin([0, 200]).all()
 
 
+@pytest.mark.slow
 def test_a_log_of_one_training_after_the_other_counts_each(tmp_path: Path) -> None:
     """Three trials of one script, each 6 epochs of 40 lines: none of them is resumed."""
     lines = []

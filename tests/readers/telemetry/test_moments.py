@@ -53,6 +53,7 @@ def test_no_text_breaks_it(text: str) -> None:
     read_moment(text)
 
 
+@pytest.mark.slow
 @given(st.lists(st.datetimes(datetime(1995, 1, 1), datetime(2100, 1, 1)), min_size=1, max_size=8))
 @settings(deadline=None, max_examples=60)
 def test_every_form_gives_back_what_was_written(timestamps: list[datetime]) -> None:

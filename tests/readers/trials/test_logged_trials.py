@@ -161,6 +161,7 @@ def test_lines_of_versions_2_to_5(line: str, told: StudyLine | TrialLine | None)
         assert told_by_optuna(before + line) == told
 
 
+@pytest.mark.slow
 def test_one_at_a_time_starts_where_the_one_before_ended(tmp_path: Path) -> None:
     run = read(tmp_path / "a.log", [CREATED, *ends(61, 118, 160, 231, 290, 333, 401, 455, 521, 580)])
     seconds = (run.trials["start"] - pd.Timestamp(f"{DAY} 10:00", tz="UTC")).dt.total_seconds()
@@ -182,6 +183,7 @@ def test_without_the_line_of_its_study_the_first_start_is_unknown(tmp_path: Path
     assert run.studies["study"].tolist() == ["search"]
 
 
+@pytest.mark.slow
 def test_two_at_once_have_no_starts(tmp_path: Path) -> None:
     lines = ends(60, 61, 120, 122, 181, 182, 240, 243, 299, 303, 361, 364)  # in lockstep, and in order
     run = read(tmp_path / "a.log", [CREATED, *lines])
@@ -313,6 +315,7 @@ HOSTILE = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("value", HOSTILE)
 def test_parameters_are_constants_or_nothing(value: str, tmp_path: Path) -> None:
     line = f"[I {DAY} 10:01:00,000] Trial 0 finished with value: 1.0 and parameters: {{'x': {value}}}. "
@@ -321,6 +324,7 @@ def test_parameters_are_constants_or_nothing(value: str, tmp_path: Path) -> None
     assert gd.diagnose(run).to_dict()
 
 
+@pytest.mark.slow
 def test_names_of_parameters_are_bounded(tmp_path: Path) -> None:
     lines = [CREATED]
     for number, line in enumerate(ends(*range(60, 360, 60))):

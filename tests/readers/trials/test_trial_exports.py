@@ -249,6 +249,7 @@ def test_torn_rows_and_repeated_headers_are_counted(tmp_path: Path) -> None:
     }
 
 
+@pytest.mark.slow
 def test_states_by_other_names_are_states_and_unknown_ones_are_told(tmp_path: Path) -> None:
     words = ["COMPLETE", "failed", "ERROR", "crashed", "killed", "OOM", "finished", "Pruned", "TERMINATED", "lost"]
     rows = "".join(f"{n},1.5,{word},2026-03-01 10:0{n}:00,2026-03-01 10:0{n}:30,0.1\n" for n, word in enumerate(words))
