@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
 from itertools import chain, count, islice
 from pathlib import Path
 
@@ -18,6 +19,7 @@ OPEN_COMMA = "number whose comma may be a decimal one or set thousands apart"
 _POINT, _COMMA = (re.compile(rf"\s*[+-]?\d+{mark}\d+(?:[eE][+-]?\d+)?\s*") for mark in (r"\.", ","))
 _THOUSANDS = re.compile(r"\s*[+-]?[1-9]\d{0,2},\d{3}\s*")
 _SHOWN_RECORDS = 256
+_read = partial(csv.reader, skipinitialspace=True)
 
 
 def cells_of(line: str, delimiter: str = ",", holding: str = "") -> list[str]:
@@ -25,7 +27,7 @@ def cells_of(line: str, delimiter: str = ",", holding: str = "") -> list[str]:
     if holding not in line:
         return []
     try:
-        return next(csv.reader([line.lstrip("\ufeff")], delimiter=delimiter), [])
+        return next(_read([line.lstrip("\ufeff")], delimiter=delimiter), [])
     except csv.Error:  # a cell of more than 131,072 characters
         return []
 
@@ -94,16 +96,18 @@ def _with_point(cell: str) -> str:
 
 
 def _record(lines: Sequence[str], at: int, delimiter: str, width: int) -> tuple[int, list[str]]:
-    """How many lines the record has, and its cells; none where it is damaged or the line is empty."""
-    if '"' not in lines[at]:
+    """How many lines the record has, and its cells; none where it is damaged or the line is empty. A blank behind a
+    comma is of no cell.
+    """
+    if '"' not in lines[at] and f"{delimiter} " not in lines[at]:
         return 1, lines[at].split(delimiter) if lines[at] else []
     given = islice(lines, at, at + RECORD_LINES)
     taken = count()
     try:
-        cells = next(csv.reader((f"{line}\n" for line, _ in zip(given, taken, strict=False)), delimiter=delimiter))
+        cells = next(_read((f"{line}\n" for line, _ in zip(given, taken, strict=False)), delimiter=delimiter))
         size = next(taken)
         if size > 1:  # strict, a quote must be closed at the end of its cell
-            next(csv.reader((f"{line}\n" for line in lines[at : at + size]), delimiter=delimiter, strict=True))
+            next(_read((f"{line}\n" for line in lines[at : at + size]), delimiter=delimiter, strict=True))
     except csv.Error:
         return 1, []
     return (1, []) if size > 1 and width and len(cells) != width else (size, cells)

@@ -16,6 +16,11 @@ VALUE = ("value", "objective", "objective_value")
 _STATE = ("state", "status")
 _OPTUNA = ("datetime_start", "datetime_complete", "duration")
 _OURS = {"number": NUMBER, "value": VALUE, "state": _STATE, "datetime_start": START, "datetime_complete": END}
+_OF_OPTUNA = re.compile(
+    r"(?i)^(?:(?:number|state|duration|datetime[_ ](?:start|complete))$"
+    r"|(?:params|user[_ ]attrs|system[_ ]attrs|values?|intermediate[_ ]values)(?:[_ ]|$))"
+)
+"""What Optuna calls a column or begins its name with, as others may write it: ``Params_lr``, ``Datetime Start``."""
 _ROW_A_STEP = re.compile(r"(?:.*[/_])?(?:epoch|step|iter|iteration|num_updates|current_steps)")
 """Columns of which a trial has many rows."""
 _NUMBERED = "a column trial with a whole number of its own for each row"
@@ -26,10 +31,10 @@ Columns = Mapping[str, Sequence[object]]
 
 
 def is_trials_header(names: Sequence[str]) -> bool:
-    """True for the column names of ``study.trials_dataframe()``, with any further columns."""
-    known = set(names)
-    valued = "value" in known or "values" in known or any(name.startswith(("value_", "values_")) for name in names)
-    dated = "datetime_start" in known or any(name.startswith("params_") for name in names)
+    """True for the column names of ``study.trials_dataframe()``, also in title case, with any further columns."""
+    known = {_as_optuna_has(name) for name in names}
+    valued = "value" in known or "values" in known or any(name.startswith(("value_", "values_")) for name in known)
+    dated = "datetime_start" in known or any(name.startswith("params_") for name in known)
     return "number" in known and valued and (dated or "state" in known)
 
 
@@ -97,11 +102,17 @@ def optuna_names(names: Sequence[str]) -> dict[str, str]:
 
 
 def own_columns(columns: Columns) -> Columns:
-    """The columns of such a table by Optuna's names; any others as they are."""
-    if not is_own_header(list(columns)):
-        return columns
-    ours = optuna_names(list(columns))
+    """The columns of such a table, or of Optuna's in title case, by Optuna's names; any others as they are."""
+    names = list(columns)
+    own = is_own_header(names)
+    ours = optuna_names(names) if own else {name: _as_optuna_has(name) for name in names}
+    ours = {name: optunas for name, optunas in ours.items() if own or optunas not in columns}
     return {ours.get(name, name): cells for name, cells in columns.items()}
+
+
+def _as_optuna_has(name: str) -> str:
+    """``params_LR`` of ``Params_LR``, and any other name as it is."""
+    return _OF_OPTUNA.sub(lambda found: found[0].lower().replace(" ", "_"), name)
 
 
 def plain_name(name: str) -> str:

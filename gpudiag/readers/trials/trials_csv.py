@@ -28,7 +28,8 @@ def recognises(source: Source) -> bool:
     of trials that somebody wrote.
     """
     names = plain_names(_header(source))
-    return is_trials_header(names) or is_own_table(_first_rows(source, names))
+    of_optuna = is_trials_header(names) and not recognises_dashboard(source)
+    return of_optuna or is_own_table(_first_rows(source, names))
 
 
 def _first_rows(source: Source, names: list[str]) -> list[dict[str, str]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -79,6 +80,20 @@ def test_csv_from_a_spreadsheet(
         tmp_path / "t.csv", index=False, encoding=encoding, sep=separator, lineterminator="\r\n"
     )
     check(tmp_path / "t.csv", expected, "optuna-trials-csv")
+
+
+@pytest.mark.parametrize("header", [str, str.capitalize, lambda name: name.replace("_", " ", 1).capitalize()])
+def test_csv_with_a_header_in_title_case_and_blanks_behind_its_commas(
+    tmp_path: Path, study: optuna.Study, expected: pd.DataFrame, header: Callable[[str], str]
+) -> None:
+    written = study.trials_dataframe().rename(columns=header).to_csv(index=False)
+    (tmp_path / "t.csv").write_text(written.replace(",", ", ").replace("a, b", "a,b"))
+    check(tmp_path / "t.csv", expected, "optuna-trials-csv")
+
+
+def test_a_column_beside_the_one_of_optuna_with_that_name_is_another(tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text("number,value,Value,state\n0,0.5,7,COMPLETE\n")
+    assert read_trials(tmp_path / "t.csv").trials[["value", "user_attrs.Value"]].to_numpy().tolist() == [[0.5, 7]]
 
 
 def test_parquet(tmp_path: Path, study: optuna.Study, expected: pd.DataFrame) -> None:
