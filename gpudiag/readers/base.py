@@ -198,7 +198,9 @@ def refuse(source: Source, expected: str) -> UnknownInput:
     if source.is_binary:
         return UnknownInput(f"{path}: is a binary file of no known kind; expected {expected}.")
     first = next((line.strip() for line in source.lines if line.strip()), "")
-    if names := _header(first):
+    if (names := _header(first)) and not source.lines[0].strip():
+        return UnknownInput(f"{path}: begins with an empty line; remove it, so that its first line names the columns.")
+    if names:
         return _without_trials(path, names) or UnknownInput(
             f"{path}: none of its columns is known ({_listed(names, 12)}); expected {expected}."
         )

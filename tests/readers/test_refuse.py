@@ -34,6 +34,12 @@ def test_the_sentence_says_what_came(text: str, tmp_path: Path) -> None:
     assert CASES[text] in message and "expected something else" in message and str(tmp_path) in message
 
 
+def test_a_table_below_an_empty_line_is_said_to_be_one(tmp_path: Path) -> None:
+    (tmp_path / "x").write_text("\nnumber,value,state\n0,0.5,COMPLETE\n")
+    with pytest.raises(UnknownInput, match="begins with an empty line; remove it"):
+        gd.read_trials(tmp_path / "x")
+
+
 LOG = "timestamp, index, utilization.gpu [%]\n" + "".join(
     f"2026/03/01 10:00:{second:02d}.000, 0, {second} %\n" for second in range(60)
 )
