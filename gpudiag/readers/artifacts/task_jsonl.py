@@ -300,7 +300,8 @@ def _text(value: Any) -> str | None:
 def _place(name: str, values: list[Any]) -> pd.Series:
     """GPU, worker, pid or host. ``cuda:1`` is GPU 1."""
     if name == "pid":
-        return pd.to_numeric(pd.Series(values, dtype="object"), errors="coerce").astype("Int64")
+        numbers = pd.to_numeric(pd.Series(values, dtype="object"), errors="coerce")
+        return pd.Series([number if _is_count(number) else None for number in numbers], dtype="Int64")
     texts = [None if value is None else str(value) for value in values]
     if name == "gpu":
         # "gpu" or "cuda" alone says what kind of device, not which.

@@ -160,3 +160,9 @@ def test_minutes_and_seconds_may_be_hours_and_minutes(tmp_path: Path) -> None:
 def test_studies_of_tasks_that_have_names_stay_studies(tmp_path: Path) -> None:
     rows = "".join(f"s{k},x,ok,1\n" for k in range(3))
     assert set(read(tmp_path, f"study,name,status,seconds\n{rows}").trials["study"]) == {"s0", "s1", "s2"}
+
+
+def test_a_process_id_that_is_none_is_unknown(tmp_path: Path) -> None:
+    """Some put a worker's own long id there."""
+    out = read(tmp_path, f"name,status,duration_s,pid\na,ok,4,{10**29}\nb,ok,5,41\n")
+    assert out.trials["pid"].isna().tolist() == [True, False] and out.trials["pid"][1] == 41
