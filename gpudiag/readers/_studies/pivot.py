@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -15,6 +14,9 @@ from gpudiag.readers._io.problems import ProblemLog
 from gpudiag.readers._io.surrogates import without_halves
 from gpudiag.readers._studies.distributions import Distribution, parse_distribution
 from gpudiag.schema import text_dtype
+
+EXACT = 2**53
+"""Up to here a float holds each integer. A larger one, such as a seed of 64 bits, stays what it is."""
 
 
 def pivot_params(params: pd.DataFrame, rows: int, problems: ProblemLog) -> dict[str, pd.Series]:
@@ -135,11 +137,11 @@ def column(cells: np.ndarray, row: np.ndarray, rows: int) -> pd.Series:
         cells, row, kinds = cells[present], row[present], kinds - {type(None)}
     if not kinds:
         return pd.Series(np.full(rows, np.nan))
-    if kinds == {int} and max(map(abs, cells)) < 2**63:
+    largest = max((abs(cell) for cell in cells if type(cell) is int), default=0) if int in kinds else 0
+    if kinds == {int} and len(row) == rows and largest < 2**63:
         return _scatter(cells.astype("int64"), row, rows)
-    if kinds <= {int, float}:
-        with suppress(OverflowError):  # an integer too large for a float stays what it is
-            return _scatter(cells.astype(float), row, rows)
+    if kinds <= {int, float} and largest <= EXACT:
+        return _scatter(cells.astype(float), row, rows)
     out = np.full(rows, None, dtype=object)
     out[row] = cells
     if kinds == {bool}:

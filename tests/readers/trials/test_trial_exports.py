@@ -216,6 +216,8 @@ def test_words_for_nothing_are_nothing_and_a_value_that_is_no_number_is_told(tmp
         ("01.03.2026 23:50:00", "02.03.2026 00:10:30", "2026-03-01 23:50", 1230, "day first: the other way time jumps"),
         ("13/03/2026 10:00:00", "13/03/2026 10:00:05", "2026-03-13 10:00", 5, ""),
         ("03/13/2026 11:59:00 PM", "03/14/2026 12:01:00 AM", "2026-03-13 23:59", 120, ""),
+        ("2026-03-13 23:59", "2026/3/14 0:01", "2026-03-13 23:59", 120, MINUTES),
+        ("2026-03-13 23:59", "2026-03-14 00:01:30", "2026-03-13 23:59", 150, ""),
     ],
 )
 def test_dates_that_begin_with_the_day_or_the_month(
@@ -228,7 +230,7 @@ def test_dates_that_begin_with_the_day_or_the_month(
     assert run.trials["start"][0] == pd.Timestamp(first, tz="UTC") and [one.problems for one in run.info.inputs] == [()]
     assert (run.trials["end"] - run.trials["start"]).dt.total_seconds()[0] == took_s
     notes = " ".join(note for one in run.info.inputs for note in one.notes)
-    assert note in notes and (MINUTES in notes) == (start == "3/1/2026 23:50")
+    assert note in notes and (MINUTES in notes) == (end in ("3/2/2026 0:10", "2026/3/14 0:01"))
 
 
 @pytest.mark.parametrize("more", ["datetime_complete", "duration_s"])
@@ -298,6 +300,15 @@ def test_an_underscore_makes_no_number(tmp_path: Path) -> None:
     path = tmp_path / "t.csv"
     path.write_text("number,value,state,params_hidden\n0,1.5,COMPLETE,64_64\n1,0.5,COMPLETE,128_64\n")
     assert read_trials(path).trials["params.hidden"].tolist() == ["64_64", "128_64"]
+
+
+def test_an_integer_that_no_float_holds_stays_what_it_is(tmp_path: Path) -> None:
+    """Seeds of 64 bits, of which some trials have none."""
+    seeds = [2**53 + 1, 2**53, 2**64 - 1]
+    rows = "".join(f"{n},0.5,COMPLETE,{seed},{n}\n" for n, seed in enumerate(seeds))
+    (tmp_path / "t.csv").write_text(f"number,value,state,params_seed,params_x\n{rows}3,,FAIL,,1.5\n")
+    params = read_trials(tmp_path / "t.csv").trials[["params.seed", "params.x"]]
+    assert params["params.seed"].tolist() == [*seeds, None] and params["params.x"].tolist() == [0.0, 1.0, 2.0, 1.5]
 
 
 def test_no_usable_row_is_one_sentence(tmp_path: Path) -> None:
