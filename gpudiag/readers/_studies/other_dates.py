@@ -8,6 +8,7 @@ from collections.abc import Sequence
 Cells = Sequence[object]
 
 _OTHER = re.compile(r"\s*\d{1,2}[-/.]\d{1,2}[-/.]\d{4}[ T]")
+_WHOLE_MINUTE = re.compile(r"\s*\d{4}[-/.]\d{1,2}[-/.]\d{1,2}[ T]\d{1,2}:\d\d\s*")
 MINUTES = "Starts and ends are written in whole minutes, so what they tell of lengths may be a minute off."
 
 
@@ -18,7 +19,9 @@ def in_iso(columns: Sequence[Cells]) -> tuple[list[Cells], list[str]]:
     """
     texts = [[cell if isinstance(cell, str) and _OTHER.match(cell) else None for cell in cells] for cells in columns]
     if not any(cell for cells in texts for cell in cells):
-        return list(columns), []
+        given = [cell for cells in columns for cell in cells if cell]
+        minutes = bool(given) and all(isinstance(cell, str) and _WHOLE_MINUTE.fullmatch(cell) for cell in given)
+        return list(columns), [MINUTES] if minutes else []
     import polars as pl
 
     from gpudiag.readers._shape.given_times import form_of_texts
