@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Iterable
+from operator import itemgetter
 
 from gpudiag.patterns import late
 from gpudiag.readers._steps.dialects import NUMBER
@@ -18,8 +20,9 @@ _SPEED = late(
 )
 _ONE = r"(?:step|iter(?:ation)?|batch)"
 _NAMED = late(
-    rf"(?i)(?<![a-z_/])(?:(?:avg|average|mean)[ _.-]?{_ONE}(?:[ _-]?(?:time|duration))?|{_ONE}[ _-]?(?:time|duration)"
-    rf"|time\s?(?:/|\bper\b)\s?{_ONE})\s{{0,4}}[:=|]?\s{{0,4}}(?P<number>{NUMBER[1:-1]})\s?"
+    rf"(?i)(?<![a-z_/])(?:(?P<mean>avg|average|mean)[ _.-]?{_ONE}(?:[ _-]?(?:time|duration))?"
+    rf"|{_ONE}[ _-]?(?:time|duration)|time\s?(?:/|\bper\b)\s?{_ONE})"
+    rf"\s{{0,4}}[:=|]?\s{{0,4}}(?P<number>{NUMBER[1:-1]})\s?"
     r"(?P<unit>ms|s|secs?|seconds)\b(?!\s?(?:/|per\b))"
 )
 """``step_time: 320 ms``, ``avg step 0.32s`` and ``time per batch: 0.32s``."""
@@ -43,6 +46,8 @@ _OF_PART = late(
     r"|valid(?:ation)?|eval(?:uation)?|test)(?:[ _-]?(?:time|wait|speed|load(?:er|ing)?|pass))?\s{0,8}[:=]?\s{0,8}\Z"
 )
 """What stands before a time that is of a part of a step, or of other work."""
+_AVERAGE = late(r"(?i)(?<![a-z])(?:avg|average|mean|overall)\.?(?:[ _-]?(?:time|speed|rate))?\s{0,8}[:=]?\s{0,8}\Z")
+"""What stands before a speed that is the mean of what came so far."""
 _CLOCK = r"\d{1,5}(?::\d\d){1,2}"
 _PART = late(
     rf"(?P<number>(?<![\w.:/-])(?:{_CLOCK}|[-+]?{_NUMBER}(?:/\d+)?)(?:%|[a-zA-Z][\w/]*)?(?![\w:-]|[.,/]\d))"
@@ -60,27 +65,37 @@ def rate_of(unit: re.Pattern[str], line: str) -> float:
 
 
 def speed_of(line: str) -> float | None:
-    """Seconds of one step, by the speed that a line states; None without a speed, NaN for one that tells no time."""
+    """Seconds of one step, by the speed that a line states, of several the first that is no average; None without a
+    speed, NaN for one that tells no time.
+    """
+    told = []
     for found in _SPEED.finditer(line):
         value = _value(found, line)
-        if value is not None and not _is_of_part(found, line):
-            return value * (0.001 if found["s"].lower() == "ms" else 1.0) if found["s"] else each_s(value)
-    return None
+        if value is not None and not _follows(_OF_PART, found, line):
+            each = value * (0.001 if found["s"].lower() == "ms" else 1.0) if found["s"] else each_s(value)
+            told.append((_follows(_AVERAGE, found, line), each))
+    return _least_averaged(told)
 
 
 def named_time_of(line: str) -> float | None:
-    """Seconds of one step, by a time that a line calls that of a step; None without one."""
-    for found in _NAMED.finditer(line):
-        if not _OF_PART.search(line, 0, found.start()):
-            return number(found["number"]) * (0.001 if found["unit"].lower() == "ms" else 1.0)
-    return None
+    """Seconds of one step, by a time that a line calls that of a step, as in :func:`speed_of`; None without one."""
+    return _least_averaged(
+        (bool(found["mean"]), number(found["number"]) * (0.001 if found["unit"].lower() == "ms" else 1.0))
+        for found in _NAMED.finditer(line)
+        if not _OF_PART.search(line, 0, found.start())
+    )
 
 
-def _is_of_part(unit: re.Match[str], line: str) -> bool:
-    """Whether the number before a unit is said to be of a part of a step."""
+def _least_averaged(told: Iterable[tuple[bool, float]]) -> float | None:
+    """The first of the times that is no average, else the first; None without one."""
+    return min(told, key=itemgetter(0), default=(False, None))[1]
+
+
+def _follows(words: re.Pattern[str], unit: re.Match[str], line: str) -> bool:
+    """Whether such words stand before the number that is before a unit."""
     head = line[max(unit.start() - _LOOKED_BACK, 0) : unit.start()]
     before = _BEFORE.search(head)
-    return before is not None and _OF_PART.search(head, 0, before.start()) is not None
+    return before is not None and words.search(head, 0, before.start()) is not None
 
 
 def _value(unit: re.Match[str], line: str) -> float | None:

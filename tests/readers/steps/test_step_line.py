@@ -222,6 +222,14 @@ LINES: dict[str, tuple[str, dict[str, object]]] = {
         "step 20 loss 2.31 data time: 40ms/it fwd: 100ms/it bwd=150ms/it step: 320ms/it",
         {"step": 20, "step_s": 0.32},
     ),
+    "the mean of all steps before the time of the last": (
+        "step 20 | loss 2.31 | avg 0.40 s/it cur 0.32 s/it",
+        {"step": 20, "step_s": 0.32},
+    ),
+    "the mean time of all steps before that of the last": (
+        "step 20 | loss 2.31 | avg step time 0.40s | step time 0.32s",
+        {"step": 20, "step_s": 0.32},
+    ),
     "a mean time of a step": ("step 1200/9000 loss 2.31 avg step 320ms", {"step": 1200, "step_s": 0.32}),
     "a time of a step beside others": (
         "step 1200/9000 loss 2.31 data_time=40.0ms compute_time=0.28s step_time=0.320s",
