@@ -156,6 +156,15 @@ DIALECTS: tuple[Dialect, ...] = (
         step_s=rf"\b[Tt]ime\s{{1,8}}[\d.]{{1,12}} \(\s{{0,8}}{_N}\)",
         loader_s=rf"\b[Dd]ata(?: time)?\s{{1,8}}[\d.]{{1,12}} \(\s{{0,8}}{_N}\)",
     ),
+    # pytorch/examples, word_language_model/main.py: means over the log interval
+    _dialect(
+        "word-lm",
+        "ms/batch",
+        rf"\|\s{{0,4}}epoch\s{{1,6}}(?P<epoch>\d{{1,6}}) \|\s{{1,9}}{_OF} batches \|",
+        "window",
+        first=0,
+        step_s=(rf"\bms/batch\s{{1,6}}{_N}", 0.001),
+    ),
     # torchvision/references, utils.py, MetricLogger: means over the last 20 steps
     _dialect(
         "torchvision",

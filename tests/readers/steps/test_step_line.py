@@ -104,6 +104,10 @@ LINES: dict[str, tuple[str, dict[str, object]]] = {
         "Epoch: [3]  [  10/5005]  eta: 1:23:45  lr: 0.1  img/s: 123.4  loss: 6.9 (6.9)  time: 0.9966  data: 0.0023  max mem: 1",
         {"step": 11, "total": 5005, "epoch": 3, "step_s": 0.9966, "loader_s": 0.0023},
     ),
+    "word-lm": (
+        "| epoch   1 |   200/ 2983 batches | lr 20.00 | ms/batch 33.55 | loss  6.80 | ppl   900.00",
+        {"step": 201, "total": 2983, "epoch": 1, "step_s": 0.03355, "meant": "window"},
+    ),
     "nanogpt": (
         "iter 100: loss 3.2712, time 250.10ms, mfu 12.10%",
         {"step": 101, "step_s": 0.2501, "meant": "step", "mfu_pct": 12.1},
