@@ -20,9 +20,10 @@ from gpudiag.readers._steps.time_names import (
     OPEN,
     TimeName,
     is_about_time,
+    is_rate,
     time_name,
 )
-from gpudiag.readers._steps.written_numbers import duration_s, is_clock
+from gpudiag.readers._steps.written_numbers import duration_s, each_s, is_clock
 
 Row: TypeAlias = Mapping[str, Any]
 EPOCH = "epoch"
@@ -103,12 +104,13 @@ class TimeColumns:
 
     def _of_one(self, rows: Iterable[Row]) -> Iterator[Row]:
         """Those of the training on one rank."""
-        return (row for row in rows if _rank(row) in (None, self._rank) and not evaluates(row))
+        return (row for row in map(_with_times, rows) if _rank(row) in (None, self._rank) and not evaluates(row))
 
     def told(self, row: Row) -> Row:
         """The row with its times as ``timestamp``, ``elapsed`` and ``step_time``, in seconds, and no other; an elapsed
         that goes on where steps are counted anew as W&B's ``_runtime``, since it is that of no epoch.
         """
+        row = _with_times(row)
         out = {name: value for name, value in row.items() if name not in self._taken}
         for of, key in ((_MOMENT, _STAMP), (ELAPSED, _ELAPSED), (self._of, _STEP_TIME)):
             column = self._columns.get(of)
@@ -269,6 +271,13 @@ class TimeColumns:
         """Whether the first row is more than two of the usual strides from the beginning."""
         places = self._places()
         return bool(_usual(places)) and places[0] > _NEAR * _usual(places)
+
+
+def _with_times(row: Row) -> Row:
+    """The row with seconds of a step where it has steps a second."""
+    if not any(map(is_rate, row)):
+        return row
+    return {name: each_s(_seconds(value)) if is_rate(name) else value for name, value in row.items()}
 
 
 def _steps(at: Sequence[tuple[float, float]], *, over_midnight: bool) -> list[float]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import NamedTuple
 
 from gpudiag.patterns import late
@@ -35,6 +36,9 @@ _KINDS = {
 _PATTERNS = {kind: late(pattern) for kind, pattern in _KINDS.items()}
 _SLASH = late(rf"(?i)^(?:[\w/]*/)?(?P<length>time|duration|s|secs?|ms)/(?P<of>epoch|{_STEP})$")
 _ABOUT_TIME = late(r"(?i)time(?!step|[_ ]step)|durat|elapsed|clock|runtime|(?<![a-z])(?:dt|secs?|seconds)(?![a-z])")
+_RATE = late(
+    r"(?i)^(?:[\w.-]*/)?(?:global[_ ]?)?(?:steps?|its?|iters?|iterations?)(?:[_ ]?per[_ ]?|/)s(?:ec(?:ond)?s?)?$"
+)
 
 
 class TimeName(NamedTuple):
@@ -45,9 +49,13 @@ class TimeName(NamedTuple):
 
 
 def time_name(name: str) -> TimeName | None:
-    """What a column of this name holds; None where the name says nothing of the time of a training."""
+    """What a column of this name holds, one of rates once these are times; None where the name says nothing of the time
+    of a training.
+    """
     if is_of_evaluation(name) or name.startswith("_"):  # W&B's own begin so
         return None
+    if is_rate(name):
+        return TimeName(OF_STEP, 1.0)
     if found := _SLASH.match(name.strip()):  # time/step, not the count time_step
         of = OF_EPOCH if found["of"].lower() == "epoch" else OF_STEP
         return TimeName(of, _UNITS_S.get(found["length"].lower(), 1.0))
@@ -69,6 +77,12 @@ def time_name(name: str) -> TimeName | None:
 def _of_words(words: list[str], unit_s: float) -> TimeName | None:
     said = " ".join(words)
     return next((TimeName(of, unit_s) for of, pattern in _PATTERNS.items() if pattern.fullmatch(said)), None)
+
+
+@lru_cache(4096)  # the names of a log are few
+def is_rate(name: str) -> bool:
+    """Whether a column is of steps a second."""
+    return _RATE.match(name.strip()) is not None and not is_of_evaluation(name)
 
 
 def is_about_time(name: str) -> bool:

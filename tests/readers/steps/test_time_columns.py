@@ -62,6 +62,7 @@ def column(said: Trials, name: str) -> list[float]:
         ("Duration", STEP_S),
         ("train/step_time", STEP_S),
         ("iter_time_us", [1e6 * s for s in STEP_S]),
+        *((name, [1 / s for s in STEP_S]) for name in ("it_per_sec", "perf/it/s", "global_step/sec", "StepsPerSecond")),
     ],
 )  # fmt: skip
 def test_the_time_of_a_step(tmp_path: Path, name: str, values: list[float]) -> None:
@@ -285,7 +286,8 @@ def test_of_json_lines_what_is_unclear_is_said(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "name",
     ["time_step", "timestep", "val_time", "eval/time", "s", "h", "epoch", "step", "per_epoch", "iter_s", "_runtime",
-     "step_time_min", "batch_time", "loss_s", "data_time"],
+     "step_time_min", "batch_time", "loss_s", "data_time", "eval/steps_per_second", "train_steps_per_second",
+     "batches_per_sec"],
 )  # fmt: skip
 def test_names_that_say_nothing_of_the_time_of_a_training(name: str) -> None:
     assert time_name(name) is None
