@@ -131,6 +131,11 @@ def runtime_of_object(said: Mapping[str, Any]) -> str:
     return (_DAY + timedelta(seconds=seconds)).isoformat()
 
 
+def is_known(name: str) -> bool:
+    """Whether an object tells by this name of a step, how it went or when it was."""
+    return name in _KNOWN or name in _STAMP
+
+
 def counts_calls(said: Mapping[str, Any]) -> bool:
     """Whether all that it counts steps by is W&B's own count."""
     return "_step" in said and not any(name in said for name in STEPS if name != "_step")

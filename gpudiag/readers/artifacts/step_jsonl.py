@@ -8,12 +8,12 @@ from collections.abc import Sequence
 from typing import Any
 
 from gpudiag.errors import InputError
-from gpudiag.readers._io.json_values import json_object
 from gpudiag.readers._io.lines import numbered_lines
 from gpudiag.readers._io.paths import as_text
 from gpudiag.readers._io.problems import ProblemLog
 from gpudiag.readers._io.source import Source
 from gpudiag.readers._steps.metric_rows import OF_CALLS, epoch_of_row, least_epoch
+from gpudiag.readers._steps.spread_object import row_of
 from gpudiag.readers._steps.step_log import StepLog
 from gpudiag.readers._steps.step_object import STEPS, counts_calls, runtime_of_object, stamp_of_object, step_of_object
 from gpudiag.readers._steps.time_columns import TimeColumns
@@ -28,7 +28,7 @@ def recognises(source: Source) -> bool:
     """True if two of the first objects tell of a step, else of an epoch, and of its time or when it was."""
     if source.is_binary or not source.text.lstrip().startswith("{"):
         return False
-    found = [said for line in source.lines[:_SHOWN] if (said := json_object(line))]
+    found = [said for line in source.lines[:_SHOWN] if (said := row_of(line))]
     if any("op_code" in said or "training_iteration" in said for said in found):
         return False  # a study's journal, results of Ray Tune
     of_steps = _that_count(found)
@@ -42,16 +42,16 @@ def read(source: Source, options: ReadOptions) -> Trials:
 
     Raises InputError where none tells of either.
     """
-    begins = [said for line in source.lines if (said := json_object(line))]
+    begins = [said for line in source.lines if (said := row_of(line))]
     times, least = TimeColumns(_that_count(begins)), least_epoch(begins)
     if times.is_open:  # the head may lie within the first epoch
-        every = (json_object(line) for _, line in numbered_lines(source, ProblemLog()))
+        every = (row_of(line) for _, line in numbered_lines(source, ProblemLog()))
         times.look_on(said for said in every if said and step_of_object(said))
     dated = any(stamp_of_object(times.told(said)) for said in begins[:_SHOWN])
     problems, steps = ProblemLog(), StepLog(source.path, dated=dated)
     calls = 0
     for number, line in numbered_lines(source, problems):
-        found = json_object(line)
+        found = row_of(line)
         if found is None:
             if line.strip():
                 torn = line.lstrip().startswith("{")

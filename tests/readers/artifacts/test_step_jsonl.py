@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -224,3 +224,25 @@ def test_objects_of_mmcv_that_validate_are_no_steps(tmp_path: Path) -> None:
         written(tmp_path, [*trained, {"mode": "val", "epoch": 1, "iter": 20, "lr": 0.1, "bbox_mAP": 0.3}, *trained])
     )
     assert steps["step"].tolist() == [50, 100, 50, 100] and steps["since"].dropna().tolist() == ["evaluation"]
+
+
+@pytest.mark.parametrize(
+    "spread",
+    [
+        lambda one: {"timestamp": one["timestamp"], "step": one["step"], "metrics": {"loss": one["loss"], "lr": 0.1}},
+        lambda one: {"timestamp": one["timestamp"], "msg": "train", "data": {"step": one["step"], "loss": one["loss"]}},
+        lambda one: {**one, "loss": None, "train": {"loss": one["loss"]}, "val": {"loss": 3.0, "step_time": 9.0}},
+        lambda one: {"loss": 2.5, "perf": {"step_time": 2.0}, "global_step/max_steps": f"{one['step']}/50"},
+        lambda one: {"loss": 2.5, "global_step/max_steps": f"{one['step']}/50", "elapsed_time": f"{2 * one['step']}s"},
+    ],
+)
+def test_objects_within_objects_and_counts_of_all_steps(tmp_path: Path, spread: Callable[[Said], Said]) -> None:
+    """The last is of ms-swift."""
+    path = written(tmp_path, map(spread, structured(50)))
+    assert step_jsonl.recognises(Source.open(path)) and read(path)["step"].tolist() == list(range(1, 51))
+    assert measure_steps(gd.load_run(tmp_path)).step_s == pytest.approx(2)
+
+
+def test_an_evaluation_within_an_object_is_none_of_the_training(tmp_path: Path) -> None:
+    objects = [{"timestamp": one["timestamp"], "step": one["step"], "eval": {"loss": 2.0}} for one in structured(9)]
+    assert not step_jsonl.recognises(Source.open(written(tmp_path, objects)))
