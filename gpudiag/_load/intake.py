@@ -18,13 +18,16 @@ from gpudiag.files import never_replace
 from gpudiag.readers import trials as trial_readers
 from gpudiag.readers._io.source import Source
 from gpudiag.readers._io.url import is_url
-from gpudiag.readers.artifacts import wandb_run
+from gpudiag.readers.artifacts import tells_of_steps, wandb_run
 from gpudiag.readers.base import ReadOptions, Telemetry, Trials, read_by, refuse
 from gpudiag.readers.frames import read_frame
 from gpudiag.readers.identify import EXPECTED, identify
 from gpudiag.readers.telemetry import reader_of, wandb_binary
 from gpudiag.schema import FINISHED
 
+STEPS_LEFT = (
+    "Its rows hold GPU metrics and steps of a training, and only the metrics are read: give the steps in another file."
+)
 _NEVER = np.datetime64("NaT", "us")
 
 
@@ -71,7 +74,10 @@ def take(given: object, options: ReadOptions, *, shown_as: str | None = None) ->
         raise refuse(source, EXPECTED)
     kind, reader = found
     never_replace(source.path)
-    return _taken(read_by(reader, source, options), options, shown_as or str(source.path), kind, source.sha256())
+    data = read_by(reader, source, options)
+    if kind == "telemetry" and tells_of_steps(source):
+        data = replace(data, notes=(*data.notes, STEPS_LEFT))
+    return _taken(data, options, shown_as or str(source.path), kind, source.sha256())
 
 
 def logged_beside(given: object, taken: Intake, options: ReadOptions) -> list[Intake]:

@@ -66,7 +66,6 @@ _FORMATS: tuple[Reader[Trials], ...] = (
     flight_recorder_pickle.READER,
     gpudiag_export.READER,
     jobstats_table.READER,
-    step_jsonl.READER,
     trainer_state.READER,
     trainer_results.READER,
     slurm_seff.READER,
@@ -74,33 +73,37 @@ _FORMATS: tuple[Reader[Trials], ...] = (
 )
 
 
+_OF_STEPS = (step_jsonl.READER, metrics_csv.READER)
+
+
+def tells_of_steps(source: Source) -> bool:
+    """Whether its rows are of a training, whoever else reads them."""
+    return any(reader.recognises(source) for reader in _OF_STEPS)
+
+
 def _is_of_another(source: Source) -> bool:
     formats: tuple[Sequence[Reader[Any]], ...] = (telemetry.READERS, trials.READERS, _FORMATS)
     return any(reader.recognises(source) for readers in formats for reader in readers)
 
 
-def _only_metrics(source: Source) -> bool:
-    """True for a table of metrics that no reader of any registry knows as its own."""
-    return metrics_csv.READER.recognises(source) and not _is_of_another(source)
+def _of_no_other(reader: Reader[Trials]) -> Reader[Trials]:
+    """The reader for what no reader of any registry knows as its own."""
+    return replace(reader, recognises=lambda source: reader.recognises(source) and not _is_of_another(source))
 
 
-def _no_format_of_any_kind(source: Source) -> bool:
-    """True for a training log that no reader of any registry knows as its own: logs of tools quote errors too."""
+def _is_only_a_log(source: Source) -> bool:
+    """True for a training log that is no table of metrics: logs of tools quote errors too."""
     if telemetry.is_of_a_tool(source):  # known already, where its lines would be looked through for a training
         return False
-    return (
-        training_log.READER.recognises(source)
-        and not metrics_csv.READER.recognises(source)
-        and not _is_of_another(source)
-    )
+    return training_log.READER.recognises(source) and not tells_of_steps(source)
 
 
 READERS = (
     *_FORMATS,
-    replace(metrics_csv.READER, recognises=_only_metrics),
-    replace(training_log.READER, recognises=_no_format_of_any_kind),
+    *map(_of_no_other, _OF_STEPS),
+    _of_no_other(replace(training_log.READER, recognises=_is_only_a_log)),
 )
-"""Formats first; a table of metrics and a training log are what no other reader knows."""
+"""Formats first; rows of metrics and a training log are what no other reader knows."""
 
 
 def read_steps(source: str | Path, *, timezone: str | tzinfo | None = None) -> pd.DataFrame:

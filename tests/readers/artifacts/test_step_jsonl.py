@@ -11,6 +11,7 @@ import pandas as pd
 import pytest
 
 import gpudiag as gd
+from gpudiag._load.intake import STEPS_LEFT
 from gpudiag.errors import InputError
 from gpudiag.measures.steps import measure_steps
 from gpudiag.readers._io.source import Source
@@ -246,3 +247,18 @@ def test_objects_within_objects_and_counts_of_all_steps(tmp_path: Path, spread: 
 def test_an_evaluation_within_an_object_is_none_of_the_training(tmp_path: Path) -> None:
     objects = [{"timestamp": one["timestamp"], "step": one["step"], "eval": {"loss": 2.0}} for one in structured(9)]
     assert not step_jsonl.recognises(Source.open(written(tmp_path, objects)))
+
+
+@pytest.mark.parametrize("as_csv", [False, True])
+def test_rows_that_hold_gpu_metrics_too_are_samples_and_say_so(tmp_path: Path, as_csv: bool) -> None:
+    rows = structured(20, gpu_mem_gb=50.0)
+    path = written(tmp_path, rows)
+    if as_csv:
+        path.write_text(pd.DataFrame(rows).to_csv(index=False))
+    run = gd.load_run(path)
+    assert len(run.gpu) == 20 and run.info.inputs[0].notes[-1] == STEPS_LEFT
+
+
+def test_rows_that_tell_how_a_task_ended_are_tasks(tmp_path: Path) -> None:
+    run = gd.load_run(written(tmp_path, structured(20, status="ok", duration_s=1.5)))
+    assert len(run.trials) == 20 and not len(run.steps)
