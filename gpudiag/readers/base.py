@@ -132,6 +132,8 @@ class Trials(Shown):
 
 
 _LOOKED_AT = 60
+_ABOVE_NAMES = re.compile(r'\s*(?:"?sep=.?"?)?\s*')
+"""An empty line, and what tells Excel how cells are parted."""
 
 Result = TypeVar("Result", Telemetry, Trials)
 
@@ -197,9 +199,10 @@ def refuse(source: Source, expected: str) -> UnknownInput:
         )
     if source.is_binary:
         return UnknownInput(f"{path}: is a binary file of no known kind; expected {expected}.")
-    first = next((line.strip() for line in source.lines if line.strip()), "")
-    if (names := _header(first)) and not source.lines[0].strip():
-        return UnknownInput(f"{path}: begins with an empty line; remove it, so that its first line names the columns.")
+    first = next((line.strip() for line in source.lines if not _ABOVE_NAMES.fullmatch(line)), "")
+    if (names := _header(first)) and _ABOVE_NAMES.fullmatch(source.lines[0]):
+        above = repr(source.lines[0].strip()) if source.lines[0].strip() else "an empty line"
+        return UnknownInput(f"{path}: begins with {above}; remove it, so that its first line names the columns.")
     if names:
         return _without_trials(path, names) or UnknownInput(
             f"{path}: none of its columns is known ({_listed(names, 12)}); expected {expected}."

@@ -34,9 +34,10 @@ def test_the_sentence_says_what_came(text: str, tmp_path: Path) -> None:
     assert CASES[text] in message and "expected something else" in message and str(tmp_path) in message
 
 
-def test_a_table_below_an_empty_line_is_said_to_be_one(tmp_path: Path) -> None:
-    (tmp_path / "x").write_text("\nnumber,value,state\n0,0.5,COMPLETE\n")
-    with pytest.raises(UnknownInput, match="begins with an empty line; remove it"):
+@pytest.mark.parametrize(("above", "said"), [("", "an empty line"), ("sep=;", "'sep=;'")])
+def test_a_table_below_another_line_is_said_to_be_one(tmp_path: Path, above: str, said: str) -> None:
+    (tmp_path / "x").write_text(f"{above}\nnumber;value;state\n0;0.5;COMPLETE\n")
+    with pytest.raises(UnknownInput, match=f"begins with {said}; remove it"):
         gd.read_trials(tmp_path / "x")
 
 
