@@ -1,38 +1,53 @@
-"""Times that lines on epochs state: whether they are of the epoch, or since the start."""
+"""Times that lines state: whether they are of the epoch or the step, since the line before, or since the start."""
 
 from __future__ import annotations
 
 import math
 from collections import defaultdict
 from collections.abc import Sequence
+from typing import Any
 
 from gpudiag.readers._steps.step_line import StepLine
+from gpudiag.readers._steps.step_object import runtime_of_object
 from gpudiag.readers._steps.time_columns import EPOCH, TimeColumns
 
 
-def with_own_times(rows: Sequence[StepLine], stamps: Sequence[str]) -> list[StepLine]:
-    """The rows, of which those on epochs tell their time as that of the epoch or as the time since the start. What the
-    lines of one writer call by a name is looked at together, as a column of a table is.
+def with_own_times(rows: Sequence[StepLine], stamps: Sequence[str]) -> tuple[list[StepLine], list[str]]:
+    """The rows, of which those with a time of their own tell it as that of the epoch or the step, or as the time since
+    the start. What the lines of one writer call by a name is looked at together, as a column of a table is.
+
+    And timestamps on a day of our own for those whose time since the start goes on where steps are counted anew.
     """
-    out = list(rows)
-    by_writer: defaultdict[tuple[int | None, int | None], list[int]] = defaultdict(list)
+    out, since_start = list(rows), [""] * len(rows)
+    by_writer: defaultdict[tuple[str, int | None, int | None], list[int]] = defaultdict(list)
     for at, row in enumerate(rows):
         if row.time_name:
-            by_writer[row.rank, row.trial].append(at)
-    for places in by_writer.values():
-        names = _names([rows[at] for at in places])
+            by_writer[row.unit, row.rank, row.trial].append(at)
+    for (unit, *_), places in by_writer.items():
+        own = [rows[at] for at in places]
+        names = _names(own) if unit == EPOCH else {}
         table = [
-            {EPOCH: rows[at].step, names[rows[at].time_name]: rows[at].step_s}
-            | ({"timestamp": stamps[at]} if stamps[at] else {})
-            for at in places
+            _place(row) | {names.get(row.time_name, row.time_name): row.step_s} | _stamped(stamps[at])
+            for at, row in zip(places, own, strict=True)
         ]
         times = TimeColumns(table)
         for at, line in zip(places, table, strict=True):
             told = times.told(line)
             step_s, elapsed_s = (told.get(name, math.nan) for name in ("step_time", "elapsed"))
-            meant = "step" if step_s >= 0 else ""
-            out[at] = rows[at]._replace(step_s=step_s, elapsed_s=elapsed_s, meant=meant, time_name="")
-    return out
+            meant = ("step" if unit == EPOCH else "running") if step_s >= 0 else ""
+            said = rows[at]._replace(step_s=step_s, elapsed_s=elapsed_s, meant=meant, time_name="")
+            out[at] = times.meant(said) if meant else said
+            since_start[at] = runtime_of_object(told)
+    return out, since_start
+
+
+def _place(row: StepLine) -> dict[str, Any]:
+    """How far a row is, by the names that a row of a table has for it."""
+    return {row.unit: row.step} | ({} if row.epoch is None else {EPOCH: row.epoch})
+
+
+def _stamped(stamp: str) -> dict[str, Any]:
+    return {"timestamp": stamp} if stamp else {}
 
 
 def _names(rows: Sequence[StepLine]) -> dict[str, str]:

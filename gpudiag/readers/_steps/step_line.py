@@ -57,7 +57,8 @@ _SAVES = late(r"(?i)\bsav(?:ed|ing)\b")
 """What it says next of an epoch is which one was saved, or how long that took."""
 _EVALUATED = late(r"(?i)\b(?:eval(?:uation)?|valid(?:ation)?|val|test)[ _/.-]{0,2}loss")
 _OF_TRAINING = late(r"(?i)(?<![a-z])train(?:ing)?[ _/.-]{0,2}loss")
-_NAMES = ("epoch_time", "time", "elapsed")
+_OF_STEPS = ("time", "elapsed")
+_NAMES = ("epoch_time", *_OF_STEPS)
 EVALUATIONS = "evaluations"
 """Lines that name a loss of the training beside that of an evaluation, and no speed. Where a log has others on steps,
 these tell of evaluations alone."""
@@ -67,7 +68,7 @@ _WORDS = ("step", "iter", "epoch", "train", "batch", "update", "<", "━", "─"
 class StepLine(NamedTuple):
     """What one line says. ``series`` tells lines of one kind from others; NaN and None are unknown. ``blur_s``: by how
     much ``elapsed_s`` is rounded, where that is known. ``time_name``: what a line on an epoch calls its ``step_s``,
-    which may be a time since the start.
+    which may be a time since the start, and one on a step that states no speed.
     """
 
     series: str
@@ -102,7 +103,8 @@ def may_tell(line: str) -> bool:
 def step_of(line: str, *, stamped: bool) -> StepLine | None:
     """What a line says of a step of the training; None for every other line.
 
-    A plain line counts that names a step and a speed with its unit, or one with a timestamp, a step and a loss.
+    A plain line counts that names a step and a speed with its unit, or one with a timestamp or a time, a step and a
+    loss.
     """
     line = line[:_LOOKED_AT]
     said = _said(line, stamped) if may_tell(line) else None
@@ -201,6 +203,10 @@ def _plain(line: str, lower: str, stamped: bool) -> StepLine | None:
     speed_s = named_time_of(line) if speed_s is None and alike else speed_s
     samples, tokens = ((rate_of(unit, line) if rates else math.nan) for unit in (SAMPLES, TOKENS))
     said = speed_s is not None or samples > 0 or tokens > 0 or (stamped and "loss" in lower)
+    name, took_s = "", math.nan
+    if not said and alike and "loss" in lower:
+        name, took_s = _took(line, counted.end())
+        said = name in _OF_STEPS
     if not said or _NOT_TRAINING.search(line) or _OF_OTHERS.search(line, 0, counted.start()):
         return None
     if _evaluates(line, lower):
@@ -214,11 +220,12 @@ def _plain(line: str, lower: str, stamped: bool) -> StepLine | None:
         "step",
         int(epoch[1]) if epoch else None,
         "running" if speed_s is not None else "",
-        math.nan if speed_s is None else _possible(speed_s),
+        took_s if speed_s is None else _possible(speed_s),
         _possible(float(waited[1]) / 1000) if waited else math.nan,
         samples_s=samples,
         tokens_s=tokens,
         rank=rank_of(line),
+        time_name=name,
     )
 
 

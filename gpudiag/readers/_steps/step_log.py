@@ -183,7 +183,10 @@ class StepLog:
         """Table ``steps`` in the order of the lines, and how its timestamps are meant (utc, local, mixed, unknown)."""
         if not self._rows:
             return empty(STEPS), "unknown"
-        self._rows = with_own_times(self._rows, self._stamps)
+        self._rows, since_start = with_own_times(self._rows, self._stamps)
+        if any(since_start) and not self._first_stamp:
+            self._stamps, self._dated = since_start, False
+            self._first_stamp = next(filter(None, since_start))
         zone = zone if self._dated else UTC
         times = to_utc([stamp or None for stamp in self._stamps], zone)
         others = (self._first_stamp, self._behind[0], self._worked_stamp, self._told_stamp)

@@ -107,3 +107,29 @@ def test_other_work_is_not_taken_off_a_time_that_is_stated(tmp_path: Path, other
     (tmp_path / "train.log").write_text("".join(lines))
     said = measure_steps(gd.load_run(tmp_path))
     assert said.step_s == pytest.approx(USUAL_S, abs=0.01) and said.n_unseen == len(EPOCH_S) - 1
+
+
+def of_steps(path: Path, form: Callable[[int, int], str]) -> dict[str, list[float]]:
+    """The same for two epochs of 60 steps of half a second, a line each 10, with 20 s between them."""
+    lines = [form(epoch, step) for epoch in (1, 2) for step in range(10, 61, 10)]
+    (path / "train.log").write_text("".join(f"{line}\n" for line in lines))
+    steps = gd.load_run(path).steps
+    return {name: steps[name].tolist() for name in {"step_s", "elapsed_s"} & {*steps.dropna(axis=1, how="all")}}
+
+
+@pytest.mark.parametrize("name", ["elapsed", "Time", "total time"])
+def test_a_time_of_steps_since_the_start_or_since_their_epoch(tmp_path: Path, name: str) -> None:
+    of_epoch = of_steps(tmp_path, lambda e, k: f"Epoch [{e}/2], Step [{k}/60], Loss: 2.3, {name}: {k / 2:.2f}s")
+    assert of_epoch == {"elapsed_s": pytest.approx([*range(5, 31, 5)] * 2)}
+    of_steps(tmp_path, lambda e, k: f"Epoch [{e}/2], Step [{k}/60], Loss: 2.3, {name}: {k / 2 + 50 * (e - 1):.2f}s")
+    said = measure_steps(gd.load_run(tmp_path))
+    assert (said.step_s, said.pauses["paused_s"].tolist()) == (pytest.approx(0.5), [pytest.approx(20)])
+
+
+def test_a_time_of_each_step(tmp_path: Path) -> None:
+    took = of_steps(tmp_path, lambda e, k: f"step {6 * (e - 1) + k // 10} loss 2.3 time {0.5 + k / 1000:.2f}s")
+    assert took == {"step_s": pytest.approx([0.5 + k / 1000 for k in range(10, 61, 10)] * 2, abs=0.01)}
+
+
+def test_a_time_of_a_step_or_of_all_since_the_line_before_is_left(tmp_path: Path) -> None:
+    assert not of_steps(tmp_path, lambda e, k: f"Epoch [{e}/2], Step [{k}/60], Loss: 2, Time: {5 + k / 1000:.3f}s")

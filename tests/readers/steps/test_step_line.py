@@ -375,8 +375,10 @@ def test_other_lines_are_no_steps(line: str) -> None:
     "line",
     [
         "step 10 loss 0,45 0,32 s/it",  # a decimal comma, or two numbers
-        "step 10 loss 0.4 time 3.2s",  # of this one or of all since the line before
         "step 10 loss 0.4 data batch time 0.04s",
+        "step 10 loss 0.4 epoch time 60s",
+        "step 10 loss 0.4 eta 0:00:50, remaining time 50 s",
+        "step 10 acc 0.4 time 3.2s",
         "micro step 40 step 10 loss 0.4 step time 0.3s",  # of a step or of its parts
     ],
 )
