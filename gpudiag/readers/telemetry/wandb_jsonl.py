@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
-from typing import Any
 
 from gpudiag.readers._fields.wandb_metrics import WandbTick, is_number, joined, plain_name, tables
+from gpudiag.readers._io.json_values import json_object
 from gpudiag.readers._io.lines import numbered_lines
 from gpudiag.readers._io.problems import ProblemLog
 from gpudiag.readers._io.source import Source
@@ -44,11 +43,8 @@ def _ticks(source: Source, log: ProblemLog) -> Iterator[WandbTick]:
 
 def _tick(line: str, number: int) -> WandbTick | None:
     """The metrics of one line; None if it has none, or no time."""
-    try:
-        found: Any = json.loads(line)
-    except (ValueError, RecursionError):
-        return None
-    if not isinstance(found, dict) or not is_number(found.get("_timestamp")) or not is_epoch(found["_timestamp"]):
+    found = json_object(line)
+    if found is None or not is_number(found.get("_timestamp")) or not is_epoch(found["_timestamp"]):
         return None
     values = {plain_name(key): float(value) for key, value in found.items() if _is_metric(key, value)}
     return WandbTick(round(found["_timestamp"] * 1e6), values, number) if values else None

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from io import BufferedReader
 from typing import cast
 
+from gpudiag.readers._io.json_values import json_object
 from gpudiag.readers._io.problems import ProblemLog
 from gpudiag.readers._io.source import Source
 from gpudiag.readers._io.surrogates import without_halves
@@ -29,11 +29,8 @@ def recognises(source: Source) -> bool:
     first = source.head.lstrip()[:65536].partition(b"\n")[0]
     if not first.startswith(b"{") or b'"op_code"' not in first:
         return False
-    try:
-        operation = json.loads(first)
-    except (ValueError, RecursionError):
-        return False
-    return isinstance(operation.get("op_code"), int) and "worker_id" in operation
+    operation = json_object(first.decode(errors="replace"))
+    return operation is not None and isinstance(operation.get("op_code"), int) and "worker_id" in operation
 
 
 @dataclass
