@@ -38,10 +38,10 @@ terminal on a line below), and the rate.
 """
 _KERAS = late(
     r"(?:^|\s)(?P<step>\d{1,9})/(?P<total>\d{1,9}) (?:\[[=>.]{1,40}\] - |[━ ]{5,60}|- )(?P<shown>\d{1,7})s (?:- )?"
-    r"(?P<rate>\d{1,7})(?P<unit>us|ms|s)/(?P<of>step|epoch)"
+    r"(?:\S.{0,400}? - \d{1,7}s/epoch - )?(?P<rate>\d{1,7})(?P<unit>us|ms|s)/(?P<of>step|epoch)"
 )
 """keras/src/utils/progbar.py. What stands before the rate is the time taken in the last line of an epoch, else the time
-left; the rate is the mean of the epoch so far.
+left; the rate is the mean of the epoch so far. Without a bar Keras 2 has it behind the metrics.
 """
 _FASTAI_HEAD = late(r"^\s{0,4}epoch\s{1,20}train_loss\s.{0,400}\btime\s{0,20}$")
 _FASTAI_ROW = late(

@@ -190,6 +190,10 @@ LINES: dict[str, tuple[str, dict[str, object]]] = {
         "100/100 [==============================] - 12s 120ms/step - loss: 0.3 - accuracy: 0.9",
         {"step": 100, "total": 100, "elapsed_s": 12.0, "step_s": 0.12},
     ),
+    "keras 2 without a bar": (
+        "100/100 - 14s - loss: 1.2 - accuracy: 0.5 - val_loss: 1.3 - val_accuracy: 0.4 - 14s/epoch - 140ms/step",
+        {"step": 100, "total": 100, "elapsed_s": 14.0, "step_s": 0.14},
+    ),
     "keras 3 within an epoch": (
         "45/100 ━━━━━━━━━━━━━━━━━━━━ 6s 120ms/step - loss: 0.3",
         {"step": 45, "total": 100, "step_s": 0.12, "elapsed_s": 5.4},
