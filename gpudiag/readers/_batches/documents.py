@@ -10,6 +10,7 @@ import re
 from collections.abc import Sequence
 
 from gpudiag.readers._batches.line_clocks import LineClock
+from gpudiag.readers._batches.wrapped_lines import printed
 from gpudiag.readers._io.source import Source
 from gpudiag.readers._steps.step_line import step_of
 
@@ -31,7 +32,7 @@ _QUOTES = re.compile(r'\s*(?:[">#]|\{\s*"|\[\s*["{])')
 
 def lines_of_log(source: Source) -> list[str]:
     """The lines of the head that may be of a log: none of a source or a document, else those that quote nothing."""
-    lines = source.lines
+    lines = list(map(printed, source.lines))
     n_marks = sum(map(bool, map(_MARK.match, lines)))
     if not n_marks:
         return lines

@@ -27,6 +27,7 @@ from gpudiag.readers._batches.log_lines import (
     worker_of,
 )
 from gpudiag.readers._batches.optuna_lines import counts_trials, told_by_optuna, totals_of_bars
+from gpudiag.readers._batches.wrapped_lines import printed
 from gpudiag.readers._io.lines import numbered_lines, plain
 from gpudiag.readers._io.paths import as_text
 from gpudiag.readers._io.problems import ProblemLog
@@ -104,13 +105,14 @@ def read(source: Source, options: ReadOptions) -> Trials:
 def _read(source: Source, options: ReadOptions, day_first: bool | None) -> Trials:
     problems = ProblemLog()
     rows: list[_Event] = []
-    every = (line for _, line in numbered_lines(source, ProblemLog()))
-    head = [plain(line) for line in source.lines]
+    every = (printed(line) for _, line in numbered_lines(source, ProblemLog()))
+    head = [plain(printed(line)) for line in source.lines]
     of_lines = LineClock.of(head, every, day_first=day_first)
     steps, trainer = StepLog(source.path, dated=of_lines.dated), TrainerOutput()
     logged, totals = LoggedTrials(), totals_of_bars(head)
     n_ordinary, dated, ignored, of_trial = 0, False, False, False
-    for number, line in numbered_lines(source, problems):
+    for number, written in numbered_lines(source, problems):
+        line = printed(written)
         if counts_trials(line, totals):
             continue
         stamp = of_lines.stamp(line)

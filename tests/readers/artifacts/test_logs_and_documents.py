@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
+import gpudiag as gd
 from gpudiag.readers._io.source import Source
 from gpudiag.readers.identify import identify
 
@@ -76,3 +79,25 @@ QUOTED = {
 @pytest.mark.parametrize("name", QUOTED)
 def test_a_document_that_quotes_a_log_is_none(tmp_path: Path, name: str) -> None:
     assert reader_of(tmp_path, name, QUOTED[name]) is None
+
+
+def test_a_log_that_docker_keeps_as_json_tells_what_the_log_does(tmp_path: Path) -> None:
+    said = [*(line[20:] for line in STAMPED), "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2 GiB"]
+    stamps = [f"2026-03-02T09:00:{n:02d}.5" for n in range(1, 32)]
+    forms: dict[str, Callable[[str, str], str]] = {
+        "text": lambda stamp, line: f"{stamp}Z {line}",
+        "docker": lambda stamp, line: json.dumps({"log": f"\r{line}\n", "stream": "stdout", "time": f"{stamp}00123Z"}),
+        "structured": lambda stamp, line: json.dumps({"timestamp": f"{stamp}Z", "level": "INFO", "message": line}),
+    }
+    runs = []
+    for name, form in forms.items():
+        (tmp_path / name).write_text("".join(f"{form(*one)}\n" for one in zip(stamps, said, strict=True)))
+        runs.append(gd.load_run(tmp_path / name))
+    text, *others = runs
+    assert len(text.steps) == 30 and text.events["kind"].tolist() == ["oom"]
+    for other in others:
+        pd.testing.assert_frame_equal(
+            other.steps.drop(columns="path").assign(time=text.steps["time"]), text.steps.drop(columns="path")
+        )
+        assert (other.steps["time"] - text.steps["time"]).abs().max() < pd.Timedelta("1ms")
+        assert other.events["kind"].tolist() == ["oom"]
