@@ -60,6 +60,13 @@ def test_in_whole_seconds_only_what_is_far_from_all_others_was_added() -> None:
     assert [measure_trials(without_added(searched(rows))).n_added for rows in (long, short)] == [1, 0]
 
 
+def test_in_whole_minutes_a_short_trial_has_no_length_and_ran() -> None:
+    """As a spreadsheet saves them; where all others last 10 min or longer, one without length was added."""
+    short = [("COMPLETE", 60 * n, 60 * n + 60 * (n % 2)) for n in range(8)]
+    long = [("COMPLETE", 60, 60), ("COMPLETE", 120, 720), ("COMPLETE", 720, 1440)]
+    assert [measure_trials(without_added(searched(rows))).n_added for rows in (short, long)] == [0, 1]
+
+
 def two_studies(second: list[tuple[str, float, float]], lr: list[float]) -> Run:
     first = trials(RAN, "old").assign(**{"params.lr": [0.1, 0.2, 0.3, 0.4]})
     table = pd.concat([first, trials(second, "new").assign(**{"params.lr": lr})], ignore_index=True)

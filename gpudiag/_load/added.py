@@ -14,8 +14,8 @@ from gpudiag.schema import family, text_dtype
 RESULTS = ("COMPLETE", "PRUNED")
 LEAST_S = 1.0
 """Where trials usually last less, one that lasts no time may have run between two ticks of its clock."""
-LEAST_WHOLE_S = 10.0
-"""Of timestamps in whole seconds: where no whole trial lasts less, one that lasts none is of another kind."""
+LEAST_TICKS = 10.0
+"""Of timestamps in whole seconds or minutes: where no whole trial lasts less, one that lasts none is another kind."""
 FEWEST_COPIES = 3
 """Of timestamps in whole seconds: fewer trials that are alike in two studies may be so by chance."""
 
@@ -54,13 +54,22 @@ def _in_parts_of_seconds(trials: pd.DataFrame) -> pd.Series:
     return parts.groupby(trials["study"]).transform("any")
 
 
+def _tick_s(trials: pd.DataFrame) -> pd.Series:
+    """By trial the seconds to which its study writes timestamps, where these are no parts of one: 1, or 60 for whole
+    minutes, as spreadsheets save them.
+    """
+    within = (trials[["start", "end"]].apply(lambda times: times.dt.second) > 0).any(axis=1)
+    return 60.0 - 59.0 * within.groupby(trials["study"]).transform("any")
+
+
 def _without_length(trials: pd.DataFrame, fine: pd.Series) -> pd.Series:
     """Results that start and end at one moment, in a study whose trials last long enough to tell."""
     seconds = (trials["end"] - trials["start"]).dt.total_seconds()
     lasting = seconds.where((seconds > 0) & trials["state"].isin(RESULTS))
     by_study = lasting.groupby(trials["study"])
     long_enough = ~(by_study.transform("median") < LEAST_S)
-    whole = lasting.where(trials["state"] == "COMPLETE").groupby(trials["study"]).transform("min") >= LEAST_WHOLE_S
+    shortest = lasting.where(trials["state"] == "COMPLETE").groupby(trials["study"]).transform("min")
+    whole = shortest >= LEAST_TICKS * _tick_s(trials)
     told = (fine & long_enough & trials["state"].isin(RESULTS)) | (~fine & whole & (trials["state"] == "COMPLETE"))
     return told & (seconds == 0)
 
