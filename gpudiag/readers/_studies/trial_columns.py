@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from typing import Any
 
 from gpudiag.readers._batches.task_words import DURATION_S, END, MOMENT, NOT_TASKS, OF_GPUS, START, STATUS
@@ -16,6 +16,13 @@ VALUE = ("value", "objective", "objective_value")
 _STATE = ("state", "status")
 _OPTUNA = ("datetime_start", "datetime_complete", "duration")
 _OURS = {"number": NUMBER, "value": VALUE, "state": _STATE, "datetime_start": START, "datetime_complete": END}
+_METRIC = re.compile(
+    r"(?:(?:best|final|min|max|val|valid|validation|eval|test|dev)_)*"
+    r"(?:loss|acc|accuracy|score|auc|f1|rmse|mae|mse|perplexity|reward)"
+)
+"""What the value of a trial may be called, where it is the only such column and stands beside times and no states.
+Tables of measurements have no times, and those of tasks have states.
+"""
 _OF_OPTUNA = re.compile(
     r"(?i)^(?:(?:number|state|duration|datetime[_ ](?:start|complete))$"
     r"|(?:params|user[_ ]attrs|system[_ ]attrs|values?|intermediate[_ ]values)(?:[_ ]|$))"
@@ -73,7 +80,7 @@ def is_own_header(names: Sequence[str]) -> bool:
     that makes it a table of tasks, of steps or of samples.
     """
     known = {plain_name(name) for name in names}
-    if "number" in names or not known & set(NUMBER) or not known & set(VALUE) or exported_table(names):
+    if "number" in names or not known & set(NUMBER) or not _value_in(known) or exported_table(names):
         return False
     of_tasks = known & set(STATUS) and (known & {*START, *END, *DURATION_S}).difference(_OPTUNA)
     of_samples = known & set(MOMENT) and any(OF_GPUS.search(name) for name in known)
@@ -89,7 +96,7 @@ def is_own_table(rows: Sequence[Mapping[str, object]]) -> bool:
         return False
     place = {ours: name for name, ours in optuna_names(list(rows[0])).items()}
     keys = [(*(row.get(name) for name in STUDY), str(row.get(place["number"]))) for row in rows[:LOOKED_AT]]
-    values = [row.get(place["value"]) for row in rows[:LOOKED_AT]]
+    values = [row.get(place[_valued(place)]) for row in rows[:LOOKED_AT]]
     whole = all(re.fullmatch(r"\d{1,18}(?:\.0)?", str(key[-1])) for key in keys)
     return whole and len({*map(str, keys)}) == len(keys) and all(v in (None, "") or _is_number(v) for v in values)
 
@@ -98,7 +105,21 @@ def optuna_names(names: Sequence[str]) -> dict[str, str]:
     """Names of such a table whose meaning is certain, each with Optuna's for it."""
     plain = {plain_name(name): name for name in reversed(names)}
     found = {ours: next((plain[word] for word in words if word in plain), "") for ours, words in _OURS.items()}
+    if not found["value"] and (metric := _value_in(plain.keys())):
+        found[f"value_{metric}"] = plain[metric]
     return {name: ours for ours, name in found.items() if name}
+
+
+def _value_in(known: Set[str]) -> str:
+    """The plain name of the column of values; empty without one."""
+    metrics = [name for name in known if _METRIC.fullmatch(name)]
+    timed = not known.isdisjoint((*START, *END, *DURATION_S)) and known.isdisjoint(STATUS)
+    return next((name for name in VALUE if name in known), metrics[0] if timed and len(metrics) == 1 else "")
+
+
+def _valued(names: Iterable[str]) -> str:
+    """The one of Optuna's names that is of a value."""
+    return next(name for name in names if name.startswith("value"))
 
 
 def own_columns(columns: Columns) -> Columns:

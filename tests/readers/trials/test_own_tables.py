@@ -35,6 +35,15 @@ def test_a_number_and_a_value_are_a_table_of_trials(tmp_path: Path, header: str)
     assert trials["user_attrs.lr"].tolist() == [0.1, 0.2, 0.3]
 
 
+@pytest.mark.parametrize("metric", ["val_acc", "Best Val Loss", "F1"])
+def test_beside_times_the_only_metric_is_the_value(tmp_path: Path, metric: str) -> None:
+    path = written(tmp_path / "t.csv", f"Trial,lr,{metric},duration_s", "0,0.1,0.5,60", "1,0.2,,30", "2,0.3,0.7,90")
+    out = read_trials(path)
+    np.testing.assert_array_equal(out.trials["value"], [0.5, np.nan, 0.7])
+    assert out.trials["state"].tolist() == ["COMPLETE", "FAIL", "COMPLETE"]
+    assert out.trials["duration_s"].tolist() == [60, 30, 90] and metric.lower().replace(" ", "_") in out.notes[0]
+
+
 def test_times_and_states_of_other_names(tmp_path: Path) -> None:
     path = written(tmp_path / "t.csv", "trial,value,started_at,Finished,value_std",
                    "0,0.5,2026-03-01 10:00:00,2026-03-01 10:01:00,7", "1,,2026-03-01 10:01:00,2026-03-01 10:03:00,",
@@ -119,8 +128,8 @@ def test_parquet_is_read_as_the_same_table_in_csv(tmp_path: Path) -> None:
     pd.testing.assert_frame_equal(held.trials, text.trials)
     frame.assign(trial=[3, 3, 3]).to_parquet(tmp_path / "steps.parquet")
     assert identify(Source.open(tmp_path / "steps.parquet")) is None
-    frame.rename(columns={"objective": "score"}).to_parquet(tmp_path / "short.parquet")
-    with pytest.raises(UnknownInput, match=r"needs a column trial .* its columns are trial, score, started_at, lr"):
+    frame.rename(columns={"objective": "points"}).to_parquet(tmp_path / "short.parquet")
+    with pytest.raises(UnknownInput, match=r"needs a column trial .* its columns are trial, points, started_at, lr"):
         read_trials(tmp_path / "short.parquet")
 
 
@@ -132,6 +141,7 @@ def test_parquet_is_read_as_the_same_table_in_csv(tmp_path: Path) -> None:
         (["trial,epoch,step,value", "0,0,0,1", "0,0,1,1"], "lightning-csv"),
         (["trial_id,training_iteration,time_total_s,timestamp,value", "a_0,1,3.5,1767200000,2"], "ray-tune-table"),
         (["trial,value,status,duration_s,gpu", "0,0.5,ok,5,0", "1,0.6,ok,6,1"], "task-csv"),
+        (["trial,val_loss,status,duration", "0,0.5,ok,5", "0,0.6,ok,6"], "task-csv"),
         (["trial,value,timestamp,gpu_util", *(f"{n},1,2026-03-01 10:00:{n:02},7{n}" for n in range(3))], "table-csv"),
         (["study,trial,state,start,end,value", "s,0,COMPLETE,2026-03-01T10:00Z,,1"], "gpudiag-export"),
     ],
@@ -146,6 +156,8 @@ def test_what_others_read_stays_theirs(tmp_path: Path, lines: list[str], reader:
     [
         ["trial,accuracy,lr", "0,0.5,0.1"],
         ["trial,value,fold", "0,0.5,1", "0,0.6,2"],
+        ["trial,loss,val_loss,duration_s", "0,0.5,0.6,5"],
+        ["trial,score,duration_s", "0,0.5,5", "0,0.6,5"],
         ["trial_id,value", "a8f3,0.5", "b8f3,0.6"],
         ["trial,value", "0,red", "1,green"],
         ["number,value,lr", "0,0.5,0.1"],
