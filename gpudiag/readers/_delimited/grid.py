@@ -73,6 +73,11 @@ class Layout:
         return tuple(field.target for _, field in self.used)
 
     @property
+    def nameless(self) -> Layout:
+        """The same columns without their names: equal where the same is read."""
+        return replace(self, fields=tuple(replace(field, name="") for field in self.fields))
+
+    @property
     def writes_units(self) -> bool:
         """True if some cells carry a unit."""
         return any(field.unit for _, field in self.used)

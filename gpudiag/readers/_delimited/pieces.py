@@ -95,10 +95,9 @@ def join(pieces: Sequence[BlockRows]) -> BlockRows:
 
     Columns that a piece lacks are unknown there. A few rows go into many at the cost of a copy.
     """
-    whole = _sorted(pieces[0], pieces[0].identities)
-    for piece in pieces[1:]:
-        whole = _two(whole, piece)
-    return whole
+    if len(pieces) == 1:
+        return _sorted(pieces[0], pieces[0].identities)
+    return _two(join(pieces[: len(pieces) // 2]), join(pieces[len(pieces) // 2 :]))  # each row is copied log(n) times
 
 
 def _two(whole: BlockRows, more: BlockRows) -> BlockRows:

@@ -79,6 +79,8 @@ class Sweep:
     others: list[tuple[int, str]] = field(default_factory=list)
     marks: list[tuple[int, str, str]] = field(default_factory=list)
     _headers: dict[str, Layout] = field(default_factory=dict)
+    _layouts: dict[Layout, Layout] = field(default_factory=dict)
+    """Layouts met, by what is read under them."""
     _left: list[_Left] = field(default_factory=list)
 
     def run(self, blocks: Iterator[LineBlock], header: int = 0) -> None:
@@ -109,12 +111,12 @@ class Sweep:
         at, layouts = self._headers_in(work)
         if changes := any(layout is not self.layout for layout in layouts):
             self._look_again()
-            found, left = [], np.empty(0, dtype=np.int64)
+            found, rest = [], []
             for layout, places in _regimes(len(work.lines), at, [self.layout, *layouts]):
                 part = parse(work.lines.gather(places), layout)
                 found.append(piece_of(part, layout, (first_line + places).astype(np.int32)))
-                left = np.union1d(left, places[_positions(part.bad)])
-            left = np.setdiff1d(left, at, assume_unique=True)
+                rest.append(places[_positions(part.bad)])
+            left = np.setdiff1d(np.concatenate(rest), at)
             texts = work.lines.gather(left).to_list()
             breaks = np.setdiff1d(first_line + np.union1d(bad, left), np.concatenate([rows.lines for rows in found]))
             self.layout = layouts[-1]
@@ -131,12 +133,12 @@ class Sweep:
     def _headers_in(self, work: _ParsedBlock) -> tuple[np.ndarray, list[Layout]]:
         """Places of header lines and the layout that each announces."""
         bad = work.bad.tolist()
+        self._layouts.setdefault(self.layout.nameless, self.layout)
         for text, place in _firsts(work.texts, bad).items():
             if text not in self._headers and not text[0].isdigit():
                 below = partial(_lines_below, work, place)
                 if layout := self.announces(text, below):
-                    known = (self.layout, *self._headers.values())
-                    self._headers[text] = next((other for other in known if other == layout), layout)
+                    self._headers[text] = self._layouts.setdefault(layout.nameless, layout)
         at = [(place, text) for place, text in zip(bad, work.texts, strict=True) if text in self._headers]
         layouts = [self._headers[text] for _, text in at]
         met: dict[str, list[tuple[int, str]]] = {REPEATED: [], NEW_HEADER: []}
@@ -255,8 +257,9 @@ def _regimes(size: int, at: np.ndarray, layouts: Sequence[Layout]) -> Iterator[t
     numbers = {id(layout): number for number, layout in enumerate(distinct)}
     of_header = np.array([numbers[id(layout)] for layout in layouts])
     of_line = of_header[np.searchsorted(at, np.arange(size), side="right")]
-    for number, layout in enumerate(distinct):
-        yield layout, np.flatnonzero(of_line == number)
+    order = np.argsort(of_line, kind="stable")
+    ends = np.cumsum(np.bincount(of_line, minlength=len(distinct)))
+    yield from zip(distinct, np.split(order, ends[:-1]), strict=True)
 
 
 @dataclass(frozen=True, eq=False)

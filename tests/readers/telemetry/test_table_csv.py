@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 
 from gpudiag.errors import ConfigError, InputError, UnknownInput
+from gpudiag.readers._delimited import grid, sweep
 from gpudiag.readers.base import Telemetry
 from gpudiag.readers.telemetry import read_telemetry
 
@@ -455,3 +456,16 @@ def test_gpu_hours_are_no_time(read: Any) -> None:
 def test_the_hour_and_the_minute_of_a_clock_are_no_time_since_the_start(read: Any) -> None:
     with pytest.raises(UnknownInput):
         read("hour,minute,gpu_util", lambda k: f"10,{10 + k},{50 + k}", rows=40)
+
+
+def test_headers_that_differ_in_what_is_not_read_cost_as_much_as_one(monkeypatch: Any, read: Any) -> None:
+    times: list[int] = []
+
+    def counted(lines: Any, layout: Any) -> Any:
+        times.append(len(lines))
+        return grid.parse(lines, layout)
+
+    monkeypatch.setattr(sweep, "parse", counted)
+    telemetry = read("time,gpu_util,x", lambda k: f"{EPOCH_S + k},{k},1\ntime,gpu_util,x{k}", rows=100)
+    assert telemetry.gpu["util_pct"].tolist() == [float(k) for k in range(100)]
+    assert len(times) < 10
