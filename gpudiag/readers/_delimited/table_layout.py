@@ -294,9 +294,9 @@ def _common_prefix(meaning: Meaning, cells: Sequence[str]) -> str:
 
 
 def _once(fields: Sequence[Field], meanings: Sequence[Meaning], times: Sequence[int]) -> list[Field]:
-    """Each target once: the column whose name says GPU before one that does not, else the first."""
+    """Each target once: the column whose name says GPU before one that does not, then the first that is no mean."""
     best: dict[str, int] = {}
-    for place in sorted(range(len(fields)), key=lambda p: (p not in times, not meanings[p].gpu, p)):
+    for place in sorted(range(len(fields)), key=lambda p: (p not in times, not meanings[p].gpu, meanings[p].mean, p)):
         if fields[place].target:
             best.setdefault(fields[place].target, place)
     return [f if best.get(f.target) == place else Field(f.name) for place, f in enumerate(fields)]

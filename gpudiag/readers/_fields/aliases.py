@@ -70,6 +70,7 @@ _FILLER_WORDS = """
     stamp unix the of in rate
 """
 _FILLERS = frozenset(_FILLER_WORDS.split())
+_OF_A_SPAN = frozenset(["avg", "average", "mean"])
 _WORD_OF = {word: main for main, words in _SYNONYMS.items() for word in words.split()}
 _UNIT_OF = {word: main for main, words in _UNITS.items() for word in words.split()}
 
@@ -147,7 +148,8 @@ _NEEDS_GPU = ("load", "busy", "activity", "used", "limit", "graphics", "clock", 
 class Meaning:
     """What one column name means. ``target`` is empty if unknown, ``known`` if known and of no use here.
 
-    ``device`` is the number of the GPU in the name of a wide table's column; ``gpu`` tells that the name says GPU.
+    ``device`` is the number of the GPU in the name of a wide table's column; ``gpu`` tells that the name says GPU, and
+    ``mean`` that it says average.
     """
 
     target: str = ""
@@ -155,6 +157,7 @@ class Meaning:
     scale: float = 1.0
     device: str = ""
     gpu: bool = False
+    mean: bool = False
 
     @property
     def metric(self) -> bool:
@@ -191,7 +194,7 @@ def meaning_of(name: str) -> Meaning:
     scale = _scale(target, unit)
     if scale is None or (target == "host" and device):  # node_1: what is measured there does not say
         return Meaning(device=device, gpu=gpu)
-    return Meaning(target, unit, scale, device, gpu)
+    return Meaning(target, unit, scale, device, gpu, mean=not _OF_A_SPAN.isdisjoint(words))
 
 
 def _of_series(series: re.Match[str]) -> Meaning:

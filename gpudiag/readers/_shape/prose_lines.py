@@ -58,6 +58,8 @@ class Said:
     of_host: bool = False
     of_whom: set[str] = field(default_factory=set)
     """Memory under names that do not say whose."""
+    means: set[str] = field(default_factory=set)
+    """Columns of which it tells an average alone."""
     of_no_one: set[str] = field(default_factory=set)
     """What only the last GPU of a line would be told."""
 
@@ -122,7 +124,7 @@ def _by_gpu(text: str) -> list[str]:
         sides = text[first.end() : last.start()], text[last.end() :]
         between, behind = (_reading_of(side).values.keys() for side in sides)
         lead = len(before & between) - len(behind & between)
-        if lead > 0 or not behind:
+        if lead > 0 or (between and not behind):
             return [text[start:end] for start, end in pairwise([0, *(device.end() for device in devices)])]
         if lead == 0:
             return [""]
@@ -157,11 +159,14 @@ def _reading_of(text: str, heading: str = "", *, names_behind_words: bool = True
 def _take_unmarked(reading: Said, text: str) -> None:
     """Take ``util 30%, mem 900 MB``: several such, or one beside others, are what a GPU does; one may be anything."""
     values: dict[str, float] = {}
+    means = set[str]()
     for match in _UNMARKED.finditer(text):
         meaning = meaning_of(f"{match['label']} ({match['unit'].strip('°')})")
         if meaning.metric:
             values.setdefault(meaning.target, float(match["value"]) * meaning.scale)
+            means |= {meaning.target} if meaning.mean else set()
     if len(values.keys() | reading.values.keys()) > 1:
+        reading.means |= means - reading.values.keys()
         reading.values = values | reading.values
         reading.units |= values.keys()
 
@@ -180,6 +185,11 @@ def _take(reading: Said, label: str, match: re.Match[str], whose: str) -> None:
             del reading.values[meaning.target]
         elif not meaning.gpu and meaning.target.startswith("mem_") and meaning.target not in reading.values:
             reading.of_whom.add(meaning.target)
+        if meaning.mean and meaning.target not in reading.values:
+            reading.means.add(meaning.target)
+        elif not meaning.mean and meaning.target in reading.means:  # the value now, beside its average
+            reading.means.remove(meaning.target)
+            del reading.values[meaning.target]
         reading.values.setdefault(meaning.target, float(match["value"]) * meaning.scale)
         reading.units |= {meaning.target, _TOTALS.get(meaning.target, "")} if meaning.unit else set()
         if match["most"] and meaning.target in _TOTALS:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -87,7 +88,11 @@ def read(source: Source, options: ReadOptions) -> Telemetry:
     lines = list(_lines(source, log))
     unnamed = _unnamed_of_gpus(lines)
     several = len({line.reading.gpu for line in lines if line.reading.gpu}) > 1
+    summaries = _summaries(lines)
     for line in lines:
+        if line.number in summaries:
+            log.add(OTHER, line=line.number, example=line.text)
+            continue
         whose = line.reading.gpu or not several  # what names nobody beside lines on several GPUs is of any
         if line.row is None and whose and (is_sample(line.reading, among=True) or line.number in unnamed):
             found.add(line.number, line.moment, line.reading.gpu, line.reading.values)
@@ -137,6 +142,13 @@ def _unnamed_of_gpus(lines: Sequence[_Line]) -> set[int]:
     new = [line for line in lines if line.reading.values and told.isdisjoint(line.reading.values)]
     timed = (line for line in new if line.moment and line.moment.timestamp in times)
     return {line.number for line in timed if not line.reading.others and not line.reading.of_training}
+
+
+def _summaries(lines: Sequence[_Line]) -> set[int]:
+    """The numbers of lines that tell the average of what more lines tell as it is."""
+    told = Counter(name for line in lines for name in line.reading.values.keys() - line.reading.means)
+    told.subtract(name for line in lines for name in line.reading.means)
+    return {line.number for line in lines if any(told[name] > 0 for name in line.reading.means)}
 
 
 def _bare_rows(

@@ -308,7 +308,18 @@ def test_names_without_a_mark_are_not_taken_from_trainings_and_other_sentences(l
 def test_a_line_of_which_it_cannot_be_told_whose_each_value_is_says_nothing(read: Any) -> None:
     sure = "2026-03-01 10:00:00 GPU 0: util=30%\n2026-03-01 10:00:00 GPU 1: util=70%\n"
     doubtful = "2026-03-01 10:00:05 util=10% GPU 0 util=20% GPU 1 util=40%\n"
+    doubtful += "2026-03-01 10:00:07 util=90% | GPU 0 20%, 90W | GPU 1 40%, 80W\n"
     assert read(sure * 3 + doubtful).gpu["util_pct"].tolist() == [30, 70]
+
+
+@pytest.mark.parametrize("average", ["average power 999 W, average util 7%", "mean util: 7 %, max power: 999 W"])
+def test_a_summary_below_samples_is_none(average: str, read: Any) -> None:
+    lines = "".join(f"2026-03-01 10:00:0{k} GPU 0: util: 30 %, avg power: 80 W, power: 90 W\n" for k in range(9))
+    telemetry = read(f"{lines}2026-03-01 10:01:00 GPU 0 {average}\n")
+    assert telemetry.gpu["util_pct"].tolist() == [30] * 9 and telemetry.gpu["power_w"].tolist() == [90] * 9
+    assert "power_limit_w" not in telemetry.gpu and [problem.line for problem in telemetry.problems] == [10]
+    alone = read(lines.replace(", power: 90 W", "").replace("util", "avg util")).gpu
+    assert alone["util_pct"].tolist() == [30] * 9 and alone["power_w"].tolist() == [80] * 9
 
 
 def test_lines_that_name_nobody_are_of_none_of_several_gpus(read: Any) -> None:

@@ -469,3 +469,8 @@ def test_headers_that_differ_in_what_is_not_read_cost_as_much_as_one(monkeypatch
     telemetry = read("time,gpu_util,x", lambda k: f"{EPOCH_S + k},{k},1\ntime,gpu_util,x{k}", rows=100)
     assert telemetry.gpu["util_pct"].tolist() == [float(k) for k in range(100)]
     assert len(times) < 10
+
+
+def test_a_value_of_now_goes_before_its_average(read: Any) -> None:
+    gpu = read("time,gpu_avg_power_w,gpu_power_w,gpu_mean_util", lambda k: f"{EPOCH_S + k},150,{90 + k},{k}").gpu
+    assert gpu["power_w"].tolist() == [90 + k for k in range(6)] and gpu["util_pct"].tolist() == list(range(6))
