@@ -38,6 +38,7 @@ from gpudiag.readers.telemetry import (
     rocm_smi,
     smi_messages,
     table_csv,
+    table_long,
     table_parquet,
     tegrastats,
     wandb_binary,
@@ -104,7 +105,13 @@ _TOOLS: tuple[Reader[Telemetry], ...] = (
 )
 
 
-_HOME_MADE: tuple[Reader[Telemetry], ...] = (table_csv.READER, table_parquet.READER, json_lines.READER, prose.READER)
+_HOME_MADE: tuple[Reader[Telemetry], ...] = (
+    table_csv.READER,
+    table_long.READER,
+    table_parquet.READER,
+    json_lines.READER,
+    prose.READER,
+)
 
 
 def is_of_a_tool(source: Source) -> bool:
