@@ -19,7 +19,8 @@ _BY_FORM = ("", "known", "event", "name", "driver", "host", "elapsed", "pstate",
 
 
 def aligned(names: Sequence[str], targets: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
-    """The names with an empty one for each cell that has none; ``timestamp`` for a time that the header leaves out.
+    """The names with an empty one for each cell that has none; ``timestamp`` for a time that the header leaves out, and
+    ``date`` for the first half of one.
 
     Cells without a name stand at the end (a comma too many, something appended), unless what they push under the
     names cannot be that: then in front (a numbering, the date of a shell before a line of nvidia-smi), or else between.
@@ -35,6 +36,11 @@ def aligned(names: Sequence[str], targets: Sequence[str], rows: Sequence[Sequenc
         return list(names)
     columns = [[cell for cell in column if not is_missing(cell)] for column in zip(*rows, strict=True)]
     front = [*[""] * extra, *names]
+    time = targets.index("time") if "time" in targets else len(names)
+    for at in range(time, min(time + extra, len(columns) - 1)):
+        if _is_time([" ".join(row[at : at + 2]) for row in rows]):  # a timestamp whose blank parts cells
+            whole = aligned(names, targets, [[*row[:at], " ".join(row[at : at + 2]), *row[at + 2 :]] for row in rows])
+            return [*whole[:at], "date", *whole[at:]]
     if "time" not in targets and _is_time(columns[0]):
         return ["timestamp", *aligned(names, targets, [row[1:] for row in rows])]
     misfits = {

@@ -98,3 +98,17 @@ def test_one_row_shows_no_numbering() -> None:
 def test_what_counts_up_and_may_be_either_is_left_out() -> None:
     rows = [[str(n), "60", "900"] for n in range(5)]
     assert aligned(["util", "power"], ["util_pct", "power_w"], rows) == ["", "", ""]
+
+
+@pytest.mark.parametrize(
+    ("head", "row"),
+    [
+        ("time                 gpu  util(%)  power(W)", "2026-05-06 10:06:4{s}  {g}   5{s}   70"),
+        ("gpu  time                 util(%)  power(W)", "{g}    2026-05-06 10:06:4{s}  5{s}   70"),
+        ("     timestamp      gpu_index  gpu_util  power_w", "{n}  2026-05-06 10:06:4{s}  {g}  5{s}  70"),
+    ],
+)
+def test_a_date_that_a_blank_parts_from_its_time_is_read(head: str, row: str, tmp_path: Path) -> None:
+    gpu, notes = rows_of(head, row, tmp_path)
+    assert sorted(set(gpu["time"])) == [pd.Timestamp(f"2026-05-06 10:06:4{s}", tz="UTC") for s in range(8)]
+    assert gpu["util_pct"].tolist() == [50 + s for s in range(8)] * 2 and not any("date" in note for note in notes)
