@@ -23,6 +23,8 @@ _MEMORY = ("mem_total_mib", "mem_used_mib", "mem_free_mib", "mem_reserved_mib")
 _MAXIMA = {"mem_max_mib": ("mem_used_mib", "mem_total_mib"), "power_max_w": ("power_w", "power_limit_w")}
 """A column called maximum: what it is the most of, and the limit that it is where it never changes."""
 _ASSUMED = {"_mib": "MiB", "_w": "W", "_mhz": "MHz"}
+_NO_SLIP = 10
+"""Utilization above 100 in so many rows, and in one of so many, is a sum over GPUs: what is below is no mean either."""
 _CLOSE_PCT = 1.5
 _AGREE = 0.95
 
@@ -43,7 +45,7 @@ def correct(
     notes += _unitless(columns, [name for name in columns if name in unitless])
     add_up(columns)
     notes += checked(columns, code) if guessed else []
-    notes += [*milliwatts(columns), *_fractions(columns), *_sizes(columns), *_memory_percent(columns)]
+    notes += [*milliwatts(columns), *_fractions(columns), *_sums(columns), *_sizes(columns), *_memory_percent(columns)]
     return [*notes, *_energy(columns, code), *_reasons_from_counters(columns, code)]
 
 
@@ -112,6 +114,16 @@ def _fractions(columns: MutableMapping[str, np.ndarray]) -> list[str]:
             columns[name] = values * 100
             notes.append(f"{name} goes from 0 to 1 in the log; it was multiplied by 100.")
     return notes
+
+
+def _sums(columns: MutableMapping[str, np.ndarray]) -> list[str]:
+    """Utilization that is above 100 too often to be that of one GPU is left out."""
+    values = columns.get("util_pct", np.empty(0))
+    above = int((values > 100).sum())
+    if above < _NO_SLIP or _NO_SLIP * above < (~np.isnan(values)).sum():
+        return []
+    del columns["util_pct"]
+    return [f"util_pct is above 100 in {above:,} rows: it may be a sum over GPUs, and was not used."]
 
 
 def goes_from_0_to_1(values: np.ndarray) -> bool:

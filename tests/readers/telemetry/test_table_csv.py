@@ -474,3 +474,11 @@ def test_headers_that_differ_in_what_is_not_read_cost_as_much_as_one(monkeypatch
 def test_a_value_of_now_goes_before_its_average(read: Any) -> None:
     gpu = read("time,gpu_avg_power_w,gpu_power_w,gpu_mean_util", lambda k: f"{EPOCH_S + k},150,{90 + k},{k}").gpu
     assert gpu["power_w"].tolist() == [90 + k for k in range(6)] and gpu["util_pct"].tolist() == list(range(6))
+
+
+def test_utilization_that_is_a_sum_over_gpus_is_none(read: Any) -> None:
+    few, often = (
+        read("time,gpu_util,power_w", lambda k, n=n: f"{EPOCH_S + k},{200 if k < n else 70},90", 100) for n in (9, 30)
+    )
+    assert few.gpu["util_pct"].count() == 91 and few.gpu["util_pct"].max() == 70
+    assert "util_pct" not in often.gpu and any("above 100 in 30 rows" in note for note in often.notes)
