@@ -62,6 +62,7 @@ _UNITS = {
     "wh": "wh",
     "kwh": "kwh",
 }
+_OF_TIME = frozenset(["s", "ms", "us", "ns", "minute", "hour"])
 _SHORT = {"min": "minute", "h": "hour"}
 """Units of time, and of nothing else: ``util_min`` is the least."""
 _GPU_WORDS = frozenset(["gpu", "gpus", "nvidia", "cuda", "nvml", "vram", "sm"])
@@ -216,13 +217,14 @@ def _of_dcgm(metric: Metric) -> Meaning:
 
 
 def _without_device(words: list[str]) -> tuple[list[str], str]:
-    """The words less the number of a GPU: one after the word GPU, or one at the very end."""
+    """The words less the number of a GPU: one after the word GPU, or one at the very end, but for a unit of no time."""
     for at, word in enumerate(words[:-1]):
         if word in ("gpu", "cuda", "nvidia", "card", "device") and words[at + 1].isdecimal():
             return [*words[: at + 1], *words[at + 2 :]], words[at + 1]
-    if len(words) > 1 and words[-1].isdecimal():
-        return words[:-1], words[-1]
-    return words, ""
+    at = len(words) - 1
+    while at > 0 and _UNIT_OF.get(words[at], "s") not in _OF_TIME:  # mem0_mb; util_60s is of a minute
+        at -= 1
+    return ([*words[:at], *words[at + 1 :]], words[at]) if at > 0 and words[at].isdecimal() else (words, "")
 
 
 def _target(core: frozenset[str], unit: str, gpu: bool) -> str:
