@@ -14,7 +14,9 @@ from gpudiag.readers._shape.gpu_text import is_product
 
 _NUMBER = re.compile(r"-?\d*[.,]?\d+(?:[eE][+-]?\d+)?")
 _MOST_ROWS = 15
-"""What counts on beyond this, or is another text in each of more rows than this, numbers the rows."""
+"""What counts on beyond this, or is another text in each of more rows than this, numbers the rows. Numbers beyond it,
+one at a time and without those before them, are per cents.
+"""
 
 
 def field_of_gpu(name: str, cells: Sequence[str], *, of_gpu: bool, shared: bool) -> Field:
@@ -35,7 +37,8 @@ def _numbers_gpus(cells: Sequence[str], sure: bool) -> bool:
     values = [float(cell.replace(",", ".")) for cell in cells]
     counting = len(values) > 3 and all(b == a + 1 for a, b in pairwise(values)) and max(values) > _MOST_ROWS
     whole = bool(values) and all(value.is_integer() and value >= 0 for value in values)
-    return whole and (sure or (not counting and max(values) < MOST_GPUS))
+    few = max(values, default=0) <= _MOST_ROWS or {*values} == {*range(min(len({*values}), MOST_GPUS))}
+    return whole and (sure or (not counting and few))
 
 
 def differ_at_once(timestamps: Sequence[str], cells: Sequence[str]) -> bool:

@@ -72,7 +72,7 @@ def _unitless(columns: MutableMapping[str, np.ndarray], names: Sequence[str]) ->
     """Sizes without a unit share one: MiB, unless the numbers are too large for it, or a total too small."""
     sizes = [name for name in _MEMORY if name in names]
     most = {name: float(np.nanmax(columns[name], initial=0.0)) for name in sizes}
-    notes = []
+    notes, names = _host_percent(columns, names)
     if sizes and max(most.values()) > _MOST_BOARD_MIB:
         kib = most.get("mem_total_mib", 0.0) > _MOST_BOARD_MIB and max(most.values()) <= _KIB_BOARD
         if most.get("mem_total_mib", 0.0) <= _MOST_BOARD_MIB:  # no board is that small in bytes: its total is in MiB
@@ -90,6 +90,18 @@ def _unitless(columns: MutableMapping[str, np.ndarray], names: Sequence[str]) ->
         names = [name for name in names if name not in sizes]
     assumed = [f"{name} in {unit}" for name in names for ending, unit in _ASSUMED.items() if name.endswith(ending)]
     return [*notes, f"The log gives no unit for some columns; assumed: {', '.join(assumed)}."] if assumed else notes
+
+
+def _host_percent(columns: MutableMapping[str, np.ndarray], names: Sequence[str]) -> tuple[list[str], list[str]]:
+    """A sentence and the other names where the memory of a host is told in no unit, and too small for MiB."""
+    host = [name for name in names if name.startswith("host.ram_")]
+    if not host or max(float(np.nanmax(columns[name], initial=0.0)) for name in host) >= _LEAST_BOARD_MIB:
+        return [], list(names)
+    for name in host:
+        del columns[name]
+    return ["The log gives no unit for the host's memory, which may be per cent or GiB: it was not used."], [
+        name for name in names if name not in host
+    ]
 
 
 def milliwatts(columns: MutableMapping[str, np.ndarray]) -> list[str]:

@@ -100,8 +100,10 @@ def test_boards_are_no_gpus_where_an_instant_has_several_of_one_name(tmp_path: P
 
 
 def test_a_column_called_gpu_that_measures_is_said(tmp_path: Path) -> None:
-    for cell in ("{}", "{}%", "0.{}"):
-        telemetry = read(tmp_path, [(at, cell.format(at * 37 % 101), at % 100) for at in range(120)])
+    for cell, most in (("{}", 101), ("{}%", 101), ("0.{}", 101), ("{}", 23)):
+        telemetry = read(
+            tmp_path, [(at, cell.format(at * 37 % most + (40 if most == 23 else 0)), at % 100) for at in range(120)]
+        )
         assert telemetry.gpus["gpu"].tolist() == ["0"]
         assert "Column gpu holds no index or name of a GPU that could be used, and was left out." in telemetry.notes
 

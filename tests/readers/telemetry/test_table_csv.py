@@ -482,3 +482,11 @@ def test_utilization_that_is_a_sum_over_gpus_is_none(read: Any) -> None:
     )
     assert few.gpu["util_pct"].count() == 91 and few.gpu["util_pct"].max() == 70
     assert "util_pct" not in often.gpu and any("above 100 in 30 rows" in note for note in often.notes)
+
+
+@pytest.mark.parametrize("mem", [33, 12000])
+def test_memory_of_a_host_without_a_unit_is_none_where_it_is_too_small(mem: int, read: Any) -> None:
+    telemetry = read("time,cpu,mem,gpu_util,gpu_mem", lambda k: f"{EPOCH_S + k},90,{mem},{50 + k},1{k}00")
+    assert telemetry.gpu["util_pct"].tolist() == [50 + k for k in range(6)]
+    assert telemetry.host.get("ram_used_mib", pd.Series()).tolist() == ([12000] * 6 if mem == 12000 else [])
+    assert any("host's memory" in note for note in telemetry.notes) == (mem == 33)
