@@ -18,6 +18,9 @@ _ZONE = r"(?P<zone> ?(?:Z|UTC|GMT|[+-]\d{2}:?\d{2}))?"
 _NAMED = re.compile(r"[A-Z][a-z]{2} [A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d (?:(?P<zone>[A-Z]{3,5}) )?\d{4}")
 """Output of ``date`` and of ``ctime``: ``Thu Aug  8 15:42:09 UTC 2024``."""
 _CLOCK_ALONE = re.compile(_CLOCK)
+_LENGTH = re.compile(r"(?:(\d{1,6})(?: days?[,;]? |-))?(\d{1,6}):(\d\d):(\d\d(?:\.\d+)?)")
+"""Hours, minutes and seconds since a start, with days before them: of Python, pandas and ``ps``."""
+_LENGTH_S = (86_400, 3600, 60, 1)
 TIMESTAMP = re.compile(rf"{_DATE}(?P<join>[ T_]| @ ){_CLOCK}{_ZONE}")
 
 _DAY_US = 86_400 * SECOND_US
@@ -32,7 +35,8 @@ class TimestampForm:
 
     ``kind`` is ``text``, ``epoch`` (a number since 1970 UTC), ``relative`` (a number since an unknown start)
     or ``clock`` (a time of day, shown as one of 1970-01-01). ``format`` is the chrono format of a text without
-    its zone, ``zone`` the suffix all cells share or ``%z``, ``comma`` that a comma stands before the fraction.
+    its zone, and of a time since a start in hours, minutes and seconds its pattern. ``zone`` is the suffix all cells
+    share or ``%z``, ``comma`` that a comma stands before the fraction.
     ``scale_us`` is the unit of a number in microseconds. ``ambiguous`` tells that day and month could be the
     other way round.
     """
@@ -53,6 +57,12 @@ class TimestampForm:
         """Cells of text as Datetime[us] (UTC if ``zoned``, else local); null where a cell has another form."""
         cell = pl.col("")
         table = cells.alias("").to_frame()
+        if self.kind == "relative" and self.format:
+            parts = [cell.str.extract(f"^{self.format}$", part).cast(pl.Float64) for part in range(1, 5)]
+            known = [parts[0].fill_null(0.0), *parts[1:]]
+            seconds = pl.sum_horizontal(part * size for part, size in zip(known, _LENGTH_S, strict=True))
+            length = pl.when(parts[-1].is_not_null()).then((seconds * SECOND_US).round())
+            return table.select(length.cast(pl.Int64).cast(pl.Datetime("us"))).to_series()
         if self.kind in ("epoch", "relative"):
             timestamps = table.select(_number_us(cell, self.scale_us).cast(pl.Datetime("us"))).to_series()
             return timestamps if self.kind == "relative" else _sane(timestamps)
@@ -137,6 +147,8 @@ def tell_form(cells: Sequence[str], unit: str = "", *, elapsed: bool = False) ->
     if 2 * len(named) > len(some):
         zones = {match["zone"] for match in named}
         return TimestampForm("text", "%a %b %e %H:%M:%S %Y", "%z" if zones <= {"UTC", "GMT"} else "")
+    if elapsed and 2 * sum(_LENGTH.fullmatch(cell) is not None for cell in some) > len(some):
+        return TimestampForm("relative", _LENGTH.pattern)
     clocks = [match for match in map(_CLOCK_ALONE.fullmatch, some) if match]
     if 2 * len(clocks) > len(some):
         comma = any((match["fraction"] or "").startswith(",") for match in clocks)

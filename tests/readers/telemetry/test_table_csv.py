@@ -448,6 +448,17 @@ def test_what_has_passed_is_in_the_unit_of_its_name(name: str, unit_s: float, re
     assert not any("carry no time" in note for note in telemetry.notes)
 
 
+@pytest.mark.parametrize("written", ["{h}:{m:02d}:00", '"{d} days, {r}:{m:02d}:00"', "{d}-{r:02d}:{m:02d}:00.0"])
+def test_hours_and_minutes_that_have_passed_go_on_after_a_day(written: str, read: Any) -> None:
+    def row(k: int) -> str:
+        h, m = divmod(20 * k, 60)
+        return f"{written.format(h=h, d=h // 24, r=h % 24, m=m)},{k % 100},90"
+
+    telemetry = read("elapsed,gpu_util,power_w", row, rows=150)
+    assert (telemetry.gpu["time"].diff().dropna().dt.total_seconds() == 1200).all()
+    assert len(telemetry.gpu) == 150 and telemetry.clock == "count" and not telemetry.problems
+
+
 def test_gpu_hours_are_no_time(read: Any) -> None:
     telemetry = read("gpu_util,gpu_power_w,gpu_hours", lambda k: f"{50 + k},90,{k / 10}", rows=40)
     assert any("carry no time" in note for note in telemetry.notes)
