@@ -26,11 +26,11 @@ _UNMARKED = re.compile(
 )
 """``util 30%``, where the line names a GPU."""
 _DEVICE = re.compile(
-    r"(?i)\b(?:gpu|cuda|card|nvidia)(?:_id)?[ :_#-]{0,3}(\d{1,3})"
+    r"(?i)\b(?:gpu|cuda|card|nvidia|device)(?:_id)?[ :_#-]{0,3}(\d{1,3})"
     r"(?:\b(?!\s{0,9}[.%/°]|\s?(?:[MG]i?B|W|C)\b)|(?<=gpu\d)(?=[._/][a-z])|(?<=gpu[_\d]\d)(?=[._/][a-z]))"
     r"(?:\s{0,9}[:-]?\s{1,9}((?:NVIDIA|Tesla|GeForce|Quadro) ?[^:]{0,80}?)\s{0,9}(?::| - ))?"
 )
-"""A GPU, alone or in front of what is measured of it: ``gpu0_util``, ``gpu_1.mem``."""
+"""A GPU, alone or in front of what is measured of it: ``gpu0_util``, ``gpu_1.mem``. A device may be another."""
 _QUOTED = re.compile(r"(['\"])(\w[\w %()./-]{0,39})\1(?=\s{0,9}:)")
 """A key of a dictionary, as Python prints it and as JSON has it."""
 _JSON = ('{"', '[{"')
@@ -69,8 +69,12 @@ def is_sample(reading: Said, *, among: bool = False) -> bool:
 
     ``among`` others that do, one whose labels say GPU is enough: ``GPU Memory: 3/8 GB`` alone may be a training's.
     """
-    sure = reading.gpu or {"util_pct", "power_w"} & set(reading.values) or (among and reading.named)
+    sure = reading.gpu or _sure(reading) or (among and reading.named)
     return bool(reading.values and sure and len(reading.values) >= reading.others and not reading.of_training)
+
+
+def _sure(reading: Said) -> bool:
+    return not reading.values.keys().isdisjoint(("util_pct", "power_w"))
 
 
 def states_a_time(line: str) -> bool:
@@ -153,6 +157,8 @@ def _reading_of(text: str, heading: str = "", *, names_behind_words: bool = True
         reading.values = {name: value for name, value in reading.values.items() if name not in reading.of_whom}
     if reading.gpu and not OF_STEPS.search(text):
         _take_unmarked(reading, text)
+    if device and device[0][:6].lower() == "device" and not (reading.name or reading.named or _sure(reading)):
+        reading.gpu = ""
     return reading
 
 

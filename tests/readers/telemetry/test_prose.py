@@ -203,6 +203,7 @@ def test_the_time_of_a_line_is_that_of_each_gpu_in_it(read: Any) -> None:
         ("util=30% gpu 0, util=70% gpu 1", {"0": 30, "1": 70}),
         ("util=30% power=90 W gpu 0, util=70% power=80 W gpu 1, fan 40", {"0": 30, "1": 70}),
         ("GPU 0: util=30% GPU 1: util=70%", {"0": 30, "1": 70}),
+        ("Device 0: util=30%, mem=500MB, Device 1: util=70%, mem=600MB", {"0": 30, "1": 70}),
         ("total power: 500 W, GPU 0: util=30% GPU 1: util=70%", {"0": 30, "1": 70}),
         ("gpu0_util=30 gpu0_power=90 gpu1_util=70 gpu1_power=80 gpu_avg_util=50 total_mem=900", {"0": 30, "1": 70}),
         ("gpu0.util: 30 gpu1.util: 70 gpu0.mem: 500 gpu1.mem: 600", {"0": 30, "1": 70}),
@@ -298,6 +299,7 @@ def test_blocks_of_several_gpus_below_a_line_with_their_time(read: Any) -> None:
         "INFO step {k} images/s 512 GPU 0 Temp 60C Power 300W",
         "GPU 0 benchmark: {k}% done, memory 5 GB copied",
         "CPU util 30% mem 5 GB temp 60 C",
+        "Device 3: Temp: 40 C, fan: {k} %",
     ],
 )
 def test_names_without_a_mark_are_not_taken_from_trainings_and_other_sentences(line: str, read: Any) -> None:
