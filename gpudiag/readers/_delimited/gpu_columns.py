@@ -9,7 +9,7 @@ from itertools import pairwise
 
 from gpudiag.readers._delimited.grid import Field, Layout
 from gpudiag.readers._delimited.unnamed_cells import MOST_GPUS
-from gpudiag.readers._fields.aliases import Meaning, meaning_of
+from gpudiag.readers._fields.aliases import Meaning, meaning_of, words_of
 from gpudiag.readers._shape.gpu_text import is_product
 
 _NUMBER = re.compile(r"-?\d*[.,]?\d+(?:[eE][+-]?\d+)?")
@@ -64,8 +64,26 @@ def _of_gpu(meaning: Meaning) -> bool:
     return meaning.gpu or meaning.target == "index"
 
 
+def without_processes(fields: Sequence[Field], rows: Sequence[Sequence[str]], times: Sequence[int]) -> list[Field]:
+    """Where a GPU has several processes at one instant, memory in use is theirs."""
+    pids = _pids([field.name for field in fields])
+    whose = [at for at, field in enumerate(fields) if field.target in ("index", "uuid", "bus_id", "host")]
+    instants = {tuple(row[at] for at in (*times, *whose)) for row in rows}
+    if not pids or len({tuple(row[at] for at in (*times, *whose, *pids)) for row in rows}) == len(instants):
+        return list(fields)
+    return [Field(field.name) if field.target == "mem_used_mib" else field for field in fields]
+
+
+def _pids(names: Sequence[str]) -> list[int]:
+    return [at for at, name in enumerate(names) if "pid" in words_of(name)]
+
+
 def unused(names: Sequence[str], layout: Layout) -> list[str]:
-    """A sentence on a column called GPU that names none, where no other does."""
+    """A sentence on memory of processes, and on a column called GPU that names none, where no other does."""
+    if _pids(names) and not any(target.startswith("mem_used_mib") for target in layout.targets):
+        sizes = [name for name in names if meaning_of(name).target == "mem_used_mib"]
+        if sizes:
+            return [f"Column {sizes[0]} is of processes, of which a GPU has several at once: it was left out."]
     if {"index", "uuid", "bus_id"} & set(layout.targets):
         return []
     used = {field.name for field in layout.fields if field.target}

@@ -10,7 +10,7 @@ from itertools import pairwise
 from operator import gt, lt
 
 from gpudiag.patterns import late
-from gpudiag.readers._delimited.gpu_columns import differ_at_once, field_of_gpu, with_boards
+from gpudiag.readers._delimited.gpu_columns import differ_at_once, field_of_gpu, with_boards, without_processes
 from gpudiag.readers._delimited.grid import Field, Layout, is_missing
 from gpudiag.readers._delimited.unnamed_cells import MOST_GPUS, aligned
 from gpudiag.readers._fields.aliases import SERIES, Meaning, meaning_of, scale_in
@@ -184,10 +184,11 @@ def layout_of(names: Sequence[str], rows: Sequence[Sequence[str]], separator: st
     ]
     if places:
         fields[places[0]] = Field(names[places[0]], "time", "time")
+    fields = without_processes(_once(fields, meanings, places), rows, places)
     comma = separator != "," and any(re.fullmatch(r"-?\d+,\d+", cell) for cells in known for cell in cells)
     loose = separator in (";", "\t") or any(cell != cell.strip() for row in rows for cell in row)
     return Layout(
-        tuple(with_boards(_once(fields, meanings, places), meanings, known)),
+        tuple(with_boards(fields, meanings, known)),
         separator,
         timestamp or TimestampForm("relative"),
         tolerant=loose or separator == ",",

@@ -501,3 +501,12 @@ def test_memory_of_a_host_without_a_unit_is_none_where_it_is_too_small(mem: int,
     assert telemetry.gpu["util_pct"].tolist() == [50 + k for k in range(6)]
     assert telemetry.host.get("ram_used_mib", pd.Series()).tolist() == ([12000] * 6 if mem == 12000 else [])
     assert any("host's memory" in note for note in telemetry.notes) == (mem == 33)
+
+
+@pytest.mark.parametrize("pids", [1, 2])
+def test_memory_of_several_processes_is_not_the_gpus(pids: int, read: Any) -> None:
+    rows = "\n".join(f"{{time}},0,{pid},50{pid},{{util}}" for pid in range(pids))
+    telemetry = read("time,gpu,pid,used_memory_mb,gpu_util", lambda k: rows.format(time=EPOCH_S + k, util=50 + k))
+    assert telemetry.gpu["util_pct"].tolist() == [50 + k for k in range(6)]
+    assert ("mem_used_mib" in telemetry.gpu) == (pids == 1)
+    assert any("used_memory_mb is of processes" in note for note in telemetry.notes) == (pids == 2)
