@@ -191,7 +191,7 @@ def meaning_of(name: str) -> Meaning:
     unit = units[0] if units else ""
     if short := core & _SHORT.keys() if core - _SHORT.keys() in ({"elapsed"}, {"time"}) else frozenset():
         core, unit = core - short, _SHORT[min(short)]
-    target = _target(core, unit, gpu)
+    target = _target(core, unit, gpu, "gpus" in words)
     scale = _scale(target, unit)
     if scale is None or (target == "host" and device):  # node_1: what is measured there does not say
         return Meaning(device=device, gpu=gpu)
@@ -227,7 +227,9 @@ def _without_device(words: list[str]) -> tuple[list[str], str]:
     return ([*words[:at], *words[at + 1 :]], words[at]) if at > 0 and words[at].isdecimal() else (words, "")
 
 
-def _target(core: frozenset[str], unit: str, gpu: bool) -> str:
+def _target(core: frozenset[str], unit: str, gpu: bool, several: bool) -> str:
+    if several and core <= {"index"} and not unit:  # so many there are
+        return "known"
     if not core and (gpu or unit == "w") and unit:
         return {"%": "util_pct", "w": "power_w", "mw": "power_w", "mib": "mem_used_mib", "c": "temp_c"}.get(unit, "")
     if core == {"mem"} | (core & {"used"}) and unit == "%":

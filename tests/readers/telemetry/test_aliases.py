@@ -80,6 +80,8 @@ def test_units(name: str, scale: float) -> None:
         ("mem1_mb", "mem_used_mib", "1"),
         ("util2_%", "util_pct", "2"),
         ("util_60s", "", ""),
+        ("gpus", "known", ""),
+        ("num_gpus", "known", ""),
         ("GPU3", "index", "3"),
         ("cuda:0 util", "util_pct", "0"),
     ],
