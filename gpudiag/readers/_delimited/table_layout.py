@@ -67,7 +67,7 @@ def find_header(lines: Sequence[str]) -> TableHeader | None:
     """The first line that names columns of ours."""
     for number, line in enumerate(lines, 1):
         for separator in _SEPARATORS if not _OF_OTHERS.search(line) else ():
-            names = re.split(r"\s{2,}", line.strip()) if separator == BLANKS else split(line.lstrip("#"), separator)
+            names = split(line.lstrip("#"), separator) if separator != BLANKS else _aligned_names(line, lines[number:])
             lower = _level_below(names, lines[number : number + 1], separator)
             if both := _of_two_levels(names, lower):
                 return TableHeader(number + 1, separator, both, levels=2)
@@ -76,6 +76,17 @@ def find_header(lines: Sequence[str]) -> TableHeader | None:
             if len(names) >= 2 and (names_columns(names) or _named_but_for_times(names, lines[number:], separator)):
                 return TableHeader(number, separator, tuple(name.strip() for name in names))
     return None
+
+
+def _aligned_names(line: str, below: Sequence[str]) -> list[str]:
+    """The names that two blanks or more set apart; or one, where all are understood and a row below has as many cells,
+    or one more: a date.
+    """
+    words = line.split()
+    if len(words) < 2 or "  " in line.strip() or not all(meaning_of(word).target for word in words):
+        return re.split(r"\s{2,}", line.strip())
+    rows = (row.split() for row in below)
+    return words if any(len(row) - len(words) in (0, 1) and row[-1][:1].isdigit() for row in rows) else [line.strip()]
 
 
 def _named_but_for_times(names: Sequence[str], lines: Sequence[str], separator: str) -> bool:

@@ -105,6 +105,8 @@ def test_what_counts_up_and_may_be_either_is_left_out() -> None:
     [
         ("time                 gpu  util(%)  power(W)", "2026-05-06 10:06:4{s}  {g}   5{s}   70"),
         ("gpu  time                 util(%)  power(W)", "{g}    2026-05-06 10:06:4{s}  5{s}   70"),
+        ("timestamp index util power", "2026-05-06 10:06:4{s} {g} 5{s} 70"),
+        ("timestamp index util power", "2026-05-06T10:06:4{s} {g} 5{s} 70"),
         ("     timestamp      gpu_index  gpu_util  power_w", "{n}  2026-05-06 10:06:4{s}  {g}  5{s}  70"),
     ],
 )
