@@ -11,7 +11,7 @@ from functools import cache, cached_property
 import numpy as np
 import polars as pl
 
-from gpudiag.readers._delimited.table_layout import names_columns
+from gpudiag.readers._delimited.table_layout import OF_OTHERS, names_columns
 from gpudiag.readers._fields.aliases import meaning_of
 from gpudiag.readers._fields.dcgm_fields import BY_EXPORTER_NAME
 from gpudiag.readers._fields.host_labels import ADDRESS, HOSTS, INDEXES, UUIDS
@@ -30,7 +30,7 @@ _LABELS = {"host": (*HOSTS, ADDRESS), "gpu": INDEXES, "uuid": UUIDS}
 _IDENTIFIES = ("index", "uuid", "bus_id", "name", "host", "driver")
 _SNIFFED_LINES = 20
 _SAMPLE_ROWS = 100
-_OF_OTHERS = "-"
+_UNKNOWN = "-"
 
 Named = tuple[tuple[str, str], ...]
 """Names and cells."""
@@ -69,14 +69,14 @@ def _named(name: str, measurement: str, unit: str, of_instance: bool) -> tuple[s
     name = re.sub("[,\t\r\n]", ";", name.replace('"', ""))  # as labels of a series are written in a name
     if measurement:  # Telegraf has a field used of disks as well
         both = f"{measurement} {name}"
-        name = next((one for one in (both, name) if meaning_of(one).metric and meaning_of(one).gpu), _OF_OTHERS)
+        name = next((one for one in (both, name) if meaning_of(one).metric and meaning_of(one).gpu), _UNKNOWN)
     return (f"{name} ({unit})" if unit and not meaning_of(name).unit else name), 1.0
 
 
 def find_long(lines: Sequence[str]) -> LongColumns | None:
     """The columns of the first header with readings of GPUs below it."""
     for number, line in enumerate(lines[:_SNIFFED_LINES], 1):
-        for separator in _SEPARATORS:
+        for separator in _SEPARATORS if not OF_OTHERS.search(line) else ():
             columns = columns_of(cells_of(line, separator), separator) if separator in line else None
             if columns and _of_gpus(columns, lines[number:]):
                 return columns

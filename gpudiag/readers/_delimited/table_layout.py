@@ -23,7 +23,7 @@ BLANKS = " "
 """Separator of aligned columns, after they have been squeezed."""
 
 _SEPARATORS = (",", ";", "\t", BLANKS)
-_OF_OTHERS = late(r"(?i)gfx|TimeStampUs|^\s*#\s*(?:gpu|date|time)\b(?!\w*,)")
+OF_OTHERS = late(r"(?i)gfx|TimeStampUs|^\s*#\s*(?:gpu|date|time)\b(?!\w*,)")
 """In headers of amd-smi, dcgmi and nvidia-smi dmon, which have readers of their own."""
 _NUMBER = late(r"-?\d*[.,]?\d+(?:[eE][+-]?\d+)?")
 _MEASURED = late(r"(-?\d+(?:[.,]\d+)?)( ?[A-Za-z%°].*)")
@@ -66,7 +66,7 @@ def split(line: str, separator: str) -> list[str]:
 def find_header(lines: Sequence[str]) -> TableHeader | None:
     """The first line that names columns of ours."""
     for number, line in enumerate(lines, 1):
-        for separator in _SEPARATORS if not _OF_OTHERS.search(line) else ():
+        for separator in _SEPARATORS if not OF_OTHERS.search(line) else ():
             names = split(line.lstrip("#"), separator) if separator != BLANKS else _aligned_names(line, lines[number:])
             lower = _level_below(names, lines[number : number + 1], separator)
             if both := _of_two_levels(names, lower):
