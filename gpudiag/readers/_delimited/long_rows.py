@@ -21,7 +21,18 @@ from gpudiag.readers._shape.timestamp_forms import tell_form
 
 SEPARATOR = "\t"
 _SEPARATORS = (",", ";", "\t")
-_METRICS = ("_field", "__name__", "metric", "metric_name", "variable", "field", "series", "counter", "parameter", "key")
+_METRICS = (
+    "_field",
+    "__name__",
+    "metric",
+    "metric_name",
+    "metricname",
+    "variable",
+    "field",
+    "series",
+    "measurement",
+    "key",
+)
 """Names of a column of metrics: those of Influx, of Prometheus, of people, of ``pandas.melt`` and of Grafana."""
 _VALUE = re.compile(r"(?i)_?values?(?: #\w+)?|val|reading")
 _BESIDE = (("_measurement",), ("unit", "Unit", "units"), ("GPU_I_ID",))

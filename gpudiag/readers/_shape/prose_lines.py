@@ -38,6 +38,8 @@ _JSON = ('{"', '[{"')
 OF_STEPS = re.compile(r"(?i)(?<![a-z])(?:steps?|iter(?:ation)?s?|epochs?|loss|lr)(?![a-z])")
 _OF_TRAINING = re.compile(r"(?i)loss$|^lr$|learning_rate")
 _OF_HOST = re.compile(r"(?i)(?<![a-z])(?:cpu|ram|host|system|disk|swap)(?![a-z])")
+_HOST = re.compile(r"(?i)\b(?:host|hostname|node)\s?[=:]\s?([a-z][\w.-]{0,63}|\d{1,3}(?:\.\d{1,3}){3})")
+_RANK = re.compile(r"(?i)\brank[ =:_#]{0,2}(\d{1,5})\b")
 _TOTALS = {"mem_used_mib": "mem_total_mib", "power_w": "power_limit_w"}
 
 
@@ -75,6 +77,12 @@ def is_sample(reading: Said, *, among: bool = False) -> bool:
 
 def _sure(reading: Said) -> bool:
     return not reading.values.keys().isdisjoint(("util_pct", "power_w"))
+
+
+def owner_of(line: str) -> tuple[str, str]:
+    """The host and the rank that a line names; empty where it does not."""
+    host, rank = _HOST.search(line), _RANK.search(line)
+    return host[1] if host else "", rank[1] if rank else ""
 
 
 def states_a_time(line: str) -> bool:
@@ -148,7 +156,7 @@ def _reading_of(text: str, heading: str = "", *, names_behind_words: bool = True
                 continue
             label = name if names_behind_words else label
             reading.of_training = reading.of_training or bool(_OF_TRAINING.search(name))
-        _take(reading, label, match, "gpu " if heading else "")
+        _take(reading, label, match, "gpu " if heading or device else "")
     for match in _SIZE.finditer(text):
         meaning = meaning_of(f"gpu memory {match['label']} ({match['unit']})")
         reading.values.setdefault(meaning.target, float(match["value"]) * meaning.scale)

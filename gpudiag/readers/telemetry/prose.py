@@ -18,7 +18,7 @@ from gpudiag.readers._io.source import Source
 from gpudiag.readers._shape.corrections import correct
 from gpudiag.readers._shape.finish import finish
 from gpudiag.readers._shape.moments import Moment, read_moment
-from gpudiag.readers._shape.prose_lines import OF_STEPS, Said, is_sample, readings_of, states_a_time
+from gpudiag.readers._shape.prose_lines import OF_STEPS, Said, is_sample, owner_of, readings_of, states_a_time
 from gpudiag.readers._shape.prose_rows import bare_row, columns_of
 from gpudiag.readers._shape.ticks import apart, moment_column, zone_note
 from gpudiag.readers._shape.timestamp_forms import TIMESTAMP, tell_form
@@ -86,6 +86,7 @@ def read(source: Source, options: ReadOptions) -> Telemetry:
     log = ProblemLog()
     found = _ParsedLines()
     lines = list(_lines(source, log))
+    _name_owners(lines)
     unnamed = _unnamed_of_gpus(lines)
     several = len({line.reading.gpu for line in lines if line.reading.gpu}) > 1
     summaries = _summaries(lines)
@@ -128,6 +129,20 @@ def _lines(source: Source, log: ProblemLog) -> Iterator[_Line]:
                 heading = reading.gpu  # "GPU 1: NVIDIA ...", of which the values right below it speak
             reading.gpu = reading.gpu or heading
             yield _Line(number, text, last, reading, row)
+
+
+def _name_owners(lines: Sequence[_Line]) -> None:
+    """Let several ranks be GPUs where no line names one, and tell the GPUs of several hosts apart."""
+    owners = {line.number: owner_of(line.text) for line in lines if line.reading.values}
+    hosts, ranks = ({owner[part] for owner in owners.values()} - {""} for part in (0, 1))
+    unnamed = not any(line.reading.gpu for line in lines)
+    for line in lines:
+        host, rank = owners.get(line.number, ("", ""))
+        reading = line.reading
+        if unnamed and len(ranks) > 1:
+            reading.gpu = rank
+        if host and len(hosts) > 1:
+            reading.gpu = f"{host}/{reading.gpu or 0}"
 
 
 def _unnamed_of_gpus(lines: Sequence[_Line]) -> set[int]:

@@ -342,3 +342,23 @@ def test_memory_beside_what_a_host_does_is_the_gpus_only_where_it_says_so(read: 
 def test_a_total_is_of_the_size_behind_it(read: Any) -> None:
     gpu = read("".join(f"2026-03-01 10:00:0{k} GPU 0 util 30% memory 5 GB total memory 24 GB\n" for k in range(9))).gpu
     assert gpu["mem_total_mib"].tolist() == [24 * 1024] * 9
+
+
+@pytest.mark.parametrize(
+    ("line", "wanted"),
+    [
+        ("host=n{n} gpu=0 util={u}% power=90W", {"n0/0": [30], "n1/0": [70]}),
+        ("[rank {n}] gpu_util={u} power_w=90", {"0": [30], "1": [70]}),
+        ("[rank 1] gpu_util={u} power_w=90", {"0": [30, 70]}),
+        ("gpu=0 util={u}% power=90W, host: 3{n} GB", {"0": [30, 70]}),
+    ],
+)
+def test_hosts_and_ranks_tell_gpus_apart(line: str, wanted: dict[str, list[int]], read: Any) -> None:
+    times = (f"2026-03-01 10:00:{k:02d} " for k in range(18))
+    gpu = read("".join(time + line.format(n=k % 2, u=(30, 70)[k % 2]) + "\n" for k, time in enumerate(times))).gpu
+    assert gpu.groupby("gpu")["util_pct"].unique().apply(list).to_dict() == wanted
+
+
+def test_the_load_of_a_gpu_that_a_line_names_is_its_utilization(read: Any) -> None:
+    line = "2026-03-01 10:00:0{k} - GPU 0 - Load: {k}.0% - Memory: 900MB/8192MB\n"
+    assert read("".join(line.format(k=k) for k in range(9))).gpu["util_pct"].tolist() == list(range(9))
