@@ -188,7 +188,7 @@ def _take_unmarked(reading: Said, text: str) -> None:
 def _take(reading: Said, label: str, match: re.Match[str], whose: str) -> None:
     unit = match["unit"].strip("°'") or match["most_unit"] or ""
     meaning = meaning_of(f"{label} ({unit})")
-    if not meaning.target:
+    if not meaning.target and re.search("[A-Za-z]", label):  # of "fan (0): 30%" it is a bracket
         meaning = meaning_of(f"{whose}{label} ({unit})")
     if meaning.target == "index":
         reading.gpu = match["value"]

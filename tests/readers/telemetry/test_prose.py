@@ -360,5 +360,5 @@ def test_hosts_and_ranks_tell_gpus_apart(line: str, wanted: dict[str, list[int]]
 
 
 def test_the_load_of_a_gpu_that_a_line_names_is_its_utilization(read: Any) -> None:
-    line = "2026-03-01 10:00:0{k} - GPU 0 - Load: {k}.0% - Memory: 900MB/8192MB\n"
+    line = "2026-03-01 10:00:0{k} - GPU 0 - fan (0): 55% - Load: {k}.0% - Memory: 900MB/8192MB\n"
     assert read("".join(line.format(k=k) for k in range(9))).gpu["util_pct"].tolist() == list(range(9))
