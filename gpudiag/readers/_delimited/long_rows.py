@@ -42,6 +42,8 @@ _IDENTIFIES = ("index", "uuid", "bus_id", "name", "host", "driver")
 _SNIFFED_LINES = 20
 _SAMPLE_ROWS = 100
 _UNKNOWN = "-"
+_LESSER = " value"
+"""Behind the name of a column, once for each better source of it: a word that changes no meaning."""
 
 Named = tuple[tuple[str, str], ...]
 """Names and cells."""
@@ -76,7 +78,7 @@ def _named(name: str, measurement: str, unit: str, of_instance: bool) -> tuple[s
     if of_instance and (metric is None or metric.instance):
         return "", 1.0
     if metric is not None and name not in BY_EXPORTER_NAME:
-        return f"gpu_{metric.column}", metric.factor
+        return f"gpu_{metric.column}{_LESSER * metric.rank}", metric.factor
     name = re.sub("[,\t\r\n]", ";", name.replace('"', ""))  # as labels of a series are written in a name
     if measurement:  # Telegraf has a field used of disks as well
         both = f"{measurement} {name}"
@@ -152,7 +154,7 @@ class WideRows:
         """A header and the rows; the best source of a column stands before others. ``times``: so many cells tell it."""
         names = dict.fromkeys(name for key in self._keys for name, _ in key)
         metrics = dict.fromkeys(metric for row in self._values for metric in row)
-        best = sorted(metrics, key=lambda metric: METRICS[metric].rank if metric in METRICS else 0)
+        best = sorted(metrics, key=lambda name: METRICS[name].rank if name in METRICS else name.count(_LESSER))
         yield SEPARATOR.join([*names, *best]) + "\n"
         for at in self._order(times):
             key, values = dict(self._keys[at]), self._values[at]

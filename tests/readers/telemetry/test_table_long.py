@@ -124,3 +124,16 @@ def test_a_header_below_with_other_columns_holds_from_there(read: Any) -> None:
     other = [f"{k},0,{EPOCH_S + k},power_w" for k in range(5)]
     telemetry = read("time,metric,gpu,value", *rows, "", "value,gpu,time,metric", *other)
     assert column(telemetry, "util_pct") == column(telemetry, "power_w") == list(range(5))
+
+
+@pytest.mark.parametrize(
+    ("best", "lesser"),
+    [
+        ("nvidia_smi_power_draw_watts", "nvidia_smi_power_draw_average_watts"),
+        ("DCGM_FI_DEV_POWER_USAGE", "DCGM_FI_DEV_POWER_USAGE_INSTANT"),
+    ],
+)
+def test_of_several_sources_the_best_is_read(best: str, lesser: str, read: Any) -> None:
+    rows = [f"{EPOCH_S + k},GPU-a,{name},{at + k}" for k in range(5) for name, at in ((lesser, 300), (best, 90))]
+    telemetry = read("Time,uuid,__name__,Value", *rows)
+    assert column(telemetry, "power_w") == [90 + k for k in range(5)] and not telemetry.problems
