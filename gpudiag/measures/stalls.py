@@ -30,8 +30,8 @@ from gpudiag.schema import IDLE_PCT
 
 NEAR = 0.25
 BRIEF = 0.1
-"""Share of stretches of work that one sample shows, from which on others are between samples (a default without a
-published source)."""
+"""Share of stretches of work that one sample shows, or of steps between such dips that are no multiple of the period,
+from which on others are between samples (a default without a published source)."""
 LONGER = 2.0
 """Dips more than twice as long as most of the time in them, and two samples more, are none of the period's."""
 SHARP = 0.125
@@ -43,7 +43,7 @@ had a period without this test, 3 with it; of 150 with a scatter of up to 20 % a
 
 DIPS = ("acf", "period_s", "n_dips", "regular_pct", "depth_pct", "width_s", "lost_pct", "most_lost_pct", "beat_s")
 NO_DIPS: dict[str, object] = {
-    **dict.fromkeys(DIPS, math.nan), "reading": "", "epoch_s": math.nan, "is_uncounted": False,
+    **dict.fromkeys(DIPS, math.nan), "reading": "", "epoch_s": math.nan, "is_uncounted": False, "is_multiple": False,
 }  # fmt: skip
 
 
@@ -68,6 +68,7 @@ class GpuStalls(Row):
         "samples, and then the stalls are more, and shorter"
     )
     no_kernel_pct: Column[float] = column("share of the work without a kernel")
+    brief_lost_pct: Column[float] = column("share of the work that drops of a single sample cost, regular or not")
     through_s: Column[float] = column(
         "time of a step, where the log's steps go on through stalls that seem longer than one; else NaN"
     )
@@ -92,6 +93,9 @@ class GpuStalls(Row):
     beat_s: Column[float] = column("time of a step that is the period or beats with the samples, NaN unknown")
     epoch_s: Column[float] = column("time of an epoch that the log counts, where a dip comes once in each; else NaN")
     is_uncounted: Column[bool] = column("these dips lie in time that no clock of the log counts, as between its bars")
+    is_multiple: Column[bool] = column(
+        "the period may be a fraction of this one: dips as short as a sample also come a part of it after another"
+    )
     open_pct: Column[float] = column(
         "idle time of which a clock in doubt leaves open whether it is a wait, as a share of it and the work"
     )
@@ -138,13 +142,15 @@ def _open_pct(work: WorkSamples) -> float:
 def _one_gpu(run: Run, gpu: str, work: WorkSamples, period: Period | None) -> dict[str, object]:
     at, weight = without_pauses(work, between_jobs(run)), work.weight_s
     worked = float(weight[at].sum())
-    (p95,) = weighted_quantiles(work.util_pct[at], weight[at], (0.95,))
+    low, high, p95 = weighted_quantiles(work.util_pct[at], weight[at], (0.02, 0.75, 0.95))
+    first, last = stretches(at & (work.util_pct < (low + high) / 2), work.start_us, work.end_us)
     return {
         "work_s": worked,
         "p95_pct": p95,
         "no_kernel_pct": 100 - weighted_mean(work.util_pct[at], weight[at]),
+        "brief_lost_pct": _lost_pct(work, first[first == last], high, worked),
         **_stalls(run, gpu, work, worked),
-        **_dips(run, gpu, replace(work, at_work=at), worked, period),
+        **_dips(run, gpu, replace(work, at_work=at), worked, period, (low, high), (first, last)),
     }
 
 
@@ -156,7 +162,8 @@ def _of_no_trial(run: Run, gpu: str, work: WorkSamples) -> dict[str, object]:
     if not row["n_dips"] > 2 * len(run.trials):  # type: ignore[operator]
         row |= NO_DIPS
     unclear_s = row["stalled_s"]
-    open_ = dict.fromkeys(("stalled_s", "stalled_pct", "n_stalls", "longest_stall_s", "through_s"), math.nan)
+    names = ("stalled_s", "stalled_pct", "n_stalls", "longest_stall_s", "through_s", "brief_lost_pct")
+    open_ = dict.fromkeys(names, math.nan)
     return row | open_ | {"is_single": False, "is_brief": False, "unclear_s": unclear_s}
 
 
@@ -181,16 +188,23 @@ def _stalls(run: Run, gpu: str, work: WorkSamples, worked: float) -> dict[str, o
     }
 
 
-def _dips(run: Run, gpu: str, work: WorkSamples, worked: float, found: Period | None) -> dict[str, object]:
+def _dips(
+    run: Run,
+    gpu: str,
+    work: WorkSamples,
+    worked: float,
+    found: Period | None,
+    levels: tuple[float, float],
+    dips: tuple[np.ndarray, np.ndarray],
+) -> dict[str, object]:
     """The period of the utilization and what the dips that repeat with it cost."""
     if found is None:
         return NO_DIPS
-    low, high = weighted_quantiles(work.util_pct[work.at_work], work.weight_s[work.at_work], (0.02, 0.75))
-    below = work.at_work & (work.util_pct < (low + high) / 2)
-    first, last = stretches(below, work.start_us, work.end_us)
+    (low, high), (first, last) = levels, dips
     start, end = work.start_us[first], work.end_us[last]
     steps = np.diff(start) / SECOND_US
     near = np.abs(steps - found.period_s) <= NEAR * found.period_s
+    apart = np.abs(steps - np.rint(steps / found.period_s) * found.period_s) > NEAR * found.period_s
     own = _at_the_period(start, end, found.period_s, work.step_us)
     (width_us,) = weighted_quantiles((end - start)[own], (end - start)[own], (0.5,))
     long = ~own & (end - start > LONGER * width_us + 2 * work.step_us)
@@ -207,10 +221,10 @@ def _dips(run: Run, gpu: str, work: WorkSamples, worked: float, found: Period | 
         return NO_DIPS
     if width_us > LONGEST_WAIT_S * SECOND_US and not work.from_trials and reading.kind in ("waits", "open"):
         return NO_DIPS  # another load, as a longer idle stretch is a pause
-    inside = _inside(first[own], last[own], len(below))
+    inside = _inside(first[own], last[own], len(work.at_work))
     lost_pct = _lost_pct(work, inside, high, worked)
     # A beat's dips are a small part of it: even between them each sample shows a wait, and never the full level.
-    no_kernel_pct = _lost_pct(work, work.at_work & ~_inside(first[long], last[long], len(below)), 100.0, worked)
+    no_kernel_pct = _lost_pct(work, work.at_work & ~_inside(first[long], last[long], len(work.at_work)), 100.0, worked)
     values = (
         found.height,
         found.period_s,
@@ -227,6 +241,7 @@ def _dips(run: Run, gpu: str, work: WorkSamples, worked: float, found: Period | 
         "reading": reading.kind,
         "epoch_s": once[0],
         "is_uncounted": once[1],
+        "is_multiple": bool(width_us < 1.5 * work.step_us and apart.sum() >= BRIEF * len(steps) > 0),
     }
 
 
@@ -241,7 +256,7 @@ def _once_an_epoch(run: Run, period_s: float, width_s: float) -> tuple[float, bo
 def _lost_pct(work: WorkSamples, held: np.ndarray, level_pct: float, worked_s: float) -> float:
     """What these samples lack of a level, as a share of the work at that level."""
     missing = (work.weight_s[held] * (level_pct - work.util_pct[held])).sum()
-    return 100 * float(missing) / worked_s / level_pct if level_pct else math.nan
+    return 100 * float(missing) / worked_s / level_pct if level_pct and worked_s else math.nan
 
 
 def _at_the_period(start_us: np.ndarray, end_us: np.ndarray, period_s: float, step_us: float) -> np.ndarray:

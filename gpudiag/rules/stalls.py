@@ -62,7 +62,9 @@ ANY_BEAT = (
             "in_steps",
             (" waits in each step of {beat_s}: no kernel ran in {lost_pct} of its work.", Given("beats", LOOKS_LIKE)),
             (
-                " drops by {depth_pct:=points} every {period_s}, for {width_s}",
+                " drops by {depth_pct:=points} every {period_s}",
+                Given("is_multiple", " or a fraction of that"),
+                ", for {width_s}",
                 Given("is_rough", " (give or take {sampling_period_s})"),
                 " each time",
                 Given("within_pct", ", in {within_pct} of the time at work"),
@@ -104,7 +106,9 @@ def stalls_periodic(
     Drops whose period is that of an epoch by the log, within 5 %, come once in each. Bars count no time between them:
     where the period is an epoch by the bars and a drop more, the drops lie there, and in no pause that the log tells.
     Periods below 4 sampling periods can't be seen; with samples more than 30 s apart, finding none says nothing (a
-    default without a published source). The cost has the interval that irregular waits have, by a sample for each drop.
+    default without a published source), nor where drops of a single sample cost the 5 %, since others as short lie
+    between samples. Where a tenth of the steps between such drops is no multiple of the period, it may be a fraction of
+    that. The cost has the interval that irregular waits have, by a sample for each drop.
     """
     table = stalls.per_gpu
     found = table[_regular(table, min_acf_ratio, min_regular_pct, min_periods, min_lost_pct)]
@@ -112,6 +116,7 @@ def stalls_periodic(
         _need_work(stalls)
         need_fast_samples(stalls.sampling_period_s, max_sampling_s)
         _need_exact(table, "lost_pct", min_lost_pct)
+        _need_longer(stalls, min_lost_pct)
         return None
     # Samples blur a wait in each step: each lacks some of it, and none shows the full level.
     found = found.assign(lost_pct=found["lost_pct"].mask(found["reading"] == "step", found["most_lost_pct"]))
@@ -137,6 +142,7 @@ def stalls_periodic(
             **cost.range_of(worst),
             "all_pct": _all_pct(found.loc[worst], float(cost.most_pct[worst])),
             "within_pct": _within_pct(found.loc[worst]),
+            "is_multiple": found.at[worst, "is_multiple"],
         },
         remedy=IN_EACH_STEP if reading in IN_STEPS else EACH_EPOCH if uncounted else "",
     )
@@ -300,6 +306,20 @@ def _need_exact(table: pd.DataFrame, name: str, min_pct: float) -> None:
     known_pct, open_pct = table[name].fillna(0.0), table["open_pct"]
     if ((open_pct >= min_pct) | ((known_pct < min_pct) & (known_pct + open_pct >= min_pct))).any():
         raise NotMeasurable(OPEN_CLOCK, STATE_OFFSET)
+
+
+def _need_longer(stalls: StallsProfile, min_lost_pct: float) -> None:
+    """Drops as short as a sample are missed between samples: those that are seen do not show what repeats."""
+    short = stalls.per_gpu[stalls.per_gpu["brief_lost_pct"] >= min_lost_pct]
+    if len(short):
+        raise NotMeasurable(
+            "On {gpus}, drops of a single sample cost {brief_lost_pct} of the work: samples {sampling_period_s} apart "
+            "do not show whether they are regular.",
+            "Sample more often, or let the log state the wait for data.",
+            gpus=short.index,
+            brief_lost_pct=float(short["brief_lost_pct"].max()),
+            sampling_period_s=stalls.sampling_period_s,
+        )
 
 
 def _need_work(stalls: StallsProfile) -> None:

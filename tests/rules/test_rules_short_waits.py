@@ -102,3 +102,26 @@ def test_work_shorter_than_the_samples_are_apart_is_seen_by_its_single_samples()
         seen = measure_stalls(run(gpu=gpu(at, util_pct=np.where(works, 90.0, 0.0)))).per_gpu.loc["0"]
         assert bool(seen["is_brief"]) is brief
         assert seen["n_stalls"] <= 60
+
+
+@pytest.mark.parametrize(
+    ("every_s", "length_s", "said"),
+    [
+        (18.3, 2.5, "drops of a single sample cost 12 % of the work"),  # 3.66 samples
+        (23.3, 2.9, "drops of a single sample cost 11 % of the work"),
+        (17.0, 0.4, ""),  # 2 % of the work at most, whatever their times
+        (17.0, 2.0, "every 35 s or a fraction of that, for 5 s"),  # drops are seen at each second one
+        (33.0, 2.64, "every 1 min 05 s or a fraction of that, for 5 s"),
+        (61.7, 12.0, "every 1 min 02 s, for 10 s"),
+    ],
+)
+def test_drops_that_samples_miss_are_neither_irregular_nor_as_rare_as_they_look(
+    every_s: float, length_s: float, said: str
+) -> None:
+    """Each sample, 5 s from the next, shows the second before it."""
+    at = np.arange(0.0, 3600.0, 5.0)
+    second = at[:, None] - np.linspace(0.0, 1.0, 101)
+    seen = 95.0 * (second % every_s >= length_s).mean(axis=1)
+    one = verdict(stalls_periodic, measure_stalls(run(gpu=gpu(at, util_pct=seen.round()))))
+    assert one.status.value == ("not_assessed" if said.startswith("drops") else "found" if said else "ok")
+    assert said in (one.summary or one.reason)
