@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from memoryruns import mixed_run
 from sampleruns import sample
 from smallruns import gpu as gpu_of
 from smallruns import run as run_of
@@ -17,6 +18,7 @@ import gpudiag as gd
 from gpudiag.forecast.memory.net import seen_net
 from gpudiag.forecast.parallelism.model import whole
 from gpudiag.forecast.parallelism.observed import observe
+from gpudiag.simulation import Gpu
 
 
 @pytest.fixture(scope="module")
@@ -83,6 +85,17 @@ def test_the_present_number_has_the_rate_that_was_measured() -> None:
     assert here.throughput.value == forecast.rate.value
     assert more.throughput.value == pytest.approx(forecast.rate.value * more.gain.value)
     assert here.throughput.low <= forecast.rate.low < forecast.rate.high <= here.throughput.high
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("gpus", "workers"), [(2, 3), (1, 40)])  # uneven; beyond what memory is looked at for
+def test_what_overflows_a_gpu_promises_no_complete_trials(gpus: int, workers: int) -> None:
+    """Trials take 1.4 to 6 GiB, and each GPU holds one."""
+    made = mixed_run(1, gpus, gpus=(Gpu(mem_total_mib=6500),) * gpus, n_trials=40)
+    forecast = gd.what_if(made.run, [gpus, workers])
+    now, more = forecast.at(gpus).complete, forecast.at(workers)
+    assert now.low < now.value < now.high
+    assert more.overflow.value > 5 and np.isnan(more.complete.value) and more.complete.low == 0
 
 
 @pytest.mark.slow

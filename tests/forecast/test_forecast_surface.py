@@ -16,6 +16,7 @@ from gpudiag.cli import app
 from gpudiag.errors import ConfigError
 from gpudiag.forecast.parallelism.what_if import Forecast
 from gpudiag.plots.forecast import THROUGHPUT
+from gpudiag.simulation import Gpu
 
 CASE = "hpo-aggressive-pruning"
 
@@ -62,7 +63,7 @@ def test_command_refuses_what_it_does_not_understand(samples: Path, loaded_once:
 
 @pytest.mark.slow
 def test_more_at_once_than_memory_is_looked_at_for_is_a_gap(made: Forecast) -> None:
-    run = gd.simulate(seed=3, n_trials=30, startup_s=(5.0, 9.0)).run
+    run = gd.simulate(seed=3, n_trials=30, startup_s=(5.0, 9.0), gpus=(Gpu(mem_total_mib=1_000_000),)).run
     many = gd.what_if(run, [2, 33, 40])
     assert [s.k for s in many.parallel] == [2, 4, 33, 40] and many.capacity is not None
     assert many.capacity.table["k"].max() == 32

@@ -16,7 +16,7 @@ from gpudiag.forecast.parallelism.mva import calibrated_other, placed_throughput
 from gpudiag.forecast.parallelism.placement import Placement, evenly
 from gpudiag.forecast.parallelism.recent import Recent
 from gpudiag.forecast.parallelism.remaining import Remaining
-from gpudiag.forecast.parallelism.scenario import Scenario
+from gpudiag.forecast.parallelism.scenario import RISKY_PCT, Scenario
 from gpudiag.forecast.parallelism.spread import ratio_estimate, spread, stretched
 from gpudiag.forecast.parallelism.throughput_bounds import bounded_gain, bounded_rate
 from gpudiag.forecast.progress import Progress
@@ -25,6 +25,7 @@ Overflow = Callable[[int], Estimate]
 """The chance of an overflow by number of trials on the fullest GPU."""
 Net = Callable[[Placement], Estimate]
 """Trials per hour that end well by the trials on each GPU, crashes included; unknown where nobody can tell."""
+CRASHES = "What crashes leave of the throughput is not known."
 
 
 @dataclass(frozen=True, eq=False)
@@ -130,11 +131,13 @@ class _PresentState:
 
     def _complete(self, throughput: Estimate, placed: Placement) -> Estimate:
         """COMPLETE trials per hour: so many as end well of those with crashes, which may take less than whole trials;
-        else the same share of the trials as so far.
+        else the same share of the trials as so far, and no more than that where more on a GPU overflow its memory.
         """
         net = self.net(placed)
         rate = net if net.known else throughput
         share, low, high = self.model.complete_share(sum(placed), of_well=net.known)
+        if not net.known and max(placed) > max(self.held.here) and self.overflow(max(placed)).value > RISKY_PCT:
+            return Estimate.bounds(0.0, rate.high * high, "trials/h", CRASHES)
         return Estimate(rate.value * share, rate.low * low, rate.high * high, "trials/h", rate.bounds_only, rate.reason)
 
     def _util_bounds(self, k: int) -> tuple[float, float]:

@@ -9,6 +9,9 @@ from gpudiag.forecast.document import ModelsEntry, ScenarioEntry, ThroughputBoun
 from gpudiag.forecast.estimate import Estimate
 from gpudiag.plain_data import clean
 
+RISKY_PCT = 5.0
+"""Chance of an overflow from which a number of trials is not recommended, by its upper end (a default)."""
+
 
 @dataclass(frozen=True)
 class Scenario:

@@ -27,7 +27,7 @@ from gpudiag.forecast.parallelism.outlook import Net, Overflow, Parallelism, for
 from gpudiag.forecast.parallelism.placement import Placement, evenly, with_workers
 from gpudiag.forecast.parallelism.recent import recent
 from gpudiag.forecast.parallelism.remaining import Remaining, remaining
-from gpudiag.forecast.parallelism.scenario import Scenario
+from gpudiag.forecast.parallelism.scenario import RISKY_PCT, Scenario
 from gpudiag.forecast.parallelism.startup_gain import StartupGain, startup_gain
 from gpudiag.forecast.parallelism.unobserved import bounded_scenarios, usual_workers
 from gpudiag.forecast.progress import Progress
@@ -213,7 +213,8 @@ def _made(run: Run, numbers: list[int] | None, pruner: Any, restart_min: float |
     fullest = {k: max(_placed(log, k, gpus)) for k in wanted}
     levels = sorted({min(k, MOST_AT_ONCE) for k in (*fullest.values(), *_spread_out(log)) if k})
     capacity = _attempt("memory", gaps, lambda: _capacity(run, levels, restart_min, progress))
-    if capacity is not None and (beyond := [k for k in wanted if fullest[k] > MOST_AT_ONCE]):
+    beyond = [k for k in wanted if fullest[k] > MOST_AT_ONCE]
+    if capacity is not None and beyond and not capacity.overflow(MOST_AT_ONCE).value > RISKY_PCT:
         numbers_beyond = ", ".join(map(str, beyond))
         gaps["memory"] = in_words(TOO_MANY, {"most": MOST_AT_ONCE, "beyond": numbers_beyond, "n_gpus": gpus})
     overflow = _overflow(capacity, gaps.get("memory", ""))
@@ -343,12 +344,13 @@ def _net(capacity: MemoryCapacity | None) -> Net:
 
 
 def _overflow(capacity: MemoryCapacity | None, reason: str) -> Overflow:
-    """The chance of an overflow by number of trials on the fullest GPU."""
+    """The chance of an overflow by number of trials on the fullest GPU; beyond those looked at, at least theirs."""
 
     def chance(k: int) -> Estimate:
-        if capacity is None or k > MOST_AT_ONCE:
-            return Estimate.unknown("%", reason)
-        return capacity.overflow(k)
+        most = capacity.overflow(min(k, MOST_AT_ONCE)) if capacity is not None else Estimate.unknown("%", reason)
+        if k <= MOST_AT_ONCE or capacity is None:
+            return most
+        return replace(most, high=100.0) if most.value > RISKY_PCT else Estimate.unknown("%", reason)
 
     return chance
 

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 
 from gpudiag.forecast.estimate import Estimate
-from gpudiag.forecast.parallelism.scenario import Scenario
+from gpudiag.forecast.parallelism.scenario import RISKY_PCT, Scenario
 from gpudiag.forecast.parallelism.what_if import Forecast
 from gpudiag.report._render.blocks import Block, Note, Number, TableBlock, TableCell
 from gpudiag.report.format import (
@@ -27,8 +27,6 @@ from gpudiag.report.format import (
 )
 
 SLOWER = "Throughput counts trials, not what the search learns: with more at once the sampler knows less at each start."
-RISKY_PCT = 5.0
-"""Upper end of the chance of an overflow from which a number of trials is not recommended (a default)."""
 HERE, ELSEWHERE = "stands below", "is in `gpudiag whatif --all`, under Memory capacity"
 WITH_ALL = "is told with --all"
 BOUNDS = "So there are bounds only."
