@@ -82,7 +82,8 @@ class Compared:
     def leader(self) -> Quantity | None:
         """The quantity that the verdict is about: durations of the same items where as many ran at once, else wall
         time per item that did not fail; per COMPLETE item where trials were PRUNED, which are no unit of result, and
-        where the whole run says more: it takes longer for a COMPLETE one, or less long and the items are alike.
+        where the whole run says more or the opposite, with pauses and failures: it takes longer for a COMPLETE one, or
+        less long.
         Where trials were PRUNED it is their time at the same number of steps, if that shows smaller differences and
         as many were at work in both, pauses counted, so that wall time moves with it; where the runs prune apart, any
         pruner makes one of the times per item longer, so that these lead only where they say the same. Else None.
@@ -108,9 +109,9 @@ class Compared:
         order += LOGGED
         found = next((by_name[name] for name in order if name in by_name), None)
         complete = by_name.get("time_per_complete")
-        if found is None or complete is None or found.verdict == SLOWER:
+        if found is None or complete is None:
             return found
-        more = (SLOWER,) if found.verdict == FASTER else (SLOWER, FASTER)
+        more = {FASTER: (SLOWER,), SLOWER: (FASTER,)}.get(found.verdict, (SLOWER, FASTER))
         return complete if complete.verdict in more else found
 
     @property

@@ -289,6 +289,19 @@ def test_swapping_the_runs_inverts_every_ratio() -> None:
 
 
 @pytest.mark.slow
+def test_longer_items_with_fewer_pauses_are_slower_one_way_and_faster_the_other() -> None:
+    """Items take a fifth longer in b; in a each is followed by a pause half as long, so that the whole takes longer."""
+    a, b = batch("a", A, params={"p": 1}), batch("b", 1.2 * A, params={"p": 1})
+    pauses = pd.to_timedelta(np.cumsum(0.5 * A) - 0.5 * A, unit="s")
+    times = {name: a.trials[name] + pauses for name in ("start", "end")}
+    paused = replace(a, trials=a.trials.assign(**times))
+    there, back = pair(paused, b), pair(b, paused)
+    assert [one.quantity("duration").verdict for one in (there, back)] == ["slower", "faster"]
+    assert [one.verdict for one in (there, back)] == ["faster", "slower"]
+    assert "Slower by duration of an item" in there.headline["sentences"][1]
+
+
+@pytest.mark.slow
 def test_inputs_are_not_changed() -> None:
     a, b = (with_telemetry(batch(n, A, params={"p": 1}), [50, 70]) for n in ("never", "measured"))
     before = [(run.trials.copy(), run.gpu.copy()) for run in (a, b)]
