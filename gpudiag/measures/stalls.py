@@ -23,12 +23,14 @@ from gpudiag.measures._time.weighted import weighted_mean, weighted_quantiles
 from gpudiag.measures._time.work import WorkSamples, stretches, work_by_gpu, work_coverage_pct, work_without_trials
 from gpudiag.measures._waits.beats import Drops, Reading, reading_of, step_through, too_sharp
 from gpudiag.measures._waits.divided import logged_gpus
-from gpudiag.measures.base import RECORD_LONGER, Profile, need_gpu, need_unset_clock
+from gpudiag.measures.base import RECORD_LONGER, Profile, clocks_may_differ, need_gpu, need_unset_clock
 from gpudiag.memo import memoized
 from gpudiag.run import Run
 from gpudiag.schema import IDLE_PCT
 
 NEAR = 0.25
+PER_TRIAL = 2
+"""Idle stretches that a trial may leave by itself: its start-up and its end."""
 BRIEF = 0.1
 """Share of stretches of work that one sample shows, or of steps between such dips that are no multiple of the period,
 from which on others are between samples (a default without a published source)."""
@@ -113,7 +115,9 @@ class StallsProfile(Profile, topic="stalls"):
 
 @memoized
 def measure_stalls(run: Run) -> StallsProfile:
-    """Stalls of each GPU while it was at work. Needs gpu.util_pct."""
+    """Stalls of each GPU while it was at work. Needs gpu.util_pct. Where trials are not joined, so few that each trial
+    may have left the GPU idle are open.
+    """
     need_gpu(run, "util_pct")
     need_unset_clock(run)
     works = work_by_gpu(run)
@@ -128,6 +132,11 @@ def measure_stalls(run: Run) -> StallsProfile:
     else:
         works = work_without_trials(run)
         rows = {gpu: _of_no_trial(run, gpu, works[gpu]) for gpu in gpu_order(works)}
+    if not clock.joined and clocks_may_differ(run):
+        for gpu, row in rows.items():
+            if row["n_stalls"] <= PER_TRIAL * len(run.trials):  # type: ignore[operator]
+                open_pct[gpu] = row["stalled_pct"]  # type: ignore[assignment]
+                rows[gpu] = _of_no_trial(run, gpu, works[gpu])
     per_gpu = pd.DataFrame.from_dict(rows, orient="index").rename_axis("gpu").assign(open_pct=pd.Series(open_pct))
     period_s = longest_period_s(work.time_us for work in works.values())
     return StallsProfile(per_gpu, work_coverage_pct(run, works), period_s)
@@ -159,7 +168,7 @@ def _of_no_trial(run: Run, gpu: str, work: WorkSamples) -> dict[str, object]:
     that more dips at one period are no start-ups. Single ones may be.
     """
     row = _one_gpu(run, gpu, work, period_of(work, between_jobs(run)))
-    if not row["n_dips"] > 2 * len(run.trials):  # type: ignore[operator]
+    if not row["n_dips"] > PER_TRIAL * len(run.trials):  # type: ignore[operator]
         row |= NO_DIPS
     unclear_s = row["stalled_s"]
     names = ("stalled_s", "stalled_pct", "n_stalls", "longest_stall_s", "through_s", "brief_lost_pct")

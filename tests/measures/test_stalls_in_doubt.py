@@ -66,3 +66,14 @@ def test_no_idle_time_is_open_where_the_clocks_are_known() -> None:
     (open_pct,) = measure_stalls(with_clock(run, WEAK)).per_gpu["open_pct"]
     starts_pct = 100 * 20 / 170  # start-ups of 20 s before work of 150 s, both in the mean
     assert starts_pct / 2 < open_pct < 4 * starts_pct
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("every_s", "said"), [(1500, "not_assessed"), (60, "found")])
+def test_as_few_waits_as_start_ups_of_trials_that_are_not_joined_are_open(every_s: float, said: str) -> None:
+    """Waits that start-ups of five trials may be, or 135: the telemetry alone would call both waits within the work."""
+    run = with_waits(make(1, LONG)[0], every_s)
+    apart = with_clock(run, ClockRecord(joined=False, confidence="undetermined", method="correlation"))
+    alone = replace(run, trials=run.trials.iloc[:0], info=replace(run.info, clock=ClockRecord()))
+    assert "found" in statuses(alone)
+    assert said in statuses(apart) and ("found" in statuses(apart)) == (said == "found")
