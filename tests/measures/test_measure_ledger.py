@@ -155,6 +155,19 @@ def test_a_trial_that_never_works_has_no_start_up(*, beside: bool) -> None:
     assert stalls["n_stalls"].tolist() == [0] and bottleneck.startup_pct <= 12
 
 
+def test_trials_that_work_between_samples_have_a_start_up() -> None:
+    """Trials of 96 s that work for their last 4 to 30 s, seen every ten seconds: of some no sample shows work."""
+    starts, work_s = 103.7 * np.arange(60), np.random.default_rng(3).uniform(4, 30, 60)
+    t = np.arange(0, 60 * 104, 10)
+    works = np.any([(t >= s + 96 - w) & (t < s + 96) for s, w in zip(starts, work_s, strict=True)], axis=0)
+    lives = [("COMPLETE", s, s + 96) for s in starts]
+    made = run(gpu=gpu(t, "0", util_pct=np.where(works, 80.0, 0.0)), trials=trials(lives))
+    unseen = [not works[(t >= s) & (t < s + 96)].any() for s in starts]
+    costs = measure_costs(made)
+    assert sum(unseen) >= 3
+    assert costs.startup_share_pct == pytest.approx(100 - 100 * work_s.mean() / 96, abs=2)
+
+
 def test_each_study_has_a_window_of_its_own() -> None:
     first = trials([("COMPLETE", 0, 50)], study="a")
     second = trials([("COMPLETE", 40, 60), ("COMPLETE", 200, 220)], study="b")

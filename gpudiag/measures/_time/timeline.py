@@ -297,10 +297,16 @@ def never_works(samples: Samples, intervals: Intervals) -> np.ndarray:
     """True for each trial in whose life no sample shows work, of three at least: it does not use the GPU, or failed
     before it did.
     """
+    seen, working = samples_within(samples, intervals)
+    never: np.ndarray = (seen >= FEWEST_SEEN) & (working == 0)
+    return never
+
+
+def samples_within(samples: Samples, intervals: Intervals) -> tuple[np.ndarray, np.ndarray]:
+    """How many samples lie in the life of each trial, and how many of them show work."""
     low, high = (np.searchsorted(samples.time_us, times) for times in (intervals.start_us, intervals.end_us))
     works = np.concatenate([[0], np.cumsum(samples.at_work)])
-    never: np.ndarray = (high - low >= FEWEST_SEEN) & (works[high] == works[low])
-    return never
+    return high - low, works[high] - works[low]
 
 
 def _within_pause(

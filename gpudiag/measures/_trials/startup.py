@@ -12,7 +12,7 @@ from gpudiag.measures._time.gpu_samples import samples_by_gpu
 from gpudiag.measures._time.gpu_time import GpuTime, gpu_time
 from gpudiag.measures._time.microseconds import LONG_AGO, NEVER, SECOND_US
 from gpudiag.measures._time.phase_steps import COARSE_US
-from gpudiag.measures._time.timeline import Intervals, Samples, first_activity, never_works
+from gpudiag.measures._time.timeline import Intervals, Samples, first_activity, never_works, samples_within
 from gpudiag.memo import memoized
 from gpudiag.run import Run
 
@@ -33,6 +33,9 @@ learned median was off by up to 17 % in one world and 74 % in the other, above i
 ones in benchmarks/accuracy.md). Below it, down to SOME, it must agree with that of the seen ones within ALIKE."""
 ALIKE = 0.1
 AGREE = 0.2
+BRIEF = 0.1
+"""Share of the trials that work of which a single sample shows it, from which on others may work between samples (a
+default without a published source)."""
 
 
 @dataclass(frozen=True)
@@ -90,13 +93,16 @@ def startups(run: Run) -> Startups:
 
 def _none(time: GpuTime) -> np.ndarray:
     """True for each timed trial that ends well and never works on any of its GPUs: who fails may not have come so
-    far.
+    far. None where of a tenth of those that work a single sample shows it: others work as short, between samples.
     """
-    known, works = np.zeros((2, len(time.trials.start_us)), bool)
+    known, works, briefly = np.zeros((3, len(time.trials.start_us)), bool)
     for gpu, places in time.places.items():
         known[places] = True
         samples = time.samples.get(gpu, Samples.none())
         works[places] |= ~never_works(samples, time.intervals(gpu)) if len(samples.time_us) > 1 else True
+        briefly[places] |= samples_within(samples, time.intervals(gpu))[1] == 1
+    if briefly.sum() >= BRIEF * works.sum() > 0:
+        return np.zeros(len(works), bool)
     return known & ~works & time.trials.rows["outcome"].isin(["COMPLETE", "PRUNED"]).to_numpy()
 
 
