@@ -134,15 +134,18 @@ def work_outside_trials(
     """What a GPU does outside of the trials is not theirs: means over the whole record mix the two.
 
     More than 10 % of the time at 10 % utilization or more lies outside, and a minute at least (defaults without a
-    published source). Where the clocks may differ by more than a minute, so much must lie outside whatever they are.
+    published source). Where the clocks may differ by more than a minute, so much must lie outside whatever they are:
+    where nobody knows by how much, what is more than the trials' time can hold.
     """
     if not ledger.has_trials:
         raise NotApplicable(
             "No trial is known for the time observed, so load inside and outside of trials looks alike."
         )
     outside_s, of_work_pct = ledger.outside_busy_gpu_s, ledger.outside_of_work_pct
-    if min_outside_s < ledger.doubt_s < math.inf:
+    if ledger.doubt_s > min_outside_s:
         sure_s = outside_s - ledger.n_gpus * ledger.doubt_s
+        if math.isinf(ledger.doubt_s) and of_work_pct > 0:
+            sure_s = 100 * outside_s / of_work_pct - ledger.total_gpu_s
         if not (sure_s >= min_outside_s and of_work_pct * sure_s / outside_s > min_of_work_pct):
             raise NotMeasurable(OPEN_CLOCK, STATE_OFFSET)
     if not (of_work_pct > min_of_work_pct and outside_s >= min_outside_s):

@@ -313,15 +313,18 @@ def test_no_clock_changes_what_a_gpu_does_that_always_does_the_same(util: tuple[
 
 
 @pytest.mark.parametrize(
-    ("outside_s", "doubt_s", "status"),
-    [(70, 0, "found"), (70, 50, "found"), (70, 70, "not_assessed"), (0, 70, "not_assessed"), (0, 50, "ok"),
-     (3600, 70, "found"), (70, np.inf, "found")],
+    ("outside_s", "doubt_s", "within_s", "status"),
+    [(70, 0, 900, "found"), (70, 50, 900, "found"), (70, 70, 900, "not_assessed"), (0, 70, 900, "not_assessed"),
+     (0, 50, 900, "ok"), (3600, 70, 900, "found"), (70, np.inf, 75, "found"), (70, np.inf, 900, "not_assessed"),
+     (0, np.inf, 900, "not_assessed")],
 )  # fmt: skip
 def test_work_outside_trials_is_told_if_the_clocks_cannot_explain_it(
-    outside_s: float, doubt_s: float, status: str
+    outside_s: float, doubt_s: float, within_s: float, status: str
 ) -> None:
+    """As much work again lies within the trials, which took ``within_s``: of 140 s that time can hold 75."""
     per_gpu = pd.DataFrame({"outside_busy_s": [outside_s]}, index=["0"])
     stated = {"has_trials": True, "coverage_pct": 100.0, "n_gpus": 1, "doubt_s": doubt_s, "per_gpu": per_gpu}
+    stated |= {"total_gpu_s": within_s}
     found = profile(LedgerProfile, **stated, outside_busy_gpu_s=outside_s, outside_of_work_pct=50.0 if outside_s else 0)
     assert judged(work_outside_trials, found).status.value == status
 
