@@ -8,10 +8,19 @@ from itertools import chain, pairwise
 from statistics import median
 from typing import Any, NamedTuple, TypeAlias, TypeGuard
 
+from gpudiag.patterns import late
 from gpudiag.readers._io.json_values import is_number
 from gpudiag.readers._steps.other_work import moment_of
 from gpudiag.readers._steps.step_line import StepLine
-from gpudiag.readers._steps.step_object import RANKS, STEPS, WAIT, evaluates, runtime_of_object, stamp_of_object
+from gpudiag.readers._steps.step_object import (
+    RANKS,
+    STEPS,
+    WAIT,
+    evaluates,
+    is_of_evaluation,
+    runtime_of_object,
+    stamp_of_object,
+)
 from gpudiag.readers._steps.time_names import (
     ELAPSED,
     OF_EPOCH,
@@ -30,6 +39,8 @@ EPOCH = "epoch"
 _STAMP, _ELAPSED, _STEP_TIME, _RUNTIME = "timestamp", "elapsed", "step_time", "_runtime"
 """Names by which an object on a step tells of times."""
 _MOMENT = "moment"
+_TRAINING = late("(?i)train(?:ing)?")
+_EVALUATION = late("(?i)val(?:id(?:ation)?)?|eval(?:uation)?|test")
 _RISES = 0.9
 """Part of the rows whose time is more than before: it may be the time since the training began."""
 _HALF_AS_MUCH = 1.5
@@ -83,6 +94,7 @@ class TimeColumns:
             for name, said in sorted(known.items(), key=lambda one: one[1].of == OPEN):  # train_time beside epoch_time
                 if of := self._meaning(name, said):
                     self._columns.setdefault(of, _Column(name, of, said.unit_s))
+        self._evaluation = self._evaluation_beside(names)
         self._taken = {name for name, said in known.items() if not self._is_stamp(name)}
         self._others = [name for name in names if name not in known and name not in WAIT and is_about_time(name)]
         self._before: dict[object, float] = {}
@@ -117,6 +129,8 @@ class TimeColumns:
             if column and column.name in row and not (key == _STAMP and stamp_of_object(out)):
                 value = row[column.name]
                 out[key] = value if of == _MOMENT else _seconds(value) * column.unit_s
+                evaluated = _seconds(row.get(self._evaluation)) if key == _STEP_TIME and self._evaluation else math.nan
+                out[key] = out[key] if math.isnan(evaluated) else out[key] + evaluated * column.unit_s
         if self._is_of_log and _ELAPSED in out and not self._since_s:
             out[_RUNTIME] = out.pop(_ELAPSED)
         of_row = self._columns.get(OF_ROW)
@@ -196,6 +210,23 @@ class TimeColumns:
             return self._leave(name, _FAR_OFF) if is_of_day or self._begins_late() else self._of_length(name, times)
         near = _NEAR if is_of_clock else _FAR
         return ELAPSED if moved[0] <= near * usual_s else self._leave(name, _FAR_OFF)
+
+    def _evaluation_beside(self, names: Iterable[str]) -> str:
+        """The evaluation's part of an epoch, as val_time beside train_time; '' without one, or where the rows are only
+        as far apart as the training's part is long.
+        """
+        own = self._columns.get(OF_EPOCH)
+        if self.by_step or own is None or not _TRAINING.search(own.name):
+            return ""
+        whole = _TRAINING.sub("", own.name, 1)
+        found = next((one for one in names if is_of_evaluation(one) and _EVALUATION.sub("", one, 1) == whole), "")
+        parts = [
+            [s for value in self._given(name) if not math.isnan(s := _seconds(value))] for name in (own.name, found)
+        ]
+        if not all(parts):
+            return ""
+        training_s, evaluation_s = (median(part) * own.unit_s for part in parts)
+        return "" if self._ahead_s() < training_s + evaluation_s / 2 else found
 
     def _leave(self, name: str, why: str) -> str:
         self._unclear.append((name, why))

@@ -108,6 +108,28 @@ def test_a_name_that_says_of_what_a_time_is_comes_before_one_that_does_not(tmp_p
     assert column(table(tmp_path / "log.csv", columns), "step_s") == pytest.approx(EPOCH_S)
 
 
+@pytest.mark.parametrize(
+    ("training", "evaluation", "apart_s", "expected_s"),
+    [
+        ("train_time", "val_time", None, 75.0),
+        ("trainTime", "testTime", None, 75.0),
+        ("train/time_ms", "eval/time_ms", None, 0.075),
+        ("train_time", "val_time", 76.0, 75.0),
+        ("train_time", "val_time", 64.0, 63.0),  # it runs beside the training
+        ("train_time", "val_loss", None, 63.0),
+        ("epoch_time", "val_time", None, 63.0),  # it may be in it
+    ],
+)
+def test_an_epoch_holds_its_evaluation(
+    tmp_path: Path, training: str, evaluation: str, apart_s: float | None, expected_s: float
+) -> None:
+    columns = {"": list(range(5, N + 5)), **counted("epoch")}  # an index without a name
+    columns |= {training: [63.0 + k % 2 / 10 for k in range(N)], evaluation: [12.0] * N}
+    if apart_s:
+        columns["timestamp"] = [BEGIN_S + apart_s * k for k in range(N)]
+    assert column(table(tmp_path / "log.csv", columns), "step_s")[0] == pytest.approx(expected_s, rel=1e-6)
+
+
 def test_an_elapsed_that_stays_the_same_is_that_of_the_epoch(tmp_path: Path) -> None:
     said = table(tmp_path / "log.csv", {**counted("epoch"), "elapsed": [clock(63.0)] * N})
     assert column(said, "step_s") == pytest.approx([63.0] * N) and not column(said, "elapsed_s")
