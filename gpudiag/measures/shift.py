@@ -13,6 +13,7 @@ from gpudiag.errors import NotMeasurable
 from gpudiag.facts import Column, Fact, Row, Rows, column, fact, table_of
 from gpudiag.measures._gpu.gpu_rows import gpu_order
 from gpudiag.measures._steps.paused_for import BOTH
+from gpudiag.measures._time.gpu_time import gpu_time
 from gpudiag.measures._time.idle import period_by_gpu, without_pauses
 from gpudiag.measures._time.microseconds import SECOND_US, microseconds, utc
 from gpudiag.measures._time.no_waits import between_jobs
@@ -41,6 +42,7 @@ MIN_BLOCKS = 2 * MIN_SEGMENT + 1
 ALIKE_PCT = 5.0
 """Levels at the end of the work that lie no further from its last are the same level: a signal with little noise has a
 change point at each little step (a default without a published source)."""
+CHANCE = 0.01
 MOSTLY = 0.5
 """Of the time between two lines: a pause that long makes it other work than steps."""
 
@@ -78,6 +80,9 @@ class GpuShift(Row):
         "the abandoned trial that may have died as the last segment began, where fewer ran at once from then on; '' "
         "elsewhere"
     )
+    is_few: Column[bool] = column(
+        "trials began in the last segment, and the lowest of so few may have come last by chance (one in a hundred)"
+    )
 
 
 class ShiftProfile(Profile, topic="shift"):
@@ -102,7 +107,9 @@ def measure_shift(run: Run) -> ShiftProfile:
         at_work = without_pauses(works[gpu], between_jobs(run)) & ~other
         found, block_s = _segments(works[gpu], periods[gpu], at_work)
         levels += [(gpu, *level) for level in found]
-        rows[gpu] = _summary(found) | {"block_s": block_s, "dead_trial": _died_then(run, gpu, found, block_s)}
+        dead = _died_then(run, gpu, found, block_s)
+        few = not dead and _are_few(run, gpu, found, block_s)
+        rows[gpu] = _summary(found) | {"block_s": block_s, "dead_trial": dead, "is_few": few}
     per_gpu = pd.DataFrame.from_dict(rows, orient="index").rename_axis("gpu")
     segments = pd.DataFrame(levels, columns=["gpu", "start", "end", "mean_pct", "work_s"])
     times = {name: utc(segments[name].to_numpy(np.int64)) for name in ("start", "end")}
@@ -196,6 +203,15 @@ def _died_then(run: Run, gpu: str, found: Sequence[Level], block_s: float) -> st
         if _at_once(ended, (since, min(since + longest_us, last))) <= before - ONE_FEWER:
             return str(one["name"])
     return ""
+
+
+def _are_few(run: Run, gpu: str, found: Sequence[Level], block_s: float) -> bool:
+    """Whether the level may be that of the trials that happened to come last: the chance that these have the lowest
+    levels, at any of the places where the last ones may begin. Where none began since, those before fell.
+    """
+    begun = gpu_time(run).intervals(gpu).start_us
+    since = int((begun >= found[-1][0] - block_s * SECOND_US).sum()) if len(found) > 1 else 0
+    return since > 0 and len(begun) / math.comb(len(begun), since) >= CHANCE
 
 
 def _at_once(ended: pd.DataFrame, window: Window) -> float:

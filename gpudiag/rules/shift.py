@@ -31,7 +31,8 @@ def gpu_level_shift(shift: ShiftProfile, *, min_fall_pct: float = 20.0, min_shar
     PELT with l2 cost and penalty 3 log n on block means of utilization at work, segments of 3 blocks or more
     (METHODS 8); blocks are one period long where there is one, 60 s at least. The last segment must lie 20 points
     below the mean of what was before it, and hold a tenth of the work (defaults without a published source).
-    Evaluations and checkpoints that a log tells of are left out.
+    Evaluations and checkpoints that a log tells of are left out. Where so few trials began since, or before, that
+    the lowest of them may have come last by chance in one search of a hundred, it is not assessed.
     """
     table = shift.per_gpu
     share = 100 * table["fall_s"] / (table["fall_s"] + table["before_s"])
@@ -46,6 +47,15 @@ def gpu_level_shift(shift: ShiftProfile, *, min_fall_pct: float = 20.0, min_shar
                 needed_s=MIN_BLOCKS * float(table["block_s"].min()),
             )
         return None
+    few = found.index[found["is_few"].eq(True)]
+    if len(few) == len(found):
+        raise NotMeasurable(
+            "{gpus} fell by {fall_pct:=points}, in so few trials that those which need less may have come last.",
+            "Judge a search of more trials, or run one of the first again.",
+            gpus=few,
+            fall_pct=float(found["fall_pct"].max()),
+        )
+    found = found.drop(few)
     worst = (found["fall_pct"] * found["fall_s"]).idxmax()
     row = found.loc[worst]
     last = shift.segments[shift.segments["gpu"] == worst].iloc[-1]
