@@ -129,8 +129,7 @@ def _of_quarters(
     at = int(np.argmax(fits))
     if not fits[at] > 0:
         return Judgement(0.0, "undetermined", Statement("No offset makes telemetry and trials fit."), candidates)
-    rival = int(np.argmax(np.where(np.arange(len(fits)) != at, fits, -np.inf)))
-    best = Best(float(quarters[at]), float(fits[at]), float(quarters[rival]), float(fits[rival]))
+    best = Best(float(quarters[at]), float(fits[at]), float(np.delete(fits, at).max()))
     if not (likely[at] or observed.allows_all):
         return Judgement(0.0, "undetermined", Statement(TOO_LITTLE, coverage_pct=100 * observed.coverage), candidates)
     if best.rival_fit > LEADS * best.fit:
@@ -173,11 +172,10 @@ def _between(scan: Scan, observed: ObservedTime, noise_at: Callable[[float, int]
 
 @dataclass(frozen=True)
 class Best:
-    """The quarter of an hour that fits best, and the next best."""
+    """The quarter of an hour that fits best, and how well the next best fits."""
 
     offset_s: float
     fit: float
-    rival_s: float
     rival_fit: float
 
 

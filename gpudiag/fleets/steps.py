@@ -155,7 +155,7 @@ def _nulls(n: int) -> tuple[_Null, ...]:
 
     out = []
     for correlation in CORRELATIONS:
-        one = _scan(_drawn(n, correlation, DRAWN))
+        one = _scan(_drawn(n, correlation))
         out.append(_Null(np.sort(one.size), float(one.correlation.mean()), float(one.correlation.std())))
     return tuple(out)
 
@@ -165,11 +165,11 @@ def _density(x: float, mean: float, spread: float) -> float:
     return math.exp(-min(((x - mean) / spread) ** 2 / 2, 600.0)) / spread
 
 
-def _drawn(n: int, correlation: float, rows: int) -> np.ndarray:
-    """Stationary AR(1) series of unit innovations."""
+def _drawn(n: int, correlation: float) -> np.ndarray:
+    """Stationary AR(1) series of unit innovations, one a row."""
     import numpy as np
 
-    out = np.random.default_rng((n, round(10 * correlation), rows)).standard_normal((rows, n))
+    out = np.random.default_rng((n, round(10 * correlation), DRAWN)).standard_normal((DRAWN, n))
     out[:, 0] /= math.sqrt(1 - correlation**2)
     for at in range(1, n):
         out[:, at] += correlation * out[:, at - 1]

@@ -21,9 +21,6 @@ CAUSES = (
     "small_work", "unknown",
 )  # fmt: skip
 """In the order in which a run meets them; the last is what no source explains."""
-SOURCES = ("record", "log", "trace", "signature")
-"""What a cause rests on: the record of trials and GPUs, the training's log, profiled steps, or a sign in the samples
-beside the GPU's, which shows that a cause may be and not that it is."""
 
 
 SECONDS = {"gpu_s": "share_pct", "low_gpu_s": "low_pct", "high_gpu_s": "high_pct"}

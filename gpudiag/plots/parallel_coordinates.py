@@ -75,7 +75,7 @@ def plot_parallel_coordinates(costs: CostsProfile) -> Figure:
     lines.set_array(ranks[kept])
     ax.add_collection(lines, autolim=False)
     for i, scale in enumerate(scales):
-        _draw_axis(ax, i, scale, last=i == len(scales) - 1)
+        _draw_axis(ax, i, scale)
     ax.axvspan(n_parameters - 0.5, n_parameters - 0.48, color=MUTED, alpha=0.6, linewidth=0)
     ax.set(xlim=(-0.25, len(scales) - 0.4), ylim=(-0.03, 1.03), yticks=[])
     ax.set_xticks(x, [scale.name for scale in scales], fontsize=9)
@@ -177,7 +177,7 @@ def _memory(trials: pd.DataFrame) -> tuple[pd.Series, str] | None:
     return None
 
 
-def _draw_axis(ax: Axes, x: int, scale: Scale, *, last: bool) -> None:
+def _draw_axis(ax: Axes, x: int, scale: Scale) -> None:
     ax.plot([x, x], [0, 1], color=INK, linewidth=1.0, zorder=3)
     for place, label in zip(scale.ticks, scale.labels, strict=True):
         ax.plot([x - 0.02, x + 0.02], [place, place], color=INK, linewidth=1.0, zorder=3)

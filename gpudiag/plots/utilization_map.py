@@ -26,7 +26,7 @@ def plot_utilization_map(utilization: UtilizationProfile, *, timezone: str = "UT
     figure = Figure(figsize=(9, rows_inch(len(parts))), layout="constrained")
     ax = figure.add_subplot()
     time_axis(ax, *extent(parts), timezone)
-    mesh = draw_map(ax, parts, 0, 100)
+    mesh = draw_map(ax, parts, 100)
     gpu_rows(ax, [part.gpu for part in parts])
     ax.set_ylim(len(parts) - 0.5, -0.5)
     ax.grid(visible=False)

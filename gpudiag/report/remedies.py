@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from gpudiag.advice import REMEDIES
 from gpudiag.advice._engine.proposal import TIERS, WHEN
-from gpudiag.advice._engine.remedy import Remedy
 from gpudiag.report.check_page import with_id_links
 from gpudiag.rules._engine.references import with_links
 
 
-def remedies_markdown(remedies: Sequence[Remedy] = REMEDIES) -> str:
+def remedies_markdown() -> str:
     """The catalogue of remedies, docs/remedies.md."""
     out = [
         "# Recommendations",
@@ -24,7 +21,7 @@ def remedies_markdown(remedies: Sequence[Remedy] = REMEDIES) -> str:
         *(f"| {tier} | {safety} | {reason} |" for tier, (safety, reason) in enumerate(TIERS)),
         "",
     ]
-    for item in remedies:
+    for item in REMEDIES:
         out += [
             f"## {item.id}",
             "",

@@ -55,17 +55,12 @@ SLOWER: Sentence = Given(
 RECORD_MAX = "Record clocks.max.sm beside clocks.sm (nvidia-smi --query-gpu), or the names of the GPUs."
 
 
-def _share_says(what: str) -> Sentence:
-    """The sentence that a share of busy time is above its limit."""
-    return (*WORST_GPU, " " + what + " for {share_pct} of its busy time", AT_CLOCK, ".", SLOWER)
-
-
 @rule(
     measure=measure_throttle,
     severity="warning",
     title="Heat slows GPUs down",
     checks="Slowdown by heat",
-    says=_share_says("was slowed down by heat"),
+    says=(*WORST_GPU, " was slowed down by heat for {share_pct} of its busy time", AT_CLOCK, ".", SLOWER),
     remedy="Clean and open the air path, raise the fan curve, or move the neighbor card. A slightly lower power limit "
     "(nvidia-smi -pl) is often as fast.",
     refuted_by="Not a problem if the throttle flag shows up only in single samples when clocks change.",

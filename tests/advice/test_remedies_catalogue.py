@@ -8,7 +8,7 @@ import pytest
 
 from gpudiag.advice import REMEDIES, TOPICS
 from gpudiag.advice._engine.advise import EXCLUSIVE
-from gpudiag.advice._engine.proposal import APPLY, REVERSIBILITY, TIERS
+from gpudiag.advice._engine.proposal import REVERSIBILITY, TIERS, WHEN
 from gpudiag.advice._engine.remedy import Remedy
 from gpudiag.report.remedies import remedies_markdown
 from gpudiag.rules import RULES
@@ -48,7 +48,7 @@ def test_a_remedy_is_complete(item: Remedy) -> None:
     assert set(item.answers) <= known, f"no such rule: {set(item.answers) - known}"
     assert item.answers or item.fills_idle
     assert len(set(item.answers)) == len(item.answers)
-    assert 0 <= item.tier < len(TIERS) == len(REVERSIBILITY) and item.apply in APPLY
+    assert 0 <= item.tier < len(TIERS) == len(REVERSIBILITY) and item.apply in WHEN
     assert item.safety in ("safe", "moderate", "risky")
     assert item.title and item.docstring and item.pros and item.effort
     assert item.tier == 0 or (item.refute and item.rollback)

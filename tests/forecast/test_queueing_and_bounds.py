@@ -15,7 +15,7 @@ from gpudiag.forecast.parallelism.colocation import BUSY_LAWS, SPEED_LAWS, busy_
 from gpudiag.forecast.parallelism.drift import find_drift
 from gpudiag.forecast.parallelism.mva import calibrated_other, mva_throughput, placed_throughput
 from gpudiag.forecast.parallelism.processor_sharing import Futures
-from gpudiag.forecast.parallelism.spread import by_law, ratio_estimate, spread, stretched, widening
+from gpudiag.forecast.parallelism.spread import by_law, ratio_estimate, stretched, widening
 from gpudiag.forecast.parallelism.throughput_bounds import bounded_gain, bounded_rate, shares_within
 
 SHARES = st.floats(0.02, 1.0)
@@ -152,9 +152,9 @@ def test_widening_is_the_larger_of_table_and_backtest() -> None:
 
 @given(st.lists(st.floats(1, 100), min_size=5, max_size=50), st.floats(1, 100), st.floats(1, 100))
 def test_an_interval_holds_its_value_and_what_it_must_reach(sample: list[float], value: float, other: float) -> None:
-    estimate = spread(value, np.array(sample), 2.0, "x", also=(other,))
+    estimate = by_law(value, np.array(sample), 2.0, "x", also=(other,))
     assert estimate.low <= min(value, other) and estimate.high >= max(value, other)
-    clipped = spread(value, np.array(sample), 2.0, "x", also=(other,), within=(10.0, 20.0))
+    clipped = by_law(value, np.array(sample), 2.0, "x", also=(other,), within=(10.0, 20.0))
     assert 10 <= clipped.low <= clipped.value <= clipped.high <= 20
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import Literal, get_args
+from typing import Literal
 
 from gpudiag.facts import Key, Numeric
 from gpudiag.plain_data import LEFT_OUT
@@ -25,7 +25,6 @@ TIERS: tuple[tuple[Safety, str], ...] = (
 REVERSIBILITY = (1.0, 1.0, 0.8, 0.5, 0.3)
 """How much of a change can be taken back, by tier: a setting is restored at once, a search that saw other values is
 not, a crash has cost its trials (defaults without a published source)."""
-APPLY = get_args(Apply)
 
 
 @dataclass(frozen=True)

@@ -80,7 +80,7 @@ def find_crashes(run: Run) -> Crashes:
     single = finished[~finished["follows"]]
     well = single.loc[single["state"] != "FAIL", "before_pct"].dropna().to_numpy()
     opens = find_open_trials(run)
-    restarts = _restarts(run, ends)
+    restarts = _restarts(ends)
     return Crashes(
         by_class=_by_class(finished, single, well, int(opens["abandoned"].sum())),
         by_level=_by_level(single),
@@ -188,7 +188,7 @@ def _streak(single: pd.DataFrame) -> int:
     return int(np.diff(borders).max() - 1)
 
 
-def _restarts(run: Run, ends: pd.DataFrame) -> pd.DataFrame:
+def _restarts(ends: pd.DataFrame) -> pd.DataFrame:
     """kind, gap_s: from each failure to the next trial of its worker; where others followed it, from the last of them.
 
     An end that a start follows within 2 s kept its process. The ends left over are joined in order with the starts left

@@ -9,17 +9,17 @@ import scipy
 from gpudiag.measures._trials.proportions import CONFIDENCE, streak_probability
 
 
-def most_if_none(n: int, level: float = CONFIDENCE) -> float:
-    """Upper bound of a crash rate (0..1) after ``n`` trials without a crash: 1 - (1 - level)^(1/n), about 3/n.
+def most_if_none(n: int) -> float:
+    """Upper bound of a crash rate (0..1) after ``n`` trials without a crash: 1 - (1 - CONFIDENCE)^(1/n), about 3/n.
 
     NaN for n = 0.
     """
-    return -math.expm1(math.log1p(-level) / n) if n > 0 else math.nan
+    return -math.expm1(math.log1p(-CONFIDENCE) / n) if n > 0 else math.nan
 
 
-def trials_to_show(rate: float, level: float = CONFIDENCE) -> int:
+def trials_to_show(rate: float) -> int:
     """Trials in a row without a crash that show a rate below ``rate``."""
-    return math.ceil(math.log1p(-level) / math.log1p(-rate))
+    return math.ceil(math.log1p(-CONFIDENCE) / math.log1p(-rate))
 
 
 def clean_chance(rate: float, n: int) -> float:

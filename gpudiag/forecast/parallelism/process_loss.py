@@ -8,6 +8,6 @@ real GPU that needed less than 0.9 of it together, half ran at most 1.2 % slower
 95 % at most 8.9 % (docs/forecast.md)."""
 
 
-def slowed(now: float, wanted: float, gpus: int = 1) -> float:
-    """Speed at ``wanted`` workers over that at ``now``, at the greatest loss: below 1 for more, above 1 for fewer."""
-    return float((1.0 - MOST_LOSS) ** ((wanted - now) / max(gpus, 1)))
+def slowed(now: float, wanted: float) -> float:
+    """Speed of ``wanted`` workers on a GPU over that of ``now``, at the greatest loss: above 1 for fewer."""
+    return float((1.0 - MOST_LOSS) ** (wanted - now))

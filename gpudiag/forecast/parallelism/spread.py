@@ -25,14 +25,11 @@ def widening(wanted: float, observed: float, from_backtest: float = INSIDE) -> f
     return max(FAR if wanted > FAR_FROM * observed else INSIDE, from_backtest)
 
 
-def spread(value: float, sample: np.ndarray, factor: float, unit: str, *, also: tuple[float, ...] = (),
-           within: tuple[float, float] = (-np.inf, np.inf)) -> Estimate:  # fmt: skip
-    """``value`` with the widened percentiles of ``sample``, reaching to all of ``also``, clipped to ``within``."""
+def spread(value: float, sample: np.ndarray, factor: float, unit: str) -> Estimate:
+    """``value`` with the widened percentiles of ``sample``."""
     low, high = np.percentile(sample, NOMINAL)
-    low = min(value - factor * max(value - low, 0.0), *also, value)
-    high = max(value + factor * max(high - value, 0.0), *also, value)
-    low, value, high = (float(np.clip(x, *within)) for x in (low, value, high))
-    return Estimate(value, low, high, unit)
+    low, high = value - factor * max(value - low, 0.0), value + factor * max(high - value, 0.0)
+    return Estimate(value, float(low), float(high), unit)
 
 
 def rate_spread(value: float, sample: np.ndarray, factor: float, unit: str) -> Estimate:

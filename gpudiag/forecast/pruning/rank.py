@@ -33,7 +33,7 @@ def rank_agreement(records: Sequence[Recorded], steps: Sequence[int]) -> pd.Data
     rows = []
     for step in steps:
         n, rho = _spearman(records, tables, step)
-        pairs = _concordance(records, tables, step)
+        pairs = _concordance(tables, step)
         rows.append((step, n, *rho, *pairs, _reading(n, rho)))
     return pd.DataFrame(rows, columns=list(COLUMNS))
 
@@ -81,9 +81,7 @@ def _spearman(
     return n, (middle, min(float(low), middle), max(float(high), middle))
 
 
-def _concordance(
-    records: Sequence[Recorded], tables: Sequence[list[dict[int, float]]], step: int
-) -> tuple[int, float, float, float, float]:
+def _concordance(tables: Sequence[list[dict[int, float]]], step: int) -> tuple[int, float, float, float, float]:
     """(trials, median depth, concordance, low, high) over pairs within the study that has most such trials."""
     chosen: list[dict[int, float]] = []
     for table in tables:

@@ -19,7 +19,6 @@ from gpudiag.spans import Window
 
 PAUSES = (*LASTING, BOTH, OTHER)
 """Causes of idle time in pauses."""
-CAUSES = (*PAUSES, "first_steps", "restart", "loader")
 
 
 @dataclass(frozen=True)

@@ -206,7 +206,7 @@ def draw_over_time(ax: Axes, parts: Sequence[Trace], label: str, ceiling: float,
     """Fill ``ax`` with the traces: a map with a colour bar for more than four GPUs, else a line each."""
     time_axis(ax, *extent(parts), timezone, ticks=6)
     if len(parts) > MAX_LINES:
-        mesh = draw_map(ax, parts, 0, ceiling)
+        mesh = draw_map(ax, parts, ceiling)
         bar = ax.figure.colorbar(mesh, ax=ax, pad=0.02, aspect=30)
         bar.set_label(label)
         bar.outline.set_visible(False)
@@ -223,9 +223,9 @@ def row_colors(gpus: Sequence[str]) -> list[str]:
     return [gpu_color(gpu_number(gpu, i)) for i, gpu in enumerate(gpus)]
 
 
-def draw_map(ax: Axes, parts: Sequence[Trace], low: float, high: float) -> QuadMesh:
+def draw_map(ax: Axes, parts: Sequence[Trace], ceiling: float) -> QuadMesh:
     """Draw a row a GPU coloured by the mean of each column; what was not observed stays white."""
     edges = column_edges(parts)
     values = np.ma.masked_invalid([reduce(part, edges).mean for part in parts])
     rows = np.arange(len(parts) + 1) - 0.5
-    return ax.pcolormesh(edges, rows, values, cmap=MAP_COLORS, vmin=low, vmax=high, rasterized=True)
+    return ax.pcolormesh(edges, rows, values, cmap=MAP_COLORS, vmin=0, vmax=ceiling, rasterized=True)

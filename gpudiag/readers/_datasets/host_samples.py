@@ -18,6 +18,8 @@ from gpudiag.readers._io.problems import ProblemLog
 from gpudiag.readers._shape.identity import GpuIdentity, resolve
 from gpudiag.schema import GPU, IDLE_PCT, gpu_index
 
+AT_ONCE = 2
+"""Hosts held at a time."""
 NAMELESS = "row that names no GPU"
 UNREADABLE, OTHER, DAMAGED = "file that cannot be read", "file without columns of telemetry", "row without a known time"
 _UTIL = GPU["util_pct"]
@@ -70,13 +72,11 @@ Chunk = tuple[GpuIdentity, np.ndarray, np.ndarray]
 """Samples of one GPU in one file."""
 
 
-def samples_of_hosts(
-    hosts: Iterable[tuple[str, tuple[str, ...]]], zone: tzinfo, *, at_once: int = 2
-) -> Iterator[HostSamples]:
-    """Host after host, a few read ahead: what is held at a time are these few, however many there are."""
+def samples_of_hosts(hosts: Iterable[tuple[str, tuple[str, ...]]], zone: tzinfo) -> Iterator[HostSamples]:
+    """Host after host, read ahead: AT_ONCE are held at a time, however many there are."""
     waiting = iter(hosts)
-    with ThreadPoolExecutor(at_once) as pool:
-        running = [pool.submit(samples_of, host, files, zone) for host, files in islice(waiting, at_once)]
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        running = [pool.submit(samples_of, host, files, zone) for host, files in islice(waiting, AT_ONCE)]
         while running:
             done = running.pop(0).result()
             running += [pool.submit(samples_of, host, files, zone) for host, files in islice(waiting, 1)]

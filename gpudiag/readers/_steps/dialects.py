@@ -37,7 +37,6 @@ class Dialect:
     meant: str
     values: Mapping[str, tuple[re.Pattern[str], float]] = field(default_factory=dict)
     first: int = 1
-    unit: str = "step"
     tokens_of: str = ""
     last: int = 0
 
@@ -49,14 +48,13 @@ def _dialect(
     meant: str = "",
     *,
     first: int = 1,
-    unit: str = "step",
     tokens_of: str = "",
     last: int = 0,
     **values: str | tuple[str, float],
 ) -> Dialect:
     parts = {key: (value, 1.0) if isinstance(value, str) else value for key, value in values.items()}
     patterns = {key: (late(pattern), factor) for key, (pattern, factor) in parts.items()}
-    return Dialect(name, tuple(words.split("|")), late(head), meant, patterns, first, unit, tokens_of, last)
+    return Dialect(name, tuple(words.split("|")), late(head), meant, patterns, first, tokens_of, last)
 
 
 _MM_TIME, _MM_DATA = rf"\btime: {_N}", rf"\bdata_time: {_N}"

@@ -150,7 +150,7 @@ def _of_dialect(dialect: Dialect, found: re.Match[str], line: str) -> StepLine:
         dialect.name,
         step,
         _group(found, "total"),
-        dialect.unit,
+        "step",
         epoch,
         "epoch" if step <= dialect.last else dialect.meant,
         _possible(step_s),

@@ -46,7 +46,6 @@ def run_notebook(
     output_dir: str | Path,
     parameters: Mapping[str, Given],
     *,
-    progress: bool = False,
     full: bool = False,
 ) -> ReportFiles:
     """Execute a notebook with these parameters and write the report into ``output_dir``.
@@ -58,7 +57,6 @@ def run_notebook(
         name_or_path: a shipped notebook ("run_report") or the path of another one.
         output_dir: made where it does not exist; files of an earlier report are replaced.
         parameters: by the names in the notebook's parameters cell. Text is read as the type of the default.
-        progress: show a bar on stderr.
         full: no section of the Markdown report is folded.
 
     Raises:
@@ -74,7 +72,7 @@ def run_notebook(
     with scratch() as private:
         document = private / DOCUMENT
         asked = given | ({JSON_PARAMETER: str(document)} if wants_json else {})
-        executed = _execute(notebook, asked, private, Path(output_dir), progress)
+        executed = _execute(notebook, asked, private, Path(output_dir))
         left = document.read_bytes() if document.is_file() else None
     if wants_json:
         _forget_json(executed)
@@ -107,7 +105,7 @@ class _Watch:
         self.cell = cell_index
 
 
-def _execute(notebook: Path, parameters: Parameters, scratch: Path, output_dir: Path, progress: bool) -> NotebookNode:
+def _execute(notebook: Path, parameters: Parameters, scratch: Path, output_dir: Path) -> NotebookNode:
     import papermill
     from papermill.exceptions import PapermillExecutionError
 
@@ -121,7 +119,7 @@ def _execute(notebook: Path, parameters: Parameters, scratch: Path, output_dir: 
                 None,
                 parameters,
                 kernel_name="python3",
-                progress_bar=progress,
+                progress_bar=False,
                 **given,
                 shutdown_kernel="immediate",
                 on_notebook_start=watch.started,

@@ -148,10 +148,10 @@ def scale_in(held: History, one: HistoryQuantity) -> Scale:
     return scale_of([run.values[one.name] for run in held.runs if one.name in run.values], one.unit)
 
 
-def history_text(held: History, fewest: int = FEWEST) -> list[Block]:
+def history_text(held: History) -> list[Block]:
     """What a terminal shows."""
     newest = held.runs[-1]
-    out: list[Block] = [Heading(safe(newest.name)), Note(_sentence(held, fewest))]
+    out: list[Block] = [Heading(safe(newest.name)), Note(_sentence(held))]
     out += [Note(_not_the_same(one), "warning") for one in held.differing]
     out.append(_against(held))
     if held.changed:
@@ -206,7 +206,7 @@ def overview(held: History) -> list[Block]:
     verdicts = [one.verdict for one in held.quantities]
     level = next((LEVELS[v] for v in ("worse", "better", "within the noise") if v in verdicts), "unknown")
     chips = tuple(Chip(LEVELS[one.verdict], f"{one.title}: {one.verdict}") for one in held.quantities)
-    said = [("Newest run", _sentence(held, FEWEST))]
+    said = [("Newest run", _sentence(held))]
     if held.changed:
         said.append(("Changed since the run before", "; ".join(held.changed) + "."))
     notes = [Note(_not_the_same(one), "warning") for one in held.differing]
@@ -267,7 +267,7 @@ def _not_the_same(one: Difference) -> str:
     )
 
 
-def _sentence(held: History, fewest: int) -> str:
+def _sentence(held: History) -> str:
     n = len(held.runs) - 1
     gone = [one.title for one in held.quantities if math.isnan(one.newest)]
     lacks = f" The newest run lacks what the earlier ones have: {listed(gone)}; not assessed." if gone else ""
@@ -282,7 +282,7 @@ def _sentence(held: History, fewest: int) -> str:
     if len(gone) == len(held.quantities):
         return lacks.strip() or "No run has a quantity that a history follows."
     if all(one.verdict == "not assessed" for one in held.quantities) and not other:
-        return f"{plural(n, 'earlier run')}: at least {fewest} are needed to know the noise.{lacks}"
+        return f"{plural(n, 'earlier run')}: at least {FEWEST} are needed to know the noise.{lacks}"
     if better:
         less = "".join(_is_lower(held, one) for one in held.quantities if one.verdict == "lower")
         return f"Better than {plural(n, 'earlier run')}: {listed(better)}.{less}{lacks}"

@@ -212,7 +212,7 @@ def train(spec: TrainingSpec, seed: int) -> TrainingHistory:
             continue
         if between.checkpoint_every and number % between.checkpoint_every == 0:
             saved = number
-            _together(ranks, "checkpoint", between.checkpoint_s)
+            _checkpoint(ranks, between.checkpoint_s)
             moments.append(Moment(ranks[0].now, "checkpoint", number))
         if number % spec.steps_per_epoch == 0 and between.evaluate_s:
             for rank in ranks:
@@ -254,12 +254,12 @@ def _hang(hang: Hang, ranks: list[_Rank], number: int) -> Moment:
     return Moment(ends, "timeout", number + 1)
 
 
-def _together(ranks: list[_Rank], state: str, seconds: float) -> None:
+def _checkpoint(ranks: list[_Rank], seconds: float) -> None:
     for rank in ranks:
-        rank.pause(state, seconds)
+        rank.pause("checkpoint", seconds)
     last = max(rank.now for rank in ranks)
     for rank in ranks:
-        rank.until(state, last)
+        rank.until("checkpoint", last)
 
 
 def _crash(spec: TrainingSpec, ranks: list[_Rank], moments: list[Moment], saved: int) -> None:
