@@ -12,13 +12,13 @@ import pandas as pd
 from gpudiag.errors import NotMeasurable
 from gpudiag.facts import Column, Fact, Row, Rows, column, fact, table_of
 from gpudiag.measures._gpu.gpu_rows import by_gpu
+from gpudiag.measures._steps.all_pauses import AllPauses, checkpoint_every_s
 from gpudiag.measures._steps.clocks import WHOLE_S
 from gpudiag.measures._steps.courses import courses, has_pace, left_out
-from gpudiag.measures._steps.every_steps import every_n_steps
 from gpudiag.measures._steps.late_steps import late_steps
 from gpudiag.measures._steps.lines import MIN_LINES
 from gpudiag.measures._steps.logs import training_logs
-from gpudiag.measures._steps.paused_for import BOTH, OTHER, Part, between_epochs_s, held_s, pause_parts
+from gpudiag.measures._steps.paused_for import BOTH, between_epochs_s, held_s
 from gpudiag.measures._steps.ranks import in_lock_step, longest_waits, one_of_each
 from gpudiag.measures._steps.whole_time import says_whole_times
 from gpudiag.measures._time.cells import cells, seen_us
@@ -256,19 +256,13 @@ def measure_steps(run: Run) -> StepsProfile:
     unit = str(told[0]["unit"].iloc[0])
     whole = pd.concat([part.assign(behind=_behind_steps(part)) for part in told], ignore_index=True)
     rows = pd.DataFrame([_training(part) for part in told])
-    trainings = rows if len(told) == len(every) else pd.DataFrame([_training(part) for part in every])
     longest = max(told, key=lambda part: float(part["took_s"].sum()))
     late = late_steps(longest)
-    paused = whole[whole["paused_s"] > 0].sort_values("paused_s", ascending=False, kind="stable")
-    pauses = paused.rename(columns={"done": "after_step"})[
-        ["training", "start", "end", "after_step", "behind", "paused_s", "since"]
-    ]
-    went = [pause_parts(row) for row in paused.to_dict("records")]
-    parts = [part for of_pause in went for part in of_pause]
-    (evaluations_low_s, evaluations_s), (checkpoints_low_s, checkpoints_s) = (held_s(parts, work) for work in LASTING)
-    unnamed = np.array([sum(part.s for part in of_pause if part.work == OTHER) for of_pause in went], float)
-    unnamed_every = every_n_steps(whole, paused[unnamed > 0]) if unit == "step" else math.nan
-    unnamed_s, unnamed_between_s = float(unnamed.sum()), float(unnamed[paused["new_epoch"].to_numpy(bool)].sum())
+    pauses = AllPauses.of(whole)
+    unnamed_s = pauses.unnamed_s
+    (evaluations_low_s, evaluations_s), (checkpoints_low_s, checkpoints_s) = (
+        held_s(pauses.parts, work) for work in LASTING
+    )
     at_pace = whole[whole["usual"]]
     (p50,) = weighted_quantiles(rows["step_s"], rows["n_steps"], (0.5,))
     paced = rows.groupby(["training", "trial"], dropna=False)["step_s"].median().dropna()
@@ -277,23 +271,20 @@ def measure_steps(run: Run) -> StepsProfile:
     wall = span + float(np.nan_to_num(startup))
     n_resumed = sum(_n_resumed(part) for part in told)
     waits, logs = _waits(run), training_logs(run)
-    told_all = pd.concat(every, ignore_index=True)
-    stated = longest_waits(told_all[told_all["loader_s"].notna() & told_all["work_s"].notna()])
+    loader_pct, loader_steps = _loader(every)
     n_gpus = waits.n_gpus if in_lock_step(every) else math.nan
-    recorded_s, pauses_s = _recorded_s(run, pauses), float(rows["pauses_s"].sum())
-    evaluated_s = float(sum(part.s for part in parts if part.work == EVALUATION))
-    evaluating, waiting = _at_evaluations(
-        waits, evaluated_s * recorded_s / pauses_s if n_gpus > 0 and pauses_s else 0.0
-    )
+    recorded_s, pauses_s = _recorded_s(run, pauses.rows), float(rows["pauses_s"].sum())
+    evaluated_s = pauses.likeliest_s(EVALUATION) * recorded_s / pauses_s if n_gpus > 0 and pauses_s else 0.0
+    evaluating, waiting = _at_evaluations(waits, evaluated_s)
     lost = float(rows["resumption_s"].sum(skipna=False))
     at_pace_s = float((rows["productive_pct"] * rows["logged_s"]).sum(skipna=False)) / 100
     return StepsProfile(
-        trainings=trainings,
-        pauses=pauses.astype({"after_step": "int64"}).reset_index(drop=True),
+        trainings=rows if len(told) == len(every) else pd.DataFrame([_training(part) for part in every]),
+        pauses=pauses.table,
         course=_stretches(longest),
         n_step_lines=sum(map(len, every)),
         n_undated=float(whole["undated"].sum()),
-        n_trainings=len(trainings),
+        n_trainings=len(every),
         n_left_out=len(few),
         n_joined=logs.n_joined,
         n_twice=logs.n_twice,
@@ -309,23 +300,23 @@ def measure_steps(run: Run) -> StepsProfile:
         p95_step_s=p95,
         pauses_s=pauses_s,
         pauses_pct=100 * pauses_s / span,
-        unnamed_s=unnamed_s,
-        unnamed_between_epochs_s=unnamed_between_s,
-        n_unnamed_every=unnamed_every,
+        unnamed_s=float(unnamed_s.sum()),
+        unnamed_between_epochs_s=float(unnamed_s[pauses.rows["new_epoch"].to_numpy(bool)].sum()),
+        n_unnamed_every=pauses.n_unnamed_every(whole) if unit == "step" else math.nan,
         between_epochs_s=float(sum(map(between_epochs_s, told))),
         n_unseen=float(whole["unseen"].sum()),
         open_s=float(whole["open_s"].sum()),
-        n_pauses=len(pauses),
-        n_evaluations=int(pauses["since"].str.contains("evaluation", regex=False).sum()),
+        n_pauses=len(pauses.rows),
+        n_evaluations=int(pauses.rows["since"].str.contains("evaluation", regex=False).sum()),
         evaluations_s=evaluations_s,
         evaluations_low_s=evaluations_low_s,
         evaluating_gpus=evaluating,
         waiting_gpus=waiting,
         checkpoints_s=checkpoints_s,
         checkpoints_low_s=checkpoints_low_s,
-        both_s=float(sum(part.s for part in parts if part.work == BOTH)),
-        checkpoint_s=_checkpoint_s(went),
-        checkpoint_every_s=_checkpoint_every_s(told),
+        both_s=pauses.likeliest_s(BOTH),
+        checkpoint_s=pauses.checkpoint_s,
+        checkpoint_every_s=checkpoint_every_s(told),
         logged_gpus=n_gpus,
         recorded_pauses_s=recorded_s,
         idle_paused_gpu_h=waits.paused_gpu_h,
@@ -346,8 +337,8 @@ def measure_steps(run: Run) -> StepsProfile:
         late_ratio=late.ratio,
         steady_pct=late.steady_pct,
         p_late=late.p,
-        loader_pct=100 * float(stated["loader_s"].sum() / stated["work_s"].sum()) if len(stated) else math.nan,
-        loader_steps=float(stated["n"].sum()),
+        loader_pct=loader_pct,
+        loader_steps=loader_steps,
     )
 
 
@@ -356,6 +347,14 @@ def _behind_steps(part: pd.DataFrame) -> np.ndarray:
     behind = np.zeros(len(part), bool)
     behind[-1] = part["n"].iloc[-1] == 0
     return behind
+
+
+def _loader(every: Sequence[pd.DataFrame]) -> tuple[float, float]:
+    """Stated wait for data over stated time of the steps, in percent (NaN without any), and how many steps state it."""
+    told = pd.concat(every, ignore_index=True)
+    stated = longest_waits(told[told["loader_s"].notna() & told["work_s"].notna()])
+    pct = 100 * float(stated["loader_s"].sum() / stated["work_s"].sum()) if len(stated) else math.nan
+    return pct, float(stated["n"].sum())
 
 
 def _recorded_s(run: Run, pauses: pd.DataFrame) -> float:
@@ -490,26 +489,6 @@ def _startup_s(part: pd.DataFrame) -> float:
 def _n_resumed(part: pd.DataFrame) -> int:
     """Attempts after the first, and resumptions of which only the log tells."""
     return int(part["attempt"].max()) + int(((part["resumed"] > 0) & ~part["first"]).sum())
-
-
-def _checkpoint_every_s(told: Sequence[pd.DataFrame]) -> float:
-    """Median time from one pause with a checkpoint to the next within an attempt; NaN where there are no two."""
-    between = [math.nan]
-    for part in told:
-        saves = part[
-            part["paused_s"].gt(0) & part["resumed"].eq(0) & part["since"].str.contains("checkpoint", regex=False)
-        ]
-        for _, attempt in saves.groupby("attempt"):
-            between += attempt["end"].diff().dt.total_seconds().tolist()
-    known = [seconds for seconds in between if seconds > 0]
-    return float(np.median(known)) if known else math.nan
-
-
-def _checkpoint_s(went: Sequence[Sequence[Part]]) -> float:
-    """Median over pauses whose time for a checkpoint is stated, or with no other work in the log; NaN without."""
-    saves = [(part, len(parts) == 1) for parts in went for part in parts if part.work == "checkpoint"]
-    known = [part.s for part, alone in saves if alone or part.low_s > 0]
-    return float(np.median(known)) if known else math.nan
 
 
 def _stretches(part: pd.DataFrame) -> pd.DataFrame:
