@@ -27,6 +27,12 @@ def microseconds(time: pd.Series) -> np.ndarray:
     return time.to_numpy("datetime64[us]").view(np.int64)
 
 
+def seconds(time: pd.Series | np.ndarray) -> np.ndarray:
+    """UTC timestamps as seconds since 1970; NaT is NaN."""
+    moments = np.asarray(time, "datetime64[us]")
+    return np.where(np.isnat(moments), np.nan, moments.astype(np.int64) / 1e6)
+
+
 def held_within(
     start: np.ndarray, end: np.ndarray, left: np.ndarray, right: np.ndarray, worth: np.ndarray | None = None
 ) -> np.ndarray:

@@ -15,9 +15,10 @@ from gpudiag.alignment.days import Day, days_with, nearest_day, on_day
 from gpudiag.alignment.establish import correlate
 from gpudiag.alignment.far_places import FarPlaces, Place
 from gpudiag.alignment.logged_steps import logged_stretches, of_one_rank, placed, times_of_work
-from gpudiag.alignment.signals import SampleTimes, seconds
+from gpudiag.alignment.signals import SampleTimes
 from gpudiag.readers.base import Trials
 from gpudiag.run import Run
+from gpudiag.spans import seconds
 from gpudiag.statement import Statement
 from gpudiag.units import SECOND_US
 

@@ -15,11 +15,12 @@ from gpudiag.alignment.jobs import BY_LOGS, with_jobs
 from gpudiag.alignment.judge import Judgement, ObservedTime, judge
 from gpudiag.alignment.oddities import oddities, pauses, steps_back
 from gpudiag.alignment.scan import REACH_S, noise_at, responses_within, scan_offsets
-from gpudiag.alignment.signals import Lack, SampleTimes, covered_s, make_grid, seconds, trial_signals
+from gpudiag.alignment.signals import Lack, SampleTimes, covered_s, make_grid, trial_signals
 from gpudiag.alignment.skew import with_skew
 from gpudiag.alignment.stepped import with_step
 from gpudiag.errors import ConfigError
 from gpudiag.run import ClockRecord, Run
+from gpudiag.spans import seconds
 from gpudiag.statement import Statement
 from gpudiag.timezones import parse_zone
 

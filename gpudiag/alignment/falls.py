@@ -8,9 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 import scipy
 
-from gpudiag.alignment.signals import SampleTimes, seconds
+from gpudiag.alignment.signals import SampleTimes
 from gpudiag.alignment.trial_groups import trial_groups
 from gpudiag.run import Run
+from gpudiag.spans import seconds
 from gpudiag.statement import Statement
 
 REACH_S = 200.0

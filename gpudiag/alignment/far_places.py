@@ -19,8 +19,9 @@ from gpudiag.alignment.judge import (
     ObservedTime,
 )
 from gpudiag.alignment.scan import Scan, noise_at, responses_within, scan_offsets
-from gpudiag.alignment.signals import Grid, SampleTimes, Signal, covered_s, make_grid, seconds, trial_signals
+from gpudiag.alignment.signals import Grid, SampleTimes, Signal, covered_s, make_grid, trial_signals
 from gpudiag.run import Run
+from gpudiag.spans import seconds
 
 MIN_INTERVALS = 3
 MOST_STEPS = 1 << 19

@@ -10,9 +10,10 @@ import scipy
 
 from gpudiag.alignment.falls import STEP_S, Ends, ends_of
 from gpudiag.alignment.scan import REACH_S
-from gpudiag.alignment.signals import SampleTimes, seconds
+from gpudiag.alignment.signals import SampleTimes
 from gpudiag.run import Run
 from gpudiag.schema import IDLE_PCT
+from gpudiag.spans import seconds
 
 EARLY_S, LATE_S = 20.0, 3.0
 """From so long before the end of a job to so long after it memory is freed at its end: programs write their results,

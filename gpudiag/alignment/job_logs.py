@@ -12,8 +12,8 @@ import pandas as pd
 
 from gpudiag._run.allocated_gpus import JOB
 from gpudiag.alignment.logged_steps import logged_stretches, of_one_rank, placed, times_of_work
-from gpudiag.alignment.signals import seconds
 from gpudiag.run import Run
+from gpudiag.spans import seconds
 from gpudiag.timezones import QUARTER_S
 
 ROUNDING_S = 2.0

@@ -7,11 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from gpudiag.alignment.signals import seconds
 from gpudiag.readers._steps.step_line import EVALUATIONS
 from gpudiag.run import Run
 from gpudiag.schema import IDLE_PCT
-from gpudiag.spans import held_within
+from gpudiag.spans import held_within, seconds
 
 PAUSE_TIMES, PAUSE_S = 2.0, 5.0
 TOLD_TIMES, TOLD_S = 1.1, 2.0

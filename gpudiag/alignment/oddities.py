@@ -8,8 +8,8 @@ from datetime import UTC, datetime, timedelta, tzinfo
 import numpy as np
 import pandas as pd
 
-from gpudiag.alignment.signals import seconds
 from gpudiag.run import Run
+from gpudiag.spans import seconds
 from gpudiag.statement import Statement
 from gpudiag.timezones import QUARTER_S, transitions
 

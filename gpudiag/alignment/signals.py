@@ -12,6 +12,7 @@ import pandas as pd
 
 from gpudiag.run import Run
 from gpudiag.schema import IDLE_PCT
+from gpudiag.spans import seconds
 
 STEPS_S = (1, 2, 3, 4, 5, 6, 9, 10, 12, 15, 18, 20, 25, 30, 36, 45, 50, 60, 75, 90, 100, 150, 180, 225, 300, 450, 900)
 """Possible grid steps: divisors of 15 minutes, so that every candidate offset is a whole number of steps."""
@@ -57,12 +58,6 @@ class Signal:
     name: str
     edge: np.ndarray
     seen: np.ndarray
-
-
-def seconds(time: pd.Series) -> np.ndarray:
-    """UTC timestamps as seconds since 1970; NaT is NaN."""
-    timestamps = time.to_numpy("datetime64[us]")
-    return np.where(np.isnat(timestamps), np.nan, timestamps.astype(np.int64) / 1e6)
 
 
 @dataclass(frozen=True)

@@ -10,10 +10,11 @@ import scipy
 
 from gpudiag.alignment.apply import apply_clock
 from gpudiag.alignment.falls import find_lag
-from gpudiag.alignment.signals import SampleTimes, seconds
+from gpudiag.alignment.signals import SampleTimes
 from gpudiag.alignment.trial_groups import trial_groups
 from gpudiag.run import ClockRecord, Run
 from gpudiag.schema import IDLE_PCT
+from gpudiag.spans import seconds
 from gpudiag.statement import NOTHING, Statement, joined
 
 REACH_S = 200.0

@@ -13,10 +13,11 @@ from gpudiag.alignment.apply import behind
 from gpudiag.alignment.judge import Judgement
 from gpudiag.alignment.places import Places
 from gpudiag.alignment.scan import REACH_S
-from gpudiag.alignment.signals import SampleTimes, make_grid, seconds, trial_signals
+from gpudiag.alignment.signals import SampleTimes, make_grid, trial_signals
 from gpudiag.alignment.steps import JUST_S, SLACK_S, Step, find_steps
 from gpudiag.alignment.throughout import misfit
 from gpudiag.run import ClockRecord, ClockStep, Run
+from gpudiag.spans import seconds
 from gpudiag.statement import Statement, joined
 from gpudiag.timezones import quarters_s
 

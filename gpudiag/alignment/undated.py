@@ -11,10 +11,10 @@ import numpy as np
 import pandas as pd
 
 from gpudiag.alignment.dating import Beside, Dating, date_by_day, date_by_fit
-from gpudiag.alignment.signals import seconds
 from gpudiag.readers._shape.ticks import MIDNIGHT_NOTE
 from gpudiag.readers.base import WITHOUT_DATE, Telemetry, Trials
 from gpudiag.run import Run
+from gpudiag.spans import seconds
 from gpudiag.statement import NOTHING, Statement
 
 TABLES = ("gpu", "processes", "host", "events")

@@ -19,6 +19,7 @@ from gpudiag.measures._trials.constraints import infeasible
 from gpudiag.memo import memoized
 from gpudiag.run import Run
 from gpudiag.schema import STOPPED
+from gpudiag.spans import seconds
 
 DIRECTIONS = {"MINIMIZE": "minimize", "MAXIMIZE": "maximize"}
 NO_REPORTS = "No trial reported an intermediate value, so there is no curve to replay."
@@ -135,7 +136,7 @@ def _record(run: Run, study: str, direction: str) -> Recorded:
     value = np.split(reports["value"].to_numpy(float)[order], cuts)
     n_reports, every = np.array([len(part) for part in step]), _steps_between(step)
     first = _first_step(step, every)
-    start_s, end_s = _seconds(intervals["start"]), _seconds(intervals["end"])
+    start_s, end_s = seconds(intervals["start"]), seconds(intervals["end"])
     duration_s = intervals["duration_s"].to_numpy(float)
     undated = StartupBounds.none(len(intervals))
     startup = startup_bounds(run, intervals, duration_s, n_reports, every) if dated else undated
@@ -205,10 +206,6 @@ def _as_seen(run: Run) -> pd.DataFrame:
 
 def _was_added(run: Run) -> Array:
     return run.trials["added"].notna().to_numpy() if "added" in run.trials else np.zeros(len(run.trials), bool)
-
-
-def _seconds(timestamps: pd.Series) -> Array:
-    return np.where(timestamps.isna(), math.nan, microseconds(timestamps) / SECOND_US)
 
 
 def _filled(start_s: Array, end_s: Array, n_reports: Array, startup_s: Array) -> tuple[Array, Array]:

@@ -6,6 +6,8 @@ from bisect import bisect_right
 
 import numpy as np
 
+from gpudiag.spans import seconds
+
 WHOLE_SECONDS_S = 10.0
 """A clock that shows whole seconds tells shorter times to no better than a tenth."""
 WHOLE_S = 1.0
@@ -38,11 +40,7 @@ def in_order(time: np.ndarray) -> np.ndarray:
 
 def clock_of(time: np.ndarray, log_s: np.ndarray, elapsed: np.ndarray) -> np.ndarray:
     """Seconds by the timestamps, or by those without a year and the bar's clock where no line has any; NaN unknown."""
-    return (
-        np.where(np.isnan(log_s), elapsed, log_s)
-        if np.isnat(time).all()
-        else np.where(np.isnat(time), np.nan, time.astype(np.int64) / 1e6)
-    )
+    return np.where(np.isnan(log_s), elapsed, log_s) if np.isnat(time).all() else seconds(time)
 
 
 def tick_of(clock: np.ndarray) -> float:

@@ -12,6 +12,7 @@ import pandas as pd
 from gpudiag.measures._steps.lines import floats
 from gpudiag.measures._steps.log_files import LogFile, WrittenSteps, may_be_one
 from gpudiag.readers._steps.metric_kinds import CSV, EVENTS, LOGGED, MLFLOW
+from gpudiag.spans import seconds
 
 ENOUGH = 5
 """Fewer steps that both tell of are no proof."""
@@ -81,7 +82,7 @@ def _moments(bar: WrittenSteps, events: WrittenSteps) -> np.ndarray | None:
     events do.
     """
     elapsed, step = floats(bar.lines, "elapsed_s"), bar.lines["step"].to_numpy(np.int64)
-    known = events.lines.assign(at_s=np.where(np.isnat(events.moment), np.nan, events.moment.astype(np.int64) / 1e6))
+    known = events.lines.assign(at_s=seconds(events.moment))
     known = known.dropna(subset=["at_s"])[["step", "at_s"]].astype({"step": np.int64})
     attempt = np.cumsum(np.append(0, (np.diff(elapsed) < 0) | (np.diff(step) < 0)))
     begun_s, n_met, n_alike = np.full(len(step), np.nan), 0, 0

@@ -25,6 +25,7 @@ from gpudiag.measures._steps.log_files import (
 from gpudiag.readers._steps.metric_kinds import EVENTS
 from gpudiag.readers._steps.trainer_line import HISTORY
 from gpudiag.schema import LASTING, text_dtype
+from gpudiag.spans import seconds
 
 ENOUGH = 5
 """Fewer steps that both tell of are no proof."""
@@ -341,7 +342,7 @@ def _spans(by: WrittenSteps, steps: WrittenSteps) -> tuple[np.ndarray, np.ndarra
     if not (by.is_dated and steps.is_dated):
         place, high = floats(by.lines, "step"), floats(steps.lines, "step")
     else:
-        place, high = (np.where(np.isnat(one.moment), np.nan, one.moment.astype(np.int64) / 1e6) for one in (by, steps))
+        place, high = (seconds(one.moment) for one in (by, steps))
         high = high + APART_S
     return place, np.append(-np.inf, high[:-1]), high
 

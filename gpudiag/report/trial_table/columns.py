@@ -16,6 +16,7 @@ from gpudiag.report.format import digits_of, safe
 from gpudiag.report.timeline.trials import MOST_CHARS, Texts, endings, text_of
 from gpudiag.run import Run
 from gpudiag.schema import family
+from gpudiag.spans import seconds
 
 NO_END = "no end recorded"
 FIXED = ("trial", "study", "name", "state", "duration", "start", "worker", "gpu", "ended")
@@ -61,7 +62,7 @@ def _all(
     for name in value_columns(trials):
         yield numbers(name, trials[name])
     yield SecondsColumn("duration", intervals["duration_s"].to_numpy(float))
-    yield SecondsColumn("start", _since_1970(intervals["start"]))
+    yield SecondsColumn("start", seconds(intervals["start"]))
     yield _texts("worker", _workers(trials, parallelism), text_of)
     if "gpu" in trials and trials["gpu"].nunique() > 1:
         yield _texts("gpu", trials["gpu"], text_of)
@@ -115,11 +116,6 @@ def _workers(trials: pd.DataFrame, parallelism: ParallelismProfile | None) -> pd
     placed = parallelism.placed[["study", "trial", "worker"]]
     found = trials[["study", "trial"]].merge(placed, on=["study", "trial"], how="left", validate="m:1")
     return found["worker"].astype("Int64")
-
-
-def _since_1970(times: pd.Series) -> np.ndarray:
-    us = times.to_numpy("datetime64[us]")
-    return np.where(np.isnat(us), np.nan, us.astype(np.int64) / 1e6)
 
 
 def _says_something(column: Column) -> bool:
