@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from datetime import date
-from typing import Protocol
+from typing import Protocol, TypeGuard
 
 
 class Worded(Protocol):
@@ -17,3 +17,8 @@ class Worded(Protocol):
 Value = bool | int | float | str | date | Worded | Iterable["Value"] | Mapping[str, "Value"] | None
 """NaN and None are unknown; a time has a zone; several values are named in a list."""
 Values = Mapping[str, Value]
+
+
+def is_number(value: object) -> TypeGuard[float]:
+    """True for a number; in Python, true and false are some too."""
+    return isinstance(value, int | float) and not isinstance(value, bool)

@@ -15,6 +15,7 @@ from gpudiag.comparison.differences import SAME_LIMIT, boards, changed, equal_va
 from gpudiag.comparison.side import Side
 from gpudiag.measures.parallelism import ParallelismProfile
 from gpudiag.plain_data import Scalar
+from gpudiag.values import is_number
 
 NUMBER = (AT_ONCE, AT_FIRST)
 LEAST_MOVED = 0.5
@@ -48,7 +49,7 @@ def made_otherwise(remedy: PlannedRemedy, baseline: Side, experiment: Side) -> s
     after = _set(experiment)
     for change in remedy.changes:
         value = _looked_up(after, change)
-        if _is_number(value) and _is_number(change.proposed) and not equal_values(value, change.proposed):
+        if is_number(value) and is_number(change.proposed) and not equal_values(value, change.proposed):
             proposed = f"and {change.proposed} was proposed"
             return f"The change was not made as proposed: {_called(change)} is {value}, {proposed}."
         at_once = _at_once(change, baseline, experiment)
@@ -59,10 +60,6 @@ def made_otherwise(remedy: PlannedRemedy, baseline: Side, experiment: Side) -> s
 
 def _called(change: Change) -> str:
     return "the number of trials at once" if change.what in NUMBER else change.what
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 @dataclass(frozen=True)

@@ -26,6 +26,7 @@ from gpudiag.memo import memoized
 from gpudiag.run import Run
 from gpudiag.schema import ABANDONED, ADDED, FINISHED, OUTCOMES, STOPPED
 from gpudiag.statement import NOTHING, Statement, joined
+from gpudiag.values import is_number
 
 MOST_STUDIES = 3
 LEFT_IDLE = 0.1
@@ -407,7 +408,7 @@ def _told(run: Run, best: pd.DataFrame) -> dict[str, Any]:
 def _value(value: Any) -> float | int | str:
     """A value that a statement can hold: a number or a text."""
     item = value.item() if hasattr(value, "item") else value
-    return item if isinstance(item, float | int) and not isinstance(item, bool) else str(item)
+    return item if is_number(item) else str(item)
 
 
 def _pareto(run: Run, feasible: pd.DataFrame) -> pd.DataFrame:

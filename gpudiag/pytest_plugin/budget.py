@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, fields
 from gpudiag.errors import ConfigError, NotMeasurable, nearest
 from gpudiag.pytest_plugin.judged_run import JudgedRun
 from gpudiag.report.format import duration, listed, named, plural
+from gpudiag.values import is_number
 
 SHORTEST_S = 2.0
 """A GPU tells its utilization as the mean of up to the last second (NVML, nvmlUtilization_t): in a shorter test much of
@@ -72,7 +73,7 @@ class Budget:
 
 def _amount(name: str, value: object) -> float:
     most = 100 if name.endswith("_pct") else math.inf
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= most:
+    if not is_number(value) or not 0 <= value <= most:
         bound = f"0 to {most}" if math.isfinite(most) else "0 or more"
         raise ConfigError(f"{name} of a GPU budget must be a number of {bound}, but got {value!r}.")
     return float(value)

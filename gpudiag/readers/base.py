@@ -14,6 +14,7 @@ from gpudiag.errors import ConfigError, InputError, UnknownInput, expected
 from gpudiag.readers._io.problems import INCOMPLETE, Problem
 from gpudiag.readers._io.source import Source
 from gpudiag.shown import Shown
+from gpudiag.values import is_number
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -61,8 +62,7 @@ class ReadOptions:
         if not isinstance(self.study, str | None):
             raise expected("the name of a study", self.study)
         given = self.period_s
-        number = isinstance(given, int | float) and not isinstance(given, bool)
-        if given is not None and not (number and math.isfinite(given) and given > 0):
+        if given is not None and not (is_number(given) and math.isfinite(given) and given > 0):
             raise ConfigError(f"period_s (--period) must be a number of seconds above 0, but got {given!r}.")
 
 

@@ -14,7 +14,7 @@ from typing import TypeGuard
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from gpudiag.units import FIRST_YEAR, MIB_PER_GIB, UNITS, unit_of
-from gpudiag.values import Value
+from gpudiag.values import Value, is_number
 
 NO_DATE = "no date in the log"
 UNKNOWN = "–"
@@ -74,7 +74,7 @@ def named(name: str, value: Value, *, exact: bool = False) -> str:
     So is what has no unit but a form of its own: a probability under chance (``drift_p``), a rank correlation
     (``rho_low``).
     """
-    if not isinstance(value, bool) and isinstance(value, int | float):
+    if is_number(value):
         last = set(name.split("_")[-2:])
         if name == "p" or name.endswith("_p") or (name.startswith("p_") and unit_of(name) == "1"):
             return p_value(value)

@@ -13,6 +13,7 @@ from typing import Any
 from gpudiag._load.tracked.tracked_run import Point, TrackedRun
 from gpudiag.errors import InputError, PackageMissing
 from gpudiag.readers._io.url import first_line
+from gpudiag.values import is_number
 
 try:
     from trackio import Api
@@ -61,7 +62,7 @@ def _points(logged: Iterable[Mapping[str, Any]]) -> dict[str, list[Point]]:
     found: dict[str, list[Point]] = {}
     for one in logged:
         for name, value in one.items():
-            if name not in ("timestamp", "step") and isinstance(value, int | float) and not isinstance(value, bool):
+            if name not in ("timestamp", "step") and is_number(value):
                 found.setdefault(name, []).append((_epoch_s(one["timestamp"]), float(value), int(one["step"])))
     return found
 

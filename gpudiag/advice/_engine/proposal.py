@@ -7,6 +7,7 @@ from typing import Literal
 
 from gpudiag.facts import Key, Numeric
 from gpudiag.plain_data import LEFT_OUT
+from gpudiag.values import is_number
 
 Value = bool | int | float | str
 Safety = Literal["safe", "moderate", "risky"]
@@ -43,13 +44,9 @@ class Change:
         """
         if not isinstance(self.proposed, bool | int | float):
             return ""
-        if _is_number(self.present) and _is_number(self.proposed):
+        if is_number(self.present) and is_number(self.proposed):
             return f"{self.what}: {self.present} → {self.proposed}"
         return f"{self.what}={self.proposed}" if self.what.isidentifier() else ""
-
-
-def _is_number(value: Value | None) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 @dataclass(frozen=True)

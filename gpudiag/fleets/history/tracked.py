@@ -7,6 +7,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from gpudiag.values import is_number
+
 Reading = Callable[[Mapping[str, Any]], float | None]
 """A number out of a diagnosis.json; None where it is unknown."""
 
@@ -35,7 +37,7 @@ def _fact(topic: str, name: str) -> Reading:
 
 def _number(document: Mapping[str, Any], topic: str, name: str) -> float | None:
     value = document["measures"].get(topic, {}).get(name, {}).get("value")
-    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
+    return float(value) if is_number(value) else None
 
 
 def _per_completed(total_of: Reading) -> Reading:

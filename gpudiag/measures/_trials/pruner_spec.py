@@ -21,6 +21,7 @@ from typing import Any
 
 from gpudiag._run.tables import RunTables
 from gpudiag.errors import ConfigError, nearest
+from gpudiag.values import is_number
 
 REQUIRED = object()
 MOST_CHARACTERS = 2_000
@@ -166,11 +167,11 @@ class _SpecParser:
                 return self._pruner(node)
             fits, wanted = value is None, "a pruner or none"
         elif key in ("lower", "upper"):
-            fits, wanted = value is None or _is_number(value), "a number or none"
+            fits, wanted = value is None or is_number(value), "a number or none"
         elif key in ("min_resource", "max_resource"):
             fits, wanted = value == "auto" or (_is_count(value) and value >= 1), "a whole number of at least 1, or auto"
         elif key in ("percentile", "p_threshold", "min_delta"):
-            fits, wanted = _is_number(value) and value >= 0, "a number of at least 0"
+            fits, wanted = is_number(value) and value >= 0, "a number of at least 0"
         else:
             least = {"reduction_factor": 2, "interval_steps": 1, "n_min_trials": 1}.get(key, 0)
             fits, wanted = _is_count(value) and value >= least, f"a whole number of at least {least}"
@@ -190,7 +191,7 @@ def _plain(node: ast.expr) -> Any:
         return _WORDS.get(node.id.lower(), node.id)
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub | ast.UAdd):
         number = _plain(node.operand)
-        if _is_number(number):
+        if is_number(number):
             return -number if isinstance(node.op, ast.USub) else number
     return ast.unparse(node)
 
@@ -199,10 +200,6 @@ def _short_name(word: str) -> str:
     """``SuccessiveHalvingPruner`` and ``optuna.pruners.successive_halving`` are both ``sha``."""
     name = word.rsplit(".", 1)[-1].lower().replace("_", "").removesuffix("pruner")
     return _ALIASES.get(name, name)
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def _is_count(value: Any) -> bool:

@@ -3,18 +3,13 @@
 from __future__ import annotations
 
 import json
-from typing import Any, TypeGuard
+from typing import Any
 
 from gpudiag.readers._io.surrogates import without_halves
 
 INT_DIGITS = 300
 """Of the largest integer: a longer one is beyond all floats, and no table can hold it."""
 DECODER = json.JSONDecoder(parse_int=lambda digits: int(digits) if len(digits) <= INT_DIGITS else float(digits))
-
-
-def is_number(value: object) -> TypeGuard[float]:
-    """True for a number; in Python, true and false are some too."""
-    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def read_json(text: str) -> Any:

@@ -16,9 +16,9 @@ import zlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from gpudiag.readers._io.json_values import is_number
 from gpudiag.readers._io.problems import ProblemLog
 from gpudiag.schema import MOST_MIB
+from gpudiag.values import is_number
 
 MARK = "JS1:"
 _NOTHING = ("", "Short", "None")

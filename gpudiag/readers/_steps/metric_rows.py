@@ -7,7 +7,6 @@ from collections.abc import Iterable, Sequence
 
 import pandas as pd
 
-from gpudiag.readers._io.json_values import is_number
 from gpudiag.readers._steps.metric_kinds import of_epochs
 from gpudiag.readers._steps.other_work import moment_of
 from gpudiag.readers._steps.scalar_steps import RUNTIME, evaluation_line, runtime_line
@@ -23,6 +22,7 @@ from gpudiag.readers._steps.step_object import (
     step_of_object,
 )
 from gpudiag.readers._steps.time_columns import EPOCH, Row, TimeColumns
+from gpudiag.values import is_number
 
 OF_CALLS = (
     "its only count is W&B's _step, which goes up by one with each call of log. If calls are several steps apart, a "

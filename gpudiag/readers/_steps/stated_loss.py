@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import Any
 
 from gpudiag.patterns import late
-from gpudiag.readers._io.json_values import is_number
+from gpudiag.values import is_number
 
 _STATED = late(
     r"(?i)(?<![a-z_])(?P<name>(?:[a-z]{1,20}[ _./-]){0,3}loss(?:[_./-][a-z_\d]{1,20})?)['\"]?\s{0,3}"

@@ -9,10 +9,10 @@ from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from typing import Any
 
-from gpudiag.readers._io.json_values import is_number
 from gpudiag.readers._shape.ticks import is_epoch
 from gpudiag.readers._steps.stated_loss import not_finite_of
 from gpudiag.readers._steps.step_line import StepLine
+from gpudiag.values import is_number
 
 STEPS = (
     "step",

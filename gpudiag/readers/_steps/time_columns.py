@@ -9,7 +9,6 @@ from statistics import median
 from typing import Any, NamedTuple, TypeAlias, TypeGuard
 
 from gpudiag.patterns import late
-from gpudiag.readers._io.json_values import is_number
 from gpudiag.readers._steps.other_work import moment_of
 from gpudiag.readers._steps.step_line import StepLine
 from gpudiag.readers._steps.step_object import (
@@ -33,6 +32,7 @@ from gpudiag.readers._steps.time_names import (
     time_name,
 )
 from gpudiag.readers._steps.written_numbers import duration_s, each_s, is_clock
+from gpudiag.values import is_number
 
 Row: TypeAlias = Mapping[str, Any]
 EPOCH = "epoch"

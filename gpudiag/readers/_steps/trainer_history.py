@@ -8,9 +8,9 @@ from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
-from gpudiag.readers._io.json_values import is_number
 from gpudiag.readers._steps.trainer_line import TrainerLine, trainer_said
 from gpudiag.readers._steps.trainer_session import Session
+from gpudiag.values import is_number
 
 SURE = 0.02
 """A number of steps, or a sum of losses, that is known no better tells no resumption from a training in one go."""

@@ -17,11 +17,12 @@ from typing import Any
 from gpudiag.errors import InputError
 from gpudiag.readers._batches.batch_tables import batch
 from gpudiag.readers._io.csv_records import number_of
-from gpudiag.readers._io.json_values import is_number, json_object, read_json
+from gpudiag.readers._io.json_values import json_object, read_json
 from gpudiag.readers._io.paths import as_text, has_file
 from gpudiag.readers._io.problems import ProblemLog
 from gpudiag.readers._io.source import Source
 from gpudiag.readers.base import Reader, ReadOptions, Trials
+from gpudiag.values import is_number
 
 NAME = "ray-tune"
 

@@ -36,7 +36,7 @@ from gpudiag.readers._batches.task_words import (
     TIMES,
     word_of,
 )
-from gpudiag.readers._io.json_values import is_number, json_object
+from gpudiag.readers._io.json_values import json_object
 from gpudiag.readers._io.paths import as_text, without_kind
 from gpudiag.readers._io.problems import ProblemLog
 from gpudiag.readers._io.source import Source
@@ -50,6 +50,7 @@ from gpudiag.readers._studies.trial_columns import NUMBER, VALUE, are_lines_of_t
 from gpudiag.readers._studies.trial_lengths import WITH_SECONDS
 from gpudiag.readers.base import Reader, ReadOptions, Trials
 from gpudiag.schema import MOST_STEPS, STUDIES, TRIALS, conform, text_dtype
+from gpudiag.values import is_number
 
 NAME = "task-jsonl"
 _TO_THE_SECOND = re.compile(r"(?:_s|_ms|_sec|secs|seconds)$")

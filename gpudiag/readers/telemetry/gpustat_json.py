@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from gpudiag.readers._io.json_documents import documents
-from gpudiag.readers._io.json_values import is_number
 from gpudiag.readers._io.problems import ProblemLog
 from gpudiag.readers._io.source import Source
 from gpudiag.readers._shape.moments import read_moment
 from gpudiag.readers._shape.snapshots import Snapshots
 from gpudiag.readers.base import Reader, ReadOptions, Telemetry
+from gpudiag.values import is_number
 
 NAME = "gpustat JSON"
 

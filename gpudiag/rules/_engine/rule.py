@@ -27,6 +27,7 @@ from gpudiag.rules._engine.evidence import Evidence, Outcome
 from gpudiag.rules._engine.references import without_references
 from gpudiag.rules._engine.templates import Sentence, template
 from gpudiag.rules._engine.verdict import Severity
+from gpudiag.values import is_number
 
 if TYPE_CHECKING:
     from gpudiag._run.tables import Whole
@@ -150,7 +151,6 @@ def _check_value(r: Rule, name: str, value: float) -> None:
             raise ConfigError(f"rule '{r.id}' has no thresholds, but got {name}.")
         raise ConfigError(f"rule '{r.id}' has no threshold '{name}'; {nearest(name, r.thresholds)}")
     high = 100.0 if name.endswith("_pct") else float("inf")
-    number = isinstance(value, int | float) and not isinstance(value, bool)
-    if not (number and math.isfinite(value) and 0 <= value <= high):
+    if not (is_number(value) and math.isfinite(value) and 0 <= value <= high):
         limits = "between 0 and 100" if high == 100.0 else "a finite number of at least 0"
         raise ConfigError(f"threshold '{r.id}.{name}' must be {limits}, but got {value!r}.")
