@@ -118,38 +118,26 @@ def _record(run: Run, study: str, direction: str) -> Recorded:
     intervals["value"] = run.trials["value"].to_numpy(float) if "value" in run.trials else np.nan
     intervals["infeasible"] = infeasible(run.trials)
     intervals["ran"] = ~_was_added(run)
-    chosen = (intervals["study"] == study) & (intervals["state"] != "WAITING")
-    intervals = intervals[chosen]
+    intervals = intervals[(intervals["study"] == study) & (intervals["state"] != "WAITING")]
     dated = bool(intervals["start"].notna().all())
-    intervals = intervals.sort_values(
-        ["start", "trial"] if dated else "trial"
-    )  # without timestamps the numbers are the order
-    reports = run.reports[run.reports["study"] == study].drop_duplicates(["trial", "step"], keep="first")
-    reports = reports[reports["trial"].isin(intervals["trial"])]
-    place = pd.Series(np.arange(len(intervals)), intervals["trial"].to_numpy())
-    timed = "time" in reports and bool(reports["time"].notna().all())
-    at = place.reindex(reports["trial"]).to_numpy()
-    timestamp_s = microseconds(reports["time"]) / SECOND_US if timed else np.zeros(len(reports))
-    order = np.lexsort((np.arange(len(reports)), timestamp_s, at))
-    cuts = np.cumsum(np.bincount(at, minlength=len(intervals)))[:-1]
-    step = np.split(reports["step"].to_numpy(np.int64)[order], cuts)
-    value = np.split(reports["value"].to_numpy(float)[order], cuts)
+    # without timestamps the numbers are the order
+    intervals = intervals.sort_values(["start", "trial"] if dated else "trial")
+    step, value, times, timed = _reports(run.reports[run.reports["study"] == study], intervals["trial"])
     n_reports, every = np.array([len(part) for part in step]), _steps_between(step)
     first = _first_step(step, every)
     start_s, end_s = seconds(intervals["start"]), seconds(intervals["end"])
     duration_s = intervals["duration_s"].to_numpy(float)
-    undated = StartupBounds.none(len(intervals))
-    startup = startup_bounds(run, intervals, duration_s, n_reports, every) if dated else undated
-    startup_s = startup.typical_s
-    start_s, end_s = _filled(start_s, end_s, n_reports, startup_s) if dated else _in_turn(len(intervals))
-    times = (
-        np.split(timestamp_s[order], cuts)
-        if timed and dated
-        else [_spread(*each) for each in zip(start_s, end_s, n_reports, startup_s, strict=True)]
-    )
-    if timed and dated:
+    if dated:
+        startup = startup_bounds(run, intervals, duration_s, n_reports, every)
+        start_s, end_s = _filled(start_s, end_s, n_reports, startup.typical_s)
+    else:
+        startup, (start_s, end_s) = StartupBounds.none(len(intervals)), _in_turn(len(intervals))
+    timed &= dated
+    if timed:
         first_s = np.array([part[0] if len(part) else math.nan for part in times]) - start_s
         startup = startup.before(np.maximum(first_s, 0.0))
+    else:
+        times = [_spread(*each) for each in zip(start_s, end_s, n_reports, startup.typical_s, strict=True)]
     # Whatever the clocks say, a trial reports after its start and ends after that.
     times = [np.maximum(part, begun) for part, begun in zip(times, start_s, strict=True)]
     end_s = np.maximum(end_s, start_s)
@@ -173,14 +161,28 @@ def _record(run: Run, study: str, direction: str) -> Recorded:
         done=done,
         duration_s=duration_s,
         startup=startup,
-        timed=timed and dated,
+        timed=timed,
         max_steps=max(int(done.max()), run.info.settings.max_steps or 0),
         counts_from=first,
         every=every,
-        ordered=(timed and dated) or workers == 1,
+        ordered=timed or workers == 1,
         workers=min(workers, run.info.settings.parallel or workers),
         gap_s=gap_s,
     )
+
+
+def _reports(reports: pd.DataFrame, trials: pd.Series) -> tuple[list[Array], list[Array], list[Array], bool]:
+    """Steps, values and times (s) of each trial's reports in the order of these, and whether the times are known."""
+    reports = reports.drop_duplicates(["trial", "step"], keep="first")
+    reports = reports[reports["trial"].isin(trials)]
+    timed = "time" in reports and bool(reports["time"].notna().all())
+    at = pd.Series(np.arange(len(trials)), trials.to_numpy()).reindex(reports["trial"]).to_numpy()
+    time_s = microseconds(reports["time"]) / SECOND_US if timed else np.zeros(len(reports))
+    order = np.lexsort((np.arange(len(reports)), time_s, at))
+    cuts = np.cumsum(np.bincount(at, minlength=len(trials)))[:-1]
+    columns = (reports["step"].to_numpy(np.int64), reports["value"].to_numpy(float), time_s)
+    step, value, times = (np.split(column[order], cuts) for column in columns)
+    return step, value, times, timed
 
 
 def _steps_between(step: Sequence[Array]) -> int:
