@@ -23,6 +23,7 @@ from gpudiag.cli._options import LEVELS, FailOn, Inputs, Judging, OnFault, Param
 from gpudiag.errors import ConfigError
 
 if TYPE_CHECKING:
+    from gpudiag.report.batch import Job
     from gpudiag.trackers import Publish
 
 RUN_REPORT = "run_report"
@@ -69,31 +70,24 @@ def report(
     publish = _publishers(to)
     from gpudiag._load.sources import as_runs, is_whole
     from gpudiag.report._notebook.told_faults import errors_of
-    from gpudiag.report.batch import left_out, plan_jobs
+    from gpudiag.report.batch import plan_jobs
 
     with telling(debug=fault.debug, strict=fault.strict) as faults:
         whole = [Path(str(one[0])) for one in as_runs(runs or []) if is_whole(one[0])]
         planned = plan_jobs(whole)
         if len(planned) > 1:
-            if inputs.any:
-                raise ConfigError("got several runs and single inputs as well; give one or the other.")
-            if publish or write_study:
-                option = "--to" if publish else "--write-study"
-                raise ConfigError(f"{option} takes the report of one run, but got {len(planned)}.")
-            runs_themselves = {job.run for job in planned}
-            unread = [str(path) for run in whole if run not in runs_themselves for path in left_out(run)]
-            if unread:
-                say(f"Left out, since no reader recognizes a file in them: {', '.join(unread)}", err=True)
+            _check_several(len(planned), inputs, "--to" if publish else "--write-study" if write_study else "")
+            _say_left_out(whole, planned)
             options = [
                 "--no-notebook" if direct else f"--notebook={notebook}",
                 *(["--full"] if full else []),
                 *as_typed(inputs, layout, judging),
+                *(f"--parameter={name}={value}" for name, value in parameters.items()),
             ]
-            options += [f"--parameter={name}={value}" for name, value in parameters.items()]
-            level = _report_many(planned, output or Path("reports"), options, jobs)
+            folder = output or Path("reports")
+            level = _report_many(planned, folder, options, jobs)
             for job in planned:
-                held = errors_of((output or Path("reports")) / job.folder)
-                faults += [replace(one, part=f"{job.folder}: {one.part}") for one in held]
+                faults += [replace(one, part=f"{job.folder}: {one.part}") for one in errors_of(folder / job.folder)]
         else:
             run = [str(planned[0].run)] if planned else runs or []
             given = _parameters(notebook, run, inputs, layout, judging, parameters)
@@ -106,6 +100,23 @@ def report(
             raise typer.Exit(2)
         if fail_on != "never" and level in LEVELS[: LEVELS.index(fail_on) + 1]:
             raise typer.Exit(1)
+
+
+def _check_several(n: int, inputs: Inputs, of_one: str) -> None:
+    """Raise ConfigError for what goes with one run only, such as an option ``of_one``."""
+    if inputs.any:
+        raise ConfigError("got several runs and single inputs as well; give one or the other.")
+    if of_one:
+        raise ConfigError(f"{of_one} takes the report of one run, but got {n}.")
+
+
+def _say_left_out(whole: list[Path], planned: list[Job]) -> None:
+    from gpudiag.report.batch import left_out
+
+    runs_themselves = {job.run for job in planned}
+    unread = [str(path) for run in whole if run not in runs_themselves for path in left_out(run)]
+    if unread:
+        say(f"Left out, since no reader recognizes a file in them: {', '.join(unread)}", err=True)
 
 
 def _report_one(
@@ -214,7 +225,7 @@ def _inputs(parameters: dict[str, Any]) -> list[Any]:
     return given_inputs(parameters.get(name) for name in INPUTS)
 
 
-def _report_many(planned: list[Any], output: Path, options: list[str], jobs: int) -> str:
+def _report_many(planned: list[Job], output: Path, options: list[str], jobs: int) -> str:
     """Make every report and the index over them; returns the worst level."""
     from gpudiag.report.batch import report_all
 
