@@ -470,6 +470,11 @@ def conform(frame: pd.DataFrame, table: TableSpec) -> pd.DataFrame:
     return pd.DataFrame(out, index=frame.index).reset_index(drop=True)
 
 
+def has_values(table: pd.DataFrame, column: str) -> bool:
+    """Whether the table has the column, and a value in it."""
+    return column in table and bool(table[column].notna().any())
+
+
 def family(names: Iterable[object], prefixes: tuple[str, ...]) -> list[str]:
     """The column names that begin with one of the prefixes, in order."""
     return [name for name in names if isinstance(name, str) and name.startswith(prefixes)] if prefixes else []

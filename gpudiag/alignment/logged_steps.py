@@ -9,7 +9,7 @@ import pandas as pd
 
 from gpudiag.readers._steps.step_line import EVALUATIONS
 from gpudiag.run import Run
-from gpudiag.schema import IDLE_PCT
+from gpudiag.schema import IDLE_PCT, has_values
 from gpudiag.spans import held_within, seconds
 
 PAUSE_TIMES, PAUSE_S = 2.0, 5.0
@@ -47,7 +47,7 @@ class Placed:
 def of_one_rank(steps: pd.DataFrame) -> pd.DataFrame:
     """The lines with a timestamp; of ranks, which take their steps together, those of the first."""
     dated = steps[steps["time"].notna()]
-    if "rank" not in dated or dated["rank"].isna().all():
+    if not has_values(dated, "rank"):
         return dated
     return dated[dated["rank"].isna() | (dated["rank"] == dated["rank"].min())]
 

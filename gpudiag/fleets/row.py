@@ -28,6 +28,7 @@ from gpudiag.report.document import Document
 from gpudiag.report.fleet.document import CELLS, OF_OUTCOME, Cause, FailedTrials, Recording, RunRow
 from gpudiag.report.format import quantity, safe
 from gpudiag.report.format import share as percent
+from gpudiag.schema import has_values
 from gpudiag.spans import length_us
 from gpudiag.units import FIRST_YEAR, SECOND_US
 
@@ -112,7 +113,7 @@ def _gpu_time(diagnosis: Diagnosis, costs_gpu_h: float | None) -> tuple[float | 
     ledger, run = diagnosis.document.ledger, diagnosis.run
     if ledger is not None:
         return ledger.total_gpu_s, ledger.seconds()
-    if run.gpu.empty or ("util_pct" in run.gpu and run.gpu["util_pct"].notna().any()):
+    if run.gpu.empty or has_values(run.gpu, "util_pct"):
         return None, {}
     if costs_gpu_h is not None and costs_gpu_h > 0:
         held_s = 3600 * costs_gpu_h

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, TypedDict, TypeVar, cast
 from gpudiag.errors import NotGiven, NotMeasurable
 from gpudiag.facts import INDEX, Column, Declared, Row, column
 from gpudiag.plain_data import Scalar, plain
+from gpudiag.schema import has_values
 from gpudiag.shown import Shown
 from gpudiag.statement import Statement
 from gpudiag.units import unit_of
@@ -125,7 +126,7 @@ def is_training(run: Run) -> bool:
     """Whether logs tell of the steps of a training, and nothing of a search: no trial, and no setting of one."""
     if len(run.trials) or len(run.reports) or run.info.n_unselected or run.steps.empty:
         return False
-    of_trials = "trial" in run.steps and bool(run.steps["trial"].notna().any())
+    of_trials = has_values(run.steps, "trial")
     said = run.info.stated or any(getattr(run.info.settings, name) is not None for name in OF_SEARCHES)
     return not of_trials and not said
 
@@ -149,7 +150,7 @@ def need_exact_clock(run: Run) -> None:
 
 def clocks_may_differ(run: Run) -> bool:
     """Whether there are starts of trials, and telemetry, but not surely on one clock to the second."""
-    begun = "start" in run.trials and bool(run.trials["start"].notna().any())
+    begun = has_values(run.trials, "start")
     return begun and not run.gpu.empty and not run.info.clock.exact
 
 

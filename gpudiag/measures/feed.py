@@ -23,7 +23,7 @@ from gpudiag.measures.base import RECORD_LONGER, Profile, need_gpu
 from gpudiag.measures.loader import measure_loader
 from gpudiag.memo import memoized
 from gpudiag.run import Run
-from gpudiag.schema import IDLE_PCT
+from gpudiag.schema import IDLE_PCT, has_values
 
 HOT_PCT = 90.0
 SOFT_PCT = 50.0
@@ -137,7 +137,7 @@ def measure_feed(run: Run) -> FeedProfile:
         gpu: _device(work, own, boards[gpu], idle.get(gpu)) | _host(work, host)
         for (gpu, work), own in zip(works.items(), columns, strict=True)
     }
-    has = {name: bool(name in run.host and run.host[name].notna().any()) for name in HOST}
+    has = {name: has_values(run.host, name) for name in HOST}
     per_gpu = pd.DataFrame.from_dict(rows, orient="index").rename_axis("gpu")
     return FeedProfile(
         per_gpu=per_gpu,

@@ -23,7 +23,7 @@ from gpudiag.measures._time.weighted import weighted_mean
 from gpudiag.measures.base import RECORD_LONGER, Profile, need_gpu
 from gpudiag.memo import memoized
 from gpudiag.run import Run
-from gpudiag.schema import text_dtype
+from gpudiag.schema import has_values, text_dtype
 
 SUSTAINED_LIMIT = 1.10
 LOAD_BIN_PCT = 5.0
@@ -229,7 +229,7 @@ def _longest_s(bad: np.ndarray, weight: np.ndarray) -> float:
 
 
 def _capped_pct(rejected: pd.DataFrame) -> float:
-    if "throttle_reasons" not in rejected or not rejected["throttle_reasons"].notna().any():
+    if not has_values(rejected, "throttle_reasons"):
         return math.nan
     mask = rejected["throttle_reasons"].dropna().astype("int64")
     return 100 * float(((mask & POWER_CAP) > 0).mean())

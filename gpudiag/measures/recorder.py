@@ -16,7 +16,7 @@ from gpudiag.measures._time.microseconds import SECOND_US
 from gpudiag.measures.base import Profile, need_gpu
 from gpudiag.memo import memoized
 from gpudiag.run import Run
-from gpudiag.schema import BUSY_PCT, IDLE_PCT
+from gpudiag.schema import BUSY_PCT, IDLE_PCT, has_values
 
 MIN_SHARE = 0.1
 MIN_SAMPLES = 20
@@ -94,7 +94,7 @@ def measure_recorder(run: Run) -> RecorderProfile:
     per_gpu = pd.DataFrame.from_dict(rows, orient="index", columns=list(_NAMES)).rename_axis("gpu")
     per_gpu.loc[per_gpu.index.isin(run.info.taking_turns), "slow_ratio"] = math.nan
     constants, n_judged = _constants(run)
-    blind = "util_pct" not in run.gpu or not run.gpu["util_pct"].notna().any()
+    blind = not has_values(run.gpu, "util_pct")
     return RecorderProfile(
         per_gpu=per_gpu,
         constants=constants,

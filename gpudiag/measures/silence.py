@@ -19,7 +19,7 @@ from gpudiag.measures.base import Profile, need_gpu
 from gpudiag.measures.endings import EndingsProfile, measure_endings
 from gpudiag.memo import memoized
 from gpudiag.run import Run
-from gpudiag.schema import IDLE_PCT
+from gpudiag.schema import IDLE_PCT, has_values
 
 LINES = 10.0
 """Times the usual step between two lines of a log: a line so late is still due, or waits in the buffer of its file."""
@@ -127,7 +127,7 @@ def _one_gpu(logged: pd.DataFrame, behind: pd.DataFrame, total_mib: float) -> di
     util, weight_s = behind["util_pct"].to_numpy(float), behind["weight_s"].to_numpy(float)
     mean_pct = weighted_mean(util, weight_s) if weight_s.sum() > 0 else math.nan
     idle = weight_s[util < IDLE_PCT].sum() >= MOSTLY * weight_s.sum() > 0
-    has_power = "power_w" in behind and bool(behind["power_w"].notna().any())
+    has_power = has_values(behind, "power_w")
     state = IDLE if idle else FULL if mean_pct >= FULL_PCT and not has_power else AT_WORK
     used = [
         part["mem_used_mib"].to_numpy(float) if "mem_used_mib" in part else np.zeros(0) for part in (logged, behind)

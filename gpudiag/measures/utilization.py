@@ -34,7 +34,7 @@ from gpudiag.measures._trials.abandoned import find_open_trials
 from gpudiag.measures.base import RECORD_GPU, RECORD_LONGER, Profile, need_gpu
 from gpudiag.memo import memoized
 from gpudiag.run import Run
-from gpudiag.schema import BUSY_PCT, IDLE_PCT
+from gpudiag.schema import BUSY_PCT, IDLE_PCT, has_values
 from gpudiag.spans import Window
 
 
@@ -112,7 +112,7 @@ class UtilizationProfile(Profile, topic="utilization"):
 def measure_utilization(run: Run) -> UtilizationProfile:
     """Busyness of each GPU over the run. Needs gpu.util_pct."""
     need_gpu(run, "time")
-    if "util_pct" not in run.gpu or not run.gpu["util_pct"].notna().any():
+    if not has_values(run.gpu, "util_pct"):
         _need_activity(run)
     need_gpu(run, "util_pct")
     whole = cells(run, "util_pct")
@@ -171,7 +171,7 @@ def _least(run: Run, gpus: Collection[str], window: tuple[int, int] | None = Non
     columns = ["least_mean_pct", "least_max_pct", "coverage_pct"]
     rows: dict[str, tuple[float, ...]] = {}
     for name in ("engine_active_pct", "sm_active_pct") if gpus else ():
-        if name in run.gpu and run.gpu[name].notna().any():
+        if has_values(run.gpu, name):
             samples = cells(run, name)
             observed = coverage_pct(run, samples, window)
             value, weight = samples[name].to_numpy(), samples["weight_s"].to_numpy()

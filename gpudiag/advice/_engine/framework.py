@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from gpudiag.run import Run
+from gpudiag.schema import has_values
 
 LIGHTGBM_PARAMS = frozenset({"num_leaves", "min_child_samples", "min_data_in_leaf", "gpu_use_dp", "gpu_device_id"})
 """Parameters that only gradient boosting of LightGBM has."""
@@ -27,7 +28,7 @@ def is_boosting(run: Run) -> bool:
 
 def logs_like_torch(run: Run) -> bool:
     """True where lines on steps are of a PyTorch program, or name their rank as torchrun does."""
-    ranks = "rank" in run.steps and bool(run.steps["rank"].notna().any())
+    ranks = has_values(run.steps, "rank")
     return ranks or bool(OF_TORCH & set(run.steps["series"]))
 
 

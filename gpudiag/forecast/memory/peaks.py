@@ -21,7 +21,7 @@ from gpudiag.measures._time.microseconds import SECOND_US
 from gpudiag.measures._time.window import TimedTrials, timed_trials
 from gpudiag.measures.attribution import measure_attribution
 from gpudiag.run import Run
-from gpudiag.schema import ABANDONED, STOPPED
+from gpudiag.schema import ABANDONED, STOPPED, has_values
 
 Array = np.ndarray
 
@@ -178,7 +178,7 @@ def _direct(
 
 def _from_sum(run: Run, timed: TimedTrials, trials: pd.DataFrame, rng: np.random.Generator) -> Peaks:
     """Peaks told apart from the memory in use on each GPU."""
-    if "mem_used_mib" not in run.gpu or not run.gpu["mem_used_mib"].notna().any():
+    if not has_values(run.gpu, "mem_used_mib"):
         return _unknown(trials, NO_MEMORY)
     if not run.info.clock.joined:
         return _unknown(trials, OTHER_CLOCK)

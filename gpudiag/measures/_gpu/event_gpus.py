@@ -11,6 +11,7 @@ from gpudiag.measures._time.cells import rows_by_gpu
 from gpudiag.measures._time.microseconds import SECOND_US, distinct, microseconds
 from gpudiag.readers._shape.identity import short_bus_id
 from gpudiag.run import Run
+from gpudiag.schema import has_values
 
 _ADDRESS = r"(?i)(?<![0-9a-f])([0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2})(?:\.[0-7])?(?![0-9a-f:])"
 _HOST = r"(\S{1,64}) kernel: "
@@ -53,7 +54,7 @@ def _at(address: str, host: object, gpus: pd.DataFrame) -> str | None:
     if "bus_id" not in gpus:
         return None
     here = gpus[_short(gpus["bus_id"].astype(object).str.replace(r"\.\d$", "", regex=True)) == address]
-    if isinstance(host, str) and "host" in here and here["host"].notna().any():
+    if isinstance(host, str) and has_values(here, "host"):
         here = here[here["host"].astype(object).str.partition(".")[0] == host.partition(".")[0]]
     return str(here["gpu"].iloc[0]) if len(here) == 1 else None
 

@@ -10,7 +10,7 @@ from gpudiag.measures._time.cells import cells
 from gpudiag.measures._time.microseconds import SECOND_US
 from gpudiag.measures._time.timeline import Intervals, Samples
 from gpudiag.run import Run
-from gpudiag.schema import IDLE_PCT
+from gpudiag.schema import IDLE_PCT, has_values
 
 MAX_PERIOD_US = 10.5 * SECOND_US
 
@@ -19,7 +19,7 @@ def active_gpus(run: Run) -> set[str]:
     """GPUs with two samples in a row at 10 % utilization or more, or with memory that rose by a CUDA context."""
     active: set[str] = set()
     for column in ("util_pct", "mem_used_mib"):
-        if column not in run.gpu or not run.gpu[column].notna().any():
+        if not has_values(run.gpu, column):
             continue
         for gpu, part in by_gpu(cells(run, column)):
             value = part[column].to_numpy(float)

@@ -17,6 +17,7 @@ from gpudiag.measures.power import PowerProfile, measure_power, power_cells
 from gpudiag.memo import memoized
 from gpudiag.report.timeline.buckets import Buckets, Raster, bucketed
 from gpudiag.run import Run
+from gpudiag.schema import has_values
 from gpudiag.units import MIB_PER_GIB
 
 Samples = list[tuple[str, pd.DataFrame]]
@@ -69,7 +70,7 @@ def channels_of(analysis: Analysis, found: Iterable[str] = ()) -> tuple[Channel,
     makers: dict[str, Callable[[Run], Channel]] = {"util_pct": _utilization, "mem_used_mib": _memory}
     if not set(OF_CLOCKS).isdisjoint(found):
         makers["sm_clock_mhz"] = _clock
-    known = [make(run) for column, make in makers.items() if column in run.gpu and run.gpu[column].notna().any()]
+    known = [make(run) for column, make in makers.items() if has_values(run.gpu, column)]
     if power is not None and "power_w" in run.gpu:
         known.append(_power(run, power))
     return tuple(channel for channel in known if channel.samples)

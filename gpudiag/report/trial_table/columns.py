@@ -15,7 +15,7 @@ from gpudiag.measures.parallelism import ParallelismProfile
 from gpudiag.report.format import digits_of, safe
 from gpudiag.report.timeline.trials import MOST_CHARS, Texts, endings, text_of
 from gpudiag.run import Run
-from gpudiag.schema import family
+from gpudiag.schema import family, has_values
 from gpudiag.spans import seconds
 
 NO_END = "no end recorded"
@@ -109,7 +109,7 @@ def _short(cell: object) -> str:
 
 def _workers(trials: pd.DataFrame, parallelism: ParallelismProfile | None) -> pd.Series:
     """The worker of each trial as it is named, else the row that it has on the timeline."""
-    if "worker" in trials and trials["worker"].notna().any():
+    if has_values(trials, "worker"):
         return trials["worker"]
     if parallelism is None:
         return pd.Series(None, trials.index, dtype=object)

@@ -16,6 +16,7 @@ from gpudiag.report.noun import noun_of
 from gpudiag.report.timeline.trials import MOST_CHARS, endings
 from gpudiag.report.trial_table.columns import NO_END
 from gpudiag.report.trial_table.packed import packed
+from gpudiag.schema import has_values
 
 MOST_STILL = 3
 """Of the longest and of the last that failed."""
@@ -44,7 +45,7 @@ def _still(analysis: Analysis) -> TableBlock:
     ended = intervals.loc[places, ["study", "trial", "state"]].assign(open=False)
     ended["open"] = intervals.loc[places, "end"].isna() & intervals.loc[places, "start"].notna()
     reasons = list(endings(analysis.run, ended, few, analysis.get(measure_failures), NO_END))
-    values = few["value"] if "value" in few and few["value"].notna().any() else None
+    values = few["value"] if has_values(few, "value") else None
     head = (
         noun_of(analysis.run).capitalize(),
         "Which",
