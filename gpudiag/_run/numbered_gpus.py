@@ -32,7 +32,7 @@ def numbered_gpus(
             own[row] = {
                 host_of[node]: tuple(named[host_of[node]].get(number) for number in stated[row][node]) for node in here
             }
-    at_work = _at_work(run)
+    at_work = gpus_at_work(run)
     held = {host: {gpu for of in own.values() for gpu in of.get(host, ())} for host in set(host_of.values())}
     others = {host: set(named[host].values()) - held[host] for host in held}
     doubtful = {host for host, gpus in held.items() if None in gpus or (not gpus & at_work and others[host] & at_work)}
@@ -57,5 +57,6 @@ def _by_host(host_of_gpu: Mapping[str, str]) -> dict[str, dict[int, str]]:
     return {host: {n: gpu for n, gpu in own.items() if (host, n) not in twins} for host, own in out.items()}
 
 
-def _at_work(run: RunTables) -> set[str]:
+def gpus_at_work(run: RunTables) -> set[str]:
+    """The GPUs that some sample shows at work."""
     return set(run.gpu["gpu"][run.gpu["util_pct"] >= IDLE_PCT].unique()) if "util_pct" in run.gpu else set()

@@ -79,10 +79,11 @@ def parts_of(times_us: np.ndarray, util_pct: np.ndarray) -> Iterator[tuple[int, 
     """Start and digest of each part of ten minutes whose samples tell it from others; times in ascending order."""
     import numpy as np
 
+    from gpudiag.measures._gpu.gpu_rows import edges_of_codes
+
     part = times_us // PART_US
-    edges = [0, *(np.flatnonzero(np.diff(part)) + 1).tolist(), len(part)]
     pct = np.rint(util_pct * 100).astype(np.int64)
-    for low, high in pairwise(edges):
+    for low, high in pairwise(edges_of_codes(part)):
         both = np.stack([times_us[low:high], pct[low:high]]).astype("<i8")
         if high - low >= TELLING and len(np.unique(both % SECOND_US, axis=1).T) >= TELLING:
             yield int(part[low]) * PART_US, sha256(both.tobytes()).hexdigest()[:16]

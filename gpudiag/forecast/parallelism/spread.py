@@ -76,6 +76,4 @@ def by_law(value: float, sample: np.ndarray, factor: float, unit: str, *, also: 
     for half in np.array_split(sample, len(BUSY_LAWS)):
         low, middle, high = np.percentile(half, (NOMINAL[0], 50.0, NOMINAL[1]))
         ends += [widened(middle, low, factor), widened(middle, high, factor)]
-    low, high = min(value, *ends, *also), max(value, *ends, *also)
-    low, value, high = (float(np.clip(x, *within)) for x in (low, value, high))
-    return Estimate(value, low, high, unit)
+    return stretched(Estimate(value, min(value, *ends, *also), max(value, *ends, *also), unit), 1.0, within)

@@ -44,8 +44,7 @@ def _edges(column: pd.Series) -> list[int]:
     labels, edges = column.array, [0] if len(column) else []
     while edges and edges[-1] < len(labels):
         if len(edges) > MANY_GPUS:
-            codes = pd.factorize(column)[0]
-            return [0, *(np.flatnonzero(np.diff(codes)) + 1).tolist(), len(codes)]
+            return edges_of_codes(pd.factorize(column)[0])
         edges.append(_end(labels, edges[-1]))
     return edges
 

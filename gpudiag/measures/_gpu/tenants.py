@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from gpudiag._run.numbered_gpus import gpus_at_work
 from gpudiag.measures._gpu.boards import gpu_boards
 from gpudiag.measures._gpu.terms import Term, terms_of
 from gpudiag.measures._time.job_spans import job_spans
@@ -20,7 +21,6 @@ from gpudiag.measures._time.microseconds import SECOND_US, microseconds
 from gpudiag.measures._time.span import ALWAYS
 from gpudiag.memo import memoized
 from gpudiag.run import Run
-from gpudiag.schema import IDLE_PCT
 from gpudiag.statement import NOTHING, Statement
 from gpudiag.timezones import parse_zone
 
@@ -159,7 +159,7 @@ def _given(run: Run, known: list[str]) -> _Given | None:
     given = {str(uuids.get(name, name)) for name in stated}
     if not given or not given < set(known):
         return None
-    at_work = set(run.gpu["gpu"][run.gpu["util_pct"] >= IDLE_PCT].unique()) if "util_pct" in run.gpu else set()
+    at_work = gpus_at_work(run)
     if anew and not at_work:
         return None
     return _Given(tuple(gpu for gpu in known if gpu in given), sure=not anew or at_work <= given)

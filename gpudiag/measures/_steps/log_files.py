@@ -96,7 +96,7 @@ class LogFile:
             return {(None, None): WrittenSteps((None, None), max(_kinds(self.lines), key=_extent))}
         found = {}
         for (of_rank, of_trial), part in self.lines.groupby([rank, trial], sort=False, dropna=False):
-            writer = _known(of_rank), _known(of_trial)
+            writer = known_or_none(of_rank), known_or_none(of_trial)
             found[writer] = WrittenSteps(writer, max(_kinds(part), key=_extent))
         return found
 
@@ -221,5 +221,5 @@ def _extent(kind: pd.DataFrame) -> tuple[tuple[bool, bool, bool], float, int]:
     return standing(series, unit, len(kind)), float(ahead_s[ahead_s > 0].sum()), len(kind)
 
 
-def _known(value: float) -> float | None:
+def known_or_none(value: float) -> float | None:
     return None if math.isnan(value) else float(value)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 
 import pandas as pd
 
+from gpudiag.measures._steps.log_files import known_or_none
 from gpudiag.run import Run
 
 Log = tuple[str, float | None, float | None]
@@ -18,7 +18,7 @@ def by_log(told: Sequence[pd.DataFrame]) -> dict[Log, list[pd.DataFrame]]:
     out: dict[Log, list[pd.DataFrame]] = {}
     for part in told:
         first = part.iloc[0]
-        log = str(first["path"]), _known(first["rank"]), _known(first["trial"])
+        log = str(first["path"]), known_or_none(first["rank"]), known_or_none(first["trial"])
         out.setdefault(log, []).append(part)
     return out
 
@@ -50,7 +50,3 @@ def longest_waits(waits: pd.DataFrame) -> pd.DataFrame:
 def world_size(run: Run) -> float:
     """Ranks of the training that was profiled, which does its steps on as many GPUs at once; NaN unknown."""
     return float(run.profiled.reindex(columns=["world_size"])["world_size"].astype(float).max())
-
-
-def _known(value: float) -> float | None:
-    return None if math.isnan(value) else float(value)

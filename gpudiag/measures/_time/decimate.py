@@ -7,6 +7,8 @@ from itertools import pairwise
 import numpy as np
 import pandas as pd
 
+from gpudiag.measures._gpu.gpu_rows import edges_of_codes
+
 
 def decimate(frame: pd.DataFrame, time: str, value: str, max_points: int = 2000) -> pd.DataFrame:
     """At most ``max_points`` rows of one series: the least and the greatest value of each bin of time.
@@ -26,9 +28,8 @@ def kept_rows(time: pd.Series, values: np.ndarray, max_points: int, bins: np.nda
     if len(known) < len(values):
         time, values, bins = time.iloc[known], values[known], None
     bins = time_bins(time, max_points) if bins is None else bins
-    edges = [0, *(np.flatnonzero(bins[1:] != bins[:-1]) + 1).tolist(), len(bins)]
     keep = {0, len(known) - 1}
-    for low, high in pairwise(edges):
+    for low, high in pairwise(edges_of_codes(bins)):
         part = values[low:high]
         keep |= {low + int(part.argmin()), high - 1 - int(part[::-1].argmax())}
     return known[sorted(keep)]

@@ -120,7 +120,7 @@ def _listed(source: Source, log: ProblemLog) -> Iterator[Row]:
         rows = rows_of_json(document(source), log) if is_slurm_json(source) else rows_of_text(lines, log)
         yield from (row for row in rows if "." not in row[1]["JobID"])
         return
-    names = _header(source)
+    names = header_of(source)
     missing = [name for name in NEEDED if name not in names] if names else ["JobID"]
     if missing or not {"JobID", "JobIDRaw"} & set(names):
         lacks = f" (it lacks {', '.join(missing)})" if names else ""
@@ -128,7 +128,8 @@ def _listed(source: Source, log: ProblemLog) -> Iterator[Row]:
     yield from _rows(source, names, log)
 
 
-def _header(source: Source) -> list[str]:
+def header_of(source: Source) -> list[str]:
+    """The names in the first line of what sacct prints for ``--parsable``; none where it is another."""
     if source.is_binary or not source.lines or "|" not in source.lines[0]:
         return []
     return source.lines[0].strip().rstrip("|").split("|")

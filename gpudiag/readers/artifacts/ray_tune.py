@@ -311,8 +311,7 @@ def _failed_at(error: str) -> str | None:
 
 
 def _local(date: Any) -> str | None:
-    match = _MADE_AT.search(f"_{date}")
-    return f"{match[1]}T{match[2]}:{match[3]}:{match[4]}" if match else None
+    return _made_at(f"_{date}")
 
 
 READER: Reader[Trials] = Reader(NAME, recognises, read)

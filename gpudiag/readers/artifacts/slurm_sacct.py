@@ -11,6 +11,7 @@ from gpudiag.errors import InputError
 from gpudiag.readers._io.lines import numbered_lines
 from gpudiag.readers._io.problems import ProblemLog
 from gpudiag.readers._io.source import Source
+from gpudiag.readers._jobs.scheduler_jobs import header_of
 from gpudiag.readers._jobs.slurm_trials import Row, trials_of
 from gpudiag.readers.base import Reader, ReadOptions, Trials
 
@@ -23,7 +24,7 @@ def recognises(source: Source) -> bool:
     """
     if _is_in_columns(source):
         return True
-    names = set(_header(source))
+    names = set(header_of(source))
     return bool(names & {"JobID", "JobIDRaw"}) and "State" in names and bool(names & {"Start", "End", "Elapsed"})
 
 
@@ -33,12 +34,6 @@ def _is_in_columns(source: Source) -> bool:
         return False
     names, rule = source.lines[0].split(), source.lines[1].split()
     return "JobID" in names and "State" in names and len(rule) == len(names) and set("".join(rule)) == {"-"}
-
-
-def _header(source: Source) -> list[str]:
-    if source.is_binary or not source.lines or "|" not in source.lines[0]:
-        return []
-    return source.lines[0].strip().rstrip("|").split("|")
 
 
 def read(source: Source, options: ReadOptions) -> Trials:
@@ -54,7 +49,7 @@ def read(source: Source, options: ReadOptions) -> Trials:
 
 
 def _rows(source: Source, problems: ProblemLog) -> Iterator[Row]:
-    names = _header(source)
+    names = header_of(source)
     for line, text in numbered_lines(source, problems):
         cells = text.split("|")
         if cells[: len(names)] == names or not text.strip():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from gpudiag.errors import ConfigError, InputError
@@ -134,30 +134,31 @@ def _check_times(source: Source, header: TableHeader) -> None:
             )
 
 
+def _anew(lines: Iterable[str], change: Prepare, header: TableHeader) -> list[list[str]]:
+    """The rows once their text is changed."""
+    return rows_under(change("\n".join(lines).encode()).decode().split("\n"), header.separator, len(header.names))
+
+
 def _laid_out(source: Source, header: TableHeader, below: Sequence[str]) -> _TableFormat:
     steps: list[Prepare | None] = [quoting("\n".join(source.top[: _SNIFFED_LINES + _SAMPLE_LINES]))]
     rows = rows_under(below, header.separator, len(header.names))
     if not rows and header.separator == ",":
         steps.append(clock_apart)
-        rows = rows_under(clock_apart("\n".join(below).encode()).decode().split("\n"), ",", len(header.names))
+        rows = _anew(below, clock_apart, header)
     if not header.line:
         rows = alike(rows)
     meanings = [meaning_of(name) for name in header.names]
     if header.separator != BLANKS and (units := in_one_unit(meanings, rows, header.separator)):
         steps.append(units)
-        text = "\n".join(header.separator.join(row) for row in rows)
-        rows = rows_under(units(text.encode()).decode().split("\n"), header.separator, len(header.names))
+        rows = _anew(map(header.separator.join, rows), units, header)
     if header.separator == BLANKS:
         steps.append(squeeze)
     elif header.separator == "," and (numbers := _decimals(header.names, rows)):
-        steps.append(join_decimals(len(header.names), numbers))
-        text = "\n".join(",".join(row) for row in rows)
-        joined = join_decimals(len(header.names), numbers)(text.encode()).decode()
-        rows = rows_under(joined.split("\n"), ",", len(header.names))
+        steps.append(join := join_decimals(len(header.names), numbers))
+        rows = _anew(map(header.separator.join, rows), join, header)
     if tiles := _tiles(header, rows):
         steps.append(as_gpus := tiles_as_gpus(*tiles, header.separator))
-        text = "\n".join(header.separator.join(row) for row in rows)
-        rows = rows_under(as_gpus(text.encode()).decode().split("\n"), header.separator, len(header.names))
+        rows = _anew(map(header.separator.join, rows), as_gpus, header)
     layout = layout_of(header.names, rows, header.separator)
     layout, notes = with_bare_columns(source, header.names, layout, rows)
     notes = (*notes, *left_out(header.names, layout), *unused(header.names, layout))

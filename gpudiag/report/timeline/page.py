@@ -57,10 +57,10 @@ def policy(*scripts: str) -> str:
     return f"default-src 'none'; img-src data:; style-src 'unsafe-inline'; script-src {allowed}"
 
 
-def element(packed: str) -> str:
-    """The place of a timeline with its data, hidden until a script shows it."""
+def element(packed: str, mark: str = MARK) -> str:
+    """The place of a timeline, or what ``mark`` says, with its data, hidden until a script shows it."""
     data = f'<script type="application/octet-stream">{packed}</script>'  # no script to a browser: it is data
-    return f"<div {MARK} hidden>{data}</div>"
+    return f"<div {mark} hidden>{data}</div>"
 
 
 def document(packed: str, title: str) -> str:

@@ -112,9 +112,14 @@ def _workers(worker: np.ndarray, trials: pd.DataFrame) -> list[str]:
     return names
 
 
+def is_unknown(cell: object) -> bool:
+    """Whether a cell holds no value."""
+    return cell is None or cell is pd.NA or cell is pd.NaT or cell != cell
+
+
 def text_of(value: object) -> str:
     """A parameter or value in few digits: what tells trials apart, not what makes them again."""
-    if value is None or value is pd.NA or value is pd.NaT or value != value:
+    if is_unknown(value):
         return ""
     if isinstance(value, bool | np.bool_):
         return str(bool(value))

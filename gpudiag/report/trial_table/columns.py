@@ -13,7 +13,7 @@ from gpudiag.measures._trials.outcomes import outcomes_of
 from gpudiag.measures.failures import FailuresProfile
 from gpudiag.measures.parallelism import ParallelismProfile
 from gpudiag.report.format import digits_of, safe
-from gpudiag.report.timeline.trials import MOST_CHARS, Texts, endings, text_of
+from gpudiag.report.timeline.trials import MOST_CHARS, Texts, endings, is_unknown, text_of
 from gpudiag.run import Run
 from gpudiag.schema import family, has_values
 from gpudiag.spans import seconds
@@ -81,22 +81,18 @@ def value_columns(trials: pd.DataFrame) -> list[str]:
 
 def numbers(name: str, cells: pd.Series, digits: int = 0) -> TextColumn:
     """A column of numbers in so many digits, 0 for all of them; of texts where one of its cells is no number."""
-    known = [cell for cell in cells if not _unknown(cell)]
+    known = [cell for cell in cells if not is_unknown(cell)]
     if all(isinstance(cell, int | float | np.integer | np.floating) and not isinstance(cell, bool) for cell in known):
         return TextColumn(Texts.of(name, [_digits(cell, digits) for cell in cells]), number=True)
     return _texts(name, cells, text_of)
 
 
 def _digits(cell: object, digits: int) -> str:
-    if _unknown(cell):
+    if is_unknown(cell):
         return ""
     if isinstance(cell, int | np.integer):
         return str(int(cell))
     return digits_of(float(cell), digits)  # type: ignore[arg-type]
-
-
-def _unknown(cell: object) -> bool:
-    return cell is None or cell is pd.NA or cell is pd.NaT or cell != cell
 
 
 def _texts(name: str, cells: Iterable[object], said: Callable[[object], str]) -> TextColumn:

@@ -33,5 +33,4 @@ def script() -> str:
 
 def element(packed: str) -> str:
     """The place of the table with its data, hidden until a script shows it."""
-    data = f'<script type="application/octet-stream">{packed}</script>'  # no script to a browser: it is data
-    return f"<div {MARK} hidden>{data}</div>"
+    return timeline.element(packed, MARK)
