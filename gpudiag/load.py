@@ -19,7 +19,7 @@ from gpudiag._load.sources import as_runs, is_whole, name_of
 from gpudiag._run.selection import Span, span_of
 from gpudiag._run.sound import sound
 from gpudiag.errors import ConfigError, InputError, InputNotFound, expected
-from gpudiag.manifest import MANIFEST, Manifest, read_manifest
+from gpudiag.manifest import Manifest, manifest_if_any, place_of
 from gpudiag.readers._io.url import is_address, is_url, shown, without_passwords
 from gpudiag.readers.base import ReadOptions, Telemetry, Trials, check_columns
 from gpudiag.run import Run
@@ -192,10 +192,10 @@ def _of_folder(path: Path, stated: Mapping[str, Any], span: tuple[str, str] = ("
     """The run of a folder, or of a run.toml; of a ``span`` of it."""
     if not path.exists():
         raise InputNotFound.run(path)
-    folder, file = (path, path / MANIFEST) if path.is_dir() else (path.parent, path)
+    folder, file = place_of(path)
     if not file.is_file():
         refuse_several_runs(folder)
-    manifest = (read_manifest(file) if file.is_file() else Manifest()).model_copy(update=stated)
+    manifest = manifest_if_any(file).model_copy(update=stated)
     options = _options(manifest)
     others: list[str] = []
     if manifest.inputs:

@@ -215,6 +215,16 @@ def read_manifest(path: Path) -> Manifest:
     return check_manifest(data, str(path))
 
 
+def place_of(run: Path) -> tuple[Path, Path]:
+    """The folder of a run and its run.toml, which may be missing; ``run`` is either of them."""
+    return (run, run / MANIFEST) if run.is_dir() else (run.parent, run)
+
+
+def manifest_if_any(path: Path) -> Manifest:
+    """What a run.toml states: nothing where there is none. Raises what :func:`read_manifest` raises."""
+    return read_manifest(path) if path.is_file() else Manifest()
+
+
 def check_manifest(data: Mapping[str, Any], where: str) -> Manifest:
     """Check the content of a run.toml; ``where`` names it in messages."""
     try:

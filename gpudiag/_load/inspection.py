@@ -14,7 +14,7 @@ from gpudiag._load.sources import is_whole
 from gpudiag._run.tables import InputKind, InputRecord, StudyRecord
 from gpudiag.errors import InputError
 from gpudiag.load import locate
-from gpudiag.manifest import MANIFEST, Manifest, read_manifest
+from gpudiag.manifest import MANIFEST, Manifest, manifest_if_any, place_of
 from gpudiag.plain_data import TIME, JsonObject, plain_object
 from gpudiag.readers._io.problems import Problem
 from gpudiag.readers._io.source import Source
@@ -57,10 +57,8 @@ def inspect(
             progress(shown(path))
             yield try_take(path, given).record
         else:
-            folder, file = (
-                (Path(path), Path(path) / MANIFEST) if Path(path).is_dir() else (Path(path).parent, Path(path))
-            )
-            manifest = read_manifest(file) if file.is_file() else Manifest()
+            folder, file = place_of(Path(path))
+            manifest = manifest_if_any(file)
             left = _left_out(folder, manifest)
             zone = given.timezone if timezone else parse_zone(manifest.timezone)
             period = given.period_s or manifest.period_s

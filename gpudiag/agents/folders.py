@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from gpudiag.errors import ConfigError, InputError, InputNotFound
-from gpudiag.manifest import MANIFEST, read_manifest
+from gpudiag.manifest import place_of, read_manifest
 from gpudiag.readers._io.url import is_url, scheme_of, shown, sqlite_path
 from gpudiag.report.format import listed
 
@@ -75,7 +75,7 @@ class Folders:
         what reading its run.toml raises.
         """
         self._check_place(run, run)
-        folder, file = (run, run / MANIFEST) if run.is_dir() else (run.parent, run)
+        folder, file = place_of(run)
         names, searched = tuple[str, ...](), True
         if file.suffix == ".toml" and os.path.lexists(file):
             self._check_place(file, run)

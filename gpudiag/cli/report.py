@@ -209,14 +209,12 @@ def _input_parameters(inputs: dict[str, Any], notebook: Path) -> dict[str, Any]:
 def _name(parameters: dict[str, Any]) -> str:
     """The folder of a report that was given none: as the run is called."""
     from gpudiag._load.sources import is_whole, name_of
-    from gpudiag.manifest import MANIFEST, read_manifest
+    from gpudiag.manifest import manifest_if_any, place_of
 
     run = parameters.get("run_path") or ""
     if is_whole(run):
-        folder = Path(run) if Path(run).is_dir() else Path(run).parent
-        manifest = Path(run) if Path(run).is_file() else folder / MANIFEST
-        named = read_manifest(manifest).name if manifest.is_file() else ""
-        return folder_name(named or name_of([folder]))
+        folder, manifest = place_of(Path(run))
+        return folder_name(manifest_if_any(manifest).name or name_of([folder]))
     return folder_name(name_of(_inputs(parameters), parameters.get("study")))
 
 

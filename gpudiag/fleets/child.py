@@ -28,7 +28,7 @@ from gpudiag.fleets.row import row_of, to_plain
 from gpudiag.fleets.text_storage import text_for
 from gpudiag.interpreter import COLLECT_AFTER
 from gpudiag.load import load_part, load_run
-from gpudiag.manifest import MANIFEST, read_manifest
+from gpudiag.manifest import place_of, read_manifest
 from gpudiag.plain_data import plain
 from gpudiag.run import Run
 
@@ -75,7 +75,7 @@ def _loaded(source: str, session: Part, reading: str, fingerprint: str) -> Run:
 
 def _stated_zone(place: Path) -> str | None:
     """The zone that the run's own run.toml states: that of a fleet is for runs that state none, since they differ."""
-    file = place / MANIFEST if place.is_dir() else place
+    _, file = place_of(place)
     if file.suffix != ".toml" or not file.is_file():
         return None
     try:

@@ -20,7 +20,7 @@ from gpudiag._load.folder import STORAGES, not_named
 from gpudiag._load.sources import is_whole
 from gpudiag.errors import ConfigError
 from gpudiag.load import locate
-from gpudiag.manifest import MANIFEST, Manifest, read_manifest
+from gpudiag.manifest import manifest_if_any, place_of
 from gpudiag.readers._io.source import Source
 from gpudiag.readers._io.url import is_address, is_url, scheme_of, shown, sqlite_path, without_secrets
 from gpudiag.readers.identify import identify
@@ -80,9 +80,8 @@ def _places(inputs: Sequence[Any]) -> tuple[list[Place | Source], str | None]:
     """The inputs of a run one by one, and the study that its run.toml names."""
     if len(inputs) != 1 or not is_whole(inputs[0]):
         return [one for one in inputs if not is_address(one)], None
-    run = Path(inputs[0])
-    folder, file = (run, run / MANIFEST) if run.is_dir() else (run.parent, run)
-    manifest = read_manifest(file) if file.is_file() else Manifest()
+    folder, file = place_of(Path(inputs[0]))
+    manifest = manifest_if_any(file)
     found = [one for one in not_named(folder, manifest) if isinstance(one, Source)]
     return [*(locate(name, folder) for name in manifest.inputs), *found], manifest.study
 

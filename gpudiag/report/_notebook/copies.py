@@ -14,7 +14,7 @@ from gpudiag._load.sources import is_whole, name_of
 from gpudiag.errors import ConfigError, GpudiagError, InputError, InputNotFound
 from gpudiag.files import write
 from gpudiag.load import load_run, locate
-from gpudiag.manifest import MANIFEST, Manifest, read_manifest
+from gpudiag.manifest import Manifest, manifest_if_any, place_of
 from gpudiag.readers._io.source import Source
 from gpudiag.readers._io.url import is_address, is_url, shown
 from gpudiag.readers.identify import identify
@@ -178,8 +178,8 @@ def inputs_by_kind(source: str | Path | Sequence[str | Path]) -> Parameters:
     run = Path(single[0])
     if not run.exists():
         raise InputNotFound.run(run)
-    folder, path = (run, run / MANIFEST) if run.is_dir() else (run.parent, run)
-    manifest = read_manifest(path) if path.is_file() else Manifest()
+    folder, path = place_of(run)
+    manifest = manifest_if_any(path)
     named = _layout(manifest)
     trials = [manifest.trials] if manifest.trials else []
     kinds = {"telemetry": manifest.telemetry, "trials": trials, "artifacts": manifest.artifacts}
