@@ -15,7 +15,7 @@ from gpudiag.alignment.jobs import BY_LOGS, with_jobs
 from gpudiag.alignment.judge import Judgement, ObservedTime, judge
 from gpudiag.alignment.oddities import oddities, pauses, steps_back
 from gpudiag.alignment.scan import REACH_S, noise_at, responses_within, scan_offsets
-from gpudiag.alignment.signals import Lack, SampleTimes, covered_s, make_grid, trial_signals
+from gpudiag.alignment.signals import Lack, SampleTimes, covered_s, make_grid, starts_and_ends, trial_signals
 from gpudiag.alignment.skew import with_skew
 from gpudiag.alignment.stepped import with_step
 from gpudiag.errors import ConfigError
@@ -123,9 +123,7 @@ def _changes(
 
 def correlate(run: Run, samples: SampleTimes, trials: pd.DataFrame, zone: tzinfo) -> Judgement:
     """The offset that the data show for these trials, or why they cannot."""
-    start, end = seconds(trials["start"]), seconds(trials["end"])
-    timed = end > start
-    start, end = start[timed], end[timed]
+    start, end = starts_and_ends(trials)
     if len(start) < MIN_TRIALS:
         return _unknown(Statement("Only {n:trial} with a start and an end: too few to compare.", n=len(start)))
     low, high = float(start.min()), float(end.max())

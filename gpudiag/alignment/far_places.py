@@ -19,9 +19,8 @@ from gpudiag.alignment.judge import (
     ObservedTime,
 )
 from gpudiag.alignment.scan import Scan, noise_at, responses_within, scan_offsets
-from gpudiag.alignment.signals import Grid, SampleTimes, Signal, covered_s, make_grid, trial_signals
+from gpudiag.alignment.signals import Grid, SampleTimes, Signal, covered_s, make_grid, starts_and_ends, trial_signals
 from gpudiag.run import Run
-from gpudiag.spans import seconds
 
 MIN_INTERVALS = 3
 MOST_STEPS = 1 << 19
@@ -52,11 +51,9 @@ class FarPlaces:
     @classmethod
     def of(cls, run: Run, samples: SampleTimes, intervals: pd.DataFrame) -> FarPlaces | None:
         """None where too little begins or ends, or nothing in the telemetry changes."""
-        start, end = seconds(intervals["start"]), seconds(intervals["end"])
-        timed = end > start
-        if timed.sum() < MIN_INTERVALS or not {"util_pct", "mem_used_mib"} & set(run.gpu.columns):
+        start, end = starts_and_ends(intervals)
+        if len(start) < MIN_INTERVALS or not {"util_pct", "mem_used_mib"} & set(run.gpu.columns):
             return None
-        start, end = start[timed], end[timed]
         trial_s = float(np.median(end - start))
         grid = make_grid(samples, -np.inf, np.inf, trial_s)
         if grid is None:

@@ -60,6 +60,13 @@ class Signal:
     seen: np.ndarray
 
 
+def starts_and_ends(trials: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:
+    """Start and end (s) of each trial that has both and lasted."""
+    start, end = seconds(trials["start"]), seconds(trials["end"])
+    lasted = end > start
+    return start[lasted], end[lasted]
+
+
 @dataclass(frozen=True)
 class SampleTimes:
     """The telemetry as arrays: code of the GPU and time of each row, and the median sampling period (NaN unknown).

@@ -13,7 +13,7 @@ from gpudiag.alignment.apply import behind
 from gpudiag.alignment.judge import Judgement
 from gpudiag.alignment.places import Places
 from gpudiag.alignment.scan import REACH_S
-from gpudiag.alignment.signals import SampleTimes, make_grid, trial_signals
+from gpudiag.alignment.signals import SampleTimes, make_grid, starts_and_ends, trial_signals
 from gpudiag.alignment.steps import JUST_S, SLACK_S, Step, find_steps
 from gpudiag.alignment.throughout import misfit
 from gpudiag.run import ClockRecord, ClockStep, Run
@@ -132,9 +132,7 @@ def _doubted(record: ClockRecord, places: Places) -> ClockRecord:
 
 def _places(run: Run, samples: SampleTimes) -> Places | None:
     """What the telemetry shows of the trials; None where it shows nothing."""
-    start, end = seconds(run.trials["start"]), seconds(run.trials["end"])
-    timed = end > start
-    start, end = start[timed], end[timed]
+    start, end = starts_and_ends(run.trials)
     if not len(start) or not {"util_pct", "mem_used_mib"} & set(run.gpu.columns):
         return None
     grid = make_grid(samples, start.min() - REACH_S, end.max() + REACH_S, float(np.median(end - start)))
