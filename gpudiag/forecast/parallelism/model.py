@@ -62,11 +62,15 @@ class ThroughputModel:
         the log as in the future.
         """
         key = "point", placed, policy, startup, loss
-        return self._once(key, lambda: self._point(placed, policy, startup, loss))
+        return self._once(
+            key,
+            lambda: self._futures(self._busy(self.levels, self.law, sum(placed)), placed, policy, startup, loss),
+        )
 
-    def _point(self, placed: Placement, policy: Policy, startup: float, loss: float) -> Futures:
+    def _futures(self, busy: np.ndarray, placed: Placement, policy: Policy, startup: float, loss: float) -> Futures:
+        """N_POINT futures of the log, each as busy by number in training as one row says."""
         rng = np.random.default_rng(7)
-        busy = np.repeat(self._busy(self.levels, self.law, sum(placed)), N_POINT, axis=0)
+        busy = np.repeat(busy, N_POINT, axis=0)
         picks = self.trials[rng.integers(len(self.trials), size=(N_POINT, self._drawn(placed)))]
         draws = self._draws(picks, busy, rng, startup, loss)
         return resimulate(draws, busy, placed, policy=policy, loss=loss, tick=self.tick)
@@ -137,12 +141,8 @@ class ThroughputModel:
     def _undisturbed(self, placed: Placement) -> Futures:
         workers = sum(placed)
         alone = self._busy(self.levels, self.law, workers)[:, 1:2]
-        rng = np.random.default_rng(7)
         width = max(workers, self.log.level_s.shape[1] - 1)
-        busy = np.repeat(np.minimum(1.0, np.arange(width + 1) * alone), N_POINT, axis=0)
-        picks = self.trials[rng.integers(len(self.trials), size=(N_POINT, self._drawn(placed)))]
-        draws = self._draws(picks, busy, rng, 1.0)
-        return resimulate(draws, busy, placed, tick=self.tick)
+        return self._futures(np.minimum(1.0, np.arange(width + 1) * alone), placed, "round robin", 1.0, 0.0)
 
     def _once(self, key: tuple[Any, ...], make: Callable[[], Futures]) -> Futures:
         """A re-simulation is deterministic and the slowest part of a forecast: none is run twice."""

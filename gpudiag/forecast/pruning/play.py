@@ -200,9 +200,21 @@ class Retimed:
 
 def play(script: Script, judge: Judge, events: Iterable[ReportEvent], progress: ReplayProgress | None = None) -> Array:
     """Position of the report at which the judge prunes each trial, NOT_CUT where it does not."""
-    record = script.record
-    cut = np.full(len(record), NOT_CUT)
-    place = [0] * len(record)
+    cut = np.full(len(script.record), NOT_CUT)
+    for i, place, position, pruned in _asked(script, judge, events, cut, progress):
+        if pruned and script.record.ran[i]:
+            judge.end(place, "PRUNED", np.nan)
+            cut[i] = position
+            if isinstance(events, Retimed):
+                events.cut(i)
+    return cut
+
+
+def _asked(
+    script: Script, judge: Judge, events: Iterable[ReportEvent], cut: Array, progress: ReplayProgress | None
+) -> Iterator[tuple[int, int, int, bool]]:
+    """(trial, its place for the judge, position of the report, whether the judge prunes) of trials not ``cut`` yet."""
+    place = [0] * len(script.record)
     started = 0
     for done, (i, position) in enumerate(events):
         if progress and done % EVERY == 0:
@@ -211,15 +223,11 @@ def play(script: Script, judge: Judge, events: Iterable[ReportEvent], progress: 
             continue
         if position == START:
             place[i], started = started, started + 1
-            judge.start(int(record.number[i]))
+            judge.start(int(script.record.number[i]))
         elif position == len(script.steps[i]):
             judge.end(place[i], script.state[i], script.final(i))
-        elif judge.prunes(place[i], script.steps[i][position], script.values[i][position]) and record.ran[i]:
-            judge.end(place[i], "PRUNED", np.nan)
-            cut[i] = position
-            if isinstance(events, Retimed):
-                events.cut(i)
-    return cut
+        else:
+            yield i, place[i], position, judge.prunes(place[i], script.steps[i][position], script.values[i][position])
 
 
 @dataclass(frozen=True)
@@ -245,23 +253,14 @@ class ReplayBacktest:
 def backtest(script: Script, judge: Judge, pruner: str, progress: ReplayProgress | None = None) -> ReplayBacktest:
     """Ask the logging pruner again, in the order of the log."""
     record = script.record
-    place = [0] * len(record)
-    started = repeated = prunes = others = 0
+    repeated = prunes = others = 0
     reports = sum(len(part) for part, ran in zip(script.steps, record.ran, strict=True) if ran)
-    for done, (i, position) in enumerate(logged_order(script)):
-        if progress and done % EVERY == 0:
-            progress(done, script.events)
-        if position == START:
-            place[i], started = started, started + 1
-            judge.start(int(record.number[i]))
-        elif position == len(script.steps[i]):
-            judge.end(place[i], script.state[i], script.final(i))
-        else:
-            pruned = judge.prunes(place[i], script.steps[i][position], script.values[i][position])
-            if not record.ran[i]:
-                continue  # another pruner, or none, ended it
-            last = record.state[i] == "PRUNED" and position == len(script.steps[i]) - 1
-            prunes += last
-            repeated += last and pruned
-            others += pruned and not last
+    none_cut = np.full(len(record), NOT_CUT)
+    for i, _, position, pruned in _asked(script, judge, logged_order(script), none_cut, progress):
+        if not record.ran[i]:
+            continue  # another pruner, or none, ended it
+        last = record.state[i] == "PRUNED" and position == len(script.steps[i]) - 1
+        prunes += last
+        repeated += last and pruned
+        others += pruned and not last
     return ReplayBacktest(pruner, repeated, prunes, others, reports - prunes)
