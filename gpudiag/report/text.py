@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from gpudiag.report._render.blocks import (
@@ -32,32 +33,26 @@ MOST = 3
 
 def whole(document: Document) -> list[Block]:
     """The whole diagnosis."""
-    blocks = [
-        *headline(document),
-        *(Note(f"Assumed: {note}") for note in _assumptions(document)),
-        *refuted_gpu(document),
-        *open_clock(document),
-        *cards(document, finding),
-        *map(Note, suppression_notes(document)),
-        *(Note(str(one), "error") for one in document.errors),
-        Heading("All checks"),
-        _checks(document),
-    ]
-    return worded(blocks, noun(document))
+    return _told(document, cards(document, finding), [Heading("All checks"), _checks(document)])
 
 
 def screen(document: Document, rest_by: str = "add --all") -> list[Block]:
     """The headline, the worst findings with what to do, and how to see the rest: what fits a screen."""
     found = [one for one in cards(document, _short) if serious(one)][:MOST]
+    shown = [_once(document, _with_symptoms(one)) for one in found]
+    return _told(document, shown, [Note(f"{_counted(document, found)}: {rest_by}")])
+
+
+def _told(document: Document, findings: Sequence[Block], rest: Sequence[Block]) -> list[Block]:
     blocks = [
         *headline(document),
         *(Note(f"Assumed: {note}") for note in _assumptions(document)),
         *refuted_gpu(document),
         *open_clock(document),
-        *(_once(document, _with_symptoms(one)) for one in found),
+        *findings,
         *map(Note, suppression_notes(document)),
         *(Note(str(one), "error") for one in document.errors),
-        Note(f"{_counted(document, found)}: {rest_by}"),
+        *rest,
     ]
     return worded(blocks, noun(document))
 
