@@ -109,7 +109,7 @@ def need_columns(frame: pd.DataFrame, columns: tuple[str, ...], what: str, remed
     if frame.empty:
         raise NotMeasurable(f"There is no {what}.", remedy)
     for name in columns:
-        if not _any_known(frame, name):
+        if not has_values(frame, name):
             raise NotMeasurable(f"The {what} has no {name}.", remedy)
 
 
@@ -140,6 +140,12 @@ def need_all(run: Run, *wholes: Whole) -> None:
             n=len(run.trials),
             n_all=run.info.n_unselected,
         )
+
+
+def need_two_samples(there: bool, of: str = "GPU") -> None:
+    """Raise NotMeasurable unless some GPU has two samples, between which there is time."""
+    if not there:
+        raise NotMeasurable(f"There is only one sample of each {of}.", RECORD_LONGER)
 
 
 def need_exact_clock(run: Run) -> None:
@@ -174,11 +180,11 @@ def need_gpu(run: Run, *columns: str) -> None:
             RECORD_GPU,
             n=len(run.processes.drop_duplicates(["gpu", "pid", "time"])),
         )
-    if run.info.others_us and any(name in run.gpu and not _any_known(run.gpu, name) for name in columns):
+    if run.info.others_us and any(name in run.gpu and not has_values(run.gpu, name) for name in columns):
         raise NotMeasurable(
             "Trials of other studies ran, or may have run, all the time that the GPUs were recorded.", ALL_STUDIES
         )
-    if "util_pct" in columns and len(run.gpu) and not _any_known(run.gpu, "util_pct"):
+    if "util_pct" in columns and len(run.gpu) and not has_values(run.gpu, "util_pct"):
         raise NotMeasurable(
             "No GPU reports utilization (N/A throughout, as on MIG and some WSL systems, or not recorded).",
             RECORD_SPLIT if is_split(run) else RECORD_UTILIZATION,
@@ -190,13 +196,6 @@ def is_split(run: Run) -> bool:
     """Whether a GPU is an instance by MIG, of which the driver reports no utilization, by its name or uuid."""
     names = [run.gpus[name].dropna().astype(str) for name in ("name", "uuid") if name in run.gpus]
     return any(one.str.contains(r"\bMIG\b").any() for one in names)
-
-
-def _any_known(frame: pd.DataFrame, name: str) -> bool:
-    """Whether a frame with rows holds a value in this column; mostly the first row does."""
-    import pandas as pd
-
-    return name in frame and bool(pd.notna(frame[name].iloc[0]) or frame[name].notna().any())
 
 
 ALL_STUDIES = "Look at all studies of the storage together: leave out --study."

@@ -8,7 +8,7 @@ from gpudiag.errors import NotMeasurable
 from gpudiag.facts import Column, Fact, Row, Rows, column, fact, table_of
 from gpudiag.measures._gpu.signatures import CLASSES, signatures
 from gpudiag.measures._time.work import work_by_gpu, work_coverage_pct
-from gpudiag.measures.base import RECORD_GPU, RECORD_LONGER, Profile, need_gpu
+from gpudiag.measures.base import RECORD_GPU, Profile, need_gpu, need_two_samples
 from gpudiag.memo import memoized
 from gpudiag.run import Run
 
@@ -61,8 +61,7 @@ def measure_bottleneck(run: Run) -> BottleneckProfile:
     """Classify the time of the trials. Needs gpu.util_pct; every other column is used where it was recorded."""
     need_gpu(run, "util_pct")
     works = work_by_gpu(run)
-    if not works:
-        raise NotMeasurable("There is only one sample of each GPU.", RECORD_LONGER)
+    need_two_samples(bool(works))
     found = signatures(run)
     weights = [(one, one.work.weight_s) for one in found.values()]
     seconds = {name: sum(float(weight[one.of_class(name)].sum()) for one, weight in weights) for name in CLASSES}

@@ -6,12 +6,11 @@ import math
 
 import pandas as pd
 
-from gpudiag.errors import NotMeasurable
 from gpudiag.facts import Column, Fact, Row, Rows, column, fact, table_of
 from gpudiag.measures._time.gpu_time import gpu_time
 from gpudiag.measures._waits.by_trace import profiled_step
 from gpudiag.measures._waits.divided import divided, logged_gpus
-from gpudiag.measures.base import RECORD_LONGER, Profile, need_gpu
+from gpudiag.measures.base import Profile, need_gpu, need_two_samples
 from gpudiag.memo import memoized
 from gpudiag.run import Run
 
@@ -74,8 +73,7 @@ def measure_causes(run: Run) -> CausesProfile:
     need_gpu(run, "util_pct")
     gpus = logged_gpus(run)
     observed = sum(of_gpu.part.observed_s for of_gpu in gpus.values())
-    if not observed > 0:
-        raise NotMeasurable("There is only one sample of each GPU.", RECORD_LONGER)
+    need_two_samples(observed > 0)
     step, fit = profiled_step(run)
     found = {}
     for gpu, of_gpu in gpus.items():

@@ -19,7 +19,7 @@ from gpudiag.measures._gpu.idle_power import IdlePower, idle_powers
 from gpudiag.measures._time.microseconds import SECOND_US, microseconds
 from gpudiag.measures._time.weighted import weighted_mean, weighted_quantiles
 from gpudiag.measures._time.work import WorkSamples, beside_work, work_by_gpu, work_coverage_pct
-from gpudiag.measures.base import RECORD_LONGER, Profile, need_gpu
+from gpudiag.measures.base import Profile, need_gpu, need_two_samples
 from gpudiag.measures.loader import measure_loader
 from gpudiag.memo import memoized
 from gpudiag.run import Run
@@ -127,8 +127,7 @@ def measure_feed(run: Run) -> FeedProfile:
     """The GPU at work beside the host. Needs gpu.util_pct; everything else is used where it was recorded."""
     need_gpu(run, "util_pct")
     works = work_by_gpu(run)
-    if not works:
-        raise NotMeasurable("There is only one sample of each GPU.", RECORD_LONGER)
+    need_two_samples(bool(works))
     boards, idle = gpu_boards(run).to_dict("index"), idle_powers(run)
     works = {gpu: works[gpu] for gpu in gpu_order(works)}
     host = HostTimes.of(run.host)

@@ -26,7 +26,7 @@ from gpudiag.measures._time.steady import first_work
 from gpudiag.measures._time.work import stretches
 from gpudiag.measures._waits.divided import logged_gpus
 from gpudiag.measures._waits.logged import worked_until_us
-from gpudiag.measures.base import RECORD_LONGER, Profile, need_gpu
+from gpudiag.measures.base import Profile, need_gpu, need_two_samples
 from gpudiag.memo import memoized
 from gpudiag.run import Run
 
@@ -113,8 +113,7 @@ def measure_idleness(run: Run) -> IdlenessProfile:
             "Give the telemetry of the same jobs. If only the clocks differ, state timezone or clock_offset_s in "
             "run.toml.",
         )
-    if not samples["weight_s"].sum() > 0:
-        raise NotMeasurable("There is only one sample of each GPU.", RECORD_LONGER)
+    need_two_samples(samples["weight_s"].sum() > 0)
     totals = gpu_boards(run)["total_mib"]
     has_trials = trials_window(run) is not None
     util, start_us, end_us = (samples[name].to_numpy() for name in ("util_pct", "start_us", "end_us"))

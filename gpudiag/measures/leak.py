@@ -9,7 +9,6 @@ import numpy as np
 import pandas as pd
 import scipy
 
-from gpudiag.errors import NotMeasurable
 from gpudiag.facts import Column, Fact, Row, Rows, column, fact, table_of
 from gpudiag.measures._ends.out_of_memory import growth_filled, out_of_memory
 from gpudiag.measures._gpu.boards import gpu_boards
@@ -26,7 +25,7 @@ from gpudiag.measures._trials.abandoned import find_open_trials
 from gpudiag.measures._trials.memory_falls import falls_at_ends
 from gpudiag.measures._waits.logged import LoggedInterval, logged_trainings
 from gpudiag.measures.attribution import measure_attribution
-from gpudiag.measures.base import RECORD_LONGER, Profile, clocks_may_differ, need_gpu
+from gpudiag.measures.base import Profile, clocks_may_differ, need_gpu, need_two_samples
 from gpudiag.measures.failures import trial_ends
 from gpudiag.memo import memoized
 from gpudiag.run import Run
@@ -122,8 +121,7 @@ def measure_leak(run: Run) -> LeakProfile:
     """Growth and remains of memory on each GPU. Needs gpu.mem_used_mib."""
     need_gpu(run, "mem_used_mib")
     samples = cells(run, "mem_used_mib", *({"util_pct"} & set(run.gpu)))
-    if not samples["weight_s"].sum() > 0:
-        raise NotMeasurable("There is only one sample of each GPU's memory.", RECORD_LONGER)
+    need_two_samples(samples["weight_s"].sum() > 0, "GPU's memory")
     window = trials_window(run)
     totals = gpu_boards(run)["total_mib"]
     alive = find_open_trials(run) if len(run.trials) else None

@@ -6,7 +6,6 @@ import numpy as np
 import pandas as pd
 
 from gpudiag._run.allocated_gpus import are_jobs
-from gpudiag.errors import NotMeasurable
 from gpudiag.facts import Column, Fact, Row, Rows, column, fact, table_of
 from gpudiag.measures._steps.beside import process_beside
 from gpudiag.measures._time.bins import bin_width_s
@@ -15,7 +14,7 @@ from gpudiag.measures._time.ledger_frames import binned, cell_seconds, compute_s
 from gpudiag.measures._time.microseconds import SECOND_US, utc
 from gpudiag.measures._time.timeline import NO_TRIAL, Samples
 from gpudiag.measures._time.weighted import weighted_quantiles
-from gpudiag.measures.base import RECORD_LONGER, Profile, need_gpu
+from gpudiag.measures.base import Profile, need_gpu, need_two_samples
 from gpudiag.memo import memoized
 from gpudiag.run import Run
 from gpudiag.schema import IDLE_PCT, text_dtype
@@ -174,8 +173,7 @@ def measure_ledger(run: Run) -> LedgerProfile:
     """
     need_gpu(run, "util_pct")
     time = gpu_time(run)
-    if not any(len(part.time_us) > 1 for part in time.samples.values()):
-        raise NotMeasurable("There is only one sample of each GPU.", RECORD_LONGER)
+    need_two_samples(any(len(part.time_us) > 1 for part in time.samples.values()))
     cells, compute = cell_seconds(time.timelines), compute_seconds(time.timelines)
     whole = time.joined and "study" not in run.info.incomplete
     last_us = float(time.trials.start_us.max()) if whole else float("nan")

@@ -11,7 +11,6 @@ import numpy as np
 import pandas as pd
 
 from gpudiag._run.failure_text import failure_classes
-from gpudiag.errors import NotMeasurable
 from gpudiag.facts import Column, Fact, Row, Rows, column, fact, table_of
 from gpudiag.measures._gpu.boards import gpu_boards
 from gpudiag.measures._gpu.gpu_rows import by_gpu, slices
@@ -20,7 +19,7 @@ from gpudiag.measures._time.coverage import coverage_pct, least_pct
 from gpudiag.measures._time.microseconds import microseconds
 from gpudiag.measures._time.series import series
 from gpudiag.measures._time.weighted import weighted_mean, weighted_quantiles
-from gpudiag.measures.base import RECORD_LONGER, Profile, need_gpu
+from gpudiag.measures.base import Profile, need_gpu, need_two_samples
 from gpudiag.measures.failures import FULL_PCT, classes_of_events
 from gpudiag.memo import memoized
 from gpudiag.run import Run
@@ -101,8 +100,7 @@ def measure_memory(run: Run) -> MemoryProfile:
     need_gpu(run, "mem_used_mib")
     boards = gpu_boards(run)
     samples, rejected = possible_readings(cells(run, "mem_used_mib"), run)
-    if not samples["weight_s"].sum() > 0:
-        raise NotMeasurable("There is only one sample of each GPU's memory.", RECORD_LONGER)
+    need_two_samples(samples["weight_s"].sum() > 0, "GPU's memory")
     coverage = coverage_pct(run, samples)
     rows = {
         gpu: _one_gpu(part, boards.at[gpu, "total_mib"]) | {"coverage_pct": coverage[gpu]}

@@ -9,7 +9,6 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
-from gpudiag.errors import NotMeasurable
 from gpudiag.facts import Column, Fact, Row, Rows, column, fact, table_of
 from gpudiag.measures._gpu.gpu_rows import slices
 from gpudiag.measures._time.cells import caps_us, cells, seen_us
@@ -18,7 +17,7 @@ from gpudiag.measures._time.expected import expected_window, trials_window
 from gpudiag.measures._time.microseconds import SECOND_US, median_of_steps, microseconds, utc
 from gpudiag.measures._time.own_time import held_windows
 from gpudiag.measures._time.trial_intervals import intervals_of
-from gpudiag.measures.base import RECORD_LONGER, Profile, need_gpu
+from gpudiag.measures.base import Profile, need_gpu, need_two_samples
 from gpudiag.memo import memoized
 from gpudiag.run import Run
 from gpudiag.schema import text_dtype
@@ -92,8 +91,7 @@ def measure_sampling(run: Run) -> SamplingProfile:
         rows[gpu]["coverage_pct"] = coverage[gpu]
         gaps.append(found)
     per_gpu = pd.DataFrame.from_dict(rows, orient="index").rename_axis("gpu")
-    if not per_gpu["median_period_s"].notna().any():
-        raise NotMeasurable("There is only one sample of each GPU.", RECORD_LONGER)
+    need_two_samples(per_gpu["median_period_s"].notna().any())
     for name in ("start", "end"):
         per_gpu[name] = utc(per_gpu[name].to_numpy()).array
     all_gaps = _all_gaps(list(rows), gaps)

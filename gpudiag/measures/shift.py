@@ -26,7 +26,7 @@ from gpudiag.measures._trials.abandoned import find_open_trials
 from gpudiag.measures._waits.divided import logged_gpus
 from gpudiag.measures._waits.logged import LoggedTraining
 from gpudiag.measures.attribution import measure_attribution
-from gpudiag.measures.base import RECORD_LONGER, Profile, need_gpu
+from gpudiag.measures.base import Profile, need_gpu, need_two_samples
 from gpudiag.measures.parallelism import RECORD_TIMESTAMPS
 from gpudiag.memo import memoized
 from gpudiag.run import Run
@@ -99,8 +99,7 @@ def measure_shift(run: Run) -> ShiftProfile:
     need_gpu(run, "util_pct")
     _need_starts(run)
     works = work_by_gpu(run)
-    if not works:
-        raise NotMeasurable("There is only one sample of each GPU.", RECORD_LONGER)
+    need_two_samples(bool(works))
     rows, levels, periods, logs = {}, [], period_by_gpu(run), logged_gpus(run)
     for gpu in gpu_order(works):
         other = _in_other_work(works[gpu].time_us, logs[gpu].logs if gpu in logs else ())

@@ -9,7 +9,6 @@ import numpy as np
 import pandas as pd
 import scipy
 
-from gpudiag.errors import NotMeasurable
 from gpudiag.facts import Column, Fact, Row, Rows, column, fact, table_of
 from gpudiag.measures._gpu.gpu_rows import gpu_order
 from gpudiag.measures._steps.epoch_times import epoch_time
@@ -23,7 +22,13 @@ from gpudiag.measures._time.weighted import weighted_mean, weighted_quantiles
 from gpudiag.measures._time.work import WorkSamples, stretches, work_by_gpu, work_coverage_pct, work_without_trials
 from gpudiag.measures._waits.beats import Drops, Reading, reading_of, step_through, too_sharp
 from gpudiag.measures._waits.divided import logged_gpus
-from gpudiag.measures.base import RECORD_LONGER, Profile, clocks_may_differ, need_gpu, need_unset_clock
+from gpudiag.measures.base import (
+    Profile,
+    clocks_may_differ,
+    need_gpu,
+    need_two_samples,
+    need_unset_clock,
+)
 from gpudiag.memo import memoized
 from gpudiag.run import Run
 from gpudiag.schema import IDLE_PCT
@@ -121,8 +126,7 @@ def measure_stalls(run: Run) -> StallsProfile:
     need_gpu(run, "util_pct")
     need_unset_clock(run)
     works = work_by_gpu(run)
-    if not works:
-        raise NotMeasurable("There is only one sample of each GPU.", RECORD_LONGER)
+    need_two_samples(bool(works))
     clock = run.info.clock
     in_doubt = clock.joined and not clock.exact
     open_pct = {gpu: _open_pct(work) if in_doubt else 0.0 for gpu, work in works.items()}

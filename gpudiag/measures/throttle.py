@@ -20,7 +20,7 @@ from gpudiag.measures._time.cells import cells
 from gpudiag.measures._time.coverage import coverage_pct, least_pct
 from gpudiag.measures._time.weighted import known_median, weighted_mean
 from gpudiag.measures._time.work import stretches
-from gpudiag.measures.base import RECORD_GPU, RECORD_LONGER, Profile, need_gpu
+from gpudiag.measures.base import RECORD_GPU, Profile, need_gpu, need_two_samples
 from gpudiag.memo import memoized
 from gpudiag.run import Run
 from gpudiag.schema import BUSY_PCT
@@ -111,8 +111,7 @@ def measure_throttle(run: Run) -> ThrottleProfile:
     if not set(have) & {"throttle_reasons", "sm_clock_mhz", "temp_c"}:
         raise NotMeasurable("The telemetry has neither clocks nor temperature nor clocks-event reasons.", RECORD_GPU)
     samples = cells(run, "util_pct", *have)
-    if not samples["weight_s"].sum() > 0:
-        raise NotMeasurable("There is only one sample of each GPU.", RECORD_LONGER)
+    need_two_samples(samples["weight_s"].sum() > 0)
     boards = gpu_boards(run)
     known = boards[["limit_w", "default_w"]].join(reference_clocks(run)).assign(plausible_w=most_plausible_w(boards))
     of_board = known.to_dict("index")

@@ -31,7 +31,7 @@ from gpudiag.measures._time.timeline import STALLED, TAIL, WAITING
 from gpudiag.measures._time.trial_intervals import intervals_of
 from gpudiag.measures._time.weighted import weighted_mean, weighted_quantiles
 from gpudiag.measures._trials.abandoned import find_open_trials
-from gpudiag.measures.base import RECORD_GPU, RECORD_LONGER, Profile, need_gpu
+from gpudiag.measures.base import RECORD_GPU, Profile, need_gpu, need_two_samples
 from gpudiag.memo import memoized
 from gpudiag.run import Run
 from gpudiag.schema import BUSY_PCT, IDLE_PCT, has_values
@@ -117,8 +117,7 @@ def measure_utilization(run: Run) -> UtilizationProfile:
     need_gpu(run, "util_pct")
     whole = cells(run, "util_pct")
     samples = _while_there(run, whole)
-    if not samples["weight_s"].sum() > 0:
-        raise NotMeasurable("There is only one sample of each GPU.", RECORD_LONGER)
+    need_two_samples(samples["weight_s"].sum() > 0)
     window = expected_window(run, samples)
     coverage = coverage_pct(run, samples, window)
     trial_weight = _weight_in_trials(run, samples)
