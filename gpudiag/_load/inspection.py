@@ -57,29 +57,34 @@ def inspect(
             progress(shown(path))
             yield try_take(path, given).record
         else:
-            folder, file = place_of(Path(path))
-            manifest = manifest_if_any(file)
-            left = _left_out(folder, manifest)
-            zone = given.timezone if timezone else parse_zone(manifest.timezone)
-            period = given.period_s or manifest.period_s
-            parallel = manifest.settings.parallel
-            options = ReadOptions(zone, given.columns or manifest.columns, period, given.study, parallel=parallel)
-            records: list[InputRecord] = []
-            logs = _Logs(folder)
-            for one in _inputs_of(folder, file, manifest):
-                place = one.path if isinstance(one, Source | Unopened) else one
-                progress(shown(place))
-                intake = try_take(one, options)
-                record = intake.record
-                if place in left:
-                    record = replace(record, notes=(*record.notes, LEFT_OUT))
-                else:
-                    logs.add(intake, len(records))
-                records.append(record)
-            if notes := logs.notes():
-                last = records[logs.last]
-                records[logs.last] = replace(last, notes=(*last.notes, *notes))
-            yield from records
+            yield from _of_run(Path(path), given, progress, zone_given=bool(timezone))
+
+
+def _of_run(run: Path, given: ReadOptions, progress: Callable[[str], None], *, zone_given: bool) -> list[InputRecord]:
+    """The inputs of a folder or of a run.toml, which says how they are read where the options do not."""
+    folder, file = place_of(run)
+    manifest = manifest_if_any(file)
+    left = _left_out(folder, manifest)
+    zone = given.timezone if zone_given else parse_zone(manifest.timezone)
+    period = given.period_s or manifest.period_s
+    parallel = manifest.settings.parallel
+    options = ReadOptions(zone, given.columns or manifest.columns, period, given.study, parallel=parallel)
+    records: list[InputRecord] = []
+    logs = _Logs(folder)
+    for one in _inputs_of(folder, file, manifest):
+        place = one.path if isinstance(one, Source | Unopened) else one
+        progress(shown(place))
+        intake = try_take(one, options)
+        record = intake.record
+        if place in left:
+            record = replace(record, notes=(*record.notes, LEFT_OUT))
+        else:
+            logs.add(intake, len(records))
+        records.append(record)
+    if notes := logs.notes():
+        last = records[logs.last]
+        records[logs.last] = replace(last, notes=(*last.notes, *notes))
+    return records
 
 
 class _Logs:
