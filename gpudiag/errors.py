@@ -31,6 +31,11 @@ class GpudiagError(Exception):
 class InputError(GpudiagError, ValueError):
     """An input cannot be read as what it should be."""
 
+    @classmethod
+    def unopened(cls, path: object, error: OSError) -> InputError:
+        """The error for a file or folder that the system does not open."""
+        return cls(f"{path}: cannot be opened ({error.strerror or error}).")
+
 
 STANDARD_INPUT = "-: standard input is not read, since a file is looked at twice; save it to a file and give that."
 

@@ -231,7 +231,7 @@ def _below(folder: Path, top: Path, met: set[Path], passed_over: PassedOver) -> 
     try:
         paths = sorted(folder.iterdir())
     except OSError as error:
-        yield Unopened(folder, InputError(f"{folder}: cannot be opened ({error.strerror or error})."))
+        yield Unopened(folder, InputError.unopened(folder, error))
         return
     for path in paths:
         is_link = os.path.islink(path)  # noqa: PTH114 - Path.is_symlink raises where a folder may not be entered
@@ -249,7 +249,7 @@ def _below(folder: Path, top: Path, met: set[Path], passed_over: PassedOver) -> 
                 else:
                     (passed_over.broken if is_link else passed_over.special).append(path.name)
             except OSError as error:  # the folder may be listed and not entered
-                yield Unopened(path, InputError(f"{path}: cannot be opened ({error.strerror or error})."))
+                yield Unopened(path, InputError.unopened(path, error))
 
 
 def _real(path: Path) -> Path:

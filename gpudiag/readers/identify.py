@@ -34,7 +34,7 @@ def identify(source: Source) -> tuple[KnownKind, Reader] | None:
     try:
         claims = [(kind, reader) for kind, readers in registries for reader in readers if reader.recognises(source)]
     except OSError as error:  # a folder that may not be listed
-        raise InputError(f"{source.path}: cannot be opened ({error.strerror or error}).") from error
+        raise InputError.unopened(source.path, error) from error
     if len(claims) > 1:
         names = ", ".join(reader.name for _, reader in claims)
         raise InputError(f"{source.path}: claimed by several readers ({names}); please report its first lines.")

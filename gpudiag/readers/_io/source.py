@@ -113,7 +113,7 @@ class Source:
                 with cls(path, b"", compression, damage=damage).stream() as stream:
                     head = stream.read(HEAD_BYTES)
         except OSError as error:
-            raise InputError(f"{path}: cannot be opened ({error.strerror or error}).") from error
+            raise InputError.unopened(path, error) from error
         if compression and not head:
             raise InputError(f"{path}: the {compression} data in it is empty or damaged; compress the log again.")
         return cls(path, head, compression, damage=damage)

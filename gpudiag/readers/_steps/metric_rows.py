@@ -54,7 +54,7 @@ def take(
         here = _count(row), moment_of(stamp)
         if is_other and not always:
             log.tell(_told(row, here[1] - before[1] if here[0] == before[0] else 0.0), stamp)
-        if said := _step(row, series) if times.by_step else epoch_of_row(row, series, least):
+        if said := step_of_object(row, series) if times.by_step else epoch_of_row(row, series, least):
             log.add(number, times.meant(said), stamp)
             before = here
 
@@ -73,10 +73,6 @@ def _told(row: Row, since_s: float) -> str:
     """The line that tells of an evaluation, by what its row states or by the time since the row of the same step."""
     stated = [value for name, value in row.items() if RUNTIME.search(name) and is_of_evaluation(name)]
     return runtime_line(stated[0]) if stated and is_number(stated[0]) else evaluation_line(since_s)
-
-
-def _step(row: Row, series: str) -> StepLine | None:
-    return step_of_object(row, series)
 
 
 def epoch_of_row(row: Row, series: str, least: float) -> StepLine | None:

@@ -53,9 +53,9 @@ def blocks(replay: PrunerReplay) -> Sequence[Block]:
         (
             Number(number(row["step"])),
             Number(str(row["n"])),
-            Number(_rho(row["spearman"], row["spearman_low"], row["spearman_high"])),
+            Number(ratio(row["spearman"], row["spearman_low"], row["spearman_high"])),
             Number(str(row["n_pairs"])),
-            Number(_rho(row["concordance"], row["concordance_low"], row["concordance_high"])),
+            Number(ratio(row["concordance"], row["concordance_low"], row["concordance_high"])),
             str(row["reading"]),
         )
         for row in replay.rank.to_dict("records")
@@ -109,10 +109,6 @@ def _with_unit(value: float, unit: str) -> str:
         if unit == "steps" and math.isfinite(value)
         else quantity(value, unit or "1")
     )
-
-
-def _rho(value: float, low: float, high: float) -> str:
-    return ratio(value, low, high)
 
 
 def _tested(replay: PrunerReplay) -> str:
