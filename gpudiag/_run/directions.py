@@ -4,12 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TypeVar
 
-from gpudiag._run.tables import RunTables
+from gpudiag._run.tables import R, RunTables
 
-R = TypeVar("R", bound=RunTables)
-"""A run, whatever its class: what is made of it is one again."""
 STATE_DIRECTION = 'State direction = "minimize" or direction = "maximize" in run.toml.'
 
 

@@ -11,12 +11,12 @@ import importlib
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from gpudiag._run.gpu_names import declared_gpus
 from gpudiag._run.left_out import left_in_part, workers_in_part
 from gpudiag._run.selection import changed, gpus_only, rows
-from gpudiag._run.tables import RunTables, Whole
+from gpudiag._run.tables import R, RunTables, Whole
 from gpudiag.errors import StudyNotFound, nearest
 from gpudiag.faults import Fault, attempt
 from gpudiag.schema import LOAD
@@ -24,8 +24,6 @@ from gpudiag.schema import LOAD
 if TYPE_CHECKING:
     import pandas as pd
 
-R = TypeVar("R", bound=RunTables)
-"""A run, whatever its class: what is selected of it is one again."""
 Spans: TypeAlias = Mapping[str, tuple[tuple[int, int], ...]]
 ANY_GPU = ""
 MEANWHILE = (

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import PurePath
-from typing import TypeVar
 
 import numpy as np
 import pandas as pd
 
-from gpudiag._run.tables import RunTables
+from gpudiag._run.tables import R
 
-R = TypeVar("R", bound=RunTables)
 FAR = pd.Timedelta(days=1)
 """Beyond any difference between the clocks of two time zones."""
 ANEW = 2.0

@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable, Container, Iterable, Sequence
 from dataclasses import replace
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from gpudiag._run.gpu_names import declared_gpus
 from gpudiag._run.left_out import left_in_part, workers_in_part
-from gpudiag._run.tables import RunTables, Whole
+from gpudiag._run.tables import R, RunTables, Whole
 from gpudiag.errors import ConfigError, NotMeasurable, nearest
 from gpudiag.report.format import clock_time, is_dated
 from gpudiag.schema import STATES, text_dtype
@@ -23,8 +23,6 @@ from gpudiag.units import LAST_YEAR
 if TYPE_CHECKING:
     import pandas as pd
 
-R = TypeVar("R", bound=RunTables)
-"""A run, whatever its class: what is selected of it is one again."""
 Span: TypeAlias = str | Sequence[str | datetime | None]
 TIMED = ("gpu", "processes", "host", "events", "steps", "profiled")
 

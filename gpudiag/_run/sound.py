@@ -7,17 +7,15 @@ table can hold is made unknown here, so that no measure has to expect it.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Literal, TypeVar
+from typing import Literal
 
 import numpy as np
 import pandas as pd
 
-from gpudiag._run.tables import RunTables
+from gpudiag._run.tables import R
 from gpudiag.errors import InputError
 from gpudiag.schema import STATES, TABLES, TableSpec, dtype
 
-R = TypeVar("R", bound=RunTables)
-"""A run, whatever its class: what is made of it is one again."""
 ONCE: dict[str, Literal["first", "last"]] = {"gpus": "first", "trials": "first", "reports": "last", "studies": "first"}
 """Tables of which a key stands for one row, and which of several rows readers keep."""
 

@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, TypeVar
 
 from gpudiag.manifest import DataLoader, GpuOverride, Settings, Training
 from gpudiag.plain_data import TIME
@@ -207,3 +207,7 @@ class RunTables(Shown):
     profiled: pd.DataFrame = field(default_factory=no_rows("profiled"))
     collectives: pd.DataFrame = field(default_factory=no_rows("collectives"))
     info: RunInfo = field(default_factory=RunInfo)
+
+
+R = TypeVar("R", bound=RunTables)
+"""A run, whatever its class: what is made of it is one again."""
