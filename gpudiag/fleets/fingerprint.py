@@ -10,7 +10,7 @@ from pathlib import Path
 
 from gpudiag.errors import ConfigError, InputError
 from gpudiag.load import locate
-from gpudiag.manifest import MANIFEST, read_manifest
+from gpudiag.manifest import MANIFEST, manifest_if_any
 from gpudiag.readers._io.url import is_url
 
 
@@ -18,26 +18,16 @@ def fingerprint(run: Path) -> str:
     """Name, size and time of change of every file of the run, of those that its run.toml names elsewhere too, as one
     digest; '' where an input is a URL.
     """
+    places: list[Path | str] = [run]
+    with suppress(ConfigError, InputError, OSError):  # reading the run says so
+        places += [locate(name, run) for name in manifest_if_any(run / MANIFEST).inputs]
+    if any(map(is_url, places)):
+        return ""
     digest = sha256()
-    for path in _files(run):
-        try:
+    for path in (path for place in places for path in _files(Path(place))):
+        with suppress(OSError):
             held = os.stat(path)  # noqa: PTH116 - a fleet has 100,000 files
-        except OSError:
-            continue
-        digest.update(f"{path}\0{held.st_size}\0{held.st_mtime_ns}\n".encode("utf-8", "surrogateescape"))
-    manifest = run / MANIFEST
-    if manifest.is_file():
-        try:
-            inputs = [locate(name, run) for name in read_manifest(manifest).inputs]
-        except (ConfigError, InputError, OSError):  # reading the run says so
-            inputs = []
-        for one in inputs:
-            if is_url(one):
-                return ""
-            for path in _files(Path(one)):
-                with suppress(OSError):
-                    held = os.stat(path)  # noqa: PTH116
-                    digest.update(f"{path}\0{held.st_size}\0{held.st_mtime_ns}\n".encode("utf-8", "surrogateescape"))
+            digest.update(f"{path}\0{held.st_size}\0{held.st_mtime_ns}\n".encode("utf-8", "surrogateescape"))
     return digest.hexdigest()
 
 
