@@ -10,11 +10,10 @@ import pandas as pd
 from gpudiag.facts import Column, Fact, Row, Rows, column, fact, table_of
 from gpudiag.measures._time.concurrency import count_at
 from gpudiag.measures._time.microseconds import SECOND_US, distinct, microseconds
-from gpudiag.measures._time.span import limits_us
 from gpudiag.measures._time.trial_intervals import need_own_times
 from gpudiag.measures._trials.failure_periods import rates
 from gpudiag.measures._trials.in_common import in_common
-from gpudiag.measures._trials.placed import placed_trials, worker_counts
+from gpudiag.measures._trials.placed import placed_trials, placed_us, worker_counts
 from gpudiag.measures._trials.split import best_split
 from gpudiag.measures.base import Profile, need_trials
 from gpudiag.measures.failures import trial_ends
@@ -128,10 +127,9 @@ def _ends(run: Run) -> pd.DataFrame:
 
 
 def _levels(run: Run, ends: pd.DataFrame) -> pd.DataFrame:
-    placed, limits = placed_trials(run), limits_us(run)
     if ends.empty:
         return pd.DataFrame(columns=list(FailureLevel.declared())).rename_axis("level")
-    start, end = microseconds(placed["start"]).clip(*limits), microseconds(placed["end"]).clip(*limits)
+    start, end = placed_us(run)
     times = distinct(start, end)
     count, held = count_at(times, start, end), np.diff(times, append=times[-1]) / SECOND_US / 3600
     rows = {

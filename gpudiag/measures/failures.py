@@ -15,6 +15,7 @@ from gpudiag.measures._gpu.gpu_rows import by_gpu
 from gpudiag.measures._time.cells import cells
 from gpudiag.measures._time.concurrency import count_at
 from gpudiag.measures._time.microseconds import NEVER, SECOND_US, microseconds
+from gpudiag.measures._time.reduced import reduced
 from gpudiag.measures._time.trial_intervals import intervals_of, trial_names, without_own_times
 from gpudiag.measures._trials.chances import p_greater
 from gpudiag.measures._trials.error_texts import error_texts, failure_texts
@@ -172,13 +173,12 @@ def _before(run: Run, intervals: pd.DataFrame) -> np.ndarray:
     end = microseconds(intervals["end"][ended])
     found = np.full(int(ended.sum()), math.nan)
     for gpu, part in by_gpu(cells(run, "mem_used_mib")):
-        used = np.append(100 * part["mem_used_mib"].to_numpy(float) / totals[gpu], -np.inf)
+        used = 100 * part["mem_used_mib"].to_numpy(float) / totals[gpu]
         time = microseconds(part["time"])
         named = np.array([*(gpu in str(of_one).split(",") for of_one in names), True])  # place -1 is unknown
         here = np.flatnonzero(named[place])
         low, high = (np.searchsorted(time, end[here] - lag) for lag in (int(BEFORE_S * SECOND_US), 0))
-        most = np.maximum.reduceat(used, np.column_stack([low, np.maximum(high, low)]).ravel())[::2]
-        found[here] = np.where(high > low, np.fmax(found[here], most), found[here])
+        found[here] = np.fmax(found[here], reduced(np.maximum, used, low, high))
     out[ended] = found
     return out
 

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
+from gpudiag.measures._time.reduced import reduced
+
 Array = np.ndarray
 
 LATE_S = 7.0
@@ -133,8 +135,7 @@ def _ceiling(memory: Memory, level: Array, at: Array) -> Array:
     """The greatest level while each trial ran."""
     first = np.searchsorted(memory.time_s, memory.start_s, "left")
     last = np.where(memory.end_s <= memory.time_s[0], first, np.where(at >= 0, at + 1, len(level)))
-    found = np.maximum.reduceat(np.append(level, -np.inf), np.column_stack([first, np.maximum(last, first)]).ravel())
-    return np.where(last > first, found[::2], np.nan)
+    return reduced(np.maximum, level, first, last)
 
 
 def _end_pairs(memory: Memory) -> Array:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from gpudiag.measures._time.microseconds import SECOND_US
+from gpudiag.measures._time.reduced import reduced
 from gpudiag.measures._time.timeline import RESPONSE_US, Samples
 from gpudiag.schema import IDLE_PCT
 
@@ -153,14 +154,6 @@ def _since_last(start: np.ndarray, end: np.ndarray) -> np.ndarray:
     return np.where(at >= 0, start - ordered[np.maximum(at, 0)], np.iinfo(np.int64).max)
 
 
-def _reduced(ufunc: np.ufunc, samples: Samples, low: np.ndarray, high: np.ndarray) -> np.ndarray:
-    """A reduction over the samples from ``low`` to before ``high`` (positions); NaN where there is none."""
-    padded = np.append(samples.value, samples.value[-1])
-    low, high = np.minimum(low, len(samples.value)), np.minimum(high, len(samples.value))
-    out = ufunc.reduceat(padded, np.column_stack([low, np.maximum(high, low)]).ravel())[::2].astype(float)
-    return np.where(high > low, out, np.nan)
-
-
 def _around(samples: Samples, when: np.ndarray, period: float) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """First and last position of the samples just before and just after each time, and whether both are there."""
     time = samples.time_us
@@ -177,10 +170,10 @@ def _around(samples: Samples, when: np.ndarray, period: float) -> tuple[np.ndarr
 def _freed(memory: Samples, start: np.ndarray, end: np.ndarray, period: float) -> np.ndarray:
     """Memory at the end: 0 still, 1 a little, 2 fell near, 3 fell just then, 4 to where no trial is, 5 rose."""
     low, at, high, fresh = _around(memory, end, period)
-    most, least = _reduced(np.maximum, memory, low, at), _reduced(np.minimum, memory, at, high)
+    most, least = reduced(np.maximum, memory.value, low, at), reduced(np.minimum, memory.value, at, high)
     last = memory.value[np.maximum(high - 1, 0)]
     then = np.minimum(np.searchsorted(memory.time_us, end + period + SECOND_US, "right"), at + 2)
-    now = _reduced(np.minimum, memory, at, np.maximum(then, at + 1))
+    now = reduced(np.minimum, memory.value, at, np.maximum(then, at + 1))
     sudden = memory.value[np.maximum(at - 1, 0)] - now >= STEP_MIB
     empty = float(np.quantile(memory.value, 0.01)) + STEP_MIB
     kind = np.select(
@@ -240,7 +233,7 @@ def _falls_within(memory: Samples, start: np.ndarray, end: np.ndarray, period: f
 def _stopped(activity: Samples, start: np.ndarray, end: np.ndarray, period: float) -> np.ndarray:
     """Activity at the end: 0 stopped, 1 fell, 2 as before, 3 rose."""
     low, at, high, fresh = _around(activity, end, period)
-    before, after = _reduced(np.maximum, activity, low, at), _reduced(np.minimum, activity, at, high)
+    before, after = reduced(np.maximum, activity.value, low, at), reduced(np.minimum, activity.value, at, high)
     last = activity.value[np.maximum(high - 1, 0)]
     stopped = (after < IDLE_PCT) & (before >= IDLE_PCT)
     kind = np.select([stopped, before - after >= STEP_PCT, last - before >= STEP_PCT], [0, 1, 3], 2)

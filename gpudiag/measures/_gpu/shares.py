@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
+from gpudiag.measures._time.reduced import reduced
 from gpudiag.measures._time.timeline import Intervals, MaybeTrials, Samples, Timeline
 from gpudiag.spans import held_within
 
@@ -82,9 +83,7 @@ def peak_while(samples: Samples, intervals: Intervals) -> np.ndarray:
     """Greatest sample between each start and end; NaN where there is none."""
     low = np.searchsorted(samples.time_us, intervals.start_us)
     high = np.searchsorted(samples.time_us, intervals.end_us)
-    padded = np.append(samples.value, -np.inf)
-    most = np.maximum.reduceat(padded, np.column_stack([low, np.maximum(high, low)]).ravel())[::2]
-    return np.where(high > low, most, np.nan)
+    return reduced(np.maximum, samples.value, low, high)
 
 
 def share_error_pct(crowd: np.ndarray) -> np.ndarray:

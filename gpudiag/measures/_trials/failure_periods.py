@@ -13,7 +13,7 @@ from gpudiag.facts import Column, Row, column
 from gpudiag.measures._time.microseconds import LONG_AGO, SECOND_US, microseconds
 from gpudiag.measures._time.span import limits_us
 from gpudiag.measures._time.trial_intervals import intervals_of
-from gpudiag.measures._trials.placed import placed_trials, worker_counts
+from gpudiag.measures._trials.placed import placed_us, worker_counts
 from gpudiag.measures._trials.proportions import wilson_pct
 from gpudiag.run import Run
 from gpudiag.schema import FINISHED
@@ -42,13 +42,12 @@ def failure_periods(run: Run, since_us: int = LONG_AGO) -> pd.DataFrame:
     """A row of :class:`FailurePeriod` for each, of what lies behind ``since_us``; none without a trial whose times are
     known.
     """
-    placed, limits = placed_trials(run), limits_us(run)
     rows: list[dict[str, float]] = []
-    if len(placed):
+    start, end = placed_us(run)
+    if len(start):
         intervals = intervals_of(run).assign(kind=failure_classes(run.trials).to_numpy())
         ends = intervals[intervals["known"] & intervals["state"].isin(FINISHED)]
-        ended = microseconds(ends["end"]).clip(*limits)
-        start, end = microseconds(placed["start"]).clip(*limits), microseconds(placed["end"]).clip(*limits)
+        ended = microseconds(ends["end"]).clip(*limits_us(run))
         times, number = worker_counts(run)
         first, final = int(start.min()), int(end.max())
         for place, (left, right) in enumerate(pairwise([first, *times.tolist()[1:], final])):

@@ -36,8 +36,13 @@ def placed_trials(run: Run) -> pd.DataFrame:
 
 def worker_counts(run: Run) -> tuple[np.ndarray, np.ndarray]:
     """Times (µs) from which on a number of workers holds, and the numbers; see :func:`workers_over_time`."""
-    placed, limits = placed_trials(run), limits_us(run)
+    placed = placed_trials(run)
     if placed.empty:
         return np.zeros(0, np.int64), np.zeros(0, np.int64)
-    start, end = microseconds(placed["start"]).clip(*limits), microseconds(placed["end"]).clip(*limits)
-    return workers_over_time(start, end, placed["worker"].to_numpy())
+    return workers_over_time(*placed_us(run), placed["worker"].to_numpy())
+
+
+def placed_us(run: Run) -> tuple[np.ndarray, np.ndarray]:
+    """Start and end of the placed trials, within the window to which the run was narrowed."""
+    placed, limits = placed_trials(run), limits_us(run)
+    return microseconds(placed["start"]).clip(*limits), microseconds(placed["end"]).clip(*limits)
