@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta, tzinfo
 from typing import TypeGuard
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
@@ -164,7 +164,8 @@ def _least(pct: float, sign: str) -> str:
 
 def points(difference: float | None) -> str:
     """A difference of two shares, or a change in percent, with its sign: '+4.5 %', '-12 %'."""
-    return _signed(difference, share)
+    text = share(difference)
+    return f"+{text}" if _known(difference) and difference > 0 and not text.startswith("<") else text
 
 
 def duration(seconds: float | None) -> str:
@@ -503,13 +504,6 @@ def length(start: str | None, end: str | None) -> str:
 
 def _known(value: float | None) -> TypeGuard[float]:
     return value is not None and math.isfinite(value)
-
-
-def _signed(value: float | None, form: Callable[[float], str]) -> str:
-    if not _known(value):
-        return UNKNOWN
-    text = form(value)
-    return f"+{text}" if value > 0 and not text.startswith("<") else text
 
 
 def _bare(value: float, digits: int) -> str:

@@ -51,7 +51,6 @@ class SchedulerJob:
     user: str = ""
     account: str = ""
     state: str = ""
-    node_list: str = ""
     gpu_model: str = ""
     use: Mapping[str, Mapping[str, float]] | None = None
 
@@ -187,7 +186,6 @@ def _job(
         user=row.get("User", ""),
         account=row.get("Account", ""),
         state=row["State"].split(" ")[0].rstrip("+"),
-        node_list=row["NodeList"],
         gpu_model=model,
         use=record.use_pct or None,
     )

@@ -30,7 +30,7 @@ KNOWN = ("busy", "busy_low", "idle_no_trial", "unobserved")
 def job(name: str, start_s: float, end_s: float | None, *nodes: str, n: int | None = 1, **more: Any) -> SchedulerJob:
     end = None if end_s is None else ZERO_US + round(end_s * 1e6)
     start = ZERO_US + round(start_s * 1e6)
-    return SchedulerJob(name, start, end, nodes, n, node_list=",".join(nodes), **more)
+    return SchedulerJob(name, start, end, nodes, n, **more)
 
 
 def cut(folder: Path, hosts: list[Host], *jobs: SchedulerJob) -> Cluster:

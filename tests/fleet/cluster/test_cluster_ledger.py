@@ -244,7 +244,7 @@ def test_a_record_that_its_job_started_and_a_week_that_a_job_ended_before(tmp_pa
     slow = [ago_s + 1800 + second for second in range(0, 5400, 600)]  # another GPU, read less often
     host = Host("n1", {"0": (seconds, [80.0] * len(seconds)), "1": (slow, [5.0] * len(slow))})
     us = round(monday.timestamp() * 1e6)
-    job = SchedulerJob("7", us - 610 * 10**6, us - 60 * 10**6, ("n1",), 2, node_list="n1")
+    job = SchedulerJob("7", us - 610 * 10**6, us - 60 * 10**6, ("n1",), 2)
     made = cluster([written(tmp_path, host)], SchedulerJobs((job,), 0, 0, (), ()))
     rows = {row.run: row for row in made.rows}
     assert all(row.start is not None and row.end is not None and row.start <= row.end for row in made.rows)
