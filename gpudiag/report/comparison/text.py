@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import replace
 
 from gpudiag.report._render.blocks import Block, Chip, Heading, Masthead, Note, Number, TableBlock, TableCell
@@ -22,23 +23,23 @@ from gpudiag.report.comparison.sections import (
 from gpudiag.report.comparison.summary import short_ratio
 from gpudiag.report.format import plural
 
+QUANTITIES = "Quantities: baseline, experiment, ratio (95 % interval)"
 MORE = "Each check, all quantities, GPU time and settings: --all."
 
 
 def text(document: ComparisonDocument) -> list[Block]:
     """The comparison: the verdict first, then what has data."""
-    blocks: list[Block] = [Masthead(f"{document.experiment.name} against {document.baseline.name}", ())]
-    blocks += verdict(document)
-    for title, shown in (
-        ("The gate", _gate(document)),
-        ("Quantities: baseline, experiment, ratio (95 % interval)", _quantities(document)),
-        ("Statements against the numbers", _statements(document)),
-        ("GPU time", ledger(document) if document.ledger else []),
-        ("How they were set up", differences(document) if document.differences else []),
-        ("The plan", _plan(document)),
-    ):
-        blocks += [Heading(title), *shown] if shown else []
-    return blocks
+    return _titled(
+        document,
+        {
+            "The gate": _gate(document),
+            QUANTITIES: _quantities(document),
+            "Statements against the numbers": _statements(document),
+            "GPU time": ledger(document) if document.ledger else [],
+            "How they were set up": differences(document) if document.differences else [],
+            "The plan": _plan(document),
+        },
+    )
 
 
 def screen(document: ComparisonDocument) -> list[Block]:
@@ -47,19 +48,18 @@ def screen(document: ComparisonDocument) -> list[Block]:
     telling = tuple(
         q for q in document.quantities if q.verdict != "no evidence" or (is_open and q.kind in ("time", "speed"))
     )
-    valid = document.verdict != "invalid"
-    blocks: list[Block] = [Masthead(f"{document.experiment.name} against {document.baseline.name}", ())]
-    blocks += verdict(document)
-    for title, shown in (
-        (
-            "Quantities: baseline, experiment, ratio (95 % interval)",
-            _quantities(replace(document, quantities=telling)) if valid else [],
-        ),
-        ("The plan", _plan(document)),
-    ):
-        blocks += [Heading(title), *shown] if shown else []
+    shown = _quantities(replace(document, quantities=telling)) if document.verdict != "invalid" else []
     passed = sum(check.status == "pass" for check in document.gate)
-    return [*blocks, Note(f"{passed} of {plural(len(document.gate), 'check')} of the gate passed. {MORE}")]
+    told = Note(f"{passed} of {plural(len(document.gate), 'check')} of the gate passed. {MORE}")
+    return [*_titled(document, {QUANTITIES: shown, "The plan": _plan(document)}), told]
+
+
+def _titled(document: ComparisonDocument, parts: Mapping[str, list[Block]]) -> list[Block]:
+    """Which runs, the verdict, and each part that has data under its title."""
+    blocks = [Masthead(f"{document.experiment.name} against {document.baseline.name}", ()), *verdict(document)]
+    for title, shown in parts.items():
+        blocks += [Heading(title), *shown] if shown else []
+    return blocks
 
 
 def _gate(document: ComparisonDocument) -> list[Block]:
