@@ -155,7 +155,7 @@ def measure_collectives(run: Run) -> CollectivesProfile:
         latest_dumps=", ".join(latest),
         older_dumps=", ".join(older),
         hang=hang.kind if hang else "",
-        collective=f"{_most(hang.waiting['name'])} number {hang.seq}" if hang else "",
+        collective=f"{hang.waiting['name'].mode().iloc[0]} number {hang.seq}" if hang else "",
         group=_named(hang.group) if hang else "",
         n_ranks=float(len(hang.group.members)) if hang else math.nan,
         ranks_stated=bool(hang and hang.group.stated),
@@ -372,7 +372,3 @@ def _last_of(group: Group, rank: int) -> str:
 
 def _named(group: Group) -> str:
     return f"{group.name} ({group.title})" if group.title and group.title != group.name else group.name
-
-
-def _most(names: pd.Series) -> str:
-    return str(names.mode().iloc[0])

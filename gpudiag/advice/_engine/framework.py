@@ -23,17 +23,14 @@ OF_TORCH = frozenset(
 
 def is_boosting(run: Run) -> bool:
     """True where the trials have parameters of LightGBM or XGBoost: of PyTorch they need nothing."""
-    return bool(_parameters(run) & (LIGHTGBM_PARAMS | XGBOOST_PARAMS))
+    names = {str(name).removeprefix("params.") for name in run.trials.columns}
+    return bool(names & (LIGHTGBM_PARAMS | XGBOOST_PARAMS))
 
 
 def logs_like_torch(run: Run) -> bool:
     """True where lines on steps are of a PyTorch program, or name their rank as torchrun does."""
     ranks = has_values(run.steps, "rank")
     return ranks or bool(OF_TORCH & set(run.steps["series"]))
-
-
-def _parameters(run: Run) -> set[str]:
-    return {str(name).removeprefix("params.") for name in run.trials.columns}
 
 
 def may_be_optuna(run: Run) -> bool:

@@ -196,7 +196,8 @@ def _listed(state: Any) -> Iterator[dict[str, Any]]:
 def _row(folder: Path, results: list[dict[str, Any]], state: Mapping[str, Any]) -> dict[str, Any]:
     path = folder / "error.txt"
     error = path.read_text(encoding="utf-8", errors="replace").strip() if path.is_file() else ""
-    return trial_row(as_text(folder.name), _params(folder), results, state, error)
+    params = json_object(Source.open(folder / "params.json").read_text()) or {}
+    return trial_row(as_text(folder.name), params, results, state, error)
 
 
 def trial_row(
@@ -236,10 +237,6 @@ def _state(results: list[dict[str, Any]], state: Mapping[str, Any], error: str) 
         early = isinstance(wanted, int | float) and isinstance(reached, int) and reached < wanted
         return "PRUNED" if early else "COMPLETE"
     return "RUNNING"  # Ray makes a trial's folder when it starts it
-
-
-def _params(folder: Path) -> dict[str, Any]:
-    return json_object(Source.open(folder / "params.json").read_text()) or {}
 
 
 def _start(folder: str, results: list[dict[str, Any]], state: Mapping[str, Any]) -> Any:

@@ -23,7 +23,10 @@ def table(frame: pd.DataFrame, *, noun: str = "row", max_rows: int = MAX_ROWS, c
     """The first rows of a frame; the caption says how many more there are. Lists and nested frames are left out."""
     head = frame.head(max_rows)
     names = [str(name) for name in frame.columns]
-    rows = tuple(tuple(_cell(name, value) for name, value in zip(names, row, strict=True)) for row in _rows(head))
+    rows = tuple(
+        tuple(_cell(name, value) for name, value in zip(names, row, strict=True))
+        for row in head.itertuples(index=False, name=None)
+    )
     more = len(frame) - len(head)
     said = f"... and {plural(more, f'more {noun}')}" if more else ""
     return TableBlock(labels(names), rows, ". ".join(filter(None, (caption, said))))
@@ -51,10 +54,6 @@ def labels(names: Sequence[str]) -> tuple[str, ...]:
     return tuple(
         f"{word} ({unit_of(name)})" if words.count(word) > 1 else word for word, name in zip(words, names, strict=True)
     )
-
-
-def _rows(frame: pd.DataFrame) -> list[tuple[object, ...]]:
-    return list(frame.itertuples(index=False, name=None))
 
 
 def _cell(name: str, value: object) -> TableCell:

@@ -87,15 +87,11 @@ def bars(
         worker=worker,
         state=np.array([OUTCOMES.index(state) for state in placed["state"]], np.uint8),
         open=placed["open"].to_numpy(bool).astype(np.uint8),
-        names=_names(trials),
+        names=[safe(name)[:MOST_CHARS] for name in trials["_name"]],
         columns=tuple(column for column in columns if column.texts != [""]),
         workers=_workers(worker, trials),
         left_out=max(len(parameters) - most_parameters, 0),
     )
-
-
-def _names(trials: pd.DataFrame) -> list[str]:
-    return [safe(name)[:MOST_CHARS] for name in trials["_name"]]
 
 
 def _shown(column: str) -> str:
