@@ -69,12 +69,10 @@ def allocated_gpus(run: RunTables) -> Allocated:
     for row, own in nodes.items():
         hosts = {host_of[node] for node in own if node in host_of}
         among[row] = numbered.get(row) or tuple(gpu for gpu in gpus if host_of_gpu[gpu] in hosts)
-        if row in numbered:
-            kept = tuple(gpu for gpu in among[row] if gpu not in run.info.left_out_gpus)
-            if kept and all(node in host_of for node in own):
-                whole[row] = kept
-        elif row in alone and all(node in host_of for node in own) and numbers[row] >= len(among[row]) > 0:
-            whole[row] = tuple(gpu for gpu in among[row] if gpu not in run.info.left_out_gpus)
+        kept = tuple(gpu for gpu in among[row] if gpu not in run.info.left_out_gpus)
+        has_all = bool(kept) if row in numbered else row in alone and numbers[row] >= len(among[row]) > 0
+        if has_all and all(node in host_of for node in own):
+            whole[row] = kept
     return Allocated(whole, among, tuple(gpus))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -103,7 +104,8 @@ def measure_attribution(run: Run) -> AttributionProfile:
     found |= {row: (names, "process") for row, names in _by_process(run).items() if row not in found}
     given = allocated_gpus(run)
     found |= {row: (names, "scheduler") for row, names in given.whole.items() if row not in found}
-    found |= {row: how for row, how in _placed_before(run).items() if row not in found}
+    before = _by_name(run, run.info.placed_gpus, "telemetry")  # before other studies were left out
+    found |= {row: how for row, how in before.items() if row not in found}
     chance = pd.DataFrame(np.nan, range(n), known)
     if len(known) == 1:
         allowed = np.array([given.may_have(row, known) for row in range(n)])
@@ -129,17 +131,14 @@ def measure_attribution(run: Run) -> AttributionProfile:
 
 def _stated(run: Run) -> Found:
     """GPUs of the trials whose record, or a line of a log, names them."""
-    declared, lines = declared_gpus(run), gpus_of_events(run)
-    keys = zip(run.trials["study"], run.trials["trial"], strict=True) if lines else ()
-    logged = {row: (lines[key], "log line") for row, key in enumerate(keys) if key in lines}
-    return logged | {row: (names, "declared") for row, names in declared.items()}
+    declared = {row: (names, "declared") for row, names in declared_gpus(run).items()}
+    return _by_name(run, gpus_of_events(run), "log line") | declared
 
 
-def _placed_before(run: Run) -> Found:
-    """GPUs of the trials that were placed before those of other studies were left out."""
-    placed = run.info.placed_gpus
-    keys = zip(run.trials["study"], run.trials["trial"], strict=True) if placed else ()
-    return {row: (placed[key], "telemetry") for row, key in enumerate(keys) if key in placed}
+def _by_name(run: Run, gpus: Mapping[tuple[str, int], tuple[str, ...]], how: str) -> Found:
+    """By row the GPUs that are known by study and number of a trial."""
+    keys = zip(run.trials["study"], run.trials["trial"], strict=True) if gpus else ()
+    return {row: (gpus[key], how) for row, key in enumerate(keys) if key in gpus}
 
 
 def _refuted(run: Run, known: list[str], stated: Found) -> tuple[set[str], int]:

@@ -105,29 +105,24 @@ def _intervals(course: pd.DataFrame) -> list[LoggedInterval]:
     usual_n, reach = float(course["n"].median()), LONG_AGO
     rows = zip(begins.tolist(), microseconds(dated["end"]).tolist(), dated.to_dict("records"), strict=True)
     for begin_us, end_us, row in rows:
-        steps_s = _known(row["stated_s"], row["n"] * row["pace_s"])
-        usual_s = row["n"] * row["pace_s"]
+        n, loader_s, usual_s = float(row["n"]), float(row["loader_s"]), row["n"] * row["pace_s"]
+        steps_s = _known(row["stated_s"], usual_s)
         if row["resumed"] > 0 and row["first"] and out:
             # Where it resumed, and how many steps no line tells of before it stopped, is open.
             gone_s = (end_us - reach) / SECOND_US
             steps_s = min(usual_s + usual_n * row["pace_s"], gone_s)
             parts = _of_restart(row, gone_s - float(row["paused_s"]))
-            made = LoggedInterval(reach, end_us, 0.0, steps_s, gone_s, parts, 0.0, float(row["n"]))
+            made = LoggedInterval(reach, end_us, 0.0, steps_s, gone_s, parts, 0.0, n)
         elif row["first"] or begin_us == end_us:
             start_us = end_us - round(steps_s * SECOND_US) if steps_s >= 0 else end_us
             slow_s = max(steps_s - usual_s, 0.0)
             parts = _all("first_steps", slow_s) if slow_s > 0 else ()
-            made = LoggedInterval(
-                max(start_us, reach), end_us, usual_s, usual_s, slow_s, parts, float(row["loader_s"]), float(row["n"])
-            )
+            made = LoggedInterval(max(start_us, reach), end_us, usual_s, usual_s, slow_s, parts, loader_s, n)
         else:
             took_s, paused_s = (end_us - begin_us) / SECOND_US, float(row["paused_s"] + row["resumed"])
             parts = _of_restart(row, float(row["resumed"])) if row["resumed"] else pause_parts(row) if paused_s else ()
             within_s = took_s - paused_s
-            made = LoggedInterval(
-                max(begin_us, reach), end_us, within_s, within_s, paused_s, parts, float(row["loader_s"]),
-                float(row["n"]),
-            )  # fmt: skip
+            made = LoggedInterval(max(begin_us, reach), end_us, within_s, within_s, paused_s, parts, loader_s, n)
         if made.end_us > made.start_us:
             out.append(made)
             reach = made.end_us
