@@ -77,10 +77,10 @@ def test_a_wide_table_names_the_columns_that_did_not_fit() -> None:
 
 def test_the_head_of_a_frame_says_how_much_follows() -> None:
     frame = pd.DataFrame({"trial": range(20), "duration_s": [90.0] * 19 + [float("nan")], "used_mib": 2048.0})
-    made = table(frame, noun="trial")
+    made = table(frame)
     assert made.columns == ("trial", "duration", "used")
     assert made.rows[0] == (Number("0"), Number("1 min 30 s"), Number("2.0 GiB"))
-    assert made.caption == "... and 12 more trials"
+    assert made.caption == "... and 12 more rows"
 
 
 def test_two_names_that_read_the_same_are_told_apart_by_their_unit() -> None:

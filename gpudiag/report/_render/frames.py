@@ -19,17 +19,16 @@ TILE_CHARS = 14
 """What is longer does not fit a tile."""
 
 
-def table(frame: pd.DataFrame, *, noun: str = "row", max_rows: int = MAX_ROWS, caption: str = "") -> TableBlock:
-    """The first rows of a frame; the caption says how many more there are. Lists and nested frames are left out."""
-    head = frame.head(max_rows)
+def table(frame: pd.DataFrame) -> TableBlock:
+    """The first rows of a frame; the caption says how many more there are."""
+    head = frame.head(MAX_ROWS)
     names = [str(name) for name in frame.columns]
     rows = tuple(
         tuple(_cell(name, value) for name, value in zip(names, row, strict=True))
         for row in head.itertuples(index=False, name=None)
     )
     more = len(frame) - len(head)
-    said = f"... and {plural(more, f'more {noun}')}" if more else ""
-    return TableBlock(labels(names), rows, ". ".join(filter(None, (caption, said))))
+    return TableBlock(labels(names), rows, f"... and {plural(more, 'more row')}" if more else "")
 
 
 def pairs(values: Values) -> tuple[tuple[str, str], ...]:
