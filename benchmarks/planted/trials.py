@@ -128,18 +128,17 @@ def duplicates(*, n: int = 6, each_s: float = 100.0) -> Run:
         "max_share_pct": Edge({"n": 4, "others": 76}, {"n": 4, "others": 75}, Status.OK, Severity.NOTE),
         "min_worst_trials": Edge({"n": 2}, {"n": 3}, Status.OK, Severity.NOTE),
         "min_values_pct": Edge({"others": 36, "alike": 4}, {"others": 36, "alike": 3}, Status.NOT_ASSESSED),
-        "severe_cost_pct": Edge({"each_s": 75.0}, {"each_s": 76.0}, Severity.NOTE, Severity.WARNING),
     },
     bigger=({"n": 10}, {"n": 200}),
 )
-def worst(*, n: int = 5, others: int = 34, alike: int = 0, each_s: float = 50.0) -> Run:
+def worst(*, n: int = 5, others: int = 34, alike: int = 0) -> Run:
     """An objective whose errors are caught returns 1,000,000 for ``n`` trials; ``others`` have values about 1, of which
     ``alike`` and one more are the same.
     """
     found = np.round(np.random.default_rng(4).normal(1.0, 0.1, others), 9)
     found[: alike + 1] = found[0]
     values = [*found, *[1e6] * n]
-    rows = in_workers([100.0] * others + [each_s] * n)
+    rows = in_workers([100.0] * others + [50.0] * n)
     rates = [0.001 * (i + 1) for i in range(others + n)]
     return run(trials=trials(rows, **{"value": values, "params.lr": rates}), studies=study())
 

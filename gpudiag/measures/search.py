@@ -20,7 +20,7 @@ from gpudiag.measures._trials.in_common import in_common
 from gpudiag.measures._trials.left_idle import NOTHING, beside_the_last, within_trials
 from gpudiag.measures._trials.placed import placed_trials, worker_counts
 from gpudiag.measures._trials.repeats import describe_repeats, find_repeats, small_space
-from gpudiag.measures._trials.worst_values import worst_values
+from gpudiag.measures._trials.worst_values import WorstValues, worst_values
 from gpudiag.measures.base import Profile, TrialRow, need_trials
 from gpudiag.memo import memoized
 from gpudiag.run import Run
@@ -79,6 +79,7 @@ class SearchProfile(Profile, topic="search"):
     space: Rows = table_of(ParameterChoice)
     stated: Rows = table_of(Contradiction)
     pauses: Rows = table_of(SearchPause)
+    worst: Rows = table_of(WorstValues)
     n_with_params: Fact[int] = fact("trials with parameters")
     n_undirected: Fact[int] = fact("studies of several values of which nothing says which is better")
     n_duplicates: Fact[int] = fact(
@@ -173,18 +174,6 @@ class SearchProfile(Profile, topic="search"):
         "which no trial ran",
         label="of the time of the search",
     )
-    n_valued: Fact[int] = fact(
-        "COMPLETE trials with a value, repeats left out, of the study in which most share the worst one",
-        label="completed",
-    )
-    n_worst: Fact[int] = fact("those of them that have exactly the worst value", label="with the worst value")
-    worst_value: Fact[str] = fact("that value", label="worst value")
-    worst_trials: Fact[str] = fact("the names of the first three of them, joined by commas")
-    worst_study: Fact[str] = fact("the study, where there are several")
-    worst_worker_h: Fact[float] = fact("the time they took; NaN where none is known", label="time of these trials")
-    other_values_pct: Fact[float] = fact(
-        "different values among the others, as a share of these", label="other values that differ"
-    )
     n_timed: Fact[int] = fact("trials with start and end")
     trial_worker_h: Fact[float] = fact("their time")
 
@@ -209,6 +198,7 @@ def measure_search(run: Run) -> SearchProfile:
         repeats=repeated,
         space=space,
         stated=_stated(run),
+        worst=worst_values(run, intervals, repeats),
         n_with_params=int(with_params.sum()),
         n_undirected=len(undirected(run)),
         n_duplicates=int(repeats.sum()),
@@ -232,7 +222,6 @@ def measure_search(run: Run) -> SearchProfile:
         **_gap_growth(own),
         **_tail(run, own),
         **_pauses(run),
-        **worst_values(run, intervals, repeats)._asdict(),
         n_timed=int(own["known"].sum()),
         trial_worker_h=float(seconds.sum() / 3600),
     )

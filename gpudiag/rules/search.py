@@ -6,6 +6,7 @@ import math
 
 from gpudiag._run.directions import STATE_DIRECTION
 from gpudiag.errors import NotMeasurable, in_words
+from gpudiag.measures._trials.worst_values import MOST_NAMED
 from gpudiag.measures.parallelism import RECORD_TIMESTAMPS, STARTS_INFERRED
 from gpudiag.measures.search import MIN_DRIFT, MIN_GAPS, SearchProfile, measure_search
 from gpudiag.rules._engine.evidence import MOST_PLACES, Evidence, NotApplicable, Outcome, Passed
@@ -21,8 +22,9 @@ WHERE_IT_STANDS = (
     "See in its log where the trial stood; while it lasts, py-spy dump --pid PID shows it. Give each trial a time "
     "limit, and data loaders a timeout (DataLoader(timeout=...)), so that what hangs fails."
 )
-FEWEST_OTHERS = 10
+FEWEST_OTHERS = 5
 """Values beside the worst one that show whether values repeat (a default without a published source)."""
+LIMIT = " (limit {max_share_pct})"
 CHANCE = 0.01
 """From which on no value of a parameter is named as common to them."""
 COMMON = ("n_outliers_with", "n_outliers_compared", "n_others_with", "n_others_compared", "p_outlier_condition")
@@ -98,69 +100,63 @@ def duplicate_trials(search: SearchProfile, *, max_share_pct: float = 5.0, sever
     title="Trials share exactly the worst value",
     checks="Trials at the worst value",
     says=(
-        "{n_worst} of {n_valued:completed trial}",
-        Given("worst_study", " of study {worst_study}"),
+        "{n_worst} of {n_valued:completed trial} of different parameters",
+        Given("study", " in study {study}"),
         " ended with exactly {worst_value}, the worst value",
-        Given("cost_pct", ", for {cost_pct} of the trial time"),
-        ", while the others have values of their own. Trials {trials} are among them.",
+        Given("cost_pct", ", for {cost_pct} of all trial time"),
+        "; the others have values of their own. ",
+        Given("more", "Trials {trials} are among them.", "These are trials {trials}."),
     ),
     remedy="Look at the log of one of them. An objective that catches an error, or TrialPruned, and returns a number "
     "hides it from the search: let it raise, with study.optimize(..., catch=...) where the search is to go on.",
-    refuted_by="Not a problem if the value is a limit that poor parameters reach, such as the score of a guess.",
+    refuted_by="Not a problem if poor parameters reach that value, such as the score of a guess, or a reward cut off.",
 )
 def worst_value_shared(
-    search: SearchProfile,
-    *,
-    max_share_pct: float = 5.0,
-    min_worst_trials: float = 3.0,
-    min_values_pct: float = 90.0,
-    severe_cost_pct: float = 10.0,
+    search: SearchProfile, *, max_share_pct: float = 5.0, min_worst_trials: float = 3.0, min_values_pct: float = 90.0
 ) -> Outcome:
     """An objective that catches its errors counts failures as completed: no failure rate, no pruning rate tells them.
 
     Three or more COMPLETE trials of different parameters, and more than 5 % of them, have exactly the worst value of
-    the study, while nine in ten of the other values occur once: by chance no two that are measured are alike to the
-    last digit. A warning where they took a tenth of the trial time (defaults without a published source).
+    their study, while the five or more others have nine in ten different values: by chance no two that are measured are
+    alike to the last digit (defaults without a published source). A value that models reach which learned nothing looks
+    the same, which is why this is a note. A value that others fall below, or the best one, is not looked for.
     """
-    if not search.n_valued and search.n_undirected:
+    studies = search.worst.assign(share_pct=100 * search.worst["n_worst"] / search.worst["n_valued"])
+    if studies.empty and search.n_undirected:
         raise NotMeasurable("Nothing says whether lower or higher values are better.", STATE_DIRECTION)
-    if not search.n_valued:
-        raise NotApplicable("No completed trial of a search has a value.")
-    n_others = search.n_valued - search.n_worst
-    if n_others < FEWEST_OTHERS:
-        raise NotMeasurable(
-            "{n_others:trial} completed with another value than the worst; {n_needed} are needed.",
-            "Judge a longer search.",
-            n_others=n_others,
-            n_needed=FEWEST_OTHERS,
-        )
-    share = 100 * search.n_worst / search.n_valued
-    if not (share > max_share_pct and search.n_worst >= min_worst_trials):
+    if studies.empty:
+        raise NotApplicable("No completed trial has the value of a single objective.")
+    many = studies[(studies["n_worst"] >= min_worst_trials) & (studies["share_pct"] > max_share_pct)]
+    if many.empty:
+        most = studies.loc[studies["n_worst"].idxmax()]
         return Passed(
-            "{n_worst} of {n_valued:completed trial} ended with the worst value (limit {max_share_pct}).",
-            n_worst=search.n_worst,
-            n_valued=search.n_valued,
+            ("{n_worst} of {n_valued:completed trial} ended with the worst value", Given("counts", LIMIT), "."),
+            n_worst=int(most["n_worst"]),
+            n_valued=int(most["n_valued"]),
+            counts=bool(most["n_worst"] >= min_worst_trials),
         )
-    if not search.other_values_pct >= min_values_pct:
+    told = many[(many["n_valued"] - many["n_worst"] >= FEWEST_OTHERS) & (many["other_values_pct"] >= min_values_pct)]
+    if told.empty:
         raise NotMeasurable(
-            "Other values repeat as well, so that equal ones are no sign of an error.",
-            "Look for errors in the logs of the trials.",
+            "{n_worst} of {n_valued:completed trial} ended with the worst value; the others repeat as well, or are few.",
+            "Look for errors in the logs of these trials.",
+            n_worst=int(many["n_worst"].iloc[0]),
+            n_valued=int(many["n_valued"].iloc[0]),
         )
-    took = search.worst_worker_h
+    worst = told.loc[told["n_worst"].idxmax()]
+    took = float(worst["worst_worker_h"])
     cost = 100 * took / search.trial_worker_h if search.trial_worker_h else math.nan
+    names = ("n_worst", "n_valued", "worst_value", "other_values_pct")
     return Evidence(
-        values={
-            **{name: getattr(search, name) for name in ("n_worst", "n_valued", "worst_value", "other_values_pct")},
-            **({"worst_worker_h": took} if math.isfinite(took) else {}),
-        },
-        where={"trial": search.worst_trials},
+        values={name: worst[name] for name in names} | ({"worst_worker_h": took} if math.isfinite(took) else {}),
+        where={"trial": worst["worst_trials"]},
         lost_time_pct=cost,
-        margin=share - max_share_pct,
-        severity=Severity.WARNING if cost >= severe_cost_pct else None,
+        margin=float(worst["share_pct"]) - max_share_pct,
         extra={
             "cost_pct": cost if math.isfinite(cost) else None,
-            "worst_study": search.worst_study,
-            "trials": search.worst_trials.split(", "),
+            "study": worst["study"] if len(studies) > 1 else "",
+            "trials": worst["worst_trials"].split(", "),
+            "more": bool(worst["n_worst"] > MOST_NAMED),
         },
     )
 

@@ -8,7 +8,7 @@ from typing import Any
 import pandas as pd
 import pytest
 from small_profiles import TIMES, profile, verdict
-from test_rules_thresholds import FAULTS, RULE, made
+from test_rules_thresholds import FAULTS, RULE, SHARED, made
 
 from gpudiag.measures.costs import CostsProfile
 from gpudiag.measures.memory import MemoryProfile
@@ -216,7 +216,7 @@ BEYOND: list[tuple[str, dict[str, Any], dict[str, float], float]] = [
     ("failures-bimodal", {"p_one_group": 0.004}, {}, 0.6),
     ("failures-bimodal", {"long_s": 30.0}, {}, 0.1),
     ("duplicate-trials", {"n_with_params": 40, "n_duplicates": 10}, {}, 20.0),
-    ("worst-value-shared", {"n_valued": 40}, {}, 5.0),
+    ("worst-value-shared", {"worst": SHARED.assign(n_valued=40)}, {}, 5.0),
     ("trial-duration-drift", {"drift_rho": -0.8}, {}, 0.5),
     ("trial-gap-growth", {"gap_last_s": 12.5}, {}, 7.5),
     ("study-tail", {"tail_pct": 35.5}, {}, 25.5),

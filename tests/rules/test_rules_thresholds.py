@@ -58,6 +58,10 @@ SILENT = pd.DataFrame({"state": ["idle"], "silent_s": [600.0], "silent_pct": [0.
 DIVERGED = pd.DataFrame({"training": ["a.log"], "n_not_finite": [3.0], "since": [TIMES], "since_step": [10.0],
                          "since_epoch": [NAN], "rerun": [""],
                          "total_steps": [100.0], "wasted_pct": [20.0], "wasted_s": [60.0]})  # fmt: skip
+SHARED = pd.DataFrame(
+    [("s", 79, 4, "0.0", "1, 2, 3", 0.1, 90.0)],
+    columns=["study", "n_valued", "n_worst", "worst_value", "worst_trials", "worst_worker_h", "other_values_pct"],
+)
 FAR = pd.DataFrame({"trial": [9], "name": ["9"], "state": ["PRUNED"], "duration_s": [2000.0], "median_s": [100.0]})
 UNREAD = pd.DataFrame({"path": ["o.db"], "error": ["o.db: is locked."]})
 HUNG = {"collective": "all_reduce number 7", "group": "0", "wait_s": 60.1, "wait_low_s": 60.1, "n_waiting": 2.0,
@@ -158,12 +162,7 @@ FAULTS: dict[str, tuple[type, dict[str, Any], Severity]] = {
     "failures-after-full-memory": (FailuresProfile, {"n_fail": 9, "p_memory": 0.009, "fail_before_pct": 85.0}, NOTE),
     "failures-bimodal": (FailuresProfile, {"n_fail": 6, "p_one_group": 0.009, "short_s": 2.0, "long_s": 10.0}, NOTE),
     "duplicate-trials": (SearchProfile, {"n_with_params": 100, "n_duplicates": 6, "trial_worker_h": 1.0}, NOTE),
-    "worst-value-shared": (
-        SearchProfile,
-        {"n_valued": 79, "n_worst": 4, "worst_value": "0", "worst_trials": "1, 2, 3", "other_values_pct": 90.0}
-        | {"trial_worker_h": 1.0},
-        NOTE,
-    ),
+    "worst-value-shared": (SearchProfile, {"worst": SHARED, "trial_worker_h": 1.0}, NOTE),
     "trial-duration-outliers": (
         SearchProfile,
         {"n_timed": 50, "trial_worker_h": 10.0, "outlier_worker_h": 1.0, "outliers": FAR},
@@ -424,13 +423,13 @@ SHORT: list[tuple[str, dict[str, Any], Status | Severity]] = [
     ("duplicate-trials", {"n_duplicates": 5}, OK),
     ("duplicate-trials", {"duplicate_worker_h": 0.1}, WARNING),
     ("duplicate-trials", {"n_with_params": 0}, NOT_APPLICABLE),
-    ("worst-value-shared", {"n_valued": 80}, OK),
-    ("worst-value-shared", {"n_valued": 20, "n_worst": 2}, OK),
-    ("worst-value-shared", {"n_valued": 13}, NOT_ASSESSED),
-    ("worst-value-shared", {"other_values_pct": 89.9}, NOT_ASSESSED),
-    ("worst-value-shared", {"worst_worker_h": 0.1}, WARNING),
-    ("worst-value-shared", {"n_valued": 0, "n_undirected": 1}, NOT_ASSESSED),
-    ("worst-value-shared", {"n_valued": 0}, NOT_APPLICABLE),
+    ("worst-value-shared", {"worst": SHARED.assign(n_valued=80)}, OK),
+    ("worst-value-shared", {"worst": SHARED.assign(n_valued=20, n_worst=2)}, OK),
+    ("worst-value-shared", {"worst": SHARED.assign(n_valued=8)}, NOT_ASSESSED),
+    ("worst-value-shared", {"worst": SHARED.assign(n_valued=4, other_values_pct=NAN)}, NOT_ASSESSED),
+    ("worst-value-shared", {"worst": SHARED.assign(other_values_pct=89.9)}, NOT_ASSESSED),
+    ("worst-value-shared", {"worst": SHARED.iloc[:0], "n_undirected": 1}, NOT_ASSESSED),
+    ("worst-value-shared", {"worst": SHARED.iloc[:0]}, NOT_APPLICABLE),
     ("trial-duration-outliers", {"outliers": FAR.iloc[:0]}, OK),
     ("trial-duration-outliers", {"outlier_worker_h": 2.5}, WARNING),
     ("trial-duration-outliers", {"outlier_worker_h": 59 / 3600}, OK),

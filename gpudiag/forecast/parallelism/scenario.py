@@ -10,7 +10,8 @@ from gpudiag.forecast.estimate import Estimate
 from gpudiag.plain_data import clean
 
 RISKY_PCT = 5.0
-"""Chance of an overflow from which a number of trials is not recommended, by its upper end (a default)."""
+"""Chance of an overflow from which a number of trials is not recommended, by its upper end, and from which no COMPLETE
+trials are counted on, by its value (a default)."""
 
 
 @dataclass(frozen=True)

@@ -95,15 +95,17 @@ def _none(time: GpuTime) -> np.ndarray:
     """True for each timed trial that ends well and never works on any of its GPUs: who fails may not have come so
     far. None where of a tenth of those that work a single sample shows it: others work as short, between samples.
     """
-    known, works, briefly = np.zeros((3, len(time.trials.start_us)), bool)
+    known, works = np.zeros((2, len(time.trials.start_us)), bool)
+    shown = np.zeros(len(works), int)
     for gpu, places in time.places.items():
         known[places] = True
         samples = time.samples.get(gpu, Samples.none())
         works[places] |= ~never_works(samples, time.intervals(gpu)) if len(samples.time_us) > 1 else True
-        briefly[places] |= samples_within(samples, time.intervals(gpu))[1] == 1
-    if briefly.sum() >= BRIEF * works.sum() > 0:
+        shown[places] += samples_within(samples, time.intervals(gpu))[1]
+    well = time.trials.rows["outcome"].isin(["COMPLETE", "PRUNED"]).to_numpy()
+    if (well & (shown == 1)).sum() >= BRIEF * (well & works).sum() > 0:
         return np.zeros(len(works), bool)
-    return known & ~works & time.trials.rows["outcome"].isin(["COMPLETE", "PRUNED"]).to_numpy()
+    return known & ~works & well
 
 
 def _typical(seconds: np.ndarray, learned_s: float) -> float:

@@ -4,54 +4,59 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
 
+from gpudiag.facts import Column, Row, column
 from gpudiag.measures._time.trial_intervals import trial_names
+from gpudiag.measures._trials.constraints import infeasible
 from gpudiag.run import Run
 
 MOST_NAMED = 3
+COLUMNS = ["study", "n_valued", "n_worst", "worst_value", "worst_trials", "worst_worker_h", "other_values_pct"]
 
 
-class WorstValues(NamedTuple):
-    """Of the study in which most trials share the worst value, as :class:`SearchProfile` has it."""
+class WorstValues(Row):
+    """A study of one objective whose direction is known: its COMPLETE trials with a value that keep the constraints. Of
+    trials of the same parameters, which give the value again, the first.
+    """
 
-    n_valued: int = 0
-    n_worst: int = 0
-    worst_value: str = ""
-    worst_trials: str = ""
-    worst_study: str = ""
-    worst_worker_h: float = math.nan
-    other_values_pct: float = math.nan
+    study: Column[str] = column("study")
+    n_valued: Column[int] = column("these trials", label="completed")
+    n_worst: Column[int] = column("those of them that have exactly the worst value", label="with the worst value")
+    worst_value: Column[str] = column("that value, as Python writes it", label="worst value")
+    worst_trials: Column[str] = column("the names of the first three of them, joined by commas")
+    worst_worker_h: Column[float] = column("the time they took; NaN where none is known", label="time of these trials")
+    other_values_pct: Column[float] = column(
+        "different values of the others, as a share of these; NaN without others", label="other values that differ"
+    )
 
 
-def worst_values(run: Run, intervals: pd.DataFrame, repeats: np.ndarray) -> WorstValues:
-    """Of trials that repeat the parameters of another, which give its value again, the first is looked at."""
+def worst_values(run: Run, intervals: pd.DataFrame, repeats: np.ndarray) -> pd.DataFrame:
+    """The columns of :class:`WorstValues`; ``repeats``: trials with the parameters of an earlier one."""
+    return pd.DataFrame(list(_rows(run, intervals, repeats)), columns=COLUMNS)
+
+
+def _rows(run: Run, intervals: pd.DataFrame, repeats: np.ndarray) -> Iterator[dict[str, object]]:
     if "value" not in run.trials:
-        return WorstValues()
-    found = list(_studies(run, intervals, repeats))
-    return max(found, key=lambda one: (one.n_worst * one.other_values_pct, one.n_valued), default=WorstValues())
-
-
-def _studies(run: Run, intervals: pd.DataFrame, repeats: np.ndarray) -> Iterator[WorstValues]:
+        return
     directions = dict(zip(run.studies["study"], run.studies["directions"].fillna(""), strict=True))
     trials = run.trials.reset_index(drop=True)
-    done = ((trials["state"] == "COMPLETE") & trials["value"].notna()).to_numpy() & ~repeats
-    for study, own in trials[done].groupby("study"):
-        sign = {"MINIMIZE": 1.0, "MAXIMIZE": -1.0}.get(directions.get(study, ""))
-        if sign is None:
+    names = trial_names(intervals)
+    done = ((trials["state"] == "COMPLETE") & trials["value"].notna()).to_numpy() & ~repeats & ~infeasible(trials)
+    for study, value in trials[done].groupby("study")["value"]:
+        if directions.get(study) not in ("MINIMIZE", "MAXIMIZE"):
             continue
-        worst = own["value"] == sign * (sign * own["value"]).max()
-        others = own.loc[~worst, "value"]
-        rows = intervals.loc[worst.index[worst]]
-        yield WorstValues(
-            n_valued=len(own),
-            n_worst=int(worst.sum()),
-            worst_value=f"{own.loc[worst, 'value'].iloc[0]:.6g}",
-            worst_trials=", ".join(trial_names(rows).head(MOST_NAMED)),
-            worst_study=str(study) if trials["study"].nunique() > 1 else "",
-            worst_worker_h=float(rows["duration_s"].sum() / 3600) if rows["duration_s"].notna().any() else math.nan,
-            other_values_pct=100 * others.nunique() / len(others) if len(others) else 0.0,
-        )
+        worst = value == (value.max() if directions[study] == "MINIMIZE" else value.min())
+        at, others = worst.index[worst], value[~worst]
+        took_s = intervals.loc[at, "duration_s"]
+        yield {
+            "study": str(study),
+            "n_valued": len(value),
+            "n_worst": len(at),
+            "worst_value": repr(float(value[at[0]])),
+            "worst_trials": ", ".join(names[at].head(MOST_NAMED)),
+            "worst_worker_h": float(took_s.sum() / 3600) if took_s.notna().any() else math.nan,
+            "other_values_pct": 100 * others.nunique() / len(others) if len(others) else math.nan,
+        }
