@@ -138,7 +138,7 @@ def worst_value_shared(
     told = many[(many["n_valued"] - many["n_worst"] >= FEWEST_OTHERS) & (many["other_values_pct"] >= min_values_pct)]
     if told.empty:
         raise NotMeasurable(
-            "{n_worst} of {n_valued:completed trial} ended with the worst value; the others repeat as well, or are few.",
+            "{n_worst} of {n_valued:completed trial} ended with the worst value; others repeat as well, or are few.",
             "Look for errors in the logs of these trials.",
             n_worst=int(many["n_worst"].iloc[0]),
             n_valued=int(many["n_valued"].iloc[0]),
