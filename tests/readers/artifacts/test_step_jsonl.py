@@ -244,6 +244,26 @@ def test_objects_within_objects_and_counts_of_all_steps(tmp_path: Path, spread: 
     assert measure_steps(gd.load_run(tmp_path)).step_s == pytest.approx(2)
 
 
+@pytest.mark.parametrize(
+    ("more", "taken"),
+    [
+        ({"train_metrics": {"time": 2.0}, "optimizer": {"time": 3.0}}, {"step_s": 2.0}),
+        ({"time": {"step": 2.0, "data": 0.5}}, {"step_s": 2.0}),
+        ({"fields": {"lr": 0.1, "step_time": 2.0}}, {"step_s": 2.0}),
+        ({"run": {"created_at": "2026-03-01T09:00:00", "max_steps": 7}}, {}),
+        ({"forward": {"time": 0.4}, "checkpoint": {"time": 50.0}}, {}),
+        ({"data": {"time": 3.0}}, {}),
+        ({"metrics": {"step_time": 2.0, "epoch": 1}, "perf": {"step_time": 9.0}}, {"epoch": 1}),
+    ],
+)
+def test_an_object_within_an_object_is_of_what_its_name_says(tmp_path: Path, more: Said, taken: Said) -> None:
+    """Only what its name, or a loss in it, says to be of the training's steps is taken of them, and nothing twice."""
+    steps = read(written(tmp_path, [{"step": k, "loss": 2.5, **more} for k in range(1, 10)]))
+    assert steps["step"].tolist() == list(range(1, 10))
+    timed = steps.reindex(columns=["time", "elapsed_s", "step_s", "wait_s", "epoch", "total"]).dropna(axis=1, how="all")
+    assert timed.to_dict("records") == [taken] * 9
+
+
 def test_an_evaluation_within_an_object_is_none_of_the_training(tmp_path: Path) -> None:
     objects = [{"timestamp": one["timestamp"], "step": one["step"], "eval": {"loss": 2.0}} for one in structured(9)]
     assert not step_jsonl.recognises(Source.open(written(tmp_path, objects)))
