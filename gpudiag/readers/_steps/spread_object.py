@@ -8,7 +8,7 @@ from typing import Any
 
 from gpudiag.patterns import late
 from gpudiag.readers._io.json_values import json_object
-from gpudiag.readers._steps.step_object import is_known, is_of_training
+from gpudiag.readers._steps.step_object import STEPS, TOTALS, is_known, is_of_training
 from gpudiag.readers._steps.time_names import time_name
 
 _OF_ALL = re.compile(r"(\d{1,12})/(\d{1,12})")
@@ -19,16 +19,22 @@ _MESSAGE = late("data|extra|fields|payload|attributes|values|event|message")
 
 def row_of(line: str) -> dict[str, Any] | None:
     """The object of a line, where ``{"metrics": {"loss": 1}}`` is ``metrics/loss``, and ``{"global_step/max_steps":
-    "5/100"}``, as ms-swift writes it, is two counts; None without one.
+    "5/100"}``, as ms-swift writes it, is two counts, and ``{"train/step": "5/100"}`` is one; None without an object.
     """
     found = json_object(line)
     if found is None:
         return None
-    out = _spread(found)
-    for name, value in found.items():
-        if isinstance(value, str) and name.count("/") == 1 and (counts := _OF_ALL.fullmatch(value)):
-            out |= dict(zip(name.split("/"), map(int, counts.groups()), strict=True))
-    return {**out, **found}
+    row = {**_spread(found), **found}
+    for name, value in tuple(row.items()):
+        if isinstance(value, str) and (counts := _OF_ALL.fullmatch(value)):
+            row |= zip(_counted(name), map(int, counts.groups()), strict=False)
+    return row
+
+
+def _counted(name: str) -> list[str]:
+    """What the numbers of "5/100" are by its name: a count of steps, and their total only where the name has it too."""
+    step, _, total = name.partition("/")
+    return [step, total] if step in STEPS and total in TOTALS else [name] if name in STEPS else []
 
 
 def _spread(found: Mapping[str, Any]) -> dict[str, Any]:

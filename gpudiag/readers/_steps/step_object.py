@@ -30,7 +30,7 @@ STEPS = (
     "_step",
 )
 """W&B's own count stands last: it is one more with each call of ``log``, unless the training states a step there."""
-_TOTAL = ("total_steps", "max_steps", "num_steps", "total_iters", "max_iters")
+TOTALS = ("total_steps", "max_steps", "num_steps", "total_iters", "max_iters")
 _STAMP = ("timestamp", "@timestamp", "_timestamp", "time", "ts", "datetime", "asctime", "date", "created_at")
 _TOOK = ("step_time", "time_per_step", "sec_per_step", "iter_time", "time_per_iter", "step_time_s", "time")
 """Seconds of a step; ``time`` holds these, a moment or a timestamp."""
@@ -66,7 +66,7 @@ _DAY = datetime(2000, 1, 1)
 _EPOCH, RANKS = ("epoch",), ("rank", "global_rank")
 _KNOWN = {
     name: (names, place)
-    for names in (STEPS, _TOTAL, _TOOK, _TOOK_MS, WAIT, _ELAPSED, _TOKENS, _SAMPLES, _EPOCH, RANKS)
+    for names in (STEPS, TOTALS, _TOOK, _TOOK_MS, WAIT, _ELAPSED, _TOKENS, _SAMPLES, _EPOCH, RANKS)
     for place, name in enumerate(names)
 }
 _MOST = 1e12
@@ -89,7 +89,7 @@ def step_of_object(said: Mapping[str, Any], series: str = "json") -> StepLine | 
     from_0 = "iteration" in said and with_wait >= 0
     took_s = found.get(_TOOK, math.nan)
     took_s = took_s if 0 <= took_s <= _LONGEST_S else found.get(_TOOK_MS, math.nan) / 1000
-    epoch, total, rank = (found.get(names, -1.0) for names in (_EPOCH, _TOTAL, RANKS))
+    epoch, total, rank = (found.get(names, -1.0) for names in (_EPOCH, TOTALS, RANKS))
     return StepLine(
         series,
         int(step) + from_0,

@@ -264,6 +264,16 @@ def test_an_object_within_an_object_is_of_what_its_name_says(tmp_path: Path, mor
     assert timed.to_dict("records") == [taken] * 9
 
 
+def test_a_count_of_all_is_of_what_its_name_says(tmp_path: Path) -> None:
+    """A name with a slash is of two counts only where it names both."""
+    objects = [
+        {"time": one["timestamp"], "loss": 2.5, "train/step": f"{one['step']}/100", "train/epoch": "1/10"}
+        for one in structured(50)
+    ]
+    steps = read(written(tmp_path, objects))
+    assert steps["step"].tolist() == list(range(1, 51)) and "epoch" not in steps
+
+
 def test_an_evaluation_within_an_object_is_none_of_the_training(tmp_path: Path) -> None:
     objects = [{"timestamp": one["timestamp"], "step": one["step"], "eval": {"loss": 2.0}} for one in structured(9)]
     assert not step_jsonl.recognises(Source.open(written(tmp_path, objects)))
