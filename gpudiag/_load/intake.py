@@ -71,7 +71,7 @@ def take(given: object, options: ReadOptions, *, shown_as: str | None = None) ->
     if found is None and (named := reader_of(source, options.columns)):
         found = "telemetry", named
     if found is None:
-        raise refuse(source, EXPECTED)
+        raise refuse(source, EXPECTED, identify)
     kind, reader = found
     never_replace(source.path)
     data = read_by(reader, source, options)

@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import tzinfo
+from itertools import dropwhile
 from pathlib import Path
 from typing import TYPE_CHECKING, Generic, TypeVar
 
@@ -175,8 +176,10 @@ def choose(readers: Sequence[Reader[Result]], source: Source) -> Reader[Result] 
     return claims[0] if claims else None
 
 
-def refuse(source: Source, expected: str) -> UnknownInput:
-    """The error for a source that no reader recognizes, with what it looks like."""
+def refuse(source: Source, expected: str, known: Callable[[Source], object]) -> UnknownInput:
+    """The error for a source that no reader recognizes, with what it looks like. ``known``: what reads a source, None
+    for none.
+    """
     path = source.path
     if source.is_dir:
         return UnknownInput(f"{path}: is a folder; expected {expected}. Pass the file itself.")
@@ -199,8 +202,10 @@ def refuse(source: Source, expected: str) -> UnknownInput:
         )
     if source.is_binary:
         return UnknownInput(f"{path}: is a binary file of no known kind; expected {expected}.")
-    first = next((line.strip() for line in source.lines if not _ABOVE_NAMES.fullmatch(line)), "")
-    if (names := _header(first)) and _ABOVE_NAMES.fullmatch(source.lines[0]):
+    lines = list(dropwhile(_ABOVE_NAMES.fullmatch, source.lines))
+    first = lines[0].strip() if lines else ""
+    names = _header(first)
+    if names and len(lines) < len(source.lines) and known(replace(source, head="\n".join(lines).encode())):
         above = repr(source.lines[0].strip()) if source.lines[0].strip() else "an empty line"
         return UnknownInput(f"{path}: begins with {above}; remove it, so that its first line names the columns.")
     if names:

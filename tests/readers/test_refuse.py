@@ -16,6 +16,7 @@ import gpudiag as gd
 from gpudiag.errors import InputNotFound, UnknownInput
 from gpudiag.readers._io.source import Source
 from gpudiag.readers.base import refuse
+from gpudiag.readers.identify import identify
 
 CASES = {
     "timestamp,n1_watts,total_watts\n2026-05-05T19:14:51,1,2\n": "none of its columns is known (timestamp, n1_watts, ",
@@ -30,7 +31,7 @@ CASES = {
 @pytest.mark.parametrize("text", CASES)
 def test_the_sentence_says_what_came(text: str, tmp_path: Path) -> None:
     (tmp_path / "x").write_text(text, encoding="utf-8")
-    message = str(refuse(Source.open(tmp_path / "x"), "something else"))
+    message = str(refuse(Source.open(tmp_path / "x"), "something else", identify))
     assert CASES[text] in message and "expected something else" in message and str(tmp_path) in message
 
 
@@ -39,6 +40,13 @@ def test_a_table_below_another_line_is_said_to_be_one(tmp_path: Path, above: str
     (tmp_path / "x").write_text(f"{above}\nnumber;value;state\n0;0.5;COMPLETE\n")
     with pytest.raises(UnknownInput, match=f"begins with {said}; remove it"):
         gd.read_trials(tmp_path / "x")
+
+
+@pytest.mark.parametrize("read", [gd.load_run, gd.read_telemetry, gd.read_trials])
+def test_above_a_table_that_nobody_knows_no_line_is_in_the_way(read: Callable[[Path], object], tmp_path: Path) -> None:
+    (tmp_path / "x").write_text("\nfirst;second;third\n1;2;3\n")
+    with pytest.raises(UnknownInput, match=r"none of its columns is known \(first, second, third\)"):
+        read(tmp_path / "x")
 
 
 LOG = "timestamp, index, utilization.gpu [%]\n" + "".join(

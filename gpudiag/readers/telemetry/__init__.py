@@ -170,5 +170,5 @@ def read_telemetry(
     source = Source.open(path)
     reader = reader_of(source, columns)
     if reader is None:
-        raise refuse(source, EXPECTED)
+        raise refuse(source, EXPECTED, reader_of)
     return read_by(reader, source, ReadOptions(parse_zone(timezone), columns, period_s))

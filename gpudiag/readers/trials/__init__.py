@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import tzinfo
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -98,7 +99,7 @@ def _read_file(path: str | Path, options: ReadOptions) -> Trials:
     opened = Source.open(path)
     reader = choose(READERS, opened)
     if reader is None:
-        raise refuse(opened, EXPECTED)
+        raise refuse(opened, EXPECTED, partial(choose, READERS))
     return read_by(reader, opened, options)
 
 
