@@ -216,7 +216,7 @@ def trial_row(
     row["pid"] = last.get("pid") if isinstance(last.get("pid"), int) else None
     row["start"] = _start(folder, results, state)
     if row["state"] != "RUNNING":
-        row["end"] = _failed_at(error) or last.get("timestamp") or _local(last.get("date"))
+        row["end"] = _failed_at(error) or last.get("timestamp") or _made_at(f"_{last.get('date')}")
     if isinstance(last.get("time_total_s"), int | float):
         row["duration_s"] = float(last["time_total_s"])
     if error:
@@ -257,7 +257,7 @@ def _offset_s(results: list[dict[str, Any]]) -> float | None:
         round((_naive_s(date) - at) / 900) * 900.0
         for result in results
         if isinstance(at := result.get("timestamp"), int | float) and math.isfinite(at)
-        if (date := _local(result.get("date"))) is not None
+        if (date := _made_at(f"_{result.get('date')}")) is not None
     ]
     return max(set(found), key=found.count) if found else None
 
@@ -305,10 +305,6 @@ def _made_at(folder: str) -> str | None:
 def _failed_at(error: str) -> str | None:
     matches = _FAILED_AT.findall(error)
     return "{}T{}:{}:{}".format(*matches[-1]) if matches else None
-
-
-def _local(date: Any) -> str | None:
-    return _made_at(f"_{date}")
 
 
 READER: Reader[Trials] = Reader(NAME, recognises, read)
