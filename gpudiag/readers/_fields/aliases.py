@@ -195,6 +195,8 @@ def meaning_of(name: str) -> Meaning:
     scale = _scale(target, unit)
     if scale is None or (target == "host" and device):  # node_1: what is measured there does not say
         return Meaning(device=device, gpu=gpu)
+    if target.startswith("host.") and device:  # cpu2_pct: the number is of no GPU
+        return Meaning("known", gpu=gpu)
     return Meaning(target, unit, scale, device, gpu, mean=not _OF_A_SPAN.isdisjoint(words))
 
 

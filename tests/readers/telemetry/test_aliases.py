@@ -80,6 +80,8 @@ def test_units(name: str, scale: float) -> None:
         ("mem1_mb", "mem_used_mib", "1"),
         ("util2_%", "util_pct", "2"),
         ("util_60s", "", ""),
+        ("cpu2_pct", "known", ""),
+        ("ram_1", "known", ""),
         ("gpus", "known", ""),
         ("num_gpus", "known", ""),
         ("GPU3", "index", "3"),
