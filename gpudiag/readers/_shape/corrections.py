@@ -24,7 +24,9 @@ _MAXIMA = {"mem_max_mib": ("mem_used_mib", "mem_total_mib"), "power_max_w": ("po
 """A column called maximum: what it is the most of, and the limit that it is where it never changes."""
 _ASSUMED = {"_mib": "MiB", "_w": "W", "_mhz": "MHz"}
 _NO_SLIP = 10
-"""Utilization above 100 in so many rows, and in one of so many, is a sum over GPUs: what is below is no mean either."""
+"""Utilization above 100 in so many rows of a GPU, and in one of so many, is a sum over GPUs: what is below is no mean
+either.
+"""
 _CLOSE_PCT = 1.5
 _AGREE = 0.95
 
@@ -45,7 +47,8 @@ def correct(
     notes += _unitless(columns, [name for name in columns if name in unitless])
     add_up(columns)
     notes += checked(columns, code) if guessed else []
-    notes += [*milliwatts(columns), *_fractions(columns), *_sums(columns), *_sizes(columns), *_memory_percent(columns)]
+    notes += [*milliwatts(columns), *_fractions(columns), *_sums(columns, code)]
+    notes += [*_sizes(columns), *_memory_percent(columns)]
     return [*notes, *_energy(columns, code), *_reasons_from_counters(columns, code)]
 
 
@@ -128,14 +131,21 @@ def _fractions(columns: MutableMapping[str, np.ndarray]) -> list[str]:
     return notes
 
 
-def _sums(columns: MutableMapping[str, np.ndarray]) -> list[str]:
-    """Utilization that is above 100 too often to be that of one GPU is left out."""
+def _sums(columns: MutableMapping[str, np.ndarray], code: np.ndarray) -> list[str]:
+    """Utilization that is above 100 too often to be that of one GPU is left out for this GPU."""
     values = columns.get("util_pct", np.empty(0))
-    above = int((values > 100).sum())
-    if above < _NO_SLIP or _NO_SLIP * above < (~np.isnan(values)).sum():
+    high = values > 100
+    if high.sum() < _NO_SLIP:
         return []
-    del columns["util_pct"]
-    return [f"util_pct is above 100 in {above:,} rows: it may be a sum over GPUs, and was not used."]
+    above, told = (np.bincount(code[rows], minlength=int(code.max()) + 1) for rows in (high, ~np.isnan(values)))
+    sums = (above >= _NO_SLIP) & (_NO_SLIP * above >= told)
+    if not sums.any():
+        return []
+    columns["util_pct"] = np.where(sums[code], np.nan, values)
+    if np.isnan(columns["util_pct"]).all():
+        del columns["util_pct"]
+    rows = f"{above[sums].sum():,} rows"
+    return [f"util_pct is above 100 in {rows}: it may be a sum over GPUs, and was not used for the GPUs named there."]
 
 
 def goes_from_0_to_1(values: np.ndarray) -> bool:

@@ -493,6 +493,11 @@ def test_utilization_that_is_a_sum_over_gpus_is_none(read: Any) -> None:
     )
     assert few.gpu["util_pct"].count() == 91 and few.gpu["util_pct"].max() == 70
     assert "util_pct" not in often.gpu and any("above 100 in 30 rows" in note for note in often.notes)
+    of = [*map(str, range(8)), "all"]  # at each instant of 20 a row of each GPU at 85, and one of their sum
+    gpu = read(
+        "time,gpu,util_pct", lambda k: f"{EPOCH_S + k // 9},{of[k % 9]},{680 if of[k % 9] == 'all' else 85}", 9 * 20
+    ).gpu
+    assert gpu.groupby("gpu")["util_pct"].sum().to_dict() == {name: 1700 for name in of[:8]} | {"all": 0}
 
 
 @pytest.mark.parametrize("mem", [33, 12000])
