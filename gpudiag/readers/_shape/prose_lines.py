@@ -37,7 +37,7 @@ _JSON = ('{"', '[{"')
 """A line that begins so is a document, which others read."""
 OF_STEPS = re.compile(r"(?i)(?<![a-z])(?:steps?|iter(?:ation)?s?|epochs?|loss|lr)(?![a-z])")
 _OF_TRAINING = re.compile(r"(?i)loss$|^lr$|learning_rate")
-_OF_HOST = re.compile(r"(?i)(?<![a-z])(?:cpu|ram|host|system|disk|swap)(?![a-z])")
+_OF_HOST = re.compile(r"(?i)(?<![a-z])(?:cpu|ram|host|system|disk|swap|load[ _]?(?:avg|average))(?![a-z])")
 _HOST = re.compile(r"(?i)\b(?:host|hostname|node)\s?[=:]\s?([a-z][\w.-]{0,63}|\d{1,3}(?:\.\d{1,3}){3})")
 _RANK = re.compile(r"(?i)\brank[ =:_#]{0,2}(\d{1,5})\b")
 _TOTALS = {"mem_used_mib": "mem_total_mib", "power_w": "power_limit_w"}
@@ -188,7 +188,8 @@ def _take_unmarked(reading: Said, text: str) -> None:
 def _take(reading: Said, label: str, match: re.Match[str], whose: str) -> None:
     unit = match["unit"].strip("°'") or match["most_unit"] or ""
     meaning = meaning_of(f"{label} ({unit})")
-    if not meaning.target and re.search("[A-Za-z]", label):  # of "fan (0): 30%" it is a bracket
+    named = re.search("[A-Za-z]", label) and not _OF_HOST.search(label)  # of "fan (0): 30%" it is a bracket
+    if not meaning.target and named:
         meaning = meaning_of(f"{whose}{label} ({unit})")
     if meaning.target == "index":
         reading.gpu = match["value"]

@@ -339,6 +339,13 @@ def test_memory_beside_what_a_host_does_is_the_gpus_only_where_it_says_so(read: 
     assert "mem_used_mib" not in unsaid
 
 
+@pytest.mark.parametrize("load", ["load average: 0.52, 0.10", "Load avg: 0.5%", "load_average=3", "loadavg: 0.5"])
+def test_the_load_average_of_a_host_is_no_utilization(load: str, read: Any) -> None:
+    line = f"GPU 0: temp: 60 C, power: 200 W | {load}"
+    gpu = read("".join(f"2026-03-01 10:00:0{k} {line}\n" for k in range(9))).gpu
+    assert "util_pct" not in gpu and gpu["power_w"].tolist() == [200] * 9 and gpu["temp_c"].tolist() == [60] * 9
+
+
 def test_a_total_is_of_the_size_behind_it(read: Any) -> None:
     gpu = read("".join(f"2026-03-01 10:00:0{k} GPU 0 util 30% memory 5 GB total memory 24 GB\n" for k in range(9))).gpu
     assert gpu["mem_total_mib"].tolist() == [24 * 1024] * 9
