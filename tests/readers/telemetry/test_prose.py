@@ -358,6 +358,11 @@ def test_a_total_is_of_the_size_behind_it(read: Any) -> None:
         ("[rank {n}] gpu_util={u} power_w=90", {"0": [30], "1": [70]}),
         ("[rank 1] gpu_util={u} power_w=90", {"0": [30, 70]}),
         ("gpu=0 util={u}% power=90W, host: 3{n} GB", {"0": [30, 70]}),
+        ("GPU 0: util: {u}%, power: 90 W | Host: R{n}M: 20%", {"0": [30, 70]}),
+        ("GPU 0: util: {u}%, power: 90 W | Host: R{n}M 20.5 %", {"0": [30, 70]}),
+        ("GPU 0: util: {u}%, power: 90 W | Host: R{n}M: 0.5", {"0": [30, 70]}),
+        ("Host: n{n}: GPU 0: util: {u}%, power: 90 W", {"n0/0": [30], "n1/0": [70]}),
+        ("host=n{n}:9400 gpu 0: util: {u}%, power: 90 W", {"n0/0": [30], "n1/0": [70]}),
     ],
 )
 def test_hosts_and_ranks_tell_gpus_apart(line: str, wanted: dict[str, list[int]], read: Any) -> None:
