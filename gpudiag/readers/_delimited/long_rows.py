@@ -68,6 +68,12 @@ class LongColumns:
         return _named(cells[self.metric].strip(), measurement, unit, bool(instance))
 
     @cached_property
+    def rest(self) -> tuple[tuple[str, int], ...]:
+        """Names and places of what nothing is read of."""
+        used = {self.metric, self.value, *self._beside, *(at for _, at in (*self.when, *self.whose))}
+        return tuple((name, at) for at, name in enumerate(self.names) if at not in used)
+
+    @cached_property
     def _beside(self) -> tuple[int | None, ...]:
         return tuple(next((at for at, name in enumerate(self.names) if name in one), None) for one in _BESIDE)
 
@@ -133,11 +139,13 @@ class WideRows:
     _again: Counter[tuple[Named, str]] = field(default_factory=Counter)
     _series: dict[tuple[Named, str], list[int]] = field(default_factory=dict)
     """The rows of the readings of one metric of one GPU, as they were written."""
+    _rest: dict[tuple[Named, str], list[Named]] = field(default_factory=dict)
+    """What stood beside these readings and is not read."""
 
     def __len__(self) -> int:
         return len(self._keys)
 
-    def add(self, when: Named, whose: Named, metric: str, value: str) -> None:
+    def add(self, when: Named, whose: Named, metric: str, value: str, rest: Named) -> None:
         """Take a reading."""
         key = when + whose
         at = self._place.setdefault((key, 0), len(self._keys))
@@ -149,6 +157,24 @@ class WideRows:
             self._values.append({})
         self._values[at][metric] = value
         self._series.setdefault((whose, metric), []).append(at)
+        self._rest.setdefault((whose, metric), []).append(rest)
+
+    def apart_by(self) -> str:
+        """The column in which most readings of one metric, GPU and time differ, and whose cells come again at other
+        times (those of steps do not): it tells things apart that may be different GPUs. Empty where there is none.
+        """
+        for (whose, metric), places in self._series.items():
+            times = [self._keys[at] for at in places]
+            several = len(times) - len({*times})
+            if len({(self._keys[at], self._values[at][metric]) for at in places}) == len({*times}):
+                continue
+            rest = [dict(cells) for cells in self._rest[whose, metric]]
+            for name in dict.fromkeys(name for cells in rest for name in cells):
+                column = [cells.get(name, "") for cells in rest]
+                apart = len({*zip(times, column, strict=True)}) - len({*times})
+                if 2 * apart > several and len({*column}) < len({*times}):
+                    return name
+        return ""
 
     def lines(self, times: int) -> Iterator[str]:
         """A header and the rows; the best source of a column stands before others. ``times``: so many cells tell it."""

@@ -13,6 +13,7 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
+from gpudiag.errors import InputError
 from gpudiag.readers._delimited.grid import is_missing
 from gpudiag.readers._delimited.long_rows import LongColumns, WideRows, columns_of, find_long
 from gpudiag.readers._delimited.unnamed_cells import is_quantity
@@ -55,6 +56,12 @@ def read(source: Source, options: ReadOptions) -> Telemetry:
             _take(wide, columns, cells, number, log)
     if not len(wide):
         raise nothing_usable(source, NAME, log)
+    if name := wide.apart_by():
+        raise InputError(
+            f"{source.path}: rows of one time and metric differ in column {name!r}: they may be of several GPUs or "
+            f"runs; expected one value of each. Keep the rows of one {name} in a file, or call the column gpu or "
+            "host if it is that."
+        )
     with held_file(source.path, partial(_write, wide, len(columns.when))) as text:
         found = table_csv.read(text, options)
     for problem in found.problems:
@@ -77,7 +84,7 @@ def _take(wide: WideRows, columns: LongColumns, cells: Sequence[str], number: in
             value = f"{number_of(value.replace(',', '.')) * factor:.10g}"
         when = tuple([(one, cells[at].strip()) for one, at in columns.when])
         whose = tuple([(one, cells[at].strip()) for one, at in columns.whose])
-        wide.add(when, whose, name, value)
+        wide.add(when, whose, name, value, tuple([(one, cells[at].strip()) for one, at in columns.rest]))
 
 
 def _write(wide: WideRows, times: int, path: Path) -> None:

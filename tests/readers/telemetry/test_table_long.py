@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from gpudiag.errors import UnknownInput
+from gpudiag.errors import InputError, UnknownInput
 from gpudiag.readers.base import Telemetry
 from gpudiag.readers.telemetry import read_telemetry
 
@@ -72,6 +72,22 @@ def test_what_is_there_twice_is_counted_and_samples_of_one_second_are_spread(rea
     telemetry = read("time,gpu,metric,value", *seconds)
     assert column(telemetry, "util_pct") == column(telemetry, "power_w") == list(range(6)) and not telemetry.problems
     assert (telemetry.gpu["time"].diff().dropna().dt.total_seconds() == 0.5).all()
+
+
+@pytest.mark.parametrize("by_run", [True, False])
+def test_rows_of_one_time_that_another_column_tells_apart_are_not_made_one_gpu(by_run: bool, read: Any) -> None:
+    rows = [f"{EPOCH_S + k},run{n},{m},{9 * n + k}" for k in range(9) for n in (0, 1) for m in ("gpu_util", "power_w")]
+    rows = sorted(rows, key=lambda row: row.split(",")[1]) if by_run else rows
+    with pytest.raises(InputError, match="differ in column 'run_id'"):
+        read("timestamp,run_id,key,value", *rows)
+    assert column(read("timestamp,host,key,value", *rows), "util_pct") == [*range(9), *range(9, 18)]
+
+
+def test_steps_within_one_second_and_labels_of_one_value_tell_nothing_apart(read: Any) -> None:
+    rows = [f"{EPOCH_S + k // 2},0,{k},{k // 3},{name},{k}" for k in range(18) for name in ("gpu_util", "power_w")]
+    assert column(read("time,gpu,step,epoch,metric,value", *rows), "util_pct") == list(range(18))
+    rows = [f"{EPOCH_S + k},0,{pod},gpu_util,{k}" for k in range(9) for pod in ("a", "b")]
+    assert column(read("time,gpu,pod,metric,value", *rows), "util_pct") == list(range(9))
 
 
 def test_times_of_each_metric_are_in_order_though_each_begins_anew(read: Any) -> None:
