@@ -15,8 +15,9 @@ from gpudiag.readers._shape.gpu_text import is_product
 _NUMBER = re.compile(r"-?\d*[.,]?\d+(?:[eE][+-]?\d+)?")
 _MOST_ROWS = 15
 """What counts on beyond this, or is another text in each of more rows than this, numbers the rows. Numbers beyond it,
-one at a time and without those before them, are per cents.
+one at a time and without those before them, are per cents, but for few that come in rounds.
 """
+_MOST_OF_A_JOB = 8
 
 
 def field_of_gpu(name: str, cells: Sequence[str], *, of_gpu: bool, shared: bool) -> Field:
@@ -38,7 +39,16 @@ def _numbers_gpus(cells: Sequence[str], sure: bool) -> bool:
     counting = len(values) > 3 and all(b == a + 1 for a, b in pairwise(values)) and max(values) > _MOST_ROWS
     whole = bool(values) and all(value.is_integer() and value >= 0 for value in values)
     few = max(values, default=0) <= _MOST_ROWS or {*values} == {*range(min(len({*values}), MOST_GPUS))}
-    return whole and (sure or (not counting and few))
+    return whole and (sure or (not counting and (few or _in_rounds(values))))
+
+
+def _in_rounds(values: Sequence[float]) -> bool:
+    """True for few numbers that take turns, as those of the GPUs of a job do (16, 17, 16, 17), or one."""
+    several = len({*values})
+    if several > _MOST_OF_A_JOB or max(values) >= MOST_GPUS:
+        return False
+    turns = [len({*values[at : at + several]}) == several for at in range(len(values) - several + 1)]
+    return len(turns) > several and 10 * sum(turns) >= 9 * len(turns)
 
 
 def differ_at_once(timestamps: Sequence[str], cells: Sequence[str]) -> bool:

@@ -515,3 +515,19 @@ def test_memory_of_several_processes_is_not_the_gpus(pids: int, read: Any) -> No
     assert telemetry.gpu["util_pct"].tolist() == [50 + k for k in range(6)]
     assert ("mem_used_mib" in telemetry.gpu) == (pids == 1)
     assert any("used_memory_mb is of processes" in note for note in telemetry.notes) == (pids == 2)
+
+
+@pytest.mark.parametrize(
+    ("turns", "gpus"),
+    [([16, 17], {"16": 40, "17": 70}), ([40, 41, 41, 41, 40, 41], {"0": None}), ([*range(40, 51)], {"0": None})],
+    ids=["GPUs of a job", "steady per cents", "many per cents"],
+)
+def test_numbers_beyond_the_gpus_of_a_node_are_gpus_where_few_take_turns(
+    turns: list[int], gpus: dict[str, int | None], read: Any
+) -> None:
+    def row(k: int) -> str:
+        return f"{EPOCH_S + k},{turns[k % len(turns)]},{(40, 70)[k % 2]},90"
+
+    gpu = read("time,gpu,util_pct,power_w", row, rows=60).gpu
+    found = {name: own["util_pct"].tolist() for name, own in gpu.groupby("gpu")}
+    assert found == {name: [util] * 30 if util else [40, 70] * 30 for name, util in gpus.items()}
