@@ -22,6 +22,7 @@ _KIB_BOARD = 310 * 2.0**20
 _MEMORY = ("mem_total_mib", "mem_used_mib", "mem_free_mib", "mem_reserved_mib")
 _MAXIMA = {"mem_max_mib": ("mem_used_mib", "mem_total_mib"), "power_max_w": ("power_w", "power_limit_w")}
 """A column called maximum: what it is the most of, and the limit that it is where it never changes."""
+PEAKS = frozenset(_MAXIMA)
 _ASSUMED = {"_mib": "MiB", "_w": "W", "_mhz": "MHz"}
 _NO_SLIP = 10
 """Utilization above 100 in so many rows of a GPU, and in one of so many, is a sum over GPUs: what is below is no mean

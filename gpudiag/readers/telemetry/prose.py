@@ -15,7 +15,7 @@ from gpudiag.readers._delimited.sweep import OTHER
 from gpudiag.readers._io.lines import numbered_lines
 from gpudiag.readers._io.problems import ProblemLog
 from gpudiag.readers._io.source import Source
-from gpudiag.readers._shape.corrections import correct
+from gpudiag.readers._shape.corrections import PEAKS, correct
 from gpudiag.readers._shape.finish import finish
 from gpudiag.readers._shape.moments import Moment, read_moment
 from gpudiag.readers._shape.prose_lines import OF_STEPS, Said, is_sample, owner_of, readings_of, states_a_time
@@ -87,20 +87,19 @@ def read(source: Source, options: ReadOptions) -> Telemetry:
     found = _ParsedLines()
     lines = list(_lines(source, log))
     _name_owners(lines)
+    summaries = _take_averages_out(lines)
     unnamed = _unnamed_of_gpus(lines)
     several = len({line.reading.gpu for line in lines if line.reading.gpu}) > 1
-    summaries = _summaries(lines)
     for line in lines:
-        if line.number in summaries:
-            log.add(OTHER, line=line.number, example=line.text)
-            continue
         whose = line.reading.gpu or not several  # what names nobody beside lines on several GPUs is of any
         if line.row is None and whose and (is_sample(line.reading, among=True) or line.number in unnamed):
             found.add(line.number, line.moment, line.reading.gpu, line.reading.values)
             found.units |= line.reading.units
             if line.reading.name:
                 found.names[line.reading.gpu] = line.reading.name
-        elif line.row is None and (line.reading.moment is None or (line.reading.values and not whose)):
+        elif line.number in summaries or (
+            line.row is None and (line.reading.moment is None or (line.reading.values and not whose))
+        ):
             log.add(OTHER, line=line.number, example=line.text)
     bare = [(line.number, line.moment, line.row) for line in lines if line.row is not None]
     notes = _bare_rows(found, bare, options, log)
@@ -159,11 +158,15 @@ def _unnamed_of_gpus(lines: Sequence[_Line]) -> set[int]:
     return {line.number for line in timed if not line.reading.others and not line.reading.of_training}
 
 
-def _summaries(lines: Sequence[_Line]) -> set[int]:
-    """The numbers of lines that tell the average of what more lines tell as it is."""
+def _take_averages_out(lines: Sequence[_Line]) -> set[int]:
+    """Take out averages of what as many lines tell as it is, and peaks beside them; the numbers of these lines."""
     told = Counter(name for line in lines for name in line.reading.values.keys() - line.reading.means)
     told.subtract(name for line in lines for name in line.reading.means)
-    return {line.number for line in lines if any(told[name] > 0 for name in line.reading.means)}
+    summaries = [line for line in lines if any(told[name] >= 0 for name in line.reading.means)]
+    for line in summaries:
+        gone = {name for name in line.reading.means if told[name] >= 0} | PEAKS
+        line.reading.values = {name: value for name, value in line.reading.values.items() if name not in gone}
+    return {line.number for line in summaries}
 
 
 def _bare_rows(

@@ -324,6 +324,15 @@ def test_a_summary_below_samples_is_none(average: str, read: Any) -> None:
     assert alone["util_pct"].tolist() == [30] * 9 and alone["power_w"].tolist() == [80] * 9
 
 
+def test_what_stands_beside_an_average_is_read(read: Any) -> None:
+    block = "2026-03-01 10:00:0{k} GPU 0: util: 3{k} %\n2026-03-01 10:00:0{k} GPU 0: avg util: 7 %, temp: 6{k} C\n"
+    end = "2026-03-01 10:01:00 GPU 0: util: 40 %\n2026-03-01 10:02:00 GPU 0: mean util: 7 %\n"
+    telemetry = read("".join(block.format(k=k) for k in range(9)) + end)
+    assert telemetry.gpu["util_pct"].tolist() == [*range(30, 39), 40]
+    assert telemetry.gpu["temp_c"].tolist()[:9] == [*range(60, 69)]
+    assert [problem.line for problem in telemetry.problems] == [20]
+
+
 def test_lines_that_name_nobody_are_of_none_of_several_gpus(read: Any) -> None:
     block = "=== 2026-03-01 10:00:0{k} ===\nGPU 0 Utilization: 30%\nPower: 90 W\nGPU 1 Utilization: 70%\nPower: 95 W\n"
     telemetry = read("".join(block.format(k=k) for k in range(9)))
