@@ -31,6 +31,7 @@ TORN = "torn row"
 OTHER = "line that is no sample"
 GARBLED = "value that is no number"
 INSTANCE = "reading of a MIG instance"
+_NAMED = 5
 _NUMBER = re.compile(r"-?\d*[.,]?\d+(?:[eE][+-]?\d+)?")
 
 
@@ -41,7 +42,7 @@ def recognises(source: Source) -> bool:
 
 def read(source: Source, options: ReadOptions) -> Telemetry:
     """Read every row; see :func:`gpudiag.readers.telemetry.read_telemetry`."""
-    log, wide = ProblemLog(), WideRows()
+    log, wide, unread = ProblemLog(), WideRows(), set[str]()
     columns = find_long(source.lines)
     assert columns is not None
     for number, cells in records(source.read_text(), columns.separator, log):
@@ -53,7 +54,7 @@ def read(source: Source, options: ReadOptions) -> Telemetry:
             torn = columns.separator.join(cells)
             log.add(TORN if len(cells) > 1 else OTHER, line=number, example=torn, lost=len(cells) > 1)
         else:
-            _take(wide, columns, cells, number, log)
+            unread |= _take(wide, columns, cells, number, log)
     if not len(wide):
         raise nothing_usable(source, NAME, log)
     if name := wide.apart_by():
@@ -66,17 +67,18 @@ def read(source: Source, options: ReadOptions) -> Telemetry:
         found = table_csv.read(text, options)
     for problem in found.problems:
         log.add(problem.kind, problem.count, example=problem.example, lost=problem.lost)
-    return replace(found, reader=NAME, problems=log.all)
+    return replace(found, reader=NAME, problems=log.all, notes=(*found.notes, *_told(sorted(unread))))
 
 
-def _take(wide: WideRows, columns: LongColumns, cells: Sequence[str], number: int, log: ProblemLog) -> None:
+def _take(wide: WideRows, columns: LongColumns, cells: Sequence[str], number: int, log: ProblemLog) -> set[str]:
+    """Take a reading; the name of a metric that is none of a GPU."""
     name, factor = columns.named(cells)
     value, meaning = cells[columns.value].strip(), meaning_of(name)
     bare = _NUMBER.fullmatch(value) is not None
     if not name:
         log.add(INSTANCE, line=number)
     elif not meaning.metric and (columns.whose or not meaning.target.startswith("host.")):
-        return
+        return {cells[columns.metric].strip()}
     elif not bare and not is_missing(value) and (factor != 1 or not is_quantity(meaning.target, value)):
         log.add(GARBLED, line=number, example=value, lost=True)
     else:
@@ -85,6 +87,13 @@ def _take(wide: WideRows, columns: LongColumns, cells: Sequence[str], number: in
         when = tuple([(one, cells[at].strip()) for one, at in columns.when])
         whose = tuple([(one, cells[at].strip()) for one, at in columns.whose])
         wide.add(when, whose, name, value, tuple([(one, cells[at].strip()) for one, at in columns.rest]))
+    return set()
+
+
+def _told(unread: Sequence[str]) -> list[str]:
+    names = ", ".join(name[:40] for name in unread[:_NAMED])
+    more = f" and {len(unread) - _NAMED:,} more" if len(unread) > _NAMED else ""
+    return [f"Metrics that are not known as those of a GPU were not read: {names}{more}."] if unread else []
 
 
 def _write(wide: WideRows, times: int, path: Path) -> None:

@@ -128,6 +128,14 @@ def test_what_is_of_an_instance_of_a_disk_or_of_a_training_is_of_no_gpu(read: An
         read("step,time,metric,value", *(f"{k},{EPOCH_S + k},loss,{k}" for k in range(5)))
 
 
+def test_metrics_that_are_not_read_are_named(read: Any) -> None:
+    rows = [f"{EPOCH_S},0,{name},1" for name in ("gpu_util", "train_loss", *(f"m{k}x" for k in range(8)))]
+    said = "Metrics that are not known as those of a GPU were not read: {}."
+    assert said.format("m0x, m1x, m2x, m3x, m4x and 4 more") in read("time,gpu,metric,value", *rows).notes
+    assert said.format("train_loss") in read("time,gpu,metric,value", *rows[:2]).notes
+    assert not any("not read" in note for note in read("time,gpu,metric,value", *rows[:1]).notes)
+
+
 def test_metrics_that_name_their_gpu_stand_beside_what_the_host_does(read: Any) -> None:
     metrics = [("cpu_percent", 20), ("gpu0_util", 30), ("gpu1_util", 40)]
     telemetry = read("time,variable,value", *(f"{EPOCH_S + k},{name},{at}" for name, at in metrics for k in range(5)))
