@@ -83,7 +83,7 @@ def _take(wide: WideRows, columns: LongColumns, cells: Sequence[str], number: in
         log.add(GARBLED, line=number, example=value, lost=True)
     else:
         if bare and factor != 1:
-            value = f"{number_of(value.replace(',', '.')) * factor:.10g}"
+            value = str(number_of(value.replace(",", ".")) * factor)
         when = tuple([(one, cells[at].strip()) for one, at in columns.when])
         whose = tuple([(one, cells[at].strip()) for one, at in columns.whose])
         wide.add(when, whose, name, value, tuple([(one, cells[at].strip()) for one, at in columns.rest]))
