@@ -26,7 +26,9 @@ class WorstValues(Row):
     n_valued: Column[int] = column("these trials", label="completed")
     n_worst: Column[int] = column("those of them that have exactly the worst value", label="with the worst value")
     worst_value: Column[str] = column("that value, as Python writes it", label="worst value")
-    worst_trials: Column[str] = column("the names of the first three of them, joined by commas")
+    worst_trials: Column[str] = column(
+        "the names of the first three of them, joined by commas", label="the first of these trials"
+    )
     worst_worker_h: Column[float] = column("the time they took; NaN where none is known", label="time of these trials")
     other_values_pct: Column[float] = column(
         "different values of the others, as a share of these; NaN without others", label="other values that differ"
