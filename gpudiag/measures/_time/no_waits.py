@@ -50,8 +50,9 @@ def between_jobs(run: Run) -> list[Window]:
         return []
     ran = jobs_ran(run)
     free = [(low, high) for low, high in free if not any(since < low and high < until for since, until in ran)]
-    begun = np.sort(np.concatenate([one.start_us[one.at_work] for one in gpus.values()]))
-    done = np.sort(np.concatenate([one.end_us[one.at_work] for one in gpus.values()]))
+    # A stable sort merges parts that are sorted.
+    begun = np.sort(np.concatenate([one.start_us[one.at_work] for one in gpus.values()]), kind="stable")
+    done = np.sort(np.concatenate([one.end_us[one.at_work] for one in gpus.values()]), kind="stable")
     at = np.searchsorted(done, [low for low, _ in free], "right")  # the first work behind each
     edges = np.unique([0, *at.tolist(), len(done)])
     length_us = done[edges[1:] - 1] - begun[edges[:-1]]
