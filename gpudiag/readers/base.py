@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 from gpudiag.errors import ConfigError, InputError, UnknownInput, expected
+from gpudiag.patterns import late
 from gpudiag.readers._io.problems import INCOMPLETE, Problem
 from gpudiag.readers._io.source import Source
 from gpudiag.shown import Shown
@@ -133,7 +134,7 @@ class Trials(Shown):
 
 
 _LOOKED_AT = 60
-_ABOVE_NAMES = re.compile(r'\s*(?:"?sep=.?"?)?\s*')
+_ABOVE_NAMES = late(r'\s*(?:"?sep=.?"?)?\s*')
 """An empty line, and what tells Excel how cells are parted."""
 
 Result = TypeVar("Result", Telemetry, Trials)

@@ -38,6 +38,11 @@ PAUSES = ("pause_s", "n_pauses", "n_broken_off", "broken_off_pct", "longest_brok
 DIFFERENCE = "{what}: {stated} stated, {found} found"
 
 
+def _of_all_trials_pct(search: SearchProfile, worker_h: float) -> float:
+    """The share of all trial time; NaN where none is known."""
+    return 100 * worker_h / search.trial_worker_h if search.trial_worker_h else math.nan
+
+
 @rule(
     measure=measure_search,
     severity="note",
@@ -72,8 +77,8 @@ def duplicate_trials(search: SearchProfile, *, max_share_pct: float = 5.0, sever
             n_duplicates=search.n_duplicates,
             n_with_params=search.n_with_params,
         )
-    cost = 100 * search.duplicate_worker_h / search.trial_worker_h if search.trial_worker_h else math.nan
     took = search.duplicate_worker_h
+    cost = _of_all_trials_pct(search, took)
     return Evidence(
         values={
             "n_duplicates": search.n_duplicates,
@@ -145,7 +150,7 @@ def worst_value_shared(
         )
     worst = told.loc[told["n_worst"].idxmax()]
     took = float(worst["worst_worker_h"])
-    cost = 100 * took / search.trial_worker_h if search.trial_worker_h else math.nan
+    cost = _of_all_trials_pct(search, took)
     names = ("n_worst", "n_valued", "worst_value", "other_values_pct")
     return Evidence(
         values={name: worst[name] for name in names} | ({"worst_worker_h": took} if math.isfinite(took) else {}),
@@ -206,7 +211,7 @@ def trial_duration_outliers(
     far = search.outliers
     if far.empty or 3600 * search.outlier_worker_h < min_cost_s:
         return None
-    cost = 100 * search.outlier_worker_h / search.trial_worker_h
+    cost = _of_all_trials_pct(search, search.outlier_worker_h)
     worst = far.iloc[0]
     common = search.p_outlier_condition < CHANCE
     hung = search.outlier_idle_gpu_h >= HUNG * search.outlier_worker_h

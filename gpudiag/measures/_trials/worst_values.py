@@ -14,7 +14,6 @@ from gpudiag.measures._trials.constraints import infeasible
 from gpudiag.run import Run
 
 MOST_NAMED = 3
-COLUMNS = ["study", "n_valued", "n_worst", "worst_value", "worst_trials", "worst_worker_h", "other_values_pct"]
 
 
 class WorstValues(Row):
@@ -37,7 +36,7 @@ class WorstValues(Row):
 
 def worst_values(run: Run, intervals: pd.DataFrame, repeats: np.ndarray) -> pd.DataFrame:
     """The columns of :class:`WorstValues`; ``repeats``: trials with the parameters of an earlier one."""
-    return pd.DataFrame(list(_rows(run, intervals, repeats)), columns=COLUMNS)
+    return pd.DataFrame(list(_rows(run, intervals, repeats)), columns=list(WorstValues.declared()))
 
 
 def _rows(run: Run, intervals: pd.DataFrame, repeats: np.ndarray) -> Iterator[dict[str, object]]:

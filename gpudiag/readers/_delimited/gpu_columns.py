@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import pairwise
 
+from gpudiag.patterns import late
 from gpudiag.readers._delimited.grid import Field, Layout
 from gpudiag.readers._delimited.unnamed_cells import MOST_GPUS
 from gpudiag.readers._fields.aliases import Meaning, meaning_of, words_of
 from gpudiag.readers._shape.gpu_text import is_product
 
-_NUMBER = re.compile(r"-?\d*[.,]?\d+(?:[eE][+-]?\d+)?")
+NUMBER = late(r"-?\d*[.,]?\d+(?:[eE][+-]?\d+)?")
+"""A number without a unit, its decimals behind a point or a comma."""
 _MOST_ROWS = 15
 """What counts on beyond this, or is another text in each of more rows than this, numbers the rows. Numbers beyond it,
 one at a time and without those before them, are per cents, but for few that come in rounds.
@@ -25,7 +26,7 @@ def field_of_gpu(name: str, cells: Sequence[str], *, of_gpu: bool, shared: bool)
 
     ``of_gpu``: its name says GPU. ``shared``: rows of one instant differ in it.
     """
-    if all(map(_NUMBER.fullmatch, cells)):
+    if all(map(NUMBER.fullmatch, cells)):
         return Field(name, "index", "text") if _numbers_gpus(cells, of_gpu and shared) else Field(name)
     numbers_rows = not of_gpu and len(set(cells)) == len(cells) > _MOST_ROWS
     if numbers_rows or any(cell.endswith("%") for cell in cells):

@@ -11,6 +11,7 @@ from functools import cache, cached_property
 import numpy as np
 import polars as pl
 
+from gpudiag.patterns import late
 from gpudiag.readers._delimited.table_layout import OF_OTHERS, names_columns
 from gpudiag.readers._fields.aliases import meaning_of
 from gpudiag.readers._fields.dcgm_fields import BY_EXPORTER_NAME
@@ -34,7 +35,7 @@ _METRICS = (
     "key",
 )
 """Names of a column of metrics: those of Influx, of Prometheus, of people, of ``pandas.melt`` and of Grafana."""
-_VALUE = re.compile(r"(?i)_?values?(?: #\w+)?|val|reading")
+_VALUE = late(r"(?i)_?values?(?: #\w+)?|val|reading")
 _BESIDE = (("_measurement",), ("unit", "Unit", "units"), ("GPU_I_ID",))
 _TIMES = ("time", "date", "elapsed")
 _LABELS = {"host": (*HOSTS, ADDRESS), "gpu": INDEXES, "uuid": UUIDS}

@@ -10,7 +10,7 @@ from itertools import pairwise
 from operator import gt, lt
 
 from gpudiag.patterns import late
-from gpudiag.readers._delimited.gpu_columns import differ_at_once, field_of_gpu, with_boards, without_processes
+from gpudiag.readers._delimited.gpu_columns import NUMBER, differ_at_once, field_of_gpu, with_boards, without_processes
 from gpudiag.readers._delimited.grid import Field, Layout, is_missing
 from gpudiag.readers._delimited.unnamed_cells import MOST_GPUS, aligned
 from gpudiag.readers._fields.aliases import SERIES, Meaning, meaning_of, scale_in
@@ -25,7 +25,6 @@ BLANKS = " "
 _SEPARATORS = (",", ";", "\t", BLANKS)
 OF_OTHERS = late(r"(?i)gfx|TimeStampUs|^\s*#\s*(?:gpu|date|time)\b(?!\w*,)")
 """In headers of amd-smi, dcgmi and nvidia-smi dmon, which have readers of their own."""
-_NUMBER = late(r"-?\d*[.,]?\d+(?:[eE][+-]?\d+)?")
 _MEASURED = late(r"(-?\d+(?:[.,]\d+)?)( ?[A-Za-z%°].*)")
 _NO_NAME = late(r": \S|\d\d:\d\d|[|+={}]|.{60}")
 _LIMITS = {"power_limit_w", "power_max_w", "mem_total_mib", "mem_max_mib"}
@@ -141,7 +140,7 @@ def names_columns(names: Sequence[str], *, timed: int | None = None) -> bool:
 
 
 def _is_no_name(name: str) -> bool:
-    return bool(_NUMBER.fullmatch(name) or (_NO_NAME.search(name) and not SERIES.fullmatch(name)))
+    return bool(NUMBER.fullmatch(name) or (_NO_NAME.search(name) and not SERIES.fullmatch(name)))
 
 
 def _bare_device(meaning: Meaning) -> bool:
@@ -165,8 +164,8 @@ def _numeric(row: Sequence[str]) -> bool:
     if len(row) > 2 and ":" in row[1]:
         first, rest = tell_form([f"{row[0]} {row[1]}"]) is not None, row[2:]
     else:
-        first, rest = _NUMBER.fullmatch(row[0]) is not None or tell_form([row[0]]) is not None, row[1:]
-    return first and all(_NUMBER.fullmatch(cell) or is_missing(cell) for cell in rest)
+        first, rest = NUMBER.fullmatch(row[0]) is not None or tell_form([row[0]]) is not None, row[1:]
+    return first and all(NUMBER.fullmatch(cell) or is_missing(cell) for cell in rest)
 
 
 def rows_under(lines: Sequence[str], separator: str, width: int) -> list[list[str]]:
@@ -273,7 +272,7 @@ def _are_times(name: str, cells: Sequence[str]) -> bool:
     if form.kind == "text":
         return len(set(cells)) > max(1, len(cells) // MOST_GPUS)
     fits = _SINCE_1970 if form.kind == "epoch" else _SECONDS if form.kind == "relative" else None
-    if fits is None or not fits.fullmatch(name.strip()) or not all(map(_NUMBER.fullmatch, cells)):
+    if fits is None or not fits.fullmatch(name.strip()) or not all(map(NUMBER.fullmatch, cells)):
         return False
     numbers = [float(cell.replace(",", ".")) for cell in cells]
     rises, falls = (sum(step(before, after) for before, after in pairwise(numbers)) for step in (lt, gt))
@@ -288,12 +287,12 @@ def _field(name: str, meaning: Meaning, cells: Sequence[str], *, shared: bool) -
         return Field(name, meaning.target, "text")
     if meaning.target == "index" and not meaning.device:
         return field_of_gpu(name, cells, of_gpu=meaning.gpu, shared=shared)
-    if meaning.target == "host" and not any("." in cell and _NUMBER.fullmatch(cell) for cell in cells):
+    if meaning.target == "host" and not any("." in cell and NUMBER.fullmatch(cell) for cell in cells):
         return Field(name, "host", "text")
     if meaning.target in ("", "known", "time", "elapsed", "date", "index", "host"):
         return Field(name)
     target = f"{meaning.target}@{meaning.device}" if meaning.device else meaning.target
-    shown = [match for cell in cells if not _NUMBER.fullmatch(cell) and (match := _MEASURED.fullmatch(cell))]
+    shown = [match for cell in cells if not NUMBER.fullmatch(cell) and (match := _MEASURED.fullmatch(cell))]
     if shown and len(shown) == len(cells):  # cells carry their unit, which outweighs the name
         scale = scale_in(meaning.target, shown[0][2])
         return Field(name, target, "number", shown[0][2], scale=meaning.scale if scale is None else scale)

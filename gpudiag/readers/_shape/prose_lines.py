@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass, field
 from itertools import groupby, pairwise
 
+from gpudiag.patterns import late
 from gpudiag.readers._fields.aliases import meaning_of
 from gpudiag.readers._shape.moments import Moment, read_moment
 from gpudiag.readers._shape.timestamp_forms import TIMESTAMP
@@ -37,13 +38,13 @@ _JSON = ('{"', '[{"')
 """A line that begins so is a document, which others read."""
 OF_STEPS = re.compile(r"(?i)(?<![a-z])(?:steps?|iter(?:ation)?s?|epochs?|loss|lr)(?![a-z])")
 _OF_TRAINING = re.compile(r"(?i)loss$|^lr$|learning_rate")
-_OF_HOST = re.compile(r"(?i)(?<![a-z])(?:cpu|ram|host|system|disk|swap|load[ _]?(?:avg|average))(?![a-z])")
-_HOST = re.compile(
+_OF_HOST = late(r"(?i)(?<![a-z])(?:cpu|ram|host|system|disk|swap|load[ _]?(?:avg|average))(?![a-z])")
+_HOST = late(
     r"(?i)\b(?:host|hostname|node)\s?[=:]\s?(\d{1,3}(?:\.\d{1,3}){3}|[a-z][\w.-]{0,63}+"
     r"(?!\s?[:=]?\s?\d{1,15}(?:\.\d{1,15})?\s?(?:%|[KMGT]i?B)|: \d{1,15}(?:\.\d{1,15})?(?![\w.:-])))"
 )
 """A name, and none of what is measured: ``Host: CPU: 20%``."""
-_RANK = re.compile(r"(?i)\brank[ =:_#]{0,2}(\d{1,5})\b")
+_RANK = late(r"(?i)\brank[ =:_#]{0,2}(\d{1,5})\b")
 _TOTALS = {"mem_used_mib": "mem_total_mib", "power_w": "power_limit_w"}
 
 

@@ -10,6 +10,7 @@ from datetime import datetime
 import numpy as np
 import polars as pl
 
+from gpudiag.patterns import late
 from gpudiag.units import FIRST_YEAR, LAST_YEAR, SECOND_US
 
 _DATE = r"(?P<date>\d{4}[-/.]\d{1,2}[-/.]\d{1,2}|\d{1,2}[-/.]\d{1,2}[-/.]\d{4}|\d{8})"
@@ -18,7 +19,7 @@ _ZONE = r"(?P<zone> ?(?:Z|UTC|GMT|[+-]\d{2}:?\d{2}))?"
 _NAMED = re.compile(r"[A-Z][a-z]{2} [A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d (?:(?P<zone>[A-Z]{3,5}) )?\d{4}")
 """Output of ``date`` and of ``ctime``: ``Thu Aug  8 15:42:09 UTC 2024``."""
 _CLOCK_ALONE = re.compile(_CLOCK)
-_LENGTH = re.compile(r"(?:(\d{1,6})(?: days?[,;]? |-))?(\d{1,6}):(\d\d):(\d\d(?:\.\d+)?)")
+_LENGTH = late(r"(?:(\d{1,6})(?: days?[,;]? |-))?(\d{1,6}):(\d\d):(\d\d(?:\.\d+)?)")
 """Hours, minutes and seconds since a start, with days before them: of Python, pandas and ``ps``."""
 _LENGTH_S = (86_400, 3600, 60, 1)
 TIMESTAMP = re.compile(rf"{_DATE}(?P<join>[ T_]| @ ){_CLOCK}{_ZONE}")

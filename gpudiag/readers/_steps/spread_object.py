@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -11,7 +10,7 @@ from gpudiag.readers._io.json_values import json_object
 from gpudiag.readers._steps.step_object import STEPS, TOTALS, is_known, is_of_training
 from gpudiag.readers._steps.time_names import time_name
 
-_OF_ALL = re.compile(r"(\d{1,12})/(\d{1,12})")
+_OF_ALL = late(r"(\d{1,12})/(\d{1,12})")
 _METRICS = late(r"(?:(?:train(?:ing|er)?|metrics?|scalars?|stats|logs?|progress|perf(?:ormance)?)[-_ /.]?)+")
 _MESSAGE = late("data|extra|fields|payload|attributes|values|event|message")
 """What structured logging keeps the parts of a message in; it holds metrics where one is a loss or a learning rate."""

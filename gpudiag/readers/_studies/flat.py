@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 
 from gpudiag.errors import InputError
+from gpudiag.patterns import late
 from gpudiag.readers._io.csv_records import number_of
 from gpudiag.readers._io.json_values import INT_DIGITS
 from gpudiag.readers._io.paths import as_text, without_kind
@@ -36,7 +37,7 @@ UNREAD_LENGTH = "length of a trial without a unit; call its column duration_s, _
 STEP_DIGITS = 18
 """Of the largest step; a longer number is none."""
 _STEP = re.compile(r"intermediate_values_(-?\d+)$")
-_INTEGER = re.compile(rf"[+-]?\d{{1,{INT_DIGITS}}}$")
+_INTEGER = late(rf"[+-]?\d{{1,{INT_DIGITS}}}$")
 
 CellColumns = Mapping[str, Sequence[object]]
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from gpudiag.patterns import late
+
 Cells = Sequence[object]
 
 _OTHER = re.compile(r"\s*\d{1,2}[-/.]\d{1,2}[-/.]\d{4}[ T]")
-_WHOLE_MINUTE = re.compile(r"\s*\d{4}[-/.]\d{1,2}[-/.]\d{1,2}[ T]\d{1,2}:\d\d\s*")
+_WHOLE_MINUTE = late(r"\s*\d{4}[-/.]\d{1,2}[-/.]\d{1,2}[ T]\d{1,2}:\d\d\s*")
 MINUTES = "Starts and ends are written in whole minutes, so what they tell of lengths may be a minute off."
 
 

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence, Set
 from typing import Any
 
+from gpudiag.patterns import late
 from gpudiag.readers._batches.task_words import DURATION_S, END, MOMENT, NOT_TASKS, OF_GPUS, START, STATUS
 from gpudiag.readers._io.json_values import json_object
 from gpudiag.readers._shape.exported import exported_table
@@ -16,14 +17,14 @@ VALUE = ("value", "objective", "objective_value")
 _STATE = ("state", "status")
 _OPTUNA = ("datetime_start", "datetime_complete", "duration")
 _OURS = {"number": NUMBER, "value": VALUE, "state": _STATE, "datetime_start": START, "datetime_complete": END}
-_METRIC = re.compile(
+_METRIC = late(
     r"(?:(?:best|final|min|max|val|valid|validation|eval|test|dev)_)*"
     r"(?:loss|acc|accuracy|score|auc|f1|rmse|mae|mse|perplexity|reward)"
 )
 """What the value of a trial may be called, where it is the only such column and stands beside times and no states.
 Tables of measurements have no times, and those of tasks have states.
 """
-_OF_OPTUNA = re.compile(
+_OF_OPTUNA = late(
     r"(?i)^(?:(?:number|state|duration|datetime[_ ](?:start|complete))$"
     r"|(?:params|user[_ ]attrs|system[_ ]attrs|values?|intermediate[_ ]values)(?:[_ ]|$))"
 )

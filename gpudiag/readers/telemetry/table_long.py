@@ -7,13 +7,13 @@ metric is.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
 from gpudiag.errors import InputError
+from gpudiag.readers._delimited.gpu_columns import NUMBER
 from gpudiag.readers._delimited.grid import is_missing
 from gpudiag.readers._delimited.long_rows import LongColumns, WideRows, columns_of, find_long
 from gpudiag.readers._delimited.unnamed_cells import is_quantity
@@ -32,7 +32,6 @@ OTHER = "line that is no sample"
 GARBLED = "value that is no number"
 INSTANCE = "reading of a MIG instance"
 _NAMED = 5
-_NUMBER = re.compile(r"-?\d*[.,]?\d+(?:[eE][+-]?\d+)?")
 
 
 def recognises(source: Source) -> bool:
@@ -74,7 +73,7 @@ def _take(wide: WideRows, columns: LongColumns, cells: Sequence[str], number: in
     """Take a reading; the name of a metric that is none of a GPU."""
     name, factor = columns.named(cells)
     value, meaning = cells[columns.value].strip(), meaning_of(name)
-    bare = _NUMBER.fullmatch(value) is not None
+    bare = NUMBER.fullmatch(value) is not None
     if not name:
         log.add(INSTANCE, line=number)
     elif not meaning.metric and (columns.whose or not meaning.target.startswith("host.")):
